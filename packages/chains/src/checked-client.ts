@@ -140,13 +140,13 @@ export function checkedClient<Client extends object>(client: Client, network: st
     (...args: unknown[]): unknown => {
       const failed = (error: unknown): never => {
         if (error instanceof ChainError) throw error
-        throw Object.assign(odd(method, `the answer cannot be read (${reasonOf(error)})`), {
+        throw Object.assign(odd(method, `the response cannot be read (${reasonOf(error)})`), {
           cause: error,
         })
       }
       const passed = (value: unknown): unknown => {
         if (RESULTS[method]?.(value) === false)
-          throw odd(method, 'the answer has not the form that its protocol prescribes')
+          throw odd(method, 'the response does not have the format of its protocol')
         return value
       }
       try {

@@ -99,16 +99,13 @@ export function withNonce(
   nonce: bigint,
 ): UnsignedTransaction {
   const { renumber } = familyOf(network)
-  if (!renumber) throw new ChainError('SHAPE', `transactions of ${network.name} have no number`)
+  if (!renumber) throw new ChainError('SHAPE', `transactions of ${network.name} have no nonce`)
   try {
     return renumber(unsigned, nonce)
   } catch (error) {
     if (error instanceof ChainError) throw error
     // The libraries that read and write the bytes have errors of their own.
-    throw new ChainError(
-      'SHAPE',
-      `${network.code}: the transaction cannot have the number ${nonce}`,
-    )
+    throw new ChainError('SHAPE', `${network.code}: the transaction cannot have the nonce ${nonce}`)
   }
 }
 

@@ -13,13 +13,13 @@ export function recoverableSignature(
 ): { signature: Uint8Array; recoveryId: 0 | 1 } {
   const [part, more] = signatures
   if (!part || more || part.signature.length !== 64)
-    throw new ChainError('SIGNATURE', 'exactly one 64-byte signature is needed')
+    throw new ChainError('SIGNATURE', 'exactly one 64-byte signature is required')
   const { signature, recoveryId } = part
   if (recoveryId !== 0 && recoveryId !== 1)
     throw new ChainError('SIGNATURE', 'recovery id must be 0 or 1')
   const signer = secp256k1Signer(signature, recoveryId, item.message)
   if (!signer || bytesToHex(signer) !== bytesToHex(item.publicKey)) {
-    throw new ChainError('SIGNATURE', 'does not verify, or its recovery id names another key')
+    throw new ChainError('SIGNATURE', 'does not verify, or its recovery id belongs to another key')
   }
   return { signature, recoveryId }
 }

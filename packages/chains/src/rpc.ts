@@ -56,8 +56,7 @@ export class RpcMismatch extends RpcUnavailable {
 export class NoFeeEstimate extends RpcUnavailable {
   constructor(network: string, level: keyof LevelRates) {
     super(
-      `${network}: the node has no estimate of fee rates now, none was read within two hours, and no floor is configured for the level ` +
-        `${level}; name a fee_rate, or set fee_floors of ${network} in custody.config.json`,
+      `${network}: the node has no estimate of fee rates now, none was read within two hours, and no floor is configured for the level ${level}; set fee_rate, or set fee_floors of ${network} in custody.config.json`,
     )
     this.name = 'NoFeeEstimate'
   }
@@ -171,7 +170,7 @@ export async function exchange(
     text = await readText(response)
   } catch (error) {
     const isLate = error instanceof Error && error.name === 'TimeoutError'
-    if (isLate) throw new RpcTooLarge(`${where}: no answer within ${timeoutMs} ms`)
+    if (isLate) throw new RpcTooLarge(`${where}: no response within ${timeoutMs} ms`)
     throw new RpcUnavailable(`${where}: cannot be reached`)
   } finally {
     clearTimeout(timer)
@@ -420,9 +419,9 @@ export function rising({ low, medium, high }: LevelRates): LevelRates {
 /** A price that an endpoint answers, a whole number. @throws RpcUnavailable that names the field */
 export function priceOf(network: string, method: string, field: string, value: unknown): bigint {
   if (value === undefined || value === null)
-    throw new RpcUnavailable(`${network}: ${method} answered without ${field}`)
+    throw new RpcUnavailable(`${network}: ${method} returned no ${field}`)
   if (!/^\d{1,30}$/.test(String(value)))
-    throw new RpcUnavailable(`${network}: ${method} answered a ${field} that is not a whole number`)
+    throw new RpcUnavailable(`${network}: ${method} returned a ${field} that is not an integer`)
   return BigInt(String(value))
 }
 

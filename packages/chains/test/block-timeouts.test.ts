@@ -68,7 +68,7 @@ test('a question is given up after 8 seconds, one for a block after 60', async (
   ]) {
     assert.deepEqual(await ask(method), {
       seconds: 8,
-      message: `node.test: ${method}: no answer within 8000 ms`,
+      message: `node.test: ${method}: no response within 8000 ms`,
     })
   }
   for (const method of [
@@ -83,7 +83,7 @@ test('a question is given up after 8 seconds, one for a block after 60', async (
   ]) {
     assert.deepEqual(await ask(method, method === 'ledger' ? [{ transactions: true }] : []), {
       seconds: 60,
-      message: `node.test: ${method}: no answer within 60000 ms`,
+      message: `node.test: ${method}: no response within 60000 ms`,
     })
   }
   // Heads alone are small.
@@ -97,11 +97,11 @@ test('a question is given up after 8 seconds, one for a block after 60', async (
   const tron = new TronClient(local.network('TRX') as Network, [], url, (_url, init) => never(init))
   assert.deepEqual(await heldFor(() => tron.block(7)), {
     seconds: 60,
-    message: 'node.test: wallet/getblockbynum: no answer within 60000 ms',
+    message: 'node.test: wallet/getblockbynum: no response within 60000 ms',
   })
   assert.deepEqual(await heldFor(() => tron.tip()), {
     seconds: 8,
-    message: 'node.test: wallet/getnowblock: no answer within 8000 ms',
+    message: 'node.test: wallet/getnowblock: no response within 8000 ms',
   })
 })
 

@@ -236,7 +236,7 @@ test('change that is another’s, missing, or hidden as a payment', () => {
 })
 
 test('a fee that is not what is left over, and value from nowhere', () => {
-  refuses(() => decoded(withBody({ fee: body.fee + 1n })), 'SHAPE', /what the inputs hold/)
+  refuses(() => decoded(withBody({ fee: body.fee + 1n })), 'SHAPE', /do not equal the inputs/)
   refuses(
     () => decoded(withBody({ outputs: [{ ...payment, coin: payment.coin + 1n }, change] })),
     'SHAPE',
@@ -268,7 +268,7 @@ test('tokens given away, burnt, multiplied, or changed', () => {
         ]),
       ),
     'SHAPE',
-    /gives native tokens away/,
+    /transfers native tokens to another owner/,
   )
   for (const assets of [
     new Map(),
@@ -327,11 +327,11 @@ test('inputs: previous transactions that lie, foreign keys, doubles, another ord
     /key at its path/,
   )
   refuses(() => decoded({ ...unsigned, inputs: [first] }), 'SHAPE')
-  refuses(() => decoded(withBody({ inputs: body.inputs.toReversed() })), 'SHAPE', /in order/)
+  refuses(() => decoded(withBody({ inputs: body.inputs.toReversed() })), 'SHAPE', /must be sorted/)
   refuses(
     () => decoded({ ...withBody({ inputs: [body.inputs[0], body.inputs[0]] as Body['inputs'] }) }),
     'SHAPE',
-    /each once/,
+    /without duplicates/,
   )
   refuses(
     () =>
@@ -361,7 +361,7 @@ test('addresses that are not paid to', () => {
     refuses(
       () => decoded(withBody({ outputs: [{ ...payment, address: from(raw) }, change] })),
       'SHAPE',
-      /not paid to/,
+      /cannot be paid/,
     )
   }
 })

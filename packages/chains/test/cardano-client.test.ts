@@ -124,11 +124,11 @@ test('answers that are not to be believed', async () => {
   await unavailable(of({}), /fewer transactions/)
   await unavailable(
     of({ [`/blocks/${hash}/txs/cbor`]: [{ tx_hash: 'ff'.repeat(32), cbor }] }),
-    /not that transaction/,
+    /belong to another transaction/,
   )
   await unavailable(
     of({ [`/blocks/${hash}/txs/cbor`]: [{ tx_hash: txid, cbor: `${cbor.slice(0, -2)}` }] }),
-    /not that transaction/,
+    /belong to another transaction/,
   )
   await unavailable(
     of({ [`/blocks/${hash}/txs/cbor`]: [{ tx_hash: txid, cbor: 'zz' }] }),
@@ -153,7 +153,7 @@ test('answers that are not to be believed', async () => {
         { tx_hash: txid, cbor },
       ],
     }).block(7),
-    /shows 1 transactions and has 2/,
+    /contains 1 transactions, but its count is 2/,
   )
   await unavailable(
     client({ '/blocks/latest': { height: null, hash: null, slot: null } }).tip(),

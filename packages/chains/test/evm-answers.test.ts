@@ -138,7 +138,7 @@ test('a token deposit is found where logs are empty and the endpoint serves rece
   assert.deepEqual(calls.filter((method) => method === 'eth_getTransactionReceipt').length, 2)
   await unavailable(
     seen({ eth_getLogs: [], eth_getBlockReceipts: NOT_SERVED, eth_getTransactionReceipt: null }),
-    /eth_getTransactionReceipt does not know/,
+    /eth_getTransactionReceipt does not return/,
   )
 })
 
@@ -163,7 +163,7 @@ test('logs that are not those of the block make the block unavailable, and the n
     )
     await unavailable(
       seen({ eth_getLogs: [], eth_getBlockReceipts: told }),
-      /eth_getBlockReceipts answered|the receipts of|does not place/,
+      /eth_getBlockReceipts returned|the receipts of|does not place/,
     )
   }
   // A transaction of its own kind, which the endpoint does not list and places in the block.
@@ -184,7 +184,7 @@ test('logs that are not those of the block make the block unavailable, and the n
     [NATIVE, TOKEN, OTHER],
   )
   for (const logs of [null, {}, 'x'])
-    await unavailable(seen({ eth_getLogs: logs }), /ETH: eth_getLogs answered/)
+    await unavailable(seen({ eth_getLogs: logs }), /ETH: eth_getLogs returned/)
   let asked = 0
   assert.deepEqual(await seen({ eth_getLogs: () => (asked++ === 0 ? [log()] : []) }), BOTH)
 })
@@ -193,17 +193,17 @@ test('a block that contradicts what was asked for, or itself, is unavailable', a
   const [native, token] = block().transactions
   const cases: [object, RegExp][] = [
     [{ number: '0x8' }, /another height/],
-    [{ number: null }, /without number/],
-    [{ number: undefined }, /without number/],
-    [{ hash: null }, /without hash/],
-    [{ parentHash: undefined }, /without parentHash/],
+    [{ number: null }, /returned (?:.* without|no) number/],
+    [{ number: undefined }, /returned (?:.* without|no) number/],
+    [{ hash: null }, /returned (?:.* without|no) hash/],
+    [{ parentHash: undefined }, /returned (?:.* without|no) parentHash/],
     [{ parentHash: BLOCK }, /its own parent/],
-    [{ transactions: null }, /without transactions/],
-    [{ transactions: [NATIVE, TOKEN] }, /without transactions.hash/],
+    [{ transactions: null }, /(?:returned no|without its) transactions/],
+    [{ transactions: [NATIVE, TOKEN] }, /no transactions.hash/],
     [{ transactions: [native, { ...token, blockHash: OTHER }] }, /of another block/],
     [{ transactions: [native, native] }, /twice/],
-    [{ transactions: [{ ...native, value: undefined }, token] }, /without transactions.value/],
-    [{ transactions: [{ ...native, to: undefined }, token] }, /without transactions.to/],
+    [{ transactions: [{ ...native, value: undefined }, token] }, /no transactions.value/],
+    [{ transactions: [{ ...native, to: undefined }, token] }, /no transactions.to/],
     // Transactions that are left out: the root says that there are some, and the endpoint counts
     // them.
     [{ transactions: [], logsBloom: bloomOf([]) }, /without its transactions/],
@@ -234,11 +234,11 @@ test('a block that contradicts what was asked for, or itself, is unavailable', a
       eth_getLogs: [],
       eth_getBlockReceipts: [],
     }),
-    /bloom of logs/,
+    /bloom filter/,
   )
   const fields: [object, RegExp][] = [
-    [{ number: null }, /without number/],
-    [{ hash: null }, /without hash/],
+    [{ number: null }, /returned (?:.* without|no) number/],
+    [{ hash: null }, /returned (?:.* without|no) hash/],
   ]
   for (const [more, message] of fields)
     await unavailable(
@@ -270,13 +270,10 @@ test('a fee is read from the transaction where the receipt names no price, or ze
     )
     await unavailable(
       status(missing, dynamic, { eth_getBlockByHash: { ...block(), baseFeePerGas: null } }),
-      /ETH: eth_getBlockByHash answered without baseFeePerGas/,
+      /ETH: eth_getBlockByHash returned no baseFeePerGas/,
     )
-    await unavailable(
-      status(missing, {}),
-      /ETH: eth_getTransactionByHash answered without gasPrice/,
-    )
-    await unavailable(status(missing, null), /ETH: eth_getTransactionByHash does not know/)
+    await unavailable(status(missing, {}), /ETH: eth_getTransactionByHash returned no gasPrice/)
+    await unavailable(status(missing, null), /ETH: eth_getTransactionByHash does not return/)
   }
   // A network without a price for gas.
   assert.equal(await feeOf('0x0', { gasPrice: '0x0' }), 0n)
@@ -337,7 +334,7 @@ test('a native deposit depends on nothing in a receipt but the block and the out
         )
       } catch (error) {
         assert.ok(error instanceof ChainError, `${what}: ${String(error)}`)
-        assert.match(error.message, /^ETH: eth_getTransactionReceipt answered/, what)
+        assert.match(error.message, /^ETH: eth_getTransactionReceipt returned/, what)
         assert.ok(
           ['status', 'blockNumber', 'blockHash', 'transactionHash'].includes(String(path[0])),
           `${what} is not needed: ${error.message}`,
@@ -356,13 +353,13 @@ test('what an endpoint leaves out and is done without is named; what is needed i
       eth_getTransactionReceipt: { ...receipts()[0], effectiveGasPrice: undefined },
     }).client.limits(),
     [
-      'eth_getBlockByNumber answers without logsBloom: logs that are left out are not noticed',
-      'eth_getTransactionReceipt answers without effectiveGasPrice: fees are read from the transaction',
+      'eth_getBlockByNumber returns no logsBloom: missing logs are not detected',
+      'eth_getTransactionReceipt returns no effectiveGasPrice: fees are read from the transaction',
       'eth_getBlockReceipts is not served: receipts are read one by one',
     ],
   )
   await unavailable(
     endpoint({ eth_getBlockByNumber: { ...block(), parentHash: null } }).client.limits(),
-    /^ETH: eth_getBlockByNumber answered without parentHash$/,
+    /^ETH: eth_getBlockByNumber returned no parentHash$/,
   )
 })

@@ -77,7 +77,7 @@ test('BTC: without any estimate there is no rate, on mainnet and local chains, a
       (error: unknown) =>
         error instanceof NoFeeEstimate &&
         error instanceof RpcUnavailable &&
-        /^BTC: the node has no estimate of fee rates now.*level low; name a fee_rate/.test(
+        /^BTC: the node has no estimate of fee rates now.*level low; set fee_rate/.test(
           error.message,
         ),
       answer,
@@ -159,7 +159,7 @@ test('BTC: a node that is loading, or answers a rate in another form, is unavail
   state.answers['estimatesmartfee'] = () => '{"feerate":"0.0002"}'
   await assert.rejects(
     client.feeRates(),
-    /BTC: the node answered a fee rate that is not a number of coins/,
+    /BTC: the node returned a fee rate that is not a number of coins/,
   )
 })
 
@@ -209,7 +209,7 @@ test('EVM: a node without a fee history takes the base fee of its newest block, 
 
 test('EVM: a price of nothing is no price', async () => {
   const legacy = evm('ONE', { eth_gasPrice: () => '"0x0"' })
-  await assert.rejects(legacy.feeRates(), /ONE: eth_gasPrice answered a price of 0/)
+  await assert.rejects(legacy.feeRates(), /ONE: eth_gasPrice returned a price of 0/)
   const history = '{"baseFeePerGas":["0x0","0x0"],"reward":[["0x0","0x0","0x0"]]}'
   const answers: Answers = {
     eth_feeHistory: () => history,
@@ -217,7 +217,7 @@ test('EVM: a price of nothing is no price', async () => {
   }
   await assert.rejects(
     evm('BSC', { ...answers, eth_gasPrice: () => '"0x0"' }).feeRates(),
-    /BSC: eth_gasPrice answered a price of 0/,
+    /BSC: eth_gasPrice returned a price of 0/,
   )
   const { medium } = await evm('BSC', { ...answers, eth_gasPrice: () => '"0x3b9aca00"' }).feeRates()
   assert.deepEqual(medium, { maxFeePerGas: 10n ** 9n, maxPriorityFeePerGas: 10n ** 9n })
@@ -247,9 +247,9 @@ test('XRP: levels rise while a server is loaded, and an answer without prices na
   assert.deepEqual(await asked(loaded), { low: 9000n, medium: 9000n, high: 9000n })
   await assert.rejects(
     asked('"drops":{"base_fee":"10"}'),
-    /XRP: fee answered without drops\.minimum_fee/,
+    /XRP: fee returned no drops\.minimum_fee/,
   )
-  await assert.rejects(asked('"x":1'), /XRP: fee answered without drops\.base_fee/)
+  await assert.rejects(asked('"x":1'), /XRP: fee returned no drops\.base_fee/)
 })
 
 test('XLM: without payments the least fee holds, levels rise, and an answer without prices names the field', async () => {
@@ -269,7 +269,7 @@ test('XLM: without payments the least fee holds, levels rise, and an answer with
     medium: 500n,
     high: 900n,
   })
-  await assert.rejects(asked('{}'), /XLM: getFeeStats answered without inclusionFee\.p50/)
+  await assert.rejects(asked('{}'), /XLM: getFeeStats returned no inclusionFee\.p50/)
 })
 
 test('SOL: without samples each level pays its least lamports, and an answer without them names the field', async () => {
@@ -288,10 +288,10 @@ test('SOL: without samples each level pays its least lamports, and an answer wit
     ),
     [5000n, 6000n, 15_000n],
   )
-  await assert.rejects(asked('null'), /SOL: getRecentPrioritizationFees answered no list/)
+  await assert.rejects(asked('null'), /SOL: getRecentPrioritizationFees returned no list/)
   await assert.rejects(
     asked('[{"slot":1}]'),
-    /SOL: getRecentPrioritizationFees answered without prioritizationFee/,
+    /SOL: getRecentPrioritizationFees returned no prioritizationFee/,
   )
 })
 
@@ -315,7 +315,7 @@ test('TRX, ADA: a price of 0 is refused by name', async () => {
       async () => new Response(parameters(energy)),
     ).parameters()
   assert.equal((await tron(100)).energySun, 100n)
-  await assert.rejects(tron(0), /TRX: getchainparameters answered getEnergyFee 0/)
+  await assert.rejects(tron(0), /TRX: getchainparameters returned getEnergyFee 0/)
   const cardano = new CardanoClient(net('ADA'), ENDPOINT, async () =>
     Response.json({
       min_fee_a: 0,

@@ -95,6 +95,6 @@ test('a transaction at another nonce is the one that would have been built there
   }
   assert.throws(
     () => withNonce(network('TRX'), { network: 'TRX', bytes: '00', inputs: [] }, 1n),
-    /have no number/,
+    /have no nonce/,
   )
 })

@@ -94,7 +94,7 @@ test('Tron: a block, its transactions and the logs of a token\u2019s transfer', 
   assert.deepEqual(amounts(await read(block(), [info([])], info())), [])
   await unavailable(read(block(), [info()], {}), /gettransactioninfobyid does not place/)
   await unavailable(read(block(), [info([{ ...log, address: undefined }])]), /without address/)
-  await unavailable(read(block([])), /getblockbynum answered 7 without its transactions/)
+  await unavailable(read(block([])), /getblockbynum returned 7 without its transactions/)
   await unavailable(read(block([call, call])), /twice/)
   await unavailable(read(block([{ ...call, ret: undefined }])), /without ret.contractRet/)
   await unavailable(read(block([{ ...call, txID: undefined }])), /without txID/)
@@ -133,7 +133,7 @@ test('XRP: a ledger without its transactions, with one twice, or without what is
     ).block(9)
   assert.deepEqual(amounts(await read([payment])), [7n])
   for (const none of [[], undefined])
-    await unavailable(read(none), /ledger answered 9 without its transactions/)
+    await unavailable(read(none), /ledger returned 9 without its transactions/)
   assert.deepEqual(amounts(await read([], {}, { transaction_hash: '0'.repeat(64) })), [])
   await unavailable(read([payment, payment]), /with H twice/)
   await unavailable(read([{ ...payment, hash: undefined }]), /transaction without hash/)
@@ -204,14 +204,17 @@ test('Stellar: pages of transactions that overlap, end early, or lack what is ne
   assert.deepEqual((await read({ transactions: [], latestLedger: 9 }, NONE))?.txids, [])
   await unavailable(
     read({ transactions: [] }),
-    /getTransactions answered ledger 9 without its transactions/,
+    /getTransactions returned ledger 9 without its transactions/,
   )
   await unavailable(
     read({ transactions: [one('a')], latestLedger: 8 }),
     /has not seen ledger 9 yet/,
   )
-  await unavailable(read({ transactions: [one('a'), one('a')] }), /answered a twice/)
-  await unavailable(read({}), /without transactions/)
+  await unavailable(
+    read({ transactions: [one('a'), one('a')] }),
+    /getTransactions returned a twice/,
+  )
+  await unavailable(read({}), /returned no transactions|without its transactions/)
   await unavailable(
     read({ transactions: [one('a', { ledger: undefined })] }),
     /without ledger or txHash/,
@@ -222,7 +225,7 @@ test('Stellar: pages of transactions that overlap, end early, or lack what is ne
   )
   await unavailable(read({ transactions: [one('a', { status: undefined })] }), /without status/)
   const whole = Array.from({ length: 200 }, (_, index) => one(`t${index}`))
-  await unavailable(read({ transactions: whole }), /a whole page and no cursor/)
+  await unavailable(read({ transactions: whole }), /a full page and no cursor/)
   await unavailable(read({ transactions: whole, cursor: '1' }), /twice|no cursor/)
 })
 
@@ -254,7 +257,7 @@ test('Solana: a block without the outcome or the balances of a transaction, and 
     [],
     'a failed one moves nothing',
   )
-  await unavailable(read(undefined), /getBlock answered 2 without transactions/)
+  await unavailable(read(undefined), /getBlock returned 2 without transactions/)
   await unavailable(read([{ ...one(), meta: null }]), /with S without meta.err/)
   await unavailable(read([one({ err: undefined })]), /with S without meta.err/)
   for (const balances of [undefined, null, [1]])
@@ -285,6 +288,6 @@ test('Solana: a block without the outcome or the balances of a transaction, and 
   assert.deepEqual((await skipped(head('D', 'A', 1)))?.txids, [])
   await unavailable(
     skipped({ ...head('D', 'A', 1), parentSlot: undefined }),
-    /getBlock answered 4 without parentSlot/,
+    /: getBlock returned 4 without parentSlot or previousBlockhash/,
   )
 })

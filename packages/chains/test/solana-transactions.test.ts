@@ -340,7 +340,7 @@ test('a sweep of tokens: the receiver pays the fee and signs first', async () =>
         keys,
       ),
     'SHAPE',
-    /only where the receiver/,
+    /only if the receiver/,
   )
 })
 
@@ -355,7 +355,7 @@ test('other shapes are refused', async () => {
   const shapes: [string, Instruction[], RegExp][] = [
     ['two transfers', [transfer, transfer], /exactly one/],
     ['a durable nonce', [nonce, transfer], /durable nonce/],
-    ['no instruction', [], /pays nobody/],
+    ['no instruction', [], /has no receiver/],
     ['only an account', [create], /TransferChecked/],
     ['a token transfer that does not name the owner', [checked], /CreateIdempotent/],
     ['two token transfers', [create, checked, checked], /exactly one/],
@@ -389,7 +389,7 @@ test('other shapes are refused', async () => {
     [
       'nothing',
       [getTransferSolInstruction({ source: payer, destination: TO, amount: 0n })],
-      /pays nothing/,
+      /makes no payment/,
     ],
     [
       'to oneself',

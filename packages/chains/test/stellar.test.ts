@@ -582,7 +582,7 @@ describe('client', () => {
     })
     await assert.rejects(broken.account(SINK), {
       code: 'RPC_UNAVAILABLE',
-      message: /getLedgerEntries answered a xdr that cannot be read/,
+      message: /getLedgerEntries returned a xdr that cannot be read/,
     })
   })
 
@@ -594,7 +594,7 @@ describe('client', () => {
       })
       await assert.rejects(
         client.block(9),
-        /getTransactions answered ledger 9 without its transactions/,
+        /getTransactions returned ledger 9 without its transactions/,
       )
     }
   })

@@ -112,7 +112,10 @@ test('a token that nothing can pay for is named with what it needs, keeps what i
   )
   assert.deepEqual([told, plan.more], [['ETH 39000000000000 #2'], false])
   assert.equal(plan.left[0]?.waits, true)
-  assert.match(plan.left[0]?.why ?? '', /its fees need 70000000000000 more of ETH/)
+  assert.match(
+    plan.left[0]?.why ?? '',
+    /its fees require 70000000000000 more of ETH, in the smallest unit, at this address: send it, and gather again/,
+  )
   assert.deepEqual(plan.left[1], {
     address: poor.address,
     asset: 'ETH',

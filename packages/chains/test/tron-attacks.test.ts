@@ -210,7 +210,7 @@ test('another owner, oneself, an address of another version, nothing at all', ()
         raw(contractOf(1, 'TransferContract', Buffer.concat([owner, len(2, addressBytes(TO))]))),
       ),
     'SHAPE',
-    /more than zero/,
+    /greater than zero/,
   )
 })
 
@@ -226,7 +226,7 @@ test('staking: other resources, locks, oneself', () => {
     'SHAPE',
     /BANDWIDTH and ENERGY/,
   )
-  refuses(() => decode(staking(54, 'FreezeBalanceV2Contract')), 'SHAPE', /more than zero/)
+  refuses(() => decode(staking(54, 'FreezeBalanceV2Contract')), 'SHAPE', /greater than zero/)
   const delegate = (...more: Uint8Array[]) =>
     staking(
       57,

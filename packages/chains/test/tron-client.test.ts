@@ -454,7 +454,7 @@ test('answers that are no answers', async () => {
   script = {
     'wallet/getchainparameters': '{"chainParameter":[{"key":"getEnergyFee","value":100}]}',
   }
-  await assert.rejects(scripted().parameters(), /does not name/)
+  await assert.rejects(scripted().parameters(), /does not return/)
 })
 
 test('a block that takes it between the two questions hides nothing: it is included, never absent', async () => {

@@ -105,7 +105,7 @@ test('EVM: a transaction of an unknown type without to or value is reported, and
         read([{ ...PAYMENT, type, ...odd }]),
         (error: unknown) =>
           error instanceof RpcUnavailable &&
-          /without transactions\.(?:to|value)/.test(error.message),
+          /(?:no|without) transactions\.(?:to|value)/.test(error.message),
       )
     }
   }

@@ -104,7 +104,7 @@ test('a second payment, no payment, an output no address stands for', () => {
           }),
         ),
       'SHAPE',
-      /no address/,
+      /without an address/,
     )
   }
 })
@@ -221,7 +221,7 @@ test('paying out more than comes in', () => {
         }),
       ),
     'SHAPE',
-    /more than its inputs/,
+    /outputs exceed the inputs/,
   )
 })
 
@@ -279,7 +279,7 @@ test('signatures inside, a witness, trailing and non-canonical bytes', () => {
         }),
       ),
     'TRANSACTION',
-    /signatures already/,
+    /already carries signatures/,
   )
   refuses(
     () =>
@@ -289,7 +289,7 @@ test('signatures inside, a witness, trailing and non-canonical bytes', () => {
         }),
       ),
     'TRANSACTION',
-    /signatures already/,
+    /already carries signatures/,
   )
   const hex = unsigned.bytes
   for (const bytes of [

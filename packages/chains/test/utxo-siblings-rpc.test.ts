@@ -352,12 +352,12 @@ test('a block that contradicts the request, or lacks a field that is needed, is 
   const cases: [() => string, RegExp][] = [
     [
       () => `RAW{"hash":"cc","height":9,"previousblockhash":"bb","tx":[${transaction}]}`,
-      /BTC: getblock answered another block/,
+      /BTC: getblock returned another block than requested/,
     ],
     [blockOf(''), /without tx/],
     [blockOf(transaction, '"height":8,"previousblockhash":"bb"'), /another height/],
     [blockOf(transaction, '"height":9,"previousblockhash":"bb","nTx":2'), /1 of 2 tx/],
-    [blockOf(transaction, '"height":9'), /without previousblockhash/],
+    [blockOf(transaction, '"height":9'), /no previousblockhash/],
     [blockOf(`${transaction},${transaction}`), /twice/],
     [blockOf('{"txid":"t","vin":[{}]}'), /t without vin or vout/],
     [blockOf('{"vin":[{}],"vout":[]}'), /without txid/],

@@ -632,10 +632,7 @@ test('why a coin cannot be spent is said before anything is built on it', () => 
     utxo.unspendable(network, { ...coin, txid: '11'.repeat(32) }, funded.hex),
     'its transaction has another id',
   )
-  assert.match(
-    utxo.unspendable(network, { ...coin, value: 4999n }, funded.hex) ?? '',
-    /another one/,
-  )
+  assert.match(utxo.unspendable(network, { ...coin, value: 4999n }, funded.hex) ?? '', /or differs/)
   // CashTokens stand in front of the script.
   const tokens = new Transaction()
   tokens.version = 2

@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 43820ac1f977988f1d2228eed3dc4ee3927a420be7310532d8a8488619443e17
-// types 1db7171466e8d8995cf218ea078670e57cf1be50651ba5b95e13122fea1cace1
+// document 6237bf6031af1df56361816b57a9db5b1ce812ae98fe8e51a7d5d2d84b744f58
+// types 2b08503c539fe5ae04de880b4410acd2a80eaebc9b016cc4af848bb0b156cb6e
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -11,34 +11,34 @@ export interface components {
             address: string;
             address_tag: string | null;
             label: string | null;
-            /** @description For a QR code: BIP21, EIP-681, Solana Pay, SEP-7, CIP-13, xrpl:; null where wallets agree on none (TRX) */
+            /** @description Payment URI for a QR code: BIP21, EIP-681, Solana Pay, SEP-7, CIP-13, xrpl:; null if there is no common format (TRX) */
             payment_uri: string | null;
-            /** @description [sub-account, chain, index], not hardened, below the key of GET /dac/v1/keys */
+            /** @description Derivation path [sub-account, chain, index], not hardened, relative to the key in GET /dac/v1/keys */
             path: number[];
             /** Format: date-time */
             created_at: string;
         };
         AddressPage: {
             data: components["schemas"]["Address"][];
-            /** @description Pass it as `after` to read on; null at the end of the list */
+            /** @description Cursor of the next page: pass it as `after`; null on the last page */
             next: string | null;
-            /** @description Whether the list goes on */
+            /** @description Whether there are more records */
             has_more: boolean;
         };
         AmlSettings: {
             provider: string;
-            /** @description Masked */
+            /** @description The token, masked */
             aml_token: string;
             aml_risk_levels: string;
             aml_deposit: boolean;
             aml_withdrawal: boolean;
             /** Format: date-time */
             updated_at: string;
-            /** @description Set where a level passes although a lower one is held; null: there is none */
+            /** @description Warning, present if a level passes although a lower level is held; otherwise null */
             warning: string | null;
         };
         Asset: {
-            /** @description Ticker; what every other operation takes as `asset` */
+            /** @description Asset name that all other operations accept as `asset` */
             asset_name: string;
             name: string;
             ticker: string;
@@ -53,26 +53,26 @@ export interface components {
             fee_asset: string;
             /** @description Payments of the asset may carry an `address_tag`: a destination tag (XRP) or a memo (XLM) */
             takes_tag: boolean;
-            /** @description Many addresses of the asset are complete only with their `address_tag`, exchanges’ above all: ask for it together with the address, and send without one only where the payee has none */
+            /** @description Many addresses of the asset, in particular those of exchanges, are complete only with their `address_tag`: ask the payee for both, and omit the tag only if the payee has none */
             requires_tag: boolean;
             /**
              * Format: decimal
-             * @description In the asset’s native unit
+             * @description Decimal, in the asset’s native unit
              */
             min_withdrawal: Decimal;
-            /** @description Who issues the token on this network, or whose bridge does; null for native coins */
+            /** @description Issuer of the token on this network, or operator of its bridge; null for native coins */
             issuer: string | null;
-            /** @description The token stands for one that is locked on another network, so that its value also depends on the bridge */
+            /** @description The token represents one that is locked on another network, so its value also depends on the bridge */
             bridged: boolean;
             /**
-             * @description deprecated: new wallets and addresses only where the operator allows them; what is held can be sent. Retired assets are not listed
+             * @description deprecated: new wallets and addresses only if the operator allows them; the balance can be sent. Retired assets are not listed
              * @enum {string}
              */
             status: "active" | "deprecated" | "retired";
-            /** @description Day from which `status` holds, as YYYY-MM-DD; null while it is active */
+            /** @description Date from which `status` applies, YYYY-MM-DD; null while the asset is active */
             status_since: string | null;
             status_reason: string | null;
-            /** @description New wallets and addresses are made */
+            /** @description Whether new wallets and addresses can be created */
             is_active: boolean;
         };
         Balance: {
@@ -84,17 +84,17 @@ export interface components {
             status: "active" | "inactive";
             /**
              * Format: decimal
-             * @description What can be spent: `balance` of GET /dac/v1/wallets
+             * @description Spendable balance: `balance` of GET /dac/v1/wallets
              */
             available: Decimal;
             /**
              * Format: decimal
-             * @description `total` less `available`: reserved for transfers, frozen, staked, cooling down, not swept yet, or what must stay
+             * @description `total` minus `available`: reserved for transfers, frozen, staked, in cooldown, not swept yet, or a minimum balance
              */
             pending: Decimal;
             /**
              * Format: decimal
-             * @description All that is held on the chain: `omnibus_balance` of GET /dac/v1/wallets
+             * @description Total balance on the chain: `omnibus_balance` of GET /dac/v1/wallets
              */
             total: Decimal;
         };
@@ -110,7 +110,7 @@ export interface components {
             public_key: string;
             /** @description lower-case hex */
             chain_code: string;
-            /** @description Network mode that the nodes certified the key for */
+            /** @description Network mode for which the nodes certified the key */
             mode: string;
             epoch: number;
             certificates: {
@@ -124,19 +124,19 @@ export interface components {
             api_key?: string | null;
             api_secret?: string | null;
             passphrase?: string | null;
-            /** @description A key that may withdraw is refused unless this is true */
+            /** @description A key with withdrawal permission is rejected unless this is true */
             allow_withdrawal?: boolean | null;
-            /** @description Books the difference that is shown: what was traded, paid in or paid out there by hand */
+            /** @description Books the reported difference: trades, deposits or withdrawals that were made at the exchange by hand */
             accept_difference?: true | null;
         };
         ChangeWebhookRequest: {
-            /** @description https, and a public address; http and loopback on the local network */
+            /** @description An https URL at a public address; on the local network also http and loopback */
             url?: string | null;
-            /** @description Names of events, `group.*` or `*` */
+            /** @description Event types, `group.*` or `*` */
             events?: string[] | null;
             description?: string | null;
             disabled?: boolean | null;
-            /** @description classic: transactions in the shape of earlier integrations; docs/webhooks.md lists its fields */
+            /** @description classic: transactions in the format of earlier integrations; docs/webhooks.md lists its fields */
             format?: ("standard" | "classic") | null;
         };
         Checkout: {
@@ -152,7 +152,7 @@ export interface components {
             /** Format: date-time */
             created_at: string;
             expiry: string;
-            /** @description The platform’s time, to count down by */
+            /** @description The platform’s current time, for a countdown */
             now: string;
             assets: {
                 asset: string;
@@ -162,7 +162,7 @@ export interface components {
                 network_name: string;
                 takes_tag: boolean;
                 requires_tag: boolean;
-                /** @description Decimal, exact; a text, since browsers read numbers as doubles */
+                /** @description Exact decimal as a string, because browsers parse numbers as doubles */
                 crypto_amount: string;
             }[];
             selected: {
@@ -174,11 +174,11 @@ export interface components {
                 address: string;
                 address_tag: string | null;
                 tag_name: string | null;
-                /** @description Decimal, exact; a text, since browsers read numbers as doubles */
+                /** @description Exact decimal as a string, because browsers parse numbers as doubles */
                 crypto_amount: string;
-                /** @description Decimal, exact; a text, since browsers read numbers as doubles */
+                /** @description Exact decimal as a string, because browsers parse numbers as doubles */
                 paid_amount: string;
-                /** @description Decimal, exact; a text, since browsers read numbers as doubles */
+                /** @description Exact decimal as a string, because browsers parse numbers as doubles */
                 due_amount: string;
                 payment_uri: string | null;
                 rate: string | null;
@@ -189,7 +189,7 @@ export interface components {
                 hash: string;
                 asset: string;
                 ticker: string;
-                /** @description Decimal, exact; a text, since browsers read numbers as doubles */
+                /** @description Exact decimal as a string, because browsers parse numbers as doubles */
                 amount: string;
                 /** @enum {string} */
                 status: "seen" | "detected" | "confirmed" | "held" | "reverted" | "dropped";
@@ -206,7 +206,7 @@ export interface components {
         };
         ChooseCheckoutAssetRequest: {
             /**
-             * @description An `asset_name` of the assets list; case-sensitive
+             * @description An `asset_name` from `GET /assets`; case-sensitive
              * @example BTC
              * @example USDT_ETH
              */
@@ -215,27 +215,27 @@ export interface components {
         CoinAside: {
             id: string;
             /**
-             * @description The coin of the network, of which the output holds `amount`
+             * @description The native coin of the network, in which `amount` is denominated
              * @example BCH
              */
             asset: string;
             /** @example BCH */
             network: string;
             /**
-             * @description The transaction that made the output
+             * @description The transaction that created the output
              * @example 5f1c8a7d0e3b49d2a6c4f7b8e9d0c1a2b3f4e5d6c7a8b9f0e1d2c3b4a5f6e7d8
              */
             txid: string;
             /** @description Index of the output in its transaction */
             vout: number;
             /**
-             * @description Address of the sub-account that the output pays
+             * @description Address of the sub-account that received the output
              * @example bitcoincash:qpm2qsznhks23z7629mms6s0cwef74vcwvy22gdx6a
              */
             address: string;
             /**
              * Format: decimal
-             * @description Coins of `asset` in the output. They are in no balance
+             * @description Amount of `asset` in the output. It is not part of any balance
              */
             amount: Decimal;
             /**
@@ -251,7 +251,7 @@ export interface components {
                  */
                 category: string;
                 /**
-                 * @description Fungible tokens in base units, as decimal digits; `0` where there are none
+                 * @description Fungible tokens in base units, as decimal digits; `0` if there are none
                  * @example 150000000
                  */
                 amount: string;
@@ -272,7 +272,7 @@ export interface components {
             block_hash: string;
             /**
              * Format: date-time
-             * @description When the scan read its block
+             * @description When the scanner read its block
              */
             found_at: string;
         };
@@ -284,12 +284,12 @@ export interface components {
             to_asset: string;
             /**
              * Format: decimal
-             * @description Of from_asset, as it was asked for
+             * @description Amount of from_asset in the request
              */
             amount: Decimal;
             /**
              * Format: decimal
-             * @description Of to_asset, after the exchange’s fee, as the book stood
+             * @description Amount of to_asset after the exchange’s fee, from the order book at that time
              */
             receive: Decimal;
             price: Decimal | null;
@@ -300,17 +300,17 @@ export interface components {
             side: "buy" | "sell";
             /**
              * Format: decimal
-             * @description Decimal, exact
+             * @description Exact decimal
              */
             order_amount: Decimal;
             /**
              * Format: decimal
-             * @description No part of it is done at a worse price
+             * @description No part is executed at a worse price
              */
             limit_price: Decimal;
             /** Format: date-time */
             expires_at: string;
-            /** @description What the other accounts would give, or why they cannot */
+            /** @description What the other accounts would return, or why they cannot convert */
             others: {
                 exchange_account: string;
                 exchange: string;
@@ -323,7 +323,7 @@ export interface components {
         };
         CreateAddressRequest: {
             /**
-             * @description An `asset_name` of the assets list; case-sensitive
+             * @description An `asset_name` from `GET /assets`; case-sensitive
              * @example BTC
              * @example USDT_ETH
              */
@@ -331,17 +331,17 @@ export interface components {
             label?: string | null;
         };
         CreateConversionRequest: {
-            /** @description Id of a quote; else the fields of one */
+            /** @description Id of a quote; if absent, the fields of a quote are required */
             quote?: string | null;
-            /** @description A coin at the exchange (BTC, USD), or an asset of ours, whose coin it is */
+            /** @description A coin of the exchange (BTC, USD), or an asset of this platform, which stands for its coin */
             from_asset?: string | null;
-            /** @description An `asset_name` of the assets list; case-sensitive */
+            /** @description An `asset_name` from `GET /assets`; case-sensitive */
             to_asset?: string | null;
-            /** @description Of from_asset, exact */
+            /** @description Exact amount of from_asset */
             amount?: (Decimal | string) | null;
-            /** @description Ids of exchange accounts; all of the sub-account’s where it is absent */
+            /** @description Ids of exchange accounts; by default all accounts of the sub-account */
             accounts?: string[] | null;
-            /** @description Idempotency key, unique within the sub-account’s conversions; a quote is one itself */
+            /** @description Idempotency key, unique within the sub-account’s conversions; a quote already acts as one */
             sequence_id?: string | null;
         };
         CreateExchangeAccountRequest: {
@@ -354,21 +354,21 @@ export interface components {
             api_key: string;
             api_secret: string;
             passphrase?: string | null;
-            /** @description A key that may withdraw is refused unless this is true */
+            /** @description A key with withdrawal permission is rejected unless this is true */
             allow_withdrawal?: boolean | null;
         };
         CreateExchangeWithdrawalRequest: {
             /** @description Id of an exchange account whose key may withdraw */
             exchange_account: string;
             /**
-             * @description An `asset_name` of the assets list; case-sensitive
+             * @description An `asset_name` from `GET /assets`; case-sensitive
              * @example BTC
              * @example USDT_ETH
              */
             asset: string;
-            /** @description Decimal in the asset’s native unit, exact; a number or a text */
+            /** @description Exact decimal in the asset’s native unit; a number or a string */
             amount: Decimal | string;
-            /** @description One of the wallet’s own addresses; its first where it is absent */
+            /** @description One of the wallet’s own addresses; by default its first */
             address?: string | null;
             address_tag?: string | null;
             /** @description Idempotency key, unique within the sub-account’s withdrawals from exchanges */
@@ -376,35 +376,35 @@ export interface components {
         };
         CreateForwardingRuleRequest: {
             /**
-             * @description An `asset_name` of the assets list; case-sensitive
+             * @description An `asset_name` from `GET /assets`; case-sensitive
              * @example BTC
              * @example USDT_ETH
              */
             asset: string;
-            /** @description Incoming funds are forwarded when they have come to this much */
+            /** @description Incoming funds are forwarded when their total reaches this amount */
             min_amount: Decimal | string;
             destination_address: string;
             address_tag?: string | null;
-            /** @description All forwards of any 24 hours move no more */
+            /** @description Maximum total of all forwards in any 24 hours */
             daily_cap: Decimal | string;
             /**
              * Format: date-time
-             * @description ISO 8601 in UTC
+             * @description Expiry time, ISO 8601 in UTC
              */
             expires_at: string;
         };
         CreateInvoiceRequest: {
             fiat?: "USD" | null;
-            /** @description What the payer owes, in the currency `fiat`; six decimals at most */
+            /** @description Amount due, in the currency `fiat`; at most six decimals */
             fiat_amount?: (Decimal | string) | null;
-            /** @description In place of a currency: the asset that `amount` is counted in */
+            /** @description Asset in which `amount` is denominated, instead of a currency */
             asset?: string | null;
             amount?: (Decimal | string) | null;
-            /** @description What the payer may choose; without it every asset that the sub-account has an active wallet of, or `asset` alone */
+            /** @description Assets that the payer can select; by default every asset with an active wallet in the sub-account, or only `asset` */
             assets?: string[] | null;
-            /** @description Shown to the payer */
+            /** @description Displayed to the payer */
             memo?: string | null;
-            /** @description Your own number of the order; shown to the payer */
+            /** @description Your order number; displayed to the payer */
             order_id?: string | null;
             payer?: {
                 email?: string | null;
@@ -422,7 +422,7 @@ export interface components {
             /** @description Id of an exchange account */
             exchange_account: string;
             /**
-             * @description Such as BTC/USD
+             * @description Symbol of a market, for example BTC/USD
              * @example BTC/USD
              */
             market: string;
@@ -430,33 +430,33 @@ export interface components {
             side: "buy" | "sell";
             /** @enum {string} */
             type: "market" | "limit";
-            /** @description In the base coin, on the market’s grid */
+            /** @description In the base coin, a multiple of the market’s step size */
             amount?: (Decimal | string) | null;
-            /** @description In the quote coin, in place of amount: the amount is what it comes to, rounded down to the grid */
+            /** @description In the quote coin, instead of `amount`: converted to an amount and rounded down to the market’s step size */
             quote_amount?: (Decimal | string) | null;
-            /** @description Of a limit order, on the market’s grid */
+            /** @description Price of a limit order, a multiple of the market’s step size */
             price?: (Decimal | string) | null;
-            /** @description GTC for a limit order, IOC for a market order, where it is absent */
+            /** @description By default GTC for a limit order and IOC for a market order */
             time_in_force?: ("GTC" | "IOC" | "FOK") | null;
-            /** @description Refused by the exchange rather than filled at once */
+            /** @description The exchange rejects the order if it would be filled immediately */
             post_only?: boolean | null;
-            /** @description Of a market order: how much worse than the best price it may be, in hundredths of a percent; 100 where it is absent */
+            /** @description Maximum deviation of a market order from the best price, in basis points (hundredths of a percent); by default 100 */
             max_slippage_bps?: number | null;
             /** @description Idempotency key, unique within the sub-account’s orders */
             sequence_id?: string | null;
         };
         CreateTransactionRequest: {
             /**
-             * @description An `asset_name` of the assets list; case-sensitive
+             * @description An `asset_name` from `GET /assets`; case-sensitive
              * @example BTC
              * @example USDT_ETH
              */
             asset: string;
-            /** @description Decimal in the asset’s native unit, exact; a number or a text */
+            /** @description Exact decimal in the asset’s native unit; a number or a string */
             amount: Decimal | string;
             destination_address: string;
             /**
-             * @description EXCHANGE: destination_id names an exchange account, and destination_address is where that exchange takes the asset
+             * @description With EXCHANGE, destination_id is the id of an exchange account and destination_address is the exchange’s deposit address for the asset
              * @enum {string}
              */
             destination_type: "EXTERNAL" | "EXCHANGE";
@@ -464,24 +464,24 @@ export interface components {
             source_type: "INTERNAL";
             /** @description Idempotency key, unique within the wallet */
             sequence_id?: string | null;
-            /** @description Your own note; never put on chain. Refused where it has the form of a tag and the asset takes one that is missing */
+            /** @description Your own note; never written to the chain. Rejected if it looks like a tag and the asset’s tag is missing */
             memo?: string | null;
             address_tag?: string | null;
-            /** @description Id of an exchange account, with destination_type EXCHANGE */
+            /** @description Id of an exchange account; required if destination_type is EXCHANGE */
             destination_id?: string | null;
-            /** @description The address of an exchange once more, where it is another than last time */
+            /** @description The exchange’s deposit address, repeated; required if it differs from the address of the last transfer */
             confirm_address?: string | null;
-            /** @description In the unit of the chain family; the signer nodes hold to it */
+            /** @description Maximum network fee rate, in the unit of the chain family; the signer nodes enforce it */
             fee_rate?: (Decimal | string) | null;
             fee_level?: ("low" | "medium" | "high") | null;
-            /** @description Accepted from older clients; means nothing */
+            /** @description Accepted from older clients and ignored */
             type?: "Withdraw" | null;
-            /** @description Accepted from older clients; means nothing */
+            /** @description Accepted from older clients and ignored */
             ts?: (number | string) | null;
         };
         CreateWalletAliasRequest: {
             /**
-             * @description An `asset_name` of the assets list; case-sensitive
+             * @description An `asset_name` from `GET /assets`; case-sensitive
              * @example BTC
              * @example USDT_ETH
              */
@@ -489,7 +489,7 @@ export interface components {
         };
         CreateWalletRequest: {
             /**
-             * @description An `asset_name` of the assets list; case-sensitive
+             * @description An `asset_name` from `GET /assets`; case-sensitive
              * @example BTC
              * @example USDT_ETH
              */
@@ -498,14 +498,14 @@ export interface components {
         CreateWebhookRequest: {
             /**
              * Format: uri
-             * @description https, and a public address; http and loopback on the local network
+             * @description An https URL at a public address; on the local network also http and loopback
              */
             url: string;
-            /** @description Names of events, `group.*` or `*` */
+            /** @description Event types, `group.*` or `*` */
             events: string[];
             description?: string | null;
             disabled?: boolean | null;
-            /** @description classic: transactions in the shape of earlier integrations; docs/webhooks.md lists its fields */
+            /** @description classic: transactions in the format of earlier integrations; docs/webhooks.md lists its fields */
             format?: ("standard" | "classic") | null;
         };
         DeleteExchangeAccountResponse: {
@@ -522,7 +522,7 @@ export interface components {
         Delivery: {
             id: string;
             webhook_id: string;
-            /** @description In `webhook-id` */
+            /** @description The same as `webhook-id` */
             event_id: string;
             type: string;
             object: string;
@@ -533,10 +533,10 @@ export interface components {
             /** Format: date-time */
             next_try_at: string | null;
             request: {
-                /** @description The very bytes that are signed and sent */
+                /** @description The exact bytes that are signed and sent */
                 body: string;
             };
-            /** @description The latest 12, the oldest first */
+            /** @description The latest 12, oldest first */
             attempts: {
                 at: string;
                 url: string;
@@ -553,23 +553,23 @@ export interface components {
         };
         EstimateFeeRequest: {
             /**
-             * @description An `asset_name` of the assets list; case-sensitive
+             * @description An `asset_name` from `GET /assets`; case-sensitive
              * @example BTC
              * @example USDT_ETH
              */
             asset: string;
-            /** @description Decimal in the asset’s native unit, exact; a number or a text */
+            /** @description Exact decimal in the asset’s native unit; a number or a string */
             fee_rate: Decimal | string;
-            /** @description Decimal in the asset’s native unit, exact; a number or a text */
+            /** @description Exact decimal in the asset’s native unit; a number or a string */
             amount?: (Decimal | string) | null;
-            /** @description Where it is known, rent and activation are exact, and so is what a token’s contract takes */
+            /** @description If present, rent, activation and the gas of a token’s contract are exact */
             destination_address?: string | null;
         };
         EstimateFeeResponse: {
             asset: string;
             /**
              * Format: decimal
-             * @description All that the transfer pays, in the network’s native coin; `rent`, `activation` and `l1_fee` are parts of it
+             * @description Total network fee of the transfer, in the network’s native coin; includes `rent`, `activation` and `l1_fee`
              */
             fee: Decimal;
             /** Format: decimal */
@@ -577,23 +577,23 @@ export interface components {
             fee_rate_unit: string;
             fee_asset: string;
             /**
-             * @description `wallet`: from the caller’s own coins; `typical`: one input and two outputs, or usual gas
+             * @description `wallet`: calculated from the caller’s own coins; `typical`: one input and two outputs, or usual gas
              * @enum {string}
              */
             basis: "wallet" | "typical";
             /**
              * Format: decimal
-             * @description Part of `fee`: deposit of the receiver’s token account (Solana) where it has none; without a destination_address it is assumed to have none
+             * @description Part of `fee`: rent deposit for the receiver’s token account (Solana) if it does not exist; assumed missing without a destination_address
              */
             rent?: Decimal;
             /**
              * Format: decimal
-             * @description Part of `fee`: what creating the receiver’s account costs (Tron), likewise; it takes the place of bandwidth
+             * @description Part of `fee`: cost of creating the receiver’s account (Tron) if it does not exist; replaces the bandwidth cost
              */
             activation?: Decimal;
             /**
              * Format: decimal
-             * @description Part of `fee` that a roll-up of the OP Stack charges on top of gas: for publishing on the chain below and its operator
+             * @description Part of `fee` that an OP Stack roll-up charges in addition to gas: publication on the parent chain and the operator fee
              */
             l1_fee?: Decimal;
         };
@@ -602,7 +602,7 @@ export interface components {
             exchange: string;
             label: string;
             /**
-             * @description failing: the exchange refused the key when it was last asked
+             * @description failing: the exchange rejected the key at the last request
              * @enum {string}
              */
             status: "active" | "failing";
@@ -610,33 +610,33 @@ export interface components {
             /** @description Last characters of the key */
             key_hint: string;
             permissions: {
-                /** @description null: the exchange does not tell */
+                /** @description null: the exchange does not report it */
                 trade: boolean | null;
-                /** @description null: the exchange does not tell */
+                /** @description null: the exchange does not report it */
                 withdraw: boolean | null;
-                /** @description null: the exchange does not tell */
+                /** @description null: the exchange does not report it */
                 ip_restricted: boolean | null;
             };
             allow_withdrawal: boolean;
             warnings: string[];
             /** Format: date-time */
             checked_at: string;
-            /** @description Where the exchange goes on saying another total than the books */
+            /** @description Persistent difference between the total at the exchange and the ledger */
             difference: {
                 asset: string;
                 /**
                  * Format: decimal
-                 * @description Decimal, exact
+                 * @description Exact decimal
                  */
                 ledger: Decimal;
                 /**
                  * Format: decimal
-                 * @description Decimal, exact
+                 * @description Exact decimal
                  */
                 venue: Decimal;
                 /**
                  * Format: decimal
-                 * @description Decimal, exact
+                 * @description Exact decimal
                  */
                 difference: Decimal;
             }[];
@@ -650,7 +650,7 @@ export interface components {
             exchange: string;
             label: string;
             /**
-             * @description failing: the exchange refused the key when it was last asked
+             * @description failing: the exchange rejected the key at the last request
              * @enum {string}
              */
             status: "active" | "failing";
@@ -658,33 +658,33 @@ export interface components {
             /** @description Last characters of the key */
             key_hint: string;
             permissions: {
-                /** @description null: the exchange does not tell */
+                /** @description null: the exchange does not report it */
                 trade: boolean | null;
-                /** @description null: the exchange does not tell */
+                /** @description null: the exchange does not report it */
                 withdraw: boolean | null;
-                /** @description null: the exchange does not tell */
+                /** @description null: the exchange does not report it */
                 ip_restricted: boolean | null;
             };
             allow_withdrawal: boolean;
             warnings: string[];
             /** Format: date-time */
             checked_at: string;
-            /** @description Where the exchange goes on saying another total than the books */
+            /** @description Persistent difference between the total at the exchange and the ledger */
             difference: {
                 asset: string;
                 /**
                  * Format: decimal
-                 * @description Decimal, exact
+                 * @description Exact decimal
                  */
                 ledger: Decimal;
                 /**
                  * Format: decimal
-                 * @description Decimal, exact
+                 * @description Exact decimal
                  */
                 venue: Decimal;
                 /**
                  * Format: decimal
-                 * @description Decimal, exact
+                 * @description Exact decimal
                  */
                 difference: Decimal;
             }[];
@@ -693,7 +693,7 @@ export interface components {
             /** Format: date-time */
             updated_at: string;
             ok: boolean;
-            /** @description Why the exchange did not answer, or refused the key */
+            /** @description Why the exchange did not respond, or why it rejected the key */
             error: string | null;
         };
         ExchangeAccountWithBalances: {
@@ -701,7 +701,7 @@ export interface components {
             exchange: string;
             label: string;
             /**
-             * @description failing: the exchange refused the key when it was last asked
+             * @description failing: the exchange rejected the key at the last request
              * @enum {string}
              */
             status: "active" | "failing";
@@ -709,33 +709,33 @@ export interface components {
             /** @description Last characters of the key */
             key_hint: string;
             permissions: {
-                /** @description null: the exchange does not tell */
+                /** @description null: the exchange does not report it */
                 trade: boolean | null;
-                /** @description null: the exchange does not tell */
+                /** @description null: the exchange does not report it */
                 withdraw: boolean | null;
-                /** @description null: the exchange does not tell */
+                /** @description null: the exchange does not report it */
                 ip_restricted: boolean | null;
             };
             allow_withdrawal: boolean;
             warnings: string[];
             /** Format: date-time */
             checked_at: string;
-            /** @description Where the exchange goes on saying another total than the books */
+            /** @description Persistent difference between the total at the exchange and the ledger */
             difference: {
                 asset: string;
                 /**
                  * Format: decimal
-                 * @description Decimal, exact
+                 * @description Exact decimal
                  */
                 ledger: Decimal;
                 /**
                  * Format: decimal
-                 * @description Decimal, exact
+                 * @description Exact decimal
                  */
                 venue: Decimal;
                 /**
                  * Format: decimal
-                 * @description Decimal, exact
+                 * @description Exact decimal
                  */
                 difference: Decimal;
             }[];
@@ -746,24 +746,24 @@ export interface components {
             balances: components["schemas"]["ExchangeBalance"][];
             /** Format: date-time */
             balances_at: string;
-            /** @description How old the balances are, in milliseconds */
+            /** @description Age of the balances, in milliseconds */
             balances_age_ms: number;
         };
         ExchangeBalance: {
             asset: string;
             /**
              * Format: decimal
-             * @description Decimal, exact
+             * @description Exact decimal
              */
             available: Decimal;
             /**
              * Format: decimal
-             * @description Decimal, exact
+             * @description Exact decimal
              */
             total: Decimal;
             /**
              * Format: decimal
-             * @description null: no current price
+             * @description null: no current price is available
              */
             usd: Decimal | null;
         };
@@ -772,7 +772,7 @@ export interface components {
             address_tag: string | null;
             asset: string;
             network: string;
-            /** @description Another than the last transfer went to: confirm_address must name it */
+            /** @description Whether the address differs from that of the last transfer; if so, `confirm_address` must repeat it */
             changed: boolean;
             previous: {
                 address: string;
@@ -788,29 +788,29 @@ export interface components {
             asset: string;
             /**
              * Format: decimal
-             * @description Decimal, exact
+             * @description Exact decimal
              */
             amount: Decimal;
-            /** @description What the exchange credited */
+            /** @description Amount that the exchange credited */
             credited: Decimal | null;
-            /** @description What the exchange took for a withdrawal, out of the amount or beside it */
+            /** @description Fee that the exchange charged for a withdrawal, deducted from the amount or in addition to it */
             fee: Decimal | null;
             address: string;
             address_tag: string | null;
             /** @enum {string} */
             status: "pending" | "completed" | "failed" | "unknown";
             /**
-             * @description NEW: not asked for; SENDING; ASKING: the answer was lost, and the exchange is asked; WITHDRAWING: the exchange has it; MOVING: on the chain; DONE: credited where it goes; FAILED
+             * @description NEW: not requested yet; SENDING: the request is being sent; ASKING: the response was lost, and the exchange is queried; WITHDRAWING: the exchange accepted it; MOVING: on the chain; DONE: credited at the destination; FAILED
              * @enum {string}
              */
             sub_status: "NEW" | "SENDING" | "ASKING" | "WITHDRAWING" | "MOVING" | "DONE" | "FAILED";
-            /** @description The transfer that brings it, or the deposit that it arrived as */
+            /** @description The transfer to the exchange, or the deposit that the withdrawal arrived as */
             transaction_id: string | null;
-            /** @description By which the exchange knows it */
+            /** @description The exchange’s id of the transfer */
             exchange_transfer_id: string | null;
             hash: string | null;
             reason: string | null;
-            /** @description It takes longer than it should */
+            /** @description Whether the transfer takes longer than expected */
             overdue: boolean;
             sequence_id: string | null;
             version: number;
@@ -834,12 +834,12 @@ export interface components {
             expires_at: string;
             /**
              * Format: decimal
-             * @description Came in since the rule was made and was not forwarded yet
+             * @description Amount received since the rule was created that is not forwarded yet
              */
             waiting: Decimal;
-            /** @description Why what waits was not forwarded */
+            /** @description Why the waiting amount has not been forwarded */
             reason: string | null;
-            /** @description Of a deleted rule: hashes of forwards that are signed and not final; they may still be broadcast */
+            /** @description For a deleted rule: hashes of forwards that are signed and not final; they may still be broadcast */
             outstanding: string[];
             /** Format: date-time */
             created_at: string;
@@ -856,7 +856,7 @@ export interface components {
             transaction_id: string;
             /** Format: date-time */
             frozen_at: string;
-            /** @description Transactions that wait for it */
+            /** @description Transactions that are on hold because of this address */
             held: number;
         };
         GasTank: {
@@ -872,7 +872,7 @@ export interface components {
             status: "ok" | "low" | "empty";
             /**
              * Format: decimal
-             * @description Fuel of the tank’s that transactions left at addresses; used first
+             * @description Fuel of the tank that transactions left at addresses; it is used first
              */
             float: Decimal;
             /** Format: decimal */
@@ -888,7 +888,7 @@ export interface components {
             fiat: string | null;
             /** Format: decimal */
             fiat_amount: Decimal | null;
-            /** @description The one that was chosen last; null: the payer has not chosen */
+            /** @description The asset that was selected last; null: the payer has not selected one */
             asset: string | null;
             address: string | null;
             address_tag: string | null;
@@ -900,7 +900,7 @@ export interface components {
             /** Format: date-time */
             expiry: string;
             checkout_url: string;
-            /** @description What it may be paid in; amounts and rates never change */
+            /** @description Assets in which the invoice can be paid; amounts and rates never change */
             assets: {
                 asset: string;
                 network: string;
@@ -908,7 +908,7 @@ export interface components {
                 requires_tag: boolean;
                 /**
                  * Format: decimal
-                 * @description Decimal in the asset’s native unit, exact
+                 * @description Exact decimal in the asset’s native unit
                  */
                 crypto_amount: Decimal;
                 /** Format: decimal */
@@ -918,7 +918,7 @@ export interface components {
                 address_tag: string | null;
                 path: number[] | null;
             }[];
-            /** @description The first 10000, the oldest first */
+            /** @description The first 10000, oldest first */
             payments: components["schemas"]["InvoicePayment"][];
             /** @description The latest 10000 */
             refunds: {
@@ -926,28 +926,28 @@ export interface components {
                 asset: string;
                 /**
                  * Format: decimal
-                 * @description Decimal in the asset’s native unit, exact
+                 * @description Exact decimal in the asset’s native unit
                  */
                 amount: Decimal;
                 /** @enum {string} */
                 status: "pending" | "confirmed" | "failed";
                 hash: string | null;
             }[];
-            /** @description Credited and not given back */
+            /** @description Credited amount that has not been refunded */
             refundable: {
                 asset: string;
                 /**
                  * Format: decimal
-                 * @description Decimal in the asset’s native unit, exact
+                 * @description Exact decimal in the asset’s native unit
                  */
                 amount: Decimal;
             }[];
-            /** @description Of it, what is beyond the amount that was asked */
+            /** @description The part of it that exceeds the invoice amount */
             excess: {
                 asset: string;
                 /**
                  * Format: decimal
-                 * @description Decimal in the asset’s native unit, exact
+                 * @description Exact decimal in the asset’s native unit
                  */
                 amount: Decimal;
             }[];
@@ -962,11 +962,11 @@ export interface components {
             failed_url: string | null;
             /**
              * Format: decimal
-             * @description Percent of the amount that may be missing
+             * @description Permitted underpayment in percent of the amount
              */
             tolerance: Decimal;
             sequence_id: string | null;
-            /** @description Grows with every change */
+            /** @description Increases with every change */
             version: number;
             cancelled_at: string | null;
             marked: {
@@ -982,20 +982,20 @@ export interface components {
             updated_at: string;
         };
         InvoicePayment: {
-            /** @description Null while no block has held it */
+            /** @description Null until the payment is in a block */
             transaction_id: string | null;
             hash: string;
             asset: string;
             /**
              * Format: decimal
-             * @description Decimal in the asset’s native unit, exact
+             * @description Exact decimal in the asset’s native unit
              */
             amount: Decimal;
             /** @enum {string} */
             status: "seen" | "detected" | "confirmed" | "held" | "reverted" | "dropped";
             confirmations: number;
             required: number;
-            /** @description False: in an asset that was not offered; it pays nothing of the invoice */
+            /** @description False: paid in an asset that was not offered; it does not count towards the invoice */
             counts: boolean;
             note: ("other_asset" | "late") | null;
             /** Format: date-time */
@@ -1017,21 +1017,21 @@ export interface components {
         ListBalancesResponse: {
             data: components["schemas"]["Balance"][];
             /**
-             * @description Pass it as `after` to read on; null at the end of the list
+             * @description Cursor of the next page: pass it as `after`; null on the last page
              * @example BTC
              */
             next: string | null;
-            /** @description Whether the list goes on */
+            /** @description Whether there are more records */
             has_more: boolean;
         };
         ListCoinsAsideResponse: {
             data: components["schemas"]["CoinAside"][];
             /**
-             * @description Pass it as `after` to read on; null at the end of the list
+             * @description Cursor of the next page: pass it as `after`; null on the last page
              * @example 1795600000000.7c9e6679-7425-40de-944b-e07fc1f90ae7
              */
             next: string | null;
-            /** @description Whether the list goes on */
+            /** @description Whether there are more records */
             has_more: boolean;
         };
         ListDeliveriesResponse: {
@@ -1056,9 +1056,9 @@ export interface components {
                 /** @description Number of the event for its object: 1, 2, 3 …, without gaps. A lower number is an older event */
                 version: number;
             }[];
-            /** @description For the next `after`; null where there was no event yet */
+            /** @description Cursor for the next request’s `after`; null if there are no events yet */
             next: string | null;
-            /** @description More are there already */
+            /** @description Whether more events are available now */
             has_more: boolean;
         };
         ListExchangeAccountsResponse: {
@@ -1078,13 +1078,13 @@ export interface components {
                 exchange: string;
                 name: string;
                 /**
-                 * @description tested: orders are held to the exchange’s own codes; generic: to what ccxt says of it; read-only: no orders, since the fate of one could not be asked
+                 * @description tested: order handling is verified against the exchange’s own error codes; generic: order handling relies on ccxt; read-only: no orders, because the outcome of an order could not be queried
                  * @enum {string}
                  */
                 support: "tested" | "generic" | "read-only";
-                /** @description A key needs its passphrase */
+                /** @description Whether a key requires a passphrase */
                 passphrase: boolean;
-                /** @description What ccxt says of it */
+                /** @description Features according to ccxt */
                 features: {
                     [key: string]: boolean;
                 };
@@ -1108,17 +1108,17 @@ export interface components {
                 type: string;
                 /**
                  * Format: decimal
-                 * @description What the tank can spend
+                 * @description Change of the amount that the tank can spend
                  */
                 balance_change: Decimal;
                 /**
                  * Format: decimal
-                 * @description Held for transactions under way
+                 * @description Change of the amount reserved for transactions in progress
                  */
                 reserved_change: Decimal;
                 /**
                  * Format: decimal
-                 * @description Fuel of the tank’s at addresses
+                 * @description Change of the tank’s fuel at addresses
                  */
                 float_change: Decimal;
                 transaction_id: string | null;
@@ -1141,7 +1141,7 @@ export interface components {
             keys: components["schemas"]["CertifiedKey"][];
         };
         ListMarketsResponse: {
-            /** @description The first 10000; base and quote select */
+            /** @description The first 10000 markets; filter with base and quote */
             data: {
                 market: string;
                 base: string;
@@ -1149,19 +1149,19 @@ export interface components {
                 active: boolean;
                 /**
                  * Format: decimal
-                 * @description Decimal, exact
+                 * @description Exact decimal
                  */
                 amount_step: Decimal;
                 /**
                  * Format: decimal
-                 * @description Decimal, exact
+                 * @description Exact decimal
                  */
                 price_step: Decimal;
                 min_amount: Decimal | null;
                 max_amount: Decimal | null;
                 min_cost: Decimal | null;
                 maker_fee: Decimal | null;
-                /** @description Share of the cost before any discount, such as 0.0026 */
+                /** @description Fraction of the cost before any discount, for example 0.0026 */
                 taker_fee: Decimal | null;
             }[];
         };
@@ -1182,7 +1182,7 @@ export interface components {
                 balance_change: Decimal;
                 /**
                  * Format: decimal
-                 * @description Of the account, once it was made
+                 * @description Balance of the account after the movement
                  */
                 balance_after: Decimal;
                 transaction_id: string | null;
@@ -1211,7 +1211,7 @@ export interface components {
         };
         MarkInvoiceRequest: {
             /**
-             * @description settled: it becomes Paid; invalid: Invalid
+             * @description settled: the invoice becomes Paid; invalid: it becomes Invalid
              * @enum {string}
              */
             status: "settled" | "invalid";
@@ -1229,18 +1229,18 @@ export interface components {
             /** @enum {string} */
             status: "open" | "partially_filled" | "filled" | "cancelled" | "rejected" | "unknown";
             /**
-             * @description NEW: not sent; SENDING; ASKING: its answer was lost, and the exchange is asked; WORKING: the exchange has it; ENDED
+             * @description NEW: not sent yet; SENDING: the order is being sent; ASKING: the response was lost, and the exchange is queried; WORKING: the exchange accepted it; ENDED
              * @enum {string}
              */
             sub_status: "NEW" | "SENDING" | "ASKING" | "WORKING" | "ENDED";
             /**
              * Format: decimal
-             * @description Decimal, exact
+             * @description Exact decimal
              */
             amount: Decimal;
             quote_amount: Decimal | null;
             price: Decimal | null;
-            /** @description Of a market order: no part of it is done at a worse price */
+            /** @description For a market order: no part is executed at a worse price */
             protection_price: Decimal | null;
             /** @enum {string} */
             time_in_force: "GTC" | "IOC" | "FOK";
@@ -1248,36 +1248,36 @@ export interface components {
             max_slippage_bps: number | null;
             /**
              * Format: decimal
-             * @description Decimal, exact
+             * @description Exact decimal
              */
             filled: Decimal;
             /**
              * Format: decimal
-             * @description Decimal, exact
+             * @description Exact decimal
              */
             remaining: Decimal;
             average_price: Decimal | null;
             /**
              * Format: decimal
-             * @description Decimal, exact
+             * @description Exact decimal
              */
             cost: Decimal;
-            /** @description What the exchange took */
+            /** @description Fees that the exchange charged */
             fees: {
                 asset: string;
                 /**
                  * Format: decimal
-                 * @description Decimal, exact
+                 * @description Exact decimal
                  */
                 amount: Decimal;
             }[];
-            /** @description Why it was rejected, or ended without being filled */
+            /** @description Why the order was rejected, or ended without being filled */
             reason: string | null;
             client_order_id: string;
             exchange_order_id: string | null;
             /**
              * Format: decimal
-             * @description USD: what is reserved while it is under way, and what was charged by what was filled
+             * @description USD: the amount reserved while the order is open, then the fee for the filled amount
              */
             platform_fee: Decimal;
             cancel_requested: boolean;
@@ -1300,18 +1300,18 @@ export interface components {
             /** @enum {string} */
             status: "open" | "partially_filled" | "filled" | "cancelled" | "rejected" | "unknown";
             /**
-             * @description NEW: not sent; SENDING; ASKING: its answer was lost, and the exchange is asked; WORKING: the exchange has it; ENDED
+             * @description NEW: not sent yet; SENDING: the order is being sent; ASKING: the response was lost, and the exchange is queried; WORKING: the exchange accepted it; ENDED
              * @enum {string}
              */
             sub_status: "NEW" | "SENDING" | "ASKING" | "WORKING" | "ENDED";
             /**
              * Format: decimal
-             * @description Decimal, exact
+             * @description Exact decimal
              */
             amount: Decimal;
             quote_amount: Decimal | null;
             price: Decimal | null;
-            /** @description Of a market order: no part of it is done at a worse price */
+            /** @description For a market order: no part is executed at a worse price */
             protection_price: Decimal | null;
             /** @enum {string} */
             time_in_force: "GTC" | "IOC" | "FOK";
@@ -1319,36 +1319,36 @@ export interface components {
             max_slippage_bps: number | null;
             /**
              * Format: decimal
-             * @description Decimal, exact
+             * @description Exact decimal
              */
             filled: Decimal;
             /**
              * Format: decimal
-             * @description Decimal, exact
+             * @description Exact decimal
              */
             remaining: Decimal;
             average_price: Decimal | null;
             /**
              * Format: decimal
-             * @description Decimal, exact
+             * @description Exact decimal
              */
             cost: Decimal;
-            /** @description What the exchange took */
+            /** @description Fees that the exchange charged */
             fees: {
                 asset: string;
                 /**
                  * Format: decimal
-                 * @description Decimal, exact
+                 * @description Exact decimal
                  */
                 amount: Decimal;
             }[];
-            /** @description Why it was rejected, or ended without being filled */
+            /** @description Why the order was rejected, or ended without being filled */
             reason: string | null;
             client_order_id: string;
             exchange_order_id: string | null;
             /**
              * Format: decimal
-             * @description USD: what is reserved while it is under way, and what was charged by what was filled
+             * @description USD: the amount reserved while the order is open, then the fee for the filled amount
              */
             platform_fee: Decimal;
             cancel_requested: boolean;
@@ -1358,27 +1358,27 @@ export interface components {
             created_at: string;
             /** Format: date-time */
             updated_at: string;
-            /** @description The first 10000, the oldest first */
+            /** @description The first 10000, oldest first */
             fills: {
                 id: string;
                 /**
                  * Format: decimal
-                 * @description Decimal, exact
+                 * @description Exact decimal
                  */
                 price: Decimal;
                 /**
                  * Format: decimal
-                 * @description Decimal, exact
+                 * @description Exact decimal
                  */
                 amount: Decimal;
                 /**
                  * Format: decimal
-                 * @description Decimal, exact
+                 * @description Exact decimal
                  */
                 cost: Decimal;
                 /**
                  * Format: decimal
-                 * @description Decimal, exact
+                 * @description Exact decimal
                  */
                 fee: Decimal;
                 fee_asset: string;
@@ -1399,67 +1399,67 @@ export interface components {
         Problem: {
             /**
              * Format: uri
-             * @description The page of this code, on this server
+             * @description URL of this code’s page on this server
              */
             type: string;
-            /** @description What the code means, always the same */
+            /** @description Meaning of the code; always the same */
             title: string;
             /** @description The HTTP status */
             status: number;
             /** @description The same as `message` */
             detail: string;
-            /** @description The words of the HTTP status */
+            /** @description The reason phrase of the HTTP status */
             error: string;
-            /** @description What is wrong here, with the field and the limit */
+            /** @description What is wrong in this request, with the field and the limit */
             message: string;
             /**
-             * @description Stable; never renamed or used again
+             * @description Error code; stable, never renamed or reused
              * @enum {string}
              */
             code: "INVALID_REQUEST" | "UNKNOWN_FIELD" | "INVALID_JSON" | "UNSUPPORTED_ASSET" | "ASSET_CLOSED" | "INVALID_ADDRESS" | "INVALID_AMOUNT" | "INSUFFICIENT_BALANCE" | "WALLET_EXISTS" | "WALLET_MISSING" | "WALLET_INACTIVE" | "TRANSACTION_FINAL" | "NOT_REPLACEABLE" | "REPLACEMENT_PENDING" | "RULE_EXISTS" | "RULE_FINAL" | "INVOICE_FINAL" | "INVOICE_CLOSED" | "RESOURCE_MISMATCH" | "INSUFFICIENT_STAKE" | "RELEASE_FIRST" | "UNSTAKE_LIMIT" | "NOTHING_TO_RELEASE" | "NOT_FROZEN" | "WEBHOOK_LIMIT" | "WEBHOOK_DISABLED" | "EXCHANGE_KEY_REFUSED" | "EXCHANGE_ACCOUNT_EXISTS" | "EXCHANGE_UNSUPPORTED" | "ORDER_FINAL" | "UNAUTHORIZED" | "SIGN_IN_REQUIRED" | "SIGN_IN_FAILED" | "FORBIDDEN" | "READ_ONLY" | "IP_NOT_ALLOWED" | "ROLE_REQUIRED" | "RECENT_SIGN_IN_REQUIRED" | "FOREIGN_ORIGIN" | "HTTPS_REQUIRED" | "PREPAID_FEE_EXHAUSTED" | "ADDRESS_FROZEN" | "SANCTIONED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "PASSKEY_UNAVAILABLE" | "LAST_OWNER" | "LAST_FACTOR" | "QUOTE_EXPIRED" | "CONVERSION_UNAVAILABLE" | "EXCHANGE_ADDRESS_CHANGED" | "EXCHANGE_ACCOUNT_BUSY" | "INVITATION_CLOSED" | "CURSOR_EXPIRED" | "PAYLOAD_TOO_LARGE" | "URI_TOO_LONG" | "UNSUPPORTED_MEDIA_TYPE" | "HEADERS_TOO_LARGE" | "RATE_LIMITED" | "INTERNAL" | "NETWORK_UNAVAILABLE" | "PROVIDER_UNAVAILABLE" | "PRICE_UNAVAILABLE" | "EXCHANGE_UNAVAILABLE" | "SIGNERS_UNAVAILABLE" | "UNAVAILABLE";
             /** @description Field, parameter, header or JWT claim that failed */
             field?: string;
-            /** @description The same as in x-request-id; quote it when you ask the operator */
+            /** @description The same as x-request-id; include it when you contact the operator */
             request_id: string;
-            /** @description Of the object that is there already */
+            /** @description Id of the existing object */
             id?: string;
-            /** @description Of the wallet that is there already */
+            /** @description Id of the existing wallet */
             wallet_id?: string;
-            /** @description The one of several that failed */
+            /** @description The asset that failed, if the request contains several */
             asset?: string;
-            /** @description Of the invoice */
+            /** @description Status of the invoice */
             inv_status?: string;
-            /** @description Where the exchange takes the asset now */
+            /** @description The exchange’s current deposit address for the asset */
             address?: string;
-            /** @description Its tag */
+            /** @description Tag of the address */
             address_tag?: string | null;
             /**
              * Format: date-time
-             * @description Of a sign-in to the control panel that is locked
+             * @description When the lock of a control-panel sign-in ends
              */
             locked_until?: string;
-            /** @description Where it took it before */
+            /** @description The exchange’s deposit address at the last transfer */
             previous?: {
                 /** @description The address */
                 address: string;
-                /** @description Its tag */
+                /** @description Tag of the address */
                 tag: string | null;
             } | null;
         };
         QuoteConversionRequest: {
             /**
-             * @description A coin at the exchange (BTC, USD), or an asset of ours, whose coin it is
+             * @description A coin of the exchange (BTC, USD), or an asset of this platform, which stands for its coin
              * @example BTC
              */
             from_asset: string;
             /**
-             * @description An `asset_name` of the assets list; case-sensitive
+             * @description An `asset_name` from `GET /assets`; case-sensitive
              * @example USDT
              */
             to_asset: string;
-            /** @description Of from_asset, exact */
+            /** @description Exact amount of from_asset */
             amount: Decimal | string;
-            /** @description Ids of exchange accounts; all of the sub-account’s where it is absent */
+            /** @description Ids of exchange accounts; by default all accounts of the sub-account */
             accounts?: string[] | null;
         };
         ReadIndexResponse: {
@@ -1486,10 +1486,10 @@ export interface components {
             high: Decimal;
             /**
              * Format: date-time
-             * @description When the rates were read from the node; where it has no estimate now, when it last had one
+             * @description When the rates were read from the node; if it has no estimate now, when it last had one
              */
             updated_at: string;
-            /** @description Only where the node has no estimate now: which rates these are instead */
+            /** @description Present only if the node has no estimate now: explains which rates are returned instead */
             warning?: string;
         };
         ReadOpenApiResponse: {
@@ -1503,24 +1503,24 @@ export interface components {
             bids: {
                 /**
                  * Format: decimal
-                 * @description Decimal, exact
+                 * @description Exact decimal
                  */
                 price: Decimal;
                 /**
                  * Format: decimal
-                 * @description Decimal, exact
+                 * @description Exact decimal
                  */
                 amount: Decimal;
             }[];
             asks: {
                 /**
                  * Format: decimal
-                 * @description Decimal, exact
+                 * @description Exact decimal
                  */
                 price: Decimal;
                 /**
                  * Format: decimal
-                 * @description Decimal, exact
+                 * @description Exact decimal
                  */
                 amount: Decimal;
             }[];
@@ -1568,7 +1568,7 @@ export interface components {
                 amount: Decimal;
                 /**
                  * Format: date-time
-                 * @description By the time of the chain; an estimate until the unstake is confirmed
+                 * @description In chain time; an estimate until the unstake is confirmed
                  */
                 release_at: string;
                 confirmed: boolean;
@@ -1597,16 +1597,16 @@ export interface components {
         };
         RefundInvoiceRequest: {
             /**
-             * @description An `asset_name` of the assets list; case-sensitive
+             * @description An `asset_name` from `GET /assets`; case-sensitive
              * @example BTC
              * @example USDT_ETH
              */
             asset: string;
-            /** @description Decimal in the asset’s native unit, exact; a number or a text */
+            /** @description Exact decimal in the asset’s native unit; a number or a string */
             amount: Decimal | string;
             destination_address: string;
             /**
-             * @description EXCHANGE: destination_id names an exchange account, and destination_address is where that exchange takes the asset
+             * @description With EXCHANGE, destination_id is the id of an exchange account and destination_address is the exchange’s deposit address for the asset
              * @enum {string}
              */
             destination_type: "EXTERNAL" | "EXCHANGE";
@@ -1614,26 +1614,26 @@ export interface components {
             source_type: "INTERNAL";
             /** @description Idempotency key, unique within the wallet */
             sequence_id?: string | null;
-            /** @description Your own note; never put on chain. Refused where it has the form of a tag and the asset takes one that is missing */
+            /** @description Your own note; never written to the chain. Rejected if it looks like a tag and the asset’s tag is missing */
             memo?: string | null;
             address_tag?: string | null;
-            /** @description Id of an exchange account, with destination_type EXCHANGE */
+            /** @description Id of an exchange account; required if destination_type is EXCHANGE */
             destination_id?: string | null;
-            /** @description The address of an exchange once more, where it is another than last time */
+            /** @description The exchange’s deposit address, repeated; required if it differs from the address of the last transfer */
             confirm_address?: string | null;
-            /** @description In the unit of the chain family; the signer nodes hold to it */
+            /** @description Maximum network fee rate, in the unit of the chain family; the signer nodes enforce it */
             fee_rate?: (Decimal | string) | null;
             fee_level?: ("low" | "medium" | "high") | null;
-            /** @description Accepted from older clients; means nothing */
+            /** @description Accepted from older clients and ignored */
             type?: "Withdraw" | null;
-            /** @description Accepted from older clients; means nothing */
+            /** @description Accepted from older clients and ignored */
             ts?: (number | string) | null;
         };
         ReleaseUnstakedRequest: {
             /** @constant */
             asset: "TRX";
             address: string;
-            /** @description Idempotency key, unique within the TRX wallet: transfers share it */
+            /** @description Idempotency key, unique within the TRX wallet; shared with transfers */
             sequence_id?: string | null;
         };
         Replacement: {
@@ -1652,22 +1652,22 @@ export interface components {
             snapshot: string;
             workspace: string;
             sub_account: string;
-            /** @description 32 bytes, lower-case hex; yours alone */
+            /** @description 32 bytes, lower-case hex; known only to you */
             secret: string;
-            /** @description One for each wallet that there was */
+            /** @description One leaf for each wallet that existed */
             leaves: {
                 asset: string;
-                /** @description Integer in the smallest unit, decimal */
+                /** @description Integer in the smallest unit, as decimal digits */
                 balance: string;
                 /** @description 32 bytes, lower-case hex */
                 nonce: string;
-                /** @description From the leaf up to the top */
+                /** @description Sibling sums from the leaf to the root */
                 siblings: {
                     /** @enum {string} */
                     side: "left" | "right";
                     /** @description 32 bytes, lower-case hex */
                     hash: string;
-                    /** @description Integer in the smallest unit, decimal */
+                    /** @description Integer in the smallest unit, as decimal digits */
                     sum: string;
                 }[];
             }[];
@@ -1678,7 +1678,7 @@ export interface components {
             created_at: string;
             /** @description SHA-256 of `statement`, lower-case hex */
             hash: string;
-            /** @description Canonical JSON (RFC 8785), the exact bytes that were signed: what is held and owed of each asset, and its root */
+            /** @description Canonical JSON (RFC 8785), the exact bytes that were signed: assets and liabilities of each asset, and its root */
             statement: string;
             signatures: {
                 node: number;
@@ -1687,19 +1687,19 @@ export interface components {
             }[];
         };
         RotateWebhookSecretRequest: {
-            /** @description Seconds for which the secret of before signs as well: 86400 where it is absent; 0: it is void at once */
+            /** @description Seconds during which the previous secret signs as well; by default 86400; 0: it is invalid immediately */
             overlap_s?: number | null;
         };
         SaveAmlSettingsRequest: {
             /**
-             * @description In any case
+             * @description Name of the provider, in any letter case
              * @enum {string}
              */
             provider: "CHAINALYSIS" | "ELLIPTIC" | "TRM";
-            /** @description API key of the provider; Elliptic: key:secret */
+            /** @description API key of the provider; for Elliptic: key:secret */
             aml_token: string;
             /**
-             * @description Comma-separated, each level that is held: SEVERE, HIGH, MEDIUM, LOW
+             * @description The risk levels to hold, comma-separated: SEVERE, HIGH, MEDIUM, LOW
              * @example SEVERE, HIGH
              */
             aml_risk_levels: string;
@@ -1707,36 +1707,36 @@ export interface components {
             aml_withdrawal: boolean;
         };
         SaveInvoiceSettingsRequest: {
-            /** @description What payers read; the workspace’s name where it is left out */
+            /** @description Name displayed to payers; by default the workspace’s name */
             display_name?: string | null;
-            /** @description Origins of pages that may show the checkout in a frame */
+            /** @description Origins of pages that may embed the checkout in a frame */
             allowed_origins?: string[] | null;
-            /** @description By the worth of an invoice, from_usd rising; never fewer than the network’s depth */
+            /** @description Confirmations by the value of an invoice, with ascending from_usd; never fewer than the network’s depth */
             confirmations?: {
-                /** @description USD, six decimals at most */
+                /** @description USD, at most six decimals */
                 from_usd: Decimal | string;
-                /** @description Blocks that a payment needs beside being credited */
+                /** @description Confirmations that a payment requires in addition to being credited */
                 confirmations: number;
             }[] | null;
             tolerance?: (Decimal | string) | null;
             expires_in?: number | null;
         };
         SpeedUpTransactionRequest: {
-            /** @description In the unit of the chain family; the new limit */
+            /** @description New maximum network fee rate, in the unit of the chain family */
             fee_rate?: (Decimal | string) | null;
-            /** @description high where neither is given */
+            /** @description Fee level; high if neither `fee_rate` nor `fee_level` is present */
             fee_level?: ("low" | "medium" | "high") | null;
         };
         StakeRequest: {
             /** @constant */
             asset: "TRX";
-            /** @description Tron address that has the resource; the wallet’s own or another’s */
+            /** @description Tron address that receives the resource: the wallet’s own address or another one */
             address: string;
             /** @enum {string} */
             resource: "ENERGY" | "BANDWIDTH";
-            /** @description Decimal in the asset’s native unit, exact; a number or a text */
+            /** @description Exact decimal in the asset’s native unit; a number or a string */
             amount: Decimal | string;
-            /** @description Idempotency key, unique within the TRX wallet: transfers share it */
+            /** @description Idempotency key, unique within the TRX wallet; shared with transfers */
             sequence_id?: string | null;
         };
         StakingAnswer: {
@@ -1755,7 +1755,7 @@ export interface components {
             amount: Decimal;
             /**
              * Format: decimal
-             * @description Network fee: the estimate until confirmed, then what was paid; 0 of one that failed before it reached a chain
+             * @description Network fee: an estimate until confirmation, then the fee paid; 0 if the transaction failed before it reached a chain
              */
             fee: Decimal;
             fee_asset: string;
@@ -1768,21 +1768,21 @@ export interface components {
             status: "pending" | "confirmed" | "failed";
             sub_status: string;
             confirmations: number;
-            /** @description The note given at creation; empty where none was given, as with deposits */
+            /** @description The memo in the request; empty if there was none, and for deposits */
             memo: string;
             sequence_id: string | null;
             failure_reason: string | null;
             /**
              * Format: decimal
-             * @description Value at the price of the moment at which it was created, or a deposit was first seen in a block; it never changes. null where there was no current price
+             * @description Value at the price when the transaction was created, or when the deposit was first seen in a block; it never changes. null if there was no current price
              */
             amount_in_usd: Decimal | null;
             /**
              * Format: decimal
-             * @description In USD; of one that failed, what was charged all the same. null: none is taken for it
+             * @description Platform fee in USD; for a failed transaction, the part that was charged. null: no platform fee applies
              */
             platform_fee: Decimal | null;
-            /** @description Of a transfer that failed before it was paid: the signer nodes will sign nothing for it any more */
+            /** @description For a transfer that failed before payment: proof that the signer nodes will sign nothing for it */
             voids: components["schemas"]["Void"][];
             /** Format: date-time */
             created_at: string;
@@ -1800,7 +1800,7 @@ export interface components {
             amount: Decimal;
             /**
              * Format: decimal
-             * @description Network fee: the estimate until confirmed, then what was paid; 0 of one that failed before it reached a chain
+             * @description Network fee: an estimate until confirmation, then the fee paid; 0 if the transaction failed before it reached a chain
              */
             fee: Decimal;
             fee_asset: string;
@@ -1813,21 +1813,21 @@ export interface components {
             status: "pending" | "confirmed" | "failed";
             sub_status: string;
             confirmations: number;
-            /** @description The note given at creation; empty where none was given, as with deposits */
+            /** @description The memo in the request; empty if there was none, and for deposits */
             memo: string;
             sequence_id: string | null;
             failure_reason: string | null;
             /**
              * Format: decimal
-             * @description Value at the price of the moment at which it was created, or a deposit was first seen in a block; it never changes. null where there was no current price
+             * @description Value at the price when the transaction was created, or when the deposit was first seen in a block; it never changes. null if there was no current price
              */
             amount_in_usd: Decimal | null;
             /**
              * Format: decimal
-             * @description In USD; of one that failed, what was charged all the same. null: none is taken for it
+             * @description Platform fee in USD; for a failed transaction, the part that was charged. null: no platform fee applies
              */
             platform_fee: Decimal | null;
-            /** @description Of a transfer that failed before it was paid: the signer nodes will sign nothing for it any more */
+            /** @description For a transfer that failed before payment: proof that the signer nodes will sign nothing for it */
             voids: components["schemas"]["Void"][];
             /** Format: date-time */
             created_at: string;
@@ -1835,7 +1835,7 @@ export interface components {
             updated_at: string;
             /** Format: date-time */
             confirmed_at: string | null;
-            /** @description What a pending transfer waits for; null where it is being processed */
+            /** @description What a pending transfer is waiting for; null while it is being processed */
             waiting: components["schemas"]["Waiting"] | null;
         };
         TransactionWithReplacements: {
@@ -1847,7 +1847,7 @@ export interface components {
             amount: Decimal;
             /**
              * Format: decimal
-             * @description Network fee: the estimate until confirmed, then what was paid; 0 of one that failed before it reached a chain
+             * @description Network fee: an estimate until confirmation, then the fee paid; 0 if the transaction failed before it reached a chain
              */
             fee: Decimal;
             fee_asset: string;
@@ -1860,21 +1860,21 @@ export interface components {
             status: "pending" | "confirmed" | "failed";
             sub_status: string;
             confirmations: number;
-            /** @description The note given at creation; empty where none was given, as with deposits */
+            /** @description The memo in the request; empty if there was none, and for deposits */
             memo: string;
             sequence_id: string | null;
             failure_reason: string | null;
             /**
              * Format: decimal
-             * @description Value at the price of the moment at which it was created, or a deposit was first seen in a block; it never changes. null where there was no current price
+             * @description Value at the price when the transaction was created, or when the deposit was first seen in a block; it never changes. null if there was no current price
              */
             amount_in_usd: Decimal | null;
             /**
              * Format: decimal
-             * @description In USD; of one that failed, what was charged all the same. null: none is taken for it
+             * @description Platform fee in USD; for a failed transaction, the part that was charged. null: no platform fee applies
              */
             platform_fee: Decimal | null;
-            /** @description Of a transfer that failed before it was paid: the signer nodes will sign nothing for it any more */
+            /** @description For a transfer that failed before payment: proof that the signer nodes will sign nothing for it */
             voids: components["schemas"]["Void"][];
             /** Format: date-time */
             created_at: string;
@@ -1882,13 +1882,13 @@ export interface components {
             updated_at: string;
             /** Format: date-time */
             confirmed_at: string | null;
-            /** @description What a pending transfer waits for; null where it is being processed */
+            /** @description What a pending transfer is waiting for; null while it is being processed */
             waiting: components["schemas"]["Waiting"] | null;
             replacements?: components["schemas"]["Replacement"][];
         };
         UnfreezeAddressRequest: {
             /**
-             * @description An `asset_name` of the assets list; case-sensitive
+             * @description An `asset_name` from `GET /assets`; case-sensitive
              * @example BTC
              * @example USDT_ETH
              */
@@ -1906,18 +1906,18 @@ export interface components {
         UnstakeRequest: {
             /** @constant */
             asset: "TRX";
-            /** @description Tron address that has the resource; the wallet’s own or another’s */
+            /** @description Tron address that receives the resource: the wallet’s own address or another one */
             address: string;
             /** @enum {string} */
             resource: "ENERGY" | "BANDWIDTH";
-            /** @description Decimal in the asset’s native unit, exact; a number or a text */
+            /** @description Exact decimal in the asset’s native unit; a number or a string */
             amount: Decimal | string;
-            /** @description Idempotency key, unique within the TRX wallet: transfers share it */
+            /** @description Idempotency key, unique within the TRX wallet; shared with transfers */
             sequence_id?: string | null;
         };
         ValidateAddressRequest: {
             /**
-             * @description An `asset_name` of the assets list; case-sensitive
+             * @description An `asset_name` from `GET /assets`; case-sensitive
              * @example BTC
              * @example USDT_ETH
              */
@@ -1928,13 +1928,13 @@ export interface components {
         ValidateAddressResponse: {
             valid: boolean;
             reason?: string;
-            /** @description The address as transfers to it are listed (`destination_id`), where the request spells it otherwise */
+            /** @description The address as transactions list it (`destination_id`), present if the request spells it differently */
             address?: string;
-            /** @description Tag that a payment would carry: the one given, or the one inside an X-address; null: none */
+            /** @description Tag that a payment would carry: the one in the request, or the one inside an X-address; null: none */
             address_tag?: string | null;
-            /** @description false: the address contains its tag, or states that it has none (X-address, M…), and takes no other */
+            /** @description false: the address contains its tag, or states that it has none (X-address, M…), and accepts no other */
             takes_tag?: boolean;
-            /** @description true: the account refuses payments without a tag; null: its chain did not answer within two seconds */
+            /** @description true: the account rejects payments without a tag; null: its chain did not respond within two seconds */
             requires_tag?: boolean | null;
         };
         Void: {
@@ -1950,17 +1950,17 @@ export interface components {
             rule: string | null;
             height: number;
             voided_at: number;
-            /** @description Hashes of what the node knows to be signed for it, without fuel and loans */
+            /** @description Hashes of the transactions that the node signed for it, without fuel and loans */
             signed: string[];
-            /** @description Transactions that entered signing, outcome unknown to the node */
+            /** @description Transactions that entered signing and whose outcome the node does not know */
             unfinished: number;
         };
         Waiting: {
-            /** @description Today NETWORK_FEES, GAS_TANK, COINS, EARLIER_TRANSFER, SCREENING, AML_HELD, SIGNER_NODES, ENDPOINT, CHAIN_REFUSAL, SWEEP_COST, INTERNAL; further codes may be added */
+            /** @description Reason code. Currently NETWORK_FEES, GAS_TANK, COINS, EARLIER_TRANSFER, SCREENING, AML_HELD, SIGNER_NODES, ENDPOINT, CHAIN_REFUSAL, SWEEP_COST, INTERNAL; further codes may be added */
             code: string;
             /** @description A sentence for people; may change */
             reason: string;
-            /** @description When it began to wait for this code */
+            /** @description Time since when it has been waiting for this reason */
             since: string;
         };
         Wallet: {
@@ -1970,7 +1970,7 @@ export interface components {
             status: "active" | "inactive";
             /** @description The first address of the wallet */
             omnibus_address: string;
-            /** @description [sub-account, chain, index], not hardened, below the key of GET /dac/v1/keys */
+            /** @description Derivation path [sub-account, chain, index], not hardened, relative to the key in GET /dac/v1/keys */
             path: number[];
             /** Format: date-time */
             created_at: string;
@@ -1982,7 +1982,7 @@ export interface components {
             status: "active" | "inactive";
             /** @description The first address of the wallet */
             omnibus_address: string;
-            /** @description [sub-account, chain, index], not hardened, below the key of GET /dac/v1/keys */
+            /** @description Derivation path [sub-account, chain, index], not hardened, relative to the key in GET /dac/v1/keys */
             path: number[];
             /** Format: date-time */
             created_at: string;
@@ -1990,7 +1990,7 @@ export interface components {
             balance: Decimal;
             /** Format: decimal */
             omnibus_balance: Decimal;
-            /** @description Why no new address of the wallet is made; null: new addresses are made. The balance can be sent in both cases */
+            /** @description Why no new address of the wallet can be created; null: new addresses can be created. The balance can be sent in both cases */
             closed: {
                 /** @enum {string} */
                 status: "deprecated" | "retired";
@@ -2007,9 +2007,9 @@ export interface components {
             format: "standard" | "classic";
             disabled: boolean;
             disabled_reason: string | null;
-            /** @description Tries in a row that failed; at 50 it is disabled */
+            /** @description Consecutive failed attempts; the webhook is disabled after 50 */
             failures: number;
-            /** @description Until then the secret of before the rotation signs as well */
+            /** @description Until this time, the secret from before the rotation signs as well */
             previous_secret_until: string | null;
             /** Format: date-time */
             created_at: string;
@@ -2025,15 +2025,15 @@ export interface components {
             format: "standard" | "classic";
             disabled: boolean;
             disabled_reason: string | null;
-            /** @description Tries in a row that failed; at 50 it is disabled */
+            /** @description Consecutive failed attempts; the webhook is disabled after 50 */
             failures: number;
-            /** @description Until then the secret of before the rotation signs as well */
+            /** @description Until this time, the secret from before the rotation signs as well */
             previous_secret_until: string | null;
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */
             updated_at: string;
-            /** @description `whsec_` and 32 bytes in base64. Shown here and never again */
+            /** @description `whsec_` and 32 bytes in base64. Returned only in this response */
             secret: string;
         };
     };
@@ -2225,7 +2225,7 @@ export interface operations {
     listWallets: {
         parameters: {
             query: {
-                /** @description An `asset_name` of the assets list; case-sensitive */
+                /** @description An `asset_name` from `GET /assets`; case-sensitive */
                 asset: string;
             };
         };
@@ -2245,9 +2245,9 @@ export interface operations {
     listBalances: {
         parameters: {
             query?: {
-                /** @description `next` of an earlier answer: the wallets that come after it */
+                /** @description `next` of an earlier response: returns the wallets that follow */
                 after?: string;
-                /** @description Wallets of an answer; 100 where it is absent */
+                /** @description Maximum number of wallets in the response; by default 100 */
                 limit?: number;
             };
         };
@@ -2267,13 +2267,13 @@ export interface operations {
     listCoinsAside: {
         parameters: {
             query?: {
-                /** @description An `asset_name` of the assets list; case-sensitive */
+                /** @description An `asset_name` from `GET /assets`; case-sensitive */
                 asset?: string;
                 /** @description Code of a network */
                 network?: string;
-                /** @description `next` of an earlier answer: the coins that come after it */
+                /** @description `next` of an earlier response: returns the outputs that follow */
                 after?: string;
-                /** @description Coins of an answer; 100 where it is absent */
+                /** @description Maximum number of outputs in the response; by default 100 */
                 limit?: number;
             };
         };
@@ -2313,11 +2313,11 @@ export interface operations {
     listAddresses: {
         parameters: {
             query: {
-                /** @description An `asset_name` of the assets list; case-sensitive */
+                /** @description An `asset_name` from `GET /assets`; case-sensitive */
                 asset: string;
-                /** @description `next` of an earlier answer: the addresses that come after it */
+                /** @description `next` of an earlier response: returns the addresses that follow */
                 after?: string;
-                /** @description Addresses of a page; 100 where only `after` is given */
+                /** @description Addresses per page; by default 100 if only `after` is present */
                 limit?: number;
             };
         };
@@ -2393,7 +2393,7 @@ export interface operations {
     readTransaction: {
         parameters: {
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 id: string;
             };
         };
@@ -2413,37 +2413,37 @@ export interface operations {
     listTransactions: {
         parameters: {
             query?: {
-                /** @description An `asset_name` of the assets list; case-sensitive */
+                /** @description An `asset_name` from `GET /assets`; case-sensitive */
                 asset?: string;
-                /** @description Created before this Unix time in seconds */
+                /** @description Only records created before this Unix time in seconds */
                 before?: number;
-                /** @description Created after this Unix time in seconds */
+                /** @description Only records created after this Unix time in seconds */
                 after?: number;
-                /** @description Only those with this source type */
+                /** @description Only records with this source type */
                 source_type?: "INTERNAL" | "EXTERNAL" | "GAS_TANK" | "OMNIBUS" | "STAKING";
                 /** @description Source address or label */
                 source_id?: string;
-                /** @description Only those with this dest type */
+                /** @description Only records with this dest type */
                 dest_type?: "INTERNAL" | "EXTERNAL" | "GAS_TANK" | "OMNIBUS" | "STAKING";
                 /** @description Destination address or label */
                 dest_id?: string;
-                /** @description Source or destination address, in any letter case. Labels are found by source_id and dest_id */
+                /** @description Source or destination address, in any letter case. For labels use source_id and dest_id */
                 address?: string;
-                /** @description Only those with this status */
+                /** @description Only records with this status */
                 status?: "pending" | "confirmed" | "failed";
                 /** @description Platform id or hash on the chain */
                 id?: string;
-                /** @description The idempotency key given at creation, exactly */
+                /** @description The idempotency key of the request, exact match */
                 sequence_id?: string;
-                /** @description The whole memo, exactly */
+                /** @description The complete memo, exact match */
                 memo?: string;
-                /** @description Beginning of the memo; the letters a to z in any case. More than 1000 such memos in the sub-account are 400 */
+                /** @description Prefix of the memo; the letters a to z match in any case. The request fails with 400 if more than 1000 memos of the sub-account match */
                 memo_begins?: string;
-                /** @description Fuel, Sweep and what else the platform does by itself is shown only where it is asked for */
+                /** @description Only transactions of this type. Fuel, Sweep and other transactions that the platform creates itself are returned only if this selects them */
                 type?: "Withdraw" | "Deposit" | "Sweep" | "Fuel" | "GasTankDeposit" | "GasTankDrain" | "Stake" | "Unstake" | "Release" | "EnergyLoan" | "EnergyReturn";
-                /** @description Page number; 1 where it is absent */
+                /** @description Page number; by default 1 */
                 page?: number;
-                /** @description Records on a page; 50 where it is absent */
+                /** @description Records per page; by default 50 */
                 limit?: number;
             };
         };
@@ -2463,7 +2463,7 @@ export interface operations {
     speedUpTransaction: {
         parameters: {
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 id: string;
             };
         };
@@ -2487,7 +2487,7 @@ export interface operations {
     cancelTransaction: {
         parameters: {
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 id: string;
             };
         };
@@ -2527,13 +2527,13 @@ export interface operations {
     listGasTankEntries: {
         parameters: {
             query?: {
-                /** @description Page number; 1 where it is absent */
+                /** @description Page number; by default 1 */
                 page?: number;
-                /** @description Records on a page; 50 where it is absent */
+                /** @description Records per page; by default 50 */
                 limit?: number;
             };
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 network: string;
             };
         };
@@ -2553,7 +2553,7 @@ export interface operations {
     readNetworkFeeRates: {
         parameters: {
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 asset: string;
             };
         };
@@ -2613,9 +2613,9 @@ export interface operations {
     listPrepaidFeeEntries: {
         parameters: {
             query?: {
-                /** @description Page number; 1 where it is absent */
+                /** @description Page number; by default 1 */
                 page?: number;
-                /** @description Records on a page; 50 where it is absent */
+                /** @description Records per page; by default 50 */
                 limit?: number;
             };
         };
@@ -2635,7 +2635,7 @@ export interface operations {
     listPrices: {
         parameters: {
             query?: {
-                /** @description Asset names, comma-separated; every asset that has a price where it is absent */
+                /** @description Asset names, comma-separated; by default every asset that has a price */
                 assets?: string;
             };
         };
@@ -2711,7 +2711,7 @@ export interface operations {
     listFrozenAddresses: {
         parameters: {
             query?: {
-                /** @description An `asset_name` of the assets list; case-sensitive */
+                /** @description An `asset_name` from `GET /assets`; case-sensitive */
                 asset?: string;
             };
         };
@@ -2731,13 +2731,13 @@ export interface operations {
     listForwardingRules: {
         parameters: {
             query?: {
-                /** @description An `asset_name` of the assets list; case-sensitive */
+                /** @description An `asset_name` from `GET /assets`; case-sensitive */
                 asset?: string;
-                /** @description Only those with this status */
+                /** @description Only records with this status */
                 status?: "pending" | "active" | "paused" | "expired" | "deleting" | "deleted";
-                /** @description Page number; 1 where it is absent */
+                /** @description Page number; by default 1 */
                 page?: number;
-                /** @description Records on a page; 50 where it is absent */
+                /** @description Records per page; by default 50 */
                 limit?: number;
             };
         };
@@ -2777,7 +2777,7 @@ export interface operations {
     readForwardingRule: {
         parameters: {
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 id: string;
             };
         };
@@ -2797,7 +2797,7 @@ export interface operations {
     deleteForwardingRule: {
         parameters: {
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 id: string;
             };
         };
@@ -2821,7 +2821,7 @@ export interface operations {
     pauseForwardingRule: {
         parameters: {
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 id: string;
             };
         };
@@ -2841,7 +2841,7 @@ export interface operations {
     resumeForwardingRule: {
         parameters: {
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 id: string;
             };
         };
@@ -2861,13 +2861,13 @@ export interface operations {
     listForwards: {
         parameters: {
             query?: {
-                /** @description Page number; 1 where it is absent */
+                /** @description Page number; by default 1 */
                 page?: number;
-                /** @description Records on a page; 50 where it is absent */
+                /** @description Records per page; by default 50 */
                 limit?: number;
             };
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 id: string;
             };
         };
@@ -2887,21 +2887,21 @@ export interface operations {
     listInvoices: {
         parameters: {
             query?: {
-                /** @description Only those with this status */
+                /** @description Only records with this status */
                 status?: "Pending" | "Processing" | "Paid" | "Expired" | "Invalid";
-                /** @description Only those with this exception */
+                /** @description Only records with this exception */
                 exception?: "late" | "partial" | "over";
-                /** @description Only those with this order id */
+                /** @description Only records with this order id */
                 order_id?: string;
-                /** @description That may be paid in this asset */
+                /** @description Only invoices that can be paid in this asset */
                 asset?: string;
-                /** @description Created at this Unix time in seconds, or later */
+                /** @description Only records created at or after this Unix time in seconds */
                 from?: number;
-                /** @description Created before this Unix time in seconds */
+                /** @description Only records created before this Unix time in seconds */
                 to?: number;
-                /** @description Page number; 1 where it is absent */
+                /** @description Page number; by default 1 */
                 page?: number;
-                /** @description Records on a page; 50 where it is absent */
+                /** @description Records per page; by default 50 */
                 limit?: number;
             };
         };
@@ -2941,7 +2941,7 @@ export interface operations {
     readInvoice: {
         parameters: {
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 id: string;
             };
         };
@@ -2961,7 +2961,7 @@ export interface operations {
     cancelInvoice: {
         parameters: {
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 id: string;
             };
         };
@@ -2985,7 +2985,7 @@ export interface operations {
     markInvoice: {
         parameters: {
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 id: string;
             };
         };
@@ -3009,7 +3009,7 @@ export interface operations {
     refundInvoice: {
         parameters: {
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 id: string;
             };
         };
@@ -3069,7 +3069,7 @@ export interface operations {
     readCheckout: {
         parameters: {
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 inv_id: string;
             };
         };
@@ -3089,7 +3089,7 @@ export interface operations {
     chooseCheckoutAsset: {
         parameters: {
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 inv_id: string;
             };
         };
@@ -3113,13 +3113,13 @@ export interface operations {
     streamCheckout: {
         parameters: {
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 inv_id: string;
             };
         };
         requestBody?: never;
         responses: {
-            /** @description A stream, of which this is the data of each event */
+            /** @description An event stream; this schema describes the data of each event */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3149,11 +3149,11 @@ export interface operations {
     listExchangeAccounts: {
         parameters: {
             query?: {
-                /** @description Only those with this exchange */
+                /** @description Only records with this exchange */
                 exchange?: string;
-                /** @description Page number; 1 where it is absent */
+                /** @description Page number; by default 1 */
                 page?: number;
-                /** @description Records on a page; 50 where it is absent */
+                /** @description Records per page; by default 50 */
                 limit?: number;
             };
         };
@@ -3193,7 +3193,7 @@ export interface operations {
     readExchangeAccount: {
         parameters: {
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 id: string;
             };
         };
@@ -3213,7 +3213,7 @@ export interface operations {
     deleteExchangeAccount: {
         parameters: {
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 id: string;
             };
         };
@@ -3233,7 +3233,7 @@ export interface operations {
     changeExchangeAccount: {
         parameters: {
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 id: string;
             };
         };
@@ -3257,7 +3257,7 @@ export interface operations {
     testExchangeAccount: {
         parameters: {
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 id: string;
             };
         };
@@ -3281,11 +3281,11 @@ export interface operations {
     listMarkets: {
         parameters: {
             query: {
-                /** @description Only those with this exchange */
+                /** @description Only records with this exchange */
                 exchange: string;
-                /** @description Only those with this base */
+                /** @description Only records with this base */
                 base?: string;
-                /** @description Only those with this quote */
+                /** @description Only records with this quote */
                 quote?: string;
             };
         };
@@ -3305,9 +3305,9 @@ export interface operations {
     readTicker: {
         parameters: {
             query: {
-                /** @description Only those with this exchange */
+                /** @description Only records with this exchange */
                 exchange: string;
-                /** @description Such as BTC/USD */
+                /** @description Symbol of a market, for example BTC/USD */
                 market: string;
             };
         };
@@ -3327,11 +3327,11 @@ export interface operations {
     readOrderBook: {
         parameters: {
             query: {
-                /** @description Only those with this exchange */
+                /** @description Only records with this exchange */
                 exchange: string;
-                /** @description Such as BTC/USD */
+                /** @description Symbol of a market, for example BTC/USD */
                 market: string;
-                /** @description Levels of each side, as far as the exchange tells them; 20 where it is absent */
+                /** @description Levels on each side, as far as the exchange returns them; by default 20 */
                 depth?: number;
             };
         };
@@ -3351,29 +3351,29 @@ export interface operations {
     listOrders: {
         parameters: {
             query?: {
-                /** @description Only those with this exchange account */
+                /** @description Only records with this exchange account */
                 exchange_account?: string;
-                /** @description Only those with this exchange */
+                /** @description Only records with this exchange */
                 exchange?: string;
-                /** @description Only those with this market */
+                /** @description Only records with this market */
                 market?: string;
-                /** @description Only those with this side */
+                /** @description Only records with this side */
                 side?: "buy" | "sell";
-                /** @description Only those with this type */
+                /** @description Only records with this type */
                 type?: "market" | "limit";
-                /** @description Only those with this status */
+                /** @description Only records with this status */
                 status?: "open" | "partially_filled" | "filled" | "cancelled" | "rejected" | "unknown";
                 /** @description Platform id, client order id, or the exchange’s id */
                 id?: string;
-                /** @description Only those with this sequence id */
+                /** @description Only records with this sequence id */
                 sequence_id?: string;
-                /** @description Created before this Unix time in seconds */
+                /** @description Only records created before this Unix time in seconds */
                 before?: number;
-                /** @description Created after this Unix time in seconds */
+                /** @description Only records created after this Unix time in seconds */
                 after?: number;
-                /** @description Page number; 1 where it is absent */
+                /** @description Page number; by default 1 */
                 page?: number;
-                /** @description Records on a page; 50 where it is absent */
+                /** @description Records per page; by default 50 */
                 limit?: number;
             };
         };
@@ -3413,7 +3413,7 @@ export interface operations {
     readOrder: {
         parameters: {
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 id: string;
             };
         };
@@ -3433,7 +3433,7 @@ export interface operations {
     cancelOrder: {
         parameters: {
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 id: string;
             };
         };
@@ -3497,7 +3497,7 @@ export interface operations {
     readConversion: {
         parameters: {
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 id: string;
             };
         };
@@ -3517,11 +3517,11 @@ export interface operations {
     readExchangeDepositAddress: {
         parameters: {
             query: {
-                /** @description An `asset_name` of the assets list; case-sensitive */
+                /** @description An `asset_name` from `GET /assets`; case-sensitive */
                 asset: string;
             };
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 id: string;
             };
         };
@@ -3561,19 +3561,19 @@ export interface operations {
     listExchangeTransfers: {
         parameters: {
             query?: {
-                /** @description Only those with this exchange account */
+                /** @description Only records with this exchange account */
                 exchange_account?: string;
-                /** @description Only those with this asset */
+                /** @description Only records with this asset */
                 asset?: string;
-                /** @description Only those with this direction */
+                /** @description Only records with this direction */
                 direction?: "to_exchange" | "from_exchange";
-                /** @description Only those with this status */
+                /** @description Only records with this status */
                 status?: "pending" | "completed" | "failed" | "unknown";
-                /** @description Only those with this transaction id */
+                /** @description Only records with this transaction id */
                 transaction_id?: string;
-                /** @description Page number; 1 where it is absent */
+                /** @description Page number; by default 1 */
                 page?: number;
-                /** @description Records on a page; 50 where it is absent */
+                /** @description Records per page; by default 50 */
                 limit?: number;
             };
         };
@@ -3593,7 +3593,7 @@ export interface operations {
     readExchangeTransfer: {
         parameters: {
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 id: string;
             };
         };
@@ -3613,11 +3613,11 @@ export interface operations {
     listEvents: {
         parameters: {
             query?: {
-                /** @description The `id` of an event: those that came after it */
+                /** @description The `id` of an event: returns the events that follow it */
                 after?: string;
-                /** @description Names of events, `group.*` or `*`, separated by commas, in any case */
+                /** @description Event types, `group.*` or `*`, comma-separated, in any letter case */
                 type?: string;
-                /** @description Events of an answer; 100 where it is absent */
+                /** @description Maximum number of events in the response; by default 100 */
                 limit?: number;
             };
         };
@@ -3637,15 +3637,15 @@ export interface operations {
     streamEvents: {
         parameters: {
             query?: {
-                /** @description The `id` of an event: those that came after it */
+                /** @description The `id` of an event: returns the events that follow it */
                 after?: string;
-                /** @description Names of events, `group.*` or `*`, separated by commas, in any case */
+                /** @description Event types, `group.*` or `*`, comma-separated, in any letter case */
                 type?: string;
             };
         };
         requestBody?: never;
         responses: {
-            /** @description A stream, of which this is the data of each event */
+            /** @description An event stream; this schema describes the data of each event */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3709,7 +3709,7 @@ export interface operations {
     readWebhook: {
         parameters: {
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 id: string;
             };
         };
@@ -3729,7 +3729,7 @@ export interface operations {
     deleteWebhook: {
         parameters: {
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 id: string;
             };
         };
@@ -3749,7 +3749,7 @@ export interface operations {
     changeWebhook: {
         parameters: {
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 id: string;
             };
         };
@@ -3773,7 +3773,7 @@ export interface operations {
     rotateWebhookSecret: {
         parameters: {
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 id: string;
             };
         };
@@ -3797,7 +3797,7 @@ export interface operations {
     testWebhook: {
         parameters: {
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 id: string;
             };
         };
@@ -3817,17 +3817,17 @@ export interface operations {
     listDeliveries: {
         parameters: {
             query?: {
-                /** @description Only those with this status */
+                /** @description Only records with this status */
                 status?: "pending" | "delivered" | "failed";
-                /** @description Names of events, `group.*` or `*`, separated by commas, in any case */
+                /** @description Event types, `group.*` or `*`, comma-separated, in any letter case */
                 type?: string;
-                /** @description Page number; 1 where it is absent */
+                /** @description Page number; by default 1 */
                 page?: number;
-                /** @description Records on a page; 50 where it is absent */
+                /** @description Records per page; by default 50 */
                 limit?: number;
             };
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 id: string;
             };
         };
@@ -3847,7 +3847,7 @@ export interface operations {
     resendDelivery: {
         parameters: {
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 delivery: string;
             };
         };
@@ -3867,9 +3867,9 @@ export interface operations {
     resendDeliveryOfWebhook: {
         parameters: {
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 id: string;
-                /** @description Of the object */
+                /** @description Id of the object */
                 delivery: string;
             };
         };
@@ -3981,7 +3981,7 @@ export interface operations {
     readStaking: {
         parameters: {
             query: {
-                /** @description Who has the resource */
+                /** @description Address that has the resource */
                 address: string;
             };
         };
@@ -4001,9 +4001,9 @@ export interface operations {
     listReserves: {
         parameters: {
             query?: {
-                /** @description Page number; 1 where it is absent */
+                /** @description Page number; by default 1 */
                 page?: number;
-                /** @description Statements on a page; 5 where it is absent */
+                /** @description Statements per page; by default 5 */
                 limit?: number;
             };
         };
@@ -4023,7 +4023,7 @@ export interface operations {
     readReservesProof: {
         parameters: {
             path: {
-                /** @description Of the object */
+                /** @description Id of the object */
                 id: string;
             };
         };
@@ -4059,7 +4059,7 @@ export interface operations {
     readOpenApi: {
         parameters: {
             query?: {
-                /** @description How the document describes decimals; `number` where it is absent */
+                /** @description How the document describes decimals; by default `number` */
                 amounts?: "number" | "string";
             };
         };
@@ -4095,7 +4095,7 @@ export interface operations {
     readReadiness: {
         parameters: {
             query?: {
-                /** @description Given: 503 also where fewer than two signer nodes can sign, or no worker or no scanner is there */
+                /** @description If present, 503 is also returned if fewer than two signer nodes can sign, or if no worker or no scanner runs */
                 deep?: "1" | "" | "true";
             };
         };

@@ -246,7 +246,7 @@ export class CustodyClient implements RequestSender {
    * @throws TypeError without `trust`
    */
   async verifyFailed(transaction: Transaction, own: OwnRequest): Promise<FailureProof> {
-    if (!this.#checks) throw new TypeError('verifyFailed needs the option trust')
+    if (!this.#checks) throw new TypeError('verifyFailed requires the option trust')
     return this.#checks.failure(transaction, own, this.apiKey)
   }
 

@@ -32,9 +32,9 @@ export class Reserves {
    * @throws VerificationError; TypeError without `trust`, or where nothing was published
    */
   async verify(published?: ReservesStatement, holdings?: string): Promise<VerifiedReserves> {
-    if (!this.#trust) throw new TypeError('verifying reserves needs the option trust')
+    if (!this.#trust) throw new TypeError('verifyReserves requires the option trust')
     const statement = published ?? (await this.list({ limit: 1 })).data[0]
-    if (!statement) throw new TypeError('no statement of reserves was published')
+    if (!statement) throw new TypeError('no statement of reserves is published')
     const { verifyReserves } = await import('./reserves/verify-reserves.ts')
     return verifyReserves({
       published: statement,

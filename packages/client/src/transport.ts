@@ -117,7 +117,7 @@ export class Transport {
   constructor(options: TransportOptions, signed: (id: string) => void) {
     const url = new URL(options.baseUrl)
     if (url.search !== '' || url.hash !== '' || url.username !== '') {
-      throw new TypeError('baseUrl must be a plain origin, with a path prefix at most')
+      throw new TypeError('baseUrl must be an origin, optionally with a path prefix')
     }
     this.baseUrl = `${url.origin}${url.pathname.replace(/\/+$/, '')}`
     this.apiKey = options.apiKey
@@ -328,7 +328,7 @@ export class Transport {
   ): unknown {
     const isTimeout = error instanceof Error && error.name === 'TimeoutError'
     if (signal?.aborted && !isTimeout) return signal.reason
-    const reason = isTimeout ? `no answer within ${this.#timeout_ms} ms` : 'no answer'
+    const reason = isTimeout ? `no response within ${this.#timeout_ms} ms` : 'no answer'
     return new CustodyError(`${method} ${uri.split('?', 1)[0]}: ${reason}`, {
       status: 0,
       code: 'NETWORK',

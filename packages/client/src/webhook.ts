@@ -63,13 +63,13 @@ export function verifyWebhook<Data = Record<string, unknown>>(
     (name) => headerOf(headers, name),
   ) as [string, string, string]
   if (!/^\d{1,12}$/.test(timestamp))
-    throw new WebhookError('TIMESTAMP', 'webhook-timestamp is no time in Unix seconds')
+    throw new WebhookError('TIMESTAMP', 'webhook-timestamp is not a time in Unix seconds')
   const { toleranceS = TOLERANCE_S, now = Math.floor(Date.now() / 1000) } = options
   const ageS = now - Number(timestamp)
   if (Math.abs(ageS) > toleranceS)
     throw new WebhookError(
       'TIMESTAMP',
-      `webhook-timestamp is ${Math.abs(ageS)} s ${ageS > 0 ? 'old' : 'ahead'}; allowed are ${toleranceS}`,
+      `webhook-timestamp is ${Math.abs(ageS)} s ${ageS > 0 ? 'old' : 'ahead'}; the maximum is ${toleranceS} s`,
     )
   const body = typeof rawBody === 'string' ? utf8ToBytes(rawBody) : Uint8Array.from(rawBody)
   const expected = hmac(sha256, key, concatBytes(utf8ToBytes(`${id}.${timestamp}.`), body))
@@ -80,11 +80,14 @@ export function verifyWebhook<Data = Record<string, unknown>>(
     return given !== null && equal(given, expected)
   })
   if (!isSigned)
-    throw new WebhookError('SIGNATURE', 'webhook-signature is none of this secret over these bytes')
+    throw new WebhookError(
+      'SIGNATURE',
+      'webhook-signature does not match this secret and these bytes',
+    )
   try {
     return plainJson(new TextDecoder().decode(body)) as WebhookEvent<Data>
   } catch {
-    throw new WebhookError('BODY', 'the body is signed, and is no JSON')
+    throw new WebhookError('BODY', 'the body is signed, but it is not JSON')
   }
 }
 
@@ -109,7 +112,7 @@ function keyOf(secret: string): Uint8Array {
   const key = decode(secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : secret)
   if (key === null || key.length < SECRET_BYTES_MIN || key.length > SECRET_BYTES_MAX)
     throw new TypeError(
-      'secret must be whsec_ and base64, as it was shown when the webhook was created',
+      'secret must be whsec_ and base64, as it was returned when the webhook was created',
     )
   return key
 }

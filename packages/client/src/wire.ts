@@ -102,7 +102,7 @@ export async function read<T>(response: Response): Promise<T> {
     return plainJson(await response.text()) as T
   } catch (error) {
     // Not repeated: the service did what was asked.
-    throw new CustodyError('the answer is not JSON: is baseUrl the custody service?', {
+    throw new CustodyError('the response is not JSON: check that baseUrl is the custody service', {
       status: response.status,
       code: 'PROTOCOL',
       cause: error,
@@ -121,7 +121,7 @@ export async function refusal(response: Response): Promise<CustodyError> {
     // A proxy's page: the status says enough.
   }
   const word = (name: string) => (typeof problem[name] === 'string' ? problem[name] : undefined)
-  return new CustodyError(word('message') ?? `the service answered ${response.status}`, {
+  return new CustodyError(word('message') ?? `the service returned ${response.status}`, {
     status: response.status,
     code: word('code') ?? 'HTTP',
     field: word('field'),

@@ -897,7 +897,7 @@ test('a service that does not answer in time', async (t) => {
   const custody = client({ baseUrl: slow.url, timeout_ms: 100, retry: { attemptsMax: 2 } })
   const error = await failure(custody.gasTanks())
   assert.deepEqual([error.status, error.code], [0, 'NETWORK'])
-  assert.match(error.message, /no answer within 100 ms/)
+  assert.match(error.message, /no response within 100 ms/)
 })
 
 test('redirects are not followed: the token is for this service', async () => {

@@ -11,7 +11,7 @@ export function parseAmount(text: unknown, decimals: number): bigint {
   if (fraction.length > decimals)
     throw new RequestError(`amount ${text} has more than ${decimals} decimals`)
   const value = BigInt(whole + fraction.padEnd(decimals, '0'))
-  if (value === 0n) throw new RequestError('amount must be more than zero')
+  if (value === 0n) throw new RequestError('amount must be greater than zero')
   return value
 }
 

@@ -167,7 +167,7 @@ test('mistakes are named', async () => {
       { command: 'fund', asset: 'USDT_ETH', address: account.address, amount: '0.0000001' },
       /more than 6 decimals/,
     ],
-    [{ command: 'fund', asset: 'ETH', address: account.address, amount: '0' }, /more than zero/],
+    [{ command: 'fund', asset: 'ETH', address: account.address, amount: '0' }, /greater than zero/],
     [
       { command: 'fund', asset: 'ETH', address: account.address, amount: '-1' },
       /not a decimal number/,

@@ -12,7 +12,7 @@ export function associatedData(binding: Binding): Buffer {
 /** @throws {KekError} REFUSED where it has not the length of a data key */
 export function dataKeyOf(bytes: Uint8Array, provider: string): Uint8Array {
   if (bytes.length !== DATA_KEY_BYTES)
-    throw new KekError('REFUSED', `${provider}: what was opened is no data key`)
+    throw new KekError('REFUSED', `${provider}: the decrypted data is not a data key`)
   return bytes
 }
 
@@ -21,6 +21,6 @@ export function fromBase64(text: unknown, provider: string): Buffer {
   const bytes =
     typeof text === 'string' && text.length < 16_384 ? Buffer.from(text, 'base64') : null
   if (!bytes || bytes.toString('base64') !== text)
-    throw new KekError('REFUSED', `${provider}: an answer or a wrapped key is not base64`)
+    throw new KekError('REFUSED', `${provider}: a response or a wrapped key is not base64`)
   return bytes
 }

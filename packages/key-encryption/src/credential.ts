@@ -27,7 +27,7 @@ export function pathOf(setting: string, value: string, { folder, env }: Surround
   if (!directory)
     throw new KekError(
       'SETTING',
-      `${setting}: ${value} needs CREDENTIALS_DIRECTORY, which systemd sets (LoadCredential=)`,
+      `${setting}: ${value} requires CREDENTIALS_DIRECTORY, which systemd sets (LoadCredential=)`,
     )
   return join(directory, named[1]!)
 }
@@ -47,7 +47,10 @@ export function credential(
     let bytes: Buffer
     try {
       if (!DESCRIPTOR.test(path) && (statSync(path).mode & 0o007) !== 0) {
-        throw new KekError('SETTING', `${setting}: ${path} is open to everybody: chmod 600`)
+        throw new KekError(
+          'SETTING',
+          `${setting}: ${path} is accessible to other users: run chmod 600`,
+        )
       }
       bytes = readSecret(path)
     } catch (error) {

@@ -36,7 +36,7 @@ export function addressOf(setting: string, text: string): URL {
   ) {
     throw new KekError(
       'SETTING',
-      `${setting}: must be an https:// address (http:// on this machine alone) without a name or password`,
+      `${setting}: must be an https:// URL (http:// only on this machine) without a user name or password`,
     )
   }
   return url
@@ -78,7 +78,7 @@ function once({
         response.on('data', (chunk: Buffer) => {
           length += chunk.length
           if (length > ANSWER_BYTES_MAX) {
-            away(`answers more than ${ANSWER_BYTES_MAX} bytes`)
+            away(`returned more than ${ANSWER_BYTES_MAX} bytes`)
             response.destroy()
           } else chunks.push(chunk)
         })
@@ -86,10 +86,10 @@ function once({
           resolve({ status: response.statusCode!, text: Buffer.concat(chunks).toString('utf8') })
         })
         response.on('error', () => {
-          away('broke off its answer')
+          away('interrupted its response')
         })
         response.on('aborted', () => {
-          away('broke off its answer')
+          away('interrupted its response')
         })
       },
     )
@@ -97,7 +97,7 @@ function once({
       const isLate = error.name === 'AbortError' || error.name === 'TimeoutError'
       away(
         isLate
-          ? `did not answer within ${timeoutMs} ms`
+          ? `did not respond within ${timeoutMs} ms`
           : `cannot be reached (${error.code ?? error.name})`,
       )
     })

@@ -52,7 +52,7 @@ export function parseKeyFile(text: string, path: string): KeyFile {
   if (!parsed.success) {
     throw new KekError(
       'SETTING',
-      `${path} is no file of wrapped keys: ${z.prettifyError(parsed.error).split('\n', 1)[0]}`,
+      `${path} is not a file of wrapped keys: ${z.prettifyError(parsed.error).split('\n', 1)[0]}`,
     )
   }
   return parsed.data
@@ -103,7 +103,8 @@ export async function makeEntry(
   const opened = await provider.unwrap(wrapped, bindingOf(name))
   const isSame = timingSafeEqual(opened, key)
   opened.fill(0)
-  if (!isSame) throw new KekError('REFUSED', `${provider.id}: opens something else than it wrapped`)
+  if (!isSame)
+    throw new KekError('REFUSED', `${provider.id}: decrypts to another key than it wrapped`)
   const at = new Date((surroundings.now ?? Date.now)()).toISOString()
   return {
     name,

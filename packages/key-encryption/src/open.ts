@@ -24,6 +24,6 @@ export async function openKek(
     case 'gcp-kms':
       return (await import('./providers/gcp-kms.ts')).openGcp(settings, surroundings)
     default:
-      throw new KekError('SETTING', 'no such provider')
+      throw new KekError('SETTING', 'this provider does not exist')
   }
 }

@@ -32,7 +32,7 @@ const kindsOf = {
       .string()
       .regex(
         /^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[A-Za-z0-9-]+$/,
-        'must be the ARN of a key, no alias',
+        'must be the ARN of a key, not of an alias',
       ),
     credentials_file: secret,
     profile: text.default('default'),
@@ -73,7 +73,7 @@ const kindsOf = {
     .refine(
       ({ token_file: token, role_id: role, secret_id_file: id }) =>
         (token !== undefined) !== (role !== undefined && id !== undefined),
-      'needs token_file, or role_id and secret_id_file',
+      'requires token_file, or role_id and secret_id_file',
     ),
 }
 const KINDS = Object.keys(kindsOf) as (keyof typeof kindsOf)[]
@@ -128,7 +128,10 @@ export function readKek(setting: string, typed: string): KekSettings {
     .map((part) => {
       const equals = part.indexOf('=')
       if (equals < 1)
-        throw new KekError('SETTING', `${setting}: ${kind}: write name=value, with commas between`)
+        throw new KekError(
+          'SETTING',
+          `${setting}: ${kind}: must be name=value, separated by commas`,
+        )
       return [part.slice(0, equals), part.slice(equals + 1)]
     })
   return parse(setting, { ...Object.fromEntries(fields), kind })

@@ -52,7 +52,7 @@ test('a passphrase keeps the contract; another one is told apart from changed by
   const wrapped = await (await openKek(right, surroundings)).wrap(new Uint8Array(32), {})
   await assert.rejects(
     (await openKek(wrong, surroundings)).unwrap(wrapped, {}),
-    is('REFUSED', /passphrase: file: this is another key/),
+    is('REFUSED', /passphrase: file: this is not the key/),
   )
   const short = await openKek({ ...right, file: file('too-short', 'short\n') }, surroundings)
   await assert.rejects(short.wrap(new Uint8Array(32), {}), is('SETTING', /12 characters/))
@@ -61,7 +61,10 @@ test('a passphrase keeps the contract; another one is told apart from changed by
     surroundings,
   )
   chmodSync(join(folder, 'open'), 0o644)
-  await assert.rejects(open.wrap(new Uint8Array(32), {}), is('SETTING', /open to everybody/))
+  await assert.rejects(
+    open.wrap(new Uint8Array(32), {}),
+    is('SETTING', /accessible to other users/),
+  )
   await assert.rejects(
     openKek({ kind: 'passphrase', salt }, surroundings),
     is('SETTING', /CUSTODY_SIGNER_PASSPHRASE_FILE/),
@@ -91,7 +94,7 @@ test('a provider is read from one line, or from a file; what cannot be is said',
   })
   for (const [typed, words] of [
     ['usb:x=1', /--kek: the provider is one of file, passphrase, pkcs11, aws-kms, gcp-kms, vault/],
-    ['vault:address=https://v,key=a', /--kek: vault: needs token_file/],
+    ['vault:address=https://v,key=a', /--kek: vault: requires token_file/],
     ['vault:key', /name=value/],
     ['aws-kms:key=alias/x,credentials_file=c', /aws-kms key: must be the ARN/],
     ['gcp-kms:key=x,credentials_file=c', /gcp-kms key: must be projects/],

@@ -131,11 +131,11 @@ test('nobody there, silence, too much, something else: no answer is waited for o
   }
   const kek = await openKek(face, { ...surroundings, timeoutMs: 80 })
   for (const [next, words] of [
-    ['silent', /did not answer within 80 ms/],
-    ['drips', /did not answer within|broke off/],
+    ['silent', /did not respond within 80 ms/],
+    ['drips', /did not respond within|interrupted/],
     ['long', /more than 65536 bytes/],
-    ['other', /another shape/],
-    ['broken', /cannot be reached|broke off/],
+    ['other', /unknown format/],
+    ['broken', /cannot be reached|interrupted/],
   ] as const) {
     mode = next
     await assert.rejects(kek.wrap(new Uint8Array(32), {}), is('AWAY', words), next)

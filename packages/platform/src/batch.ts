@@ -71,7 +71,7 @@ export class Batch<Item, Answer> {
     try {
       const answers = await this.#answer(asked.map(({ item }) => item))
       if (answers.length !== asked.length)
-        throw new Error(`${answers.length} answers to ${asked.length} questions`)
+        throw new Error(`${answers.length} results for ${asked.length} requests`)
       asked.forEach(({ resolve }, at) => resolve(answers[at] as Answer))
     } catch (error) {
       for (const { reject } of asked) reject(error)

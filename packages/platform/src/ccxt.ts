@@ -135,7 +135,7 @@ function guarded(o: ClientOptions, hosts: ReadonlySet<string>, timeoutMs: number
     })
     const text = await readText(response, ANSWER_BYTES_MAX)
     o.onAnswer?.({ method, url, status: response.status, text })
-    if (text === null) throw new TypeError('the answer is too long')
+    if (text === null) throw new TypeError('the response is too large')
     return new Response(text === '' ? null : text, {
       status: response.status,
       statusText: response.statusText,

@@ -47,7 +47,7 @@ export const RESTORING = 'restore-unfinished'
 export function assertRestored(home: string): void {
   if (!existsSync(join(home, RESTORING))) return
   throw new Error(
-    `${home} holds a restore that was cut: remove what is in it, and run the same command again`,
+    `${home} contains an interrupted restore: remove its contents, and run the same command again`,
   )
 }
 
@@ -60,7 +60,7 @@ export function lockDataDir(home: string): () => void {
     const pid = Number(readFileSync(file, 'utf8'))
     if (Number.isInteger(pid) && pid > 1 && pid !== process.pid && isPlatform(pid)) {
       throw new Error(
-        `the platform runs on ${home} already (process ${pid}); stop it first or set another CUSTODY_HOME`,
+        `the platform already runs on ${home} (process ${pid}); stop it first or set another CUSTODY_HOME`,
       )
     }
   }
@@ -77,7 +77,7 @@ export function createPrivateFolder(path: string): void {
   const { uid, mode } = lstatSync(path)
   if (process.getuid && (uid !== process.getuid() || (mode & 0o077) !== 0)) {
     throw new Error(
-      `${path} must belong to this user and be closed to others: remove it, or choose a shorter CUSTODY_HOME`,
+      `${path} must belong to this user and be inaccessible to others: remove it, or choose a shorter CUSTODY_HOME`,
     )
   }
 }

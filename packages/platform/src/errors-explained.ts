@@ -14,60 +14,61 @@ export interface Explanation {
 }
 
 export const RETRIES: Readonly<Record<Retry, string>> = {
-  never: 'Do not repeat it as it is: it fails again until the request is changed.',
-  later: 'Repeat it once what it names has changed. With a `sequence_id` nothing is done twice.',
+  never: 'Do not retry it unchanged: it fails again until the request is changed.',
+  later:
+    'Retry it once the condition that it names has changed. With a `sequence_id`, it is carried out at most once.',
   again:
-    'Repeat it with growing pauses (1 s, doubled up to 60 s) and the same `sequence_id`: it is done once at most. ' +
-    'A write without a `sequence_id` may have been done; look before you repeat it.',
-  reset: 'Repeat it after `x-rate-limit-reset` (or `Retry-After` seconds). Nothing was done.',
+    'Retry it with increasing delays (1 s, doubled up to 60 s) and the same `sequence_id`: it is carried out at most once. A write without a `sequence_id` may already have been carried out; check before you retry it.',
+  reset:
+    'Retry it after `x-rate-limit-reset` (or `Retry-After` seconds). The request was not carried out.',
 }
 
 /** Why each error comes, and what its caller does: shown at `/reference/errors`. */
 export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
   INVALID_REQUEST: {
-    why: 'A field, parameter or header has a value that is not allowed, or is missing.',
-    action: 'Change what `field` names, as `message` says.',
+    why: 'A field, parameter or header is missing or has a value that is not allowed.',
+    action: 'Correct the field in `field` as `message` describes.',
     retry: 'never',
   },
   UNKNOWN_FIELD: {
-    why: 'The body or the query has a name that the operation does not know; a misspelt one would else be dropped in silence.',
-    action: 'Correct or leave out what `field` names.',
+    why: 'The body or the query contains a name that the operation does not define. It is rejected because a misspelt name would otherwise be ignored silently.',
+    action: 'Correct or omit the name in `field`.',
     retry: 'never',
   },
   INVALID_JSON: {
-    why: 'The body is no JSON object in UTF-8, has a key twice, or is nested too deep.',
+    why: 'The body is not a JSON object in UTF-8, contains a key twice, or is nested too deeply.',
     action: 'Send one strict JSON object with Content-Type: application/json.',
     retry: 'never',
   },
   UNSUPPORTED_ASSET: {
-    why: 'The name is none of `GET /assets`; names are case-sensitive, and a token carries its network’s suffix.',
-    action: 'Take `asset_name` from the list.',
+    why: 'The name is not in `GET /assets`. Names are case-sensitive, and a token has its network’s suffix.',
+    action: 'Use an `asset_name` from the list.',
     retry: 'never',
   },
   ASSET_CLOSED: {
-    why: 'The asset or its network is retired or deprecated: the message names the reason and the day. What is held can still be sent.',
+    why: 'The asset or its network is retired or deprecated; the message contains the reason and the date. The balance can still be sent.',
     action:
-      'Use another asset. The operator can allow a deprecated one by `CUSTODY_ALLOW_DEPRECATED`, a retired one never.',
+      'Use another asset. The operator can allow a deprecated asset with `CUSTODY_ALLOW_DEPRECATED`, but not a retired one.',
     retry: 'never',
   },
   INVALID_ADDRESS: {
-    why: 'Checksum, network or kind of the address do not fit the asset, its tag is missing or wrong, or it is the wallet’s own.',
-    action: 'Ask the payee for the address again; `POST /dac/v1/validate-address` tries one.',
+    why: 'The checksum, network or type of the address does not match the asset, its tag is missing or wrong, or it is the wallet’s own address.',
+    action: 'Ask the payee for the address again; `POST /dac/v1/validate-address` validates one.',
     retry: 'never',
   },
   INVALID_AMOUNT: {
-    why: 'It is zero, below the asset’s least, has more decimals than the asset, or exceeds what the operation allows.',
-    action: 'Send an amount within the bounds that `message` names.',
+    why: 'The amount is zero, below the asset’s minimum, has more decimals than the asset, or exceeds the operation’s maximum.',
+    action: 'Send an amount within the limits in `message`.',
     retry: 'never',
   },
   INSUFFICIENT_BALANCE: {
-    why: 'Amount and network fee are more than the wallet can spend; what is reserved for other transfers is not spendable.',
-    action: 'Fund the wallet or send less.',
+    why: 'The amount plus the network fee exceeds the wallet’s spendable balance. Amounts that are reserved for other transfers are not spendable.',
+    action: 'Fund the wallet or send a smaller amount.',
     retry: 'later',
   },
   WALLET_EXISTS: {
-    why: 'A sub-account has one wallet for each asset, and this one is there.',
-    action: 'Use the wallet that `wallet_id` names.',
+    why: 'A sub-account can have one wallet for each asset, and this wallet exists.',
+    action: 'Use the wallet in `wallet_id`.',
     retry: 'never',
   },
   WALLET_MISSING: {
@@ -76,42 +77,42 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     retry: 'later',
   },
   WALLET_INACTIVE: {
-    why: 'The operator has set the wallet at rest. Deposits are credited all the same.',
-    action: 'Ask the operator.',
+    why: 'The operator has deactivated the wallet. Deposits are still credited.',
+    action: 'Contact the operator.',
     retry: 'later',
   },
   TRANSACTION_FINAL: {
-    why: 'The transaction is confirmed or failed already.',
-    action: 'Read it; there is nothing left to change.',
+    why: 'The transaction is already confirmed or failed.',
+    action: 'Read the transaction; it can no longer be changed.',
     retry: 'never',
   },
   NOT_REPLACEABLE: {
-    why: 'The chain has no way to replace a transaction, or this one waits for no block now.',
-    action: 'Wait: it confirms or expires by itself.',
+    why: 'The chain does not support replacement, or this transaction is not waiting for a block now.',
+    action: 'Wait until it confirms or expires.',
     retry: 'never',
   },
   REPLACEMENT_PENDING: {
-    why: 'Another speed-up or cancellation of it is under way.',
-    action: 'Read the transaction; ask again when that one has ended.',
+    why: 'Another speed-up or cancellation of the transaction is in progress.',
+    action: 'Read the transaction; retry when the other operation has ended.',
     retry: 'later',
   },
   RULE_EXISTS: {
-    why: 'The asset has a live forwarding rule, which `id` names.',
-    action: 'Delete that one first.',
+    why: 'The asset already has an active forwarding rule; `id` contains its id.',
+    action: 'Delete that rule first.',
     retry: 'later',
   },
   RULE_FINAL: {
     why: 'The rule has expired or was deleted.',
-    action: 'Create another.',
+    action: 'Create another rule.',
     retry: 'never',
   },
   INVOICE_FINAL: {
-    why: 'The invoice is paid, expired or marked, or a payment of it is on its way.',
-    action: 'Read it; mark it or refund it instead.',
+    why: 'The invoice is paid, expired or marked, or a payment for it is in progress.',
+    action: 'Read the invoice; mark or refund it instead.',
     retry: 'never',
   },
   INVOICE_CLOSED: {
-    why: 'The invoice’s time is over, or it was cancelled; `inv_status` says which.',
+    why: 'The invoice has expired, or was cancelled; see `inv_status`.',
     action: 'Ask the merchant for a new invoice.',
     retry: 'never',
   },
@@ -121,52 +122,52 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     retry: 'never',
   },
   INSUFFICIENT_STAKE: {
-    why: 'Less is staked than is to be unstaked.',
+    why: 'The staked amount is smaller than the amount to unstake.',
     action: 'Read `GET /dav/v1/staking`.',
     retry: 'never',
   },
   RELEASE_FIRST: {
-    why: 'Unstaked TRX whose cooldown is over waits, and the chain takes no further unstake before it is released.',
-    action: 'Call `POST /dav/v1/release-unstaked`, then again.',
+    why: 'There is unstaked TRX whose cooldown is over. The chain accepts no further unstake before it is released.',
+    action: 'Call `POST /dav/v1/release-unstaked`, then retry.',
     retry: 'later',
   },
   UNSTAKE_LIMIT: {
-    why: 'The chain lets a limited number of unstakes cool down at once.',
-    action: 'Wait until one can be released.',
+    why: 'The chain limits the number of unstakes that can be in cooldown at the same time.',
+    action: 'Wait until an unstake can be released.',
     retry: 'later',
   },
   NOTHING_TO_RELEASE: {
-    why: 'No unstaked TRX has ended its cooldown.',
+    why: 'No unstaked TRX has completed its cooldown.',
     action: 'Wait for the event `staking.releasable`.',
     retry: 'later',
   },
   NOT_FROZEN: {
     why: 'The address is not on the frozen list of the sub-account.',
-    action: 'Compare it with `GET /dac/v1/frozen-addresses`.',
+    action: 'Compare the address with `GET /dac/v1/frozen-addresses`.',
     retry: 'never',
   },
   WEBHOOK_LIMIT: {
-    why: 'The workspace has as many webhooks as it may have.',
-    action: 'Delete one.',
+    why: 'The workspace has reached the maximum number of webhooks.',
+    action: 'Delete a webhook.',
     retry: 'later',
   },
   WEBHOOK_DISABLED: {
-    why: 'It was disabled, by you or after too many failed tries in a row.',
-    action: 'Enable it with PATCH {"disabled": false}.',
+    why: 'The webhook was disabled by you, or after too many consecutive failed attempts.',
+    action: 'Enable the webhook with PATCH {"disabled": false}.',
     retry: 'later',
   },
   EXCHANGE_KEY_REFUSED: {
-    why: 'The exchange does not know the key, or it lacks a right or an address that the exchange wants.',
-    action: 'Make a key with the rights that `message` names, and link it.',
+    why: 'The exchange rejected the key, or the key lacks a permission or an address that the exchange requires.',
+    action: 'Create a key with the permissions in `message`, and link it.',
     retry: 'never',
   },
   EXCHANGE_ACCOUNT_EXISTS: {
-    why: 'The same key is linked already; `id` names the account where it is yours.',
+    why: 'The same key is already linked; if the account is yours, `id` contains its id.',
     action: 'Use that account.',
     retry: 'never',
   },
   EXCHANGE_UNSUPPORTED: {
-    why: 'This installation or the exchange does not do that: the exchange, market, network or kind of order.',
+    why: 'This installation or the exchange does not support the exchange, market, network or order type.',
     action: 'Read `GET /dac/v1/exchanges` and `GET /dac/v1/markets`.',
     retry: 'never',
   },
@@ -176,26 +177,25 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     retry: 'never',
   },
   UNAUTHORIZED: {
-    why:
-      'A header is missing, or the JWT breaks a rule; `field` names the claim: signature, clock (`iat`, `exp`), `uri`, `bodyHash`, ' +
-      '`nonce` used before, or `sub`.',
+    why: 'A header is missing, or the JWT violates a rule; `field` contains the claim: the signature, the clock (`iat`, `exp`), `uri`, `bodyHash`, a reused `nonce`, or `sub`.',
     action:
-      'Sign each attempt anew over the very bytes that are sent, with a clock within 5 s of the `date` header.',
+      'Sign each attempt with a new token over the exact bytes that are sent, with a clock within 5 s of the `date` header.',
     retry: 'never',
   },
   SIGN_IN_REQUIRED: {
-    why: 'The control panel was asked without a session, or its time is over.',
+    why: 'The control panel received a request without a session, or with an expired one.',
     action: 'Sign in.',
     retry: 'never',
   },
   SIGN_IN_FAILED: {
-    why: 'Name, password or factor are wrong, or the sign-in is locked after too many tries; `locked_until` says for how long.',
-    action: 'Try again, with a recovery code where the factor is lost; the owner can invite anew.',
+    why: 'The name, password or factor is wrong, or the sign-in is locked after too many attempts until `locked_until`.',
+    action:
+      'Try again. If the factor is lost, use a recovery code, or ask the owner for a new invitation.',
     retry: 'never',
   },
   IP_NOT_ALLOWED: {
-    why: 'The API key is limited to addresses, and the request came from another one.',
-    action: 'Ask from an allowed address, or have the list changed in the control panel.',
+    why: 'The API key is restricted to certain addresses, and the request came from another one.',
+    action: 'Send the request from an allowed address, or change the list in the control panel.',
     retry: 'never',
   },
   ROLE_REQUIRED: {
@@ -204,38 +204,38 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     retry: 'never',
   },
   RECENT_SIGN_IN_REQUIRED: {
-    why: 'It is sensitive, and the last factor was shown more than 15 minutes ago.',
-    action: 'Show a factor again.',
+    why: 'The operation is sensitive, and the last factor was confirmed more than 15 minutes ago.',
+    action: 'Confirm a factor again.',
     retry: 'later',
   },
   FOREIGN_ORIGIN: {
-    why: 'The browser says that another page asks.',
+    why: 'According to the browser, the request comes from another page.',
     action: 'Use the control panel itself.',
     retry: 'never',
   },
   HTTPS_REQUIRED: {
-    why: 'Sessions are kept in cookies that leave over https alone; localhost counts as such.',
-    action: 'Open the panel by https.',
+    why: 'Sessions are stored in cookies that the browser sends only over https or to localhost.',
+    action: 'Open the panel over https.',
     retry: 'never',
   },
   PASSKEY_UNAVAILABLE: {
-    why: 'Passkeys belong to a host name, and the panel was opened by another one or by an IP address.',
-    action: 'Open it by the name of CUSTODY_PUBLIC_URL.',
+    why: 'Passkeys are bound to a host name, and the panel was opened under another name or an IP address.',
+    action: 'Open it under the host name in CUSTODY_PUBLIC_URL.',
     retry: 'never',
   },
   LAST_OWNER: {
-    why: 'It would leave the workspace without an owner.',
+    why: 'The operation would leave the workspace without an owner.',
     action: 'Make another person the owner first.',
     retry: 'later',
   },
   LAST_FACTOR: {
-    why: 'It would leave the person without a way to sign in.',
+    why: 'The operation would leave the person without a way to sign in.',
     action: 'Add another factor first.',
     retry: 'later',
   },
   INVITATION_CLOSED: {
     why: 'The link was used, withdrawn, or is too old.',
-    action: 'Have another one made.',
+    action: 'Ask for another invitation.',
     retry: 'never',
   },
   FORBIDDEN: {
@@ -244,73 +244,74 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     retry: 'never',
   },
   READ_ONLY: {
-    why: 'The API key may only read.',
-    action: 'Sign with a key of the role full.',
+    why: 'The API key has the role read-only.',
+    action: 'Sign with an API key that has the role full.',
     retry: 'never',
   },
   PREPAID_FEE_EXHAUSTED: {
-    why: 'The USD account of platform fees does not cover the fee of this one.',
-    action: 'Have the operator top it up.',
+    why: 'The balance of the USD account for platform fees is lower than the fee of this operation.',
+    action: 'Ask the operator to top it up.',
     retry: 'later',
   },
   ADDRESS_FROZEN: {
     why: 'Screening has frozen the address for this sub-account.',
-    action: 'Clear the case; then unfreeze the address.',
+    action: 'Clear the case, then unfreeze the address.',
     retry: 'later',
   },
   SANCTIONED: {
-    why: 'The address is on a list of sanctions.',
-    action: 'Do not pay it. It cannot be unfrozen.',
+    why: 'The address is on a sanctions list.',
+    action: 'Do not pay this address. It cannot be unfrozen.',
     retry: 'never',
   },
   NOT_FOUND: {
-    why: 'No such path, or no object of this id in the sub-account, or nothing was set up yet.',
-    action: 'Check path and id.',
+    why: 'The path does not exist, the sub-account has no object with this id, or the object was not set up yet.',
+    action: 'Check the path and the id.',
     retry: 'never',
   },
   METHOD_NOT_ALLOWED: {
-    why: 'The path is there, with other methods.',
-    action: 'Use one that the header `allow` names.',
+    why: 'The path exists, but does not support this method.',
+    action: 'Use a method from the header `allow`.',
     retry: 'never',
   },
   REQUEST_TIMEOUT: {
-    why: 'The request did not arrive whole within 30 s, which is checked every second.',
+    why: 'The request did not arrive completely within 30 s (checked every second).',
     action: 'Send it again over a better connection.',
     retry: 'again',
   },
   QUOTE_EXPIRED: {
-    why: 'A quote holds for seconds, and this one’s are over.',
-    action: 'Ask for a new quote.',
+    why: 'A quote is valid for a few seconds, and this one has expired.',
+    action: 'Request a new quote.',
     retry: 'never',
   },
   CONVERSION_UNAVAILABLE: {
-    why: 'No linked account has the market, the balance and the depth now.',
+    why: 'No linked account currently has the market, the balance and the depth for this conversion.',
     action: 'Link another account, or try a smaller amount.',
     retry: 'later',
   },
   EXCHANGE_ADDRESS_CHANGED: {
-    why: 'The exchange names another deposit address than the last transfer went to.',
-    action: 'Look at the exchange’s own page; then sign the new address with `confirm_address`.',
+    why: 'The exchange returns another deposit address than the one of the last transfer.',
+    action:
+      'Check the address on the exchange’s website; then sign the new address with `confirm_address`.',
     retry: 'never',
   },
   EXCHANGE_ACCOUNT_BUSY: {
-    why: 'Orders or transfers of the account are under way.',
-    action: 'Cancel them, or wait for their end.',
+    why: 'Orders or transfers of the account are in progress.',
+    action: 'Cancel them, or wait until they end.',
     retry: 'later',
   },
   CURSOR_EXPIRED: {
-    why: 'The log no longer holds the event that you name: what came after it may be missing.',
-    action: 'Read your objects anew, then follow the log from its beginning.',
+    why: 'The log no longer contains the event in the request, so later events may be missing.',
+    action: 'Read your objects again, then read the log from its beginning.',
     retry: 'never',
   },
   PAYLOAD_TOO_LARGE: {
-    why: 'The body has more bytes than are read.',
-    action: 'Send less.',
+    why: 'The body exceeds the maximum size.',
+    action: 'Send a smaller body.',
     retry: 'never',
   },
   URI_TOO_LONG: {
     why: 'A part of the path is too long.',
-    action: 'Check the ids in it.',
+    action: 'Check the ids in the path.',
     retry: 'never',
   },
   UNSUPPORTED_MEDIA_TYPE: {
@@ -324,44 +325,44 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     retry: 'never',
   },
   RATE_LIMITED: {
-    why: 'The key has used its requests of this minute; or the client’s address those that need no valid key.',
+    why: 'The key has used its requests for this minute, or the client’s address has used its requests without a valid key.',
     action: 'Wait until the time in `x-rate-limit-reset`.',
     retry: 'reset',
   },
   INTERNAL: {
-    why: 'A defect of the service; the operator’s log has it under `request_id`.',
-    action: 'Repeat it; if it stays, ask the operator.',
+    why: 'The service has a defect; the operator’s log contains details under `request_id`.',
+    action: 'Retry it; if the error persists, contact the operator.',
     retry: 'again',
   },
   NETWORK_UNAVAILABLE: {
-    why: 'The blockchain’s endpoint does not answer, is too far behind to be believed, or has no estimate of fee rates.',
+    why: 'The blockchain’s endpoint does not respond, is too far behind the chain, or has no estimate of fee rates.',
     action:
-      'Repeat it. Where the message says that fee rates are not known, a `fee_rate` of your own is accepted.',
+      'Retry it. If the message says that the fee rates are unknown, a `fee_rate` in the request is accepted.',
     retry: 'again',
   },
   PROVIDER_UNAVAILABLE: {
-    why: 'The screening provider does not answer.',
-    action: 'Repeat it.',
+    why: 'The screening provider does not respond.',
+    action: 'Retry it.',
     retry: 'again',
   },
   PRICE_UNAVAILABLE: {
-    why: 'No source has a price that is young enough to charge or to quote by.',
-    action: 'Repeat it.',
+    why: 'No source has a price that is recent enough for a charge or a quote.',
+    action: 'Retry it.',
     retry: 'again',
   },
   EXCHANGE_UNAVAILABLE: {
-    why: 'The exchange does not answer, or limits us.',
-    action: 'Repeat it.',
+    why: 'The exchange does not respond, or limits the request rate.',
+    action: 'Retry it.',
     retry: 'again',
   },
   SIGNERS_UNAVAILABLE: {
-    why: 'Fewer signer nodes answer than the operation needs: two for a rule, three for a new key.',
-    action: 'Repeat it.',
+    why: 'Fewer signer nodes respond than the operation requires: two for a rule, three for a new key.',
+    action: 'Retry it.',
     retry: 'again',
   },
   UNAVAILABLE: {
-    why: 'The service starts or stops, its database is away, its disk is full, or it holds writes until the nodes’ records are adopted.',
-    action: 'Repeat it; `GET /readyz` says when it takes transfers.',
+    why: 'The service is starting or stopping, its database is not available, its disk is full, or writes are suspended until the nodes’ records are adopted.',
+    action: 'Retry it; `GET /readyz` reports when transfers are accepted.',
     retry: 'again',
   },
 }

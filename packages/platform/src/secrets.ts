@@ -81,7 +81,7 @@ export async function wrapSecretsKey(
   env: NodeJS.ProcessEnv,
 ): Promise<SecretsKeyStatus> {
   if (settings.kind === 'file' && resolve(dirname(file), settings.path) === resolve(file)) {
-    throw new Error('--kek: file: the secrets key would wrap itself: name another file')
+    throw new Error('--kek: file: the secrets key cannot wrap itself: choose another file')
   }
   const key = await keyOf(file, env)
   const entry = await makeEntry(settings, surroundingsOf(file, env), bindingOf, key)
@@ -163,7 +163,7 @@ export class Secrets {
     const bytes = Buffer.from(sealed)
     const body = 1 + NONCE_BYTES + TAG_BYTES
     if (bytes[0] !== VERSION || bytes.length < body)
-      throw new Error('a sealed secret has an unknown form')
+      throw new Error('a stored secret has an unknown format')
     const decipher = createDecipheriv(
       'aes-256-gcm',
       this.#key,
@@ -177,7 +177,9 @@ export class Secrets {
         'utf8',
       )
     } catch {
-      throw new Error('a sealed secret does not open: was it sealed with another secrets key?')
+      throw new Error(
+        'a stored secret cannot be decrypted: check whether it was encrypted with another secrets key',
+      )
     }
   }
 }

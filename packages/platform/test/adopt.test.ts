@@ -150,7 +150,7 @@ test('it is credited at its depth, once, and may be spent; the audit agrees then
     ['confirmed', parseEther('0.25')],
   )
   await stage.check()
-  await refused(adopt(), /holds no more than the books say/)
+  await refused(adopt(), /holds no more than the ledger records/)
   assert.equal((await adopted()).length, 1)
 })
 
@@ -173,7 +173,7 @@ test('what is typed wrongly is refused with the option, and nothing changes', as
   for (const [input, reason] of [
     [
       { amount: '0.2' },
-      /^--amount: the address holds 0\.25 more than the books say: all of it is adopted, or nothing$/,
+      /^--amount: the address holds 0\.25 more than the ledger records; a surplus can only be adopted completely$/,
     ],
     [{ amount: '0.3' }, /^--amount: .*0\.25 more/],
     [{ amount: '-1' }, /^--amount: /],
@@ -181,9 +181,9 @@ test('what is typed wrongly is refused with the option, and nothing changes', as
     [{ amount: 'all' }, /^--amount: /],
     [{ asset: 'XYZ' }, /^--asset: "XYZ" is not an asset/],
     [{ asset: 'BTC' }, /^--asset: /],
-    [{ address: PLACE.to }, /^--address: .* is no address of ours on ETH$/],
+    [{ address: PLACE.to }, /^--address: .* is not an address of this platform on ETH$/],
     [{ address: '0x12' }, /^--address: /],
-    [{ txid: hash }, /^--txid: ETH has no block with/],
+    [{ txid: hash }, /^--txid: no block of ETH contains/],
     [{ txid: 'x' }, /^--txid: /],
   ] as const)
     await refused(adopt(input), reason)
@@ -264,7 +264,7 @@ test('an endpoint that is ahead of the scan shows a deposit as a surplus: it is 
   const row = await stage.read(String(id))
   assert.deepEqual(
     [row.status, row.failure_reason],
-    ['failed', 'the chain does not hold what was adopted; see "custody audit"'],
+    ['failed', 'the chain does not contain the adopted amount; see "custody audit"'],
   )
   assert.equal((await stage.available()) - before, ahead)
   await stage.check()
@@ -391,7 +391,7 @@ test('coins that moved between own addresses are no surplus: not while a sweep i
       for (const each of [stage.source, address])
         await refused(
           adopt({ address: each, amount }, busy),
-          /no more than|have a deficit|[\d.]+ more/,
+          /only be adopted completely|also has a deficit|[\d.]+ more/,
         )
     }
     // Its fee leaves dust, whose sweep waits for more.
@@ -420,7 +420,7 @@ test('coins that moved between own addresses are no surplus: not while a sweep i
       [kind, change, address],
     )
   }
-  await refused(adopt({ amount: '0.1' }), /have a deficit as well, at deposit 0x/)
+  await refused(adopt({ amount: '0.1' }), /also has a deficit of \S+, at deposit 0x/)
   assert.deepEqual(await adopted(), [])
 })
 
@@ -441,7 +441,7 @@ test('where deposits are screened it is held for its unknown sender until the op
   await mine(FINAL_BLOCKS)
   for (let turns = 0; turns < 50 && (await stage.read(String(id))).state !== 'FROZEN'; turns++)
     await stage.turn()
-  assert.match((await stage.read(String(id))).failure_reason ?? '', /no known address/)
+  assert.match((await stage.read(String(id))).failure_reason ?? '', /no known sender address/)
   assert.equal(await stage.available(), before)
   await releaseDeposit(stage.services, { transaction: id })
   await stage.run()

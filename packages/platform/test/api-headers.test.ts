@@ -151,11 +151,11 @@ test('what is too large is told with its limit', async () => {
   assert.equal(await message(post('/dac/v1/estimate-fee')), 'body: must have at most 1048576 bytes')
   assert.equal(
     await message(`GET /dac/v1/transaction/${'a'.repeat(201)} HTTP/1.1\r\n${host}\r\n`),
-    'path: a part of it has more than 200 characters',
+    'path: one part has more than 200 characters',
   )
   assert.equal(
     await message(`GET / HTTP/1.1\r\n${host}x: ${'y'.repeat(20_000)}\r\n\r\n`),
-    'the path and headers have more than 16 KiB together',
+    'the path and headers together exceed 16 KiB',
   )
 })
 

@@ -74,7 +74,7 @@ test('a query parameter that is not known is 400 on every endpoint alike, and on
     assert.equal(status, 400, `${method} ${path}: ${text}`)
     // The signer nodes check a written path as it was spelt, so that any query is refused there.
     if (access === 'write')
-      assert.match(problem.message, /^path: must be spelt .* without a query string/, path)
+      assert.match(problem.message, /^path: must be .* exactly, without a query string/, path)
     // A body is looked at first.
     else if (!body)
       assert.deepEqual(
@@ -86,7 +86,7 @@ test('a query parameter that is not known is 400 on every endpoint alike, and on
       const twice = await ask(method, `${concrete(path)}?${name}=1&${name}=1`)
       assert.deepEqual(
         [twice.status, twice.body.message],
-        [400, `${name}: is given twice; give it once`],
+        [400, `${name}: appears twice; send it once`],
         path,
       )
     }
@@ -97,7 +97,7 @@ test('a query parameter that is not known is 400 on every endpoint alike, and on
     })
     const known =
       { '/readyz': '; known are deep', '/openapi.json': '; known are amounts' }[path] ??
-      ', which takes none'
+      ', which must be empty'
     assert.deepEqual(
       [status, body.message],
       [400, `colour: is not a known parameter of this request${known}`],
@@ -211,7 +211,7 @@ test('a misspelt field names itself and the likely one, before whatever is missi
   )
   assert.match(
     (await ask('POST', '/dac/v1/prepaid-fee', { colour: 1 })).body.message,
-    /^colour: is not a known field of this request, which takes an empty object$/,
+    /^colour: is not a known field of this request, which must be an empty object$/,
   )
 })
 
@@ -244,7 +244,7 @@ test('a body that is not UTF-8, in another charset, or under a GET has its own a
   const broken = await send('POST', '/dac/v1/create-wallet', bytes)
   assert.deepEqual(
     [broken.status, broken.body.code, broken.body.message],
-    [400, 'INVALID_JSON', 'body: is not UTF-8 text, which JSON has to be'],
+    [400, 'INVALID_JSON', 'body: must be UTF-8 text'],
   )
   const utf16 = await send(
     'POST',
@@ -254,12 +254,12 @@ test('a body that is not UTF-8, in another charset, or under a GET has its own a
   )
   assert.deepEqual(
     [utf16.status, utf16.body.message],
-    [415, 'Content-Type: its charset must be utf-8, as JSON is'],
+    [415, 'Content-Type: its charset must be utf-8'],
   )
   const marked = await ask('POST', '/dac/v1/create-wallet', '\uFEFF{"asset":"ETH"}')
   assert.deepEqual(
     [marked.status, marked.body.message],
-    [400, 'body: begins with a byte order mark, which JSON does not have'],
+    [400, 'body: begins with a byte order mark, which is not allowed in JSON'],
   )
   for (const [method, path] of [
     ['GET', '/dac/v1/transactions'],
@@ -278,7 +278,7 @@ test('a body that is not UTF-8, in another charset, or under a GET has its own a
       if (method === 'GET')
         assert.match(
           text,
-          /"message":"body: a GET has none; send what it asks for as query parameters"/,
+          /"message":"body: must be empty for GET; send the values as query parameters"/,
         )
     }
   }

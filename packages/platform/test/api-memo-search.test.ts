@@ -140,7 +140,7 @@ test('a beginning of more than 1,000 memos is refused with what to do, however m
   assert.deepEqual([status, body.field], [400, 'memo_begins'])
   assert.match(
     String(body.message),
-    /more than 1000 transactions have a memo that begins so: give more of it/,
+    /memo_begins: more than 1000 transactions have a memo with this prefix; send a longer prefix/,
   )
   assert.deepEqual(await memos({ memo_begins: 'bulk 100' }), ['bulk 100', 'bulk 1000'])
 })

@@ -20,11 +20,11 @@ test('limits are told as they are', async () => {
   for (const [body, said] of [
     [
       transferBody('ETH', '1', to, { fee_rate: 1_000_000 }),
-      /^fee_rate: the smallest transaction would cost 21 ETH; one may cost at most [\d.]+ ETH, the signer nodes' cap$/,
+      /^fee_rate: the smallest transaction would cost 21 ETH; the signer nodes' maximum for one transaction is [\d.]+ ETH$/,
     ],
     [
       transferBody('BTC', '1', 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080', { fee_rate: 0.5 }),
-      'fee_rate: must be at least 1 Sat/Byte, the least that Bitcoin relays',
+      'fee_rate: must be at least 1 Sat/Byte, the minimum that Bitcoin relays',
     ],
     [
       transferBody('ETH', '1e30', to),

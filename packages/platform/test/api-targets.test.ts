@@ -253,7 +253,7 @@ test('parameters are decoded as before: + is a space, = may stand in a value, a 
     )
   }
   const twice = await call<Problem>(user, 'GET', '/dac/v1/transactions?memo=a&memo=b')
-  assert.deepEqual([twice.status, twice.body.message], [400, 'memo: is given twice; give it once'])
+  assert.deepEqual([twice.status, twice.body.message], [400, 'memo: appears twice; send it once'])
 })
 
 test('the absolute form of a target is its origin form: the signature covers path and query, and nothing else passes', async () => {
@@ -332,7 +332,7 @@ test('an API key in upper case is refused with what to write: it has one spellin
       'x-api-key': header,
     })
     assert.deepEqual([status, body.field], [401, 'x-api-key'])
-    assert.match(body.message, /letters in lower case, the same as the claim sub/)
+    assert.match(body.message, /a UUID in lower case, the same as the claim sub/)
   }
 })
 

@@ -167,12 +167,12 @@ test('an inactive wallet takes no new addresses, transfers or rules, answers rep
   for (const [status, more, said] of [
     ['closed', { id: wallet.id }, /--status: must be active or inactive/],
     ['active', {}, /--id is required, or --workspace/],
-    ['active', { id: 'none' }, /there is no wallet none/],
     [
       'active',
-      { workspace: 'wallets', sub_account: 'main', asset: 'TRX' },
-      /there is no TRX wallet/,
+      { id: 'none' },
+      /--id: wallet none does not exist; "custody wallet list" lists all wallets/,
     ],
+    ['active', { workspace: 'wallets', sub_account: 'main', asset: 'TRX' }, /has no TRX wallet/],
     ['active', { id: wallet.id, reason: 'x'.repeat(501) }, /--reason/],
   ] as const)
     await assert.rejects(set(status, more), said)

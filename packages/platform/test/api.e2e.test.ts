@@ -426,8 +426,8 @@ test('the operator’s command: JSON on the last line, errors on standard error,
   for (const [words, said] of [
     [['api-user', 'create', '--workspace', 'x'], '--public-key'],
     [['api-user', 'revoke', '--api-key', 'none'], '--api-key: must be a UUID'],
-    [['api-user', 'revoke', '--api-key', randomUUID()], 'no API user'],
-    [['gas-tank', 'list', '--workspace', 'none'], 'no workspace'],
+    [['api-user', 'revoke', '--api-key', randomUUID()], '--api-key: API user'],
+    [['gas-tank', 'list', '--workspace', 'none'], '--workspace: workspace none does not exist'],
     [['gas-tank', 'address', '--workspace', 'operated', '--network', 'BTC'], '--network'],
     [['devnet', 'fund', 'BTC', 'nowhere', '1'], 'address'],
     [['devnet', 'mine', 'BTC', 'x'], 'blocks'],
@@ -829,7 +829,7 @@ test('the control panel tells a transfer’s whole story to a member, by a link 
     Number(result['lines']) >= 4 && result['hash'] === exported.result['hash'],
     JSON.stringify(result),
   )
-  await assert.rejects(async () => verify('0'.repeat(63) + '1'), /is of none of its lines/)
+  await assert.rejects(async () => verify('0'.repeat(63) + '1'), /matches none of its lines/)
   // Each entry is a line of the process's log, by whose hash the export is verified.
   const lines = platform.output
     .split('\n')

@@ -267,7 +267,7 @@ describe('forwards', () => {
       await credited(user, (await fund(asset, deposit, part))['hash'])
       await waits(user, rule.id, part)
       await waitFor('reason', async () =>
-        /wait for the smallest forward/.test(String((await read(user, rule.id)).reason)),
+        /are waiting; the smallest forward is/.test(String((await read(user, rule.id)).reason)),
       )
       await credited(user, (await fund(asset, deposit, part))['hash'])
       const [done] = await forwarded(user, rule.id, 1)
@@ -457,7 +457,7 @@ describe('forwards', () => {
     assert.equal((await balance(user, 'ETH')).balance, '0')
     await fund('ETH', omnibus, '3')
     await waitFor('wait', async () =>
-      /held by screening/.test(String((await read(user, rule.id)).reason)),
+      /screening holds an earlier forward/.test(String((await read(user, rule.id)).reason)),
     )
     assert.equal(
       (await call(user, 'POST', `/dac/v1/transaction/${held.id}/cancel`, {})).status,
@@ -586,7 +586,7 @@ describe('forwards', () => {
       ['2', '0', 'failed'],
     )
   })
-  test('the books agree with the chains', audited)
+  test('the ledger agrees with the chains', audited)
 })
 
 function traits(asset: string): string {
@@ -600,7 +600,7 @@ test('a deposit address keeps what is not worth its sweep, until there is more',
   assert.equal((await platform.cli('sweep', 'set', '--cost-multiple', 'x')).status, 1)
   assert.match(
     (await platform.cli('sweep', 'set', '--network', 'NOPE', '--cost-multiple', '2')).stderr,
-    /there is no network NOPE/,
+    /network NOPE does not exist/,
   )
   const set = await platform.cli(
     'sweep',
@@ -640,11 +640,11 @@ test('a deposit address keeps what is not worth its sweep, until there is more',
   })
   assert.match(
     waiting.find(({ address }) => address === deposit.address)?.reason ?? '',
-    /not worth 1000 times the network fee/,
+    /worth less than 1000 times the network fee/,
   )
   assert.match(
     waiting.find(({ address }) => address === tokens.address)?.reason ?? '',
-    /15 USDT_ETH are less than the smallest sweep of 20/,
+    /15 USDT_ETH are less than the minimum sweep of 20/,
   )
   assert.deepEqual(
     await balance(user, 'ETH').then(({ balance: free, omnibus_balance: held }) => [free, held]),

@@ -98,7 +98,7 @@ async function notRestored(databaseUrl: string, whole: string, folder: string): 
   for (let again = 0; again < 2; again++) {
     await assert.rejects(
       restore(),
-      /^Error: node 1: .*; nothing of it is left in .* and in the database: put that right, and run the same command again$/s,
+      /^Error: node 1: .*; the partial restore was removed from .* and in the database: correct this, and run the same command again$/s,
     )
     assert.deepEqual(readdirSync(home), [])
   }
@@ -113,9 +113,9 @@ async function notRestored(databaseUrl: string, whole: string, folder: string): 
   writeFileSync(join(home, 'restore-unfinished'), '')
   await assert.rejects(
     restore(),
-    /holds a restore that was cut: remove what is in it, and run the same command again/,
+    /contains an interrupted restore: remove its contents, and run the same command again/,
   )
-  assert.throws(() => lockDataDir(home), /holds a restore that was cut/)
+  assert.throws(() => lockDataDir(home), /contains an interrupted restore/)
 }
 
 /** The command of the timer's unit makes a signed backup, in a folder named by the time. */
@@ -162,7 +162,7 @@ function backedUpByTimer(databaseUrl: string, folder: string): void {
   chmodSync(join(keys, 'recovery.key.sign'), 0o440)
   const open = runUnit('custody-backup.service', 'ExecStart', places, env)
   assert.equal(open.status, 1, open.stderr)
-  assert.match(open.stderr, /recovery\.key\.sign cannot be used: others may read it/)
+  assert.match(open.stderr, /recovery\.key\.sign cannot be used: other users may read it/)
 }
 
 test(
@@ -243,7 +243,7 @@ test(
         taken.stderr + taken.stdout + readFileSync(join(out, 'manifest.json'), 'utf8'),
         /s3cret/,
       )
-      assert.match(taken.stderr, /WARNING: the manifest is not signed\. Keep its hash/)
+      assert.match(taken.stderr, /WARNING: the manifest is not signed\. Store its hash/)
       backedUpByTimer(urlOf('first', ':s3cret'), folder)
       const proof = [
         '--manifest-sha256',
@@ -253,7 +253,7 @@ test(
       const unproved = cli(urlOf('second'), fresh, 'restore', '--in', out, '--without-secrets')
       assert.match(
         unproved.stderr,
-        /--recovery-secret, --recovery-key or --manifest-sha256 is needed/,
+        /--recovery-secret, --recovery-key or --manifest-sha256 is required/,
       )
       const over = cli(urlOf('first'), fresh, 'restore', '--in', out, '--without-secrets', ...proof)
       assert.match(over.stderr, /the database of DATABASE_URL is not empty/)
@@ -262,7 +262,7 @@ test(
         [CLI, 'restore', '--in', out, '--without-secrets', ...proof],
         { encoding: 'utf8', env: { PATH: process.env['PATH'], CUSTODY_HOME: fresh } },
       )
-      assert.match(embedded.stderr, /set DATABASE_URL to an empty one/)
+      assert.match(embedded.stderr, /set DATABASE_URL to an empty database/)
       assert.equal(existsSync(fresh), false)
       const restored = cli(
         urlOf('second'),
@@ -291,7 +291,10 @@ test(
           env: { PATH: '/nowhere', CUSTODY_HOME: home, DATABASE_URL: urlOf('first') },
         },
       )
-      assert.match(nowhere.stderr, /pg_dump is not there: install PostgreSQL's client programs/)
+      assert.match(
+        nowhere.stderr,
+        /pg_dump was not found: install PostgreSQL's client programs \(Debian: postgresql-client\)/,
+      )
       assert.deepEqual(
         [
           nowhere.status,

@@ -179,9 +179,9 @@ const setting =
     writeFileSync(join(from, 'database', file), `${lines}\n`)
 const settings = (file: string, lines: string): Pick<Attack, 'change' | 'unlisted' | 'listed'> => ({
   change: setting(file, lines),
-  unlisted: new RegExp(`database/${file.replace('.', '\\.')} is not of the backup`),
+  unlisted: new RegExp(`database/${file.replace('.', '\\.')} does not belong to the backup`),
   listed: new RegExp(
-    `database/${file.replace('.', '\\.')} is a setting of the database, which this platform writes itself`,
+    `database/${file.replace('.', '\\.')} is a database setting, which this platform writes itself`,
   ),
 })
 const commands: Record<string, string> = {
@@ -212,7 +212,7 @@ const ATTACKS: Attack[] = [
   ...['standby.signal', 'recovery.signal', 'recovery.conf'].map((name) => ({
     name,
     change: setting(name, ''),
-    unlisted: new RegExp(`database/${name} is not of the backup`),
+    unlisted: new RegExp(`database/${name} does not belong to the backup`),
     listed: new RegExp(`database/${name} would change how the database recovers`),
   })),
   {
@@ -233,7 +233,7 @@ const ATTACKS: Attack[] = [
       mkdirSync(join(from, 'database', 'pg_tblspc'), { recursive: true })
       symlinkSync(outside, join(from, 'database', 'pg_tblspc', '16384'))
     },
-    unlisted: /database\/pg_tblspc\/16384 is not of the backup, and is a symbolic link/,
+    unlisted: /database\/pg_tblspc\/16384 does not belong to the backup, and is a symbolic link/,
     listed: /database\/pg_tblspc\/16384\/file is of a tablespace: they are not supported/,
   },
   {
@@ -241,7 +241,8 @@ const ATTACKS: Attack[] = [
     change: (from) =>
       appendFileSync(join(from, 'database', 'backup_label'), 'INCREMENTAL FROM LSN: 0/1\n'),
     unlisted: /database\/backup_label has \d+ bytes, not \d+/,
-    listed: /database\/backup_label holds a line that no backup of this platform has: "INCREMENTAL/,
+    listed:
+      /database\/backup_label contains a line that a backup of this platform does not have: "INCREMENTAL/,
   },
   {
     name: 'no backup_label',
@@ -269,14 +270,14 @@ const ATTACKS: Attack[] = [
       rmSync(path, { recursive: true })
       symlinkSync(moved, path)
     },
-    unlisted: /database\/base\/\d+ is not of the backup, and is a symbolic link/,
-    listed: /database\/base\/\d+ is not of the backup, and is a symbolic link/,
+    unlisted: /database\/base\/\d+ does not belong to the backup, and is a symbolic link/,
+    listed: /database\/base\/\d+ does not belong to the backup, and is a symbolic link/,
   },
   {
     name: 'a hard link in place of a file',
     change: (from) => linkSync(join(from, firstTable(from)), join(outside, `hard-${copies}`)),
-    unlisted: /database\/base\/\d+\/\d+ is a hard link: it has another name/,
-    listed: /database\/base\/\d+\/\d+ is a hard link: it has another name/,
+    unlisted: /database\/base\/\d+\/\d+ is a hard link: it has a second name/,
+    listed: /database\/base\/\d+\/\d+ is a hard link: it has a second name/,
   },
   {
     name: 'a FIFO in place of a file',
@@ -293,15 +294,15 @@ const ATTACKS: Attack[] = [
   {
     name: 'a file more',
     change: (from) => writeFileSync(join(from, 'authorized_keys'), 'ssh-ed25519 …'),
-    unlisted: /authorized_keys is not of the backup/,
+    unlisted: /authorized_keys does not belong to the backup/,
     listed: /authorized_keys is no part of a PostgreSQL data folder that is restored/,
   },
   {
     name: 'a folder more',
     change: (from) => mkdirSync(join(from, 'database', 'pg_more')),
     list: (manifest) => manifest.folders.push('pg_more'),
-    unlisted: /database\/pg_more is not of the backup/,
-    listed: /pg_more is no folder of a PostgreSQL data folder that is restored/,
+    unlisted: /database\/pg_more does not belong to the backup/,
+    listed: /pg_more is not a folder of a PostgreSQL data folder that can be restored/,
   },
   {
     name: 'an absolute name',
@@ -310,7 +311,7 @@ const ATTACKS: Attack[] = [
       Object.assign(manifest.files.find(({ path }) => path === 'more') as object, {
         path: join(outside, 'absolute'),
       }),
-    unlisted: /more is not of the backup/,
+    unlisted: /more does not belong to the backup/,
     listed: /outside\/absolute is outside the backup/,
   },
   {
@@ -320,14 +321,14 @@ const ATTACKS: Attack[] = [
       Object.assign(manifest.files.find(({ path }) => path === 'more') as object, {
         path: 'database/../../outside/dots',
       }),
-    unlisted: /more is not of the backup/,
+    unlisted: /more does not belong to the backup/,
     listed: /database\/\.\.\/\.\.\/outside\/dots is outside the backup/,
   },
   {
     name: 'a folder with ..',
     change: (from) => writeFileSync(join(from, 'more'), 'text'),
     list: (manifest) => manifest.folders.push('../../outside/folder'),
-    unlisted: /more is not of the backup/,
+    unlisted: /more does not belong to the backup/,
     listed: /\.\.\/\.\.\/outside\/folder is no folder of a PostgreSQL data folder/,
   },
   {
@@ -490,7 +491,7 @@ test(
         until: null,
         archive: null,
       }),
-      /--recovery-secret, --recovery-key or --manifest-sha256 is needed/,
+      /--recovery-secret, --recovery-key or --manifest-sha256 is required/,
     )
     assert.equal(existsSync(to), false)
     await restore(from, to, { manifestSha256: hashOf(from), signatureKey: null })
@@ -647,6 +648,6 @@ test('the command line says what it proved, by its exit code too', { timeout: 12
   )
   const bare = cli('restore', '--in', whole, '--without-secrets')
   assert.deepEqual([bare.status, existsSync(place('cli'))], [1, false])
-  assert.match(bare.text, /--recovery-secret, --recovery-key or --manifest-sha256 is needed/)
+  assert.match(bare.text, /--recovery-secret, --recovery-key or --manifest-sha256 is required/)
   assert.equal(signatureKeyOf(keys.signing.trim()), signatureKey)
 })

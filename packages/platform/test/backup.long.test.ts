@@ -268,7 +268,10 @@ test(
     )
     const cut = await platform.cli(...mixed)
     assert.deepEqual([cut.status, readdirSync(platform.home)], [1, []])
-    assert.match(cut.stderr, /node 3: .*nothing of it is left in .*run the same command again/s)
+    assert.match(
+      cut.stderr,
+      /node 3: .*the partial restore was removed from .*run the same command again/s,
+    )
     // A node that cannot start says why in a log, which goes with the home: its end is in the
     // error.
     const other = createServer().listen(port, '127.0.0.1')
@@ -278,7 +281,7 @@ test(
     assert.deepEqual([taken.status, readdirSync(platform.home)], [1, []])
     assert.match(
       taken.stderr,
-      /signer-1 did not start \(exit 1\); its log ends with: .*EADDRINUSE.*; nothing of it is left in/s,
+      /signer-1 did not start \(exit 1\); its log ends with: .*EADDRINUSE.*; the partial restore was removed from/s,
     )
     const earlier = await platform.cli(...words, '--until', until)
     assert.equal(earlier.status, 0, earlier.stderr)
@@ -350,7 +353,7 @@ test(
     await refused(/PG_VERSION has \d+ bytes, not \d+; .*was changed|was changed; .*/, '--verify')
     fresh()
     writeFileSync(join(bad, 'more'), '')
-    await refused(/more is not of the backup/, '--verify')
+    await refused(/more does not belong to the backup/, '--verify')
     fresh()
     const manifest = JSON.parse(readFileSync(join(bad, 'manifest.json'), 'utf8')) as {
       database: { migrations: string[] }
@@ -362,10 +365,10 @@ test(
     writeFileSync(join(bad, 'manifest.json'), JSON.stringify({ ...manifest, version: 3 }))
     await refused(/a later version of this platform wrote/, '--verify')
     rmSync(join(bad, 'manifest.json'))
-    await refused(/is no backup: it has no manifest/, '--verify')
+    await refused(/is not a backup: it has no manifest/, '--verify')
     fresh()
     await refused(
-      /is not empty: nothing is restored over what is there/,
+      /is not empty: a backup can be restored only into an empty database/,
       '--recovery-secret',
       place('key'),
     )

@@ -77,7 +77,7 @@ test('a call that fails fails for all of its items, and for nobody else', async 
   const short = batch.ask(7).catch((error: Error) => error.message)
   await turn()
   calls[2]?.answer([])
-  assert.equal(await short, '0 answers to 1 questions')
+  assert.equal(await short, '0 results for 1 requests')
 })
 
 test('with a pause before a call more come together, and as many as one call takes wait for none', async () => {

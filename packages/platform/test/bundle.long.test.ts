@@ -141,7 +141,7 @@ test(
       [join(ROOT, 'scripts/bundle.mjs'), '--for', 'signer', '--out', bundleOf('signer')],
       { encoding: 'utf8' },
     )
-    assert.deepEqual([again.status, /is there already/.test(again.stderr)], [2, true])
+    assert.deepEqual([again.status, /already exists/.test(again.stderr)], [2, true])
     for (const [args, said] of [
       [['--for', 'console', '--out', 'x'], /neither platform nor signer/],
       [['--for', 'signer'], /--out: the folder is missing/],

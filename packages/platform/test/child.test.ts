@@ -71,8 +71,8 @@ test('a child that dies again before it is ready is started until it is', async 
   killed(child)
   await until('the fourth start', () => starts() === 4 && child.isReady)
   assert.deepEqual(said.splice(0), [
-    'a process ended; it is started again',
-    ...Array.from({ length: 2 }, () => 'a process could not be started again; it is tried again'),
+    'a process ended; it is restarted',
+    ...Array.from({ length: 2 }, () => 'a process could not be restarted; the restart is retried'),
   ])
 })
 
@@ -82,7 +82,7 @@ test('neither is it given up, nor does this process end, where its log cannot be
   rmSync(logFolder, { recursive: true })
   killed(child)
   await until('a failed try', () =>
-    said.includes('a process could not be started again; it is tried again'),
+    said.includes('a process could not be restarted; the restart is retried'),
   )
   mkdirSync(logFolder)
   await until('the second start', () => starts() === 2 && child.isReady)
@@ -94,7 +94,7 @@ test('what is stopped between two tries stays so', async () => {
   said.length = 0
   killed(child)
   await until('a failed try', () =>
-    said.includes('a process could not be started again; it is tried again'),
+    said.includes('a process could not be restarted; the restart is retried'),
   )
   await child.stop()
   assert.deepEqual([child.pid, child.isReady, starts()], [null, false, 2])

@@ -115,7 +115,7 @@ test('--field of what the answer does not have exits 1, says what is there, and 
   assert.deepEqual([missing.status, missing.stdout], [1, ''])
   assert.match(
     missing.stderr,
-    /^custody: --field: the answer has no field "data\.0\.id": "data" is an empty list\n200 OK\n/,
+    /^custody: --field: the response has no field "data\.0\.id": "data" is an empty list\n200 OK\n/,
   )
   assert.match(missing.stderr, /"id": ?"t"/, 'the write was done: its answer is not lost')
   const empty = await request([{ body: '{"next":null,"text":""}' }], 'GET', '/x', '--field', 'next')
@@ -130,25 +130,25 @@ test('an absent field is described by the deepest part of its path that is there
   }
   assert.equal(
     reasonOf('idd'),
-    'the answer has no field "idd": the answer is an object with data, next, none',
+    'the response has no field "idd": the response is an object with data, next, none',
   )
   assert.equal(
     reasonOf('data.1.id'),
-    'the answer has no field "data.1.id": "data" is a list of 1, from 0 to 0',
+    'the response has no field "data.1.id": "data" is a list of 1, from 0 to 0',
   )
   assert.equal(
     reasonOf('data.0.id.x'),
-    'the answer has no field "data.0.id.x": "data.0.id" is a string without fields',
+    'the response has no field "data.0.id.x": "data.0.id" is a string without fields',
   )
-  assert.equal(reasonOf('next.x'), 'the answer has no field "next.x": "next" is null')
-  assert.equal(reasonOf('none.x'), 'the answer has no field "none.x": "none" is an empty object')
+  assert.equal(reasonOf('next.x'), 'the response has no field "next.x": "next" is null')
+  assert.equal(reasonOf('none.x'), 'the response has no field "none.x": "none" is an empty object')
   assert.equal(
     reasonOf('__proto__.x'),
-    'the answer has no field "__proto__.x": the answer is an object with data, next, none',
+    'the response has no field "__proto__.x": the response is an object with data, next, none',
   )
   assert.equal(
     reasonOf(''),
-    'the answer has no field "": the answer is an object with data, next, none',
+    'the response has no field "": the response is an object with data, next, none',
   )
 })
 
@@ -165,7 +165,7 @@ test('--until says why it gave up: an absent field, another value, or a refusal,
   assert.equal(absent.status, 1)
   assert.match(
     absent.stderr,
-    /^custody: --until: the answer has no field "data\.0\.status": "data" is an empty list, after 1 s\n200 OK\n/,
+    /^custody: --until: the response has no field "data\.0\.status": "data" is an empty list, after 1 s\n200 OK\n/,
   )
   const other = await request(
     [{ body: '{"status":"pending"}' }],
@@ -187,7 +187,7 @@ test('--until says why it gave up: an absent field, another value, or a refusal,
   assert.deepEqual([refused.status, asked], [1, 1])
   assert.match(
     refused.stderr,
-    /^custody: --until: the answer is 404, so status=confirmed is not waited for\n404 Not Found\n[^]*NOT_FOUND/,
+    /^custody: --until: the response has status 404, so status=confirmed is not waited for\n404 Not Found\n[^]*NOT_FOUND/,
   )
   const passing = await request(
     [{ status: 503, body: '{}' }, { body: '{"status":"confirmed"}' }],

@@ -154,17 +154,17 @@ test('a --key that is none is named, in words of our own', async () => {
   }).privateKey
   mkdirSync(join(folder, 'directory'))
   const cases: [string, RegExp][] = [
-    [join(folder, 'absent.pem'), /^--key: there is no file .*absent\.pem$/],
+    [join(folder, 'absent.pem'), /^--key: the file .*absent\.pem does not exist$/],
     [join(folder, 'directory'), /^--key: .*directory is a folder$/],
     [file('garbage.pem', 'garbage'), /^--key: .*garbage\.pem is not a readable PEM private key/],
     [
       file('public.pem', PUBLIC_KEY),
-      /^--key: .*public\.pem is a public key: requests are signed with the private half$/,
+      /^--key: .*public\.pem is a public key: requests are signed with the private key$/,
     ],
     [file('encrypted.pem', encrypted), /^--key: .*encrypted\.pem is encrypted/],
     [
       file('ed25519.pem', pair('ed25519')),
-      /^--key: .*ed25519\.pem is a key of ed25519: an RSA key is needed$/,
+      /^--key: .*ed25519\.pem is a key of ed25519: an RSA key is required$/,
     ],
   ]
   for (const [key, expected] of cases) {

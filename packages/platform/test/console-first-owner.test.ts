@@ -48,7 +48,7 @@ test('the first owner’s link is printed on a terminal alone; otherwise it is i
     const line = await announceFirstOwner(services, 8080, false)
     assert.equal(
       line,
-      `console: the first owner joins by the link in ${file}, until ${new Date(now + 3_600_000).toISOString()}`,
+      `console: the first owner can join with the link in ${file} until ${new Date(now + 3_600_000).toISOString()}`,
     )
     assert.equal(statSync(file).mode & 0o777, 0o600)
     const token = /^http:\/\/localhost:8080\/console\/join\/([\w-]{43})\n$/.exec(
@@ -96,7 +96,7 @@ test('the first owner joins by a link of the start, which is stored as its hash,
   }
   await refused(browser.ask('POST', `/join/${token}/password`, said), 400, 'INVALID_REQUEST')
   const owner = await joinAs(api, null, 'owner', { named: 'acme', email: 'owner@example.test' })
-  assert.equal(await tokenOf(), null, 'there is an owner')
+  assert.equal(await tokenOf(), null, 'there is already an owner')
   await refused(browser.ask('GET', `/invitations/${token}`), 410, 'INVITATION_CLOSED')
   await refused(browser.ask('GET', `/invitations/${'x'.repeat(43)}`), 404, 'NOT_FOUND')
   const { body } = await owner.browser.ask<{ workspaces: unknown; person: object }>(

@@ -105,7 +105,7 @@ test('a beginning of very many memos asks for more of the memo; an address that 
     await box().fill(text)
     await box().press('Enter')
     await page
-      .getByText(text === 'payro' ? 'give more of it' : 'Nothing fits these filters')
+      .getByText(text === 'payro' ? 'send a longer prefix' : 'Nothing fits these filters')
       .waitFor()
   }
   await box().fill('payroll 100')

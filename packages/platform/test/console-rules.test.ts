@@ -178,7 +178,7 @@ test('each role is let in where the table says so, and refused by name where it 
       assert.notEqual(status, 401, name)
       if (includesRole(role, each.needs as Role)) assert.notEqual(body.code, 'ROLE_REQUIRED', name)
       else assert.deepEqual([status, body.code], [403, 'ROLE_REQUIRED'], name)
-      assert.notEqual(body.message, 'there is no such workspace', name)
+      assert.notEqual(body.message, 'this workspace does not exist', name)
     }
   }
 })
@@ -195,7 +195,7 @@ test('who is no member is answered as if there were no such workspace, at every 
     })
     assert.deepEqual(
       shown(foreign),
-      { status: 404, code: 'NOT_FOUND', message: 'there is no such workspace' },
+      { status: 404, code: 'NOT_FOUND', message: 'this workspace does not exist' },
       shortOf(each),
     )
     assert.deepEqual(shown(none), shown(foreign))
@@ -474,7 +474,7 @@ test('roles: nobody gives or takes one above his own, the last owner stays, and 
   )
   await assert.rejects(
     resetPerson(api.services, { email: 'nobody@example.test' }),
-    /nobody who uses/,
+    /no person of the control panel/,
   )
   const { people: listed } = (await listConsolePeople(api.services, {
     workspace: 'evil corp',
@@ -645,7 +645,7 @@ test('attack: a request with somebody else’s public key gets neither their API
   const first = await request(stranger, 'Stranger', blocking)
   for (let times = 1; times < 20; times++)
     assert.match(await request(stranger, 'Stranger', blocking), /^[0-9a-f-]{36}$/)
-  assert.match(await request(stranger, 'Stranger', blocking), /20 requests of yours wait/)
+  assert.match(await request(stranger, 'Stranger', blocking), /20 of your requests are waiting/)
   const own = await request(owner, 'Mine')
   const apiKey = randomUUID()
   await createApiUser(api.services, { ...typed, api_key: apiKey, request: own })
@@ -685,7 +685,7 @@ test('attack: a request with somebody else’s public key gets neither their API
   )
   await assert.rejects(
     () => createApiUser(api.services, { ...typed, api_key: apiKey, request: left?.id }),
-    /was not made for this request/,
+    /was not created for this request/,
   )
   assert.equal(await rowOf(made), undefined)
   // Neither the stranger nor their removal ends the owner's key.

@@ -365,7 +365,7 @@ step(
   'an API user is asked for and withdrawn; the rest of the workspace is told as it is',
   async () => {
     await page.goto(at('/api-users'))
-    await button('Ask for an API user').click()
+    await button('Request an API user').click()
     await page.getByLabel('Name').fill('payout service')
     await page.getByLabel('Used from').fill('203.0.113.0/24')
     await page.getByLabel('Public key (PEM)').fill(PUBLIC_KEY)

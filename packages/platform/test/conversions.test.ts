@@ -76,9 +76,9 @@ test('a book, level by level: the limit is the last level that is needed, and th
     price: 100n * ONE,
     receive: (100n * ONE * 9974n) / 10_000n,
   })
-  assert.match(convert(market, book, 'sell', 4n * ONE) as string, /too short/)
-  assert.match(convert(market, { ...book, bids: [] }, 'sell', ONE) as string, /nobody buys/)
-  assert.match(convert(market, book, 'sell', ONE / 100_000n) as string, /too little/)
+  assert.match(convert(market, book, 'sell', 4n * ONE) as string, /too shallow/)
+  assert.match(convert(market, { ...book, bids: [] }, 'sell', ONE) as string, /no bids/)
+  assert.match(convert(market, book, 'sell', ONE / 100_000n) as string, /too small/)
   const bought = convert(market, book, 'buy', 200n * ONE)
   assert.ok(typeof bought !== 'string' && bought.price === 120n * ONE && bought.amount > ONE)
 })
@@ -241,12 +241,16 @@ test('what cannot be converted says why, of each account; another tenant sees no
   const stage = await open()
   const ask = (body: Record<string, unknown>) => stage.ask<Conversion>(quoteConversion, { body })
   for (const [body, code, message] of [
-    [{ from_asset: 'BTC', to_asset: 'btc', amount: '1' }, 'INVALID_REQUEST', /^to_asset: is BTC/],
+    [
+      { from_asset: 'BTC', to_asset: 'btc', amount: '1' },
+      'INVALID_REQUEST',
+      /^to_asset: must differ from from_asset; both are BTC/,
+    ],
     [{ from_asset: 'BTC', to_asset: 'USD', amount: '0' }, 'INVALID_AMOUNT', /^amount: /],
     [
       { from_asset: 'BTC', to_asset: 'USD', amount: '11' },
       'CONVERSION_UNAVAILABLE',
-      /main \(kraken\): holds 10 BTC/,
+      /main \(kraken\): has 10 BTC/,
     ],
     [
       { from_asset: 'BTC', to_asset: 'XYZ', amount: '1' },
@@ -256,7 +260,7 @@ test('what cannot be converted says why, of each account; another tenant sees no
     [
       { from_asset: 'BTC', to_asset: 'USD', amount: '0.00000001' },
       'CONVERSION_UNAVAILABLE',
-      /too little/,
+      /too small/,
     ],
     [
       { from_asset: 'BTC', to_asset: 'USD', amount: '1', accounts: ['x'] },
@@ -270,14 +274,14 @@ test('what cannot be converted says why, of each account; another tenant sees no
   stage.now += 5000
   await assert.rejects(
     ask({ from_asset: 'BTC', to_asset: 'USD', amount: '1' }),
-    refused('CONVERSION_UNAVAILABLE', /nobody buys/),
+    refused('CONVERSION_UNAVAILABLE', /no bids/),
   )
   stage.kraken.bid = { price: 59_990, volume: 1000 }
   stage.now += 5000
   const { id } = await ask({ from_asset: 'BTC', to_asset: 'USD', amount: '1' })
   await assert.rejects(
     stage.ask(createConversion, { body: { quote: id, amount: '2' } }),
-    refused('INVALID_REQUEST', /^amount: stands in the quote/),
+    refused('INVALID_REQUEST', /^amount: must be omitted, because the quote fixes it/),
   )
   await assert.rejects(
     stage.ask(createConversion, { body: { from_asset: 'BTC' } }),
@@ -286,11 +290,11 @@ test('what cannot be converted says why, of each account; another tenant sees no
   const stranger = await stage.tenant('two')
   await assert.rejects(
     stage.ask(readConversion, { params: { id }, caller: stranger }),
-    refused('NOT_FOUND', /no conversion/),
+    refused('NOT_FOUND', /conversion .* does not exist/),
   )
   await assert.rejects(
     stage.ask(createConversion, { body: { quote: id }, caller: stranger }),
-    refused('NOT_FOUND', /no conversion/),
+    refused('NOT_FOUND', /conversion .* does not exist/),
   )
   await assert.rejects(
     stage.ask(quoteConversion, {

@@ -39,7 +39,7 @@ test('where the caller can ask again an answer and a connection are waited for 8
   const ids = async () =>
     (await database.query<{ id: number }>('select id from kept order by id')).map(({ id }) => id)
   const late = (error: unknown) => {
-    assert.match(String(error), /did not answer within \d+ ms/)
+    assert.match(String(error), /did not respond within \d+ ms/)
     assert.deepEqual([isConnectionError(error), error instanceof CommitUnknown], [true, false])
   }
   let patient: Promise<number[]> | undefined

@@ -284,8 +284,8 @@ test('a connection that is cut is told as such, whatever was under way; a mistak
     ['53100', '53300', '57014', '42601', undefined].map((code) => shortageOfDatabase({ code })),
     [
       'its disk is full',
-      'it has no memory or connection to spare',
-      'it took longer than a statement may',
+      'it has no free memory or connection',
+      'the statement exceeded its time limit',
       null,
       null,
     ],

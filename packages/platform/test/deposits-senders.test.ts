@@ -90,7 +90,7 @@ for (const family of Object.keys(FAMILIES) as FamilyName[]) {
       [['FROZEN', 'FROZEN'], '0'],
     )
     const [one, two] = await world.deposits()
-    assert.match(one?.failure_reason ?? '', /no known address/)
+    assert.match(one?.failure_reason ?? '', /no known sender address/)
     const released = await releaseDeposit(world.services, { transaction: one?.id })
     assert.deepEqual(
       await releaseDeposit(world.services, { transaction: one?.id }),
@@ -161,7 +161,7 @@ test('only a deposit that is held for an unknown sender can be released, and the
   const [row] = await world.deposits()
   await assert.rejects(
     releaseDeposit(world.services, { transaction: row?.id }),
-    /not held for an unknown sender but CREDITED/,
+    /not held for an unknown sender; its state is CREDITED/,
   )
   for (const id of ['', 'nonsense', '00000000-0000-0000-0000-000000000000', undefined])
     await assert.rejects(releaseDeposit(world.services, { transaction: id }), /--transaction/)

@@ -94,11 +94,11 @@ test('signer nodes: one away is a warning with its reason, two away are an error
   const two = advised(await diagnoseNodes(folder, expected()))
   assert.equal(
     levels(two)[0],
-    'error: 1 of 3 signer nodes can sign, 2 are needed: transfers are accepted and wait',
+    'error: 1 of 3 signer nodes can sign, 2 are required: transfers are accepted and wait',
   )
   assert.match(
     findingLine(two[0] as Finding),
-    /^signers +ERROR: 1 of 3 signer nodes can sign.*; start the nodes that are named below$/,
+    /^signers +ERROR: 1 of 3 signer nodes can sign.*; start the nodes that are listed below$/,
   )
 })
 
@@ -125,13 +125,13 @@ test('the database: a running platform says version, migrations and size, and wh
   assert.deepEqual(facts({ version: '13.2', version_num: 130_002 }), [
     'error: PostgreSQL 13.2 is too old',
   ])
-  assert.deepEqual(facts({ read_only: true }), ['error: the server only reads: it is a standby'])
+  assert.deepEqual(facts({ read_only: true }), ['error: the server is read-only: it is a standby'])
   assert.deepEqual(facts({ connections: 95, connections_max: 100 }), [
     'warning: 95 of 100 connections are in use',
   ])
   assert.match(
     levels(databaseFindings({ ...database, migrations: [] }, false))[0] ?? '',
-    /^ok: .*empty: the first start makes its tables$/,
+    /^ok: .*empty: the first start creates its tables$/,
   )
 })
 
@@ -143,7 +143,7 @@ test('the database: one that does not answer is an error with the reason and the
   assert.equal(found.level, 'error')
   assert.match(
     findingLine(found),
-    /^database +ERROR: cannot be asked: .*; check that the server runs, and DATABASE_URL/,
+    /^database +ERROR: cannot be queried: .*; check that the server runs, and check DATABASE_URL/,
   )
   assert.doesNotMatch(findingLine(found), /secret/)
 })
@@ -234,6 +234,6 @@ test('prices: a coin whose newest price is older than five minutes is named with
   assert.deepEqual(old.stale, [{ coin: 'ETH', at: now - 400_000 }])
   assert.match(
     priceLines(old)[0] ?? '',
-    /^prices  the newest price of ETH is of 2031-01-01T23:53:20\.000Z, too old to charge by: /,
+    /^prices  the newest price of ETH is of 2031-01-01T23:53:20\.000Z, too old for charging fees: /,
   )
 })

@@ -124,7 +124,7 @@ test('local chains that were named and do not answer are an error with the reaso
   assert.deepEqual([states('unreachable').length, exitCode], [networks.length, 1])
   assert.match(
     text,
-    /^ETH +unreachable +http:\/\/127\.0\.0\.1:1 does not answer: .*; the local chains run with "npm start"$/m,
+    /^ETH +unreachable +http:\/\/127\.0\.0\.1:1 does not respond: .*; the local chains run with "npm start"$/m,
   )
   assert.doesNotMatch(text, /^prices /m, 'a public source was asked in their place')
 })

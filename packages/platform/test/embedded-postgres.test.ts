@@ -95,7 +95,7 @@ test(
     await stopping
     assert.notEqual(running.pid(), hung)
     assert.equal(await answer(), 1)
-    assert.match(heard.join('\n'), /does not end/)
+    assert.match(heard.join('\n'), /did not stop in time/)
   },
 )
 
@@ -112,7 +112,7 @@ test('one that dies is started again, and that is told', async () => {
   await restarting.promise
   while ((await answer().catch(() => 0)) !== 1) await sleep(50)
   assert.notEqual(running.pid(), first)
-  assert.deepEqual(heard, ['PostgreSQL ended; it is started again'])
+  assert.deepEqual(heard, ['PostgreSQL ended; it is restarted'])
 })
 
 function readFileSyncOr(path: string): string {

@@ -190,7 +190,7 @@ test('one of another network is found at the beginning, and never asked', async 
   const all = staged(['a', 'b'])
   for (const each of all.endpoints) each.isForeign = true
   await assert.rejects(all.client.probe(), { code: 'WRONG_NETWORK' })
-  await assert.rejects(all.client.status('x'), /none of its endpoints serves the network/)
+  await assert.rejects(all.client.status('x'), /all of its endpoints serve another network/)
 })
 
 test('one whose head stands still is left while another goes on; a large number that stands still proves nothing', async () => {
@@ -222,7 +222,7 @@ test('one whose head stands still is left while another goes on; a large number 
   assert.deepEqual(used(), ['b'])
   assert.match(
     warnings.join('\n'),
-    /a: a chain endpoint is down: another is used: its head stands still at 106 while others go on/,
+    /a: a chain endpoint is down; another one is used: its head stays at 106 while other endpoints advance/,
   )
   await minute()
   assert.deepEqual(used(), ['b'], 'it answers, and is not back by that')
@@ -296,7 +296,7 @@ test('a transaction is dead, or published under no other signature, only by the 
   c!.isAway = true
   await assert.rejects(
     dying.isDead(),
-    /ETH: 1 of its endpoints answer, and 2 must agree \([bc] is away\)/,
+    /ETH: 1 of its endpoints respond, and 2 must agree \([bc] is away\)/,
   )
   b!.isAway = c!.isAway = false
   assert.equal(await dying.findSigned(), null)
@@ -325,14 +325,14 @@ test('votes: every endpoint that answers, one each; fewer than must agree are an
   assert.deepEqual(await heights(), ['b 7', 'c 100'])
   c!.isForeign = true
   c!.isAway = true
-  await assert.rejects(heights(), /1 of its endpoints answer, and 2 must agree/)
+  await assert.rejects(heights(), /: 1 of its endpoints respond, and 2 must agree \(/)
 })
 
 test('one that is distrusted is left aside for ten minutes, although it answers', async () => {
   const { client, group, clock, settled, used } = staged(['a', 'b'], 2)
   const view = await oneEndpoint(client)
   await view.tip()
-  group.agreement?.distrust(view, 'it shows another block')
+  group.agreement?.distrust(view, 'it returns another block')
   assert.deepEqual(used(), ['b'])
   for (let minutes = 0; minutes < 9; minutes++) {
     clock.now += 60_000

@@ -198,7 +198,7 @@ test('a stream whose source fails ends, and that is logged', async () => {
   await opened(count + 1)
   open.at(-1)?.tell(new Error('the source broke'))
   await client.ended
-  assert.deepEqual(warned.splice(0), ['a stream of events broke off'])
+  assert.deepEqual(warned.splice(0), ['an event stream was interrupted'])
 })
 
 test('so many streams of one address, and one more when one of them has left', async () => {

@@ -76,15 +76,18 @@ test('a key that the exchange refuses, that may withdraw, or that nobody can try
   stage.kraken.permissions = ['query-funds', 'withdraw-funds']
   await assert.rejects(
     stage.link({ api_key: 'b' }),
-    refused('INVALID_REQUEST', /^allow_withdrawal: the key may withdraw; make one that may not/),
+    refused(
+      'INVALID_REQUEST',
+      /^allow_withdrawal: the key has withdrawal permission; create a key without it/,
+    ),
   )
   const allowed = await stage.link({ api_key: 'b', allow_withdrawal: true })
   assert.match(
     String(allowed['warnings']),
-    /the key may withdraw: whoever steals it.*the key may not trade/,
+    /the key has withdrawal permission: if it is stolen.*the key may not trade/,
   )
   for (const [body, message] of [
-    [{ api_secret: 'not base64!' }, /^api_secret: must be base64, as kraken shows it$/],
+    [{ api_secret: 'not base64!' }, /^api_secret: must be base64, as kraken displays it$/],
     [{ api_secret: 'abc' }, /^api_secret: must be base64/],
   ] as const)
     await assert.rejects(stage.link({ api_key: 'c', ...body }), refused('INVALID_REQUEST', message))
@@ -109,13 +112,13 @@ test('a key that the exchange refuses, that may withdraw, or that nobody can try
     [
       'EAPI:Invalid key',
       'EXCHANGE_KEY_REFUSED',
-      /^api_key: the exchange refuses the key \(kraken: EAPI:Invalid key\)/,
+      /^api_key: the exchange rejected the key \(kraken: EAPI:Invalid key\)/,
     ],
     ['EAPI:Invalid signature', 'EXCHANGE_KEY_REFUSED', /^api_key: /],
     [
       'EService:Unavailable',
       'EXCHANGE_UNAVAILABLE',
-      /^api_key: the exchange cannot be asked.*nothing was changed, try again/,
+      /^api_key: the exchange cannot be queried.*nothing was changed, try again/,
     ],
   ] as const) {
     stage.kraken.error = error
@@ -125,9 +128,9 @@ test('a key that the exchange refuses, that may withdraw, or that nobody can try
   for (const [more, message] of [
     [
       { exchange: 'mtgox' },
-      /^exchange: mtgox is no exchange that is known; the local network has kraken and binance$/,
+      /^exchange: mtgox is not a known exchange; the local network has kraken and binance$/,
     ],
-    [{ exchange: 'okx' }, /^exchange: okx is not on the local network/],
+    [{ exchange: 'okx' }, /^exchange: okx is not available on the local network/],
     [{ exchange: '../../etc' }, /^exchange: /],
     [{ label: '' }, /^label: must not be empty/],
     [{ api_key: '' }, /^api_key: must not be empty/],
@@ -140,7 +143,7 @@ test('a key that the exchange refuses, that may withdraw, or that nobody can try
     stage.link(),
     refused(
       'EXCHANGE_ACCOUNT_EXISTS',
-      new RegExp(`^api_key: is linked already as ${stage.accountId}`),
+      new RegExp(`^api_key: is already linked as ${stage.accountId}`),
     ),
   )
   assert.equal(await count(), 2)
@@ -157,7 +160,7 @@ test('tested: what the key may do now; refused: failing, told once, and active a
   stage.kraken.permissions.push('withdraw-funds')
   assert.match(
     String((await ask()).warnings),
-    /the key may withdraw now, which was not allowed here/,
+    /the key now has withdrawal permission, which was not allowed here/,
   )
   stage.kraken.error = 'EAPI:Invalid key'
   for (const _ of [1, 2])
@@ -183,7 +186,10 @@ test('changed: its name, and its key only as a whole and once it was tried; orde
   assert.equal((await change({ label: 'treasury' }))['label'], 'treasury')
   await assert.rejects(
     change({ api_key: 'new' }),
-    refused('INVALID_REQUEST', /^api_secret: is required beside the rest/),
+    refused(
+      'INVALID_REQUEST',
+      /^api_secret: is required together with the other fields of a new key/,
+    ),
   )
   await assert.rejects(change({ lable: 'x' }), refused('UNKNOWN_FIELD', /did you mean label/))
   stage.kraken.error = 'EAPI:Invalid key'
@@ -279,12 +285,12 @@ test('unlinked: not while orders are under way; then its secrets are gone, and n
   await stage.pass(2)
   await assert.rejects(
     remove(),
-    refused('EXCHANGE_ACCOUNT_BUSY', /^id: 1 of its orders are under way/),
+    refused('EXCHANGE_ACCOUNT_BUSY', /^id: 1 of its orders are in progress/),
   )
   await stage.cancel(id)
   await stage.pass(3)
   await remove()
-  await assert.rejects(stage.account(), refused('NOT_FOUND', /there is no exchange account/))
+  await assert.rejects(stage.account(), refused('NOT_FOUND', /exchange account .* does not exist/))
   assert.equal((await stage.read(id)).status, 'cancelled', 'its orders stay to be read')
   assert.deepEqual(await stage.books(), { 'prepaid USD': '1000' })
   assert.deepEqual(await stage.database.query('select sealed_credentials from exchange_accounts'), [
@@ -305,7 +311,7 @@ test('another tenant sees, tests, changes and unlinks nothing of it', async () =
   ] as const) {
     await assert.rejects(
       stage.ask(endpoint, { params, caller, ...(body === undefined ? {} : { body }) }),
-      refused('NOT_FOUND', /^id: there is no exchange account/),
+      refused('NOT_FOUND', /^id: exchange account .* does not exist/),
     )
   }
   assert.deepEqual((await stage.ask<{ data: unknown[] }>(listAccounts, { caller })).data, [])
@@ -357,7 +363,7 @@ test('markets, ticker and order book of an exchange; wrong names are refused by 
     [[{ price: '59990', amount: '1000' }], [{ price: '60000', amount: '1000' }]],
   )
   for (const [query, message] of [
-    [{ exchange: 'nowhere', market: 'BTC/USD' }, /^exchange: nowhere is no exchange/],
+    [{ exchange: 'nowhere', market: 'BTC/USD' }, /^exchange: nowhere is not a known exchange/],
     [{ exchange: 'kraken', market: 'ETH/USD' }, /^market: kraken has no market ETH\/USD/],
     [{ exchange: 'kraken' }, /^market: is required/],
     [

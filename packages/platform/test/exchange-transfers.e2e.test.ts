@@ -297,7 +297,7 @@ test('a withdrawal that the exchange cancels: it has the coins again, in the boo
   const back = await ended(id)
   assert.deepEqual(
     [back.status, back.reason],
-    ['failed', 'the exchange cancelled it, and has the coins'],
+    ['failed', 'the exchange cancelled it, and still has the coins'],
     JSON.stringify(back),
   )
   await fault('kraken', 'heal')

@@ -380,7 +380,7 @@ test('one that the exchange never took: failed once that is proved, else unknown
   )
   assert.ok(
     stage.logged.some(
-      ({ level, message }) => level === 'error' && message.startsWith('nobody knows'),
+      ({ level, message }) => level === 'error' && message.startsWith('it is unknown'),
     ),
   )
   assert.equal(stage.venue.asked, 2)
@@ -426,7 +426,7 @@ test('what the exchange refuses, limits, cancels or leaves lying', async () => {
   const [payout] = stage.venue.payouts
   await assert.rejects(
     stage.ask(deleteAccount, {}, { id: stage.account }),
-    refused('EXCHANGE_ACCOUNT_BUSY', /on their way/),
+    refused('EXCHANGE_ACCOUNT_BUSY', /a transfer of the account is in progress/),
   )
   await stage.work(3700)
   assert.deepEqual(
@@ -472,7 +472,7 @@ test('what may not be withdrawn, and where to: refused by the field, and nothing
     [
       { address: stage.venue.address.address },
       'INVALID_ADDRESS',
-      /^address: is none of the BTC wallet's own/,
+      /^address: is not an address of the BTC wallet; a withdrawal from an exchange can only be sent to one of its addresses/,
     ],
     [{ address: 'x' }, 'INVALID_ADDRESS', /^address: /],
     [{ address_tag: '7' }, 'INVALID_REQUEST', /^address_tag: /],
@@ -494,7 +494,10 @@ test('what may not be withdrawn, and where to: refused by the field, and nothing
   const { caller } = stage
   stage.caller = { ...caller, subAccountId: randomUUID() }
   await assert.rejects(stage.withdraw(), refused('NOT_FOUND', /^exchange_account: /))
-  await assert.rejects(stage.show(first.id), refused('NOT_FOUND', /no exchange transfer/))
+  await assert.rejects(
+    stage.show(first.id),
+    refused('NOT_FOUND', /exchange transfer .* does not exist/),
+  )
   stage.caller = caller
   assert.equal((await stage.database.query('select 1 from exchange_transfers')).length, 1)
 })
@@ -539,7 +542,7 @@ test('the address is what the exchange says now and the caller has signed; anoth
     stage.carry({ destination_address: two }),
     refused(
       'INVALID_ADDRESS',
-      /^destination_address: kraken takes BTC of this account at bcrt1qw508/,
+      /^destination_address: the deposit address of this account at kraken for BTC is bcrt1qw508/,
     ),
   )
   await assert.rejects(
@@ -552,7 +555,7 @@ test('the address is what the exchange says now and the caller has signed; anoth
   )
   await assert.rejects(
     stage.carry({ destination_type: 'EXTERNAL' }),
-    refused('INVALID_REQUEST', /^destination_id: belongs to/),
+    refused('INVALID_REQUEST', /^destination_id: is allowed only with/),
   )
   const told = async () =>
     (
@@ -585,7 +588,7 @@ test('the address is what the exchange says now and the caller has signed; anoth
     stage.carry(),
     refused(
       'EXCHANGE_ADDRESS_CHANGED',
-      /^confirm_address: kraken took BTC at bcrt1qw508\w+ and says bcrt1qrp33\w+ now/,
+      /^confirm_address: the deposit address at kraken for BTC was bcrt1qw508\w+ and is now bcrt1qrp33\w+;/,
     ),
   )
   await assert.rejects(
@@ -595,9 +598,9 @@ test('the address is what the exchange says now and the caller has signed; anoth
   await stage.carry({ confirm_address: two })
   await stage.carry()
   stage.venue.address = { ...stage.venue.address, address: 'not an address' }
-  await assert.rejects(stage.carry(), refused('EXCHANGE_UNAVAILABLE', /no address of BTC/))
+  await assert.rejects(stage.carry(), refused('EXCHANGE_UNAVAILABLE', /is not an address of BTC/))
   stage.venue.isDown = true
-  await assert.rejects(stage.carry(), refused('EXCHANGE_UNAVAILABLE', /cannot be asked/))
+  await assert.rejects(stage.carry(), refused('EXCHANGE_UNAVAILABLE', /cannot be queried/))
   assert.equal((await stage.database.query('select 1 from exchange_transfers')).length, 3)
 })
 

@@ -67,7 +67,7 @@ for (const code of TAGGED) {
     assert.match(
       said?.reason ?? '',
       new RegExp(
-        `^the destination account does not exist yet; at least [\\d.]+ ${code} creates it$`,
+        `^the destination account does not exist yet; at least [\\d.]+ ${code} are required to create it$`,
       ),
     )
     assert.equal(await chain.refusal({ to: from, tag: null, amount: 1n, asset }), null)
@@ -77,7 +77,7 @@ for (const code of TAGGED) {
     const chain = connect(code)
     const wallet = await walletOf(asset)
     const from = unusedOn(chain.network)
-    const reason = 'the endpoint does not show the account, which has received coins'
+    const reason = 'the endpoint does not return the account, although it has received coins'
     const asked = (attempts: number) =>
       taskOf(asset, { wallet, from, to: unusedOn(chain.network), amount: 20n * unit, attempts })
     assert.deepEqual(await chain.prepare(await asked(1)), {
@@ -119,7 +119,7 @@ for (const code of TAGGED) {
     await write(behind, { ...first, nonce: next + 1n }, 'EXPIRED', 'late')
     assert.deepEqual(await build(chain, behind), {
       kind: 'fail',
-      reason: 'it expired behind a transfer that was given up',
+      reason: 'it expired after a transfer that was abandoned',
     })
     const later = await taskOf(asset, {
       wallet,
@@ -129,7 +129,7 @@ for (const code of TAGGED) {
     })
     await setState(later, 'SIGNING')
     await write(later, { ...first, nonce: next + 2n }, 'BUILT')
-    const closing = 'waits for a later transfer to take the place of one that was given up'
+    const closing = 'waits for a later transfer to replace one that was abandoned'
     assert.deepEqual(await build(chain, behind), {
       kind: 'wait',
       code: 'EARLIER_TRANSFER',
@@ -282,7 +282,7 @@ test('SOL: a transfer of a token is paid by the wallet of SOL, with the rent tha
     unusedOn(chain.network),
   ]
   const task = await taskOf(asset, { wallet, from, to, amount: 5n, feeRate: '7000' })
-  const reason = 'network fees are paid from the SOL wallet, and there is none'
+  const reason = 'network fees are paid from the SOL wallet, which does not exist'
   assert.deepEqual(await build(chain, task), { kind: 'fail', reason })
   const payer = await walletOf(native)
   const payment = await built(chain, task)
@@ -324,7 +324,7 @@ test('SOL: a sweep of the coin pays out of what it moves, one of a token is paid
   assert.deepEqual((await prepared(chain, coins)).cost, { worst: sweep.worst, own: true })
   assert.deepEqual(await build(chain, coins, sweep.worst), {
     kind: 'fail',
-    reason: 'what is left to sweep is not worth its fee',
+    reason: 'the rest is worth less than the fee of a sweep',
   })
   const tokens = await taskOf(asset, {
     kind: 'SWEEP',
@@ -356,7 +356,7 @@ test('SOL: a sweep of the coin pays out of what it moves, one of a token is paid
     to: unusedOn(chain.network),
     amount: 5n,
   })
-  await assert.rejects(async () => chain.prepare(elsewhere), /is not where the sweep goes/)
+  await assert.rejects(async () => chain.prepare(elsewhere), /is not the destination of the sweep/)
 })
 
 test('SOL: fees and rent are told with the chain and without it, and a mint cannot be paid', async () => {
@@ -413,7 +413,7 @@ test('SOL: fees and rent are told with the chain and without it, and a mint cann
   const low = await chain.refusal({ to: asked.to, tag: null, amount: 1n, asset: native })
   assert.equal(
     low?.reason,
-    'the destination account does not exist yet; at least 0.00089088 SOL creates it',
+    'the destination account does not exist yet; at least 0.00089088 SOL are required to create it',
   )
   assert.equal(await chain.refusal({ to: asked.to, tag: null, amount: 1n, asset: token }), null)
 })

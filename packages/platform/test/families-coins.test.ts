@@ -337,7 +337,7 @@ for (const family of FAMILIES) {
     assert.deepEqual(await stage.build(prepared), {
       kind: 'wait',
       code: 'COINS',
-      reason: 'waits for change of an earlier transfer',
+      reason: 'waits for the change of an earlier transfer',
       inMs: 2000,
     })
     await database
@@ -364,7 +364,7 @@ for (const family of FAMILIES) {
     assert.deepEqual(await stage.build(await stage.prepare(row)), {
       kind: 'wait',
       code: 'COINS',
-      reason: 'waits for change of an earlier transfer',
+      reason: 'waits for the change of an earlier transfer',
       inMs: 2000,
     })
     await database
@@ -432,7 +432,7 @@ for (const family of FAMILIES) {
         ? [294n, 'must be at least 0.00000294 BTC, the dust limit of this kind of address']
         : [
             849_070n,
-            'must be at least 0.84907 ADA, which the chain wants in an output to this kind of address',
+            'must be at least 0.84907 ADA, the minimum that the chain requires in an output to this type of address',
           ]
     const payment = { to: stage.to, tag: null, asset: stage.asset }
     assert.deepEqual(stage.chain.unfit({ ...payment, amount: least - 1n }), {
@@ -495,7 +495,7 @@ test('utxo: a replacement spends all coins of what waits, and what is held never
   const refused = await replace({ kind: 'SPEED_UP', feeRate: '2.999', level: null })
   assert.deepEqual(refused, {
     kind: 'fail',
-    reason: 'its fee_rate is no longer high enough to take the place of what waits',
+    reason: 'its fee_rate is no longer high enough to replace the waiting transaction',
   })
   const never = await replace({ kind: 'AUTO', feeRate: null, level: null })
   assert.deepEqual(never, {
@@ -536,7 +536,7 @@ test('utxo: a replacement spends all coins of what waits, and what is held never
   )
   assert.deepEqual(await stage.build(prepared), {
     kind: 'fail',
-    reason: `transfer ${next.id} spends its change already`,
+    reason: `transfer ${next.id} already spends its change`,
   })
 })
 

@@ -41,7 +41,7 @@ after(() => platform.remove())
 
 test('a start without an owner puts a link for the first one into a file, and neither prints nor logs it', async () => {
   const [, file] = await waitFor('the line', async () =>
-    /^console: the first owner joins by the link in (\S+), until \S+$/m.exec(platform.printed),
+    /^console: the first owner can join with the link in (\S+) until \S+$/m.exec(platform.printed),
   )
   assert.equal(file, join(platform.home, 'first-owner-link'))
   assert.equal(statSync(file).mode & 0o777, 0o600)
@@ -236,7 +236,7 @@ test('SIGTERM drains and exits 0 in time; the next start goes on', async () => {
   assert.equal(await received(to), ETHER)
 })
 
-test('the books agree with the chains', async () => {
+test('the ledger agrees with the chains', async () => {
   const audit = await platform.cli('audit', '--json')
   assert.equal(audit.status, 0, audit.stdout + audit.stderr)
 })

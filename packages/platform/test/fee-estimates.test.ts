@@ -70,7 +70,7 @@ test('without an estimate the API answers 503 with the reason, and a transfer wa
     await stage.open()
     await assert.rejects(ratesOf(stage), {
       code: 'NETWORK_UNAVAILABLE',
-      message: /^BTC: the node has no estimate of fee rates now, .*name a fee_rate/,
+      message: /^BTC: the node has no estimate of fee rates now, .*set fee_rate/,
     })
     const waits = await stage.create('waits', { fee_level: 'high' })
     for (let turn = 0; turn < 8; turn++) await stage.turn()

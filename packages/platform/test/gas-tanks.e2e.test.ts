@@ -93,7 +93,7 @@ test('a tank that is low or empty is told once; transfers fail with what is miss
   assert.match(
     String(failed.failure_reason),
     new RegExp(
-      `gas tank of AVAX \\(${tank.address}\\) holds .* AVAX; this transfer needs .*, so .* are missing`,
+      `gas tank of AVAX \\(${tank.address}\\) has .* AVAX; this transfer requires .*, so .* are missing`,
     ),
   )
   assert.deepEqual(await balance(user, 'USDT_AVAX'), before)

@@ -90,8 +90,8 @@ test('who is missing is told by how long, and a clock that is ahead by its host'
   assert.deepEqual(
     [...missingDuties(never.duties)],
     [
-      ['worker', 'no worker was ever seen'],
-      ['scanner', 'no scanner was ever seen'],
+      ['worker', 'no worker has ever run'],
+      ['scanner', 'no scanner has ever run'],
     ],
   )
   await heartbeatLoop(at('worker'), randomUUID()).run(signal)
@@ -111,7 +111,7 @@ test('who is missing is told by how long, and a clock that is ahead by its host'
   await heartbeatLoop(at('worker'), randomUUID()).run(signal)
   assert.deepEqual(
     [...missingDuties((await readRoleHealth(at('api'))).duties)],
-    [['scanner', 'no scanner has been seen for 43 s']],
+    [['scanner', 'no scanner has reported for 43 s']],
   )
   await heartbeatLoop(at('all'), randomUUID()).run(signal)
   assert.equal(
@@ -249,11 +249,11 @@ test('while one process adopts what the nodes recorded, those of other hosts hol
   }
   const here = { ...world.services, environment } as Services
   await whileAdopting(here, async () => {
-    assert.match((await compareRecords(elsewhere)) ?? '', /is being adopted by another process/)
+    assert.match((await compareRecords(elsewhere)) ?? '', /another process is adopting/)
     assert.throws(() => elsewhere.hold.assertNone(), { code: 'UNAVAILABLE' })
     await assert.rejects(
       whileAdopting(elsewhere, async () => assert.fail('both adopt')),
-      /at another host already/,
+      /another host is already adopting/,
     )
   })
   assert.equal(await isAdoptedSomewhere(here), false)
@@ -280,19 +280,19 @@ test('a node whose host is gone is asked once, whichever pair comes first: what 
       ) => {
         const partner = order?.partner
         if (path === '/status') {
-          if (first === gone) throw new NodeUnavailable(first, 'no answer within 1500 ms')
+          if (first === gone) throw new NodeUnavailable(first, 'no response within 1500 ms')
           return {}
         }
         if (first === gone) {
           waits.push(`${first}`)
-          throw new NodeUnavailable(first, 'no answer within 6000 ms')
+          throw new NodeUnavailable(first, 'no response within 6000 ms')
         }
         if (partner === gone) {
           waits.push(`${first} for ${partner}`)
           // It waits for its partner, and has asked others before: whoever waits for both waits in
           // vain for the first too.
           throw account % 2 === 0
-            ? new NodeUnavailable(first, 'no answer within 6000 ms')
+            ? new NodeUnavailable(first, 'no response within 6000 ms')
             : new NodeUnavailable(first, 'the peer did not answer', 'PEER_UNAVAILABLE')
         }
         return { signatures: [] }
@@ -345,12 +345,12 @@ test('a process with another secrets key does not start, and one of several must
   await database.query('delete from webhook_keys')
   await assert.rejects(
     checkSecretsKey(database, other, 'x'),
-    /^Error: CUSTODY_SECRETS_KEY: is not the key under which this database's secrets/,
+    /^Error: CUSTODY_SECRETS_KEY: is not the key that encrypts the secrets of this database/,
   )
   const home = join(folder, 'home')
   assert.throws(
     () => checkSecretsKeyGiven({ role: 'worker', secretsKey: null, home }),
-    /^Error: CUSTODY_ROLE=worker: needs CUSTODY_SECRETS_KEY/,
+    /^Error: CUSTODY_ROLE=worker: CUSTODY_SECRETS_KEY is required/,
   )
   checkSecretsKeyGiven({ role: 'all', secretsKey: null, home })
   checkSecretsKeyGiven({ role: 'api', secretsKey: 'x', home })

@@ -320,7 +320,7 @@ test('a process that ends right after it saw: the next one reads the pool anew, 
   const { inv_id: id, address } = await stage.create(SIXTY)
   stage.send(stage.make([address, 50_000n]))
   stage.crashAt = 'mempool.seen'
-  await assert.rejects(stage.watch(), /ended here/)
+  await assert.rejects(stage.watch(), /has already ended/)
   stage.memory = new PoolMemory()
   await stage.watch()
   assert.deepEqual(
@@ -374,7 +374,9 @@ test('the pool is asked for only while somebody may pay, and a node that shows n
   await loop.run(signal)
   assert.deepEqual(slept, [60_000, 60_000])
   assert.equal(
-    stage.logged.filter(({ message }) => message.includes('does not show what waits')).length,
+    stage.logged.filter(({ message }) =>
+      message.includes('does not return unconfirmed transactions'),
+    ).length,
     1,
     'said once',
   )

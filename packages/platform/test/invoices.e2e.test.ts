@@ -174,7 +174,7 @@ test('a coin: a page hears of the payment in its block and of its settlement, an
   )
   assert.deepEqual(
     [early.status, early.body.message.slice(0, 31)],
-    [400, 'inv_id: the invoice is open, an'],
+    [400, 'inv_id: the invoice is open and'],
     early.text,
   )
   const page = heard(invoice.inv_id, ({ inv_status }) => inv_status === 'Paid')
@@ -235,7 +235,10 @@ test('a coin: a page hears of the payment in its block and of its settlement, an
   const tooMuch = await back('0.0006', 'r0')
   assert.deepEqual(
     [tooMuch.status, tooMuch.body.message],
-    [400, 'amount: is more than the 0.0005 BTC that the invoice was paid and has not given back'],
+    [
+      400,
+      'amount: exceeds the 0.0005 BTC that were paid for the invoice and have not been refunded',
+    ],
     tooMuch.text,
   )
   const refund = await back('0.0003', 'r1')

@@ -293,7 +293,7 @@ test('two invoices at once have addresses of their own; so have two tabs that ch
   assert.equal(wallets.length, 1)
   await assert.rejects(
     stage.choose(id, 'BTC'),
-    refused('INVALID_REQUEST', /choose one of ETH, USDT_ETH, USDC_ETH/),
+    refused('INVALID_REQUEST', /select one of ETH, USDT_ETH, USDC_ETH/),
   )
 })
 
@@ -312,7 +312,10 @@ test('a payer may look at ten assets, and the addresses of an invoice are bounde
     ],
   )
   await stage.choose(id, 'USDT_ETH')
-  await assert.rejects(stage.choose(id, 'ETH'), refused('INVOICE_CLOSED', /10 assets were chosen/))
+  await assert.rejects(
+    stage.choose(id, 'ETH'),
+    refused('INVOICE_CLOSED', /10 assets were already selected/),
+  )
   assert.ok(
     (await stage.choose(id, 'USDT_ETH')).body.selected,
     'what was chosen before is not refused',
@@ -358,7 +361,7 @@ test('settings: what they say holds for new invoices, and who may frame the chec
           { from_usd: 5, confirmations: 2 },
         ],
       },
-      /^confirmations: from_usd must rise/,
+      /^confirmations: from_usd must increase/,
     ],
     [{ expires_in: 4 }, /^expires_in: must be an integer from 5/],
     [{ expires_in: 5.5 }, /^expires_in: must be an integer/],
@@ -371,11 +374,11 @@ test('absurd invoices are refused by the field that is wrong, and make nothing',
   const made = () =>
     stage.database.query('select 1 from invoices union all select 1 from wallet_addresses')
   for (const [body, code, message] of [
-    [{}, 'INVALID_REQUEST', /^fiat: give fiat and fiat_amount, or asset and amount/],
-    [{ fiat: 'USD' }, 'INVALID_REQUEST', /^fiat_amount: is required beside fiat/],
+    [{}, 'INVALID_REQUEST', /^fiat: send fiat and fiat_amount, or asset and amount/],
+    [{ fiat: 'USD' }, 'INVALID_REQUEST', /^fiat_amount: is required together with fiat/],
     [{ fiat_amount: 1 }, 'INVALID_REQUEST', /^fiat: is required/],
     [{ fiat: 'EUR', fiat_amount: 1 }, 'INVALID_REQUEST', /^fiat: must be USD/],
-    [{ ...HUNDRED, asset: 'ETH' }, 'INVALID_REQUEST', /^asset: give either/],
+    [{ ...HUNDRED, asset: 'ETH' }, 'INVALID_REQUEST', /^asset: send either/],
     [{ ...HUNDRED, fiat_amount: 0 }, 'INVALID_AMOUNT', /^fiat_amount: must be greater than zero/],
     [{ ...HUNDRED, fiat_amount: 1e16 }, 'INVALID_AMOUNT', /^fiat_amount: must be at most/],
     [{ ...HUNDRED, fiat_amount: '0.0000001' }, 'INVALID_AMOUNT', /more than 6 decimals/],
@@ -384,7 +387,7 @@ test('absurd invoices are refused by the field that is wrong, and make nothing',
     [
       { ...HUNDRED, assets: ['USDT_ETH', 'USDT_ETH'] },
       'INVALID_REQUEST',
-      /^assets: names an asset twice/,
+      /^assets: contains an asset twice/,
     ],
     [{ ...HUNDRED, assets: ['USDT_BSC'] }, 'UNSUPPORTED_ASSET', /^assets: /],
     [{ ...HUNDRED, assets: [7] }, 'INVALID_REQUEST', /^assets.0: must be a string/],
@@ -410,7 +413,10 @@ test('a price that is stale or unknown: 503 that names the asset; of the wallets
   stage.stale.add('ETH')
   await assert.rejects(
     stage.create({ ...HUNDRED, assets: ['USDT_ETH', 'ETH'] }),
-    refused('PRICE_UNAVAILABLE', /^assets: there is no current price of ETH/),
+    refused(
+      'PRICE_UNAVAILABLE',
+      /^assets: there is no current price of ETH, and stale prices are not used; try again/,
+    ),
   )
   const { inv_id: id, assets } = await stage.create({ fiat: 'USD', fiat_amount: 100 })
   assert.deepEqual(
@@ -658,7 +664,7 @@ test('1,000 invoices paid in one block', async (t) => {
 test('a payer sees his own invoice and no other’s, and another tenant’s key sees none', async () => {
   const stage = await open()
   const { inv_id: id } = await stage.create(HUNDRED)
-  const missing = refused('NOT_FOUND', /there is no invoice/)
+  const missing = refused('NOT_FOUND', /invoice .* does not exist/)
   for (const guess of [
     id.slice(0, -1),
     `${id}0`,

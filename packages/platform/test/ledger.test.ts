@@ -337,7 +337,7 @@ test('an entry is of one workspace: the code refuses one of two, and PostgreSQL 
   })
   await assert.rejects(
     post(database(), 'settle', 'of two', [of(first, 1n), of(second, -1n)]),
-    /is of two workspaces/,
+    /has postings of two workspaces/,
   )
   const postings = JSON.stringify([
     { wallet, asset: 'ETH', kind: 'available', amount: '1' },

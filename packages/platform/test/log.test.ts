@@ -173,7 +173,7 @@ test('what cannot be told was done all the same, and that it could not be told i
   assert.equal(await done(), 1)
   assert.deepEqual(
     failures.splice(0),
-    Array(2).fill('an event was committed and could not be told'),
+    Array(2).fill('an event was committed, but its listeners could not be notified'),
   )
 })
 
@@ -187,7 +187,7 @@ test('a deposit that no wallet takes, and what screening lets go, are told to wh
     await emit(database, workspace, null, type, '{"id":"d-1"}')
   assert.deepEqual(
     taken().map(({ msg }) => msg),
-    ['deposit put aside: no wallet takes it', 'deposit released', 'address unfrozen'],
+    ['deposit in suspense: it belongs to no wallet', 'deposit released', 'address unfrozen'],
   )
 })
 

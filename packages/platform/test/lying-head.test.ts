@@ -126,7 +126,7 @@ test('a scan fails, and is reported then, where the endpoint does not show for a
     clock.advance(31_000)
     await assert.rejects(
       stage.scan(),
-      /BTC: the endpoint tells of a head at \d+ and does not show \d+/,
+      /BTC: the endpoint reports a head at \d+ and does not return block \d+/,
     )
     head.end()
     await stage.fund('1')

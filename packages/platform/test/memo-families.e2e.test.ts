@@ -199,7 +199,7 @@ test('XRP: tag 0 is a tag, none is none, and an X-address carries its own', asyn
   assert.equal(
     (await send('XRP', '1', own['XRP'] as string, { address_tag: '7' })).body.field,
     'destination_address',
-    'an account cannot pay itself',
+    'an account must not pay itself',
   )
 })
 
@@ -217,7 +217,7 @@ test('XRP: a destination that requires a tag is refused without one, before anyt
   assert.equal(refused.status, 400, refused.text)
   assert.match(
     refused.body.message,
-    /^address_tag: the destination takes payments only with a destination tag/,
+    /^address_tag: the destination accepts payments only with a destination tag/,
   )
   const check = async (more = {}) =>
     (
@@ -274,7 +274,7 @@ test('XLM: accounts are created or paid, with every memo, and M-addresses as the
       )
     ).body.field,
     'destination_address',
-    'an account cannot pay itself',
+    'an account must not pay itself',
   )
   const server = new stellarRpc.Server(`${devnet}/xlm`, { allowHttp: true })
   const cases: [string, string | undefined, unknown][] = [
@@ -329,7 +329,7 @@ test('XLM: accounts are created or paid, with every memo, and M-addresses as the
   const refused = await send('XLM', '1', shop.publicKey())
   assert.match(
     refused.body.message,
-    /^address_tag: the destination takes payments only with a memo/,
+    /^address_tag: the destination accepts payments only with a memo/,
   )
   await confirmed(await send('XLM', '1', muxed))
 })
@@ -481,7 +481,7 @@ test('ten side by side, their answers lost, the platform killed in between: each
   )
 })
 
-test('the books agree with the chains', async () => {
+test('the ledger agrees with the chains', async () => {
   const audit = await platform.operator('audit')
   assert.equal(audit['ok'], true, JSON.stringify(audit['differences']))
 })
@@ -506,7 +506,7 @@ test('the operator credits a deposit in suspense to the wallet of the account th
   assert.deepEqual([again.status, /not in suspense but CREDITED/.test(again.stderr)], [1, true])
   assert.match(
     (await platform.cli('suspense', 'assign', '--id', 'nothing')).stderr,
-    /there is no deposit nothing/,
+    /--transaction: deposit nothing does not exist; its id is in GET \/dac\/v1\/transactions/,
   )
   const audit = await platform.operator('audit')
   assert.equal(audit['ok'], true, JSON.stringify(audit['differences']))

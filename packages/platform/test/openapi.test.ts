@@ -116,7 +116,7 @@ test('two schemas or two operations of one name are a fault', () => {
   components.shown(z.object({ a: z.string() }).meta({ id: 'TestShapeTwice' }))
   assert.throws(
     () => components.named('TestShapeTwice', { type: 'string' }),
-    /two schemas are called TestShapeTwice/,
+    /two schemas have the name TestShapeTwice/,
   )
   const [first] = endpoints
   assert.throws(
@@ -127,7 +127,7 @@ test('two schemas or two operations of one name are a fault', () => {
         open: [],
         webhooks: () => ({}),
       }),
-    /two operations are called listAssets/,
+    /two operations have the name listAssets/,
   )
 })
 

@@ -134,7 +134,7 @@ class Model {
     )
     assert.ok(
       rows.every(({ kind, balance }) => kind === 'chain' || BigInt(balance) >= 0n),
-      'below zero',
+      'would make it negative',
     )
     const volume = await database.one<{ sum: string }>(
       'select coalesce(sum(amount_usd), 0)::text sum from prepaid_volumes where workspace_id = $1',

@@ -185,7 +185,7 @@ test('the operator tops up and takes, never below zero; a workspace that does no
     100_238,
   )
   for (const [amount, message] of [
-    ['-200000', /below zero/],
+    ['-200000', /would make it negative/],
     ['0', /--amount/],
     ['1e3', /--amount/],
     ['0.0000001', /6 decimals/],

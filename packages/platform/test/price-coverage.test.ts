@@ -112,7 +112,7 @@ test('the doctor fails where a coin in use has no price, and says what is retire
     assert.match(all, /^ONE +retired +since 2026-09-10: Harmony stopped producing blocks/m)
     assert.match(
       all,
-      /^ +FTM: FTM is deprecated since 2024-12-18: .*No new wallets and addresses are made, what is held can be sent$/m,
+      /^ +FTM: FTM is deprecated since 2024-12-18: .*No new wallets and addresses can be created; the balance can be sent$/m,
     )
     assert.match(all, /^prices  no source \(coingecko\) has a price of XRP/m)
     Object.assign(process.env, { CUSTODY_ALLOW_DEPRECATED: 'FTM' })
@@ -170,7 +170,7 @@ test('without a price a transfer is refused with the reason, or charged the oper
     )
     assert.match(
       refused.body.message,
-      /no current USD price of XLM \(the last one is of .*\), so that its platform fee is unknown; nothing was created/,
+      /no current USD price of XLM \(the last price is of .*\), so its platform fee is unknown; nothing was created/,
     )
     const charged = await call<{ platform_fee: string }>(
       user,

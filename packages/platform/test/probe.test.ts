@@ -263,7 +263,7 @@ const CASES: Case[] = [
     code: 'ETH',
     change: withResult('eth_getBlockByNumber', (block) => ({ ...block, logsBloom: undefined })),
     expected: { logs_bloom: 'limited' },
-    says: /answers without logsBloom/,
+    says: /returns no logsBloom/,
     exit: 0,
   },
   {
@@ -290,7 +290,7 @@ const CASES: Case[] = [
       (receipt) => receipt && { ...receipt, effectiveGasPrice: null },
     ),
     expected: { effective_gas_price: 'limited' },
-    says: /without effectiveGasPrice/,
+    says: /no effectiveGasPrice/,
     exit: 0,
   },
   {
@@ -390,7 +390,7 @@ const CASES: Case[] = [
     code: 'ETH',
     change: () => on('eth_getTransactionCount', () => Response.json({}, { status: 402 })),
     expected: { nonce: 'missing' },
-    says: /wants to be paid first \(HTTP 402\)/,
+    says: /requires payment \(HTTP 402\)/,
     exit: 1,
   },
   {
@@ -522,7 +522,7 @@ const CASES: Case[] = [
             ? refused(-32600, 'startLedger must be between')
             : undefined,
     expected: { transaction: 'missing', history: 'missing' },
-    says: /getTransaction remembers 100 s/,
+    says: /getTransaction retains 100 s, and a transfer lives/,
     exit: 1,
   },
   {
@@ -627,7 +627,7 @@ const CASES: Case[] = [
           : undefined,
     expected: { scan: 'missing', transaction_bytes: 'missing' },
     gone: ['transaction', 'transaction_outputs', 'transaction_body', 'mempool'],
-    says: /answers without cbor.*tx_cbor/,
+    says: /returns no cbor.*tx_cbor/,
     exit: 1,
   },
 ]
@@ -685,7 +685,7 @@ test('blocks with versions of transactions that the endpoint does not know end t
   )
   assert.match(
     text,
-    /missing {2}scan +getBlock: Transaction version \(1\) is not supported.*\nSOL: not usable: .*; the remaining checks were not made; \d+ questions asked$/m,
+    /missing {2}scan +getBlock: Transaction version \(1\) is not supported.*\nSOL: not usable: .*; the remaining checks were skipped; \d+ questions asked$/m,
   )
   assert.equal(exitCode, 1)
 })
@@ -699,7 +699,7 @@ test('a question that is rate limited once is repeated, and the rate limit is na
     checks.filter(({ state }) => state !== 'ok').map(({ code, state }) => `${code} ${state}`),
     ['rate_limit limited'],
   )
-  assert.match(text, /2 of \d+ questions were refused by a rate limit \(HTTP 429\)/)
+  assert.match(text, /2 of \d+ requests were rejected by a rate limit \(HTTP 429\)/)
   assert.equal(exitCode, 0)
 })
 
@@ -795,7 +795,7 @@ test('wrong words are named in one sentence, without the URL', async () => {
       username: 'u',
       'password-file': join(home, 'none'),
     }),
-    /^--password-file: there is no file/,
+    /^--password-file: the file/,
   )
   assert.match(
     await refusal('ETH', 'https://node.example', { header: 'no colon' }),
@@ -810,27 +810,27 @@ test('an endpoint that does not answer as one is named by what it does', async (
   })
   assert.match(
     await refusal('ETH', closed.url),
-    /^127\.0\.0\.1:\d+: nothing listens there: check the port/,
+    /^127\.0\.0\.1:\d+: no process listens there: check the port/,
   )
   const answers: [Parameters<typeof serving>[0], RegExp][] = [
     [
       { status: 200, body: '<!DOCTYPE html><title>Welcome</title>' },
-      /^127\.0\.0\.1:\d+: the endpoint answers a web page \(HTTP 200\)/,
+      /^127\.0\.0\.1:\d+: the endpoint returns a web page \(HTTP 200\)/,
     ],
     [
       { status: 401, body: `{"message":"bad key ${KEY}"}` },
-      /the endpoint refuses the credentials \(HTTP 401\); check --username/,
+      /the endpoint rejects the credentials \(HTTP 401\); check --username/,
     ],
-    [{ status: 402, body: '{}' }, /wants to be paid first \(HTTP 402\)/],
+    [{ status: 402, body: '{}' }, /requires payment \(HTTP 402\)/],
     [{ status: 429, body: '{}' }, /limits requests \(HTTP 429\): wait/],
     [
       { status: 302, body: '', headers: { location: 'http://127.0.0.1:1/' } },
-      /the endpoint redirects elsewhere: use the URL that it leads to$/,
+      /the endpoint redirects: use the target URL$/,
     ],
     [{ status: 502, body: 'bad gateway' }, /answer is not JSON \(HTTP 502\)$/],
     [
       { status: 200, body: `{"error":{"code":-32601,"message":"${KEY} may not call this"}}` },
-      /refuses the first question of Ethereum \(… may not call this\)/,
+      /rejects the first request of Ethereum \(… may not call this\)/,
     ],
   ]
   for (const [answer, expected] of answers) {
@@ -920,7 +920,7 @@ test('the command itself sends the headers and the password, prints the table or
   assert.deepEqual([wrong.status, wrong.out], [1, ''])
   assert.match(
     wrong.err,
-    /^custody: 127\.0\.0\.1:\d+: the endpoint refuses the first question of Bitcoin/,
+    /^custody: 127\.0\.0\.1:\d+: the endpoint rejects the first request of Bitcoin \(/,
   )
   assert.match(
     (await run('ETH')).err,

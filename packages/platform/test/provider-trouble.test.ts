@@ -141,13 +141,13 @@ test('a transfer that the chain itself would refuse ends, after several looks, w
       const { status, last_error } = await stage.read(id)
       assert.deepEqual(
         [status, last_error],
-        ['pending', `the chain would refuse this transfer now: ${error.message}`],
+        ['pending', `the chain would reject this transfer now: ${error.message}`],
       )
       await look(stage, id, LOOKS)
       const ended = await stage.read(id)
       assert.deepEqual(
         [ended.status, ended.failure_reason],
-        ['failed', `the chain would refuse this transfer: ${error.message}`],
+        ['failed', `the chain would reject this transfer: ${error.message}`],
       )
       trouble.now = null
       await stage.check()

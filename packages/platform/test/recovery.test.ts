@@ -130,7 +130,7 @@ test(
           for (const [order, each] of steps.entries()) done.push(await happen(at, each, order))
           assert.match(
             (await compareRecords(at.services)) ?? '',
-            /older than they are; run: npx custody reconcile$/,
+            /older than their records; run: npx custody reconcile$/,
           )
           at.crashAt = crashAt
           await at
@@ -235,12 +235,12 @@ test('a node that lies makes nothing of it true, and the others are adopted all 
     [[good.id, '0.000000000000000005', made.hash]],
   )
   assert.deepEqual(report.unadopted.map(({ reason }) => reason.replace(/:.*/, '')).sort(), [
-    'it does not do what the signer nodes call it, fuel',
-    'it does not do what the signer nodes call it, sweep',
+    'it does not match the purpose that the signer nodes recorded, fuel',
+    'it does not match the purpose that the signer nodes recorded, sweep',
     'its signatures do not verify',
     'the network MARS is not in the registry',
-    'the signer nodes tell different things of it',
-    'the workspace nobody is not known, and no two signer nodes have an API user of it',
+    'the signer nodes reported different data for it',
+    'the workspace nobody does not exist, and no two signer nodes have an API user of it',
   ])
   assert.equal(report.ok, false)
   assert.deepEqual(
@@ -333,7 +333,7 @@ test('one node alone releases nothing and lets nothing be adopted', async () => 
   await compareRecords(at.services)
   assert.match(at.services.hold.because ?? '', /1 transactions/)
   at.down.add(1).add(2)
-  await assert.rejects(at.reconcile(), /two signer nodes must tell/)
+  await assert.rejects(at.reconcile(), /two signer nodes must return/)
   await compareRecords(at.services)
   assert.match(at.services.hold.because ?? '', /fewer than two signer nodes/)
   at.down.clear()

@@ -171,7 +171,7 @@ test('what a reorganisation took back is not credited, and what it takes back af
     height === gone.height ? structuredClone(gone) : honest(height)
   const stopped = await run(services, 'ETH', { from: String(gone.height), to: String(gone.height) })
   assert.equal(stopped['done'], false)
-  assert.match(String(stopped['reason']), /shows another block at \d+ than the scan has read/)
+  assert.match(String(stopped['reason']), /returns another block at \d+ than the scan has read/)
   world.chain.block = honest
 
   const late = pay(world, alice, '0xlate', 9n, 'ETH')
@@ -242,7 +242,7 @@ test('a second rescan of a network is refused while one is under way, which can 
   await startRescan(services, { network: 'ETH', from: '3' })
   await assert.rejects(
     startRescan(services, { network: 'ETH', from: '1' }),
-    /the rescan of ETH from 3 to 5 is under way, at 3/,
+    /the rescan of ETH from 3 to 5 is in progress, at 3: wait for it, or end it with "npx custody rescan ETH --stop"/,
   )
   assert.equal((await startRescan(services, { network: 'ETH', from: '3' }))['started'], false)
   assert.equal((await endRescan(services, { network: 'ETH' }))['running'], false)
@@ -270,7 +270,7 @@ test('custody rescan: bad input is named, progress is printed, and the exit code
   try {
     const head = 1 + DEPTH
     const bad: [string, Record<string, string>, RegExp][] = [
-      ['NOPE', { from: '1' }, /^NETWORK: "NOPE" is not a network; one of .*ETH/],
+      ['NOPE', { from: '1' }, /^NETWORK: "NOPE" is not a network; use one of .*ETH/],
       ['BTC', { from: '1' }, /^NETWORK: BTC has no endpoint configured/],
       ['ETH', {}, /^--from is required/],
       ['ETH', { from: '-1' }, /^--from: "-1" is not a height/],

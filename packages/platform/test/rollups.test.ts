@@ -481,7 +481,7 @@ test('an endpoint that estimates more gas than nodes sign moves nothing: the tra
       assert.equal(status, 'failed')
       assert.match(
         String(reason),
-        /its gas limit would be 39000000, and signer nodes sign at most 1000000/,
+        /its gas limit would be 39000000, and the signer nodes' maximum is 1000000/,
       )
       assert.equal(await stage.available(), 5n * 10n ** 18n)
       lies = false

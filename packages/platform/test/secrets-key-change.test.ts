@@ -190,7 +190,7 @@ test(
     assert.equal(wrong.status, 1)
     assert.match(
       wrong.stderr,
-      /^custody: aml_settings \S+: sealed_token does not open: is CUSTODY_SECRETS_KEY.* the key of this database\? Nothing was changed\n$/,
+      /^custody: aml_settings \S+: sealed_token cannot be decrypted: check that CUSTODY_SECRETS_KEY.* is the key of this database\. Nothing was changed\n$/,
     )
     await database.query(
       `insert into processes (id, role, host, started_at, seen_at) values ($1, 'worker', 'host-1', now(), now())`,
@@ -200,13 +200,13 @@ test(
     assert.equal(running.status, 1)
     assert.match(
       running.stderr,
-      /^custody: the worker on host-1 was there \d+ s ago: stop every process of the platform, and run this again 20 s later\n$/,
+      /^custody: the worker on host-1 was active \d+ s ago: stop every process of the platform, and run this command again 20 s later\n$/,
     )
     await database.query('delete from processes')
     writeFileSync(join(home, 'short'), 'x'.repeat(31))
     for (const [name, said] of [
       ['short', /--new-key: .*short: /],
-      ['absent', /--new-key: there is no file/],
+      ['absent', /--new-key: the file/],
     ] as const) {
       const refused = await change(oldKey, '--new-key', join(home, name))
       assert.deepEqual([refused.status, said.test(refused.stderr)], [1, true], refused.stderr)
@@ -238,7 +238,7 @@ test(
     await checkSecretsKey(database, secretsOf(newKey), newKey.toString('base64'))
     await assert.rejects(
       checkSecretsKey(database, secretsOf(oldKey), oldKey.toString('base64')),
-      /is not the key under which this database's secrets are sealed/,
+      /is not the key that encrypts the secrets of this database/,
     )
     // Statements are as before: rows are only ever added.
     await assert.rejects(database.query(`update reserve_snapshots set statement = 'x'`))

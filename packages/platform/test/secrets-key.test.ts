@@ -54,10 +54,10 @@ test('the secrets key is put under a provider: what it sealed opens, the bytes i
   writeFileSync(passphrase, 'twelve letters and less\n')
   await assert.rejects(
     Secrets.open(home, null, environment),
-    /passphrase: file: this is another key/,
+    /passphrase: file: this is not the key/,
   )
   const before = readFileSync(file)
-  await assert.rejects(wrapSecretsKey(file, { kind: 'file', path: 'kek' }, {}), /another key/)
+  await assert.rejects(wrapSecretsKey(file, { kind: 'file', path: 'kek' }, {}), /not the key/)
   assert.deepEqual(readFileSync(file), before)
   writeFileSync(passphrase, 'twelve letters and more\n')
   writeFileSync(join(home, 'broken'), 'x'.repeat(31))
@@ -66,7 +66,7 @@ test('the secrets key is put under a provider: what it sealed opens, the bytes i
     custody(['wrap', '--kek', 'file'], {
       CUSTODY_SECRETS_KEY: Buffer.alloc(32, 7).toString('base64'),
     }).stderr,
-    /holds the key itself/,
+    /contains the key itself/,
   )
 })
 

@@ -261,16 +261,16 @@ test('what is wrong is said in one sentence that names the variable, and never a
       'CUSTODY_LOG_LEVEL=loud: must be one of trace, debug, info, warn, error, fatal, silent',
     ],
     ['CUSTODY_COINGECKO_PLAN', 'free', 'CUSTODY_COINGECKO_PLAN=free: must be one of demo, pro'],
-    ['CUSTODY_COINGECKO_PLAN', 'pro', 'CUSTODY_COINGECKO_PLAN=pro: needs CUSTODY_COINGECKO_KEY'],
+    ['CUSTODY_COINGECKO_PLAN', 'pro', 'CUSTODY_COINGECKO_PLAN=pro: requires CUSTODY_COINGECKO_KEY'],
     [
       'CUSTODY_AML_ELLIPTIC_THRESHOLDS',
       '4,7,9',
-      'CUSTODY_AML_ELLIPTIC_THRESHOLDS=4,7,9: must be three falling scores such as 9,7,4',
+      'CUSTODY_AML_ELLIPTIC_THRESHOLDS=4,7,9: must be three descending scores such as 9,7,4',
     ],
     [
       'CUSTODY_AML_ELLIPTIC_THRESHOLDS',
       '9,7',
-      'CUSTODY_AML_ELLIPTIC_THRESHOLDS=9,7: must be three falling scores such as 9,7,4',
+      'CUSTODY_AML_ELLIPTIC_THRESHOLDS=9,7: must be three descending scores such as 9,7,4',
     ],
     ['CUSTODY_AML_TRM_CHAINS', 'KLAY', 'CUSTODY_AML_TRM_CHAINS: "KLAY" is not NETWORK=chain'],
     ['CUSTODY_AML_TRM_URL', 'trm', 'CUSTODY_AML_TRM_URL: must be an http(s) URL'],
@@ -297,16 +297,12 @@ test('what is wrong is said in one sentence that names the variable, and never a
       'KLAI=1',
       /^CUSTODY_FEES_WITHOUT_PRICE: there is no coin KLAI: one of BTC, /,
     ],
-    ['CUSTODY_ALLOW_DEPRECATED', 'FTN', 'CUSTODY_ALLOW_DEPRECATED: there is no asset FTN'],
-    [
-      'CUSTODY_PRICE_EXCHANGES',
-      'mtgox1',
-      'CUSTODY_PRICE_EXCHANGES: ccxt knows no exchange "mtgox1"',
-    ],
+    ['CUSTODY_ALLOW_DEPRECATED', 'FTN', 'CUSTODY_ALLOW_DEPRECATED: asset FTN does not exist'],
+    ['CUSTODY_PRICE_EXCHANGES', 'mtgox1', 'CUSTODY_PRICE_EXCHANGES: ccxt has no exchange "mtgox1"'],
     [
       'CUSTODY_PRICE_EXCHANGES',
       'coinbase',
-      'CUSTODY_PRICE_EXCHANGES: the local chains come with kraken alone, not "coinbase"',
+      'CUSTODY_PRICE_EXCHANGES: the local chains support kraken only, not "coinbase"',
     ],
     [
       'CUSTODY_PREPAID_TIERS',
@@ -404,7 +400,7 @@ test('the configuration of real networks is checked to the field, and a key in i
   )
   for (const [config, said] of [
     ['{', /config\.json: is not valid JSON/],
-    ['[]', /config\.json: must hold a JSON object, as custody\.config\.example\.json does/],
+    ['[]', /config\.json: must contain a JSON object, as custody\.config\.example\.json does/],
     [
       '{"networks":{"BTC":{"url":"hidden"}}}',
       /config\.json: networks\.BTC\.url: must be an http\(s\) URL$/,
@@ -431,11 +427,11 @@ test('the configuration of real networks is checked to the field, and a key in i
     ],
     [
       '{"networks":{"ETH":{"url":"https://hidden","endpoints":[{"url":"https://a"}]}}}',
-      /networks\.ETH\.url: is given for each endpoint: move it into endpoints$/,
+      /networks\.ETH\.url: is set per endpoint: move it into endpoints$/,
     ],
     [
       '{"networks":{"ETH":{"url":"https://hidden","quorum":2}}}',
-      /networks\.ETH\.quorum: must not be more than the number of its endpoints, 1$/,
+      /networks\.ETH\.quorum: must not exceed the number of its endpoints, 1$/,
     ],
     [
       '{"networks":{"ETH":{"endpoints":[{"url":"https://a"},{"url":"https://b"}],"quorum":0}}}',
@@ -452,14 +448,17 @@ test('the configuration of real networks is checked to the field, and a key in i
     ],
     [
       floors('BTC', '{"low":0.5}'),
-      /fee_floors\.low: must not be below what the network relays, nor below a lower level$/,
+      /fee_floors\.low: must not be below the minimum that the network relays, nor below a lower level$/,
     ],
     [floors('BTC', '{"low":5,"high":"4.999"}'), /fee_floors\.high: must not be below/],
     [floors('BTC', '{"low":5.0001}'), /fee_floors\.low: /],
     [floors('BTC', '{"low":true}'), /fee_floors\.low: must be a number$/],
     [floors('BTC', '{"fast":5}'), /fee_floors: Unrecognized key: "fast"$/],
     [floors('LTC', '{"low":5}'), /fee_floors\.medium: must not be below/],
-    [floors('ETH', '{"low":5}'), /networks\.ETH\.fee_floors: is for Bitcoin and its siblings/],
+    [
+      floors('ETH', '{"low":5}'),
+      /networks\.ETH\.fee_floors: is supported only for Bitcoin and similar networks/,
+    ],
     [
       checkpoint('BTC', '{"height":0,"hash":""}'),
       /networks\.BTC\.checkpoint\.height: must be the height of a block$/,
@@ -470,7 +469,7 @@ test('the configuration of real networks is checked to the field, and a key in i
     ],
     [
       '{"networks":{"ETH":{"url":"http://x","requests_per_day":100}}}',
-      /networks\.ETH\.requests_per_day: must be a whole number of requests, 5000 or more$/,
+      /networks\.ETH\.requests_per_day: must be a whole number of requests, at least 5000$/,
     ],
     [
       '{"networks":{"ETH":{"url":"http://x","requests_per_day":"many"}}}',
@@ -480,27 +479,27 @@ test('the configuration of real networks is checked to the field, and a key in i
       checkpoint('BTC', '{"height":965000}'),
       /networks\.BTC\.checkpoint\.hash: must be a block hash/,
     ],
-    [checkpoint('BTC', '7'), /networks\.BTC\.checkpoint: must name height and hash of a block$/],
+    [checkpoint('BTC', '7'), /networks\.BTC\.checkpoint: must have height and hash of a block$/],
     [
       checkpoint('ETH', `{"height":1,"hash":"${'ab'.repeat(32)}"}`),
-      /networks\.ETH\.checkpoint: is for Bitcoin and its siblings/,
+      /networks\.ETH\.checkpoint: is supported only for Bitcoin and similar networks/,
     ],
     ['{"network":{}}', /config\.json: network: is not a known setting; did you mean networks\?$/],
     [
       '{"networks":{"ETC":{"url":"http://x"}}}',
-      /config\.json: networks\.ETC: there is no such network; known are BTC, /,
+      /config\.json: networks\.ETC: is not a known network; known are BTC, /,
     ],
     [
       '{"networks":{"btc":{"url":"http://x"}}}',
-      /config\.json: networks\.btc: there is no such network; did you mean BTC\?$/,
+      /config\.json: networks\.btc: is not a known network; did you mean BTC\?$/,
     ],
     [
       '{"networks":{"Bitcoin Csh":{"url":"http://x"}}}',
-      /there is no such network; did you mean BCH\?$/,
+      /is not a known network; did you mean BCH\?$/,
     ],
     [
       '{"networks":{"polygon":{"url":"http://x"}}}',
-      /config\.json: networks\.polygon: there is no such network; did you mean POL\?$/,
+      /config\.json: networks\.polygon: is not a known network; did you mean POL\?$/,
     ],
     [
       '{"networks":{"BTC":{"url":"http://x","user_name":"hidden"}}}',
@@ -520,15 +519,15 @@ test('the configuration of real networks is checked to the field, and a key in i
     ],
     [
       '{"sweep":{"networks":{"BTX":{"cost_multiple":1}}}}',
-      /config\.json: sweep\.networks\.BTX: there is no such network; known are /,
+      /config\.json: sweep\.networks\.BTX: is not a known network; known are /,
     ],
     [
       '{"sweep":{"assets":{"XBT":{"cost_multiple":1}}}}',
-      /config\.json: sweep\.assets\.XBT: there is no such asset; /,
+      /config\.json: sweep\.assets\.XBT: is not a known asset; /,
     ],
     [
       '{"sweep":{"networks":{"BTC":{"min_amount":1}}}}',
-      /config\.json: sweep\.networks\.BTC\.min_amount: an amount is set for an asset$/,
+      /config\.json: sweep\.networks\.BTC\.min_amount: an amount requires an asset$/,
     ],
     [
       '{"sweep":{"assets":{"BTC":{"min_amount":"1.123456789"}}}}',

@@ -219,7 +219,7 @@ test('a deposit waits while too few endpoints answer, and is credited once they 
   await stage.control({ command: 'mine', blocks: FINAL_BLOCKS })
   await assert.rejects(
     stage.scan(),
-    /ETH: 1 of its endpoints answer, and 2 must agree \(b: eth_\w+: cannot be reached\)/,
+    /ETH: 1 of its endpoints respond, and 2 must agree \(b: eth_\w+: cannot be reached\)/,
   )
   await settle()
   assert.equal(await stage.available(), held)
@@ -289,7 +289,7 @@ test('final deposits are not taken back by one endpoint that shows another chain
   await stage.control({ command: 'mine', blocks: 1 })
   await assert.rejects(
     stage.scan(),
-    /ETH: an endpoint is left aside: it shows another block at \d+ than the one that was final, and fewer than 2 endpoints do/,
+    /ETH: an endpoint is not used: it returns another block at \d+ than the final one, and fewer than 2 endpoints confirm it/,
   )
   asked = []
   await mine(1)
@@ -370,7 +370,7 @@ test('credited deposits are not taken back by one endpoint that first calls thei
   await stage.control({ command: 'mine', blocks: 1 })
   await assert.rejects(
     stage.scan(),
-    /ETH: an endpoint is left aside: it shows another block at \d+ than the one that was final/,
+    /ETH: an endpoint is not used: it returns another block at \d+ than the final one/,
   )
   assert.equal(await stage.available(), held)
   await mine(1)
@@ -421,7 +421,7 @@ test('an endpoint whose chain leaves before all that is kept is left aside, and 
   await stage.control({ command: 'mine', blocks: 1 })
   await assert.rejects(
     stage.scan(),
-    /ETH: an endpoint is left aside: it shows another block at \d+/,
+    /ETH: an endpoint is not used: it returns another block at \d+/,
   )
   clock.advance(11_000)
   await mine(FINAL_BLOCKS)
@@ -465,7 +465,7 @@ test('an endpoint that does not show the blocks of its own head for a minute is 
   clock.advance(61_000)
   await assert.rejects(
     stage.scan(),
-    /ETH: the endpoint tells of a head at \d+ and does not show \d+/,
+    /ETH: the endpoint reports a head at \d+ and does not return block \d+/,
   )
   await stage.scan()
   await settle()
@@ -529,5 +529,5 @@ test('a scan begins where so many endpoints have a final block, wherever one say
     assert.deepEqual(await start(), honestly, `it says ${by}`)
   }
   behaviour['b'] = { isAway: true }
-  await assert.rejects(start(), /network ETH cannot be reached; no address was made/)
+  await assert.rejects(start(), /network ETH cannot be reached; no address was created/)
 })

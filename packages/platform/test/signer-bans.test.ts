@@ -97,7 +97,7 @@ test('the control panel names each ban, and an answer in another shape names non
       { node: 1, bans: [3] },
       { node: 2, bans: [] },
     ]),
-    ['signer 1 has banned signer 3: the funds have to be moved to a new installation'],
+    ['signer 1 has banned signer 3: move the funds to a new installation'],
   )
   assert.deepEqual([readBans([3, 4, '2', null]), readBans(undefined), readBans('3')], [[3], [], []])
 })

@@ -402,7 +402,7 @@ test('bandwidth that lending takes itself cannot be lent', async () => {
       'INVALID_AMOUNT',
       'amount',
     ),
-    /lending takes bandwidth itself/,
+    /a delegation itself consumes bandwidth/,
   )
 })
 
@@ -642,7 +642,7 @@ test('a stake that the chain never takes dies, and the TRX is back; a second cal
   assert.equal((await platform.cli('devnet', 'clock', '+15m')).status, 0)
   const dead = await terminal(late, dying.body.id)
   assert.equal(dead.status, 'failed')
-  assert.match(dead.failure_reason ?? '', /expired.*the amount is back/)
+  assert.match(dead.failure_reason ?? '', /expired.*the amount was released/)
   await devnet({ command: 'fault', network: 'TRX', mode: 'heal' })
   assert.equal((await balance(late, 'TRX')).balance, '90')
   await audited()

@@ -201,8 +201,8 @@ test('readiness tells when nothing can be signed, and metrics do', async () => {
       signers: nodes(...statuses),
     }) as unknown as Services
   const others = {
-    worker: 'no worker was ever seen; transfers are accepted and wait',
-    scanner: 'no scanner was ever seen; deposits are not seen, and nothing is confirmed',
+    worker: 'no worker has ever run; transfers are accepted and wait',
+    scanner: 'no scanner has ever run; deposits are not detected, and transfers are not confirmed',
     clocks: 'ok',
   }
   assert.deepEqual((await readiness(at(up, up, null))).checks, {
@@ -220,9 +220,12 @@ test('readiness tells when nothing can be signed, and metrics do', async () => {
   const dead = await readiness(at(null, up, { ready: false, mode: 'local' }))
   assert.deepEqual(
     [dead.ready, dead.signing, dead.checks['signer_3']],
-    [true, false, 'waits for its restoration'],
+    [true, false, 'waits to be restored'],
   )
-  assert.match(dead.checks['signing'] ?? '', /^dead: 1 of 3 signer nodes can sign, 2 are needed/)
+  assert.match(
+    dead.checks['signing'] ?? '',
+    /^dead: 1 of 3 signer nodes can sign, 2 are required; transfers are accepted and wait/,
+  )
   registerCollectors(at(null, up, null))
   const text = await metrics.text()
   for (const line of [
@@ -244,7 +247,7 @@ test('a data folder without room is said: nothing new is taken, and readiness te
   const hold = new DatabaseHold(full)
   assert.throws(() => hold.assertOpen(), {
     code: 'UNAVAILABLE',
-    message: /^nothing new is taken now: the disk of the data folder/,
+    message: /^no new requests are accepted now: the disk of the data folder/,
   })
   hold.assertNone()
   const services = {
@@ -292,9 +295,12 @@ test('a start that cannot be says in one line which setting is wrong', () => {
   const cases: [Record<string, string>, RegExp][] = [
     [
       { CUSTODY_HOME: join(file, 'below') },
-      /^custody: CUSTODY_HOME=.*a part of its path is a file/,
+      /^custody: CUSTODY_HOME=.*a part of the path is a file/,
     ],
-    [{ CUSTODY_HOME: join(folder, 'dangling') }, /^custody: CUSTODY_HOME=.*a link to nothing/],
+    [
+      { CUSTODY_HOME: join(folder, 'dangling') },
+      /^custody: CUSTODY_HOME=.*a link to a missing target/,
+    ],
     [
       { CUSTODY_LOG_LEVEL: 'loud' },
       /^custody: CUSTODY_LOG_LEVEL=loud: must be one of trace, debug, info/,
@@ -308,7 +314,7 @@ test('a start that cannot be says in one line which setting is wrong', () => {
         CUSTODY_HOME: join(folder, 'a'),
         DATABASE_URL: 'postgresql://custody:hidden@127.0.0.1:1/custody',
       },
-      /^custody: DATABASE_URL: nothing answers there: start PostgreSQL/,
+      /^custody: DATABASE_URL: no server responds there: start PostgreSQL/,
     ],
     [
       { DATABASE_URL: 'mysql://custody:hidden@127.0.0.1/custody' },
@@ -316,7 +322,7 @@ test('a start that cannot be says in one line which setting is wrong', () => {
     ],
     [
       { CUSTODY_HOME: join(folder, 'nothing'), CUSTODY_ROLE: 'api' },
-      /^custody: CUSTODY_ROLE=api: there is no home/,
+      /^custody: CUSTODY_ROLE=api: the home/,
     ],
   ]
   for (const [env, expected] of cases) {

@@ -82,20 +82,20 @@ for (const family of ['solana', 'evm', 'tron'] as const) {
     for (const prices of [PRICES, STALE]) {
       assert.match(
         (await asked(family, one * 3n, cost, prices)) ?? '',
-        /are not worth 2 times the network fee/,
+        /are worth less than 2 times the network fee/,
       )
       assert.equal(await asked(family, one * 3n + 1n, cost, prices), null)
     }
     for (const prices of [{}, { native: PRICES.native }, { token: PRICES.token }]) {
       assert.match(
         (await asked(family, one - 1n, cost, prices)) ?? '',
-        /^waits: without prices .* are less than the smallest sweep of 1 /,
+        /^waits: without prices .* are less than the minimum sweep of 1 /,
       )
       assert.equal(await asked(family, one, cost, prices), null)
     }
     assert.match(
       (await asked(family, one * 4n, cost, {}, one * 5n)) ?? '',
-      /less than the smallest sweep of 5 /,
+      /less than the minimum sweep of 5 /,
     )
     assert.equal(
       await asked(family, one / 10n, cost, {}, one / 10n),

@@ -344,7 +344,7 @@ test('transfers of one wallet at once, from one coin and from several: each wait
   await send(8, 'several')
 })
 
-test('the books agree with the chains', async () => {
+test('the ledger agrees with the chains', async () => {
   await platform.atRest()
   const audit = await platform.cli('audit', '--json')
   assert.equal(audit.status, 0, audit.stdout + audit.stderr)

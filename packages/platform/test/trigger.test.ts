@@ -195,7 +195,7 @@ test('attack: outside local nothing is sent, as a receiver would book it', async
   for (const event of ['deposit.confirmed', 'invoice.paid', 'webhook.test'])
     await assert.rejects(
       triggerEvent(services, { event }),
-      /CUSTODY_NETWORK=local only.*webhooks\/\{id\}\/test/,
+      /only with CUSTODY_NETWORK=local.*webhooks\/\{id\}\/test/,
     )
   assert.equal(got.length, 0)
 })
@@ -210,29 +210,29 @@ test('mistakes are named, with what to do, and nothing is sent', async () => {
   await refused(
     'order.created',
     { webhooks: 'nonsense' },
-    /^--webhook: "nonsense" is not the id of a webhook, which is a UUID$/,
+    /^--webhook: "nonsense" is not a webhook id \(a UUID\)$/,
   )
   const missing = randomUUID()
   await refused(
     'order.created',
     { webhooks: missing },
-    new RegExp(`^--webhook: there is no webhook ${missing}; GET `),
+    new RegExp(`^--webhook: webhook ${missing} does not exist; GET `),
   )
   await refused(
     'order.created',
     { workspace: 'nobody' },
-    /^--workspace: there is no workspace nobody$/,
+    /^--workspace: workspace nobody does not exist$/,
   )
   const stranger = await api.user('stranger')
   const hook = await hookOf(stranger, ['invoice.*'])
   await refused(
     'order.created',
     { webhooks: hook.id, workspace: 'alice' },
-    new RegExp(`there is no webhook ${hook.id} in the workspace alice`),
+    new RegExp(`webhook ${hook.id} does not exist in the workspace alice`),
   )
   await refused(
     'order.created',
     { workspace: 'stranger' },
-    /^no enabled webhook of the workspace stranger listens to order\.created; nothing was sent\. Create one/,
+    /^no enabled webhook of the workspace stranger is subscribed to order\.created; nothing was sent\. Create one/,
   )
 })

@@ -227,8 +227,8 @@ test('a contract, itself, a tag, another form, a rate below the price: 400 with 
   const cases: [string, string, Record<string, unknown>, RegExp][] = [
     ['TRX', USDT, {}, /is a contract/],
     ['USDC_TRX', USDC, {}, /own contract/],
-    ['TRX', source, {}, /leave from/],
-    ['USDC_TRX', source, {}, /leave from/],
+    ['TRX', source, {}, /would be sent/],
+    ['USDC_TRX', source, {}, /would be sent/],
     ['TRX', NEW, { address_tag: '7' }, /no address tags/],
     ['TRX', '41cdea5b0c6d5d6e7a0e26c9a2a2ac1d2c4a02e5f3', {}, /starts with T/],
     ['TRX', NEW, { fee_rate: 999 }, /price of 1000 Sun/],

@@ -64,7 +64,7 @@ test(
     assert.match(
       done.stdout,
       new RegExp(
-        `^custody \\S+ knows ${FILES.length} migrations; the database has ${FILES.length}\\nnothing would be applied\\n$`,
+        `^custody \\S+ has ${FILES.length} migrations; the database has ${FILES.length}\\nnothing would be applied\\n$`,
       ),
     )
 
@@ -129,7 +129,7 @@ test(
     assert.equal(none.status, 1)
     assert.match(
       none.stderr,
-      /^custody: there is no database in .*none: set CUSTODY_HOME, or DATABASE_URL\n$/,
+      /^custody: .*none contains no database: set CUSTODY_HOME, or DATABASE_URL\n$/,
     )
     const bare = await check(postgres.url)
     assert.deepEqual([bare.status, /--check is required/.test(bare.stderr)], [1, true], bare.stderr)

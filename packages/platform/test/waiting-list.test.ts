@@ -41,7 +41,7 @@ test(
     }
     await platform.atRest()
     assert.deepEqual(await list(), { waiting: [], more: false })
-    assert.equal((await platform.cli('waiting')).stdout, 'nothing waits\n')
+    assert.equal((await platform.cli('waiting')).stdout, 'no transaction is waiting\n')
     let id = ''
     await platform.nodesDown([1, 2], async () => {
       const { status, body, text } = await call<Transfer>(

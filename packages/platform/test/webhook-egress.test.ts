@@ -109,7 +109,7 @@ test('no spelling of an address that is not of the public Internet gets through'
   for (const host of REFUSED)
     assert.throws(
       () => closed.check(new URL(`http://${host}/`)),
-      /which webhooks are not sent to/,
+      /to which webhooks are not sent/,
       host,
     )
   for (const host of ALLOWED) closed.check(new URL(`https://${host}/`))
@@ -199,7 +199,7 @@ test('a name is judged by the address that is dialled: one that turns private is
       '{}',
       forever,
     )
-    assert.match(answer?.error ?? '', /which webhooks are not sent to/, host)
+    assert.match(answer?.error ?? '', /to which webhooks are not sent/, host)
   }
   assert.equal(reached, 0)
   // With one of two addresses allowed, that one is dialled.
@@ -260,7 +260,7 @@ test('one deadline over everything: connecting, headers, and a body that goes on
     pass()
     assert.deepEqual(
       [slept, (await answering)?.error],
-      [[15_000], 'no complete answer within 15 s'],
+      [[15_000], 'no complete response within 15 s'],
       name,
     )
   }

@@ -25,7 +25,7 @@ type Owner = User & { workspaceId: string; subAccountId: string }
 before(() => api.started)
 
 const GOOD: Answer = { status: 200, error: null, text: '', retryAfterMs: null, durationMs: 1 }
-const BAD: Answer = { ...GOOD, status: null, error: 'no complete answer within 15 s' }
+const BAD: Answer = { ...GOOD, status: null, error: 'no complete response within 15 s' }
 interface Posted {
   url: string
   id: string

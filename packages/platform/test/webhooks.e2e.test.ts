@@ -272,7 +272,7 @@ test('listen shows events as they come and forwards them signed, with a secret t
   )
   await assert.rejects(
     listen(platform.home, { workspace: 'nobody' }, () => undefined, second.signal),
-    /--workspace: there is no workspace nobody/,
+    /--workspace: workspace nobody does not exist/,
   )
 })
 

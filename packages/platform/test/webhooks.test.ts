@@ -282,7 +282,7 @@ test('the platform’s key is the same for every process of a database, and only
     ...api.services.aml,
     secrets: new Secrets(new Uint8Array(32).fill(7), api.services.environment),
   }
-  await assert.rejects(loadPlatformKey({ ...api.services, aml }), /does not open/)
+  await assert.rejects(loadPlatformKey({ ...api.services, aml }), /cannot be decrypted/)
 })
 
 test('who may do what: secrets are shown once, read-only keys change nothing, strangers see nothing', async () => {
@@ -405,7 +405,7 @@ test('a delivery that fails is made again, the same bytes under the same id with
   assert.deepEqual(delivery.attempts[0], {
     ...delivery.attempts[0],
     status: '500',
-    error: 'answered 500',
+    error: 'status 500',
     answer: 'broken',
   })
   const [first] = receiver.got as [Got]
@@ -446,11 +446,11 @@ test('redirects, refusals, cut answers and late ones are failures, each told; Re
   const elsewhere = await Receiver.open()
   const timeoutMs = 15_000
   const cases: [Answers, string | null, RegExp, number][] = [
-    [() => 'hang', null, /no complete answer within 15 s/, 5],
+    [() => 'hang', null, /no complete response within 15 s/, 5],
     [
       () => ({ status: 302, headers: { location: elsewhere.url } }),
       '302',
-      /answered 302; redirects are not followed/,
+      /status 302; redirects are not followed/,
       5,
     ],
     [
@@ -459,16 +459,11 @@ test('redirects, refusals, cut answers and late ones are failures, each told; Re
       /redirects are not followed/,
       5,
     ],
-    [() => 404, '404', /answered 404/, 5],
+    [() => 404, '404', /status 404/, 5],
     [() => 'cut', null, /./, 5],
-    [() => ({ status: 503, headers: { 'retry-after': '120' } }), '503', /answered 503/, 120],
-    [
-      () => ({ status: 429, headers: { 'retry-after': '999999999' } }),
-      '429',
-      /answered 429/,
-      86_400,
-    ],
-    [() => ({ status: 429, headers: { 'retry-after': '0' } }), '429', /answered 429/, 5],
+    [() => ({ status: 503, headers: { 'retry-after': '120' } }), '503', /status 503/, 120],
+    [() => ({ status: 429, headers: { 'retry-after': '999999999' } }), '429', /status 429/, 86_400],
+    [() => ({ status: 429, headers: { 'retry-after': '0' } }), '429', /status 429/, 5],
   ]
   for (const [answers, status, error, waitS] of cases) {
     const receiver = await Receiver.open(answers)
@@ -505,7 +500,7 @@ test('410 disables at once; 50 failures in a row disable, with an event to the o
   const shown = await ask<Hook>(owner, 'GET', `/${first.id}`)
   assert.deepEqual(
     [shown.disabled, shown.disabled_reason],
-    [true, 'it answered 410, which is: gone for good'],
+    [true, 'the receiver responded with 410 (gone)'],
   )
   await ask(owner, 'DELETE', `/${first.id}`, {})
 
@@ -526,7 +521,7 @@ test('410 disables at once; 50 failures in a row disable, with an event to the o
   assert.match(disabled.failures, /^5[01]$/)
   assert.match(
     disabled.disabled_reason ?? '',
-    /50 tries in a row failed; the last one answered 500/,
+    /50 consecutive attempts failed; the last one: status 500/,
   )
   const one = (await deliveries(owner, hook.id))[0] as Delivery
   const refused = await ask<Problem>(owner, 'POST', `/deliveries/${one.id}/resend`, {}, 400)
@@ -611,7 +606,7 @@ test('a test is sent at once, to this webhook alone, disabled or not, and answer
   const failed = await ask<Delivery>(owner, 'POST', `/${hook.id}/test`, {})
   assert.deepEqual(
     [failed.status, failed.tries_left, failed.attempts[0]?.error],
-    ['failed', '0', 'answered 500'],
+    ['failed', '0', 'status 500'],
   )
   assert.equal(other.got.length, 0)
   assert.deepEqual(

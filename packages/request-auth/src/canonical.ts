@@ -15,8 +15,8 @@ export function canonicalJson(value: unknown): string {
     return `{${names.map((name) => `${JSON.stringify(name)}:${canonicalJson((value as Record<string, unknown>)[name])}`).join(',')}}`
   }
   if (typeof value === 'number' && !Number.isSafeInteger(value))
-    throw new TypeError('canonical JSON has a number that is not whole')
+    throw new TypeError('canonical JSON cannot contain a number that is not an integer')
   const text = JSON.stringify(value) as string | undefined
-  if (text === undefined) throw new TypeError(`canonical JSON has no ${typeof value}`)
+  if (text === undefined) throw new TypeError(`canonical JSON cannot contain a ${typeof value}`)
   return text
 }

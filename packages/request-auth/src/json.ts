@@ -89,7 +89,7 @@ export function parseWithoutSource(text: string): unknown {
 export function stringifyWithoutRaw(value: unknown): string | undefined {
   if (value instanceof JsonNumber) {
     if (typeof JSON.parse(value.text) !== 'number' || value.text !== value.text.trim())
-      throw new SyntaxError(`${value.text} is no number`)
+      throw new SyntaxError(`${value.text} is not a number`)
     return value.text
   }
   if (Array.isArray(value))

@@ -15,7 +15,7 @@ export function parsePublicKey(pem: string): KeyObject {
   if (/PRIVATE KEY/.test(text)) {
     throw new AuthError(
       'public_key',
-      'is a private key: upload the public half only, and treat this one as disclosed',
+      'is a private key: upload the public key only, and treat this private key as disclosed',
     )
   }
   if (
@@ -83,7 +83,7 @@ export function parsePrivateKey(pem: string): KeyObject {
   }
   return key.asymmetricKeyType === 'rsa'
     ? key
-    : refuse(`is a key of ${String(key.asymmetricKeyType)}: an RSA key is needed`)
+    : refuse(`is a key of ${String(key.asymmetricKeyType)}: an RSA key is required`)
 }
 
 /**

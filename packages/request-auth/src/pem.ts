@@ -7,7 +7,7 @@ import { AuthError } from './types.ts'
  */
 export function whyNoPrivateKey(pem: string): string | null {
   if (/BEGIN (RSA )?PUBLIC KEY|BEGIN CERTIFICATE/.test(pem))
-    return 'is a public key: requests are signed with the private half'
+    return 'is a public key: requests are signed with the private key'
   if (/BEGIN ENCRYPTED PRIVATE KEY|Proc-Type: 4,ENCRYPTED/.test(pem)) {
     return 'is encrypted: decrypt it first (openssl pkey -in FILE -out NEW)'
   }
@@ -85,7 +85,7 @@ export function pkcs8OfPem(pem: string): Uint8Array<ArrayBuffer> {
   } catch {
     return refuse(UNREADABLE_KEY)
   }
-  if (block?.[1] === 'EC ') return refuse('is a key of ec: an RSA key is needed')
+  if (block?.[1] === 'EC ') return refuse('is a key of ec: an RSA key is required')
   if (block?.[1] === 'RSA ') {
     span(bytes, 0, SEQUENCE)
     const key = der(OCTETS, bytes)
@@ -94,7 +94,7 @@ export function pkcs8OfPem(pem: string): Uint8Array<ArrayBuffer> {
   const [inner] = span(bytes, 0, SEQUENCE)
   const [, version] = span(bytes, inner, INTEGER)
   const [algorithm] = span(bytes, version, SEQUENCE)
-  if (!isRsa(bytes, algorithm)) refuse('is of another algorithm: an RSA key is needed')
+  if (!isRsa(bytes, algorithm)) refuse('is a key of another algorithm: an RSA key is required')
   return Uint8Array.from(bytes)
 }
 

@@ -78,11 +78,11 @@ export async function verifyRequest({
   const nbf = claims['nbf'] === undefined ? undefined : integer(claims, 'nbf')
   if (age === 'live') {
     if (iat > now + CLOCK_SKEW_S)
-      throw new AuthError('iat', `lies in the future: check the clock (server time ${now})`)
+      throw new AuthError('iat', `is in the future: check the clock (server time ${now})`)
     if (nbf !== undefined && nbf > now + CLOCK_SKEW_S) {
       throw new AuthError(
         'nbf',
-        `lies in the future: the token is not valid yet (server time ${now})`,
+        `is in the future: the token is not valid yet (server time ${now})`,
       )
     }
     if (exp <= now - CLOCK_SKEW_S) throw new AuthError('exp', `has passed (server time ${now})`)
@@ -102,7 +102,7 @@ export async function verifyRequest({
     if (typeof hash !== 'string') {
       throw new AuthError(
         'bodyHash',
-        'is missing: lowercase hex SHA-256 of the raw body, of the empty string where there is none',
+        'is missing: lowercase hex SHA-256 of the raw body, or of the empty string if there is no body',
       )
     }
     if (!equal(hash, expected))

@@ -40,16 +40,17 @@ function subtle(): typeof globalThis.crypto.subtle {
   const found = (globalThis as { crypto?: { subtle?: typeof globalThis.crypto.subtle } }).crypto
     ?.subtle
   return (
-    found ?? refuse('cannot be used here: there is no WebCrypto (a page needs https, or localhost)')
+    found ??
+    refuse('cannot be used here: WebCrypto is not available (a page requires https, or localhost)')
   )
 }
 
 function assertUsable(key: WebKey): void {
   const { name, hash } = key.algorithm as { name: string; hash?: { name?: string } }
   if (name !== ALGORITHM.name || hash?.name !== ALGORITHM.hash)
-    refuse(`is for ${name}: RSASSA-PKCS1-v1_5 with SHA-256 is needed`)
+    refuse(`is for ${name}: RSASSA-PKCS1-v1_5 with SHA-256 is required`)
   if (key.type !== 'private' || !key.usages.includes('sign'))
-    refuse('is not for signing: the private half is needed, with usage "sign"')
+    refuse('is not for signing: a private key with usage "sign" is required')
 }
 
 /**
@@ -69,9 +70,9 @@ export function requestSigner(privateKey: PrivateKey): RequestSigner {
   if (typeof privateKey === 'string') imported = importing(pkcs8OfPem(privateKey))
   else if ('export' in privateKey) {
     if (privateKey.type !== 'private')
-      refuse('is a public key: requests are signed with the private half')
+      refuse('is a public key: requests are signed with the private key')
     const kind = privateKey.asymmetricKeyType
-    if (kind !== 'rsa') refuse(`is a key of ${String(kind)}: an RSA key is needed`)
+    if (kind !== 'rsa') refuse(`is a key of ${String(kind)}: an RSA key is required`)
     imported = importing(Uint8Array.from(privateKey.export({ type: 'pkcs8', format: 'der' })))
   } else {
     assertUsable(privateKey)

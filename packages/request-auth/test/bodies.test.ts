@@ -100,7 +100,7 @@ test('a transfer keeps every digit and letter; what may be left out may be null'
   transfer.refuses('destination_type', '"INTERNAL"', 'must be EXTERNAL or EXCHANGE')
   transfer.refuses('source_type', '"EXTERNAL"', 'must be INTERNAL')
   transfer.refuses('type', '"Deposit"', 'must be Withdraw')
-  transfer.refuses('ts', 'true', 'must be a number or a text')
+  transfer.refuses('ts', 'true', 'must be a number or a string')
   transfer.refuses('ts', '-1', /^must be from 0 to /)
   transfer.takes({ ts: '1795694400123456789' }) // nanoseconds
   transfer.refuses('fee_level', '"none"', 'must be low, medium or high')
@@ -162,7 +162,7 @@ test('texts have an end, counted in characters, and nothing that cannot be seen 
     transfer.refuses(
       name,
       name === 'address_tag' ? 'true' : '1',
-      name === 'address_tag' ? 'must be a text' : /string/,
+      name === 'address_tag' ? 'must be a string' : /string/,
     )
   }
 })
@@ -173,7 +173,7 @@ test('a tag may be a whole number of twenty digits', () => {
     '18446744073709551615',
   )
   for (const text of ['1.5', '-1', '1e3', '184467440737095516150'])
-    transfer.refuses('address_tag', text, 'must be a text')
+    transfer.refuses('address_tag', text, 'must be a string')
 })
 
 test('a rule ends at an instant of UTC that the calendar has', () => {

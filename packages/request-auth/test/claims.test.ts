@@ -347,7 +347,7 @@ test('each refusal says in words what to mend', async () => {
     [async () => verify(await withClaims({ exp: NOW })), 'must be later than iat'],
     [
       () => verify(signed, { now: NOW - 60 }),
-      `lies in the future: check the clock (server time ${NOW - 60})`,
+      `is in the future: check the clock (server time ${NOW - 60})`,
     ],
     [() => verify(signed, { now: NOW + 60 }), `has passed (server time ${NOW + 60})`],
     [async () => verify(await withClaims({ sub: 'x' })), 'must equal the x-api-key header'],
@@ -357,7 +357,7 @@ test('each refusal says in words what to mend', async () => {
     ],
     [
       async () => verify(await withClaims({ bodyHash: undefined })),
-      'is missing: lowercase hex SHA-256 of the raw body, of the empty string where there is none',
+      'is missing: lowercase hex SHA-256 of the raw body, or of the empty string if there is no body',
     ],
     [
       async () => verify(await withClaims({ bodyHash: EMPTY_HASH })),

@@ -48,8 +48,14 @@ test('what is undefined is left out of an object, and is nothing by itself', () 
     [() => 1, 'function'],
     [Symbol('a'), 'symbol'],
   ] as const) {
-    assert.throws(() => canonicalJson(value), new TypeError(`canonical JSON has no ${kind}`))
-    assert.throws(() => canonicalJson([value]), new TypeError(`canonical JSON has no ${kind}`))
+    assert.throws(
+      () => canonicalJson(value),
+      new TypeError(`canonical JSON cannot contain a ${kind}`),
+    )
+    assert.throws(
+      () => canonicalJson([value]),
+      new TypeError(`canonical JSON cannot contain a ${kind}`),
+    )
   }
 })
 
@@ -61,7 +67,7 @@ test('of numbers it takes those that are whole and exact', () => {
   for (const value of [0.5, 9_007_199_254_740_992, 1e21, NaN, Infinity, -Infinity]) {
     assert.throws(
       () => canonicalJson({ value }),
-      new TypeError('canonical JSON has a number that is not whole'),
+      new TypeError('canonical JSON cannot contain a number that is not an integer'),
     )
   }
 })

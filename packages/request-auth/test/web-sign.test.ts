@@ -149,7 +149,7 @@ test('a key that is cut, or is something else within, is refused in both forms',
     refusesSync(
       () => pkcs8OfPem(wrap('PRIVATE KEY', changed(der, at))),
       'private_key',
-      /^is of another algorithm/,
+      /^is a key of another algorithm/,
     )
   refusesSync(
     () => pkcs8OfPem('-----BEGIN OPENSSH PRIVATE KEY-----'),
@@ -176,7 +176,7 @@ test('a key that is cut, or is something else within, is refused in both forms',
     type: 'pkcs8',
     format: 'pem',
   }) as string
-  refusesSync(() => parsePrivateKey(ec), 'private_key', /^is a key of ec: an RSA key is needed$/)
+  refusesSync(() => parsePrivateKey(ec), 'private_key', /^is a key of ec: an RSA key is required$/)
 })
 
 test('what is imported cannot be exported again; without WebCrypto it is said', async (t) => {
@@ -198,7 +198,7 @@ test('what is imported cannot be exported again; without WebCrypto it is said', 
       await refuses(
         web.requestSigner(pem('pkcs8'))({ ...options }),
         'private_key',
-        /^cannot be used here: there is no WebCrypto/,
+        /^cannot be used here: WebCrypto is not available/,
       )
     } finally {
       Object.defineProperty(globalThis, 'crypto', found)
@@ -210,7 +210,7 @@ test('what is imported cannot be exported again; without WebCrypto it is said', 
     algorithm: { name: RS256.name },
     usages: ['sign'],
   }
-  refusesSync(() => web.requestSigner(bare), 'private_key', /SHA-256 is needed/)
+  refusesSync(() => web.requestSigner(bare), 'private_key', /SHA-256 is required/)
   const algorithm = { name: RS256.name, hash: { name: 'SHA-256' } }
   for (const half of [
     { type: 'public', usages: ['sign'] },

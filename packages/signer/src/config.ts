@@ -77,7 +77,7 @@ export class ConfigError extends Error {
 
 export function loadConfig(home: string): Config {
   if ((statSync(home).mode & 0o077) !== 0)
-    throw new ConfigError(`The home ${home} must be closed to others: chmod 700`)
+    throw new ConfigError(`The home ${home} must be inaccessible to other users: run chmod 700`)
   const parsed = configSchema.safeParse(JSON.parse(readFileSync(join(home, 'config.json'), 'utf8')))
   if (!parsed.success)
     throw new ConfigError(`config.json is not valid: ${z.prettifyError(parsed.error)}`)
@@ -87,7 +87,9 @@ export function loadConfig(home: string): Config {
     throw new ConfigError(`config.json must name the peers ${others.join(' and ')}`)
   }
   if (file.mode !== 'local' && file.kek.kind === 'file') {
-    throw new ConfigError('A plain-file key-encryption key is for local only; use a passphrase')
+    throw new ConfigError(
+      'A plain-file key-encryption key is allowed with mode local only; use a passphrase',
+    )
   }
   const identity = createPrivateKey(readFileSync(join(home, 'identity.key'), 'utf8'))
   const peerList = file.peers.map((p) => ({

@@ -145,15 +145,15 @@ export function open(
     throw new EnvelopeError('is not JSON')
   }
   const parsed = envelopeSchema.safeParse(raw)
-  if (!parsed.success) throw new EnvelopeError('has another shape')
+  if (!parsed.success) throw new EnvelopeError('has an unknown format')
   const { header, payload, signature } = parsed.data
   if (header.from !== expect.from || header.to !== expect.to)
-    throw new EnvelopeError('names another sender or receiver')
+    throw new EnvelopeError('has another sender or receiver')
   if (header.call !== expect.call || header.response !== expect.response)
     throw new EnvelopeError('belongs to another call')
   if (expect.request !== undefined && header.request !== expect.request)
-    throw new EnvelopeError('answers another request')
-  if (payload.includes('\n')) throw new EnvelopeError('carries a payload of several lines')
+    throw new EnvelopeError('responds to another request')
+  if (payload.includes('\n')) throw new EnvelopeError('has a payload of several lines')
   const payload_hash = hashOf(payload, bytes)
   if (!verifyBytes(expect.identity, bytesToSign(header, payload_hash), signature))
     throw new EnvelopeError('is not signed by its sender')
@@ -165,6 +165,6 @@ export function open(
       proof: { header, payload_hash, signature },
     }
   } catch {
-    throw new EnvelopeError('carries a payload that is not JSON')
+    throw new EnvelopeError('has a payload that is not JSON')
   }
 }

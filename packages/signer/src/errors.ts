@@ -121,11 +121,15 @@ export function errorAnswer(error: unknown): { status: number; body: Record<stri
   if (error instanceof ZodError)
     return {
       status: 400,
-      body: { error: 'BAD_ORDER', rule: 0, message: 'The call has another shape' },
+      body: { error: 'BAD_ORDER', rule: 0, message: 'The call has an unknown format' },
     }
   return {
     status: 500,
-    body: { error: 'INTERNAL', rule: 0, message: 'The node met an unexpected error; see its log' },
+    body: {
+      error: 'INTERNAL',
+      rule: 0,
+      message: 'The node encountered an unexpected error; see its log',
+    },
   }
 }
 
@@ -136,8 +140,12 @@ export function errorAnswer(error: unknown): { status: number; body: Record<stri
 export function shapeOfAnswer<T>(schema: ZodType<T>, value: unknown, node: number): T {
   const parsed = parsedBy(schema, value)
   if (!parsed?.success)
-    throw new Refusal('PEER_UNAVAILABLE', `The answer of peer node ${node} has another shape`, {
-      node,
-    })
+    throw new Refusal(
+      'PEER_UNAVAILABLE',
+      `The response of peer node ${node} has an unknown format`,
+      {
+        node,
+      },
+    )
   return parsed.data
 }

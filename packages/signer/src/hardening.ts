@@ -14,7 +14,7 @@ export function openedBy(
 ): string | null {
   if (mode === 'local') return null
   const told = (by: string) =>
-    `an inspector is open (${by}): whoever reaches it holds this node. Start the node without it; only mode local may have one`
+    `an inspector is open (${by}), which gives full control over this node. Start the node without it; it is allowed with mode local only`
   const argument = execArgv.find((each) => OPENS.test(each))
   if (argument) return told(argument)
   const option = nodeOptions.split(/\s+/).find((each) => OPENS.test(each.replace(/^["']/, '')))

@@ -62,7 +62,7 @@ export async function startNode(
   )
   if (keysAsWritten(config.home) !== written) {
     store.close()
-    throw new ConfigError('keys.json was changed while this node started: start it again')
+    throw new ConfigError('keys.json was changed while this node was starting: start it again')
   }
   const registry = loadRegistry(config.mode)
   freezeRegistry(registry, store)
@@ -137,7 +137,7 @@ export async function startNode(
       hello: () => ({ node: config.node, mode: config.mode, clock: environment.now(), prints }),
       platform: (method, path, text) => platformCall(parts, method, path, text),
       peer: async (node, path, sealed) => {
-        if (!path.startsWith('/peer/')) throw new Refusal('NOT_FOUND', 'No such call')
+        if (!path.startsWith('/peer/')) throw new Refusal('NOT_FOUND', 'This call does not exist')
         return peers.receive(node, path, sealed)
       },
     },

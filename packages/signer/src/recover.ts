@@ -110,7 +110,7 @@ function endpointOf(values: Values): RpcEndpoint {
   return { url: url.href.replace(/\/$/, ''), ...(username === '' ? {} : { username, password }) }
 }
 function write(path: string, value: unknown): void {
-  if (existsSync(path)) throw new Error(`${path} exists already; name another file`)
+  if (existsSync(path)) throw new Error(`${path} already exists; choose another file`)
   writeFileSync(path, `${JSON.stringify(value, null, 1)}\n`, { mode: 0o600, flag: 'wx' })
 }
 const tell = (line: string): void => printNotice(line)
@@ -123,7 +123,7 @@ function feeMaxOf(values: Values, network: string): bigint {
     ? loadRegistry('mainnet')
     : loadRegistry('local')
   const asset = registry.asset(registry.network(network)?.native_asset ?? '')
-  if (!asset) throw new Error(`--network: there is no ${network}`)
+  if (!asset) throw new Error(`--network: network ${network} does not exist`)
   return parseAmount(need(values, 'max-fee'), asset.decimals)
 }
 
@@ -197,7 +197,7 @@ async function sweep(values: Values): Promise<void> {
     rounds.push(...signed.signed.map(({ hash }) => hash))
     if (!prepared.more) return finished(rounds, prepared.left)
   }
-  throw new Error(`after ${ROUNDS_MAX} rounds there is still more; run it again`)
+  throw new Error(`after ${ROUNDS_MAX} rounds there is still more; run the command again`)
 }
 
 const COMMANDS: Record<string, (values: Values) => Promise<void> | void> = {

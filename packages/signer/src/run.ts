@@ -35,7 +35,7 @@ async function main(): Promise<void> {
   if (inspected !== null) throw new Error(inspected)
   const log = openLog(config.node, () => environment.now())
   keepInspectorClosed(config.mode, () => {
-    log('warn', 'SIGUSR1 came: no inspector is opened')
+    log('warn', 'SIGUSR1 was received: no inspector is opened')
   })
   log('info', 'hardened', { attaching, core_dumps: coreDumps })
   const stopTracing = await startTracing(`custody-signer-${config.node}`, process.env)
@@ -54,7 +54,7 @@ async function main(): Promise<void> {
           environment.exit(0)
         },
         (error: unknown) => {
-          log('error', 'could not end cleanly', { reason: reason(error) })
+          log('error', 'the node could not stop cleanly', { reason: reason(error) })
           environment.exit(1)
         },
       )

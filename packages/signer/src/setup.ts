@@ -84,7 +84,7 @@ async function setupLocal(
     if (existsSync(configFile)) continue
     const recovery = makeRecovery()
     const warning =
-      'For local use only: elsewhere the recovery key of each node is made and kept offline by a holder of its own.'
+      'For local use only: elsewhere, the recovery key of each node is generated and kept offline by a separate holder.'
     write(
       recoveryFile,
       `${JSON.stringify({ warning, node, secret: recovery.secret, public: recovery.public })}\n`,
@@ -149,7 +149,7 @@ function assertPairs(files: z.infer<typeof homeFilesSchema>): void {
       }) as string)
   if (!isPair)
     throw new SetupError(
-      'The backup holds a private key that does not belong to its public half: take another copy',
+      'The backup contains a private key that does not match its public half: use another copy',
     )
 }
 
@@ -164,7 +164,7 @@ function openHome({ file, recoverySecretFile, print }: RestoreHome) {
   try {
     files = homeFilesSchema.parse(JSON.parse(openText(backup.content.home, secret)))
   } catch {
-    throw new SetupError('The recovery secret does not open this backup')
+    throw new SetupError('The recovery secret does not decrypt this backup')
   } finally {
     secret.fill(0)
   }
@@ -175,19 +175,19 @@ function openHome({ file, recoverySecretFile, print }: RestoreHome) {
   const its = prints[String(config.node)] as string
   if (print === null && config.mode !== 'local') {
     throw new SetupError(
-      `--print: needed for ${config.mode}: this node's print, as you wrote it down or another node's --check says it`,
+      `--print: is required for ${config.mode}: this node's fingerprint, as you noted it or as another node's --check prints it`,
     )
   }
   // As somebody has read it out: with or without its hyphens.
   if (print !== null && print.toLowerCase().replaceAll(/[\s-]/g, '') !== its.replaceAll('-', '')) {
     throw new SetupError(
-      '--print: the backup is of a node with another print: another node, or somebody else, made it. Take another copy',
+      '--print: the backup belongs to a node with another fingerprint: another node or another person made it. Use another copy',
     )
   }
   if (config.node !== backup.content.node)
-    throw new SetupError('The backup names another node than the home in it: take another copy')
+    throw new SetupError('The backup names another node than the home in it: use another copy')
   if (backup.content.version === 2 && !backup.isSignedBy(createPublicKey(files['identity.key']))) {
-    throw new SetupError(`${file} was changed after it was made: take another copy`)
+    throw new SetupError(`${file} was changed after it was made: use another copy`)
   }
   return { files, config, prints, isSigned: backup.content.version === 2 }
 }
@@ -202,7 +202,7 @@ export async function restoreHome(
 ): Promise<{ prints: Record<string, string>; isSigned: boolean }> {
   const home = resolve(o.home)
   if (existsSync(join(home, 'config.json')))
-    throw new SetupError(`${home} has a configuration already`)
+    throw new SetupError(`${home} already has a configuration`)
   const { files, config, ...told } = openHome(o)
   const env = o.env ?? process.env
   const kek: KekSettings =
@@ -228,9 +228,9 @@ export function restoredLines(
     ...(isSigned
       ? []
       : [
-          'The backup is not signed, as those of earlier versions: it vouches for no enrolment by itself.',
+          'The backup is not signed, as in earlier versions: it does not prove any enrolment by itself.',
         ]),
-    'Start the node, and run custody signer restore: it says what comes back before it does anything.',
+    'Start the node, and run custody signer restore: it prints what will be restored before it changes anything.',
   ]
 }
 
@@ -337,7 +337,7 @@ async function main(): Promise<void> {
     return setup({ home, ports, mode, ...kek })
   }
   if (ports.length > 1)
-    throw new SetupError(`--ports: a node on a host of its own has one port: use --node N --port P`)
+    throw new SetupError('--ports: a node on its own host has one port: use --node N --port P')
   const [port] = ports
   tell(
     await setupNode({

@@ -32,7 +32,7 @@ async function main(): Promise<void> {
   if (!values.home) throw new TerminalError('--home: is required', ...USAGE.split('\n'))
   const home = resolve(values.home)
   if (command === 'status' && values.days !== undefined)
-    throw new Error('--days: is an option of tls renew only; omit it')
+    throw new Error('--days: is allowed for tls renew only; omit it')
   const status =
     command === 'status'
       ? certificateStatus(home)

@@ -137,10 +137,7 @@ test('a full disk does not lift a ban: it is in force at once, and written down 
   }, BANNED)
   bans.write()
   assert.deepEqual(
-    [
-      store.state.bans.length,
-      alerts.filter((each) => /could not be written down/.test(each)).length,
-    ],
+    [store.state.bans.length, alerts.filter((each) => /could not be stored/.test(each)).length],
     [0, 2],
   )
   store.append = append

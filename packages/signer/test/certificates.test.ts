@@ -148,7 +148,7 @@ test('peers and platform refuse an expired certificate in both directions, and a
       /peer node 1: .*(ECONNRESET|hang up)/,
       'the node refuses a peer',
     )
-    assert.match(house.logs, /handshake refused.*the TLS certificate expired on/)
+    assert.match(house.logs, /handshake rejected.*the TLS certificate expired on/)
 
     for (const name of ['platform', 'node-2', 'node-3']) await renewCertificate(homeOf(name))
     for (const { node, port } of house.peers.nodes)
@@ -314,7 +314,7 @@ test('the renewal names what is wrong and then changes nothing', async () => {
     [['renew', '--home', home, '--days', '0'], /--days: must be a whole number from 1 to 7300/],
     [['renew', '--home', home, '--days', 'x'], /--days: must be a whole number/],
     [['renew', '--home', home, '--days', '7301'], /--days: must be/],
-    [['status', '--home', home, '--days', '1'], /--days: is an option of tls renew only; omit it/],
+    [['status', '--home', home, '--days', '1'], /--days: is allowed for tls renew only; omit it/],
   ] as const) {
     const { status, stdout, stderr } = run(...args)
     assert.deepEqual([status, stdout], [1, ''], args.join(' '))
@@ -398,7 +398,7 @@ test('a running node ignores a certificate of another key, presents a renewed on
   assert.deepEqual(linesAt(71), ['warn the TLS certificate expires soon'])
   assert.deepEqual(linesAt(71.5), [], 'once a day')
   assert.deepEqual(linesAt(101), [
-    'alert the TLS certificate has expired: platform and peers refuse this node',
+    'alert the TLS certificate has expired: the platform and the peers reject this node',
   ])
 
   writeFileSync(join(home, 'tls.crt'), read(parent, 'node-2', 'tls.crt'))

@@ -167,7 +167,7 @@ test('a new sub-account needs all three nodes; a known one does not', async () =
   await house.kill(3)
   const refused = await house.operator(2, 'enrol', enrolment('late', 'new'))
   assert.equal(refused.status, 503)
-  assert.match(refused.body.message, /all three nodes must be up/)
+  assert.match(refused.body.message, /all three nodes must be running/)
   const { status, body } = await house.operator(2, 'enrol', enrolment('late', 'known'))
   assert.deepEqual([status, body.new], [200, true])
   await house.run(3)

@@ -341,7 +341,7 @@ test('property: a body with a field more, a field less or a value of another typ
           () => read(entry.kind, body),
           (error: Error) =>
             error instanceof RecordError &&
-            /entry 12 of the kind "[a-z-]+" does not fit/.test(error.message),
+            /entry 12 of the kind "[a-z-]+" does not match/.test(error.message),
         )
         assert.throws(() => store.append(entry.kind, body as never), RecordError)
         assert.throws(() => {
@@ -370,24 +370,28 @@ function forge(path: string, kind: string, body: string): void {
 
 test('a node does not start with an entry it cannot read, and says which', () => {
   const cases = [
-    ['pledge', '{}', /entry 2 is of the kind "pledge", which this version does not know/],
-    ['toString', '{}', /entry 2 is of the kind "toString"/],
-    ['void', '{"keys":["i"]}', /entry 2 of the kind "void" does not fit its kind: transaction_id/],
+    ['pledge', '{}', /entry 2 has the kind "pledge", which this version does not know/],
+    ['toString', '{}', /entry 2 has the kind "toString"/],
+    [
+      'void',
+      '{"keys":["i"]}',
+      /The record's entry 2 of the kind "void" does not match the format of its kind: transaction_id/,
+    ],
     [
       'void',
       '{"keys":["i"],"transaction_id":null,"signed_hashes":[],"unless":1}',
-      /entry 2 of the kind "void" does not fit its kind: .*unless/,
+      /The record's entry 2 of the kind "void" does not match the format of its kind: .*unless/,
     ],
     ['revoke', 'nonsense', /entry 2 of the kind "revoke" is not JSON/],
     [
       'imported',
       '{"at":1,"kind":"revoke","body":{"api_key":"k","more":1},"from":2}',
-      /entry 2 of the kind "imported" does not fit its kind: body: is not what is taken of a revoke/,
+      /entry 2 of the kind "imported" does not match the format of its kind: body: is not accepted for a revoke/,
     ],
     [
       'imported',
       '{"at":1,"kind":"signed","body":{},"from":2}',
-      /entry 2 of the kind "imported" does not fit its kind: kind/,
+      /The record's entry 2 of the kind "imported" does not match the format of its kind: kind/,
     ],
   ] as const
   for (const [at, [kind, body, message]] of cases.entries()) {
@@ -437,14 +441,14 @@ test('restoring: what binds every node is taken, the rest of a known kind is not
     const kept = takenFrom(2, row(kind, body))
     if (kept) assert.deepEqual(plain(kept), read('imported', kept).body)
   }
-  assert.throws(() => takenFrom(2, row('pledge', {})), /entry 7 is of the kind "pledge"/)
+  assert.throws(() => takenFrom(2, row('pledge', {})), /entry 7 has the kind "pledge"/)
   assert.throws(
     () => takenFrom(2, row('void', { keys: 'i' })),
-    /entry 7 of the kind "void" does not fit/,
+    /entry 7 of the kind "void" does not match/,
   )
   assert.throws(
     () => takenFrom(2, row('head', { node: 2 })),
-    /entry 7 of the kind "head" does not fit/,
+    /entry 7 of the kind "head" does not match/,
   )
   assert.throws(
     () =>
@@ -486,7 +490,7 @@ test('restoring: a node whose peer holds what it cannot read stays at rest, and 
   } as unknown as ConstructorParameters<typeof Backups>[0])
   await assert.rejects(backups.takeRecords(), {
     code: 'RECORD_UNREADABLE',
-    message: /From node 1: .*entry 3 is of the kind "pledge"/,
+    message: /From node 1: .*entry 3 has the kind "pledge"/,
   })
   assert.deepEqual(
     [store.state.restoring, store.state.generation, store.record.height],

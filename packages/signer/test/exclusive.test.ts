@@ -157,7 +157,7 @@ test('rule 10: a gap is refused with the highest number on record', () => {
     })
   const refusal = (nonce: bigint, highest: string | null) => ({
     code: 'NONCE_GAP',
-    message: `The nonce ${nonce} is more than one beyond the highest on record`,
+    message: `The nonce ${nonce} is more than one above the highest recorded nonce`,
     detail: { highest },
   })
   assert.deepEqual(

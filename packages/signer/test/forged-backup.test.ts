@@ -249,7 +249,7 @@ test('a home is made from a backup of the node with the print that its operator 
   writeFileSync(resigned, signedBackup(content as BackupFile, privateKey))
   await assert.rejects(
     make(resigned, printOfNode(2)),
-    /--print: the backup is of a node with another print/,
+    /--print: the backup belongs to a node with another fingerprint/,
   )
   for (const change of [
     home({ 'identity.key': his['identity.key'] }),
@@ -263,7 +263,7 @@ test('a home is made from a backup of the node with the print that its operator 
     })
     await assert.rejects(
       make(mixed, printOfNode(2)),
-      /private key that does not belong to its public half/,
+      /private key that does not match its public half/,
     )
   }
   await assert.rejects(
@@ -289,7 +289,10 @@ test('a home is made from a backup of the node with the print that its operator 
     })(each)
     unsign(each)
   })
-  await assert.rejects(make(mainnet, null), /--print: needed for mainnet/)
+  await assert.rejects(
+    make(mainnet, null),
+    /--print: is required for mainnet: this node's fingerprint, as you noted it or as another node's --check prints it/,
+  )
   const made = await make(file, printOfNode(2).toUpperCase())
   assert.deepEqual(
     [made.isSigned, made.prints['2'], made.prints['1']],

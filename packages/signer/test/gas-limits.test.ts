@@ -16,7 +16,9 @@ const omnibus = [1, ETH.chain_index, 0]
 const deposit = [1, ETH.chain_index, 4]
 const tank = [0, ETH.chain_index, 0]
 const above = (gas: bigint) =>
-  new RegExp(`^FEE_CAP: The gas limit ${gas} is above ${MOST}, the most of one transfer on ETH$`)
+  new RegExp(
+    `^FEE_CAP: The gas limit ${gas} is above ${MOST}, the maximum for one transfer on ETH$`,
+  )
 
 test('attack: an absurd gas limit is refused for every purpose, and what a first payment takes is signed', async (t) => {
   const bench = new Bench()
@@ -59,7 +61,7 @@ test('attack: an absurd gas limit is refused for every purpose, and what a first
       { ...fuelled, gas: ABSURD.toString(), max_fee_per_gas: '1' },
       eth(tank, { value: 1n, to }),
     ),
-    `FUEL_TOO_LARGE: The gas ${ABSURD} to be fuelled is above ${MOST}, the most of one transfer`,
+    `FUEL_TOO_LARGE: The fuelled gas ${ABSURD} is above ${MOST}, the maximum for one transfer`,
   )
   assert.equal(await bench.told(fuelled, eth(tank, { value: 1n, to, gas: 265_980n })), null)
   assert.equal(

@@ -192,7 +192,7 @@ test('a node that was compared while the third was away is compared with its wor
   assert.deepEqual(witness.alerts, [], 'the second cannot know')
   const third = open(3)
   for (let count = 0; count < 3; count++) await tick([witness, third])
-  assert.deepEqual(witness.alerts, ["a peer's record went back"])
+  assert.deepEqual(witness.alerts, ["a peer's record was rolled back"])
 })
 
 test('a stop writes down what was heard last; a kept head that its node did not sign counts for nothing', async () => {

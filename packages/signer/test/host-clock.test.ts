@@ -70,7 +70,7 @@ test('a leap ahead of one host is not believed, and leaves nothing behind once i
       refused(answer, 'CLOCK_DOUBTED')
       assert.match(
         answer.body.message,
-        /^The clock of this host leapt ahead by \d+ s, and no peer says the same: set it right by NTP$/,
+        /^The clock of this host jumped ahead by \d+ s, and no peer reports the same time: correct it by NTP$/,
       )
     }
     signed(await sign([1, 2]))
@@ -119,21 +119,21 @@ test('a record that holds a later time is repaired by its operator, and by no ot
   }
   await house.restartHere(3)
   refused(await sign([3, 1]), 'TOO_OLD')
-  await assert.rejects(repairClock(home), { message: 'the node runs: end it first' })
+  await assert.rejects(repairClock(home), { message: 'the node is running: stop it first' })
   await house.stopHere(3)
   for (const ahead of [-DAY_MS, 60_000]) {
     house.aheadMsOf.set(2, ahead)
     await assert.rejects(
       repairClock(home),
-      /^SetupError: the clock of signer node 2 is \d+ s (ahead|behind): set both by NTP first$/,
+      /^SetupError: the clock of signer node 2 is \d+ s (ahead|behind): synchronise both by NTP first$/,
     )
   }
   house.aheadMsOf.delete(2)
   await house.stopHere(1)
   await assert.rejects(repairClock(home), /signer node 1 .* cannot be reached/)
   await house.restartHere(1)
-  assert.match(await repairClock(home), /^the clock went from \S+ to \S+; start the node$/)
-  await assert.rejects(repairClock(home), /not ahead of the host's: there is nothing to repair/)
+  assert.match(await repairClock(home), /^the clock was changed from \S+ to \S+; start the node$/)
+  await assert.rejects(repairClock(home), /not ahead of the host's: no repair is required/)
   await house.restartHere(3)
   // What was issued before the repair stays refused: the node has gone forward, not back.
   const before = await transfer(

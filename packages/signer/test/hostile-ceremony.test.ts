@@ -130,7 +130,10 @@ test('a call that is larger than its kind has reason to be is cut off before it 
     const body = { run: fresh(), payloads: ['x'.repeat(callBytesMax(call) + 1)] }
     await assert.rejects(node.say(2, call, body), /peer node 2: /)
   }
-  assert.match(house.logs, /\/peer\/ceremony\/message with \d+ bytes, which are more than 2097152/)
+  assert.match(
+    house.logs,
+    /\/peer\/ceremony\/message with \d+ bytes, more than the allowed 2097152/,
+  )
   // The node goes on.
   assert.equal((await say('refresh/state', { key_id: workspace.set.key_id })).epoch, 0)
 })
@@ -139,7 +142,7 @@ test('of one peer no more is in memory than a large order and a third of it', as
   const room = new MemoryBudget()
   const order = callBytesMax('/peer/sign/open')
   const release = room.take(1, order)
-  assert.throws(() => room.take(1, order), /bytes of calls at a time/)
+  assert.throws(() => room.take(1, order), /bytes of calls at the same time/)
   assert.doesNotThrow(() => room.take(3, order))
   release()
   release()

@@ -179,7 +179,7 @@ test('an open session serves its own round and digest only; rubbish ends it and 
       'SESSION_ABORTED',
     )
     const dead = await round(bindingOf(good, { session: name, round: 1 }))
-    assert.deepEqual([dead.error, dead.message], ['SESSION_ABORTED', 'No such session is open'])
+    assert.deepEqual([dead.error, dead.message], ['SESSION_ABORTED', 'This session does not exist'])
   }
   assert.deepEqual((await house.get(2, '/status')).body.bans, [])
   // Round 1 was entered: another transaction for the request is refused now, the same one is opened

@@ -157,7 +157,7 @@ test('rule 3: how old a request may be, in the words of the refusal; a minute be
   }
   assert.equal(
     aged(0, { notBefore: 1_000_000_001 }),
-    'The request was issued before this node was restored, or its clock repaired',
+    'The request was issued before this node was restored, or before its clock was repaired',
   )
   assert.equal(
     aged(7 * DAY_S + 1, { seen: new Map([[State.requestKey('k', 'n'), { timely: true }]]) }),
@@ -165,7 +165,7 @@ test('rule 3: how old a request may be, in the words of the refusal; a minute be
   )
   assert.equal(
     aged(DAY_S + 1),
-    'The request was issued more than 24 hours ago, and nobody saw it while it was live',
+    'The request was issued more than 24 hours ago, and no node received it while it was live',
   )
 })
 
@@ -200,17 +200,14 @@ test('a run: payments or fuels of one account, number after number, and nothing 
   const many = (count: number) => Array.from({ length: count }, (_, at) => verdictAt(BigInt(at)))
   assert.deepEqual(
     [runs(...many(RUN_MAX)), runs(...many(RUN_MAX + 1))],
-    [null, bad('At most 16 transactions are signed together')],
+    [null, bad('At most 16 transactions can be signed together')],
   )
-  const numbers = bad('Only transactions with numbers are signed together')
+  const numbers = bad('Only transactions with nonces can be signed together')
   assert.deepEqual(
     [runs(), runs(verdictAt(null), verdictAt(null, { step: 'other' }))],
     [numbers, numbers],
   )
-  const plain = bad(
-    'Only payments, as their callers first asked for them, and fuel for them are signed together',
-    { at: 1 },
-  )
+  const plain = bad('Only original payments and fuel for them can be signed together', { at: 1 })
   const fuel = { order: { purpose: { kind: 'fuel' } } }
   const charge = { budget: 'b', amount: 1n, limit: 1n }
   for (const more of [
@@ -229,14 +226,17 @@ test('a run: payments or fuels of one account, number after number, and nothing 
   ])
     assert.deepEqual(after(more), plain, JSON.stringify(Object.keys(more)))
   assert.equal(after({ ...fuel, charges: [charge, charge] }), null)
-  const one = bad('What is signed together is of one account, with one number after the other', {
-    at: 1,
-  })
+  const one = bad(
+    'Transactions that are signed together must belong to one account and have consecutive nonces',
+    {
+      at: 1,
+    },
+  )
   assert.deepEqual(after({ decoded: { network: 'ETH', from: ['b'], nonce: 5n } }), one)
   assert.deepEqual(after({ key: { key_id: 'other' } }), one)
   for (const nonce of [3n, 4n, 6n])
     assert.deepEqual(runs(first, verdictAt(nonce, { step: 'other' })), one)
-  const twice = bad('One payment stands in a run twice')
+  const twice = bad('A run contains one payment twice')
   assert.deepEqual(after({ step: 's4' }), twice)
   assert.deepEqual(after({ beside: [{ step: 's4' }] }), twice)
   assert.deepEqual(
@@ -301,12 +301,12 @@ test('a run is judged whole: each as if those before it were on record, and none
     await told(() =>
       bench.judge.judgeAll([orders(asked)[0]!, bench.order(pay(asked[1]!), paid(2))]),
     ),
-    'BAD_ORDER: What is signed together is of one account, with one number after the other',
+    'BAD_ORDER: Transactions that are signed together must belong to one account and have consecutive nonces',
   )
   const second = await asksPay(mine, { sequence_id: 'x' }, { nonce: asked[0]!.nonce })
   assert.equal(
     await told(() => bench.judge.judgeAll(orders([asked[0]!, second]))),
-    'INTENT_CONFLICT: One nonce of an API key stands for two requests',
+    'INTENT_CONFLICT: One nonce of an API key was used for two requests',
   )
   assert.equal(bench.store.record.height, height)
   const steps = await admit(asked)
@@ -479,7 +479,7 @@ test('the record is asked for every rule: a gap, an end, the meaning of a nonce,
   const other = await asksPay(mine, { sequence_id: 'a', amount: 2 })
   assert.equal(
     await bench.told(pay(other), paid(1, { value: 2n * ONE })),
-    'INTENT_CONFLICT: The same sequence_id stands for another payment',
+    'INTENT_CONFLICT: The same sequence_id was used for another payment',
   )
   const alias = await asksPay(mine, { sequence_id: 'a' })
   assert.equal(

@@ -320,7 +320,7 @@ test('a node that waits ends with its standard input, as every node does', async
     })
   const refused = run()
   assert.equal(refused.status, 1)
-  assert.match(refused.stderr, /vault: token_file: does not hold a token/)
+  assert.match(refused.stderr, /vault: token_file: does not contain a token/)
   vault.token_file = fileOf('token', 'a-token\n')
   writeFileSync(
     join(home, 'keys.json'),
@@ -354,12 +354,9 @@ test('what cannot be is refused before anything is written', async () => {
   assert.deepEqual(written(), before)
   // Another node's key file in place of this one's: the wrapped key is told to be another's.
   copyFileSync(join(parent, 'node-1', 'kek'), join(home, 'kek'))
-  await assert.rejects(
-    rotate(home, byPassphrase, process.env),
-    /another key than the one that wrapped/,
-  )
+  await assert.rejects(rotate(home, byPassphrase, process.env), /not the key that wrapped/)
   copyFileSync(join(parent, 'node-1', 'keys.json'), join(home, 'keys.json'))
-  await assert.rejects(openDataDir(home, loadConfig(home), process.env), /belongs elsewhere/)
+  await assert.rejects(openDataDir(home, loadConfig(home), process.env), /belongs to another home/)
   rmSync(join(home, 'keys.json'))
   await assert.rejects(openDataDir(home, loadConfig(home), process.env), /keys\.json is missing/)
   assert.match(

@@ -75,8 +75,8 @@ function flood(length: number): { lie: (stream: TLSSocket) => void; sent: () => 
 
 test('attack: a peer whose answer never ends is cut off while it is read', async () => {
   for (const [length, why] of [
-    [0xffff_ffff, /answered with more than 1000000 bytes/],
-    [900_000, /answered with more than one frame/],
+    [0xffff_ffff, /sent invalid data: more than 1000000 bytes/],
+    [900_000, /sent invalid data: more than one frame/],
   ] as const) {
     const { lie, sent } = flood(length)
     const { config, peer, close } = await lying(lie)
@@ -107,13 +107,13 @@ test('attack: a call whose answer is short takes no more than that from any peer
       const before = sent()
       await assert.rejects(peers.call(2, call, {}, { timeout: 60_000 }), {
         code: 'PEER_UNAVAILABLE',
-        message: /answered with more than 262144 bytes/,
+        message: /sent invalid data: more than 262144 bytes/,
       })
       assert.ok(sent() - before < 20_000_000, `${call}: ${sent() - before} bytes were taken`)
     }
     await assert.rejects(peers.call(2, '/peer/sign/open', {}, { timeout: 60_000 }), {
       code: 'PEER_UNAVAILABLE',
-      message: /answered with more than 25165824 bytes/,
+      message: /sent invalid data: more than 25165824 bytes/,
     })
   } finally {
     peers.close()
@@ -136,7 +136,7 @@ test('attack: a peer that drips its answer byte by byte is cut off when the time
   try {
     await assert.rejects(
       link.post('/peer/ping', HELLO, 200, 1_000_000),
-      /did not answer within 200 ms/,
+      /did not respond within 200 ms/,
     )
   } finally {
     link.close()

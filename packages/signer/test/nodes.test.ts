@@ -108,7 +108,7 @@ test('one node hanging: the caller is answered when the time of a round is over,
   assert.equal(hung.status, 503, JSON.stringify(hung.body))
   assert.equal(hung.body.error, 'PEER_UNAVAILABLE')
   // The partner judges the order before its first round, for which it has a second more.
-  assert.equal(hung.body.message, `peer node 3 did not answer within ${ROUND_MS + 1000} ms`)
+  assert.equal(hung.body.message, `peer node 3 did not respond within ${ROUND_MS + 1000} ms`)
   assert.equal(other.status, 200, JSON.stringify(other.body))
   assert.equal((await workspace.sign(purpose, unsigned, [3, 1])).status, 200)
 })
@@ -479,7 +479,7 @@ test('a tampered record is detected at start; so are a kind of a later version, 
   later.close()
   await assert.rejects(
     house.run(2),
-    new RegExp(`entry ${height + 1} is of the kind "pledge", which this version does not know`),
+    new RegExp(`entry ${height + 1} has the kind "pledge", which this version does not know`),
   )
   house.processes.delete(2)
 })

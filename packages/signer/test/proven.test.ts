@@ -76,7 +76,7 @@ test('a request that was verified is not believed under another key, of a revoke
   assert.equal(
     await refusal(prove(stateOf(enrolled), request, IAT - 100)),
     'NOT_AUTHENTIC',
-    'iat lies in the future',
+    'iat is in the future',
   )
   assert.deepEqual(
     await prove(stateOf({ ...enrolled, role: 'read-only' } as Enrolment), request, IAT).then(
@@ -103,9 +103,9 @@ test('a request is refused until a minute before its nbf, also one that was veri
       () => null,
       (error: unknown) => (error as Refusal).message,
     )
-  assert.equal(await reason(IAT), 'nbf lies in the future')
-  assert.equal(await reason(IAT + 939), 'nbf lies in the future')
+  assert.equal(await reason(IAT), 'nbf is in the future')
+  assert.equal(await reason(IAT + 939), 'nbf is in the future')
   assert.equal(await reason(IAT + 940), null)
-  assert.equal(await reason(IAT), 'nbf lies in the future')
+  assert.equal(await reason(IAT), 'nbf is in the future')
   assert.equal(await refusal(prove(stateOf(enrolled), await of(IAT - 1000), IAT)), null)
 })

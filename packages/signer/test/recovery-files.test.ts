@@ -54,11 +54,11 @@ test('a file that one step of a recovery wrote for the next is held to its shape
           transactions: [{ ...planned, unsigned: { ...unsigned, bytes: 'no' } }],
         }),
       ),
-    /^Error: --in: .*file\.json is not what the step before wrote: transactions\.0\.unsigned\.bytes: /,
+    /^Error: --in: .*file\.json is not the output of the previous step: transactions\.0\.unsigned\.bytes: /,
   )
   assert.throws(
     () => readRecoveryFile(signedSchema, put(prepared)),
-    /is not what the step before wrote: signed: /,
+    /is not the output of the previous step: signed/,
   )
   assert.throws(
     () => readRecoveryFile(gatheredSchema, put({ ...gathered, version: 2 })),

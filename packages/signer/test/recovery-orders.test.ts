@@ -60,9 +60,9 @@ test('a node that was opened for a recovery signs what its operator ordered, and
   bench.store.append('recovering', { made_at: 1 })
   assert.equal(
     await bench.told({ kind: 'pay', request }, eth(omnibus, { value: ONE })),
-    'RESTORING: This node was opened for a recovery and signs nothing else',
+    'RESTORING: This node was opened for a recovery and signs no other transactions',
   )
-  const none = "ORDER_UNKNOWN: This node's operator gave no such order"
+  const none = "ORDER_UNKNOWN: This node's operator has given no such order"
   assert.equal(await recover(), none)
   give('other', { workspace: 'v' })
   give('elsewhere', { network: 'BASE' })
@@ -103,9 +103,9 @@ test('a node that was opened for a recovery signs what its operator ordered, and
 
   const own = [2, ETH.chain_index, 3]
   const to = addressOf(ETH, own)
-  const not = 'DESTINATION_MISMATCH: The transaction does not pay the own address at that path'
-  const more =
-    'SHAPE: An own address is given no more of the native coin than a transaction may cost'
+  const not =
+    "DESTINATION_MISMATCH: The transaction does not pay the node's own address at that path"
+  const more = 'SHAPE: An own address receives at most the native coin that a transaction may cost'
   const towards = (unsigned: ReturnType<typeof eth>, to_path = own) =>
     recover(unsigned, { to_path })
   assert.equal(await towards(eth(omnibus, { to, value: fee })), null)
@@ -130,7 +130,7 @@ test('a node that was opened for a recovery signs what its operator ordered, and
     })
   assert.equal(
     await recover(coins(100_000n, change), { order: 'b' }),
-    'SHAPE: A recovery leaves no change',
+    'SHAPE: A recovery must have no change',
   )
   assert.equal(await recover(coins(199_000n), { order: 'b' }), null)
   give('s', { network: 'TRX', to_address: FRIEND, fee_max: '100000000' })
@@ -157,7 +157,7 @@ test('a node that was opened for a recovery signs what its operator ordered, and
   const [at, own2] = [[2, XRP.chain_index, 0], addressOf(XRP, [2, XRP.chain_index, 0])]
   assert.equal(
     await recover(ledger(SINK, '5'), { order: 'x' }),
-    'TAG_MISMATCH: The transaction carries another tag',
+    'TAG_MISMATCH: The transaction has another tag',
   )
   assert.equal(await recover(ledger(own2, '5'), { order: 'x', to_path: at }), more)
   assert.equal(await recover(ledger(own2, null), { order: 'x', to_path: at }), null)

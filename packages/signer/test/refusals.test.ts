@@ -85,9 +85,9 @@ test('a request of another kind, of another workspace, or for another network', 
     stake: freeze,
   }
   const nothing = {
-    pay: 'The request asks for no payment',
-    forward: 'The request makes no rule',
-    stake: 'The request asks for no staking',
+    pay: 'The request does not request a payment',
+    forward: 'The request does not create a rule',
+    stake: 'The request does not request staking',
   }
   const right = { pay: paid, forward: rule, stake }
   for (const kind of ['pay', 'forward', 'stake'] as const) {
@@ -102,7 +102,7 @@ test('a request of another kind, of another workspace, or for another network', 
     await refused(
       ask(kind, right[kind]),
       unsigned[kind],
-      "WORKSPACE_MISMATCH: The caller's workspace is another one",
+      'WORKSPACE_MISMATCH: The caller belongs to another workspace',
       'v',
     )
   }
@@ -120,7 +120,7 @@ test('a request of another kind, of another workspace, or for another network', 
   await refused(
     pay(paid),
     { ...unsigned.pay, network: 'BASE' },
-    'NETWORK_MISMATCH: The asset lives on ETH',
+    'NETWORK_MISMATCH: The asset belongs to ETH',
   )
 })
 
@@ -130,8 +130,8 @@ test('a cancellation or a speed-up of another payment, or by another sub-account
   const paid = await asksPay(mine)
   const cancelled = (by: Asked, of: object = pay(paid)) =>
     bench.told({ kind: 'cancel', of, request: by.request }, back())
-  const no = 'ACTION_NOT_ALLOWED: The request asks for no cancel of this payment'
-  const other = "WORKSPACE_MISMATCH: The caller's sub-account is another one"
+  const no = 'ACTION_NOT_ALLOWED: The request does not request a cancel of this payment'
+  const other = 'WORKSPACE_MISMATCH: The caller belongs to another sub-account'
   assert.equal(await cancelled(await asksAbout(mine, paid.id, 'speed-up')), no)
   assert.equal(await cancelled(await asksAbout(mine, ID, 'cancel')), no)
   assert.equal(await cancelled(paid), no)
@@ -148,7 +148,7 @@ test('a cancellation or a speed-up of another payment, or by another sub-account
   await refused(
     slower,
     eth(omnibus, { value: ONE }),
-    'ACTION_NOT_ALLOWED: The request asks for no speed-up of this payment',
+    'ACTION_NOT_ALLOWED: The request does not request a speed-up of this payment',
   )
 
   const [rule, another] = [await asksRule(mine), await asksRule(mine)]
@@ -260,23 +260,23 @@ test('each purpose is held to its own rule, and to its own paths', async () => {
   await refused(
     of,
     eth(omnibus, { value: 1n }),
-    `FORWARD_TOO_SMALL: The forward moves 1, and the rule's smallest is ${ONE}`,
+    `FORWARD_TOO_SMALL: The forward moves 1, but the rule's minimum is ${ONE}`,
   )
   await refused(
     cancel,
     eth(omnibus),
-    "DESTINATION_MISMATCH: A cancellation pays the sender's own wallet only",
+    "DESTINATION_MISMATCH: A cancellation must pay the sender's own wallet",
   )
   const sweep = { kind: 'sweep', sub_account: 1, asset: 'ETH', address_index: 7 }
   await refused(
     sweep,
     eth([1, ETH.chain_index, 7], { value: ONE }),
-    "DESTINATION_MISMATCH: A sweep goes to the sub-account's omnibus address only",
+    "DESTINATION_MISMATCH: A sweep must go to the sub-account's omnibus address",
   )
   await refused(
     { kind: 'fuel', for: pay(paid), gas: '1', max_fee_per_gas: '1' },
     eth(tank, { value: 1n }),
-    'DESTINATION_MISMATCH: Fuel goes to the source address of its intent only',
+    'DESTINATION_MISMATCH: Fuel must go to the source address of its intent',
   )
 
   const [own, other] = [
@@ -293,14 +293,14 @@ test('each purpose is held to its own rule, and to its own paths', async () => {
   await refused(
     stake,
     staked(own, { kind: 'freeze', amount: 1n }),
-    'AMOUNT_MISMATCH: The transaction is about another amount',
+    'AMOUNT_MISMATCH: The transaction has another amount',
   )
   const tron = await asksPay(mine, { asset: 'USDT_TRX', destination_address: FRIEND })
   const lend = { kind: 'lend', step: 'delegate', for: pay(tron) }
   await refused(
     lend,
     staked(trxTank, { kind: 'delegate', receiver: FRIEND }),
-    'DESTINATION_MISMATCH: Energy goes to the source address of its intent only',
+    'DESTINATION_MISMATCH: Energy must go to the source address of its intent',
   )
   bench.store.append('drain', {
     order: 'd',
@@ -326,7 +326,7 @@ test('each purpose is held to its own rule, and to its own paths', async () => {
   await refused(
     { kind: 'tank-stake', order: 't' },
     staked(trxTank, { kind: 'freeze', amount: 6n }),
-    'AMOUNT_MISMATCH: The transaction is about another amount',
+    'AMOUNT_MISMATCH: The transaction has another amount',
   )
 })
 
@@ -342,7 +342,7 @@ test('a rule that this node did not see live stands by what a peer signed of it,
   bench.now = IAT + 3600
   const unsigned = eth(omnibus, { value: ONE })
   const unknown =
-    'RULE_UNKNOWN: This node did not see the rule while its request was live, and no peer says that it did'
+    'RULE_UNKNOWN: This node did not receive the rule while its request was live, and no peer reports that it did'
   await refused(of(), unsigned, unknown)
   await refused(of([]), unsigned, unknown)
   await refused(
@@ -371,14 +371,14 @@ test('fuel: for what pays its own fees, from elsewhere, or shared by what must n
   await refused(
     fuel({ kind: 'sweep', sub_account: 1, asset: 'ETH', address_index: 7 }),
     given(),
-    'FUEL_WITHOUT_INTENT: A sweep of ETH pays for itself',
+    'FUEL_WITHOUT_INTENT: A sweep of ETH pays its own fee',
   )
   await refused(
     fuel(pay(one)),
     eth(omnibus, { to: addressOf(ETH, omnibus) }),
     `FOREIGN_PATH: Only the path ${tank.join('/')} may be used here`,
   )
-  const only = 'SHAPE: Only payments share a fuel'
+  const only = 'SHAPE: Only payments can share a fuel'
   const beside = [{ for: pay(two), ...COST }]
   const faster = { speed_up: { request: (await asksAbout(mine, one.id, 'speed-up')).request } }
   const cancel = {
@@ -392,12 +392,12 @@ test('fuel: for what pays its own fees, from elsewhere, or shared by what must n
   await refused(
     fuel(pay(two), { beside: [{ for: pay(one, faster), ...COST }] }),
     given(),
-    'SHAPE: A payment that was sped up has a fuel of its own',
+    'SHAPE: A payment that was sped up requires its own fuel',
   )
   await refused(
     fuel(pay(one), { beside: [{ for: pay(one), ...COST }] }),
     given(),
-    'SHAPE: A fuel names one payment twice',
+    'SHAPE: A fuel contains one payment twice',
   )
   const several = 'DESTINATION_MISMATCH: Payments of several addresses cannot share a fuel'
   const others = [await asksPay(bench.caller(2)), await asksPay(mine, { asset: 'USDT_BASE' })]
@@ -405,7 +405,7 @@ test('fuel: for what pays its own fees, from elsewhere, or shared by what must n
     await refused(fuel(pay(one), { beside: [{ for: pay(other), ...COST }] }), given(), several)
   const limited = await asksPay(mine, { fee_rate: 1 })
   const dear = { ...COST, max_fee_per_gas: '1000000001' }
-  const rate = "FEE_RATE: The price to be fuelled is above the caller's fee_rate"
+  const rate = "FEE_RATE: The fuelled price is above the caller's fee_rate"
   await refused(fuel(pay(limited), dear), given(), rate)
   await refused(fuel(pay(one), { beside: [{ for: pay(limited), ...dear }] }), given(), rate)
   await refused(
@@ -429,7 +429,7 @@ test('energy: where there is none, from another address than the tank', async ()
       { kind: 'lend', step: 'delegate', for: of },
       staked(path, { kind: 'delegate', receiver: addressOf(TRX, [1, TRX.chain_index, 0]) }),
     )
-  assert.equal(await lend(pay(asked), trxTank), 'FUEL_WITHOUT_INTENT: ETH knows no energy')
+  assert.equal(await lend(pay(asked), trxTank), 'FUEL_WITHOUT_INTENT: ETH has no energy')
   const tron = await asksPay(mine, { asset: 'TRX', destination_address: FRIEND })
   assert.equal(
     await lend(pay(tron), [1, TRX.chain_index, 0]),
@@ -437,12 +437,12 @@ test('energy: where there is none, from another address than the tank', async ()
   )
   assert.equal(
     await lend({ kind: 'sweep', sub_account: 1, asset: 'USDT_ETH', address_index: 7 }, trxTank),
-    'FUEL_WITHOUT_INTENT: ETH knows no energy',
+    'FUEL_WITHOUT_INTENT: ETH has no energy',
   )
   bench.caller(TANK_SUB_ACCOUNT)
   assert.equal(
     await lend({ kind: 'sweep', sub_account: 0, asset: 'USDT_TRX', address_index: 1 }, trxTank),
-    'FOREIGN_PATH: The gas tank is not swept',
+    'FOREIGN_PATH: The gas tank must not be swept',
   )
 })
 
@@ -456,14 +456,14 @@ test('sweeps: of what is spent as it lies, of the tank, of nobody, of the omnibu
   })
   const unsigned = eth([1, ETH.chain_index, 7], { to: addressOf(ETH, omnibus), value: ONE })
   bench.caller(TANK_SUB_ACCOUNT)
-  await refused(sweep({ asset: 'BTC' }), unsigned, 'SWEEP_MISMATCH: BTC needs no sweeps')
-  await refused(sweep({ asset: 'XRP' }), unsigned, 'SWEEP_MISMATCH: XRP needs no sweeps')
-  await refused(sweep({ sub_account: 0 }), unsigned, 'FOREIGN_PATH: The gas tank is not swept')
+  await refused(sweep({ asset: 'BTC' }), unsigned, 'SWEEP_MISMATCH: BTC requires no sweeps')
+  await refused(sweep({ asset: 'XRP' }), unsigned, 'SWEEP_MISMATCH: XRP requires no sweeps')
+  await refused(sweep({ sub_account: 0 }), unsigned, 'FOREIGN_PATH: The gas tank must not be swept')
   await refused(sweep({ sub_account: 9 }), unsigned, 'NOT_ENROLLED: No sub-account has the index 9')
   await refused(
     sweep({ address_index: 0 }),
     unsigned,
-    'SWEEP_MISMATCH: The omnibus address is not swept',
+    'SWEEP_MISMATCH: The omnibus address must not be swept',
   )
   await refused(
     sweep({ asset: 'NOPE' }),
@@ -508,7 +508,7 @@ test("an operator's order: none, from elsewhere than the tank, on a network that
     expires_at: IAT,
   })
   const freeze = (path: number[]) => staked(path, { kind: 'freeze', amount: 5n })
-  const none = "ORDER_UNKNOWN: This node's operator gave no such order"
+  const none = "ORDER_UNKNOWN: This node's operator has given no such order"
   await refused({ kind: 'drain', order: 'x' }, eth(tank), none)
   await refused({ kind: 'tank-stake', order: 'x' }, freeze(trxTank), none)
   await refused(

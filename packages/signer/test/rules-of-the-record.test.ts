@@ -24,7 +24,7 @@ const OTHER = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
 
 test('rule 4: one nonce, one meaning; one intent, one content', () => {
   const used = 'INTENT_CONFLICT: This API key used the nonce for another request'
-  const other = 'INTENT_CONFLICT: The same sequence_id stands for another payment'
+  const other = 'INTENT_CONFLICT: The same sequence_id was used for another payment'
   const meaning = (seen: object | null, known: object | null) =>
     said(() => {
       const state = {
@@ -46,7 +46,7 @@ test('rule 4: one nonce, one meaning; one intent, one content', () => {
     said(() => {
       assertMeaningsAgree(list)
     })
-  const two = 'INTENT_CONFLICT: One nonce of an API key stands for two requests'
+  const two = 'INTENT_CONFLICT: One nonce of an API key was used for two requests'
   assert.deepEqual([agree(), agree(seen(), seen())], [null, null])
   assert.deepEqual(
     [agree(seen(), seen({ content: 'd' })), agree(seen(), seen({ intent: 'j' }))],
@@ -90,7 +90,7 @@ test('rule 10: an end where the chain knows one, no further ahead than the clock
     }
   }
   const late = (unit: string, end: number, most: number) => ({
-    said: `EXPIRY: The transaction is valid until ${unit} ${end}, and ${most} is allowed`,
+    said: `EXPIRY: The transaction is valid until ${unit} ${end}, and at most ${most} is allowed`,
     detail: { most },
   })
   assert.deepEqual([expires(ETH, undefined), expires(ETH, 5)], [null, null])
@@ -221,24 +221,24 @@ test('rule 5: what a ticker and a network mean is written down once, and a chang
   }
   assert.throws(changed(part(() => ({ decimals: 8 }))), {
     message:
-      'The registry gives asset:ETH another meaning than this node knows: ["ETH",8,"native",null], not ["ETH",18,"native",null]',
+      'The registry defines asset:ETH differently than this node: ["ETH",8,"native",null], not ["ETH",18,"native",null]',
   })
   assert.throws(
     changed(part(({ type }) => (type === 'token' ? { contract_address: OTHER } : {}))),
-    /another meaning/,
+    /differently/,
   )
   assert.throws(
     changed({ ...part(), networks: [{ ...ETH, chain_id: 5 }] } as Registry),
-    /gives network:ETH another meaning/,
+    /defines network:ETH differently/,
   )
   assert.throws(changed(part(undefined, 'mainnet')), {
     message:
       'This node belongs to the network "local", where it was first started; config.json says mode "mainnet". ' +
-      'A node of another network needs a home of its own',
+      'A node of another network requires its own home',
   })
   assert.throws(
     changed({ networks: [], assets: [{ ...coin, network: 'BASE' }] } as unknown as Registry),
-    /The registry gives asset:ETH another meaning/,
+    /The registry defines asset:ETH differently than this node/,
   )
   freezeRegistry({ networks: [BASE], assets: [] } as unknown as Registry, store)
   assert.deepEqual(Object.keys(written[1]!), ['network:BASE'])
@@ -263,7 +263,7 @@ test('left-over fuel: a sweep moves more than what lies there, a fuel brings onl
   assert.deepEqual(said({ address: 'a', amount: 1n, least: true }, 'BASE'), none)
   assert.deepEqual(said({ address: 'a', amount: 11n, least: true }), none)
   assert.deepEqual(said({ address: 'a', amount: 10n, least: true }), [
-    'The sweep of 10 could be the 10 of fuel that lie at the address',
+    'The sweep of 10 could be the 10 of fuel at the address',
     'SWEEP_MISMATCH',
   ])
   assert.deepEqual(said({ address: 'a', amount: 5n, most: 15n, place: '1' }), none)
@@ -273,7 +273,7 @@ test('left-over fuel: a sweep moves more than what lies there, a fuel brings onl
     'it replaces the earlier fuel',
   )
   assert.deepEqual(said({ address: 'a', amount: 6n, most: 15n, place: '1' }), [
-    'The fuel 6 and the 10 of earlier fuel at the address are more than 15',
+    'The fuel 6 and the 10 of earlier fuel at the address exceed 15',
     'FUEL_TOO_LARGE',
   ])
   assert.deepEqual(

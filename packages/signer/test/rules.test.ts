@@ -65,7 +65,7 @@ test('rule 7: asset, one payment, destination, amount and tag as the caller aske
   assert.equal(pays({}), null)
   assert.equal(
     pays({ asset: 'USDT_ETH' }),
-    'ASSET_MISMATCH: The transaction moves USDT_ETH, the caller asked for ETH',
+    'ASSET_MISMATCH: The transaction moves USDT_ETH, but the caller requested ETH',
   )
   assert.equal(pays({ payments: [] }), ONE)
   assert.equal(pays({ payments: [to(), to()] }), ONE)
@@ -80,9 +80,9 @@ test('rule 7: asset, one payment, destination, amount and tag as the caller aske
     )
   assert.equal(
     pays({ payments: [to({ tag: '0' })] }),
-    'TAG_MISMATCH: The transaction carries another tag',
+    'TAG_MISMATCH: The transaction has another tag',
   )
-  assert.equal(pays({}, { tag: '0' }), 'TAG_MISMATCH: The transaction carries another tag')
+  assert.equal(pays({}, { tag: '0' }), 'TAG_MISMATCH: The transaction has another tag')
   assert.equal(pays({ fee_max: CAP + 1n }), FEE_CAP)
   assert.equal(
     pays({ fee_rate: '2.1' }, { fee_rate: '2000000000000' }),
@@ -135,9 +135,9 @@ test('rule 14: what takes the place of a payment pays its own sender, and nothin
   assert.equal(cancels(), null)
   assert.equal(
     cancels({ asset: 'USDT_ETH' }),
-    'ASSET_MISMATCH: A cancellation moves the native coin',
+    'ASSET_MISMATCH: A cancellation must move the native coin',
   )
-  const one = 'SHAPE: A cancellation has one output'
+  const one = 'SHAPE: A cancellation must have one output'
   const back = to({ address: own, amount: 0n })
   for (const decoded of [
     { payments: [] },
@@ -148,15 +148,15 @@ test('rule 14: what takes the place of a payment pays its own sender, and nothin
   }
   assert.equal(
     cancels({ payments: [{ ...back, tag: '1' }] }),
-    'TAG_MISMATCH: A cancellation carries no tag',
+    'TAG_MISMATCH: A cancellation must have no tag',
   )
   assert.equal(
     cancels({ payments: [{ ...back, address: OTHER }] }),
-    "DESTINATION_MISMATCH: A cancellation pays the sender's own wallet only",
+    "DESTINATION_MISMATCH: A cancellation must pay the sender's own wallet",
   )
   assert.equal(
     cancels({ payments: [{ ...back, amount: 1n }] }),
-    'AMOUNT_MISMATCH: A cancellation moves no value',
+    'AMOUNT_MISMATCH: A cancellation must move no value',
   )
   assert.equal(cancels({ fee_max: CAP + 1n }), FEE_CAP)
   assert.equal(
@@ -176,14 +176,14 @@ test('rule 14: what takes the place of a payment pays its own sender, and nothin
     })
   assert.deepEqual(
     [coins(CHANGE_INDEX), coins(0)],
-    [null, "DESTINATION_MISMATCH: A cancellation pays the sender's own wallet only"],
+    [null, "DESTINATION_MISMATCH: A cancellation must pay the sender's own wallet"],
   )
   for (const network of [TRX, XRP, SOL]) {
     assert.equal(
       said(() => {
         assertCancels(subject(network), 1, null)
       }),
-      `ACTION_NOT_ALLOWED: Nothing takes the place of a signed transaction on ${network.code}`,
+      `ACTION_NOT_ALLOWED: A signed transaction cannot be replaced on ${network.code}`,
     )
   }
 })
@@ -200,21 +200,21 @@ test('rule 12: a sweep goes to the omnibus address, and moves no less than it co
   assert.equal(sweeps(), null)
   assert.equal(
     sweeps({ asset: 'USDT_ETH' }),
-    'ASSET_MISMATCH: The transaction moves USDT_ETH, the sweep names ETH',
+    'ASSET_MISMATCH: The transaction moves USDT_ETH, but the sweep is of ETH',
   )
   assert.equal(sweeps({ payments: [] }), ONE)
   assert.equal(sweeps({ payments: [to({ address: omnibus }), to()] }), ONE)
   assert.equal(
     sweeps({ payments: [to({ address: addressOf(ETH, [3, ETH.chain_index, 7]) })] }),
-    "DESTINATION_MISMATCH: A sweep goes to the sub-account's omnibus address only",
+    "DESTINATION_MISMATCH: A sweep must go to the sub-account's omnibus address",
   )
   assert.equal(
     sweeps({ payments: [to({ address: omnibus, tag: '1' })] }),
-    'TAG_MISMATCH: A sweep carries no tag',
+    'TAG_MISMATCH: A sweep must have no tag',
   )
   assert.equal(
     sweeps({ fee_max: 6n }),
-    'SWEEP_MISMATCH: The sweep moves 5, less than its fee of up to 6',
+    'SWEEP_MISMATCH: The sweep moves 5, less than its maximum fee of 6',
   )
   assert.equal(sweeps({ fee_max: 6n }, 'USDT_ETH'), null, 'a token does not pay for itself')
   assert.equal(sweeps({ fee_max: CAP + 1n }, 'USDT_ETH'), FEE_CAP)
@@ -247,22 +247,25 @@ test('rule 11: a fuel brings what its transactions can cost, and a fifth more', 
   const plain = [{ part: part(), callerRate: null }]
   assert.equal(fuels(1200n, plain), 1200n)
   assert.equal(fuels(1n, [...plain, { part: part({ gas: '1' }), callerRate: null }]), 1212n)
-  assert.equal(fuels(1201n, plain), 'FUEL_TOO_LARGE: The fuel 1201 is more than 1200')
-  assert.equal(fuels(1n, plain, { asset: 'USDT_ETH' }), 'ASSET_MISMATCH: Fuel is the native coin')
+  assert.equal(fuels(1201n, plain), 'FUEL_TOO_LARGE: The fuel 1201 exceeds 1200')
+  assert.equal(
+    fuels(1n, plain, { asset: 'USDT_ETH' }),
+    'ASSET_MISMATCH: Fuel must be the native coin',
+  )
   assert.equal(fuels(1n, plain, { payments: [] }), ONE)
   assert.equal(fuels(1n, plain, { payments: [to({ address }), to()] }), ONE)
   assert.equal(
     fuels(1n, plain, { payments: [to()] }),
-    'DESTINATION_MISMATCH: Fuel goes to the source address of its intent only',
+    'DESTINATION_MISMATCH: Fuel must go to the source address of its intent',
   )
   assert.equal(
     fuels(1n, plain, { payments: [to({ address, tag: '1' })] }),
-    'TAG_MISMATCH: Fuel carries no tag',
+    'TAG_MISMATCH: Fuel must have no tag',
   )
   assert.equal(fuels(1n, plain, { fee_max: CAP + 1n }), FEE_CAP)
   const one = (more: Partial<FuelPart>, network = BASE, callerRate: string | null = null) =>
     fuels(1n, [{ part: part(more), callerRate }], {}, network)
-  const most = `FUEL_TOO_LARGE: The fee to be fuelled is above the cap ${CAP}`
+  const most = `FUEL_TOO_LARGE: The fuelled fee is above the cap ${CAP}`
   // All the gas that one transfer may have, at the price that makes it the cap.
   const [gas, price] = ['1000000', CAP / 1_000_000n]
   assert.equal(one({ gas, max_fee_per_gas: price.toString() }), (CAP * 12n) / 10n)
@@ -270,23 +273,23 @@ test('rule 11: a fuel brings what its transactions can cost, and a fifth more', 
   assert.equal(one({ gas, max_fee_per_gas: (price + 1n).toString() }), most)
   assert.equal(
     one({ gas: '1000001' }),
-    'FUEL_TOO_LARGE: The gas 1000001 to be fuelled is above 1000000, the most of one transfer',
+    'FUEL_TOO_LARGE: The fuelled gas 1000001 is above 1000000, the maximum for one transfer',
   )
   const tenth = CAP / 10n
   assert.equal(one({ l1_fee: tenth.toString() }), 1200n + tenth)
   assert.equal(
     one({ l1_fee: (tenth + 1n).toString() }),
-    `FUEL_TOO_LARGE: BASE takes no more than ${tenth} beside gas and price, and l1_fee is ${tenth + 1n}`,
+    `FUEL_TOO_LARGE: BASE allows at most ${tenth} in addition to gas and price, and l1_fee is ${tenth + 1n}`,
   )
   assert.equal(
     one({ l1_fee: '1' }, ETH),
-    'FUEL_TOO_LARGE: ETH takes no more than 0 beside gas and price, and l1_fee is 1',
+    'FUEL_TOO_LARGE: ETH allows at most 0 in addition to gas and price, and l1_fee is 1',
   )
   assert.equal(one({ l1_fee: '0' }, ETH), 1200n)
   // 3 gwei, as its caller says it and as the chain counts.
   const [limit, dear] = [
     '3000000000000',
-    "FEE_RATE: The price to be fuelled is above the caller's fee_rate",
+    "FEE_RATE: The fuelled price is above the caller's fee_rate",
   ]
   assert.equal(one({ max_fee_per_gas: '3000000000' }, ETH, limit), 360_000_000_000n)
   assert.equal(one({ max_fee_per_gas: '3000000001' }, ETH, limit), dear)
@@ -320,7 +323,7 @@ test('rule 13: a forward by its rule, and what of it the cap sees', () => {
   assert.deepEqual(forwards({ asset: 'USDT_ETH' }, { asset: 'USDT_ETH' }), charged(5n))
   assert.equal(
     forwards({ asset: 'USDT_ETH' }),
-    'ASSET_MISMATCH: The transaction moves USDT_ETH, the rule forwards ETH',
+    'ASSET_MISMATCH: The transaction moves USDT_ETH, but the rule forwards ETH',
   )
   assert.equal(forwards({ payments: [] }), ONE)
   assert.equal(forwards({ payments: [to(), to()] }), ONE)
@@ -330,15 +333,15 @@ test('rule 13: a forward by its rule, and what of it the cap sees', () => {
   )
   assert.equal(
     forwards({ payments: [to({ tag: '1' })] }),
-    'TAG_MISMATCH: The transaction carries another tag',
+    'TAG_MISMATCH: The transaction has another tag',
   )
   assert.equal(forwards({ fee_max: CAP + 1n }), FEE_CAP)
   const small = (leaves: bigint) =>
-    `FORWARD_TOO_SMALL: The forward moves ${leaves}, and the rule's smallest is 5`
+    `FORWARD_TOO_SMALL: The forward moves ${leaves}, but the rule's minimum is 5`
   assert.equal(forwards({ payments: [to({ amount: 4n })] }), small(4n), 'on Ethereum the tank pays')
   assert.equal(
     forwards({ payments: [to({ amount: 0n })] }, { min_amount: 0n }),
-    "FORWARD_TOO_SMALL: The forward moves 0, and the rule's smallest is 0",
+    "FORWARD_TOO_SMALL: The forward moves 0, but the rule's minimum is 0",
   )
   const coins = (amount: bigint, fee_max: bigint) =>
     forwards({ payments: [to({ amount })], fee_max }, { asset: 'BTC' }, BTC)
@@ -375,7 +378,7 @@ test('rule 13: a rule stands until its end, where it was seen live or is on reco
     })
   const known = (content: string) => ({ rules: new Map([['r', { content }]]) })
   const unknown =
-    'RULE_UNKNOWN: This node did not see the rule while its request was live, and no peer says that it did'
+    'RULE_UNKNOWN: This node did not receive the rule while its request was live, and no peer reports that it did'
   assert.deepEqual([stands(1085), stands(1086)], [null, unknown])
   assert.deepEqual(
     [stands(1000, { notBefore: 1_000_000 }), stands(1000, { notBefore: 1_000_001 })],
@@ -388,7 +391,7 @@ test('rule 13: a rule stands until its end, where it was seen live or is on reco
   assert.equal(stands(9000, known('d')), 'INTENT_CONFLICT: Another rule is on record under this id')
 })
 
-const STAKING = 'SHAPE: The transaction must stake, and pay nobody'
+const STAKING = 'SHAPE: The transaction must stake, and must not make a payment'
 const TRX_CAP = `FEE_CAP: The fee ${BigInt(TRX.fee_cap) + 1n} is above the cap ${TRX.fee_cap}`
 const over = { fee_max: BigInt(TRX.fee_cap) + 1n }
 const call = (action: object | undefined, more: object = {}) =>
@@ -428,7 +431,7 @@ test('staking: which calls an intent takes, and each of them exactly', () => {
         action(kind, { receiver: receives(kind) && address }),
         address,
       )
-      if (answer !== null) assert.equal(answer, `SHAPE: The request asks for no ${kind}`)
+      if (answer !== null) assert.equal(answer, `SHAPE: The request does not request a ${kind}`)
       return answer === null
     })
   assert.deepEqual(
@@ -443,17 +446,18 @@ test('staking: which calls an intent takes, and each of them exactly', () => {
   assert.equal(stakes('stake', 'freeze', action('freeze'), 'friend', { payments: [to()] }), STAKING)
   assert.equal(
     stakes('stake', 'freeze', action('delegate')),
-    'SHAPE: The transaction is a delegate, the step a freeze',
+    'SHAPE: The transaction is a delegate, but the step is a freeze',
   )
   assert.equal(
     stakes('stake', 'freeze', action('freeze', { resource: 'BANDWIDTH' })),
-    'RESOURCE_MISMATCH: The transaction is about another resource',
+    'RESOURCE_MISMATCH: The transaction has another resource',
   )
   assert.equal(
     stakes('stake', 'freeze', action('freeze', { amount: 6n })),
-    'AMOUNT_MISMATCH: The transaction is about another amount',
+    'AMOUNT_MISMATCH: The transaction has another amount',
   )
-  const elsewhere = 'DESTINATION_MISMATCH: The resource goes to or comes from another address'
+  const elsewhere =
+    'DESTINATION_MISMATCH: The transaction delegates to, or reclaims from, another address'
   assert.equal(stakes('stake', 'freeze', action('freeze', { receiver: 'friend' })), elsewhere)
   for (const [name, step] of [
     ['stake', 'delegate'],
@@ -497,11 +501,11 @@ test("rules 11 and 15: a tank's stake as its operator said, and energy of it for
   assert.equal(tank('stake', did('freeze'), { payments: [to()] }), STAKING)
   assert.equal(
     tank('stake', did('freeze', { resource: 'BANDWIDTH' })),
-    'RESOURCE_MISMATCH: The transaction is about another resource',
+    'RESOURCE_MISMATCH: The transaction has another resource',
   )
   assert.equal(
     tank('stake', did('freeze', { amount: 6n })),
-    'AMOUNT_MISMATCH: The transaction is about another amount',
+    'AMOUNT_MISMATCH: The transaction has another amount',
   )
   assert.equal(tank('stake', did('freeze'), over), TRX_CAP)
   const lends = (source: number[], action: object, more: object = {}, step = 'delegate') =>
@@ -523,13 +527,13 @@ test("rules 11 and 15: a tank's stake as its operator said, and energy of it for
   )
   assert.equal(
     lends(source, at(source, 'delegate', { resource: 'BANDWIDTH' })),
-    'RESOURCE_MISMATCH: A tank lends energy only',
+    'RESOURCE_MISMATCH: A tank can lend energy only',
   )
-  assert.equal(lends(own, at(own)), 'DESTINATION_MISMATCH: A tank lends nothing to itself')
+  assert.equal(lends(own, at(own)), 'DESTINATION_MISMATCH: A tank cannot lend to itself')
   assert.equal(lends(deposit, at(deposit)), null)
   assert.equal(
     lends(source, at(deposit)),
-    'DESTINATION_MISMATCH: Energy goes to the source address of its intent only',
+    'DESTINATION_MISMATCH: Energy must go to the source address of its intent',
   )
   assert.equal(lends(source, at(source), over), TRX_CAP)
 })
@@ -543,7 +547,7 @@ test('rule 15: a drain to where the operator said, with his tag', () => {
   const elsewhere =
     "DESTINATION_MISMATCH: The transaction pays another address than the operator's order"
   assert.equal(drains({}), null)
-  assert.equal(drains({ asset: 'USDT_ETH' }), 'ASSET_MISMATCH: A drain moves the native coin')
+  assert.equal(drains({ asset: 'USDT_ETH' }), 'ASSET_MISMATCH: A drain must move the native coin')
   for (const payments of [[], [to(), to()]]) assert.equal(drains({ payments }), ONE)
   assert.equal(drains({ payments: [to({ address: OTHER })] }), elsewhere)
   assert.equal(
@@ -553,7 +557,7 @@ test('rule 15: a drain to where the operator said, with his tag', () => {
   )
   assert.equal(
     drains({ payments: [to({ tag: '1' })] }),
-    'TAG_MISMATCH: The transaction carries another tag',
+    'TAG_MISMATCH: The transaction has another tag',
   )
   assert.equal(drains({ fee_max: CAP + 1n }), FEE_CAP)
 })
@@ -574,7 +578,7 @@ test("rule 15: an operator's order, in the words of its refusal", () => {
     assert.equal(asked('o', 'w', 'ETH', 5), null)
     assert.equal(
       asked('x', 'w', 'ETH', 5),
-      "ORDER_UNKNOWN: This node's operator gave no such order",
+      "ORDER_UNKNOWN: This node's operator has given no such order",
     )
     assert.equal(
       asked('o', 'v', 'ETH', 5),
@@ -639,11 +643,11 @@ test("rule 8: the paths of the payer's own wallet, and change on its one path", 
   ]) {
     assert.equal(
       wallet(BTC, [[3, btc, 0]], change),
-      "CHANGE_MISMATCH: Change goes to the wallet's fixed change path only",
+      "CHANGE_MISMATCH: Change must go to the wallet's fixed change path",
     )
   }
   const only =
-    'FOREIGN_PATH: A payment of an account-based chain leaves from the omnibus address only'
+    'FOREIGN_PATH: A payment of an account-based chain must be sent from the omnibus address'
   assert.deepEqual(
     [
       wallet(ETH, [[3, eth, 0]]),

@@ -78,7 +78,7 @@ test('mainnet: one node at a time, a passphrase, no shared home, no plain key fi
   const home = join(folder, 'mainnet')
   assert.match(
     run(['--home', home, '--ports', '1,2,3', '--mode', 'mainnet'], env).stderr,
-    /a node on a host of its own has one port/,
+    /a node on its own host has one port/,
   )
   assert.match(
     run(['--home', home, '--ports', '21001', '--mode', 'mainnet', '--node', '1']).stderr,
@@ -173,7 +173,7 @@ test('mainnet: the keys are wrapped by the provider that is named, once', () => 
   assert.equal(run(args).status, 0)
   assert.match(
     run([...args, '--kek', 'vault:address=http://127.0.0.1:9,key=x,token_file=/nowhere']).stderr,
-    /wrapped by passphrase already/,
+    /already wrapped by passphrase/,
   )
 })
 
@@ -249,7 +249,7 @@ test('hosts of their own: two calls each, public halves alone, and a file that i
     return stderr
   }
   for (const [option, value, said] of [
-    ['--peers', 'node-2.json,node-9.json', /--peers: .*node-9\.json is not there/],
+    ['--peers', 'node-2.json,node-9.json', /--peers: .*node-9\.json does not exist/],
     ['--peers', 'node-2.json', /the public half of signer node 3 is missing/],
     [
       '--peers',
@@ -259,14 +259,14 @@ test('hosts of their own: two calls each, public halves alone, and a file that i
     [
       '--peers',
       'node-2.json,node-2.json,node-3.json',
-      /node-2\.json and node-2\.json are both of signer node 2/,
+      /node-2\.json and node-2\.json both belong to signer node 2/,
     ],
     [
       '--peers',
       'node-2.json,platform.json',
-      /platform\.json is the public half of the platform, which is not what belongs here/,
+      /platform\.json is the public half of the platform, which does not belong here/,
     ],
-    ['--peers', 'node-3.json,cut.json', /cut\.json is not JSON: was it cut off/],
+    ['--peers', 'node-3.json,cut.json', /cut\.json is not JSON: it may have been truncated/],
     ['--peers', 'node-3.json,damaged.json', /damaged\.json is damaged/],
     [
       '--peers',
@@ -276,12 +276,12 @@ test('hosts of their own: two calls each, public halves alone, and a file that i
     [
       '--platform',
       'node-2.json',
-      /node-2\.json is the public half of signer node 2, which is not what belongs here/,
+      /node-2\.json is the public half of signer node 2, which does not belong here/,
     ],
     [
       '--recovery',
       'recovery-2.pub.json',
-      /recovery-2\.pub\.json is of signer node 2, not of node 1/,
+      /--recovery: .*recovery-2\.pub\.json belongs to signer node 2, not to node 1/,
     ],
     [
       '--recovery',
@@ -303,7 +303,7 @@ test('hosts of their own: two calls each, public halves alone, and a file that i
   })
   assert.equal(new Set(printed).size, 1, 'all three print the same, to be compared')
   assert.equal(printed[0]?.split('\n').length, 4)
-  assert.match(node(1, ...good(1)).stderr, /is set up already/)
+  assert.match(node(1, ...good(1)).stderr, /is already set up/)
   const halves = [1, 2, 3].map((n) => at(`node-${n}.json`)).join(',')
   assert.equal(
     run(['--as', 'platform', '--mode', 'local', '--home', at('platform'), '--peers', halves])
@@ -314,7 +314,7 @@ test('hosts of their own: two calls each, public halves alone, and a file that i
   const check = (home: string) => run(['--check', '--home', at(home)])
   assert.match(
     check('n1').stdout,
-    /signer node 2 \(127\.0\.0\.1:\d+\) cannot be reached: nothing listens there/,
+    /signer node 2 \(127\.0\.0\.1:\d+\) cannot be reached: no process listens there/,
   )
   const nodes: ChildProcess[] = []
   process.env['CUSTODY_SIGNER_PASSPHRASE_FILE'] = at('passphrase')
@@ -340,12 +340,15 @@ test('hosts of their own: two calls each, public halves alone, and a file that i
     const wrong = edited((config) => {
       config.peers[0].port = ports[2]
     })
-    assert.match(wrong, /signer node 2 .* shows another certificate than this configuration holds/)
+    assert.match(
+      wrong,
+      /signer node 2 .* presents another certificate than this configuration contains/,
+    )
     assert.match(
       edited((config) => {
         config.mode = 'mainnet'
       }),
-      /signer node 3 .* is of --mode local, this home of --mode mainnet/,
+      /signer node 3 .* has --mode local, this home --mode mainnet/,
     )
     const stranger = JSON.parse(
       run(['--as', 'platform', '--mode', 'local', '--home', at('stranger')]).stdout,
@@ -354,11 +357,11 @@ test('hosts of their own: two calls each, public halves alone, and a file that i
       edited((config) => {
         config.platform_certificate = stranger.certificate
       }),
-      /signer node 2 .* holds another public half of the platform/,
+      /signer node 2 .* has another public half of the platform/,
     )
     for (const name of ['tls.key', 'tls.crt'])
       writeFileSync(at('platform', name), readFileSync(at('stranger', name)))
-    assert.match(check('platform').stdout, /does not take the certificate of this host/)
+    assert.match(check('platform').stdout, /does not accept the certificate of this host/)
   } finally {
     delete process.env['CUSTODY_SIGNER_PASSPHRASE_FILE']
     for (const each of nodes) each.kill('SIGKILL')

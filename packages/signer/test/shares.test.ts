@@ -107,7 +107,7 @@ test('a share has a name of its own run: no other run writes over it, and one th
   store.shares.save(failed, one)
   assert.throws(() => {
     store.shares.save(next, one)
-  }, /exists already/)
+  }, /already exists/)
   assert.deepEqual(store.shares.read('s-1', 1, one), failed)
   linkSync(join(path, '..', 'record.shares', `s-1.1.${one}`), join(folder, 'failed'))
   store.wipeUnprepared('s-1')

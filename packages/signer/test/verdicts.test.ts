@@ -132,7 +132,7 @@ async function isBoundBy(
   )
 }
 const TOO_OLD =
-  'TOO_OLD: The request was issued more than 24 hours ago, and nobody saw it while it was live'
+  'TOO_OLD: The request was issued more than 24 hours ago, and no node received it while it was live'
 
 test('a payment: its intent, its request, its caller, and no budget', async () => {
   const asked = await asksPay(mine)

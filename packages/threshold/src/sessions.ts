@@ -17,7 +17,7 @@ function checkParties(parties: readonly number[]): void {
 function checkKey({ party, epoch }: KeyMaterial): void {
   checkParties([party])
   if (!Number.isInteger(epoch) || epoch < 0 || epoch > 0xffffffff) {
-    throw new ThresholdError('BAD_ARGUMENT', 'an epoch is a whole number from 0')
+    throw new ThresholdError('BAD_ARGUMENT', 'an epoch is an integer of at least 0')
   }
 }
 
@@ -40,7 +40,7 @@ class NativeBackedSession<R> implements Session<R> {
     const overlaps = this.#busy
     this.#busy = true
     try {
-      if (overlaps) throw new ThresholdError('BAD_ARGUMENT', 'one step at a time')
+      if (overlaps) throw new ThresholdError('BAD_ARGUMENT', 'steps must not overlap')
       for (const { from } of inbox) {
         if (![1, 2, 3].includes(from))
           throw new ThresholdError('MALFORMED', `party ${from} does not take part`)

@@ -125,7 +125,7 @@ test('an aborted session is over, also in the middle of a step', async () => {
   await assert.rejects(session!.step([]), { code: 'BAD_ARGUMENT' })
 })
 
-test('one step at a time', async () => {
+test('steps must not overlap', async () => {
   const [session] = [
     ...signSessions(vaults, keys.secp256k1, [1, 2], [], new Uint8Array(32)).values(),
   ]

@@ -54,11 +54,11 @@ export function stakeAddressText(network: Network, account: Uint8Array): string 
 
 /** What stands in an output for an address. Throws ChainError `ADDRESS` with the reason. */
 export function addressBytes(network: Network, text: string): Uint8Array {
-  if (text.length < 10 || text.length > BECH32_MAX) refuse('has a length no address has')
+  if (text.length < 10 || text.length > BECH32_MAX) refuse('has a length that no address has')
   const tag = tagOf(network)
   const prefix = /^([a-z_]+)1/i.exec(text)?.[1]?.toLowerCase() ?? ''
   if (prefix === 'stake' || prefix === 'stake_test')
-    refuse('is a stake address: rewards go there, payments cannot')
+    refuse('is a stake address: it receives rewards, but no payments')
   if (prefix !== 'addr' && prefix !== 'addr_test') return byronBytes(network, text)
   if (prefix !== prefixOf(tag))
     refuse(`belongs to another network (${prefix}1…); this one uses ${prefixOf(tag)}1…`)
@@ -66,7 +66,7 @@ export function addressBytes(network: Network, text: string): Uint8Array {
   try {
     bytes = bech32.fromWords(bech32.decode(text as `${string}1${string}`, BECH32_MAX).words)
   } catch {
-    return refuse('is not an address of Cardano: checksum or letters do not match')
+    return refuse('is not an address of Cardano: its checksum or characters are wrong')
   }
   assertShelley(tag, bytes)
   return bytes
@@ -76,15 +76,15 @@ function assertShelley(tag: number, bytes: Uint8Array): void {
   const type = (bytes[0] ?? 0xff) >> 4
   if (POINTER_TYPES.has(type))
     refuse('is a pointer address, which the chain has given up; ask for another one')
-  if (type === 14 || type === 15) refuse('is a stake address: rewards go there, payments cannot')
+  if (type === 14 || type === 15) refuse('is a stake address: it receives rewards, but no payments')
   const length = BASE_TYPES.has(type)
     ? BASE_BYTES
     : ENTERPRISE_TYPES.has(type)
       ? ENTERPRISE_BYTES
       : 0
-  if (length === 0) refuse('is of a kind that is not in use')
+  if (length === 0) refuse('has a type that is not in use')
   if (bytes.length !== length)
-    refuse('is not an address of Cardano: its length does not match its kind')
+    refuse('is not an address of Cardano: its length does not match its type')
   if (((bytes[0] as number) & 0x0f) !== tag)
     refuse('belongs to another network than its prefix says')
 }
@@ -118,16 +118,16 @@ function assertByron(tag: number, magic: number | undefined, bytes: Uint8Array):
   } catch {
     return refuse('is not an address of Cardano: its checksum does not match')
   }
-  if (type !== 0n) refuse('is a Byron address of a kind that payments are not made to')
+  if (type !== 0n) refuse('is a Byron address of a type that does not receive payments')
   if (attributes.kind !== 'map' || attributes.end - attributes.start > BYRON_ATTRIBUTES_MAX) {
-    return refuse('is a Byron address with attributes that the chain refuses')
+    return refuse('is a Byron address with attributes that the chain rejects')
   }
   const named = attributes.entries.find(([key]) => key.kind === 'uint' && key.value === 2n)?.[1]
   let of: bigint | null = null
   try {
     of = named === undefined ? null : uintOf(read(bytesOf(named)))
   } catch {
-    refuse('is not an address of Cardano: it names no network')
+    refuse('is not an address of Cardano: it contains no network')
   }
   // Addresses of the main network name none.
   if (tag === 1 ? of !== null : of !== BigInt(magic ?? -1))

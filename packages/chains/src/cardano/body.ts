@@ -190,7 +190,7 @@ export function parseBody(bytes: Uint8Array): Body {
     body.inputs.every(
       (input, at) => at === 0 || compareInputs(body.inputs[at - 1] as Input, input) < 0,
     ),
-    'inputs must be in order, each once',
+    'inputs must be sorted, without duplicates',
   )
   const again = encodeBody(body)
   if (again.length !== bytes.length || again.some((byte, at) => byte !== bytes[at])) {
@@ -225,7 +225,7 @@ const readOutputAt = (body: Uint8Array, { start, end }: Span): FoundOutput =>
 
 function outputSpans(body: Uint8Array): Span[] {
   const outputs = spanOfField(body, 0, 1)
-  if (!outputs) throw new ChainError('TRANSACTION', 'has no list where one must be')
+  if (!outputs) throw new ChainError('TRANSACTION', 'must contain a list')
   return spansOf(body, outputs.start, 'array')
 }
 

@@ -123,7 +123,7 @@ export function unspendable(
     const output = outputOf(body, coin.vout)
     if (output === null) return 'its transaction has no such output'
     if (output.coin !== coin.value || addressText(network, output.address) !== coin.address)
-      return 'its output is another one'
+      return 'its output differs'
     return null
   } catch (error) {
     return `its transaction cannot be read: ${reasonOf(error)}`
@@ -228,7 +228,7 @@ export function selectCoins(network: Network, o: Order): Selection {
   if (o.amount < least)
     throw new ChainError(
       'DUST',
-      `is below the ${least} lovelace that the chain wants in an output to this address`,
+      `is below the ${least} lovelace that the chain requires in an output to this address`,
     )
   const changeTo = addressBytes(network, o.changeAddress)
   const required = o.required ?? []
@@ -299,7 +299,7 @@ export function selectCoins(network: Network, o: Order): Selection {
         if (!found || found.size > o.parameters.transactionBytesMax) {
           throw new ChainError(
             'TOO_MANY_INPUTS',
-            `needs ${chosen.length} inputs, more than fit into a transaction; send a smaller amount first`,
+            `requires ${chosen.length} inputs, more than fit into a transaction; send a smaller amount first`,
           )
         }
         return found

@@ -191,7 +191,7 @@ export function spanOfField(bytes: Uint8Array, at: number, key: number): Span | 
     const { major, argument } = new Skipper(bytes, name.start).head()
     if (major === KINDS.uint && argument === BigInt(key)) found.push(spans[index + 1] as Span)
   }
-  if (found.length > 1) fail('names a field twice')
+  if (found.length > 1) fail('contains a field twice')
   return found[0]
 }
 
@@ -270,22 +270,22 @@ class Skipper {
 
 /** The value under a whole-number key of a map, which has it at most once. */
 export function field(item: Item, key: number): Item | undefined {
-  if (item.kind !== 'map') fail('is not a map where one must be')
+  if (item.kind !== 'map') fail('must contain a map')
   const found = item.entries.filter(([name]) => name.kind === 'uint' && name.value === BigInt(key))
-  if (found.length > 1) fail('names a field twice')
+  if (found.length > 1) fail('contains a field twice')
   return found[0]?.[1]
 }
 
 export function uintOf(item: Item | undefined): bigint {
-  return item?.kind === 'uint' ? item.value : fail('has no number where one must be')
+  return item?.kind === 'uint' ? item.value : fail('must contain a number')
 }
 
 export function bytesOf(item: Item | undefined): Uint8Array {
-  return item?.kind === 'bytes' ? item.value : fail('has no bytes where they must be')
+  return item?.kind === 'bytes' ? item.value : fail('must contain bytes')
 }
 
 /** The items of an array, or of a set (tag 258), which is written as one. */
 export function itemsOf(item: Item | undefined): Item[] {
   const inner = item?.kind === 'tag' && item.tag === 258n ? item.item : item
-  return inner?.kind === 'array' ? inner.items : fail('has no list where one must be')
+  return inner?.kind === 'array' ? inner.items : fail('must contain a list')
 }

@@ -179,11 +179,11 @@ export class CardanoClient implements ChainClient {
     const found = await this.#find<Block>(`/blocks/${height}`)
     if (!found) return null
     const block = this.#checked(found)
-    if (block.height !== height) this.#odd('blocks answered another height')
+    if (block.height !== height) this.#odd('blocks returned another height')
     if (!Number.isSafeInteger(block.tx_count) || block.tx_count < 0)
-      this.#odd(`blocks answered ${height} without tx_count`)
+      this.#odd(`blocks returned ${height} without tx_count`)
     if (block.tx_count === 0 && /^[1-9]/.test(block.output ?? '')) {
-      this.#odd(`blocks answered ${height} with output and without transactions`)
+      this.#odd(`blocks returned ${height} with output and without transactions`)
     }
     const transactions: { tx_hash: string; cbor: string }[] = []
     for (let page = 1; transactions.length < block.tx_count; page++) {
@@ -192,12 +192,14 @@ export class CardanoClient implements ChainClient {
         `/blocks/${block.hash}/txs/cbor?count=${PAGE}&page=${page}`,
       )
       if (!Array.isArray(more) || more.length === 0)
-        return this.#odd(`block ${height} shows fewer transactions than it has`)
+        return this.#odd(`block ${height} contains fewer transactions than its count`)
       transactions.push(...more)
     }
     const txids = new Set(transactions.map(({ tx_hash: txid }) => txid))
     if (transactions.length !== block.tx_count || txids.size !== transactions.length) {
-      this.#odd(`block ${height} shows ${txids.size} transactions and has ${block.tx_count}`)
+      this.#odd(
+        `block ${height} contains ${txids.size} transactions, but its count is ${block.tx_count}`,
+      )
     }
     return {
       height,
@@ -222,7 +224,7 @@ export class CardanoClient implements ChainClient {
     } catch {
       // Said below.
     }
-    return this.#odd(`the bytes of ${txid} are not that transaction's`)
+    return this.#odd(`the bytes of ${txid} belong to another transaction`)
   }
 
   #transfers(txid: string, cbor: string): ChainTransfer[] {
@@ -303,7 +305,7 @@ export class CardanoClient implements ChainClient {
     const quantity = output.amount.find(({ unit }) => unit === 'lovelace')?.quantity
     return quantity !== undefined && /^\d+$/.test(quantity)
       ? BigInt(quantity)
-      : this.#odd('an output names no lovelace')
+      : this.#odd('an output has no lovelace')
   }
 
   async status(hash: string): Promise<TransactionStatus> {

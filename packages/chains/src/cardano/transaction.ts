@@ -122,10 +122,10 @@ export function decode(
   for (const [position, output] of body.outputs.entries()) {
     const to = addressText(network, output.address)
     if (to === null)
-      throw new ChainError('SHAPE', `output ${position} has an address that is not paid to`)
+      throw new ChainError('SHAPE', `output ${position} has an address that cannot be paid`)
     if (unsigned.change?.output !== position) {
       if (output.assets.size > 0)
-        throw new ChainError('SHAPE', `output ${position} gives native tokens away`)
+        throw new ChainError('SHAPE', `output ${position} transfers native tokens to another owner`)
       payments.push({ address: to, amount: output.coin, tag: null })
       continue
     }
@@ -151,15 +151,15 @@ export function decode(
   if ([...left.values()].some((quantity) => quantity !== 0n)) {
     throw new ChainError(
       'CHANGE',
-      'the change does not hold exactly the native tokens of the inputs',
+      'the change does not contain exactly the native tokens of the inputs',
     )
   }
   const sum = spent.reduce((total, { output }) => total + output.coin, 0n)
   if (body.outputs.reduce((total, { coin }) => total + coin, body.fee) !== sum) {
-    throw new ChainError('SHAPE', 'outputs and fee are not what the inputs hold')
+    throw new ChainError('SHAPE', 'outputs and fee do not equal the inputs')
   }
   if (body.ttl > BigInt(Number.MAX_SAFE_INTEGER))
-    throw new ChainError('SHAPE', 'has a time to live without a sensible end')
+    throw new ChainError('SHAPE', 'has a time to live without a valid end')
   const size = signedBytes(bytes.length, signers(spent).length)
   const constant =
     PARAMETERS.feeConstant +
@@ -206,7 +206,7 @@ export function assemble(
   const { bytes, spent } = read(network, unsigned, publicKeyAt)
   const keys = signers(spent)
   if (signatures.length !== keys.length)
-    throw new ChainError('SIGNATURE', `exactly ${keys.length} signatures are needed`)
+    throw new ChainError('SIGNATURE', `exactly ${keys.length} signatures are required`)
   const message = hashOf(bytes)
   const witnesses = keys.map(({ publicKey }, position) => {
     const { signature, recoveryId } = signatures[position] as SignatureBytes

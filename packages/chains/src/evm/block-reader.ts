@@ -159,7 +159,7 @@ export class EvmBlockReader {
     })
     if (new Answer(this.#network.code, method).quantity(count, 'count') > 0n) {
       throw new RpcUnavailable(
-        `${this.#network.code}: eth_getBlockByNumber answered ${hash} without its transactions`,
+        `${this.#network.code}: eth_getBlockByNumber returned ${hash} without its transactions`,
       )
     }
   }
@@ -176,7 +176,7 @@ export class EvmBlockReader {
     const { code } = this.#network
     const logs = checkLogs(code, 'eth_getLogs', block, await this.#logs.of(block))
     const isOther = logs.some(({ topics }) => topics[0] !== TRANSFER_TOPIC)
-    if (isOther) new Answer(code, 'eth_getLogs').refuse('answered a log that was not asked for')
+    if (isOther) new Answer(code, 'eth_getLogs').refuse('returned a log that was not requested')
     await this.#checkStrangers(block, logs)
     const telling = new Set(logs.map(({ address }) => address.toLowerCase()))
     const silent = contracts.filter(
@@ -195,7 +195,7 @@ export class EvmBlockReader {
       leftOut()
     ) {
       throw new RpcUnavailable(
-        `${code}: the receipts of ${block.hash} are not all that its bloom of logs tells of`,
+        `${code}: the receipts of ${block.hash} do not contain all logs that its bloom filter indicates`,
       )
     }
     const shown = checkLogs(code, method, block, told).filter(
@@ -217,7 +217,7 @@ export class EvmBlockReader {
       const receipt = await this.#call<RpcReceipt | null>(method, [hash])
       if (receipt?.blockHash !== block.hash) {
         new Answer(this.#network.code, method).refuse(
-          `does not place ${hash} in ${block.hash}, which has logs of it and does not show it`,
+          `does not place ${hash} in ${block.hash}, which has logs of it and does not contain it`,
         )
       }
     }
@@ -235,7 +235,7 @@ export class EvmBlockReader {
     try {
       const receipts = await this.#call<RpcReceipt[] | null>(together, [hash])
       if (!Array.isArray(receipts))
-        throw new RpcUnavailable(`${this.#network.code}: ${together} does not know ${hash}`)
+        throw new RpcUnavailable(`${this.#network.code}: ${together} does not return ${hash}`)
       return [together, receipts]
     } catch (error) {
       if (!(error instanceof RpcRefused) || !NOT_SERVED.includes(error.rpcCode)) throw error
@@ -249,7 +249,9 @@ export class EvmBlockReader {
             const receipt = await this.#call<RpcReceipt | null>(alone, [each.hash])
             return (
               receipt ??
-              new Answer(this.#network.code, alone).refuse(`does not know ${each.hash} of ${hash}`)
+              new Answer(this.#network.code, alone).refuse(
+                `does not return ${each.hash} of ${hash}`,
+              )
             )
           }),
         )),

@@ -85,30 +85,30 @@ export class Answer {
 
   /** A number in hex, such as `0x5208`. @throws RpcUnavailable */
   quantity(value: unknown, field: string): bigint {
-    if (value === undefined || value === null) return this.refuse(`answered without ${field}`)
+    if (value === undefined || value === null) return this.refuse(`returned no ${field}`)
     if (typeof value !== 'string' || !QUANTITY.test(value))
-      return this.refuse(`answered a ${field} that is not a number in hex`)
+      return this.refuse(`returned a ${field} that is not a hexadecimal number`)
     return BigInt(value)
   }
 
   /** @throws RpcUnavailable */
   text(value: unknown, field: string): string {
-    if (value === undefined || value === null) return this.refuse(`answered without ${field}`)
+    if (value === undefined || value === null) return this.refuse(`returned no ${field}`)
     if (typeof value !== 'string' || value === '')
-      return this.refuse(`answered a ${field} that is not a text`)
+      return this.refuse(`returned a ${field} that is not a string`)
     return value
   }
 
   /** The hash of a block or transaction. @throws RpcUnavailable */
   hash(value: unknown, field: string): string {
     const text = this.text(value, field)
-    return text.startsWith('0x') ? text : this.refuse(`answered a ${field} that is not in hex`)
+    return text.startsWith('0x') ? text : this.refuse(`returned a ${field} that is not hexadecimal`)
   }
 
   /** @throws RpcUnavailable */
   list<T>(value: unknown, field: string): T[] {
-    if (value === undefined || value === null) return this.refuse(`answered without ${field}`)
-    if (!Array.isArray(value)) return this.refuse(`answered ${field} that are not a list`)
+    if (value === undefined || value === null) return this.refuse(`returned no ${field}`)
+    if (!Array.isArray(value)) return this.refuse(`returned ${field} that are not a list`)
     return value as T[]
   }
 }
@@ -129,19 +129,19 @@ export function positive(value: unknown): bigint | null {
 export function checkBlock(network: string, block: RpcBlock, height: number | null): RpcBlock {
   const answer = new Answer(network, 'eth_getBlockByNumber')
   const number = answer.quantity(block.number, 'number')
-  if (height !== null && number !== BigInt(height)) answer.refuse('answered another height')
+  if (height !== null && number !== BigInt(height)) answer.refuse('returned another height')
   answer.hash(block.hash, 'hash')
   if (height === null) return block
   answer.hash(block.parentHash, 'parentHash')
   if (block.parentHash === block.hash)
-    answer.refuse(`answered the block ${block.hash} as its own parent`)
+    answer.refuse(`returned the block ${block.hash} as its own parent`)
   const hashes = new Set<string>()
   for (const each of answer.list<RpcTransaction>(block.transactions, 'transactions')) {
     const hash = answer.hash((each as RpcTransaction | null)?.hash, 'transactions.hash')
     if (typeof each.blockHash === 'string' && each.blockHash !== block.hash) {
-      answer.refuse(`answered the transaction ${hash} of another block than ${block.hash}`)
+      answer.refuse(`returned the transaction ${hash} of another block than ${block.hash}`)
     }
-    if (hashes.has(hash)) answer.refuse(`answered the transaction ${hash} twice in ${block.hash}`)
+    if (hashes.has(hash)) answer.refuse(`returned the transaction ${hash} twice in ${block.hash}`)
     hashes.add(hash)
   }
   return block
@@ -153,10 +153,10 @@ export function checkBlock(network: string, block: RpcBlock, height: number | nu
  */
 export function payeeOf(answer: Answer, { hash, to }: RpcTransaction): string | null {
   if (to === null || to === '' || to === '0x') return null
-  if (to === undefined) return answer.refuse(`answered without transactions.to of ${hash}`)
+  if (to === undefined) return answer.refuse(`returned no transactions.to of ${hash}`)
   return ADDRESS.test(to)
     ? to
-    : answer.refuse(`answered transactions.to of ${hash} that is not an address`)
+    : answer.refuse(`returned transactions.to of ${hash} that is not an address`)
 }
 
 /**
@@ -210,29 +210,30 @@ export function checkLogs(
   const places = new Set<bigint>()
   const checked = answer.list<RpcLog>(logs, 'logs')
   for (const log of checked) {
-    if (typeof log !== 'object' || log === null) answer.refuse('answered a log that is none')
+    if (typeof log !== 'object' || log === null)
+      answer.refuse('returned a log that is not an object')
     if (log.blockHash !== block.hash)
-      answer.refuse(`answered logs of another block than ${block.hash}`)
+      answer.refuse(`returned logs of another block than ${block.hash}`)
     if (log.removed === true)
-      answer.refuse(`answered a log of ${block.hash} that is removed: the block has left the chain`)
+      answer.refuse(`returned a log of ${block.hash} that is removed: the block has left the chain`)
     if (
       typeof log.blockNumber === 'string' &&
       answer.quantity(log.blockNumber, 'blockNumber') !== BigInt(block.number)
     ) {
-      answer.refuse(`answered a log of ${block.hash} with another blockNumber`)
+      answer.refuse(`returned a log of ${block.hash} with another blockNumber`)
     }
     answer.hash(log.transactionHash, 'transactionHash')
     const place = answer.quantity(log.logIndex, 'logIndex')
-    if (places.has(place)) answer.refuse(`answered the logIndex ${place} twice in ${block.hash}`)
+    if (places.has(place)) answer.refuse(`returned the logIndex ${place} twice in ${block.hash}`)
     places.add(place)
     if (!ADDRESS.test(answer.text(log.address, 'address')))
-      answer.refuse('answered a log whose address is none')
+      answer.refuse('returned a log without a valid address')
     for (const topic of answer.list<string>(log.topics, 'topics')) {
       if (!WORD.test(answer.text(topic, 'topics')))
-        answer.refuse('answered a log with topics that are not 32 bytes in hex')
+        answer.refuse('returned a log with topics that are not 32 hexadecimal bytes')
     }
     if (!BYTES.test(answer.text(log.data, 'data')))
-      answer.refuse('answered a log whose data are not bytes in hex')
+      answer.refuse('returned a log whose data are not hexadecimal bytes')
   }
   return checked
 }

@@ -136,11 +136,11 @@ export class EvmClient implements ChainClient {
         typeof receipt.transactionHash === 'string' &&
         receipt.transactionHash.toLowerCase() !== hash.toLowerCase()
       ) {
-        answer.refuse(`answered the receipt of another transaction than ${hash}`)
+        answer.refuse(`returned the receipt of another transaction than ${hash}`)
       }
       if (expected !== undefined && leavesOut(receipt, expected.asset.contract_address as string)) {
         throw new RpcUnavailable(
-          `${this.network.code}: the receipt of ${hash} is without the logs that its bloom tells of`,
+          `${this.network.code}: the receipt of ${hash} has no logs, although its bloom filter indicates some`,
         )
       }
       const status = answer.quantity(receipt.status, 'status')
@@ -212,15 +212,13 @@ export class EvmClient implements ChainClient {
     if (!block) return found
     checkBlock(this.network.code, block, Number(block.number))
     if (!isBloom(block.logsBloom))
-      found.push(
-        'eth_getBlockByNumber answers without logsBloom: logs that are left out are not noticed',
-      )
+      found.push('eth_getBlockByNumber returns no logsBloom: missing logs are not detected')
     const [first] = block.transactions
     if (first) {
       const receipt = await this.#call<RpcReceipt | null>('eth_getTransactionReceipt', [first.hash])
       if (receipt && positive(receipt.effectiveGasPrice) === null) {
         found.push(
-          'eth_getTransactionReceipt answers without effectiveGasPrice: fees are read from the transaction',
+          'eth_getTransactionReceipt returns no effectiveGasPrice: fees are read from the transaction',
         )
       }
     }
@@ -247,7 +245,7 @@ export class EvmClient implements ChainClient {
     const answer = new Answer(this.network.code, method)
     const transaction = await this.#call<RpcTransaction | null>(method, [hash])
     if (!transaction)
-      return answer.refuse(`does not know ${hash}, whose receipt names no effectiveGasPrice`)
+      return answer.refuse(`does not return ${hash}, whose receipt has no effectiveGasPrice`)
     const price = positive(transaction.gasPrice)
     if (price !== null) return price
     const most = positive(transaction.maxFeePerGas)
@@ -329,7 +327,7 @@ export class EvmClient implements ChainClient {
     // Some tokens say false where others revert; those that answer nothing at all are asked no
     // more.
     if (token && /^0x0{64}$/.test(await this.#simulate('eth_call', [request, 'latest']))) {
-      throw new RpcReverted(EXECUTION_REVERTED, `${o.asset.asset_name} refuses this transfer`)
+      throw new RpcReverted(EXECUTION_REVERTED, `${o.asset.asset_name} rejects this transfer`)
     }
     return gas
   }
@@ -388,7 +386,7 @@ export class EvmClient implements ChainClient {
       return this.#historyAnswer.quantity(next, 'baseFeePerGas')
     const newest = await this.#blockBy('latest', false)
     if (newest === null)
-      throw new RpcUnavailable(`${this.network.code}: the node does not show its newest block`)
+      throw new RpcUnavailable(`${this.network.code}: the node does not return its newest block`)
     const { baseFeePerGas: base } = newest
     if (base === undefined || base === null) return undefined
     return new Answer(this.network.code, 'eth_getBlockByNumber').quantity(base, 'baseFeePerGas')
@@ -398,7 +396,7 @@ export class EvmClient implements ChainClient {
   async #suggestedPrice(): Promise<bigint> {
     const answer = new Answer(this.network.code, 'eth_gasPrice')
     const price = answer.quantity(await this.#call<unknown>('eth_gasPrice', []), 'price')
-    return price > 0n ? price : answer.refuse('answered a price of 0')
+    return price > 0n ? price : answer.refuse('returned a price of 0')
   }
 
   /**

@@ -36,13 +36,13 @@ const parse = readOnce((network: Network, unsigned: UnsignedTransaction): Parsed
     throw new ChainError('SHAPE', 'only transactions of type 0 and 2 are allowed')
   let transaction: Envelope
   try {
-    if (type === null) throw new Error('no type that is known')
+    if (type === null) throw new Error('has an unknown type')
     transaction = read(bytes)
   } catch {
     throw new ChainError('TRANSACTION', 'is not an unsigned EVM transaction')
   }
   if (network.legacy_gas_price && transaction.type !== 'legacy') {
-    throw new ChainError('SHAPE', `${network.code} takes transactions of type 0 only`)
+    throw new ChainError('SHAPE', `${network.code} supports transactions of type 0 only`)
   }
   if (transaction.type === 'eip1559' && (transaction.accessList?.length ?? 0) > 0) {
     throw new ChainError('SHAPE', 'an access list is not allowed')
@@ -55,7 +55,7 @@ const parse = readOnce((network: Network, unsigned: UnsignedTransaction): Parsed
     )
   }
   if (transaction.r !== undefined || transaction.s !== undefined)
-    throw new ChainError('TRANSACTION', 'carries a signature already')
+    throw new ChainError('TRANSACTION', 'already carries a signature')
   if (written(transaction) !== bytes)
     throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
   return { ...transaction, gas: transaction.gas ?? 0n, nonce: transaction.nonce ?? 0n }
@@ -86,7 +86,7 @@ export function decode(
   const data = transaction.data ?? '0x'
   const value = transaction.value ?? 0n
   const price = transaction.type === 'eip1559' ? transaction.maxFeePerGas : transaction.gasPrice
-  if (price === undefined) throw new ChainError('SHAPE', 'names no fee')
+  if (price === undefined) throw new ChainError('SHAPE', 'has no fee')
   if (transaction.type === 'eip1559' && (transaction.maxPriorityFeePerGas ?? 0n) > price) {
     throw new ChainError('SHAPE', 'priority fee is above the maximum fee')
   }

@@ -21,8 +21,8 @@ export async function checkBroadcast(
     }
     if (isAccepted)
       throw new Error(
-        `${what} accepts a malformed transaction: its answers about others cannot be trusted`,
+        `${what} accepts a malformed transaction: its other responses cannot be trusted`,
       )
-    say.note(`${what} is served: it refuses a malformed transaction`)
+    say.note(`${what} is served: it rejects a malformed transaction`)
   })
 }

@@ -51,10 +51,10 @@ export const cardano: FamilyProbe = {
         const block = await client.block(mark.height)
         if (!block)
           throw new Error(
-            `/blocks does not know block ${mark.height}: the servers behind the address do not agree`,
+            `/blocks does not return block ${mark.height}: the servers behind the address do not agree`,
           )
         say.note(
-          `block ${mark.height} is read as a scan does, with ${block.transfers.length} outputs`,
+          `block ${mark.height} can be read as in a scan, with ${block.transfers.length} outputs`,
         )
       },
     )
@@ -105,7 +105,7 @@ function askerOf({ endpoint, fetch }: ProbeContext): Ask {
     try {
       answer = JSON.parse(text)
     } catch {
-      throw new RpcUnavailable(`${what}: the answer is not JSON`)
+      throw new RpcUnavailable(`${what}: the response is not JSON`)
     }
     if (status === 200 || status === 202) return answer as T
     const { status_code: code, message } = (answer ?? {}) as {
@@ -113,7 +113,7 @@ function askerOf({ endpoint, fetch }: ProbeContext): Ask {
       message?: unknown
     }
     if (code !== status)
-      throw new RpcUnavailable(`${what}: the answer is not Blockfrost's (HTTP ${status})`)
+      throw new RpcUnavailable(`${what}: the response is not Blockfrost's (HTTP ${status})`)
     if (status === NOT_FOUND) return null
     throw new RpcRefused(status, String(message ?? `HTTP ${status}`).slice(0, 300))
   }
@@ -136,11 +136,11 @@ async function checkTransactions(
         )
         if (!Array.isArray(found) || !found[0]) throw new Error('/blocks/…/txs/cbor is not served')
         if (typeof found[0].cbor !== 'string' || found[0].cbor === '')
-          throw new Error('/blocks/…/txs/cbor answers without cbor')
-        say.note(`/blocks/…/txs/cbor shows the transactions of block ${head.height - back}`)
+          throw new Error('/blocks/…/txs/cbor returns no cbor')
+        say.note(`/blocks/…/txs/cbor returns the transactions of block ${head.height - back}`)
         return found[0].tx_hash
       }
-      say.note(`no block of the last ${BLOCKS_MAX} has a transaction to check transactions with`)
+      say.note(`no block of the last ${BLOCKS_MAX} has a transaction for this check`)
       return null
     },
   )
@@ -148,7 +148,7 @@ async function checkTransactions(
   const known = (code: string, path: string, advice = NEEDED) =>
     report.check({ code, what: path.replace('*', '…'), advice }, async () => {
       if ((await ask(path.replace('*', txid))) === null)
-        throw new Error(`${path.replace('*', '…')} does not know ${txid} of a block`)
+        throw new Error(`${path.replace('*', '…')} does not return ${txid} of a block`)
     })
   await known('transaction', '/txs/*')
   await known('transaction_outputs', '/txs/*/utxos')
@@ -159,7 +159,7 @@ async function checkTransactions(
     {
       code: 'mempool',
       what: '/mempool',
-      advice: 'nothing has to be done',
+      advice: 'no action is required',
       without: 'a transfer that was sent is not seen before its first block',
       when: (error) => error instanceof RpcRefused,
     },

@@ -57,7 +57,7 @@ export const evm: FamilyProbe = {
         const block = await call<TimedBlock | null>('eth_getBlockByNumber', ['latest', true])
         if (!block)
           throw new Error(
-            'eth_getBlockByNumber answers no newest block: the node is still synchronizing',
+            'eth_getBlockByNumber returns no newest block: the node is still synchronising',
           )
         checkBlock(network.code, block, Number(block.number))
         say.note(`block ${Number(block.number)} with ${block.transactions.length} transactions`)
@@ -98,10 +98,10 @@ async function checkFinal(
   call: JsonRpc,
   head: BlockMark,
 ): Promise<void> {
-  const advice = `use an endpoint that serves the tag: deposits and transfers of ${network.code} are final by it alone`
+  const advice = `use an endpoint that serves the tag: finality of deposits and transfers of ${network.code} depends on it`
   await report.check({ code: 'final', what: 'the tag finalized', advice }, async (say) => {
     const block = await call<RpcBlock | null>('eth_getBlockByNumber', ['finalized', false])
-    if (!block) throw new Error('eth_getBlockByNumber answers no block for the tag finalized')
+    if (!block) throw new Error('eth_getBlockByNumber returns no block for the tag finalized')
     checkBlock(network.code, block, null)
     say.note(
       `the finalized block is ${head.height - Number(block.number)} blocks behind the newest`,
@@ -130,18 +130,16 @@ async function checkBlocks(
   call: JsonRpc,
   head: TimedBlock,
 ): Promise<void> {
-  const unnoticed =
-    'logs that the endpoint leaves out are not noticed, and logs are not asked for by range'
+  const unnoticed = 'missing logs are not detected, and logs are not queried by range'
   await report.check(
     {
       code: 'logs_bloom',
       what: 'logsBloom',
-      advice: 'prefer an endpoint that answers it',
+      advice: 'prefer an endpoint that returns it',
       without: unnoticed,
     },
     async (say) => {
-      if (!isBloom(head.logsBloom))
-        throw new Error('eth_getBlockByNumber answers without logsBloom')
+      if (!isBloom(head.logsBloom)) throw new Error('eth_getBlockByNumber returns no logsBloom')
       say.note('blocks have a logsBloom')
     },
   )
@@ -150,7 +148,7 @@ async function checkBlocks(
     async () => {
       const block = await call<RpcBlock | null>('eth_getBlockByHash', [head.hash, false])
       if (block?.hash !== head.hash)
-        throw new Error(`eth_getBlockByHash does not know the newest block ${head.hash}`)
+        throw new Error(`eth_getBlockByHash does not return the newest block ${head.hash}`)
     },
   )
   await report.check(
@@ -158,7 +156,7 @@ async function checkBlocks(
       code: 'transaction_count',
       what: 'eth_getBlockTransactionCountByHash',
       advice: 'prefer an endpoint that serves it',
-      without: 'a block that is answered without its transactions is not noticed',
+      without: 'a block without its transactions is not detected',
       when: isNotThere,
     },
     async () => {
@@ -207,7 +205,7 @@ async function checkLogAnswers(
       code: 'logs_by_range',
       what: 'eth_getLogs by range',
       advice: 'prefer an endpoint that serves ranges of 10 blocks',
-      without: 'logs are asked for block by block, which takes up to one more request a block',
+      without: 'logs are queried block by block, which takes up to one more request per block',
     },
     async () => {
       const [last, least] = [
@@ -223,7 +221,7 @@ async function checkLogAnswers(
 }
 
 const unseen = (what: string): string =>
-  `${what} is served; no block of the last ${BLOCKS_MAX} has a transaction to check it with`
+  `${what} is served; no block of the last ${BLOCKS_MAX} has a transaction for this check`
 
 async function checkTransactions(
   { report, network }: ProbeContext,
@@ -237,7 +235,7 @@ async function checkTransactions(
       const found = await call<{ hash?: string } | null>('eth_getTransactionByHash', [hash])
       if (!paying) return say.note(unseen('eth_getTransactionByHash'))
       if (found?.hash !== hash)
-        throw new Error(`eth_getTransactionByHash does not know ${hash} of the newest blocks`)
+        throw new Error(`eth_getTransactionByHash does not return ${hash} of the newest blocks`)
     },
   )
   const receipt = await report.check(
@@ -246,7 +244,7 @@ async function checkTransactions(
       const found = await call<RpcReceipt | null>(RECEIPTS, [hash])
       if (!paying) return say.note(unseen(RECEIPTS))
       const answer = new Answer(network.code, RECEIPTS)
-      if (!found) return answer.refuse(`does not know ${hash} of the newest blocks`)
+      if (!found) return answer.refuse(`does not return ${hash} of the newest blocks`)
       answer.quantity(found.status, 'status')
       answer.quantity(found.gasUsed, 'gasUsed')
       answer.hash(found.blockHash, 'blockHash')
@@ -258,12 +256,12 @@ async function checkTransactions(
     {
       code: 'effective_gas_price',
       what: 'effectiveGasPrice',
-      advice: 'nothing has to be done',
+      advice: 'no action is required',
       without: 'fees are read from the transaction, which takes one more request',
     },
     async (say) => {
       if (positive(receipt.effectiveGasPrice) === null)
-        throw new Error(`${RECEIPTS} answers without effectiveGasPrice`)
+        throw new Error(`${RECEIPTS} returns no effectiveGasPrice`)
       say.note('receipts have an effectiveGasPrice')
     },
   )
@@ -290,7 +288,7 @@ async function checkState(
     const result = await call<unknown>('eth_call', [request, 'latest'])
     if (tokens[0] !== undefined && !/^0x[0-9a-f]{64}$/i.test(String(result))) {
       throw new Error(
-        `eth_call answers no balance of the token ${tokens[0]}: is the state of the newest block there?`,
+        `eth_call returns no balance of the token ${tokens[0]}: check that the state of the newest block is available`,
       )
     }
   })
@@ -311,11 +309,11 @@ async function checkState(
           [hex(10), 'latest', [25, 50, 75]],
         )
         if (!Array.isArray(found?.baseFeePerGas))
-          throw new Error('eth_feeHistory answers without baseFeePerGas')
-        if (!Array.isArray(found.reward)) throw new Error('eth_feeHistory answers without reward')
+          throw new Error('eth_feeHistory returns no baseFeePerGas')
+        if (!Array.isArray(found.reward)) throw new Error('eth_feeHistory returns no reward')
       },
     )
-    const without = 'where blocks have no tips to learn from, the tip is 1 wei'
+    const without = 'where blocks contain no tips, the tip is 1 wei'
     const advice = 'prefer an endpoint that serves it'
     await quantity('priority_fee', 'eth_maxPriorityFeePerGas', [], {
       advice,
@@ -330,7 +328,7 @@ async function checkState(
     isMarket
       ? {
           advice: 'prefer an endpoint that serves it',
-          without: 'there is no price where the fee history has none',
+          without: 'there is no fee rate if the fee history contains none',
           when: isUnknown,
         }
       : {},
@@ -356,10 +354,10 @@ async function checkState(
       const block = await new EvmClient(network, assets, endpoint, fetch).block(Number(head.number))
       if (!block)
         throw new Error(
-          `block ${Number(head.number)} is gone: the nodes behind the address do not agree`,
+          `block ${Number(head.number)} disappeared: the nodes behind the address do not agree`,
         )
       say.note(
-        `block ${block.height} is read as a scan does, with ${block.transfers.length} payments`,
+        `block ${block.height} can be read as in a scan, with ${block.transfers.length} payments`,
       )
     },
   )
@@ -373,7 +371,7 @@ async function checkRollUp({ report, network }: ProbeContext, call: JsonRpc): Pr
     {
       code: 'l1_fee',
       what: 'getL1Fee',
-      advice: 'use another endpoint: fees of transfers are not known without it',
+      advice: 'use another endpoint: without it, fees of transfers are unknown',
     },
     async (say) => {
       const bytes = 'ff'.repeat(128)
@@ -381,7 +379,7 @@ async function checkRollUp({ report, network }: ProbeContext, call: JsonRpc): Pr
         await ask(`${GET_L1_FEE}${word(32n)}${word(128n)}${bytes}`),
         'a fee',
       )
-      say.note(`publishing 128 bytes on the chain below costs ${fee} wei`)
+      say.note(`publishing 128 bytes on the parent chain costs ${fee} wei`)
     },
   )
   await report.check(

@@ -79,7 +79,7 @@ export async function measureHistory(
   at: (height: number) => Promise<BlockMark | null>,
 ): Promise<void> {
   const advice =
-    'use an endpoint with a longer history: a platform that was away for longer cannot catch up'
+    'use an endpoint with a longer history: after a longer outage, a platform cannot catch up'
   await report.check({ code: 'history', what, advice }, async (say) => {
     const { oldest, isAll } = await reach(head, first, at)
     const seconds = head.time - oldest.time

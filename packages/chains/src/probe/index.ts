@@ -134,8 +134,9 @@ export async function probeEndpoint(
     report.add({
       code: 'rate_limit',
       state: 'limited',
-      reason: `${questions.rateLimited} of ${questions.count} questions were refused by a rate limit (HTTP 429)`,
-      advice: 'use a plan with more requests: a platform asks all day (docs/mainnet.md)',
+      reason: `${questions.rateLimited} of ${questions.count} requests were rejected by a rate limit (HTTP 429)`,
+      advice:
+        'use a plan with more requests: a platform sends requests continuously (docs/mainnet.md)',
     })
   }
   const has = (state: CheckLine['state']) => report.lines.some((line) => line.state === state)
@@ -218,17 +219,17 @@ function notAnEndpoint(
   if (status === 429)
     return `${host}: the endpoint limits requests (HTTP 429): wait, or use a plan with more requests`
   if (isPage)
-    return `${host}: the endpoint answers a web page (HTTP ${String(status)}), not its protocol: check the path of the URL`
+    return `${host}: the endpoint returns a web page (HTTP ${String(status)}) instead of its protocol: check the path of the URL`
   switch (cause) {
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return `${host}: there is no such host: check its name`
+      return `${host}: the host does not exist: check its name`
     case 'ECONNREFUSED':
-      return `${host}: nothing listens there: check the port, and whether the node runs`
+      return `${host}: no process listens there: check the port, and whether the node runs`
     case 'REDIRECT':
-      return `${host}: the endpoint redirects elsewhere: use the URL that it leads to`
+      return `${host}: the endpoint redirects: use the target URL`
     case 'TIMEOUT':
-      return `${host}: there is no answer: check the host, the port and the firewall`
+      return `${host}: there is no response: check the host, the port and the firewall`
     case 'EHOSTUNREACH':
     case 'ENETUNREACH':
     case 'ETIMEDOUT':
@@ -237,7 +238,7 @@ function notAnEndpoint(
     default: {
       const reason = reasonOf(error)
       if (error instanceof RpcRefused) {
-        return `${host}: the endpoint refuses the first question of ${network.name} (${reason}): check the URL and the kind of node`
+        return `${host}: the endpoint rejects the first request of ${network.name} (${reason}): check the URL and the type of node`
       }
       return (
         `${reason.startsWith(host) ? reason : `${host}: ${reason}`}${cause === null ? '' : ` (${cause})`}` +

@@ -56,7 +56,7 @@ export class MeteredFetch {
     try {
       const response = await this.#fetch(url, init)
       const text = await readText(response)
-      if (text === null) throw new Error('the answer is too large')
+      if (text === null) throw new Error('the response is too large')
       const milliseconds = Math.round(this.#now() - started)
       if (milliseconds > this.slowest.milliseconds)
         this.slowest = { what: this.#whatOf(url, init), milliseconds }

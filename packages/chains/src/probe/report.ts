@@ -59,13 +59,13 @@ export function statusText(status: number | null): string | null {
   switch (status) {
     case 401:
     case 407:
-      return `the endpoint refuses the credentials (HTTP ${status})`
+      return `the endpoint rejects the credentials (HTTP ${status})`
     case 403:
       return 'the endpoint forbids it (HTTP 403): the key or the plan does not include it, or this address is blocked'
     case 402:
-      return 'the endpoint wants to be paid first (HTTP 402): the plan does not include it, or its allowance is used up'
+      return 'the endpoint requires payment (HTTP 402): the plan does not include it, or its allowance is used up'
     case 429:
-      return 'the endpoint limits requests (HTTP 429), so that this could not be checked'
+      return 'the endpoint limits requests (HTTP 429), so this could not be checked'
     default:
       return null
   }

@@ -60,7 +60,7 @@ export const solana: FamilyProbe = {
         const slots = await call<number[]>('getBlocksWithLimit', [from, tip - from + 1, FINALIZED])
         const found = Array.isArray(slots) ? slots.at(-1) : undefined
         if (found === undefined)
-          throw new Error(`getBlocksWithLimit names no slot with a block from ${from} on`)
+          throw new Error(`getBlocksWithLimit returns no slot with a block from ${from} on`)
         return found
       },
     )
@@ -83,10 +83,12 @@ export const solana: FamilyProbe = {
           },
         ])
         if (!found)
-          throw new Error(`getBlock does not show slot ${slot}, which getBlocksWithLimit names`)
+          throw new Error(
+            `getBlock does not return slot ${slot}, which getBlocksWithLimit returned`,
+          )
         const read = await paymentsOf(context, slot)
         say.note(
-          `slot ${slot} is read as a scan does, with transactions of versions 0 and 1, and ${read} payments`,
+          `slot ${slot} can be read as in a scan, with transactions of versions 0 and 1, and ${read} payments`,
         )
         return found
       },
@@ -124,7 +126,7 @@ async function paymentsOf(
   slot: number,
 ): Promise<number> {
   const block = await new SolanaClient(network, assets, endpoint, fetch).block(slot)
-  if (!block) throw new Error(`getBlock does not show slot ${slot} any more`)
+  if (!block) throw new Error(`getBlock no longer returns slot ${slot}`)
   return block.transfers.length
 }
 
@@ -144,7 +146,7 @@ async function checkTransactions(
         { searchTransactionHistory: true },
       ])
       if (first && !value[0])
-        throw new Error(`getSignatureStatuses does not know ${signature} of a finalized block`)
+        throw new Error(`getSignatureStatuses does not return ${signature} of a finalized block`)
     },
   )
   await report.check({ code: 'transaction', what: 'getTransaction', advice: HISTORY }, async () => {
@@ -154,14 +156,14 @@ async function checkTransactions(
         { ...FINALIZED, encoding, maxSupportedTransactionVersion: 1 },
       ])
       if (first && !found)
-        throw new Error(`getTransaction does not know ${signature} of a finalized block`)
+        throw new Error(`getTransaction does not return ${signature} of a finalized block`)
     }
   })
   await report.check(
     {
       code: 'account_history',
       what: 'getSignaturesForAddress',
-      advice: `${HISTORY}: expired transfers cannot be proved to be over without it`,
+      advice: `${HISTORY}: without it, the expiry of transfers cannot be proven`,
     },
     async () => {
       const account = first?.transaction.accountKeys[0]?.pubkey ?? SYSTEM_PROGRAM
@@ -169,9 +171,11 @@ async function checkTransactions(
         account,
         { ...FINALIZED, limit: 1, minContextSlot: tip },
       ])
-      if (!Array.isArray(entries)) throw new Error('getSignaturesForAddress answers no list')
+      if (!Array.isArray(entries)) throw new Error('getSignaturesForAddress returns no list')
       if (first && entries.length === 0)
-        throw new Error(`getSignaturesForAddress knows no transaction of ${account}, which has one`)
+        throw new Error(
+          `getSignaturesForAddress returns no transaction of ${account}, which has one`,
+        )
     },
   )
   await report.check({ code: 'epoch', what: 'getEpochInfo', advice: NEEDED }, async () => {
@@ -180,7 +184,7 @@ async function checkTransactions(
       blockHeight?: unknown
     }>('getEpochInfo', [FINALIZED])
     if (!Number.isSafeInteger(absoluteSlot) || !Number.isSafeInteger(blockHeight))
-      throw new Error('getEpochInfo answers no slot or height')
+      throw new Error('getEpochInfo returns no slot or height')
   })
   await report.check({ code: 'oldest', what: 'getFirstAvailableBlock', advice: NEEDED }, () =>
     call<unknown>('getFirstAvailableBlock', []),

@@ -46,8 +46,7 @@ export const stellar: FamilyProbe = {
       { code: 'head', what: 'getLatestLedger', advice: NEEDED },
       async (say) => {
         const { height: sequence } = await client.tip()
-        if (!Number.isSafeInteger(sequence))
-          throw new Error('getLatestLedger answers without sequence')
+        if (!Number.isSafeInteger(sequence)) throw new Error('getLatestLedger returns no sequence')
         say.note(`ledger ${sequence}`)
         return sequence
       },
@@ -59,7 +58,7 @@ export const stellar: FamilyProbe = {
         const found = await markOf(height)
         if (!found || !Number.isSafeInteger(found.time)) {
           throw new Error(
-            `getLedgers does not show the newest ledger ${height} with ledgerCloseTime`,
+            `getLedgers does not return the newest ledger ${height} with ledgerCloseTime`,
           )
         }
         return found
@@ -74,8 +73,10 @@ export const stellar: FamilyProbe = {
       },
       async (say) => {
         const block = await client.block(height)
-        if (!block) throw new Error(`getLedgers does not show the newest ledger ${height}`)
-        say.note(`ledger ${height} is read as a scan does, with ${block.transfers.length} payments`)
+        if (!block) throw new Error(`getLedgers does not return the newest ledger ${height}`)
+        say.note(
+          `ledger ${height} can be read as in a scan, with ${block.transfers.length} payments`,
+        )
       },
     )
     await report.check(
@@ -83,23 +84,23 @@ export const stellar: FamilyProbe = {
         code: 'transaction',
         what: 'getTransaction',
         advice:
-          'use an endpoint with a longer retention window: expired transfers never end without it',
+          'use an endpoint with a longer retention window: without it, expired transfers never end',
       },
       async (say) => {
         const found = await call<Found>('getTransaction', { hash: '0'.repeat(64) })
         const seconds = Number(found.latestLedgerCloseTime) - Number(found.oldestLedgerCloseTime)
         if (!Number.isFinite(seconds))
           throw new Error(
-            'getTransaction answers without latestLedgerCloseTime and oldestLedgerCloseTime',
+            'getTransaction returns no latestLedgerCloseTime and oldestLedgerCloseTime',
           )
         if (seconds < SECONDS_TO_LIVE + MARGIN_S) {
           if (await keptMarkOf(1))
-            return say.note('getTransaction knows all ledgers of this young network')
+            return say.note('getTransaction has all ledgers of this young network')
           throw new Error(
-            `getTransaction remembers ${seconds} s, and a transfer lives ${SECONDS_TO_LIVE} s`,
+            `getTransaction retains ${seconds} s, and a transfer lives ${SECONDS_TO_LIVE} s`,
           )
         }
-        return say.note(`getTransaction remembers ${(seconds / 86_400).toFixed(1)} days`)
+        return say.note(`getTransaction retains ${(seconds / 86_400).toFixed(1)} days`)
       },
     )
     await report.check({ code: 'account', what: 'getLedgerEntries', advice: NEEDED }, async () => {
@@ -107,7 +108,7 @@ export const stellar: FamilyProbe = {
     })
     await report.check(
       { code: 'reserve', what: 'the reserve of an account', advice: NEEDED },
-      async (say) => say.note(`a new account needs ${await client.activation()} stroops`),
+      async (say) => say.note(`a new account requires ${await client.activation()} stroops`),
     )
     await report.check({ code: 'fee_rates', what: 'getFeeStats', advice: NEEDED }, async (say) => {
       const { low, high } = await client.feeRates()

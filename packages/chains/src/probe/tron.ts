@@ -30,7 +30,7 @@ export const tron: FamilyProbe = {
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify(body),
       })
-      const odd = () => new RpcUnavailable(`${path}: the answer is not a Tron node's`)
+      const odd = () => new RpcUnavailable(`${path}: the response is not a Tron node's`)
       if (status < 200 || status >= 300) throw odd()
       let answer: { Error?: unknown } | null
       try {
@@ -54,19 +54,19 @@ export const tron: FamilyProbe = {
       async (say) => {
         const found = markOf(await post<Block>('wallet/getnowblock'))
         if (!found)
-          throw new Error('wallet/getnowblock answers no block: the node is still synchronizing')
+          throw new Error('wallet/getnowblock returns no block: the node is still synchronising')
         say.note(`block ${found.height}`)
         return found
       },
     )
     if (!mark) return null
     const final =
-      'use an endpoint that serves /walletsolidity: deposits and transfers are final by it alone'
+      'use an endpoint that serves /walletsolidity: finality of deposits and transfers depends on it'
     await report.check(
       { code: 'final', what: 'walletsolidity/getnowblock', advice: final },
       async (say) => {
         const found = markOf(await post<Block>('walletsolidity/getnowblock'))
-        if (!found) throw new Error('walletsolidity/getnowblock answers no block')
+        if (!found) throw new Error('walletsolidity/getnowblock returns no block')
         say.note(
           `the solidified block is ${Math.max(0, mark.height - found.height)} blocks behind the newest`,
         )
@@ -82,10 +82,10 @@ export const tron: FamilyProbe = {
         const block = await client.block(mark.height)
         if (!block)
           throw new Error(
-            `wallet/getblockbynum does not know block ${mark.height}: the nodes behind the address do not agree`,
+            `wallet/getblockbynum does not return block ${mark.height}: the nodes behind the address do not agree`,
           )
         say.note(
-          `block ${mark.height} is read as a scan does, with ${block.transfers.length} payments`,
+          `block ${mark.height} can be read as in a scan, with ${block.transfers.length} payments`,
         )
       },
     )
@@ -126,14 +126,14 @@ async function checkTransactions(
         })
         if (Array.isArray(infos) && typeof infos[0]?.id === 'string') {
           say.note(
-            `wallet/gettransactioninfobyblocknum shows the transactions of block ${head.height - back}`,
+            `wallet/gettransactioninfobyblocknum returns the transactions of block ${head.height - back}`,
           )
           return infos[0].id
         }
       }
       const what = 'wallet/gettransactioninfobyblocknum'
       say.note(
-        `${what} is served; no block of the last ${BLOCKS_MAX} has a transaction to check it with`,
+        `${what} is served; no block of the last ${BLOCKS_MAX} has a transaction for this check`,
       )
       return ZERO_HASH
     },
@@ -144,7 +144,7 @@ async function checkTransactions(
     async () => {
       const info = await post<{ id?: string }>('wallet/gettransactioninfobyid', { value: id })
       if (id !== ZERO_HASH && info.id !== id)
-        throw new Error(`wallet/gettransactioninfobyid does not know ${id} of the newest blocks`)
+        throw new Error(`wallet/gettransactioninfobyid does not return ${id} of the newest blocks`)
     },
   )
   for (const [code, path] of [
@@ -197,7 +197,7 @@ async function checkAccounts(
       },
       async (say) => {
         await client.balance(ZERO_ADDRESS, token)
-        say.note(`wallet/triggerconstantcontract answers a balance of ${token.asset_name}`)
+        say.note(`wallet/triggerconstantcontract returns a balance of ${token.asset_name}`)
       },
     )
   }

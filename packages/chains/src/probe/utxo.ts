@@ -47,10 +47,9 @@ export const utxo: FamilyProbe = {
           headers = blocks,
           initialblockdownload: isSyncing,
         } = await call<Info>('getblockchaininfo', [])
-        if (!Number.isSafeInteger(blocks))
-          throw new Error('getblockchaininfo answers without blocks')
+        if (!Number.isSafeInteger(blocks)) throw new Error('getblockchaininfo returns no blocks')
         if (isSyncing === true && headers > blocks)
-          throw new Error(`the node is still synchronizing: it has ${blocks} of ${headers} blocks`)
+          throw new Error(`the node is still synchronising: it has ${blocks} of ${headers} blocks`)
         say.note(`block ${blocks}`)
         return blocks
       },
@@ -60,8 +59,7 @@ export const utxo: FamilyProbe = {
       { code: 'header', what: 'getblockheader', advice: NEEDED },
       async () => {
         const header = await headerAt(head)
-        if (!Number.isSafeInteger(header.time))
-          throw new Error('getblockheader answers without time')
+        if (!Number.isSafeInteger(header.time)) throw new Error('getblockheader returns no time')
         return header
       },
     )
@@ -77,9 +75,9 @@ export const utxo: FamilyProbe = {
         const block = await client.block(head)
         if (!block)
           throw new Error(
-            `getblock does not know block ${head}: the nodes behind the address do not agree`,
+            `getblock does not return block ${head}: the nodes behind the address do not agree`,
           )
-        say.note(`block ${head} is read as a scan does, with ${block.transfers.length} payments`)
+        say.note(`block ${head} can be read as in a scan, with ${block.transfers.length} payments`)
       },
     )
     await checkChainLock(context, call, newest.hash)
@@ -122,8 +120,8 @@ async function checkChainLock(
     },
     async (say) => {
       const { chainlock } = await call<{ chainlock?: unknown }>('getblock', [hash, 1])
-      if (typeof chainlock !== 'boolean') throw new Error('getblock answers without chainlock')
-      say.note('blocks say whether they are locked')
+      if (typeof chainlock !== 'boolean') throw new Error('getblock returns no chainlock')
+      say.note('blocks report whether they are locked')
     },
   )
 }
@@ -139,7 +137,7 @@ async function checkIndex(
     { code: 'transaction_index', what: 'getrawtransaction', advice: INDEX_ADVICE },
     async (say) => {
       if (head < 1) {
-        say.note('there is no block after the first one to check getrawtransaction with')
+        say.note('there is no block after the first one for the check of getrawtransaction')
         return []
       }
       const hash = await call<string>('getblockhash', [height])
@@ -152,15 +150,15 @@ async function checkIndex(
         try {
           const found = await call<{ txid?: string }>('getrawtransaction', [txid, true])
           if (found.txid !== txid)
-            throw new Error(`getrawtransaction answers another transaction than ${txid}`)
+            throw new Error(`getrawtransaction returns another transaction than ${txid}`)
         } catch (error) {
           if (!(error instanceof RpcRefused) || isNotServed(error, report.questions.last))
             throw error
-          const reason = `getrawtransaction does not know a transaction of block ${height}: the node has no transaction index`
+          const reason = `getrawtransaction does not return a transaction of block ${height}: the node has no transaction index`
           throw new Error(reason, { cause: error })
         }
       }
-      say.note(`getrawtransaction knows transactions of block ${height}`)
+      say.note(`getrawtransaction returns transactions of block ${height}`)
       return older
     },
   )
@@ -170,7 +168,7 @@ async function checkIndex(
       { code: 'raw_transaction', what: 'getrawtransaction in hex', advice: NEEDED },
       async () => {
         const raw = await call<unknown>('getrawtransaction', [txid, false])
-        if (typeof raw !== 'string') throw new Error('getrawtransaction answers no hex')
+        if (typeof raw !== 'string') throw new Error('getrawtransaction returns no hex')
       },
     )
   }
@@ -196,17 +194,17 @@ async function checkPool(
       code: 'mempool',
       what: 'getrawmempool',
       advice: 'use an endpoint that serves it, if invoices are paid on this network',
-      without: 'payments of invoices are shown from their first block on, not while they wait',
+      without:
+        'payments of invoices appear when they are in a block, not while they are unconfirmed',
     },
-    async (say) => say.note(`${(await client.waiting()).length} transactions wait`),
+    async (say) => say.note(`${(await client.waiting()).length} transactions are waiting`),
   )
   await report.check(
     {
       code: 'least_rate',
       what: 'getmempoolinfo',
       advice: 'prefer an endpoint that serves it',
-      without:
-        'the least rate that the node accepts is not known, and a transaction below it is refused',
+      without: 'the minimum rate of the node is unknown, and a transaction below it is rejected',
     },
     async () => {
       const { mempoolminfee, minrelaytxfee } = await call<{
@@ -214,7 +212,7 @@ async function checkPool(
         minrelaytxfee?: unknown
       }>('getmempoolinfo', [])
       const isThere = [mempoolminfee, minrelaytxfee].some((each) => typeof each === 'number')
-      if (!isThere) throw new Error('getmempoolinfo answers without mempoolminfee')
+      if (!isThere) throw new Error('getmempoolinfo returns no mempoolminfee')
     },
   )
 }

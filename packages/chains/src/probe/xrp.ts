@@ -56,13 +56,12 @@ export const xrp: FamilyProbe = {
     ): Promise<T> => {
       const result = await json<T>(method, [{ ...parameters, api_version: 1 }])
       if (typeof result !== 'object' || result === null)
-        throw new Error(`${method}: the answer is not rippled's`)
+        throw new Error(`${method}: the response is not rippled's`)
       if (result.status === 'error' || result.error !== undefined) throw new Refused(result)
       return result
     }
     const timeOf = ({ ledger }: Ledger): number => {
-      if (typeof ledger?.close_time !== 'number')
-        throw new Error('ledger answers without close_time')
+      if (typeof ledger?.close_time !== 'number') throw new Error('ledger returns no close_time')
       return ledger.close_time + RIPPLE_EPOCH
     }
     const mark = await report.check(
@@ -71,7 +70,7 @@ export const xrp: FamilyProbe = {
         const { info } = await call<Validated>('server_info')
         if (!info.validated_ledger)
           throw new Error(
-            'server_info answers without validated_ledger: the server is still synchronizing',
+            'server_info returns no validated_ledger: the server is still synchronising',
           )
         const { seq } = info.validated_ledger
         say.note(
@@ -91,10 +90,10 @@ export const xrp: FamilyProbe = {
         const block = await client.block(mark.height)
         if (!block)
           throw new Error(
-            `ledger does not show ${mark.height} as validated: the servers behind the address do not agree`,
+            `ledger does not return ${mark.height} as validated: the servers behind the address do not agree`,
           )
         say.note(
-          `ledger ${mark.height} is read as a scan does, with ${block.transfers.length} payments`,
+          `ledger ${mark.height} can be read as in a scan, with ${block.transfers.length} payments`,
         )
       },
     )
@@ -104,7 +103,7 @@ export const xrp: FamilyProbe = {
         code: 'transaction',
         what: 'tx',
         advice:
-          'use a server whose ledger_history covers an hour: expired transfers never end without it',
+          'use a server whose ledger_history covers an hour: without it, expired transfers never end',
       },
       async (say) => {
         try {
@@ -145,18 +144,18 @@ export const xrp: FamilyProbe = {
             Number(found.ledger_index_min) <= from &&
             Number(found.ledger_index_max) >= mark.height
           if (!isWhole)
-            throw new Error(`account_tx does not show all ledgers from ${from} to ${mark.height}`)
+            throw new Error(`account_tx does not cover all ledgers from ${from} to ${mark.height}`)
         } catch (error) {
           if (!(error instanceof Refused) || error.result.error !== 'actNotFound') throw error
         }
-        say.note(`account_tx shows all ledgers from ${from} to ${mark.height}`)
+        say.note(`account_tx covers all ledgers from ${from} to ${mark.height}`)
       },
     )
     await report.check({ code: 'account', what: 'account_info', advice: NEEDED }, async () => {
       await client.account(GENESIS_ACCOUNT)
     })
     await report.check({ code: 'reserve', what: 'reserves', advice: NEEDED }, async (say) =>
-      say.note(`a new account needs ${await client.activation()} drops`),
+      say.note(`a new account requires ${await client.activation()} drops`),
     )
     await report.check({ code: 'fee_rates', what: 'fee', advice: NEEDED }, async (say) => {
       const { low, high } = await client.feeRates()

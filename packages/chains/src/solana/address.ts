@@ -23,7 +23,7 @@ export function keyOf(text: string): Uint8Array {
     throw new ChainError('ADDRESS', 'is not a Solana address')
   }
   if (bytes.length !== KEY_BYTES)
-    throw new ChainError('ADDRESS', 'is not a Solana address: it has not 32 bytes')
+    throw new ChainError('ADDRESS', 'is not a Solana address: it does not have 32 bytes')
   return bytes
 }
 

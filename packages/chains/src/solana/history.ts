@@ -27,7 +27,7 @@ export async function finalized(call: JsonRpc): Promise<Finalized> {
     blockHeight: number
   }>('getEpochInfo', [{ commitment: 'finalized' }])
   if (!Number.isSafeInteger(slot) || !Number.isSafeInteger(height))
-    throw new RpcUnavailable('getEpochInfo names no slot or height')
+    throw new RpcUnavailable('getEpochInfo returned no slot or height')
   return { slot, height }
 }
 
@@ -40,7 +40,7 @@ async function heightOf(call: JsonRpc, slot: number): Promise<number> {
     { commitment: 'finalized', transactionDetails: 'none', rewards: false },
   )
   if (typeof block?.blockHeight !== 'number')
-    throw new RpcUnavailable(`slot ${slot} is not kept by the endpoint`)
+    throw new RpcUnavailable(`the endpoint does not retain slot ${slot}`)
   return block.blockHeight
 }
 
@@ -63,7 +63,7 @@ export async function findMessage(
 ): Promise<Signed | null> {
   const now = await finalized(call)
   if (now.height <= validUntil)
-    throw new RpcUnavailable('the endpoint has not seen the end of the transaction yet')
+    throw new RpcUnavailable('the endpoint has not seen the expiry of the transaction yet')
   // A block takes a slot, and some slots have none.
   const last = now.slot - (now.height - validUntil)
   let before: string | undefined
@@ -78,7 +78,7 @@ export async function findMessage(
       },
     ])
     if (!Array.isArray(entries))
-      throw new RpcUnavailable('getSignaturesForAddress answered no list')
+      throw new RpcUnavailable('getSignaturesForAddress returned no list')
     if (entries.length === 0) return null
     for (const { signature, slot } of entries) {
       if (slot > last) continue
@@ -93,7 +93,8 @@ export async function findMessage(
         signature,
         { commitment: 'finalized', encoding: 'base64' },
       )
-      if (!found) throw new RpcUnavailable('the endpoint does not show a transaction that it names')
+      if (!found)
+        throw new RpcUnavailable('the endpoint does not return a transaction that it lists')
       const raw = Buffer.from(found.transaction[0], 'base64')
       if (messageOf(raw) === message) return { hash: signature, raw: raw.toString('hex') }
     }

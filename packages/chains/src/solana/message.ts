@@ -197,7 +197,7 @@ export function parse(bytes: Uint8Array): Payment {
     if (data[0] === UNIT_LIMIT && data.length === 5) {
       assertShape(
         units === null && unitPrice === null,
-        'names its compute units twice, or after their price',
+        'has its compute units twice, or after their price',
       )
       units = Number(readNumber(data.subarray(1)))
     } else {
@@ -205,22 +205,22 @@ export function parse(bytes: Uint8Array): Payment {
         data[0] === UNIT_PRICE && data.length === 9,
         'this compute budget instruction is not allowed',
       )
-      assertShape(unitPrice === null, 'names a compute unit price twice')
+      assertShape(unitPrice === null, 'has a compute unit price twice')
       unitPrice = readNumber(data.subarray(1))
     }
   }
   assertShape(
     unitPrice === null || units !== null,
-    'names a compute unit price without a limit of compute units',
+    'has a compute unit price without a limit of compute units',
   )
   const payment =
     instructions[0]?.program === SYSTEM_PROGRAM ? native(instructions) : tokens(instructions)
   const parsed: Payment = { from, ...payment, sweep, blockhash, units, unitPrice }
   assertShape(
     !sweep || (parsed.token !== null && parsed.to === keys[0]),
-    'a second signature is allowed only where the receiver of tokens pays the fee',
+    'a second signature is allowed only if the receiver of tokens pays the fee',
   )
-  assertShape(parsed.amount > 0n, 'pays nothing')
+  assertShape(parsed.amount > 0n, 'makes no payment')
   assertShape(parsed.to !== from, 'pays the sender')
   const again = encode(parsed)
   if (again.length !== bytes.length || again.some((byte, index) => byte !== bytes[index])) {
@@ -240,26 +240,26 @@ function native([transfer, more]: Instruction[]): Moved {
   )
   assertShape(
     kind === TRANSFER && data.length === 12 && accounts.length === 2,
-    'of the System program only a transfer is allowed',
+    'the only allowed instruction of the System program is a transfer',
   )
   assertShape(more === undefined, 'exactly one transfer is allowed')
   return { to: accounts[1] as string, amount: readNumber(data.subarray(4)), token: null }
 }
 
 function tokens([create, transfer, more]: Instruction[]): Moved {
-  assertShape(create !== undefined, 'pays nobody')
+  assertShape(create !== undefined, 'has no receiver')
   assertShape(
     ![create, transfer].some(
       (each) => each?.program === TOKEN_2022_PROGRAM || each?.accounts.includes(TOKEN_2022_PROGRAM),
     ),
-    'Token-2022 is not supported: its tokens may take fees or be held back',
+    'Token-2022 is not supported: its tokens may charge fees or be withheld',
   )
   assertShape(
     create.program === ASSOCIATED_TOKEN_PROGRAM &&
       create.data.length === 1 &&
       create.data[0] === CREATE_IDEMPOTENT &&
       create.accounts.length === 6,
-    'a token transfer starts with CreateIdempotent of the destination’s token account, which names its owner',
+    'a token transfer must start with CreateIdempotent of the destination’s token account, which contains its owner',
   )
   assertShape(
     transfer !== undefined &&
@@ -267,13 +267,13 @@ function tokens([create, transfer, more]: Instruction[]): Moved {
       transfer.data[0] === TRANSFER_CHECKED &&
       transfer.data.length === 10 &&
       transfer.accounts.length === 4,
-    'of the Token program only TransferChecked is allowed',
+    'the only allowed instruction of the Token program is TransferChecked',
   )
   assertShape(more === undefined, 'exactly one transfer is allowed')
   const [, , to, mint] = create.accounts as [string, string, string, string]
   assertShape(
     create.accounts[1] === tokenAccountOf(to, mint) && transfer.accounts[2] === create.accounts[1],
-    'the token account that is paid is not the owner’s associated one',
+    'the paid token account is not the owner’s associated one',
   )
   assertShape(transfer.accounts[1] === mint, 'creates an account of another mint than it pays')
   return {

@@ -176,7 +176,7 @@ export class SolanaClient implements ChainClient, ResignedClient {
       if (NOT_AVAILABLE.has(error.rpcCode)) return null
       if (SKIPPED.has(error.rpcCode)) return this.#skipped(slot)
       throw new RpcUnavailable(
-        `${this.network.code}: slot ${slot} is not kept by the endpoint (${error.message})`,
+        `${this.network.code}: the endpoint does not retain slot ${slot} (${error.message})`,
       )
     }
     if (!block) return this.#skipped(slot)
@@ -196,7 +196,7 @@ export class SolanaClient implements ChainClient, ResignedClient {
    */
   #check(slot: number, { blockhash, previousBlockhash, parentSlot, transactions }: Block): void {
     const refuse = (problem: string): never => {
-      throw new RpcUnavailable(`${this.network.code}: getBlock answered ${slot} ${problem}`)
+      throw new RpcUnavailable(`${this.network.code}: getBlock returned ${slot} ${problem}`)
     }
     if (typeof blockhash !== 'string' || typeof previousBlockhash !== 'string')
       refuse('without blockhash or previousBlockhash')
@@ -256,7 +256,7 @@ export class SolanaClient implements ChainClient, ResignedClient {
     if (!head) return null
     if (!Number.isSafeInteger(head.parentSlot) || typeof head.previousBlockhash !== 'string') {
       throw new RpcUnavailable(
-        `${this.network.code}: getBlock answered ${next} without parentSlot or previousBlockhash`,
+        `${this.network.code}: getBlock returned ${next} without parentSlot or previousBlockhash`,
       )
     }
     if (head.parentSlot >= slot) {
@@ -347,7 +347,7 @@ export class SolanaClient implements ChainClient, ResignedClient {
     )
     if (!found?.meta) {
       throw new RpcUnavailable(
-        `${this.network.code}: the endpoint does not show the transaction that it calls ${status.confirmationStatus}`,
+        `${this.network.code}: the endpoint does not return the transaction, which it reports as ${status.confirmationStatus}`,
       )
     }
     const { meta } = found
@@ -493,7 +493,7 @@ export class SolanaClient implements ChainClient, ResignedClient {
   async unitPrices(): Promise<LevelRates> {
     const [method, code] = ['getRecentPrioritizationFees', this.network.code]
     const recent = await this.#call<{ prioritizationFee?: unknown }[] | null>(method, [[]])
-    if (!Array.isArray(recent)) throw new RpcUnavailable(`${code}: ${method} answered no list`)
+    if (!Array.isArray(recent)) throw new RpcUnavailable(`${code}: ${method} returned no list`)
     const prices = recent
       .map((each) =>
         priceOf(code, method, 'prioritizationFee', (each as typeof each | null)?.prioritizationFee),

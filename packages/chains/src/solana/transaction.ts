@@ -42,7 +42,7 @@ function read(
   if (unsigned.inputs.length !== signers.length) {
     throw new ChainError(
       'SHAPE',
-      `the message has ${signers.length} signers, and ${unsigned.inputs.length} paths are given`,
+      `the message has ${signers.length} signers, but ${unsigned.inputs.length} paths`,
     )
   }
   for (const [index, { path }] of unsigned.inputs.entries()) {
@@ -119,7 +119,7 @@ export function assemble(
 ): SignedTransaction {
   const items = signing(network, unsigned, publicKeyAt)
   if (signatures.length !== items.length)
-    throw new ChainError('SIGNATURE', `exactly ${items.length} signatures are needed`)
+    throw new ChainError('SIGNATURE', `exactly ${items.length} signatures are required`)
   for (const [index, { publicKey, message }] of items.entries()) {
     const { signature, recoveryId } = signatures[index] as SignatureBytes
     if (signature.length !== SIGNATURE_BYTES)

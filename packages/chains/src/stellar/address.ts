@@ -32,7 +32,7 @@ export function validate(_network: Network, text: string, addressTag?: string | 
   if (text.startsWith('M')) {
     const muxed = splitMuxed(text)
     if (!muxed)
-      return { valid: false, reason: 'is not an M… address: checksum or length does not match' }
+      return { valid: false, reason: 'is not an M… address: its checksum or length is wrong' }
     if (memo && memo.tag !== muxed.id) {
       return {
         valid: false,
@@ -45,7 +45,7 @@ export function validate(_network: Network, text: string, addressTag?: string | 
   if (/^S[A-Z2-7]{55}$/.test(text))
     return {
       valid: false,
-      reason: 'is a secret key: anyone who sees it can take the account’s coins',
+      reason: 'is a secret key: anyone who sees it can move the account’s coins',
     }
   if (/^C[A-Z2-7]{55}$/.test(text))
     return { valid: false, reason: 'is a contract; only accounts (G…, M…) can be paid' }

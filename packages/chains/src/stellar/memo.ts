@@ -44,7 +44,7 @@ export function readMemo(tag: string): Memo | { reason: string } {
     return { tag: spellText(value), kind, text: value, bytes }
   }
   if (!/^[0-9a-fA-F]{64}$/.test(value))
-    return { reason: `address_tag: ${kind}: is followed by 64 hexadecimal digits` }
+    return { reason: `address_tag: ${kind}: must be followed by 64 hexadecimal digits` }
   return { tag: `${kind}:${value.toLowerCase()}`, kind, text: '', bytes: hexToBytes(value) }
 }
 

@@ -163,7 +163,7 @@ interface AccountFields {
 /** @param xdr LedgerEntryData of an account, in base64 @throws UnknownLayout where it is none */
 export function accountFieldsOf(xdr: string): AccountFields {
   const cursor = new Cursor(Buffer.from(xdr, 'base64'), 0)
-  if (cursor.uint32() !== 0) throw new UnknownLayout('the entry is no account')
+  if (cursor.uint32() !== 0) throw new UnknownLayout('the entry is not an account')
   cursor.skip(PUBLIC_KEY)
   const balance = cursor.int64()
   const sequence = cursor.int64()

@@ -136,7 +136,7 @@ export class StellarClient implements TaggedClient {
       if (error instanceof RpcRefused && height > (await this.tip()).height) return null
       if (error instanceof RpcRefused) {
         throw new RpcUnavailable(
-          `${this.network.code}: ledger ${height} is not kept by the endpoint (${error.message}); use one with a longer history to catch up`,
+          `${this.network.code}: the endpoint does not retain ledger ${height} (${error.message}); use one with a longer history to catch up`,
         )
       }
       throw error
@@ -149,7 +149,7 @@ export class StellarClient implements TaggedClient {
     const parent = this.#field('getLedgers', 'headerXdr', () => previousHashOf(ledger.headerXdr))
     const transactions = await this.#transactions(height)
     if (transactions.length === 0 && this.#hasResults(ledger)) {
-      this.#refuse(`getTransactions answered ledger ${height} without its transactions`)
+      this.#refuse(`getTransactions returned ledger ${height} without its transactions`)
     }
     return {
       height,
@@ -169,7 +169,7 @@ export class StellarClient implements TaggedClient {
     try {
       return read()
     } catch (error) {
-      return this.#refuse(`${method} answered a ${field} that cannot be read: ${reasonOf(error)}`)
+      return this.#refuse(`${method} returned a ${field} that cannot be read: ${reasonOf(error)}`)
     }
   }
 
@@ -201,17 +201,17 @@ export class StellarClient implements TaggedClient {
           : { pagination: { cursor, limit: PAGE } },
       )
       if (!Array.isArray(page.transactions))
-        this.#refuse('getTransactions answered without transactions')
+        this.#refuse('getTransactions returned no transactions')
       for (const each of page.transactions) {
         if (!Number.isSafeInteger(each.ledger) || typeof each.txHash !== 'string') {
-          this.#refuse('getTransactions answered a transaction without ledger or txHash')
+          this.#refuse('getTransactions returned a transaction without ledger or txHash')
         }
         if (each.ledger > height) return found
         if (each.ledger !== height) continue
         if (each.status !== 'SUCCESS' && each.status !== 'FAILED')
-          this.#refuse(`getTransactions answered ${each.txHash} without status`)
+          this.#refuse(`getTransactions returned ${each.txHash} without status`)
         const text = JSON.stringify(each)
-        if (seen.has(text)) this.#refuse(`getTransactions answered ${each.txHash} twice`)
+        if (seen.has(text)) this.#refuse(`getTransactions returned ${each.txHash} twice`)
         seen.add(text)
         found.push(each)
       }
@@ -222,7 +222,7 @@ export class StellarClient implements TaggedClient {
         return found
       }
       if (!page.cursor || page.cursor === cursor)
-        this.#refuse('getTransactions answered a whole page and no cursor behind it')
+        this.#refuse('getTransactions returned a full page and no cursor for the next one')
       cursor = page.cursor
     }
   }
@@ -382,7 +382,8 @@ export class StellarClient implements TaggedClient {
   async validUntil(): Promise<number> {
     const { height } = await this.tip()
     const ledger = await this.#ledger(height)
-    if (!ledger) throw new RpcUnavailable(`${this.network.code}: the latest ledger is not there`)
+    if (!ledger)
+      throw new RpcUnavailable(`${this.network.code}: the latest ledger is not available`)
     return Number(ledger.ledgerCloseTime) + SECONDS_TO_LIVE
   }
 

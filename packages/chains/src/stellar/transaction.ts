@@ -48,21 +48,21 @@ function parse(unsigned: UnsignedTransaction): Parsed {
     throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
   assertShape(envelope.switch().name === 'envelopeTypeTx', 'only plain transactions are allowed')
   const v1 = envelope.v1()
-  if (v1.signatures().length > 0) throw new ChainError('TRANSACTION', 'carries a signature already')
+  if (v1.signatures().length > 0) throw new ChainError('TRANSACTION', 'already carries a signature')
   const transaction = v1.tx()
   assertShape(transaction.ext().switch() === 0, 'an extension is not allowed')
   assertShape(
     transaction.sourceAccount().switch().name === 'keyTypeEd25519',
     'the source must be a plain account',
   )
-  assertShape(BigInt(transaction.seqNum().toString()) > 0n, 'names no sequence')
+  assertShape(BigInt(transaction.seqNum().toString()) > 0n, 'has no sequence')
   const conditions = transaction.cond()
   assertShape(
     conditions.switch().name === 'precondTime',
     'time bounds are required, and no other condition is allowed',
   )
   const bounds = conditions.timeBounds()
-  assertShape(bounds.minTime().toString() === '0', 'a transaction must be valid at once')
+  assertShape(bounds.minTime().toString() === '0', 'a transaction must be valid immediately')
   const validUntil = Number(bounds.maxTime().toString())
   assertShape(
     validUntil > 0 && validUntil <= 0xffff_ffff,
@@ -94,7 +94,7 @@ function parse(unsigned: UnsignedTransaction): Parsed {
       tag,
     }
   }
-  assertShape(payment.amount > 0n, 'pays nothing')
+  assertShape(payment.amount > 0n, 'makes no payment')
   return { transaction, payment, validUntil }
 }
 
@@ -126,7 +126,7 @@ export function decode(
   if (addressOf(transaction.sourceAccount()) !== from)
     throw new ChainError('PATH', 'the account is not the one at the path')
   if ((splitMuxed(payment.address)?.account ?? payment.address) === from)
-    throw new ChainError('SHAPE', 'an account cannot pay itself')
+    throw new ChainError('SHAPE', 'an account must not pay itself')
   const asset = assets.find((candidate) => candidate.type === 'native')
   if (!asset) throw new ChainError('NETWORK', `${network.code} has no native asset`)
   const sequence = transaction.seqNum().toString()
@@ -169,7 +169,7 @@ export function assemble(
   const [item] = signing(network, unsigned, publicKeyAt) as [SigningItem]
   const [part, more] = signatures
   if (!part || more || part.signature.length !== 64)
-    throw new ChainError('SIGNATURE', 'exactly one 64-byte signature is needed')
+    throw new ChainError('SIGNATURE', 'exactly one 64-byte signature is required')
   if (part.recoveryId !== null)
     throw new ChainError('SIGNATURE', 'an Ed25519 signature has no recovery id')
   if (!isEd25519(part.signature, item.message, item.publicKey))

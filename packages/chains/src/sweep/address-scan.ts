@@ -14,7 +14,7 @@ export async function usedPlaces<T>(
       unused = found === null ? unused + 1 : 0
       if (found !== null) used.push(found)
     }
-    tell(`sub-account ${subAccount}: looked at`)
+    tell(`sub-account ${subAccount}: checked`)
   }
   return used
 }
@@ -76,7 +76,7 @@ export async function coinsAt(
     for (const [at, block] of blocks.entries()) {
       if (!block)
         throw new RpcUnavailable(
-          `the endpoint does not show block ${from + at} of ${tip}: coins in it would be left behind`,
+          `the endpoint does not return block ${from + at} of ${tip}: coins in it would be missed`,
         )
       for (const transfer of block.transfers) {
         const place = places.get(transfer.address)

@@ -91,7 +91,7 @@ export const cardano = sweeper(shape, {
         address,
         asset,
         amount: value.toString(),
-        why: 'native tokens or a script ride on it, which these nodes do not move away',
+        why: 'it carries native tokens or a script, which these nodes do not move',
       }))
     const isShown = ({ txid }: Coin): boolean => previous[txid] !== undefined
     left.push(

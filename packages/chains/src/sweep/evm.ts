@@ -29,7 +29,7 @@ const LONG_NONCE = 0xffff_ffffn
 const HEADROOM = 2n
 
 export const evm = sweeper(shape, {
-  life: 'as long as the price lasts and no other transaction of the account is mined',
+  life: 'while the price applies and no other transaction of the account is mined',
   client: (registry, network, endpoint, fetch) =>
     new EvmClient(network, registry.assetsOf(network.code), endpoint, fetch),
   async look(ask) {

@@ -102,7 +102,7 @@ export function planRound({
           asset: asset.asset_name,
           amount: of(holder, asset).toString(),
           waits: true as const,
-          why: `its fees need ${missing} more of ${native.asset_name}, in the smallest unit, at this address: send it, and gather again`,
+          why: `its fees require ${missing} more of ${native.asset_name}, in the smallest unit, at this address: send it, and gather again`,
         })),
       )
     }

@@ -3,7 +3,7 @@ import { ChainError } from '../types.ts'
 import type { Found, Plan, PlanOf, Sweeper } from './types.ts'
 
 /** An amount in the smallest unit, a rate or a number of an account. */
-export const digits = z.string().regex(/^[0-9]{1,78}$/, 'is no decimal number')
+export const digits = z.string().regex(/^[0-9]{1,78}$/, 'is not a decimal number')
 const path = z.array(z.int().min(0).max(0x7fff_ffff)).length(3)
 export const placed = { path, address: z.string().min(1) }
 /** `balances`: by asset, the native one too. */

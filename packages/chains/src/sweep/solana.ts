@@ -19,7 +19,7 @@ const shape = z.strictObject({
 })
 
 export const solana = sweeper(shape, {
-  life: '150 blocks, about a minute: gather, plan, sign and send in one go',
+  life: '150 blocks, about a minute: gather, plan, sign and send without a pause',
   client: (registry, network, endpoint, fetch) =>
     new SolanaClient(network, registry.assetsOf(network.code), endpoint, fetch),
   async look(ask) {

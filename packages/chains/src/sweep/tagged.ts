@@ -64,14 +64,14 @@ function tagged(
             address,
             asset,
             amount: balance,
-            why: 'no more than the reserve, which the chain keeps',
+            why: 'at most the reserve, which the chain retains',
           })
           continue
         }
         // The first payment makes the destination's account, and the others need one that is there.
         const create = creates && transactions.length === 0
         if (creates && !create) continue
-        left.push({ address, asset, amount: reserve, why: 'the reserve, which the chain keeps' })
+        left.push({ address, asset, amount: reserve, why: 'the reserve, which the chain retains' })
         transactions.push({
           unsigned: pay(network, {
             to,

@@ -121,7 +121,7 @@ export const tron = sweeper(shape, {
         address,
         asset: network.native_asset,
         amount,
-        why: 'staked or cooling down: it is not moved by a recovery',
+        why: 'staked or in cooldown: a recovery does not move it',
       }))
     return { ...plan, left: [...plan.left, ...staked] }
   },

@@ -36,7 +36,7 @@ const shape = z.strictObject({
 })
 
 export const utxo = sweeper(shape, {
-  life: 'as long as nobody spends the coins',
+  life: 'until the coins are spent',
   client: (_registry, network, endpoint, fetch) => new UtxoClient(network, endpoint, fetch),
   async look(ask) {
     const client = new UtxoClient(ask.network, ask.endpoint, ask.fetch)

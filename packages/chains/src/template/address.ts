@@ -38,9 +38,9 @@ export function validate(_network: Network, text: string, addressTag?: string | 
   if (!hash)
     return {
       valid: false,
-      reason: `is no address of this network: they start with ${PREFIX}1, and the checksum must match`,
+      reason: `is not an address of this network: they start with ${PREFIX}1, and the checksum must match`,
     }
   if (hash.every((byte) => byte === 0))
-    return { valid: false, reason: 'nobody holds the key of the zero address' }
+    return { valid: false, reason: 'is the zero address, which has no private key' }
   return { valid: true, address: spell(hash), address_tag: null }
 }

@@ -28,7 +28,7 @@ export function buildTransfer(
   },
 ): UnsignedTransaction {
   const to = read(o.to)
-  if (!to) throw new ChainError('ADDRESS', `${o.to} is no address of ${network.name}`)
+  if (!to) throw new ChainError('ADDRESS', `${o.to} is not an address of ${network.name}`)
   if (network.network_id === undefined)
     throw new ChainError('NETWORK', `${network.code} has no network_id`)
   return {

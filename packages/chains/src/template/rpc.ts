@@ -86,7 +86,7 @@ export class TemplateClient implements ChainClient {
   async #block(height: number): Promise<Block | null> {
     const block = await this.#call<Block | null>('block', [height])
     if (block && block.height !== height)
-      throw new RpcUnavailable(`${this.network.code}: another block than ${height} was answered`)
+      throw new RpcUnavailable(`${this.network.code}: another block than ${height} was returned`)
     return block
   }
 
@@ -156,7 +156,7 @@ export class TemplateClient implements ChainClient {
   async #timeAt(height: number): Promise<number> {
     const block = await this.#block(height)
     if (!block || !Number.isSafeInteger(block.time))
-      throw new RpcUnavailable(`${this.network.code}: block ${height} is not shown`)
+      throw new RpcUnavailable(`${this.network.code}: block ${height} is not returned`)
     return block.time
   }
 

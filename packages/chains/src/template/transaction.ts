@@ -89,8 +89,8 @@ export function decode(
   if (!Buffer.from(own).equals(publicKey))
     throw new ChainError('PATH', 'the public key is not the one at the path')
   const [from, receiver] = [address(network, own), spell(to)]
-  assertShape(receiver !== from, 'an account cannot pay itself')
-  assertShape(amount > 0n && fee > 0n, 'names no amount or no fee')
+  assertShape(receiver !== from, 'an account must not pay itself')
+  assertShape(amount > 0n && fee > 0n, 'has no amount or no fee')
   const asset = assets.find(({ type }) => type === 'native')
   if (!asset) throw new ChainError('NETWORK', `${network.code} has no native asset`)
   return {
@@ -138,7 +138,7 @@ export function assemble(
   const [item] = signing(network, unsigned, publicKeyAt) as [SigningItem]
   const [part, more] = signatures
   if (!part || more || part.signature.length !== 64)
-    throw new ChainError('SIGNATURE', 'exactly one 64-byte signature is needed')
+    throw new ChainError('SIGNATURE', 'exactly one 64-byte signature is required')
   if (!isSecp256k1(part.signature, item.message, item.publicKey)) {
     throw new ChainError('SIGNATURE', 'does not verify')
   }

@@ -31,7 +31,7 @@ export function validate(_network: Network, text: string, addressTag?: string | 
     return {
       valid: false,
       reason:
-        'the hexadecimal form is not taken, for it has no checksum: use the form that starts with T',
+        'has the hexadecimal form, which is not accepted because it has no checksum: use the form that starts with T',
     }
   }
   if (!/^[1-9A-HJ-NP-Za-km-z]{25,40}$/.test(text))

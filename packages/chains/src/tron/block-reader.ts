@@ -40,7 +40,7 @@ export class TronBlockReader {
     if (block.blockID === undefined || !block.block_header) return null
     const header = block.block_header.raw_data
     if ((header.number ?? 0) !== height)
-      throw new RpcUnavailable(`${this.#network.code}: getblockbynum answered another height`)
+      throw new RpcUnavailable(`${this.#network.code}: getblockbynum returned another height`)
     const transactions = block.transactions ?? []
     this.#check(height, block.blockID, header, transactions)
     const transfers = transactions.flatMap((each) => this.#native(each))
@@ -70,7 +70,7 @@ export class TronBlockReader {
    */
   #check(height: number, id: string, header: Header, transactions: readonly Transaction[]): void {
     const refuse = (problem: string): never => {
-      throw new RpcUnavailable(`${this.#network.code}: getblockbynum answered ${problem}`)
+      throw new RpcUnavailable(`${this.#network.code}: getblockbynum returned ${problem}`)
     }
     // The first eight bytes of a block's id are its height.
     if (!/^[0-9a-f]{64}$/.test(id) || BigInt(`0x${id.slice(0, 16)}`) !== BigInt(height))
@@ -166,7 +166,7 @@ export class TronBlockReader {
       const info = known.get(txID)
       if (!info || info.blockNumber !== height) {
         throw new RpcUnavailable(
-          `${this.#network.code}: gettransactioninfobyblocknum is not about the block at ${height}`,
+          `${this.#network.code}: gettransactioninfobyblocknum did not return the block at ${height}`,
         )
       }
       if (ret?.[0]?.contractRet !== SUCCESS || info.result === 'FAILED') continue
@@ -176,7 +176,7 @@ export class TronBlockReader {
         ...logs.flatMap((log, position): ChainTransfer[] => {
           if (typeof log.address !== 'string') {
             throw new RpcUnavailable(
-              `${this.#network.code}: gettransactioninfobyblocknum answered a log of ${txID} without address`,
+              `${this.#network.code}: gettransactioninfobyblocknum returned a log of ${txID} without address`,
             )
           }
           const asset = tokens.get(log.address.toLowerCase())

@@ -183,11 +183,11 @@ export function buildTransfer(
   o: Common & { asset: Asset; to: string; amount: bigint; feeLimit?: bigint },
 ): UnsignedTransaction {
   if (o.asset.type === 'native') {
-    if (o.feeLimit) throw new ChainError('FEE', 'a transfer of TRX takes no fee limit')
+    if (o.feeLimit) throw new ChainError('FEE', 'a transfer of TRX must have no fee limit')
     return build(network, o, 1, { to_address: addressBytes(o.to), amount: o.amount })
   }
   if (!o.feeLimit || o.feeLimit < 0n)
-    throw new ChainError('FEE', 'a token transfer needs a fee limit')
+    throw new ChainError('FEE', 'a token transfer requires a fee limit')
   return build(
     network,
     o,
@@ -249,10 +249,10 @@ export function buildUndelegate(
 export function buildAction(network: Network, o: Common & TronAction): UnsignedTransaction {
   if (o.kind === 'withdraw') return buildWithdraw(network, o)
   const { resource, receiver } = o
-  if (resource === null) throw new ChainError('AMOUNT', `${o.kind} names no resource`)
+  if (resource === null) throw new ChainError('AMOUNT', `${o.kind} has no resource`)
   if (o.kind === 'freeze') return buildFreeze(network, { ...o, resource })
   if (o.kind === 'unfreeze') return buildUnfreeze(network, { ...o, resource })
-  if (receiver === null) throw new ChainError('ADDRESS', `${o.kind} names no receiver`)
+  if (receiver === null) throw new ChainError('ADDRESS', `${o.kind} has no receiver`)
   return (o.kind === 'delegate' ? buildDelegate : buildUndelegate)(network, {
     ...o,
     resource,

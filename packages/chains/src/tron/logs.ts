@@ -11,7 +11,7 @@ export function addressIn(hex: string): string {
   try {
     return addressOfHex(hex)
   } catch {
-    throw new RpcUnavailable('TRX: the node answered an address that is none')
+    throw new RpcUnavailable('TRX: the node returned an invalid address')
   }
 }
 

@@ -185,7 +185,7 @@ export class TronClient implements ChainClient {
     const transaction = block.transactions?.find(({ txID }) => txID === hash)
     if (block.blockID === undefined || !transaction) {
       throw new RpcUnavailable(
-        `${this.network.code}: the block at ${info.blockNumber} does not hold ${hash}`,
+        `${this.network.code}: the block at ${info.blockNumber} does not contain ${hash}`,
       )
     }
     const succeeded =
@@ -268,7 +268,7 @@ export class TronClient implements ChainClient {
       addressHex(address).slice(2).padStart(64, '0'),
     )
     if (!/^[0-9a-f]{64}$/.test(result))
-      throw new RpcUnavailable(`${this.network.code}: balanceOf answered no number`)
+      throw new RpcUnavailable(`${this.network.code}: balanceOf returned no number`)
     return BigInt(`0x${result}`)
   }
 
@@ -353,7 +353,7 @@ export class TronClient implements ChainClient {
     const value = (key: string): bigint => {
       const found = values.get(key)
       if (found === undefined)
-        throw new RpcUnavailable(`${this.network.code}: getchainparameters does not name ${key}`)
+        throw new RpcUnavailable(`${this.network.code}: getchainparameters does not return ${key}`)
       return BigInt(found)
     }
     // A price of 0 would be a transfer that may burn nothing, and is refused by every node but this
@@ -361,7 +361,7 @@ export class TronClient implements ChainClient {
     const price = (key: string): bigint => {
       const found = value(key)
       if (found <= 0n)
-        throw new RpcUnavailable(`${this.network.code}: getchainparameters answered ${key} 0`)
+        throw new RpcUnavailable(`${this.network.code}: getchainparameters returned ${key} 0`)
       return found
     }
     return {
@@ -406,7 +406,7 @@ export class TronClient implements ChainClient {
     // A call that was carried out and failed has a result of its own. Other errors, and a node's
     // own limit of time, are its trouble.
     if (isFailed && !OUT_OF_TIME.test(`${failed} ${said}`)) {
-      throw new RpcReverted(0, `${asset.asset_name} refuses ${selector}: ${said}`.slice(0, 300))
+      throw new RpcReverted(0, `${asset.asset_name} rejects ${selector}: ${said}`.slice(0, 300))
     }
     if (isFailed || answer.result?.result !== true) {
       throw new RpcUnavailable(

@@ -48,10 +48,13 @@ function parse(unsigned: UnsignedTransaction): RawData {
   }
   const raw = decodeRaw(hexToBytes(unsigned.bytes))
   if (raw.refBlockBytes.length !== 2 || raw.refBlockHash.length !== 8)
-    throw new ChainError('SHAPE', 'names no reference block')
-  if (raw.expiration <= 0n) throw new ChainError('SHAPE', 'names no expiration')
+    throw new ChainError('SHAPE', 'has no reference block')
+  if (raw.expiration <= 0n) throw new ChainError('SHAPE', 'has no expiration')
   if (raw.type === 31 ? raw.feeLimit === 0n : raw.feeLimit !== 0n) {
-    throw new ChainError('SHAPE', 'calls of contracts take a fee limit, and nothing else does')
+    throw new ChainError(
+      'SHAPE',
+      'contract calls require a fee limit, and other transactions must have none',
+    )
   }
   return raw
 }
@@ -62,7 +65,7 @@ function addressField(raw: RawData, name: string): string {
 
 function amountField(raw: RawData, name: string): bigint {
   const amount = raw.value[name] as bigint
-  if (amount <= 0n) throw new ChainError('SHAPE', `${name} must be more than zero`)
+  if (amount <= 0n) throw new ChainError('SHAPE', `${name} must be greater than zero`)
   return amount
 }
 
@@ -106,7 +109,7 @@ function actionOf(raw: RawData & { type: keyof typeof ACTIONS }): TronAction {
   if (raw.type === 56) return { kind, resource: null, amount: 0n, receiver: null }
   const resource = raw.value['resource']
   if (resource !== 0 && resource !== 1)
-    throw new ChainError('SHAPE', 'only BANDWIDTH and ENERGY can be staked for')
+    throw new ChainError('SHAPE', 'TRX can be staked for BANDWIDTH and ENERGY only')
   if (raw.value['lock'] === true || (raw.value['lock_period'] ?? 0n) !== 0n) {
     throw new ChainError('SHAPE', 'a locked delegation is not allowed')
   }
@@ -157,7 +160,7 @@ export function decode(
   switch (raw.type) {
     case 1: {
       const to = addressField(raw, 'to_address')
-      if (to === from) throw new ChainError('SHAPE', 'an account cannot pay itself')
+      if (to === from) throw new ChainError('SHAPE', 'an account must not pay itself')
       // Whether the receiver exists is not known here.
       return {
         ...decoded,

@@ -112,7 +112,7 @@ function isUnusedWitnessProgram(script: Uint8Array): boolean {
  * `ADDRESS`.
  */
 export function scriptOf(network: Network, text: string): Uint8Array {
-  if (text.length > LENGTH_MAX) throw new ChainError('ADDRESS', 'has a length no address has')
+  if (text.length > LENGTH_MAX) throw new ChainError('ADDRESS', 'has a length that no address has')
   const prefix = paramsOf(network).cashaddr_prefix
   const cash = prefix === undefined ? null : cashScriptOf(prefix, text)
   if (cash) return cash
@@ -188,7 +188,7 @@ export function validate(network: Network, text: string, addressTag?: string | n
   const refused = refusedTag(addressTag)
   if (refused) return refused
   if (text.length < 14 || text.length > LENGTH_MAX)
-    return { valid: false, reason: 'has a length no address has' }
+    return { valid: false, reason: 'has a length that no address has' }
   if (hasUnusedWitnessVersion(network, text)) {
     return {
       valid: false,

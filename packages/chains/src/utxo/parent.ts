@@ -121,7 +121,7 @@ function read(network: Network, bytes: Buffer): Parent {
   if (flag === EXTENSION_FLAG) cursor.skip(1)
   const end = cursor.skip(LOCKTIME_BYTES)
   if (isSpecial) cursor.skipText()
-  if (cursor.at !== bytes.length) throw new ChainError('TRANSACTION', 'has bytes behind its end')
+  if (cursor.at !== bytes.length) throw new ChainError('TRANSACTION', 'has bytes after its end')
   const stripped = Buffer.concat([
     bytes.subarray(0, VERSION_BYTES),
     bytes.subarray(from, to),

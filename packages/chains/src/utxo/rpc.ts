@@ -175,19 +175,19 @@ export class UtxoClient implements ChainClient {
       throw error
     }
     if (block.height !== height)
-      throw new RpcUnavailable(`${this.network.code}: getblock answered another height`)
-    if (block.hash !== hash) this.#odd('getblock answered another block than it was asked for')
+      throw new RpcUnavailable(`${this.network.code}: getblock returned another height`)
+    if (block.hash !== hash) this.#odd('getblock returned another block than requested')
     if (!Array.isArray(block.tx) || block.tx.length === 0)
-      this.#odd(`getblock answered ${hash} without tx`)
+      this.#odd(`getblock returned ${hash} without tx`)
     if (block.nTx !== undefined && block.nTx !== block.tx.length) {
-      this.#odd(`getblock answered ${block.tx.length} of ${block.nTx} tx of ${hash}`)
+      this.#odd(`getblock returned ${block.tx.length} of ${block.nTx} tx of ${hash}`)
     }
     if (height > GENESIS_HEIGHT && typeof block.previousblockhash !== 'string')
-      this.#odd('getblock answered without previousblockhash')
+      this.#odd('getblock returned no previousblockhash')
     const transactions = await this.#transactions(block)
     const txids = new Set(transactions.map(({ txid }) => txid))
     if (txids.size !== transactions.length)
-      this.#odd(`getblock answered a transaction of ${hash} twice`)
+      this.#odd(`getblock returned a transaction of ${hash} twice`)
     return {
       height,
       hash: block.hash,
@@ -221,14 +221,14 @@ export class UtxoClient implements ChainClient {
   #scriptOf(txid: string, { scriptPubKey }: CoreOutput): Buffer {
     const hex = scriptPubKey?.hex
     if (typeof hex !== 'string')
-      return this.#odd(`the node answered ${txid} without vout.scriptPubKey.hex`)
+      return this.#odd(`the node returned ${txid} without vout.scriptPubKey.hex`)
     return Buffer.from(hex, 'hex')
   }
 
   #transfersOf({ txid, vin, vout }: CoreTransaction): ChainTransfer[] {
-    if (typeof txid !== 'string') return this.#odd('the node answered a transaction without txid')
+    if (typeof txid !== 'string') return this.#odd('the node returned a transaction without txid')
     if (!Array.isArray(vout) || !Array.isArray(vin))
-      return this.#odd(`the node answered ${txid} without vin or vout`)
+      return this.#odd(`the node returned ${txid} without vin or vout`)
     return vout.flatMap((output) => {
       // Of Litecoin's extension blocks only what comes out of them has an address.
       if (output.ismweb === true) return []
@@ -244,9 +244,9 @@ export class UtxoClient implements ChainClient {
       const address = addressOf(this.network, script)
       if (address === null) return []
       if (typeof output.value !== 'bigint')
-        return this.#odd(`the node answered ${txid} without vout.value`)
+        return this.#odd(`the node returned ${txid} without vout.value`)
       if (!Number.isSafeInteger(output.n))
-        return this.#odd(`the node answered ${txid} without vout.n`)
+        return this.#odd(`the node returned ${txid} without vout.n`)
       if (output.value === 0n) return []
       return [
         {
@@ -299,7 +299,7 @@ export class UtxoClient implements ChainClient {
       !Array.isArray(ids) ||
       !ids.every((each): each is string => typeof each === 'string' && TXID.test(each))
     ) {
-      throw new RpcUnavailable(`${this.network.code}: getrawmempool answered no ids`)
+      throw new RpcUnavailable(`${this.network.code}: getrawmempool returned no ids`)
     }
     return ids
   }
@@ -310,7 +310,9 @@ export class UtxoClient implements ChainClient {
       try {
         const transaction = await this.#call<CoreTransaction>('getrawtransaction', [txid, true])
         if (transaction.txid !== txid)
-          throw new RpcUnavailable(`${this.network.code}: getrawtransaction answered another one`)
+          throw new RpcUnavailable(
+            `${this.network.code}: getrawtransaction returned another transaction`,
+          )
         return this.#transfersOf(transaction)
       } catch (error) {
         if (isRefusal(error, NOT_FOUND)) return []
@@ -337,7 +339,7 @@ export class UtxoClient implements ChainClient {
         const transaction = await this.#call<CoreTransaction>('getrawtransaction', [txid, true])
         return transaction.txid === txid
           ? transaction
-          : this.#odd(`getrawtransaction answered another transaction than ${txid}`)
+          : this.#odd(`getrawtransaction returned another transaction than ${txid}`)
       })),
     )
     return found
@@ -446,7 +448,7 @@ export class UtxoClient implements ChainClient {
     if (rate === undefined || rate === null || rate === 0n) return undefined
     return typeof rate === 'bigint'
       ? rate
-      : this.#odd('the node answered a fee rate that is not a number of coins')
+      : this.#odd('the node returned a fee rate that is not a number of coins')
   }
 
   /**

@@ -123,7 +123,7 @@ export function selectCoins(
     if (chosen.length >= INPUTS_MAX) {
       throw new ChainError(
         'TOO_MANY_INPUTS',
-        `needs more than ${INPUTS_MAX} inputs; send a smaller amount first`,
+        `requires more than ${INPUTS_MAX} inputs; send a smaller amount first`,
       )
     }
     chosen.push(utxo)
@@ -166,7 +166,7 @@ export function selectReturn(
   if (sum - fee < dustLimit(params, script)) {
     throw new ChainError(
       'INSUFFICIENT',
-      `a fee of ${fee} satoshi leaves nothing of the coins' ${sum}`,
+      `a fee of ${fee} satoshi leaves nothing of the coins’ ${sum}`,
     )
   }
   return { utxos: [...o.utxos], fee, change: sum - fee, vsize }

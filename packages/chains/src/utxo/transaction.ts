@@ -57,7 +57,7 @@ function parse(unsigned: UnsignedTransaction): Transaction {
   if (transaction.ins.length === 0 || transaction.outs.length === 0)
     throw new ChainError('SHAPE', 'has no inputs or no outputs')
   if (transaction.hasWitnesses() || transaction.ins.some((input) => input.script.length > 0)) {
-    throw new ChainError('TRANSACTION', 'carries signatures already')
+    throw new ChainError('TRANSACTION', 'already carries signatures')
   }
   if (transaction.toHex() !== unsigned.bytes)
     throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
@@ -140,7 +140,10 @@ function inputsOf(
     if (input.sequence < 0xfffffffd)
       throw new ChainError('SHAPE', 'a relative lock time is not allowed')
     if (!replaceable && input.sequence !== 0xffffffff) {
-      throw new ChainError('SHAPE', 'sequence must be final: this network replaces no transactions')
+      throw new ChainError(
+        'SHAPE',
+        'sequence must be final: this network does not support replacement',
+      )
     }
     return { path, publicKey, script: output.script, value: output.value, address: own }
   })
@@ -191,7 +194,7 @@ export function decode(
   transaction.outs.forEach((output, position) => {
     const to = addressOf(network, output.script)
     if (to === null)
-      throw new ChainError('SHAPE', `output ${position} has a script that no address stands for`)
+      throw new ChainError('SHAPE', `output ${position} has a script without an address`)
     if (unsigned.change?.output === position) {
       if (to !== address(network, publicKeyAt(unsigned.change.path))) {
         throw new ChainError('CHANGE', `output ${position} is not on the change path`)
@@ -206,7 +209,7 @@ export function decode(
   if (outputPayments.length !== 1) throw new ChainError('SHAPE', 'must have exactly one payment')
   const spent = inputs.reduce((sum, input) => sum + input.value, 0n)
   const paid = transaction.outs.reduce((sum, output) => sum + output.value, 0n)
-  if (paid > spent) throw new ChainError('SHAPE', 'pays out more than its inputs hold')
+  if (paid > spent) throw new ChainError('SHAPE', 'outputs exceed the inputs')
   const vsize = virtualSize(
     params,
     inputs.length,

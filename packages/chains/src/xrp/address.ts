@@ -59,7 +59,7 @@ export function validate(network: Network, text: string, addressTag?: string | n
         valid: false,
         reason:
           inside === null
-            ? 'address_tag is given, and the X-address says that there is none'
+            ? 'address_tag: must be omitted, because the X-address states that it has none'
             : `address_tag differs from the tag ${inside} inside the X-address`,
         field: 'address_tag',
       }
@@ -71,7 +71,7 @@ export function validate(network: Network, text: string, addressTag?: string | n
     }
   }
   if (BLACK_HOLES.has(classic))
-    return { valid: false, reason: 'nobody holds the key of this account' }
+    return { valid: false, reason: 'is a special account that has no private key' }
   const effective = tag ?? inside
   return {
     valid: true,

@@ -165,7 +165,7 @@ export class XrpClient implements TaggedClient, ResignedClient {
   ): Promise<T> {
     const result = await this.#json<T>(method, [{ ...parameters, api_version: 1 }])
     if (typeof result !== 'object' || result === null)
-      throw new RpcUnavailable(`${this.network.code}: ${method}: answer is not rippled's`)
+      throw new RpcUnavailable(`${this.network.code}: ${method}: the response is not rippled's`)
     if (result.status === 'error' || result.error !== undefined) throw new XrpRefused(result)
     return result
   }
@@ -202,7 +202,7 @@ export class XrpClient implements TaggedClient, ResignedClient {
     const { hash, seq, reserve_base_xrp: base, reserve_inc_xrp: increment } = info.validated_ledger
     if (!Number.isSafeInteger(seq) || typeof hash !== 'string') {
       throw new RpcUnavailable(
-        `${this.network.code}: server_info answered a validated_ledger without seq or hash`,
+        `${this.network.code}: server_info returned a validated_ledger without seq or hash`,
       )
     }
     const reserves = { base: dropsOf(base), increment: dropsOf(increment) }
@@ -219,7 +219,7 @@ export class XrpClient implements TaggedClient, ResignedClient {
     const reserves = this.#reserves as Reserves | null
     if (!reserves)
       throw new RpcUnavailable(
-        `${this.network.code}: server_info answered without reserve_base_xrp or reserve_inc_xrp`,
+        `${this.network.code}: server_info returned no reserve_base_xrp or reserve_inc_xrp`,
       )
     return reserves
   }
@@ -237,7 +237,7 @@ export class XrpClient implements TaggedClient, ResignedClient {
     })
     if (!found?.validated) return null
     if (Number(found.ledger_index) !== height)
-      throw new RpcUnavailable(`${this.network.code}: ledger answered another height`)
+      throw new RpcUnavailable(`${this.network.code}: ledger returned another height`)
     const transactions = found.ledger?.transactions ?? []
     this.#check(found, transactions)
     return {
@@ -255,7 +255,7 @@ export class XrpClient implements TaggedClient, ResignedClient {
     transactions: readonly LedgerTransaction[],
   ): void {
     const refuse = (problem: string): never => {
-      throw new RpcUnavailable(`${this.network.code}: ledger answered ${index} ${problem}`)
+      throw new RpcUnavailable(`${this.network.code}: ledger returned ${index} ${problem}`)
     }
     if (typeof hash !== 'string' || typeof ledger?.parent_hash !== 'string')
       refuse('without ledger_hash or parent_hash')
@@ -283,7 +283,7 @@ export class XrpClient implements TaggedClient, ResignedClient {
     const meta = transaction.metaData ?? transaction.meta
     if (!meta)
       throw new RpcUnavailable(
-        `${this.network.code}: the ledger shows a transaction without its outcome`,
+        `${this.network.code}: the ledger contains a transaction without its outcome`,
       )
     const paid = meta.TransactionResult === 'tesSUCCESS' ? paidBy(transaction, meta) : null
     if (!paid || paid.amount <= 0n || paid.from === paid.to) return []
@@ -415,7 +415,7 @@ export class XrpClient implements TaggedClient, ResignedClient {
         Number(found.ledger_index_max) >= validUntil
       if (!isWhole || !Array.isArray(found.transactions)) {
         throw new RpcUnavailable(
-          `${this.network.code}: account_tx does not show ledgers ${from} to ${validUntil}`,
+          `${this.network.code}: account_tx does not cover ledgers ${from} to ${validUntil}`,
         )
       }
       for (const { tx_blob: blob } of found.transactions) {

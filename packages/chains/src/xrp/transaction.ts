@@ -100,10 +100,10 @@ function parse(unsigned: UnsignedTransaction): Payment {
     throw new ChainError('SHAPE', 'only XRP can be paid')
   }
   if (typeof payment.Fee !== 'string' || !/^[1-9]\d{0,17}$/.test(payment.Fee))
-    throw new ChainError('SHAPE', 'names no fee')
+    throw new ChainError('SHAPE', 'has no fee')
   // Sequence 0 stands for a ticket, and tickets do not exclude each other by sequence.
   if (!Number.isInteger(payment.Sequence) || payment.Sequence < 1)
-    throw new ChainError('SHAPE', 'names no sequence')
+    throw new ChainError('SHAPE', 'has no sequence')
   if (!Number.isInteger(payment.LastLedgerSequence) || payment.LastLedgerSequence < 1) {
     throw new ChainError(
       'SHAPE',
@@ -111,9 +111,9 @@ function parse(unsigned: UnsignedTransaction): Payment {
     )
   }
   if (typeof payment.Destination !== 'string' || !isValidClassicAddress(payment.Destination)) {
-    throw new ChainError('SHAPE', 'names no destination')
+    throw new ChainError('SHAPE', 'has no destination')
   }
-  if (typeof payment.SigningPubKey !== 'string') throw new ChainError('SHAPE', 'names no key')
+  if (typeof payment.SigningPubKey !== 'string') throw new ChainError('SHAPE', 'has no key')
   return payment
 }
 
@@ -132,7 +132,7 @@ export function decode(
   if (payment.SigningPubKey.toLowerCase() !== bytesToHex(publicKey)) {
     throw new ChainError('PATH', 'SigningPubKey is not the key at the path')
   }
-  if (payment.Destination === from) throw new ChainError('SHAPE', 'an account cannot pay itself')
+  if (payment.Destination === from) throw new ChainError('SHAPE', 'an account must not pay itself')
   const asset = assets.find((candidate) => candidate.type === 'native')
   if (!asset) throw new ChainError('NETWORK', `${network.code} has no native asset`)
   return {
@@ -186,7 +186,7 @@ export function assemble(
   const [item] = signing(network, unsigned, publicKeyAt) as [SigningItem]
   const [part, more] = signatures
   if (!part || more || part.signature.length !== 64)
-    throw new ChainError('SIGNATURE', 'exactly one 64-byte signature is needed')
+    throw new ChainError('SIGNATURE', 'exactly one 64-byte signature is required')
   if (payment.SigningPubKey.toLowerCase() !== bytesToHex(item.publicKey)) {
     throw new ChainError('PATH', 'SigningPubKey is not the key at the path')
   }

@@ -49,7 +49,7 @@ export async function verifyHoldings(
 ): Promise<Holdings> {
   const sha256 = sha256Hex(text)
   if (sha256 !== statement.holdings.sha256) {
-    wrong('it is another list of addresses than the statement binds', {
+    wrong('the list of addresses is not the one that the statement commits to', {
       expected: statement.holdings.sha256,
       actual: sha256,
     })
@@ -62,22 +62,22 @@ export async function verifyHoldings(
     !Array.isArray(keys) ||
     addresses.length !== statement.holdings.addresses
   ) {
-    return wrong('the list of addresses has another length than is stated')
+    return wrong('the list of addresses has another length than the statement says')
   }
   const verifiers = new Map<string, AddressVerifier>()
   const seen = new Set<string>()
   const sums = new Map<string, bigint>()
   for (const at of addresses) {
     assertFields(at, ['workspace', 'network', 'address', 'path', 'held'], 'an address of the list')
-    if (seen.has(`${at.network} ${at.address}`)) wrong(`${at.address} stands twice in the list`)
+    if (seen.has(`${at.network} ${at.address}`)) wrong(`${at.address} is in the list twice`)
     seen.add(`${at.network} ${at.address}`)
     const verifier = verifiers.get(at.workspace) ?? verifierOf(trust, holdings, at.workspace)
     verifiers.set(at.workspace, verifier)
     await assertDerived(verifier, at)
-    if (!Array.isArray(at.held)) wrong(`${at.address} holds nothing`)
+    if (!Array.isArray(at.held)) wrong(`${at.address} has no balance`)
     const forms = new Set<string>()
     for (const { asset, form, amount } of at.held) {
-      if (forms.has(`${asset} ${form}`)) wrong(`${at.address} holds ${asset} twice`)
+      if (forms.has(`${asset} ${form}`)) wrong(`${at.address} has ${asset} twice`)
       forms.add(`${asset} ${form}`)
       if (verifier.networkCodeOf(asset) !== at.network) wrong(`${at.address} cannot hold ${asset}`)
       sums.set(asset, (sums.get(asset) ?? 0n) + amountOf(amount, `what ${at.address} holds`))
@@ -86,7 +86,7 @@ export async function verifyHoldings(
   for (const { asset, held } of statement.assets) {
     const sum = String(sums.get(asset) ?? 0n)
     if (sum !== held)
-      wrong(`the listed addresses hold ${sum} of ${asset}, and ${held} is stated`, {
+      wrong(`the listed addresses hold ${sum} of ${asset}, but the statement says ${held}`, {
         expected: held,
         actual: sum,
       })
@@ -94,6 +94,9 @@ export async function verifyHoldings(
   }
   const [more] = [...sums].find(([, sum]) => sum > 0n) ?? []
   if (more !== undefined)
-    throw new VerificationError('RESERVES', `the list holds ${more}, of which nothing is stated`)
+    throw new VerificationError(
+      'RESERVES',
+      `the list contains ${more}, which the statement does not contain`,
+    )
   return holdings
 }

@@ -38,7 +38,7 @@ const bytesOf = (value: unknown, what: string): Uint8Array =>
 function assertLeaf(statement: Statement, proof: ReservesProof, leaf: LeafProof): ProvenBalance {
   assertFields(leaf, ['asset', 'balance', 'nonce', 'siblings'], 'a leaf of the proof')
   const entry = statement.assets.find(({ asset }) => asset === leaf.asset)
-  if (!entry) return wrong(`the statement does not owe any ${String(leaf.asset)}`)
+  if (!entry) return wrong(`the statement has no liabilities in ${String(leaf.asset)}`)
   if (!Array.isArray(leaf.siblings) || leaf.siblings.length !== entry.depth) {
     wrong(`the ${leaf.asset} proof has another depth than ${entry.depth}`)
   }
@@ -61,16 +61,19 @@ function assertLeaf(statement: Statement, proof: ReservesProof, leaf: LeafProof)
       sum: amountOf(sibling.sum, `a sum of the ${leaf.asset} proof`),
     }
     if (sibling.side !== 'left' && sibling.side !== 'right')
-      wrong(`a sibling of the ${leaf.asset} proof stands nowhere`)
+      wrong(`a sibling of the ${leaf.asset} proof has no position in the tree`)
     if (node.sum + other.sum > BigInt(entry.owed))
-      wrong(`the ${leaf.asset} proof sums to more than is stated to be owed`)
+      wrong(`the ${leaf.asset} proof sums to more than the liabilities in the statement`)
     node = sibling.side === 'left' ? parentOf(other, node) : parentOf(node, other)
   }
   if (node.sum !== BigInt(entry.owed) || bytesToHex(node.hash) !== entry.top) {
-    wrong(`the ${leaf.asset} balance of ${leaf.balance} is not in what is stated to be owed`, {
-      expected: entry.top,
-      actual: bytesToHex(node.hash),
-    })
+    wrong(
+      `the ${leaf.asset} balance of ${leaf.balance} is not included in the liabilities of the statement`,
+      {
+        expected: entry.top,
+        actual: bytesToHex(node.hash),
+      },
+    )
   }
   return { asset: leaf.asset, decimals: entry.decimals, balance: leaf.balance }
 }
@@ -87,13 +90,13 @@ export function verifyProof(
 ): ProvenBalance[] {
   assertFields(proof, ['snapshot', 'workspace', 'sub_account', 'secret', 'leaves'], 'the proof')
   if (proof.snapshot !== statement.id) {
-    wrong('the proof is of another snapshot', {
+    wrong('the proof belongs to another snapshot', {
       expected: statement.id,
       actual: String(proof.snapshot),
     })
   }
   if (owner && (proof.workspace !== owner.workspace || proof.sub_account !== owner.sub_account)) {
-    wrong('the proof is of another sub-account', {
+    wrong('the proof belongs to another sub-account', {
       expected: `${owner.workspace} / ${owner.sub_account}`,
       actual: `${String(proof.workspace)} / ${String(proof.sub_account)}`,
     })
@@ -103,9 +106,9 @@ export function verifyProof(
     typeof proof.sub_account !== 'string' ||
     !Array.isArray(proof.leaves)
   ) {
-    return wrong('the proof has no shape')
+    return wrong('the proof is malformed')
   }
   if (new Set(proof.leaves.map((leaf) => leaf?.asset)).size !== proof.leaves.length)
-    wrong('the proof names an asset twice')
+    wrong('the proof contains an asset twice')
   return proof.leaves.map((leaf) => assertLeaf(statement, proof, leaf))
 }

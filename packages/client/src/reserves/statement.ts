@@ -84,7 +84,7 @@ export const wrong = (
 /** An amount below 2^128. @throws VerificationError */
 export function amountOf(value: unknown, what: string): bigint {
   if (typeof value !== 'string' || !AMOUNT.test(value))
-    return wrong(`${what} is no amount: ${String(value).slice(0, 60)}`)
+    return wrong(`${what} is not an amount: ${String(value).slice(0, 60)}`)
   const amount = BigInt(value)
   return amount < SUM_LIMIT ? amount : wrong(`${what} is not below 2^128`)
 }
@@ -101,7 +101,7 @@ export function readCanonical(text: unknown, what: string): Record<string, unkno
   }
   return typeof value === 'object' && value !== null
     ? (value as Record<string, unknown>)
-    : wrong(`the ${what} is no object`)
+    : wrong(`the ${what} is not an object`)
 }
 
 /** @throws VerificationError where it has other fields */
@@ -116,7 +116,7 @@ const isCount = (value: unknown): value is number =>
 function assertHeight(value: Height, what: string): void {
   assertFields(value, ['height', 'hash'], what)
   if (!isCount(value.height) || typeof value.hash !== 'string' || value.hash === '')
-    wrong(`${what} is no block`)
+    wrong(`${what} is not a block`)
 }
 
 function assertAsset(each: AssetReserves, { id, time, networks }: Statement): void {
@@ -135,12 +135,13 @@ function assertAsset(each: AssetReserves, { id, time, networks }: Statement): vo
     !isCount(leaves) ||
     !isCount(depth)
   )
-    wrong(`${what} has no shape`)
+    wrong(`${what} is malformed`)
   if (depth < 1 || depth > DEPTH_MAX || leaves > 2 ** depth)
     wrong(`${what} has a tree of ${leaves} leaves and depth ${depth}`)
-  if (!HASH.test(top)) wrong(`${what} has no top`)
+  if (!HASH.test(top)) wrong(`${what} has no root`)
   const look = networks.find(({ network }) => network === each.network)
-  if (!look) return wrong(`${what} is on ${String(each.network)}, which was not looked at`)
+  if (!look)
+    return wrong(`${what} is on ${String(each.network)}, which the statement does not cover`)
   const { asset, network, owed } = each
   const root = rootOf({
     asset,
@@ -155,7 +156,10 @@ function assertAsset(each: AssetReserves, { id, time, networks }: Statement): vo
     top,
   })
   if (root !== each.root)
-    wrong(`the root of ${what} is of something else`, { expected: root, actual: String(each.root) })
+    wrong(`the root of ${what} does not match its data`, {
+      expected: root,
+      actual: String(each.root),
+    })
 }
 
 /**
@@ -171,22 +175,23 @@ export function readStatement(text: unknown): { statement: Statement; hash: stri
     'the statement',
   )
   if (statement.version !== 1 || statement.kind !== 'proof-of-reserves')
-    wrong('it is no statement of reserves of version 1')
+    wrong('it is not a statement of reserves of version 1')
   const { id, mode, time, networks, assets, holdings } = statement
   if (typeof id !== 'string' || typeof time !== 'string' || Number.isNaN(Date.parse(time)))
     wrong('the statement has no id or no time')
-  if (mode !== 'local' && mode !== 'mainnet') wrong('the statement is of no known network')
+  if (mode !== 'local' && mode !== 'mainnet') wrong('the statement has an unknown network mode')
   if (!Array.isArray(networks) || !Array.isArray(assets))
     return wrong('the statement lists no networks or assets')
   for (const look of networks) {
     assertFields(look, ['network', 'from', 'to'], 'a network of the statement')
     assertHeight(look.from, `the first block of ${look.network}`)
     assertHeight(look.to, `the last block of ${look.network}`)
-    if (look.from.height > look.to.height) wrong(`${look.network} was looked at backwards`)
+    if (look.from.height > look.to.height)
+      wrong(`the last block of ${look.network} is before its first block`)
   }
   for (const each of assets) assertAsset(each, statement)
   const unique = (names: string[], what: string) => {
-    if (new Set(names).size !== names.length) wrong(`the statement names ${what} twice`)
+    if (new Set(names).size !== names.length) wrong(`the statement contains ${what} twice`)
   }
   unique(
     networks.map(({ network }) => network),
@@ -198,7 +203,7 @@ export function readStatement(text: unknown): { statement: Statement; hash: stri
   )
   assertFields(holdings, ['addresses', 'sha256'], 'the holdings of the statement')
   if (!isCount(holdings.addresses) || !HASH.test(holdings.sha256))
-    wrong('the statement does not bind its holdings')
+    wrong('the statement does not commit to its holdings')
   return { statement, hash: sha256Hex(text as string) }
 }
 

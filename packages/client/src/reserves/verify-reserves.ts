@@ -67,11 +67,11 @@ export async function verifyReserves({
   )
   const pinned = trust === undefined ? null : readTrust(trust)
   if (holdings !== undefined && pinned === null)
-    throw new TypeError('holdings are verified with trust alone')
+    throw new TypeError('verifying holdings requires the option trust')
   let signedBy: number[] | null = null
   if (pinned) {
     if (statement.mode !== pinned.network)
-      wrong(`the statement is of another network: ${statement.mode}`)
+      wrong(`the statement is for another network mode: ${statement.mode}`)
     signedBy = signersOf(
       pinned,
       attestationText(hash),
@@ -79,7 +79,7 @@ export async function verifyReserves({
     )
     if (signedBy.length < SIGNATURES_NEEDED) {
       wrong(
-        `the statement is signed by ${signedBy.length} of the pinned signer nodes, and ${SIGNATURES_NEEDED} are needed`,
+        `the statement is signed by ${signedBy.length} of the pinned signer nodes; ${SIGNATURES_NEEDED} are required`,
       )
     }
   }

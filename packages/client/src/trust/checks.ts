@@ -51,7 +51,7 @@ export class Checks {
           proven: false,
           nodes: [],
           signed: [],
-          reason: 'this client did not make its request: name it to verifyFailed',
+          reason: 'this client did not send the request: pass it to verifyFailed',
         }
     return { ...transaction, failure_proof: proof }
   }

@@ -61,7 +61,7 @@ export function verifiedKey(trust: PinnedTrust, answer: unknown, curve: string):
   if (!key)
     throw new VerificationError(
       'KEY',
-      `the service shows no ${curve} key of workspace ${trust.workspace}`,
+      `the service returned no ${curve} key of workspace ${trust.workspace}`,
       { expected: curve },
     )
   const refuse = (what: string, expected: string, actual: unknown): never => {

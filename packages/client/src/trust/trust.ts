@@ -42,7 +42,7 @@ const wrong = (message: string): never => {
 function identityOf(pem: unknown): Uint8Array {
   return (
     (typeof pem === 'string' ? ed25519OfPem(pem) : null) ??
-    wrong('each node needs the PEM of its Ed25519 identity')
+    wrong('each node requires the PEM of its Ed25519 identity')
   )
 }
 
@@ -60,26 +60,26 @@ export function readTrust(value: unknown): PinnedTrust {
     sub_account_index: index,
     nodes,
   } = value as Record<string, unknown>
-  if (version !== 1) return wrong('has another version than 1')
+  if (version !== 1) return wrong('must have version 1')
   if (network !== 'local' && network !== 'mainnet') return wrong('network must be local or mainnet')
   if (typeof workspace !== 'string' || workspace === '' || typeof name !== 'string')
-    return wrong('workspace and sub_account must be texts')
+    return wrong('workspace and sub_account must be strings')
   // 0 is the workspace's gas tanks, which belong to no sub-account.
   if (typeof index !== 'number' || !Number.isInteger(index) || index < 1 || index > INDEX_MAX) {
     return wrong('sub_account_index must be a whole number from 1')
   }
-  if (!Array.isArray(nodes) || nodes.length !== NODES) return wrong('must name three nodes')
+  if (!Array.isArray(nodes) || nodes.length !== NODES) return wrong('must contain three nodes')
   const identities = new Map<number, Uint8Array>()
   const keys = new Set<string>()
   for (const { node, identity } of nodes as { node: unknown; identity: unknown }[]) {
     if (typeof node !== 'number' || !Number.isInteger(node))
-      return wrong('each node needs its number')
+      return wrong('each node requires its number')
     const key = identityOf(identity)
     identities.set(node, key)
     keys.add(bytesToHex(key))
   }
   if (identities.size !== NODES || keys.size !== NODES) {
-    return wrong('the three nodes must be three: the same number or identity stands twice')
+    return wrong('the three nodes must differ: a number or identity appears twice')
   }
   return { version, network, workspace, sub_account: name, sub_account_index: index, identities }
 }

@@ -108,13 +108,14 @@ export class AddressVerifier {
   #network(code: string): Network {
     const network = this.#registry.network(code)
     if (!network)
-      throw new VerificationError('ADDRESS', `${code} is no network that this client knows`)
+      throw new VerificationError('ADDRESS', `${code} is not a network that this client supports`)
     return network
   }
 
   #networkOf(name: string): { asset: Asset; network: Network } {
     const asset = this.#registry.asset(name)
-    if (!asset) throw new VerificationError('ADDRESS', `${name} is no asset that this client knows`)
+    if (!asset)
+      throw new VerificationError('ADDRESS', `${name} is not an asset that this client supports`)
     return { asset, network: this.#registry.networkOf(asset) }
   }
 
@@ -165,7 +166,7 @@ export class AddressVerifier {
       path[1] === network.chain_index
     if (!isOurs || !isIndex) {
       const owner = `${this.#trust.workspace} / ${this.#trust.sub_account}`
-      const message = `the ${asset} address is said to be at ${given}; addresses of ${owner} are at ${expected}`
+      const message = `the service returned the path ${given} for the ${asset} address; addresses of ${owner} are at ${expected}`
       throw new VerificationError('PATH', message, { expected, actual: given })
     }
     return pathOf(network, this.#trust.sub_account_index, index as number) as [
@@ -219,7 +220,7 @@ export class AddressVerifier {
       shown.amount ?? null,
     )
     if (shown.payment_uri !== expected) {
-      const message = `the payment URI of ${shown.address} says something else than the address: ${shown.payment_uri}`
+      const message = `the payment URI of ${shown.address} contains another address: ${shown.payment_uri}`
       throw new VerificationError('PAYMENT_URI', message, {
         expected: expected ?? undefined,
         actual: shown.payment_uri,
@@ -238,7 +239,7 @@ export class AddressVerifier {
     if (path[2] !== OMNIBUS_INDEX) {
       throw new VerificationError(
         'PATH',
-        `the omnibus address is said to be at index ${path[2]}; it is at ${OMNIBUS_INDEX}`,
+        `the service returned index ${path[2]} for the omnibus address; it must be ${OMNIBUS_INDEX}`,
         {
           expected: String(OMNIBUS_INDEX),
           actual: String(path[2]),
@@ -272,9 +273,13 @@ export class AddressVerifier {
     const { keyId, certifiedBy } = this.#key(network)
     const read = await canonicalAddress(network, text)
     if (!read.valid)
-      throw new VerificationError('ADDRESS', `${text} is no ${asset} address: ${read.reason}`, {
-        actual: text,
-      })
+      throw new VerificationError(
+        'ADDRESS',
+        `${text} is not a valid ${asset} address: ${read.reason}`,
+        {
+          actual: text,
+        },
+      )
     if (options.path !== undefined) {
       const path = await this.#pathOf(network, asset, options.path)
       await this.#assertAt(network, `${asset} address`, read.address, path)

@@ -61,7 +61,7 @@ export function proveFailure(
         : transaction.id
   const rule = 'rule' in own ? own.rule : null
   if (transaction.id !== expected)
-    return unproven(`it is another transaction than the one of this request, ${expected}`)
+    return unproven(`it is not the transaction of this request, ${expected}`)
   // Signed for a made-up forward, a void with this very id would say nothing about a payment.
   const held = (Array.isArray(transaction.voids) ? (transaction.voids as unknown[]) : [])
     .filter(isShaped)
@@ -81,13 +81,13 @@ export function proveFailure(
     ]),
   ]
   if (signed.length > 0)
-    return unproven('it was signed: look the hashes up on the chain', nodes, signed)
+    return unproven('it was signed: look up the hashes on the chain', nodes, signed)
   const isUnfinished = held.some(({ record }) => record.unfinished > 0)
   if (isUnfinished)
     return unproven('a node entered signing for it and does not know the outcome', nodes)
   if (nodes.length < VOIDS_NEEDED)
     return unproven(
-      `the service says so, and ${nodes.length} of ${VOIDS_NEEDED} pinned signer nodes`,
+      `the void is signed by ${nodes.length} of the ${VOIDS_NEEDED} required pinned signer nodes`,
       nodes,
     )
   return { proven: true, nodes, signed: [], reason: null }

@@ -11,22 +11,25 @@ import type { KeyEncryption, Surroundings } from '../types.ts'
 const REFUSALS: Record<string, [KekErrorCode, string]> = {
   AccessDeniedException: [
     'DENIED',
-    'permission denied: credentials_file: may it kms:Encrypt and kms:Decrypt with this key and these words?',
+    'permission denied: credentials_file: check that it may kms:Encrypt and kms:Decrypt with this key and this encryption context',
   ],
-  UnrecognizedClientException: ['DENIED', 'credentials_file: AWS does not know these credentials'],
+  UnrecognizedClientException: [
+    'DENIED',
+    'credentials_file: AWS does not recognise these credentials',
+  ],
   InvalidSignatureException: [
     'DENIED',
-    'credentials_file: the signature was refused: a wrong secret, or this host’s clock',
+    'credentials_file: the signature was rejected: the secret is wrong, or this host’s clock is',
   ],
-  ExpiredTokenException: ['DENIED', 'credentials_file: the credentials have ended'],
-  NotFoundException: ['NO_KEY', 'key: there is none of this ARN'],
+  ExpiredTokenException: ['DENIED', 'credentials_file: the credentials have expired'],
+  NotFoundException: ['NO_KEY', 'key: no key has this ARN'],
   DisabledException: ['NO_KEY', 'key: is disabled'],
   KMSInvalidStateException: ['NO_KEY', 'key: is disabled, not ready, or about to be deleted'],
-  InvalidKeyUsageException: ['SETTING', 'key: must be symmetric, of usage ENCRYPT_DECRYPT'],
-  IncorrectKeyException: ['REFUSED', 'the wrapped key is of another key'],
+  InvalidKeyUsageException: ['SETTING', 'key: must be symmetric, with usage ENCRYPT_DECRYPT'],
+  IncorrectKeyException: ['REFUSED', 'the data key was wrapped by another key'],
   InvalidCiphertextException: [
     'REFUSED',
-    'the wrapped key does not open: it belongs elsewhere, or its bytes were changed',
+    'the wrapped key cannot be decrypted: it belongs to another home, or its bytes were changed',
   ],
 }
 
@@ -53,7 +56,7 @@ function readCredentials(text: string, profile: string): Credentials {
   if (!accessKeyId || !secretAccessKey) {
     throw new KekError(
       'SETTING',
-      `aws-kms: credentials_file: has no aws_access_key_id and aws_secret_access_key in [${profile}]`,
+      `aws-kms: credentials_file: must contain aws_access_key_id and aws_secret_access_key in [${profile}]`,
     )
   }
   return { accessKeyId, secretAccessKey, ...(sessionToken ? { sessionToken } : {}) }
@@ -121,7 +124,7 @@ export function openAws(
     const json = jsonOf(answer)
     if (answer.status === 200 && json) {
       if (json['KeyId'] !== settings.key)
-        throw new KekError('REFUSED', 'aws-kms: the answer is of another key than was asked')
+        throw new KekError('REFUSED', 'aws-kms: the response is for another key than requested')
       return json
     }
     const name = String(json?.['__type'] ?? '')

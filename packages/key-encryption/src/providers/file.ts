@@ -29,7 +29,7 @@ function read(path: string): Buffer {
   }
   try {
     const { mode, size, uid } = fstatSync(descriptor)
-    if ((mode & 0o077) !== 0) fail('lets others read it; it must have mode 600')
+    if ((mode & 0o077) !== 0) fail('is readable by other users; it must have mode 600')
     if (uid !== process.geteuid!() && uid !== 0) fail('belongs to another user')
     if (size !== KEY_BYTES) fail('must hold exactly 32 bytes')
     const key = readFileSync(descriptor)

@@ -30,27 +30,27 @@ function refusal(answer: Answer, doing: 'token' | 'encrypt' | 'decrypt'): KekErr
   if (doing === 'token')
     return new KekError(
       'DENIED',
-      `gcp-kms: credentials_file: Google gives this service account no token (${status})`,
+      `gcp-kms: credentials_file: Google rejected this service account (${status})`,
     )
   if (status === 401 || status === 403) {
     return new KekError(
       'DENIED',
-      'gcp-kms: permission denied: credentials_file: has it cryptoKeyEncrypterDecrypter on this key?',
+      'gcp-kms: permission denied: credentials_file: check that it has cryptoKeyEncrypterDecrypter on this key',
     )
   }
-  if (status === 404) return new KekError('NO_KEY', 'gcp-kms: key: there is none of this name')
+  if (status === 404) return new KekError('NO_KEY', 'gcp-kms: key: no key has this name')
   if (error?.status === 'FAILED_PRECONDITION' || said.includes('not enabled')) {
     return new KekError('NO_KEY', 'gcp-kms: key: the version is disabled or destroyed')
   }
   if (doing === 'decrypt') {
     return new KekError(
       'REFUSED',
-      'gcp-kms: the wrapped key does not open: another key wrapped it, it belongs elsewhere, or its bytes were changed',
+      'gcp-kms: the wrapped key cannot be decrypted: another key wrapped it, it belongs to another home, or its bytes were changed',
     )
   }
   return new KekError(
     'SETTING',
-    `gcp-kms: key: does not encrypt (${status}): its purpose must be encryption`,
+    `gcp-kms: key: cannot encrypt (${status}): its purpose must be encryption`,
   )
 }
 
@@ -90,7 +90,7 @@ export function openGcp(
       if (error instanceof KekError) throw error
       throw new KekError(
         'SETTING',
-        'gcp-kms: credentials_file: is no key file of a service account',
+        'gcp-kms: credentials_file: is not a key file of a service account',
       )
     }
     const url = addressOf('gcp-kms: credentials_file: token_uri', account.token_uri)
@@ -144,7 +144,7 @@ export function openGcp(
   /** A 64-bit number in JSON is a text with Google. */
   const sum = (bytes: Uint8Array): string => String(crc32c(bytes))
   const damaged = (): never => {
-    throw new KekError('AWAY', 'gcp-kms: a checksum does not fit: something changed on the way')
+    throw new KekError('AWAY', 'gcp-kms: a checksum does not match: the data changed in transit')
   }
   return {
     id,
@@ -168,7 +168,7 @@ export function openGcp(
         ? name.slice(name.lastIndexOf('/') + 1)
         : ''
       if (!/^\d{1,9}$/.test(version))
-        throw new KekError('REFUSED', 'gcp-kms: the answer is of another key than was asked')
+        throw new KekError('REFUSED', 'gcp-kms: the response is for another key than requested')
       return { kek_id: id, kek_version: version, text: text.toString('base64') }
     },
     async unwrap({ text }, binding) {

@@ -29,11 +29,11 @@ export function heldKek(id: string, setting: string, key: () => Promise<Buffer>)
     async unwrap({ kek_version: version, text }, binding) {
       const kek = await key()
       if (version !== versionOf(kek))
-        throw new KekError('REFUSED', `${setting}: this is another key than the one that wrapped`)
+        throw new KekError('REFUSED', `${setting}: this is not the key that wrapped the data key`)
       const bytes = fromBase64(text, setting)
       const body = NONCE_BYTES + TAG_BYTES
       if (bytes.length < body)
-        throw new KekError('REFUSED', `${setting}: the wrapped key is cut off`)
+        throw new KekError('REFUSED', `${setting}: the wrapped key is truncated`)
       const decipher = createDecipheriv('aes-256-gcm', kek, bytes.subarray(0, NONCE_BYTES), {
         authTagLength: TAG_BYTES,
       })
@@ -47,7 +47,7 @@ export function heldKek(id: string, setting: string, key: () => Promise<Buffer>)
       } catch {
         throw new KekError(
           'REFUSED',
-          `${setting}: the wrapped key does not open: it belongs elsewhere, or its bytes were changed`,
+          `${setting}: the wrapped key cannot be decrypted: it belongs to another home, or its bytes were changed`,
         )
       }
     },

@@ -24,7 +24,7 @@ export function openPassphrase(
   if (!place) {
     throw new KekError(
       'SETTING',
-      'passphrase: file: name a file or descriptor (such as /dev/fd/3), at a signer node in CUSTODY_SIGNER_PASSPHRASE_FILE',
+      'passphrase: file: set a file or descriptor (such as /dev/fd/3); at a signer node set it in CUSTODY_SIGNER_PASSPHRASE_FILE',
     )
   }
   const read = credential(setting, place, surroundings)

@@ -56,7 +56,7 @@ function kekError(error: unknown): KekError {
   if (code === 'SEALED') {
     return new KekError(
       'REFUSED',
-      'pkcs11: the wrapped key does not open: another key wrapped it, it belongs elsewhere, or its bytes were changed',
+      'pkcs11: the wrapped key cannot be decrypted: another key wrapped it, it belongs to another home, or its bytes were changed',
     )
   }
   const setting = SETTINGS[message.split(':')[0]!]
@@ -71,7 +71,7 @@ function placeOf(
   const read = credential('pkcs11: pin_file', pin, surroundings)
   // A module that is not there is a setting, whatever the loader says.
   if (!existsSync(module))
-    throw new KekError('SETTING', `pkcs11: module: there is no file ${module}`)
+    throw new KekError('SETTING', `pkcs11: module: the file ${module} does not exist`)
   return (version: string | undefined = id): TokenKey => ({
     module,
     token,
@@ -106,7 +106,7 @@ export function openToken(
     async unwrap({ kek_version: version, text }, binding) {
       const bytes = fromBase64(text, 'pkcs11')
       if (!/^([0-9a-f]{2})+$/.test(version))
-        throw new KekError('REFUSED', 'pkcs11: the version is no id of a key')
+        throw new KekError('REFUSED', 'pkcs11: the version is not the id of a key')
       try {
         return dataKeyOf(
           await addon.unwrapKey(
@@ -133,7 +133,7 @@ export async function makeTokenKey(
   surroundings: Surroundings,
 ): Promise<void> {
   if (settings.id === undefined)
-    throw new KekError('SETTING', 'pkcs11: id: a new key needs one, in hexadecimal digits')
+    throw new KekError('SETTING', 'pkcs11: id: is required for a new key, in hexadecimal digits')
   try {
     await load().generateKey(placeOf(settings, surroundings)())
   } catch (error) {

@@ -21,15 +21,16 @@ function refusal(answer: Answer, key: string, doing: 'encrypt' | 'decrypt' | 'lo
   if (answer.status === 429 || answer.status >= 500)
     return new KekError('AWAY', `vault: busy or failing (${answer.status})`)
   if (doing === 'login')
-    return new KekError('DENIED', 'vault: role_id, secret_id_file: the login was refused')
+    return new KekError('DENIED', 'vault: role_id, secret_id_file: the login was rejected')
   if (answer.status === 403)
     return new KekError(
       'DENIED',
-      `vault: permission denied: token_file: may it ${doing} with ${key}?`,
+      `vault: permission denied: token_file: check that it may ${doing} with ${key}`,
     )
-  if (answer.status === 404) return new KekError('NO_KEY', `vault: mount, key: there is no ${key}`)
+  if (answer.status === 404)
+    return new KekError('NO_KEY', `vault: mount, key: ${key} does not exist`)
   if (said.includes('encryption key not found'))
-    return new KekError('NO_KEY', `vault: key: there is no ${key}`)
+    return new KekError('NO_KEY', `vault: key: ${key} does not exist`)
   if (said.includes('disallowed by policy') || said.includes('too old')) {
     return new KekError(
       'NO_KEY',
@@ -41,12 +42,12 @@ function refusal(answer: Answer, key: string, doing: 'encrypt' | 'decrypt' | 'lo
   if (doing === 'decrypt') {
     return new KekError(
       'REFUSED',
-      'vault: the wrapped key does not open: another key wrapped it, it belongs elsewhere, or its bytes were changed',
+      'vault: the wrapped key cannot be decrypted: another key wrapped it, it belongs to another home, or its bytes were changed',
     )
   }
   return new KekError(
     'SETTING',
-    `vault: key: ${key} does not encrypt (${answer.status}): it must be of type aes256-gcm96, not derived`,
+    `vault: key: ${key} cannot encrypt (${answer.status}): it must be of type aes256-gcm96, not derived`,
   )
 }
 
@@ -101,7 +102,7 @@ export function openVault(
   ): Promise<Record<string, unknown>> {
     const held = await token()
     if (!/^[\x21-\x7e]+$/.test(held))
-      throw new KekError('SETTING', 'vault: token_file: does not hold a token')
+      throw new KekError('SETTING', 'vault: token_file: does not contain a token')
     const answer = await post(`${mount}/${doing}/${key}`, body, held)
     const data = jsonOf(answer)?.['data']
     if (answer.status !== 200 || typeof data !== 'object' || data === null)
@@ -118,14 +119,15 @@ export function openVault(
       const text = data['ciphertext']
       const version =
         typeof text === 'string' && text.length < 4096 ? TEXT.exec(text)?.[1] : undefined
-      if (version === undefined) throw new KekError('AWAY', 'vault: the answer has another shape')
+      if (version === undefined)
+        throw new KekError('AWAY', 'vault: the response has an unknown format')
       return { kek_id: id, kek_version: version, text: text as string }
     },
     async unwrap({ kek_version: version, text }, binding) {
       if (TEXT.exec(text)?.[1] !== version) {
         throw new KekError(
           'REFUSED',
-          'vault: the wrapped key is of another version than it says, or none of Vault’s',
+          'vault: the wrapped key has another version than stated, or a version unknown to Vault',
         )
       }
       const data = await ask('decrypt', {

@@ -13,9 +13,7 @@ export const createAddress = endpoint({
   id: 'createAddress',
   tag: 'Addresses',
   description:
-    'Makes one more address whose deposits are credited to the wallet. The first call answers the omnibus address. On ' +
-    'networks with tags it is the same address with a tag of its own. The path lets a caller derive the address from the ' +
-    'nodes’ certificates.',
+    'Creates another deposit address of the wallet. Deposits to it are credited to the wallet. The first call returns the omnibus address. On networks with tags, each call returns the same address with a new tag. `path` allows the caller to derive the address from the signer nodes’ certificates.',
   errors: [
     'UNSUPPORTED_ASSET',
     'ASSET_CLOSED',

@@ -104,7 +104,7 @@ export async function handOutAddress(
   if (wallet.status !== 'active') {
     throw new ApiError(
       'WALLET_INACTIVE',
-      `asset: the ${asset.asset_name} wallet is inactive and takes no new addresses`,
+      `asset: the ${asset.asset_name} wallet is inactive; no address can be created for it`,
       {
         field: 'asset',
       },

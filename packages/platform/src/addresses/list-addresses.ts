@@ -15,8 +15,8 @@ const pageShape = z
     next: z
       .string()
       .nullable()
-      .meta({ description: 'Pass it as `after` to read on; null at the end of the list' }),
-    has_more: z.boolean().meta({ description: 'Whether the list goes on' }),
+      .meta({ description: 'Cursor of the next page: pass it as `after`; null on the last page' }),
+    has_more: z.boolean().meta({ description: 'Whether there are more records' }),
   })
   .meta({ id: 'AddressPage' })
 
@@ -24,9 +24,7 @@ const pageShape = z
 export const listAddresses = endpoint({
   id: 'listAddresses',
   tag: 'Addresses',
-  description:
-    `Addresses of the wallet, the omnibus address first. With \`limit\` or \`after\` a page, an object; else one array of the ` +
-    `first ${ALL_MAX} at most.`,
+  description: `Returns the addresses of the wallet, starting with the omnibus address. With \`limit\` or \`after\`, the response is an object with one page; otherwise it is an array of at most ${ALL_MAX} addresses.`,
   errors: ['UNSUPPORTED_ASSET'],
   method: 'GET',
   path: '/dac/v1/addresses',
@@ -34,17 +32,13 @@ export const listAddresses = endpoint({
   access: 'read',
   query: z.strictObject({
     asset: assetName,
-    after: z
-      .uuid('must be the `next` of an earlier answer')
-      .meta({ maxLength: 36 })
-      .optional()
-      .meta({
-        description: '`next` of an earlier answer: the addresses that come after it',
-      }),
+    after: z.uuid('must be `next` of an earlier response').meta({ maxLength: 36 }).optional().meta({
+      description: '`next` of an earlier response: returns the addresses that follow',
+    }),
     limit: integer(
       1,
       LIMIT_MAX,
-      `Addresses of a page; ${PAGE_USUAL} where only \`after\` is given`,
+      `Addresses per page; by default ${PAGE_USUAL} if only \`after\` is present`,
     ).optional(),
   }),
   response: z.union([z.array(addressShape).max(ALL_MAX), pageShape]),
@@ -63,7 +57,7 @@ export const listAddresses = endpoint({
     if (after !== undefined && !(await isKnown(after))) {
       throw new ApiError(
         'INVALID_REQUEST',
-        `after: must be the \`next\` of an earlier answer for ${asset}`,
+        `after: must be \`next\` of an earlier response for ${asset}`,
         { field: 'after' },
       )
     }

@@ -13,7 +13,8 @@ export interface AddressRow {
 
 /** Derivation path of an address, relative to the workspace's key. */
 export const pathShape = z.array(z.int()).length(3).meta({
-  description: '[sub-account, chain, index], not hardened, below the key of GET /dac/v1/keys',
+  description:
+    'Derivation path [sub-account, chain, index], not hardened, relative to the key in GET /dac/v1/keys',
 })
 
 export const addressShape = z
@@ -25,7 +26,7 @@ export const addressShape = z
     label: z.string().nullable(),
     payment_uri: z.string().nullable().meta({
       description:
-        'For a QR code: BIP21, EIP-681, Solana Pay, SEP-7, CIP-13, xrpl:; null where wallets agree on none (TRX)',
+        'Payment URI for a QR code: BIP21, EIP-681, Solana Pay, SEP-7, CIP-13, xrpl:; null if there is no common format (TRX)',
     }),
     path: pathShape,
     created_at: z.string(),

@@ -41,11 +41,11 @@ export async function commitScanStart(services: Services, network: Network): Pro
   } catch (error) {
     services.log.warn(
       { network: network.code, err: reasonOf(error) },
-      'a network cannot be asked where it stands; no address is handed out',
+      'the head of a network cannot be queried; no address is created',
     )
     throw new ApiError(
       'NETWORK_UNAVAILABLE',
-      `network ${network.code} cannot be reached; no address was made`,
+      `network ${network.code} cannot be reached; no address was created`,
     )
   }
 }
@@ -91,7 +91,7 @@ async function agreedStart(network: Network, { quorum, votes }: Agreement): Prom
     if (count >= quorum) return { start: block, tip: height }
     shown.set(block.hash, count)
   }
-  throw new Error(`fewer than ${quorum} endpoints show the same block ${height}`)
+  throw new Error(`fewer than ${quorum} endpoints return the same block ${height}`)
 }
 
 /** Returns the networks that are scanned. */

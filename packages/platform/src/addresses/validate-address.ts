@@ -16,9 +16,7 @@ export const postValidateAddress = endpoint({
   id: 'validateAddress',
   tag: 'Addresses',
   description:
-    'Whether an address, with its tag, can be paid on the asset’s network; `reason` says why not. For a valid address of an ' +
-    'asset that takes tags, the answer also says which tag a payment would carry and whether the account refuses payments without one. ' +
-    'Writes nothing, and may be repeated.',
+    'Checks whether an address, with its tag, can receive payments of the asset; `reason` explains why not. For a valid address of an asset with tags, the response also contains the tag that a payment would carry and whether the account rejects payments without a tag. The operation writes nothing and can be repeated.',
   errors: ['UNSUPPORTED_ASSET', 'NETWORK_UNAVAILABLE'],
   method: 'POST',
   path: '/dac/v1/validate-address',
@@ -34,19 +32,19 @@ export const postValidateAddress = endpoint({
     reason: z.string().optional(),
     address: z.string().optional().meta({
       description:
-        'The address as transfers to it are listed (`destination_id`), where the request spells it otherwise',
+        'The address as transactions list it (`destination_id`), present if the request spells it differently',
     }),
     address_tag: z.string().nullable().optional().meta({
       description:
-        'Tag that a payment would carry: the one given, or the one inside an X-address; null: none',
+        'Tag that a payment would carry: the one in the request, or the one inside an X-address; null: none',
     }),
     takes_tag: z.boolean().optional().meta({
       description:
-        'false: the address contains its tag, or states that it has none (X-address, M…), and takes no other',
+        'false: the address contains its tag, or states that it has none (X-address, M…), and accepts no other',
     }),
     requires_tag: z.boolean().nullable().optional().meta({
       description:
-        'true: the account refuses payments without a tag; null: its chain did not answer within two seconds',
+        'true: the account rejects payments without a tag; null: its chain did not respond within two seconds',
     }),
   }),
   async handler({ services, body }) {

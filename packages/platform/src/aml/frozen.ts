@@ -177,7 +177,7 @@ export async function hold(
     }
     const owner = { workspaceId: row.workspace_id, subAccountId: row.sub_account_id as string }
     const freeze = created ?? (await findFrozen(tx, owner, space, [hit.key]))
-    if (!freeze) throw new Error('a freeze vanished under its lock')
+    if (!freeze) throw new Error('a frozen address disappeared while its row was locked')
     await tx.query(
       'insert into aml_holds (workspace_id, transaction_id, freeze_id, held_at) values ($4, $1, $2, $3) on conflict do nothing',
       [row.id, freeze.id, at, row.workspace_id],

@@ -29,7 +29,8 @@ export function readLevels(text: string): RiskLevel[] {
   const words = text.split(',').map((word) => word.trim().toUpperCase())
   const unknown = words.find((word) => !LEVELS.some((level) => level === word))
   if (unknown !== undefined) {
-    const wrong = unknown === '' ? 'a level is empty' : `${unknown.slice(0, 40)} is not a level`
+    const wrong =
+      unknown === '' ? 'a risk level is empty' : `${unknown.slice(0, 40)} is not a risk level`
     const allowed = `allowed are ${LEVELS.join(', ')}, separated by commas`
     throw new ApiError('INVALID_REQUEST', `aml_risk_levels: ${wrong}; ${allowed}`, {
       field: 'aml_risk_levels',

@@ -17,7 +17,7 @@ const frozenShape = z
     risk_level: z.string(),
     transaction_id: z.string(),
     frozen_at: z.string(),
-    held: z.int().meta({ description: 'Transactions that wait for it' }),
+    held: z.int().meta({ description: 'Transactions that are on hold because of this address' }),
   })
   .meta({ id: 'FrozenAddress' })
 
@@ -28,7 +28,8 @@ const frozenShape = z
 export const listFrozen = endpoint({
   id: 'listFrozenAddresses',
   tag: 'AML screening',
-  description: 'Addresses that screening has frozen for the sub-account, with the reason.',
+  description:
+    'Returns the addresses that screening has frozen for the sub-account, with the reason.',
   errors: ['UNSUPPORTED_ASSET'],
   method: 'GET',
   path: '/dac/v1/frozen-addresses',

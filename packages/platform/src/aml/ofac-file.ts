@@ -17,7 +17,7 @@ const SHRINK_MAX = 0.2
  */
 export function checkList(value: unknown): SanctionsList {
   const { source, published, addresses } = (value ?? {}) as Partial<SanctionsList>
-  if (typeof source !== 'string' || source === '') throw new Error('the list names no source')
+  if (typeof source !== 'string' || source === '') throw new Error('the list has no source')
   if (
     typeof published !== 'string' ||
     !DATE.test(published) ||
@@ -26,7 +26,7 @@ export function checkList(value: unknown): SanctionsList {
     throw new Error('the list has no date of publication (YYYY-MM-DD)')
   }
   if (!Array.isArray(addresses) || addresses.length === 0)
-    throw new Error('the list has no addresses')
+    throw new Error('the list contains no addresses')
   const seen = new Set<string>()
   for (const each of addresses as unknown[]) {
     const { asset, address } = (each ?? {}) as { asset?: unknown; address?: unknown }
@@ -73,13 +73,13 @@ function fromLines(text: string, o: ReadOptions): SanctionsList {
       if (words.length === 1 && o.asset !== null)
         return { asset: o.asset, address: words[0] as string }
       throw new Error(
-        `"${line.slice(0, 100)}" is not "ASSET address"${o.asset === null ? '; where a file holds one asset, name it by --asset' : ''}`,
+        `"${line.slice(0, 100)}" is not "ASSET address"${o.asset === null ? '; if a file contains one asset only, name the asset with --asset' : ''}`,
       )
     })
   if (o.published === null)
-    throw new Error('--published: a list without a date needs one (YYYY-MM-DD)')
+    throw new Error('--published: is required (YYYY-MM-DD), because the list contains no date')
   return {
-    source: 'OFAC Specially Designated Nationals list, as lines',
+    source: 'OFAC Specially Designated Nationals list, text file',
     published: o.published,
     addresses: unique(found),
   }
@@ -114,7 +114,7 @@ export async function readAnyList(file: string, o: ReadOptions): Promise<Sanctio
     try {
       return decoder.decode(bytes, { stream: bytes !== undefined })
     } catch {
-      throw new Error('the file is not written in UTF-8')
+      throw new Error('the file is not encoded in UTF-8')
     }
   }
   for await (const part of createReadStream(file)) take(decode(part as Buffer))
@@ -143,12 +143,12 @@ export function replaceList(
   const removed = [...before].filter((address) => !after.has(address)).length
   if (!force && current && next.published < current.published) {
     throw new Error(
-      `the list of ${next.published} is older than the one in use (${current.published}); --force takes it all the same`,
+      `the list of ${next.published} is older than the one in use (${current.published}); use --force to install it anyway`,
     )
   }
   if (!force && removed > before.size * SHRINK_MAX) {
     throw new Error(
-      `${removed} of ${before.size} addresses would be dropped; was the file cut off? --force takes it all the same`,
+      `${removed} of ${before.size} addresses would be removed; check that the file is complete, or use --force to install it anyway`,
     )
   }
   const temporary = `${file}.new`

@@ -63,7 +63,7 @@ export class OfacXml {
   write(part: string): void {
     this.#told(() => this.#parser.write(part))
     if (!/^(utf-8|us-ascii)$/i.test(this.#encoding))
-      throw new Error(`the XML is written in ${this.#encoding}, not in UTF-8`)
+      throw new Error(`the XML is encoded in ${this.#encoding}; it must be UTF-8`)
   }
 
   /**
@@ -77,7 +77,7 @@ export class OfacXml {
       ![...this.#types.values()].some((asset) => asset !== null)
     ) {
       throw new Error(
-        'the XML names no digital currency addresses: take OFAC’s sdn_advanced.xml or sdn.xml',
+        'the XML contains no digital currency addresses: use OFAC’s sdn_advanced.xml or sdn.xml',
       )
     }
     const featured = this.#features.flatMap(({ type, address }) => {
@@ -98,7 +98,7 @@ export class OfacXml {
     try {
       parse()
     } catch (error) {
-      throw new Error(`the XML is not whole, or not well-formed: ${reasonOf(error).trim()}`, {
+      throw new Error(`the XML is incomplete or not well-formed: ${reasonOf(error).trim()}`, {
         cause: error,
       })
     }

@@ -76,7 +76,7 @@ export class Sanctions {
       if (state !== this.#state) {
         this.#log.error(
           { err: reasonOf(error) },
-          'the list of sanctioned addresses cannot be read; the last one stays in force',
+          'the list of sanctioned addresses cannot be read; the previous list stays in force',
         )
       }
       this.#state = state

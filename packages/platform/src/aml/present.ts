@@ -7,13 +7,14 @@ const SHOWN_LEAST = 16
 export const amlShape = z
   .object({
     provider: z.string(),
-    aml_token: z.string().meta({ description: 'Masked' }),
+    aml_token: z.string().meta({ description: 'The token, masked' }),
     aml_risk_levels: z.string(),
     aml_deposit: z.boolean(),
     aml_withdrawal: z.boolean(),
     updated_at: z.string(),
     warning: z.string().nullable().meta({
-      description: 'Set where a level passes although a lower one is held; null: there is none',
+      description:
+        'Warning, present if a level passes although a lower level is held; otherwise null',
     }),
   })
   .meta({ id: 'AmlSettings' })

@@ -9,7 +9,7 @@ import { amlShape, presentAml } from './present.ts'
 export const readAmlSettings = endpoint({
   id: 'readAmlSettings',
   tag: 'AML screening',
-  description: 'The settings without their token. 404 where screening is not set up.',
+  description: 'Returns the settings without the token. Returns 404 if screening is not set up.',
   errors: ['NOT_FOUND'],
   method: 'GET',
   path: '/dac/v1/aml',
@@ -22,14 +22,14 @@ export const readAmlSettings = endpoint({
     if (!row)
       throw new ApiError(
         'NOT_FOUND',
-        'AML screening is not set up in this sub-account; save it with POST /dac/v1/aml',
+        'AML screening is not set up in this sub-account; set it up with POST /dac/v1/aml',
       )
     let token = ''
     try {
       token = openToken(services, caller.subAccountId, row)
     } catch (error) {
       // If the secrets key was lost, settings can still be read and saved again.
-      services.log.error({ err: reasonOf(error) }, 'an AML token cannot be unsealed')
+      services.log.error({ err: reasonOf(error) }, 'an AML token cannot be decrypted')
     }
     return { body: presentAml(row, token) }
   },

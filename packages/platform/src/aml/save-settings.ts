@@ -15,8 +15,7 @@ export const saveAmlSettings = endpoint({
   id: 'saveAmlSettings',
   tag: 'AML screening',
   description:
-    'Provider, token and which levels of risk are held, for the sub-account. The token is tried before it is saved, and ' +
-    'never shown again.',
+    'Saves the provider, the token and the risk levels that are held, for the sub-account. The token is verified with the provider before it is saved, and is never returned.',
   errors: ['PROVIDER_UNAVAILABLE'],
   method: 'POST',
   path: '/dac/v1/aml',
@@ -24,13 +23,16 @@ export const saveAmlSettings = endpoint({
   access: 'write',
   isSetting: true,
   body: z.strictObject({
-    provider: text(40).meta({ enum: [...PROVIDERS], description: 'In any case' }),
+    provider: text(40).meta({
+      enum: [...PROVIDERS],
+      description: 'Name of the provider, in any letter case',
+    }),
     aml_token: credential(1000).meta({
-      description: 'API key of the provider; Elliptic: key:secret',
+      description: 'API key of the provider; for Elliptic: key:secret',
     }),
     aml_risk_levels: text(200).meta({
       pattern: `^(${LEVELS.join('|')})(, ?(${LEVELS.join('|')})){0,${LEVELS.length - 1}}$`,
-      description: `Comma-separated, each level that is held: ${LEVELS.join(', ')}`,
+      description: `The risk levels to hold, comma-separated: ${LEVELS.join(', ')}`,
       examples: ['SEVERE, HIGH'],
     }),
     aml_deposit: z.boolean(),
@@ -49,12 +51,12 @@ export const saveAmlSettings = endpoint({
       services.log.warn({ provider, err: error.message }, 'an AML token could not be verified')
       throw new ApiError(
         'PROVIDER_UNAVAILABLE',
-        `provider: ${provider} cannot be asked whether it accepts the token; nothing was saved, try again`,
+        `provider: the token could not be verified with ${provider}; nothing was saved, try again`,
         { field: 'provider' },
       )
     }
     if (!accepted)
-      throw new ApiError('INVALID_REQUEST', `aml_token: is not accepted by ${provider}`, {
+      throw new ApiError('INVALID_REQUEST', `aml_token: was rejected by ${provider}`, {
         field: 'aml_token',
       })
     const row = await services.database.one<AmlRow>(

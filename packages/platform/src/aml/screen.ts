@@ -129,7 +129,7 @@ async function levelsOf(
     if (services.environment.now() - started > STEP_MS_MAX) {
       throw new ScreeningWaits(
         policy.provider,
-        `${asked.length - at} addresses are still to be screened`,
+        `${asked.length - at} addresses are not screened yet`,
       )
     }
     const outcomes = await Promise.allSettled(

@@ -16,7 +16,7 @@ export const unfreezeAddress = endpoint({
   id: 'unfreezeAddress',
   tag: 'AML screening',
   description:
-    'Lets what screening holds for this address proceed, once. An address on a list of sanctions is never freed.',
+    'Releases the transactions that are on hold because of this address, once. A sanctioned address cannot be unfrozen.',
   errors: ['UNSUPPORTED_ASSET', 'NOT_FROZEN', 'SANCTIONED'],
   method: 'POST',
   path: '/dac/v1/unfreeze-address',
@@ -43,7 +43,7 @@ export const unfreezeAddress = endpoint({
       if (!freeze) {
         throw new ApiError(
           'NOT_FROZEN',
-          `address: is not on the frozen list of this sub-account for ${asset.asset_name}`,
+          `address: is not on this sub-account’s frozen list for ${asset.asset_name}`,
           { field: 'address' },
         )
       }
@@ -59,7 +59,7 @@ export const unfreezeAddress = endpoint({
       if (freeze.source === 'OFAC' && services.aml.sanctions.has(network, freeze.address)) {
         throw new ApiError(
           'SANCTIONED',
-          'address: is on OFAC’s list of sanctioned addresses; it stays frozen as long as it is listed',
+          'address: is on OFAC’s list of sanctioned addresses; it stays frozen while it is listed',
           { field: 'address' },
         )
       }

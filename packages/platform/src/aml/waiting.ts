@@ -27,7 +27,7 @@ export async function waitForProvider(
   if (row.attempts === 1) {
     services.log.warn(
       { transaction: row.id, provider: cause.provider, err: cause.message },
-      'a transaction waits for its screening',
+      'a transaction is waiting for its screening',
     )
   }
   if (alert) {
@@ -39,7 +39,7 @@ export async function waitForProvider(
         since: new Date(since).toISOString(),
         err: cause.message,
       },
-      'a transaction could not be screened for six hours; it stays held',
+      'a transaction could not be screened for six hours; it stays on hold',
     )
   }
   await services.database.transaction(async (tx) => {

@@ -306,7 +306,7 @@ export async function assemble({
         await held
           .release()
           .catch((error: unknown) =>
-            log.warn({ err: reasonOf(error) }, 'networks were not given back'),
+            log.warn({ err: reasonOf(error) }, 'the scans of this process could not be released'),
           )
       for (const step of undo.reverse()) await step()
     },
@@ -380,7 +380,7 @@ async function probeEndpoints(services: Services): Promise<void> {
         if (error instanceof ChainError && error.code === 'WRONG_NETWORK') throw error
         services.log.warn(
           { network: network.code, err: reasonOf(error) },
-          'an endpoint cannot be reached; its transfers wait',
+          'an endpoint cannot be reached; transfers on its network wait',
         )
       }
     }),

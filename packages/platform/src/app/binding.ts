@@ -29,7 +29,7 @@ export function checkHome(home: string, network: NetworkMode): void {
       ? 'local'
       : network
   if (known !== network)
-    throw refusal(network, `the home ${home}`, known, 'name another folder in CUSTODY_HOME')
+    throw refusal(network, `the home ${home}`, known, 'set CUSTODY_HOME to another folder')
 }
 
 /** Binds a data folder to the network of its first successful start. */
@@ -41,7 +41,7 @@ export function bindHome(home: string, network: NetworkMode): void {
 
 const checkKnown = (row: { network: string } | undefined, network: NetworkMode): void => {
   if (row && row.network !== network)
-    throw refusal(network, 'this database', row.network, 'name another one in DATABASE_URL')
+    throw refusal(network, 'this database', row.network, 'set DATABASE_URL to another database')
 }
 
 /**
@@ -82,7 +82,7 @@ export async function checkNodesNetwork(signers: SignerNodes, network: NetworkMo
         network,
         `signer node ${node}`,
         status.mode,
-        "name the folder of this network's nodes in CUSTODY_SIGNERS",
+        'set CUSTODY_SIGNERS to the folder of this network’s nodes',
       )
     }
   }

@@ -79,7 +79,7 @@ export class Child {
     } catch (error) {
       this.#log.debug(
         { child: this.options.name, err: reasonOf(error) },
-        'a child has the priority of this process',
+        'the priority of a child process could not be lowered',
       )
     }
   }
@@ -135,7 +135,7 @@ export class Child {
           )
         this.#isReady = false
         if (this.#stopping) return
-        this.#log.warn({ child: name, code, signal }, 'a process ended; it is started again')
+        this.#log.warn({ child: name, code, signal }, 'a process ended; it is restarted')
         this.#startAgain()
       })
     })
@@ -148,7 +148,7 @@ export class Child {
         if (this.#stopping) return
         this.#log.error(
           { child: this.options.name, err: reasonOf(error) },
-          'a process could not be started again; it is tried again',
+          'a process could not be restarted; the restart is retried',
         )
         this.#startAgain()
       })

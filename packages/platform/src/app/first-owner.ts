@@ -29,5 +29,5 @@ export async function announceFirstOwner(
   const link = linkOf(consoleOrigin(settings, port), invitation.token)
   if (isTerminal) return `console ${link}`
   writeFileSync(file, `${link}\n`, { mode: 0o600, flag: 'wx' })
-  return `console: the first owner joins by the link in ${file}, until ${invitation.expiresAt.toISOString()}`
+  return `console: the first owner can join with the link in ${file} until ${invitation.expiresAt.toISOString()}`
 }

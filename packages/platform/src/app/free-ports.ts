@@ -56,7 +56,7 @@ export async function freePorts(count: number, from = next): Promise<number[]> {
   for (let tried = 0; ports.length < count; tried++) {
     if (tried >= LAST - FIRST)
       throw new Error(
-        `too few ports of ${HOST} from ${FIRST} to ${LAST - 1} are free: ${count} are needed`,
+        `too few free ports on ${HOST} from ${FIRST} to ${LAST - 1}: ${count} are required`,
       )
     const port = next
     next = next + 1 < LAST ? next + 1 : FIRST

@@ -194,7 +194,7 @@ export function devnetControl(
     })
     const body = (await response.json()) as Record<string, unknown>
     if (!response.ok)
-      throw new Error(String(body['error'] ?? `the local chains answered ${response.status}`))
+      throw new Error(String(body['error'] ?? `the local chains returned ${response.status}`))
     return body
   }
 }

@@ -46,7 +46,10 @@ export async function startPlatform(
       // We restart our own database server, even if it ends during a start.
       const isOurs = settings.role === 'all' && settings.databaseUrl === null
       if (!isOurs || !isConnectionError(error) || attempt === STARTS_MAX) throw error
-      log.warn({ err: reasonOf(error) }, 'the database ended during the start, which begins anew')
+      log.warn(
+        { err: reasonOf(error) },
+        'the database ended during the start; the start is repeated',
+      )
     }
   }
 }
@@ -70,7 +73,7 @@ async function start(
   else if (settings.databaseUrl !== null) createDataDir(settings.home)
   else if (!existsSync(settings.home)) {
     throw new Error(
-      `CUSTODY_ROLE=${role}: there is no home ${settings.home}; start the platform on it first, or give DATABASE_URL`,
+      `CUSTODY_ROLE=${role}: the home ${settings.home} does not exist; start the platform on it first, or set DATABASE_URL`,
     )
   }
   checkHome(settings.home, settings.network)
@@ -123,7 +126,7 @@ async function start(
 function runningDatabase(runtimeFile: string, role: Role): string {
   if (!existsSync(runtimeFile)) {
     throw new Error(
-      `CUSTODY_ROLE=${role}: no platform with an embedded database was started on this home; start it first, or give DATABASE_URL`,
+      `CUSTODY_ROLE=${role}: no platform with an embedded database was started on this home; start it first, or set DATABASE_URL`,
     )
   }
   return (JSON.parse(readFileSync(runtimeFile, 'utf8')) as { database_url: string }).database_url

@@ -21,17 +21,17 @@ export function listenProblem(
   switch (codeOf(error)) {
     case 'EADDRINUSE':
       return new Error(
-        `port ${port} of ${host} is in use by another program: end it, or name another port, such as PORT=${port + 1}`,
+        `port ${port} of ${host} is in use by another program: end it, or set another port, such as PORT=${port + 1}`,
       )
     case 'EACCES':
-      return new Error(`PORT=${port}: this user may not open it; name one above 1023`)
+      return new Error(`PORT=${port}: this user may not open it; set a port above 1023`)
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
       return new Error(`CUSTODY_HOST=${host}: is not an address of this machine`)
     default:
       return new Error(
-        `PORT=${port}, CUSTODY_HOST=${host}: cannot be listened on (${reasonOf(error)})`,
+        `PORT=${port}, CUSTODY_HOST=${host}: the server cannot listen there (${reasonOf(error)})`,
       )
   }
 }
@@ -54,15 +54,15 @@ export function homeProblem(error: unknown, home: string): Error {
     EACCES: 'this user may not write there',
     EPERM: 'this user may not write there',
     EROFS: 'it is on a read-only file system',
-    ENOTDIR: 'a part of its path is a file',
-    EEXIST: 'it is a file, or a link to nothing',
+    ENOTDIR: 'a part of the path is a file',
+    EEXIST: 'it is a file, or a link to a missing target',
     ENOSPC: 'the disk is full',
   }
   const reason = reasons[codeOf(error)]
   return reason === undefined && error instanceof Error && codeOf(error) === ''
     ? error
     : new Error(
-        `CUSTODY_HOME=${home}: ${reason ?? `cannot be used (${codeOf(error)})`}; name a folder that this user can write to`,
+        `CUSTODY_HOME=${home}: ${reason ?? `cannot be used (${codeOf(error)})`}; set it to a folder that this user can write to`,
       )
 }
 
@@ -73,22 +73,22 @@ export function homeProblem(error: unknown, home: string): Error {
 function databaseProblem(error: unknown): Error {
   if (error instanceof TooOld) return new Error(`DATABASE_URL: ${error.message}`)
   const reasons: Record<string, string> = {
-    ECONNREFUSED: 'nothing answers there: start PostgreSQL, or correct host and port',
-    ENOTFOUND: 'its host is not known: correct the name',
-    EAI_AGAIN: 'its host is not known: correct the name',
-    ETIMEDOUT: 'its host does not answer: look at the firewall',
-    ENOENT: 'there is no such socket: start PostgreSQL, or correct the path',
-    '28P01': 'user or password is wrong',
+    ECONNREFUSED: 'no server responds there: start PostgreSQL, or correct the host and port',
+    ENOTFOUND: 'the host is unknown: correct the name',
+    EAI_AGAIN: 'the host is unknown: correct the name',
+    ETIMEDOUT: 'the host does not respond: check the firewall',
+    ENOENT: 'the socket does not exist: start PostgreSQL, or correct the path',
+    '28P01': 'the user or password is wrong',
     28000: 'this user may not log in (pg_hba.conf)',
-    '3D000': 'there is no such database: make it with createdb',
-    42501: 'this user may not make tables there: let it own the database',
+    '3D000': 'the database does not exist: create it with createdb',
+    42501: 'this user may not create tables there: make it the owner of the database',
     '08P01':
-      'a pooler of transactions in front takes no time-outs of a session: set CUSTODY_DATABASE_POOLER=transaction',
-    ERR_INVALID_URL: 'is not a URL like postgresql://user:password@host:5432/custody',
+      'a transaction pooler does not support session time-outs: set CUSTODY_DATABASE_POOLER=transaction',
+    ERR_INVALID_URL: 'must be a URL such as postgresql://user:password@host:5432/custody',
   }
   const reason =
     reasons[codeOf(error)] ??
-    (isConnectionError(error) ? 'its host does not answer, or ends the connection' : undefined)
+    (isConnectionError(error) ? 'the host does not respond, or closes the connection' : undefined)
   return new Error(
     `DATABASE_URL: ${reason ?? `the database cannot be used (${codeOf(error) || reasonOf(error)})`}`,
   )
@@ -106,7 +106,9 @@ export async function checkDatabase(url: string, pooled = false): Promise<void> 
     )
     const major = Math.floor(Number(version?.version) / 10_000)
     if (major < POSTGRES_VERSION_MIN)
-      throw new TooOld(`PostgreSQL ${major} is too old; ${POSTGRES_VERSION_MIN} or later is needed`)
+      throw new TooOld(
+        `PostgreSQL ${major} is too old; ${POSTGRES_VERSION_MIN} or later is required`,
+      )
   } catch (error) {
     throw databaseProblem(error)
   } finally {

@@ -32,12 +32,12 @@ export async function readiness(services: Services): Promise<Readiness> {
       disk: shortage ?? 'ok',
       signing: signing
         ? 'ok'
-        : `dead: ${able} of ${nodes.length} signer nodes can sign, ${SIGNERS_NEEDED} are needed; transfers are accepted and wait`,
+        : `dead: ${able} of ${nodes.length} signer nodes can sign, ${SIGNERS_NEEDED} are required; transfers are accepted and wait`,
       worker: absent.has('worker')
         ? `${absent.get('worker')}; transfers are accepted and wait`
         : 'ok',
       scanner: absent.has('scanner')
-        ? `${absent.get('scanner')}; deposits are not seen, and nothing is confirmed`
+        ? `${absent.get('scanner')}; deposits are not detected, and transfers are not confirmed`
         : 'ok',
       clocks: presence?.ahead ?? 'ok',
       loops:
@@ -58,5 +58,5 @@ const pricesLine = (missing: readonly string[]): string =>
 
 function words({ status }: NodeStatus): string {
   if (status === null) return 'cannot be reached'
-  return status.ready ? 'ok' : 'waits for its restoration'
+  return status.ready ? 'ok' : 'waits to be restored'
 }

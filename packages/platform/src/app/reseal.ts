@@ -47,8 +47,7 @@ async function assertStopped(database: Pick<Database, 'one' | 'now'>): Promise<v
   const ago = database.now().getTime() - seen.seen_at.getTime()
   if (ago >= AWAY_MS) return
   throw new Error(
-    `the ${seen.role} on ${seen.host} was there ${Math.max(0, Math.round(ago / 1000))} s ago: stop every process of the ` +
-      `platform, and run this again ${AWAY_MS / 1000} s later`,
+    `the ${seen.role} on ${seen.host} was active ${Math.max(0, Math.round(ago / 1000))} s ago: stop every process of the platform, and run this command again ${AWAY_MS / 1000} s later`,
   )
 }
 
@@ -82,8 +81,7 @@ export async function reseal(
           secret = from.open(owner(row.id), row.sealed)
         } catch {
           throw new Error(
-            `${table} ${row.id}: ${column} does not open: is CUSTODY_SECRETS_KEY, or secrets.key of the home, the key of ` +
-              'this database? Nothing was changed',
+            `${table} ${row.id}: ${column} cannot be decrypted: check that CUSTODY_SECRETS_KEY, or secrets.key in the home, is the key of this database. Nothing was changed`,
           )
         }
         await tx.query(`update ${table} set ${column} = $2 where ${column} = $1`, [

@@ -127,8 +127,8 @@ export function missingDuties(duties: readonly DutyHealth[]): Map<Duty, string> 
       .map(({ duty, unseenMs }) => [
         duty,
         unseenMs === null
-          ? `no ${duty} was ever seen`
-          : `no ${duty} has been seen for ${Math.round(unseenMs / 1000)} s`,
+          ? `no ${duty} has ever run`
+          : `no ${duty} has reported for ${Math.round(unseenMs / 1000)} s`,
       ]),
   )
 }

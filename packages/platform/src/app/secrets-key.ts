@@ -10,8 +10,7 @@ export const MARK_OWNER = 'installation'
 const MARK = 'custody'
 
 const HOW =
-  'every process of one database has the same: the one of the first host is what CUSTODY_SECRETS_KEY names there, or ' +
-  '"base64 -w0 secrets.key" in its home'
+  'all processes of one database need the same key: use the value of CUSTODY_SECRETS_KEY on the first host, or the output of "base64 -w0 secrets.key" in its home'
 
 /**
  * Checks that a process that runs next to others was given the secrets key: a key that it created
@@ -25,7 +24,7 @@ export function checkSecretsKeyGiven({
 }: Pick<Settings, 'role' | 'secretsKey' | 'home'>): void {
   if (role === 'all' || secretsKey !== null || existsSync(join(home, 'secrets.key'))) return
   throw new Error(
-    `CUSTODY_ROLE=${role}: needs CUSTODY_SECRETS_KEY; ${HOW}. For a new database: openssl rand -base64 32`,
+    `CUSTODY_ROLE=${role}: CUSTODY_SECRETS_KEY is required; ${HOW}. For a new database: openssl rand -base64 32`,
   )
 }
 
@@ -41,8 +40,7 @@ export async function checkSecretsKey(
 ): Promise<void> {
   const refuse = (): Error =>
     new Error(
-      `${secretsKey === null ? 'the secrets.key of the home' : 'CUSTODY_SECRETS_KEY'}: is not the key under which this database's secrets ` +
-        `are sealed; ${HOW}`,
+      `${secretsKey === null ? 'the secrets.key of the home' : 'CUSTODY_SECRETS_KEY'}: is not the key that encrypts the secrets of this database; ${HOW}`,
     )
   const opens = (owner: string, sealed: Buffer): boolean => {
     try {

@@ -61,7 +61,7 @@ export function assertOpen(
   field = 'asset',
 ): void {
   if (isOpen(services, asset)) return
-  const message = `${field}: ${asset.asset_name} takes no new wallets and addresses: ${whyClosed(asset)}. What is held can still be sent`
+  const message = `${field}: ${asset.asset_name} accepts no new wallets and addresses: ${whyClosed(asset)}. The balance can still be sent`
   throw new ApiError('ASSET_CLOSED', message, { field })
 }
 

@@ -9,7 +9,7 @@ export const assetShape = z
   .object({
     asset_name: z
       .string()
-      .meta({ description: 'Ticker; what every other operation takes as `asset`' }),
+      .meta({ description: 'Asset name that all other operations accept as `asset`' }),
     name: z.string(),
     ticker: z.string(),
     blockchain: z.string(),
@@ -25,28 +25,28 @@ export const assetShape = z
     }),
     requires_tag: z.boolean().meta({
       description:
-        'Many addresses of the asset are complete only with their `address_tag`, exchanges’ above all: ask for it together with ' +
-        'the address, and send without one only where the payee has none',
+        'Many addresses of the asset, in particular those of exchanges, are complete only with their `address_tag`: ask the payee for both, and omit the tag only if the payee has none',
     }),
-    min_withdrawal: z.number().meta({ description: 'In the asset’s native unit' }),
+    min_withdrawal: z.number().meta({ description: 'Decimal, in the asset’s native unit' }),
     issuer: z.string().nullable().meta({
       description:
-        'Who issues the token on this network, or whose bridge does; null for native coins',
+        'Issuer of the token on this network, or operator of its bridge; null for native coins',
     }),
     bridged: z.boolean().meta({
       description:
-        'The token stands for one that is locked on another network, so that its value also depends on the bridge',
+        'The token represents one that is locked on another network, so its value also depends on the bridge',
     }),
     status: z.enum(['active', 'deprecated', 'retired']).meta({
       description:
-        'deprecated: new wallets and addresses only where the operator allows them; what is held can be sent. Retired assets ' +
-        'are not listed',
+        'deprecated: new wallets and addresses only if the operator allows them; the balance can be sent. Retired assets are not listed',
     }),
     status_since: z.string().nullable().meta({
-      description: 'Day from which `status` holds, as YYYY-MM-DD; null while it is active',
+      description: 'Date from which `status` applies, YYYY-MM-DD; null while the asset is active',
     }),
     status_reason: z.string().nullable(),
-    is_active: z.boolean().meta({ description: 'New wallets and addresses are made' }),
+    is_active: z
+      .boolean()
+      .meta({ description: 'Whether new wallets and addresses can be created' }),
   })
   .meta({ id: 'Asset' })
 
@@ -61,8 +61,7 @@ export const getAssets = endpoint({
   id: 'listAssets',
   tag: 'Assets',
   description:
-    'Every asset that this installation can transact, with its network, decimals, contract, issuer and least withdrawal. ' +
-    'Retired assets are left out. Needs no key.',
+    'Returns every asset that this installation supports, with its network, decimals, contract, issuer and minimum withdrawal. Retired assets are omitted. Requires no API key.',
   method: 'GET',
   path: '/assets',
   summary: 'List assets',

@@ -7,7 +7,7 @@ import { assetShape, assetsForCallers } from './list-assets.ts'
 export const getSupportedAssets = endpoint({
   id: 'listSupportedAssets',
   tag: 'Assets',
-  description: 'The same list as `GET /assets`, for callers that sign every request.',
+  description: 'Returns the same list as `GET /assets`, for callers that sign every request.',
   method: 'GET',
   path: '/dac/v1/supported-assets',
   summary: 'List assets of the workspace',

@@ -82,7 +82,7 @@ async function networksNotAsked(services: Services, differences: Difference[]): 
       asset: ticker,
       ledger,
       chain: '',
-      note: 'the network has no endpoint: configure it, and audit again',
+      note: 'the network has no endpoint: configure one, and run the audit again',
     })
   }
 }
@@ -108,7 +108,7 @@ async function checkBooks(
       asset: row.asset,
       ledger: row.sum,
       chain: '0',
-      note: 'the entry does not sum to zero',
+      note: 'the postings of the entry do not sum to zero',
     })
   }
   const drifted = await services.database.query<{
@@ -164,7 +164,7 @@ async function checkBooks(
       asset: 'USD',
       ledger: formatAmount(BigInt(row.balance), USD_DECIMALS),
       chain: formatAmount(BigInt(row.sum), USD_DECIMALS),
-      note: 'not the sum of the fees that are reserved',
+      note: 'differs from the sum of the reserved fees',
     })
   }
   const count = await services.database.one<{ count: string }>(

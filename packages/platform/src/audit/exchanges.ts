@@ -30,7 +30,7 @@ export async function exchangeDifferences(
     try {
       const compared = await compareAccount(services, row)
       if (compared.gaps === null) {
-        unknown('the books moved while the exchange was asked')
+        unknown('the ledger changed while the exchange was queried')
         continue
       }
       accounts++

@@ -34,7 +34,7 @@ export async function recordedAudit(services: Services): Promise<AuditReport> {
     .catch((error: unknown) =>
       services.log.warn(
         { err: reasonOf(error) },
-        'an audit was made and could not be written down',
+        'an audit was made, but its result could not be stored',
       ),
     )
   return report

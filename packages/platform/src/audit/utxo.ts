@@ -54,7 +54,7 @@ export async function utxoDifferences(
         asset: network.native_asset,
         ledger: formatAmount(BigInt(wallet.books), decimals),
         chain: formatAmount(BigInt(wallet.coins), decimals),
-        note: 'the books and the wallet’s coins differ',
+        note: 'the ledger differs from the wallet’s coins',
       })
     }
   }

@@ -26,8 +26,7 @@ export const createRule = endpoint({
   id: 'createForwardingRule',
   tag: 'Auto-forwarding',
   description:
-    'A standing order: what comes in for the asset is sent on to one destination, within a daily cap and until it ' +
-    'expires. Two signer nodes have written it down before it is answered.',
+    'Creates a standing rule: incoming funds of the asset are forwarded to one destination, up to a daily cap, until the rule expires. The response is sent after two signer nodes have stored the rule.',
   errors: [
     'UNSUPPORTED_ASSET',
     'WALLET_MISSING',
@@ -51,14 +50,14 @@ export const createRule = endpoint({
     if (wallet.status !== 'active') {
       throw new ApiError(
         'WALLET_INACTIVE',
-        `asset: the ${asset.asset_name} wallet is inactive and sends no transfers`,
+        `asset: the ${asset.asset_name} wallet is inactive; no transfer can be sent from it`,
         { field: 'asset' },
       )
     }
     const now = new Date(services.environment.now())
     const { min, cap, destination, addressTag } = check(services, asset, body)
     if (body.expires_at <= now)
-      throw new ApiError('INVALID_REQUEST', 'expires_at: must lie in the future', {
+      throw new ApiError('INVALID_REQUEST', 'expires_at: must be in the future', {
         field: 'expires_at',
       })
     const account = accountOf(network, destination)
@@ -109,7 +108,7 @@ export const createRule = endpoint({
       )
       throw new ApiError(
         'RULE_EXISTS',
-        `asset: incoming ${asset.asset_name} is forwarded by rule ${known?.id} already; delete that one first`,
+        `asset: rule ${known?.id} already forwards incoming ${asset.asset_name}; delete it first`,
         { field: 'asset', details: { id: known?.id } },
       )
     })
@@ -141,7 +140,7 @@ async function activate(
       if (!row)
         throw new ApiError(
           'SIGNERS_UNAVAILABLE',
-          'the signer nodes were too slow; the rule was given up',
+          'the signer nodes did not respond in time; the rule was not created',
         )
       await emit(
         tx,
@@ -160,7 +159,7 @@ async function activate(
   )
   services.log.warn(
     { rule: id, problems },
-    'a forwarding rule was not made: fewer than two signer nodes took it',
+    'a forwarding rule was not created: fewer than two signer nodes stored it',
   )
   const [first] = refused.filter(
     ({ code }) => code === 'BAD_REQUEST_FIELD' || code === 'UNKNOWN_ASSET',
@@ -168,7 +167,7 @@ async function activate(
   if (first) {
     throw new ApiError(
       'INVALID_REQUEST',
-      `the signer nodes do not take this rule: ${first.message}`,
+      `the signer nodes rejected this rule: ${first.message}`,
       typeof first.body['field'] === 'string' ? { field: first.body['field'] } : {},
     )
   }

@@ -14,8 +14,7 @@ export const deleteRule = endpoint({
   id: 'deleteForwardingRule',
   tag: 'Auto-forwarding',
   description:
-    'Ends a rule for good. The request is the signed void that the nodes keep. Forwards that were made go on. Asked twice ' +
-    'it is asked once.',
+    'Deletes a rule permanently. The request is the signed void that the signer nodes store. Forwards that already exist continue. Repeating the request has no further effect.',
   errors: ['FORBIDDEN', 'NOT_FOUND'],
   method: 'DELETE',
   path: '/dac/v1/auto-forwarding/{id}',

@@ -48,11 +48,14 @@ export async function forwardRule(services: Services, rule: RuleRow): Promise<vo
         : error instanceof ApiError
           ? new Later(error.message, REFUSED_WAIT_MS)
           : code === SQL_ERRORS.prepaidShort
-            ? new Later('the prepaid fee account holds less than the platform fee', REFUSED_WAIT_MS)
+            ? new Later(
+                'the balance of the prepaid fee account is below the platform fee',
+                REFUSED_WAIT_MS,
+              )
             : code === SQL_ERRORS.walletInactive
               ? new Later(INACTIVE, REFUSED_WAIT_MS)
               : code === SQL_ERRORS.walletShort
-                ? new Later('the wallet does not hold it', SWEEP_WAIT_MS)
+                ? new Later('the balance of the wallet is too low', SWEEP_WAIT_MS)
                 : null
     if (!later) throw error
     // Not if more funds have arrived since; the rule is then checked again immediately.
@@ -78,7 +81,7 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
     `${formatAmount(value < 0n ? 0n : value, asset.decimals)} ${asset.asset_name}`
   if (waiting < min)
     throw new Later(
-      waiting === 0n ? '' : `${show(waiting)} wait for the smallest forward of ${show(min)}`,
+      waiting === 0n ? '' : `${show(waiting)} are waiting; the smallest forward is ${show(min)}`,
       null,
     )
   const caller = await ownerOf(services, rule)
@@ -90,7 +93,7 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
       [sub],
     ))
   ) {
-    throw new Later('the API key that made the rule was revoked', REVOKED_WAIT_MS)
+    throw new Later('the API key that created the rule was revoked', REVOKED_WAIT_MS)
   }
   const wallet = await findWallet(services.database, caller, asset.asset_name)
   if (wallet.status !== 'active') throw new Later(INACTIVE, REFUSED_WAIT_MS)
@@ -99,11 +102,11 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
      where f.workspace_id = $2 and f.rule_id = $1 and t.state = 'AML_HELD' limit 1`,
     [rule.id, rule.workspace_id],
   )
-  if (held) throw new Later('an earlier forward is held by screening', HELD_WAIT_MS)
+  if (held) throw new Later('screening holds an earlier forward', HELD_WAIT_MS)
   const cap = await capOf(services, services.database, rule)
   const feeRoom = await feeRoomOf(services, caller, rule, asset, network, min)
   const left = cap.left > feeRoom ? cap.left - feeRoom : 0n
-  if (left < min) throw new Later(`the daily cap leaves ${show(left)}`, cap.waitMs)
+  if (left < min) throw new Later(`the daily cap allows ${show(left)} more`, cap.waitMs)
 
   const chain = services.networks.get(network.code)
   const source = await services.addresses.omnibus(network, caller)
@@ -116,14 +119,14 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
   const gross = wanted < available ? wanted : available
   if (gross < min) {
     throw new Later(
-      `the wallet holds ${show(available)}${kept > 0n ? `, beside ${show(kept)} that must stay` : ''}`,
+      `the wallet has ${show(available)}${kept > 0n ? `, in addition to ${show(kept)} that must stay` : ''}`,
       REFUSED_WAIT_MS,
     )
   }
   const { net, fee, reserve } = await costs(services, caller, rule, asset, network, gross)
   if (net <= 0n)
     throw new Later(
-      `the network fee of ${show(reserve)} is not less than what would be forwarded`,
+      `the network fee of ${show(reserve)} is not lower than the amount that would be forwarded`,
       REFUSED_WAIT_MS,
     )
   checkTransfer(
@@ -290,7 +293,7 @@ async function ownerOf(services: Services, rule: RuleRow): Promise<Caller> {
       where s.workspace_id = $2 and s.id = $1`,
     [rule.sub_account_id, rule.workspace_id],
   )
-  if (!row) throw new Error('a rule without its sub-account')
+  if (!row) throw new Error('a rule has no sub-account')
   return {
     apiKey: '',
     role: 'full',

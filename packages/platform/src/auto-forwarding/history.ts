@@ -9,7 +9,7 @@ import { findRule } from './rule.ts'
 export const ruleHistory = endpoint({
   id: 'listForwards',
   tag: 'Auto-forwarding',
-  description: 'The transfers that a rule has made, newest first.',
+  description: 'Returns the transfers that the rule has created, newest first.',
   errors: ['FORBIDDEN', 'NOT_FOUND'],
   method: 'GET',
   path: '/dac/v1/auto-forwarding/{id}/history',

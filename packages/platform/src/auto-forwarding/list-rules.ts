@@ -18,7 +18,7 @@ import {
 export const listRules = endpoint({
   id: 'listForwardingRules',
   tag: 'Auto-forwarding',
-  description: 'Rules of the sub-account, newest first.',
+  description: 'Returns the rules of the sub-account, newest first.',
   errors: ['UNSUPPORTED_ASSET'],
   method: 'GET',
   path: '/dac/v1/auto-forwarding',

@@ -14,8 +14,8 @@ const turn = (verb: 'pause' | 'resume', summary: string) =>
     tag: 'Auto-forwarding',
     description:
       verb === 'pause'
-        ? 'What comes in meanwhile waits. Asked twice it is asked once.'
-        : 'What came in meanwhile is forwarded as well. Asked twice it is asked once.',
+        ? 'Funds that arrive while the rule is paused wait until it is resumed. Repeating the request has no further effect.'
+        : 'Funds that arrived while the rule was paused are forwarded as well. Repeating the request has no further effect.',
     errors: ['FORBIDDEN', 'NOT_FOUND', 'RULE_FINAL'],
     method: 'POST',
     path: `/dac/v1/auto-forwarding/{id}/${verb}`,

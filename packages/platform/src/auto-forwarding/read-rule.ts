@@ -6,7 +6,7 @@ import { findRule, presentRule, ruleShape } from './rule.ts'
 export const readRule = endpoint({
   id: 'readForwardingRule',
   tag: 'Auto-forwarding',
-  description: 'One rule, with what waits to be forwarded.',
+  description: 'Returns one rule, with the amount that is waiting to be forwarded.',
   errors: ['FORBIDDEN', 'NOT_FOUND'],
   method: 'GET',
   path: '/dac/v1/auto-forwarding/{id}',

@@ -60,16 +60,19 @@ export const ruleShape = z
     destination_address: z.string(),
     address_tag: z.string().nullable(),
     expires_at: z.string(),
-    waiting: z
-      .number()
-      .meta({ description: 'Came in since the rule was made and was not forwarded yet' }),
-    reason: z.string().nullable().meta({ description: 'Why what waits was not forwarded' }),
+    waiting: z.number().meta({
+      description: 'Amount received since the rule was created that is not forwarded yet',
+    }),
+    reason: z
+      .string()
+      .nullable()
+      .meta({ description: 'Why the waiting amount has not been forwarded' }),
     outstanding: z
       .array(z.string())
       .max(NODES * NAMED_MAX)
       .meta({
         description:
-          'Of a deleted rule: hashes of forwards that are signed and not final; they may still be broadcast',
+          'For a deleted rule: hashes of forwards that are signed and not final; they may still be broadcast',
       }),
     created_at: z.string(),
     updated_at: z.string(),
@@ -120,9 +123,13 @@ export async function findRule(
 ): Promise<RuleRow> {
   const id = given.toLowerCase()
   const missing = () =>
-    new ApiError('NOT_FOUND', `id: there is no rule ${given.slice(0, 100)} in this sub-account`, {
-      field: 'id',
-    })
+    new ApiError(
+      'NOT_FOUND',
+      `id: rule ${given.slice(0, 100)} does not exist in this sub-account`,
+      {
+        field: 'id',
+      },
+    )
   if (!UUID.test(id)) throw missing()
   const row = await services.database.one<RuleRow>(
     `select ${RULE_COLUMNS} from forward_rules r where r.workspace_id = $2 and r.id = $1`,

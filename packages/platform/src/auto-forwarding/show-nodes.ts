@@ -73,7 +73,7 @@ export async function endAtNodes(
     signed,
     problems:
       ended.length < accepted.length
-        ? [...problems, 'a node does not take the request for a deletion']
+        ? [...problems, 'a node rejects the request for a deletion']
         : problems,
   }
 }

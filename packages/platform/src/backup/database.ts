@@ -75,7 +75,7 @@ async function copyTree(from: string, to: string, path: string, folders: string[
     const name = path === '' ? entry.name : `${path}/${entry.name}`
     if (entry.isDirectory()) await copyTree(from, to, name, folders)
     else if (entry.isSymbolicLink())
-      throw new Error(`the database has a tablespace at ${name}: back it up with pgBackRest`)
+      throw new Error(`the database has a tablespace at ${name}; back it up with pgBackRest`)
     else {
       try {
         await copyFile(join(from, name), join(to, name))
@@ -106,7 +106,7 @@ export async function takeEmbedded(
 ): Promise<Taken> {
   const data = embeddedData(home)
   if (!statSync(join(data, 'PG_VERSION'), { throwIfNoEntry: false }))
-    throw new Error(`there is no database in ${home}`)
+    throw new Error(`${home} contains no database`)
   const server = await startEmbeddedPostgres(home, undefined, { walArchive })
   const client = new pg.Client({ connectionString: server.url, application_name: 'custody backup' })
   client.on('error', () => undefined)
@@ -136,7 +136,7 @@ export async function takeEmbedded(
         'select lsn::text, labelfile, spcmapfile, pg_walfile_name(lsn) as last from pg_backup_stop(false)',
       )
     ).rows[0]
-    if (!begun || !done) throw new Error('PostgreSQL did not say where its log stands')
+    if (!begun || !done) throw new Error('PostgreSQL did not report the location of its log')
     writeFileSync(join(to, 'backup_label'), done.labelfile, { mode: 0o600 })
     for (const name of readdirSync(join(data, 'pg_wal')).sort()) {
       const isPiece = /^[0-9A-F]{24}$/.test(name) && name >= begun.file && name <= done.last
@@ -165,7 +165,7 @@ function program(name: string, args: readonly string[]): string {
   const { status, stdout, stderr, error } = spawnSync(name, args, { encoding: 'utf8' })
   if (error)
     throw new Error(
-      `${name} is not there: install PostgreSQL's client programs (Debian: postgresql-client)`,
+      `${name} was not found: install PostgreSQL's client programs (Debian: postgresql-client)`,
     )
   // Its messages name host and database, no password.
   if (status !== 0) throw new Error(`${name} failed: ${stderr.trim().slice(-800)}`)
@@ -335,7 +335,7 @@ export async function checkExternalEmpty(databaseUrl: string): Promise<void> {
     )
     if (found?.tables !== '0')
       throw new Error(
-        'the database of DATABASE_URL is not empty: nothing is restored over what is there',
+        'the database of DATABASE_URL is not empty: a backup can be restored only into an empty database',
       )
   } finally {
     await database.close()

@@ -32,7 +32,7 @@ const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
  */
 function reasonAgainst(stats: BigIntStats): string | null {
   if (!stats.isFile()) return 'is not a regular file'
-  return stats.nlink > 1n ? 'is a hard link: it has another name' : null
+  return stats.nlink > 1n ? 'is a hard link: it has a second name' : null
 }
 
 function* entriesBelow(folder: string): Generator<{ path: string; entry: Dirent }> {
@@ -166,7 +166,7 @@ export function readPlain(path: string, name: string, bytesMax: number): Buffer 
     const reason = reasonAgainst(stats)
     if (reason !== null) throw new Error(`${name} ${reason}`)
     if (stats.size > BigInt(bytesMax))
-      throw new Error(`${name} has ${stats.size} bytes: at most ${bytesMax} are read`)
+      throw new Error(`${name} has ${stats.size} bytes; at most ${bytesMax} are allowed`)
     return readFileSync(handle)
   } finally {
     closeSync(handle)

@@ -65,16 +65,17 @@ export function readSigningKey(path: string | null, publicFile: string | null): 
   const name = path === null ? file : `--signing-key: ${file}`
   let key: string
   try {
-    if ((statSync(file).mode & 0o077) !== 0) throw new Error('others may read it; run chmod 600')
+    if ((statSync(file).mode & 0o077) !== 0)
+      throw new Error('other users may read it; run chmod 600')
     key = readFileSync(file, 'utf8').trim()
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     throw new Error(`${name} cannot be used: ${code ?? message}`, { cause: error })
   }
-  if (!KEY.test(key)) throw new Error(`${name} holds no signing key: 32 bytes in hex`)
+  if (!KEY.test(key)) throw new Error(`${name} contains no signing key: 32 bytes in hex`)
   const expected = publicFile === null ? undefined : fieldOf(publicFile, 'signature_key')
   if (expected !== undefined && expected !== signatureKeyOf(key)) {
-    throw new Error(`${name} is the signing key of another recovery key than ${publicFile}`)
+    throw new Error(`${name} is not the signing key of the recovery key in ${publicFile}`)
   }
   return key
 }

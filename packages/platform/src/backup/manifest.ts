@@ -108,8 +108,7 @@ function prove(folder: string, bytes: Buffer, { manifestSha256, signatureKey }: 
   if (signatureKey === null) return null
   if (!existsSync(join(folder, SIGNATURE))) {
     throw new Error(
-      `${folder} has no signature (${SIGNATURE}): it was removed, or the backup was made without a signing key. ` +
-        'Such a backup is restored only with --manifest-sha256, the hash that "custody backup" printed or that you noted when it was made',
+      `${folder} has no signature (${SIGNATURE}): it was removed, or the backup was made without a signing key. Such a backup can be restored only with --manifest-sha256, the hash that "custody backup" printed or that you noted when it was made`,
     )
   }
   try {
@@ -130,7 +129,7 @@ function prove(folder: string, bytes: Buffer, { manifestSha256, signatureKey }: 
  */
 export function readManifest(folder: string, trust: Trust): { manifest: Manifest; proof: Proof } {
   const path = join(folder, MANIFEST)
-  if (!existsSync(path)) throw new Error(`${folder} is no backup: it has no ${MANIFEST}`)
+  if (!existsSync(path)) throw new Error(`${folder} is not a backup: it has no ${MANIFEST}`)
   const bytes = readPlain(path, MANIFEST, MANIFEST_BYTES_MAX)
   const proof = prove(folder, bytes, trust)
   let value: unknown
@@ -141,13 +140,14 @@ export function readManifest(folder: string, trust: Trust): { manifest: Manifest
   }
   const version = (value as { version?: unknown } | null)?.version
   if (typeof version === 'number' && version > MANIFEST_VERSION) {
-    throw new Error(`${path} is of form ${version}, which a later version of this platform wrote`)
+    throw new Error(`${path} has format ${version}, which a later version of this platform wrote`)
   }
   const parsed = manifestSchema.safeParse(value)
   if (!parsed.success)
     throw new Error(`${path} is not a manifest: ${z.prettifyError(parsed.error)}`)
   const wrong = wrongNames(parsed.data)
-  if (wrong.length > 0) throw new Error(`${path} lists what no backup holds: ${shown(wrong)}`)
+  if (wrong.length > 0)
+    throw new Error(`${path} lists files that are not part of a backup: ${shown(wrong)}`)
   return { manifest: parsed.data, proof }
 }
 
@@ -185,7 +185,7 @@ export async function checkFiles(folder: string, manifest: Manifest): Promise<vo
   for (const [path, { isFolder, reason }] of entries) {
     const isKnown = isFolder ? folders.has(path) : files.has(path)
     if (!isKnown)
-      wrong.push(`${path} is not of the backup${reason === null ? '' : `, and ${reason}`}`)
+      wrong.push(`${path} does not belong to the backup${reason === null ? '' : `, and ${reason}`}`)
   }
   for (const file of manifest.files) {
     const entry = entries.get(file.path)

@@ -73,20 +73,20 @@ function reasonAgainst(
     path.split('/').some((part) => part === '..' || part === '.' || part === '')
   )
     return 'is outside the backup'
-  if (path === 'secrets.sealed') return secrets ? null : 'is not announced by "secrets"'
+  if (path === 'secrets.sealed') return secrets ? null : 'is not listed in "secrets"'
   const [, node] = /^nodes\/node-([123])\.json$/.exec(path) ?? []
   if (node !== undefined)
-    return nodes.some((each) => String(each.node) === node) ? null : 'is not announced by "nodes"'
-  if (form === 'dump') return path === 'database/dump' ? null : 'is no part of a backup'
+    return nodes.some((each) => String(each.node) === node) ? null : 'is not listed in "nodes"'
+  if (form === 'dump') return path === 'database/dump' ? null : 'is not part of a backup'
   if (isSetting(path))
-    return version === 1 ? null : 'is a setting of the database, which this platform writes itself'
+    return version === 1 ? null : 'is a database setting, which this platform writes itself'
   if (/^database\/(?:[a-z_]+\.signal|recovery\.conf)$/.test(path))
     return 'would change how the database recovers'
   if (/^database\/(?:pg_tblspc\/|tablespace_map)/.test(path))
-    return 'is of a tablespace: they are not supported'
+    return 'belongs to a tablespace: tablespaces are not supported'
   return DATABASE_FILES.test(path)
     ? null
-    : 'is no part of a PostgreSQL data folder that is restored'
+    : 'is not part of a PostgreSQL data folder that can be restored'
 }
 
 /** @returns what is wrong with the names of a manifest, one sentence for each name */
@@ -101,7 +101,7 @@ export function wrongNames(listed: Listed): string[] {
   for (const folder of listed.folders) {
     const isAllowed = listed.database.form === 'files' && DATABASE_FOLDERS.test(folder)
     if (!isAllowed)
-      wrong.push(`${folder} is no folder of a PostgreSQL data folder that is restored`)
+      wrong.push(`${folder} is not a folder of a PostgreSQL data folder that can be restored`)
     else if (folders.has(folder)) wrong.push(`${folder} is listed twice`)
     folders.add(folder)
   }
@@ -134,7 +134,7 @@ export function checkLabel(text: string): void {
     .find((line, at, lines) => !LABEL.test(line) && !(line === '' && at === lines.length - 1))
   if (wrong !== undefined) {
     throw new Error(
-      `database/backup_label holds a line that no backup of this platform has: ${JSON.stringify(wrong)}`,
+      `database/backup_label contains a line that a backup of this platform does not have: ${JSON.stringify(wrong)}`,
     )
   }
 }

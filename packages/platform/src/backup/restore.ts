@@ -106,7 +106,7 @@ function secretsOf(
 ): Secrets | null {
   if (recoverySecret === null) return null
   if (!manifest.secrets)
-    throw new Error(`${from} holds no secrets: restore it with --without-secrets`)
+    throw new Error(`${from} contains no secrets: restore it with --without-secrets`)
   const name = 'secrets.sealed'
   const bytes = readPlain(join(from, name), name, SEALED_BYTES_MAX)
   const found = { bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') }
@@ -123,7 +123,7 @@ function secretsOf(
   const secrets = parsed.data
   if (secrets.ports !== null) portsSchema.parse(JSON.parse(secrets.ports))
   if (secrets.secrets_key !== null && secretsKey !== null && secrets.secrets_key !== secretsKey) {
-    throw new Error('CUSTODY_SECRETS_KEY is another key than that of the backup')
+    throw new Error('CUSTODY_SECRETS_KEY is not the key of the backup')
   }
   return secrets
 }
@@ -168,7 +168,7 @@ async function placeNodes(
   const copyOf = (node: number): string => join(copies, `node-${node}.json`)
   for (const { node } of listed.nodes) {
     if (!nodeSecrets.has(node))
-      throw new Error(`peers.json names node ${node}, which --node-secrets does not`)
+      throw new Error(`peers.json contains node ${node}, which --node-secrets does not`)
     await copyVerified(from, entryOf(manifest, `nodes/node-${node}.json`), copyOf(node))
   }
   for (const signer of listed.nodes) {
@@ -222,7 +222,7 @@ function checkPlaces({ home, recoverySecret }: Restore): void {
   if (isLink(home))
     throw new Error(`${home} is a symbolic link: set CUSTODY_HOME to the folder itself`)
   if (existsSync(home) && readdirSync(home).length > 0)
-    throw new Error(`${home} is not empty: nothing is restored over what is there`)
+    throw new Error(`${home} is not empty: a backup can be restored only into an empty folder`)
   if (recoverySecret === null) return
   const folder = identityFolder(home)
   if (isLink(folder))
@@ -241,30 +241,34 @@ function checkTarget(
   manifest: Manifest,
 ): void {
   if (manifest.network !== network)
-    throw new Error(`${from} is of CUSTODY_NETWORK=${manifest.network}, and ${network} is set here`)
+    throw new Error(
+      `${from} was made with CUSTODY_NETWORK=${manifest.network}; here it is ${network}`,
+    )
   const { form, postgres } = manifest.database
   if (form === 'dump' && databaseUrl === null)
-    throw new Error(`${from} is of a database of your own: set DATABASE_URL to an empty one`)
+    throw new Error(
+      `${from} is a backup of an external database: set DATABASE_URL to an empty database`,
+    )
   if (form === 'files' && databaseUrl !== null)
-    throw new Error(`${from} is of an embedded database: restore it without DATABASE_URL`)
+    throw new Error(`${from} is a backup of an embedded database: restore it without DATABASE_URL`)
   if (form === 'files' && postgres !== embeddedVersion()) {
     const brought = `and this platform brings ${embeddedVersion()}`
     throw new Error(
-      `${from} is of PostgreSQL ${postgres}, ${brought}: restore it with the version that made it`,
+      `${from} was made with PostgreSQL ${postgres}, ${brought}: restore it with the version that made it`,
     )
   }
   if (wal !== null && form === 'dump') {
     throw new Error(
-      '--wal: a dump has no log; your own PostgreSQL restores to a point in time by itself',
+      '--wal: a dump contains no log; use your own PostgreSQL’s point-in-time recovery',
     )
   }
   if (wal !== null) assertPlainFolder(wal, '--wal')
   if (archive !== null) assertPlainFolder(archive, 'CUSTODY_WAL_ARCHIVE')
-  if (wal !== null && !existsSync(wal)) throw new Error(`--wal: there is no folder ${wal}`)
+  if (wal !== null && !existsSync(wal)) throw new Error(`--wal: the folder ${wal} does not exist`)
   if (nodeSecrets.size === 0) return
   if (network !== 'local')
     throw new Error(
-      '--node-secrets is for local: each node is restored by its operator, on its own host',
+      '--node-secrets is for local only: elsewhere each operator restores the node on its own host',
     )
   const missing = [1, 2, 3].filter(
     (node) => !nodeSecrets.has(node) || !manifest.nodes.some((each) => each.node === node),
@@ -303,24 +307,21 @@ export async function restoreBackup(restore: Restore): Promise<Manifest> {
   const trust = trustOf(restore.trust, recoverySecret)
   if (trust.manifestSha256 === null && trust.signatureKey === null) {
     throw new Error(
-      '--recovery-secret, --recovery-key or --manifest-sha256 is needed: ' +
-        'a backup is restored only where it is proved authentic',
+      '--recovery-secret, --recovery-key or --manifest-sha256 is required: a backup is restored only if its authenticity is proven',
     )
   }
   const { manifest, proof } = await verifyBackup(from, trust)
   const proved =
     proof === 'hash'
-      ? 'the manifest has the hash that was given'
+      ? 'the manifest has the given hash'
       : 'the manifest is signed by the recovery key'
-  tell(
-    `${from}: ${proved}, and ${manifest.files.length} files are as it says, made ${manifest.made_at}`,
-  )
+  tell(`${from}: ${proved}, and ${manifest.files.length} files match it; made ${manifest.made_at}`)
   checkPlaces(restore)
   checkTarget(restore, manifest)
   if (databaseUrl !== null) await checkExternalEmpty(databaseUrl)
   const secrets = secretsOf(restore, manifest)
   if (nodeSecrets.size > 0 && secrets === null)
-    throw new Error('--node-secrets needs the secrets of the platform too')
+    throw new Error('--node-secrets also requires the secrets of the platform')
   if (wal !== null)
     tell(
       `WARNING: the archived log in ${wal} is not signed: restore it only where nobody else can write to that folder`,
@@ -354,7 +355,9 @@ export async function restoreBackup(restore: Restore): Promise<Manifest> {
     for (const path of written) rmSync(path, { force: true })
     for (const name of readdirSync(home)) rmSync(join(home, name), { recursive: true, force: true })
     const places = databaseUrl === null ? home : `${home} and in the database`
-    const again = 'put that right, and run the same command again'
-    throw new Error(`${reason}; nothing of it is left in ${places}: ${again}`, { cause: error })
+    const again = 'correct this, and run the same command again'
+    throw new Error(`${reason}; the partial restore was removed from ${places}: ${again}`, {
+      cause: error,
+    })
   }
 }

@@ -89,7 +89,8 @@ export function readRecoveryHalf(path: string, half: 'secret' | 'public', option
       /* it is none */
     }
   }
-  if (!KEY.test(key)) throw new Error(`--${option}: ${path} holds no recovery key: 32 bytes in hex`)
+  if (!KEY.test(key))
+    throw new Error(`--${option}: ${path} contains no recovery key: 32 bytes in hex`)
   return key
 }
 
@@ -126,6 +127,6 @@ export function open(sealed: Sealed, secret: string): string {
       decipher.final(),
     ]).toString('utf8')
   } catch {
-    throw new Error('--recovery-secret: does not open the secrets of this backup')
+    throw new Error('--recovery-secret: does not decrypt the secrets of this backup')
   }
 }

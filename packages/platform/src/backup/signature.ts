@@ -73,10 +73,10 @@ export function verifyManifest(manifest: Uint8Array, text: string, key: string):
     /* the schema refuses it */
   }
   const parsed = signatureSchema.safeParse(value)
-  if (!parsed.success) throw new Error(`${SIGNATURE} is not a signature of form 1`)
+  if (!parsed.success) throw new Error(`${SIGNATURE} is not a signature of format 1`)
   if (parsed.data.key !== key) {
     throw new Error(
-      `${SIGNATURE} was made with another key than the one that was given: use the recovery key of the time of this backup`,
+      `${SIGNATURE} was made with another key than the given one: use the recovery key that was valid when this backup was made`,
     )
   }
   if (

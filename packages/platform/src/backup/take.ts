@@ -71,11 +71,11 @@ async function takeNodes(
   to: string,
 ): Promise<Manifest['nodes']> {
   if (!withNodes) {
-    tell('nodes: left out as asked; each operator runs "npx custody signer backup"')
+    tell('nodes: omitted as requested; each operator runs "npx custody signer backup"')
     return []
   }
   const file = join(identityFolder(home), 'peers.json')
-  if (!existsSync(file)) throw new Error(`nodes: there is no ${file}`)
+  if (!existsSync(file)) throw new Error(`nodes: ${file} does not exist`)
   const { nodes } = JSON.parse(readFileSync(file, 'utf8')) as { nodes: NodePeer[] }
   const taken: Manifest['nodes'] = []
   const missing: string[] = []
@@ -83,9 +83,7 @@ async function takeNodes(
   for (const signer of nodes) {
     try {
       if (signer.socket === undefined)
-        throw new Error(
-          'is on a host of its own, where its operator runs "npx custody signer backup"',
-        )
+        throw new Error('runs on another host, where its operator runs "npx custody signer backup"')
       const made = (await askNode(signer, 'backup', {
         file: join(to, 'nodes', `node-${signer.node}.json`),
       })) as { keys: number }
@@ -115,15 +113,15 @@ export async function takeBackup(
   const { home, out, network, databaseUrl, walArchive, recoveryKey, signingKey, tell, clock } =
     backup
   const draft = `${out}.partial`
-  if (existsSync(out)) throw new Error(`${out} exists already; name another folder`)
-  if (!existsSync(home)) throw new Error(`there is no home ${home}`)
+  if (existsSync(out)) throw new Error(`${out} exists already; choose another folder`)
+  if (!existsSync(home)) throw new Error(`the home ${home} does not exist`)
   mkdirSync(dirname(out), { recursive: true, mode: 0o700 })
   try {
     mkdirSync(draft, { mode: 0o700 })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
     throw new Error(
-      `${draft} exists: another backup is under way, or one was cut; remove it if none runs`,
+      `${draft} exists: another backup is in progress, or one was interrupted; remove it if none is running`,
       { cause: error },
     )
   }
@@ -139,7 +137,7 @@ export async function takeBackup(
     )
     if (recoveryKey === null)
       tell(
-        'secrets: left out as asked; without them sealed tokens of others and the client key are lost',
+        'secrets: omitted as requested; without them, stored tokens of external services and the client key are lost',
       )
     else {
       writeFileSync(
@@ -147,7 +145,7 @@ export async function takeBackup(
         JSON.stringify(seal(secretsOf(backup), recoveryKey)),
         { mode: 0o600 },
       )
-      tell('secrets: secrets key and client key, sealed to the recovery key')
+      tell('secrets: secrets key and client key, encrypted to the recovery key')
     }
     const nodes = await takeNodes(backup, draft)
     const files = await filesBelow(draft)
@@ -176,8 +174,7 @@ export async function takeBackup(
     )
     if (signingKey === null) {
       tell(
-        'WARNING: the manifest is not signed. Keep its hash where a writer to the backups cannot change it: ' +
-          `without it the backup is not restored. npx custody backup-key makes a signing key`,
+        'WARNING: the manifest is not signed. Store its hash where a writer to the backups cannot change it: without the hash, the backup cannot be restored. npx custody backup-key creates a signing key',
       )
     }
     tell(`${MANIFEST} SHA-256: ${manifestSha256}`)

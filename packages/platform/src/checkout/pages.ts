@@ -14,7 +14,7 @@ export function checkoutPages(log: Logger): Page[] {
     NAME,
     loadSite,
     log,
-    'invoices can be made, and their payers are shown nothing',
+    'invoices can be created, but the payment page is not available to payers',
   )
   return [
     {
@@ -32,7 +32,7 @@ export function checkoutPages(log: Logger): Page[] {
       handler: ({ params, header }) =>
         built((site) => {
           const found = site.asset(params['name'] as string, header('accept-encoding'))
-          if (!found) throw new ApiError('NOT_FOUND', 'no such file of the checkout page')
+          if (!found) throw new ApiError('NOT_FOUND', 'the checkout page has no such file')
           return found
         }),
     },

@@ -10,11 +10,15 @@ import { time } from '../people/schemas.ts'
 const RANGES_MAX = 100
 const RATE_LIMIT_MAX = 10_000_000
 
-export const rateLimit = wholeNumber(0, RATE_LIMIT_MAX, 'Requests in a minute; 0: as everybody')
+export const rateLimit = wholeNumber(
+  0,
+  RATE_LIMIT_MAX,
+  'Requests per minute; 0: the installation’s default',
+)
 export const label = z
   .string()
   .max(100)
-  .refine((text) => !/[\p{Cc}\p{Cs}]/u.test(text), 'must be of letters that can be seen')
+  .refine((text) => !/[\p{Cc}\p{Cs}]/u.test(text), 'must consist of visible characters')
 export const ipAllowList = z
   .array(
     z
@@ -26,19 +30,19 @@ export const ipAllowList = z
       ),
   )
   .max(RANGES_MAX)
-  .meta({ description: 'Where the key is used from; empty: from anywhere' })
+  .meta({ description: 'Networks that may use the key; empty: any address' })
 
 export const commandShape = z.object({
-  where: z.string().meta({ description: 'At whose terminal' }),
-  command: z.string().meta({ description: 'To be pasted into a shell' }),
+  where: z.string().meta({ description: 'The person or terminal that created the API user' }),
+  command: z.string().meta({ description: 'Command to paste into a shell' }),
 })
 
 export const apiUserShape = z.object({
-  id: z.uuid().meta({ description: 'The API key; of a request, its own id' }),
+  id: z.uuid().meta({ description: 'The API key; for a request, the id of the request' }),
   api_key: z
     .uuid()
     .nullable()
-    .meta({ description: 'Null: it is asked for, and no operator has made it yet' }),
+    .meta({ description: 'Null: requested, and not yet created by an operator' }),
   label: z.string().nullable(),
   sub_account: z.string(),
   role: z.enum(['full', 'read-only']),
@@ -52,16 +56,18 @@ export const apiUserShape = z.object({
     .meta({ description: 'SHA-256 of the public key (SubjectPublicKeyInfo), in hexadecimal' }),
   public_key_pem: z
     .string()
-    .meta({ description: 'PEM in its one spelling, whatever spelling was uploaded' }),
+    .meta({ description: 'The public key as PEM in canonical form, whatever form was uploaded' }),
   person: z
     .object({ id: z.uuid(), email: z.string(), name: z.string() })
     .nullable()
-    .meta({ description: 'Whose own it is' }),
+    .meta({ description: 'The person who owns the key' }),
   enrolment: z.enum(['pending', 'enrolled']).meta({
     description:
-      'enrolled: the operator’s command made it, which enrols at the nodes first; each node’s operator sees what his holds',
+      'enrolled: created by the operator’s command, which enrols it at the signer nodes first; each node’s operator can list the keys of that node',
   }),
-  commands: z.array(commandShape).meta({ description: 'What operators type, while it is pending' }),
+  commands: z
+    .array(commandShape)
+    .meta({ description: 'Commands for the operator while the request is pending' }),
 })
 
 /** Of a workspace or a sub-account, whose names have no quote. */

@@ -31,7 +31,7 @@ const REQUESTS_MAX = { workspace: 100, person: 20 } as const
 export const listApiUsers = panelEndpoint({
   method: 'GET',
   path: `${WORKSPACE}/api-users`,
-  summary: 'List API users and what was asked for',
+  summary: 'List API users and requests for API users',
   needs: 'viewer',
   params: z.strictObject(workspaceParams),
   response: z.array(apiUserShape),
@@ -79,7 +79,7 @@ export const listApiUsers = panelEndpoint({
 export const requestApiUser = panelEndpoint({
   method: 'POST',
   path: `${WORKSPACE}/api-users`,
-  summary: 'Ask for an API user',
+  summary: 'Request an API user',
   needs: 'operator',
   params: z.strictObject(workspaceParams),
   body: z.strictObject({
@@ -90,7 +90,8 @@ export const requestApiUser = panelEndpoint({
     rate_limit: rateLimit.optional(),
     ip_allow_list: ipAllowList.optional(),
     own: z.boolean().meta({
-      description: 'It is the asker’s own. Others’, such as a machine’s, are an admin’s to ask for',
+      description:
+        'True: the API user belongs to the person who requests it. Only admins can request API users for others, such as services',
     }),
   }),
   response: z.object({
@@ -98,7 +99,8 @@ export const requestApiUser = panelEndpoint({
     enrolment: z.literal('pending'),
     key_fingerprint: z.string(),
     commands: z.array(commandShape).meta({
-      description: 'What operators type; they compare the fingerprint with the one they are told',
+      description:
+        'Command for the operators, who compare its fingerprint with the one that you report to them',
     }),
   }),
   async handler({ services, visitor, body }) {
@@ -106,7 +108,7 @@ export const requestApiUser = panelEndpoint({
     if (!body.own && !includesRole(member.role, 'admin')) {
       throw new ApiError(
         'ROLE_REQUIRED',
-        `own: the role admin is needed for a key that is not your own; yours is ${member.role}`,
+        `own: the role admin is required for a key that is not your own; your role is ${member.role}`,
       )
     }
     const pem = readPublicKey(body.public_key_pem)
@@ -134,11 +136,11 @@ export const requestApiUser = panelEndpoint({
         if (open && (open.all >= REQUESTS_MAX.workspace || open.own >= REQUESTS_MAX.person)) {
           const waiting =
             open.own >= REQUESTS_MAX.person
-              ? `${REQUESTS_MAX.person} requests of yours`
+              ? `${REQUESTS_MAX.person} of your requests`
               : `${REQUESTS_MAX.workspace} requests`
           throw new ApiError(
             'INVALID_REQUEST',
-            `${waiting} wait for an operator, which is the most: withdraw one`,
+            `${waiting} are waiting for an operator, which is the maximum: withdraw one`,
           )
         }
         await tx.query(
@@ -198,14 +200,14 @@ function readPublicKey(pem: string): string {
 }
 
 const keyParams = z.strictObject({ ...workspaceParams, api_key: z.string() })
-const missing = () => new ApiError('NOT_FOUND', 'there is no such API user in this workspace')
+const missing = () => new ApiError('NOT_FOUND', 'this workspace has no such API user')
 const OF_WORKSPACE = `api_key::text = $1 and sub_account_id in (select id from sub_accounts where workspace_id = $2)`
 
 /** Changes what the platform keeps of an API user; what the nodes keep is for ever. */
 export const changeApiUser = panelEndpoint({
   method: 'PATCH',
   path: `${WORKSPACE}/api-users/{api_key}`,
-  summary: 'Change an API user’s label, allowance or addresses',
+  summary: 'Change an API user’s label, rate limit or networks',
   needs: 'admin',
   params: keyParams,
   body: z.strictObject({
@@ -257,7 +259,7 @@ export const changeApiUser = panelEndpoint({
 export const revokeApiUser = panelEndpoint({
   method: 'POST',
   path: `${WORKSPACE}/api-users/{api_key}/revoke`,
-  summary: 'Revoke an API user, or withdraw what was asked for',
+  summary: 'Revoke an API user, or withdraw the request for one',
   needs: 'operator',
   params: keyParams,
   body: z.strictObject({}),

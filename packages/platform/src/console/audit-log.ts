@@ -11,12 +11,14 @@ const word = z.string().min(1).max(200)
 export const listAuditLog = panelEndpoint({
   method: 'GET',
   path: `${WORKSPACE}/audit-log`,
-  summary: 'The audit log, the newest line first',
+  summary: 'List the audit log, newest entry first',
   needs: 'admin',
   params: z.strictObject(workspaceParams),
   query: z.strictObject({
     ...pageQuery,
-    actor: word.optional().meta({ description: 'A name (e-mail address) or id of who did it' }),
+    actor: word
+      .optional()
+      .meta({ description: 'Name (e-mail address) or id of the person or process that acted' }),
     action: word.optional().meta({ description: 'An action, or the part before its dot' }),
     from: time.optional(),
     to: time.optional(),
@@ -75,7 +77,7 @@ export const listAuditLog = panelEndpoint({
 export const exportAuditLog = panelEndpoint({
   method: 'GET',
   path: `${WORKSPACE}/audit-log/export`,
-  summary: 'The whole audit log as NDJSON, for npx custody audit-log verify',
+  summary: 'Export the whole audit log as NDJSON, for npx custody audit-log verify',
   needs: 'admin',
   params: z.strictObject(workspaceParams),
   async handler({ services: { database }, visitor: { member } }) {

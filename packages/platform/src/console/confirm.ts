@@ -58,13 +58,16 @@ const byCode = (factor: 'totp' | 'recovery', summary: string) =>
   })
 
 /** Any factor once more, for what a session alone may not do. */
-export const confirmTotp = byCode('totp', 'Show a code of the authenticator app again')
-export const confirmRecovery = byCode('recovery', 'Show a recovery code')
+export const confirmTotp = byCode(
+  'totp',
+  'Confirm the sign-in with a code of the authenticator app',
+)
+export const confirmRecovery = byCode('recovery', 'Confirm the sign-in with a recovery code')
 
 export const confirmPasskeyOptions = panelEndpoint({
   method: 'POST',
   path: '/console/api/me/confirm/passkey/options',
-  summary: 'Show a passkey again, first half',
+  summary: 'Begin confirming the sign-in with a passkey',
   needs: 'anybody',
   body: z.strictObject({}),
   response: passkeyOptions,
@@ -89,7 +92,7 @@ export const confirmPasskeyOptions = panelEndpoint({
 export const confirmPasskey = panelEndpoint({
   method: 'POST',
   path: '/console/api/me/confirm/passkey',
-  summary: 'Show a passkey again, second half',
+  summary: 'Finish confirming the sign-in with a passkey',
   needs: 'anybody',
   body: z.strictObject({ challenge_id: token, response: passkeyResponse }),
   response,
@@ -97,13 +100,13 @@ export const confirmPasskey = panelEndpoint({
     const { database } = services
     const step = await tryStep(database, 'passkey-sign-in', body.challenge_id)
     if (step?.data.session !== visitor.session.id)
-      throw new ApiError('SIGN_IN_FAILED', 'it was not finished in time: begin again')
+      throw new ApiError('SIGN_IN_FAILED', 'the confirmation was not finished in time: begin again')
     return confirmed(services, visitor, 'passkey', async (tx) => {
       const { personId } = await takePasskey(tx, body.response, step.data)
       if (personId !== visitor.session.personId)
-        throw new ApiError('SIGN_IN_FAILED', 'this passkey is somebody else’s')
+        throw new ApiError('SIGN_IN_FAILED', 'this passkey belongs to another person')
       if (!(await endStep(tx, body.challenge_id)))
-        throw new ApiError('SIGN_IN_FAILED', 'it was finished before')
+        throw new ApiError('SIGN_IN_FAILED', 'the confirmation was finished before')
     })
   },
 })

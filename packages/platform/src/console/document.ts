@@ -55,9 +55,9 @@ function operationOf(components: Components, definition: PanelEndpoint): object 
     summary,
     description:
       needs === 'nobody'
-        ? 'Open to everybody'
-        : `Needs ${needs === 'anybody' ? 'a session' : `the role ${needs}`}` +
-          `${isSensitive ? ', and a factor shown in the last 15 minutes' : ''}`,
+        ? 'Requires no session'
+        : `Requires ${needs === 'anybody' ? 'a session' : `the role ${needs}`}` +
+          `${isSensitive ? ', and a factor confirmed in the last 15 minutes' : ''}`,
     security: needs === 'nobody' ? [] : [{ session: [] }],
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(body
@@ -108,8 +108,8 @@ export function documentOf(endpoints: readonly PanelEndpoint[]): object {
       version: '1',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       description:
-        'What the control panel’s own pages ask. It reads, and keeps people, sessions and API users; it moves no coins: that is ' +
-        'asked of the API by signed requests alone.',
+        'API of the control panel’s own pages. It reads data and manages people, sessions and API users. It cannot move coins: ' +
+        'that requires signed requests to the API.',
     },
     servers: [{ url: '/' }],
     paths,
@@ -126,7 +126,7 @@ export function openApiOf(all: () => readonly PanelEndpoint[]): PanelEndpoint {
   return panelEndpoint({
     method: 'GET',
     path: '/console/api/openapi.json',
-    summary: 'This document',
+    summary: 'Read this document',
     needs: 'nobody',
     handler: async () => ({ text: (text ??= asInstalled(JSON.stringify(documentOf(all())))) }),
   })

@@ -43,7 +43,7 @@ const COLUMNS = [
 export const exportTransactions = panelEndpoint({
   method: 'GET',
   path: `${SUB_ACCOUNT}/transactions/export`,
-  summary: 'Export transactions as CSV or JSON, any number of them',
+  summary: 'Export all matching transactions as CSV or JSON',
   needs: 'viewer',
   params: z.strictObject(subAccountParams),
   query: z.strictObject({ format: z.enum(['csv', 'json']).default('csv'), ...transactionFilter }),

@@ -23,7 +23,7 @@ const alert = z.object({
 export const readHealth = panelEndpoint({
   method: 'GET',
   path: `${WORKSPACE}/health`,
-  summary: 'How nodes, chains and queues are',
+  summary: 'Read the status of nodes, chains and queues',
   needs: 'viewer',
   params: z.strictObject(workspaceParams),
   response: z.object({
@@ -43,7 +43,10 @@ export const readHealth = panelEndpoint({
         height: z.int().nullable(),
         tip: z.int().nullable(),
         lag_blocks: z.int().nullable(),
-        tip_age_s: z.int().nullable().meta({ description: 'Since the last block that was read' }),
+        tip_age_s: z
+          .int()
+          .nullable()
+          .meta({ description: 'Time since the last block that the scanner has read' }),
         ok: z.boolean(),
         reason: z.string().nullable(),
       }),
@@ -55,7 +58,7 @@ export const readHealth = panelEndpoint({
         oldest_s: z.int().nullable(),
         by_state: z.record(z.string(), z.int()),
       })
-      .meta({ description: 'Transactions of this workspace that are under way' }),
+      .meta({ description: 'Transactions of this workspace that are in progress' }),
     webhooks: z.object({ pending: z.int(), oldest_s: z.int().nullable(), disabled: z.int() }),
     alerts: z.array(alert),
   }),
@@ -180,7 +183,7 @@ function chainsOf(
       lag_blocks: lag,
       tip_age_s: Math.max(0, Math.floor((now.getTime() - scan.updated_at.getTime()) / 1000)),
       ok: lag <= LAG_BLOCKS_MAX,
-      reason: lag <= LAG_BLOCKS_MAX ? null : `${lag} blocks are not read yet`,
+      reason: lag <= LAG_BLOCKS_MAX ? null : `${lag} blocks have not been read yet`,
     }
   })
 }
@@ -191,7 +194,7 @@ export const banMessages = (
   nodes.flatMap(({ node, bans }) =>
     bans.map(
       (banned) =>
-        `signer ${node} has banned signer ${banned}: the funds have to be moved to a new installation`,
+        `signer ${node} has banned signer ${banned}: move the funds to a new installation`,
     ),
   )
 
@@ -218,7 +221,8 @@ function alertsOf(
   if (services.hold.because !== null) say('critical', 'HELD', services.hold.because)
   if (services.hold.shortage !== null) say('critical', 'DISK_FULL', services.hold.shortage)
   const able = `${ready} of ${nodes.length} signer nodes can sign`
-  if (ready < NODES_NEEDED) say('critical', 'NOTHING_SIGNS', `${able}; ${NODES_NEEDED} are needed`)
+  if (ready < NODES_NEEDED)
+    say('critical', 'NOTHING_SIGNS', `${able}; ${NODES_NEEDED} are required`)
   else if (ready < nodes.length) say('warning', 'NODE_AWAY', able)
   for (const message of banMessages(nodes)) say('critical', 'NODE_BANNED', message)
   for (const { network, ok, reason } of chains)
@@ -236,7 +240,7 @@ function alertsOf(
     say(
       'warning',
       'QUEUE_OLD',
-      `the oldest of ${queue.waiting} transactions under way was begun ${minutes} minutes ago`,
+      `the oldest of ${queue.waiting} transactions in progress was started ${minutes} minutes ago`,
     )
   }
   if (webhooks && webhooks.disabled > 0)

@@ -22,7 +22,7 @@ export const listInvitations = panelEndpoint({
       invited_by: z
         .string()
         .nullable()
-        .meta({ description: 'An e-mail address; null: the operator' }),
+        .meta({ description: 'E-mail address of the inviting person; null: the operator' }),
     }),
   ),
   async handler({ services: { database }, visitor: { member } }) {
@@ -41,11 +41,11 @@ export const listInvitations = panelEndpoint({
 export const createInvitation = panelEndpoint({
   method: 'POST',
   path: `${WORKSPACE}/invitations`,
-  summary: 'Invite somebody',
+  summary: 'Invite a person',
   needs: 'admin',
   params: z.strictObject(workspaceParams),
   body: z.strictObject({
-    email: email.optional().meta({ description: 'Absent: whoever has the link' }),
+    email: email.optional().meta({ description: 'Absent: anyone with the link can accept it' }),
     role,
   }),
   response: z.object({ id: z.uuid(), link: z.string(), expires_at: time }),
@@ -64,7 +64,10 @@ export const createInvitation = panelEndpoint({
           [workspaceId, personId],
         )
         if (!now || !mayManage(now.role, body.role))
-          throw new ApiError('ROLE_REQUIRED', 'your role was changed meanwhile')
+          throw new ApiError(
+            'ROLE_REQUIRED',
+            'your role was changed while the request was processed',
+          )
         return invite(services, tx, {
           workspaceId,
           role: body.role,

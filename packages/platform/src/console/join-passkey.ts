@@ -19,7 +19,7 @@ import { beginStep, endStep, tryStep } from '../people/steps.ts'
 export const joinPasskeyOptions = panelEndpoint({
   method: 'POST',
   path: '/console/api/join/{token}/passkey/options',
-  summary: 'Accept an invitation by passkey, first half',
+  summary: 'Begin accepting an invitation with a passkey',
   needs: 'nobody',
   params: z.strictObject({ token: z.string() }),
   body: z.strictObject({ email, name: title(), workspace: workspaceName.optional() }),
@@ -45,7 +45,7 @@ export const joinPasskeyOptions = panelEndpoint({
 export const joinPasskey = panelEndpoint({
   method: 'POST',
   path: '/console/api/join/{token}/passkey',
-  summary: 'Accept an invitation by passkey, second half',
+  summary: 'Finish accepting an invitation with a passkey',
   needs: 'nobody',
   params: z.strictObject({ token: z.string() }),
   body: z.strictObject({
@@ -57,12 +57,13 @@ export const joinPasskey = panelEndpoint({
   async handler({ services, body, visitor: { from, someone } }) {
     countSignIn(services, from)
     const step = await tryStep(services.database, 'join-passkey', body.challenge_id)
-    if (!step) throw new ApiError('SIGN_IN_FAILED', 'it was not finished in time: begin again')
+    if (!step)
+      throw new ApiError('SIGN_IN_FAILED', 'the confirmation was not finished in time: begin again')
     const joining = step.data
     const passkey = await verifyRegistration(body.response, joining)
     return signIn(services, joining.person, 'passkey', from, someone, async (tx) => {
       if (!(await endStep(tx, body.challenge_id)))
-        throw new ApiError('SIGN_IN_FAILED', 'it was finished before: sign in')
+        throw new ApiError('SIGN_IN_FAILED', 'the invitation was accepted before: sign in')
       await makePerson(services, tx, joining)
       await addPasskey(
         tx,

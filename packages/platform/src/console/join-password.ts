@@ -27,7 +27,7 @@ import { newTotpSecret, otpauthUri, stepOfCode, takeStep } from '../people/totp.
 export const joinPassword = panelEndpoint({
   method: 'POST',
   path: '/console/api/join/{token}/password',
-  summary: 'Accept an invitation by password and authenticator app, first half',
+  summary: 'Begin accepting an invitation with a password and an authenticator app',
   needs: 'nobody',
   params: z.strictObject({ token: z.string() }),
   body: z.strictObject({
@@ -65,12 +65,12 @@ export const joinPassword = panelEndpoint({
 export const joinTotp = panelEndpoint({
   method: 'POST',
   path: '/console/api/join/{token}/totp',
-  summary: 'Accept an invitation, second half: a code of the authenticator app',
+  summary: 'Finish accepting an invitation with a code of the authenticator app',
   needs: 'nobody',
   params: z.strictObject({ token: z.string() }),
   body: z.strictObject({ totp_token: token, code }),
   response: z.object({
-    recovery_codes: z.array(z.string()).meta({ description: 'Shown now, and never again' }),
+    recovery_codes: z.array(z.string()).meta({ description: 'Returned only in this response' }),
     session: sessionShape,
   }),
   async handler({ services, body, visitor: { from, someone } }) {
@@ -80,7 +80,7 @@ export const joinTotp = panelEndpoint({
     if (!step)
       throw new ApiError(
         'SIGN_IN_FAILED',
-        'it was not finished in time, or tried too often: begin again',
+        'the set-up was not finished in time, or had too many attempts: begin again',
       )
     const joining = step.data
     const sealed = Buffer.from(joining.secret, 'base64')
@@ -90,12 +90,12 @@ export const joinTotp = panelEndpoint({
       environment.now(),
     )
     if (taken === null)
-      throw new ApiError('SIGN_IN_FAILED', 'code: is not the one that the app shows now', {
+      throw new ApiError('SIGN_IN_FAILED', 'code: is not the code that the app displays now', {
         field: 'code',
       })
     const { cookie, codes } = await database.transaction(async (tx) => {
       if (!(await endStep(tx, body.totp_token)))
-        throw new ApiError('SIGN_IN_FAILED', 'it was finished before: sign in')
+        throw new ApiError('SIGN_IN_FAILED', 'the invitation was accepted before: sign in')
       await makePerson(services, tx, joining)
       await tx.query('update people set password_hash = $2, totp_secret = $3 where id = $1', [
         joining.person,

@@ -14,7 +14,7 @@ import { sessionShape, workspaceName } from '../people/schemas.ts'
 export const join = panelEndpoint({
   method: 'POST',
   path: '/console/api/join/{token}',
-  summary: 'Accept an invitation as who is signed in',
+  summary: 'Accept an invitation as the person who is signed in',
   needs: 'anybody',
   params: z.strictObject({ token: z.string() }),
   body: z.strictObject({ workspace: workspaceName.optional() }),
@@ -24,7 +24,10 @@ export const join = panelEndpoint({
     const cookie = await database.transaction(async (tx) => {
       const invitation = await openInvitation(tx, { token: params.token }, true)
       if (invitation.person_id !== null)
-        throw new ApiError('INVITATION_CLOSED', 'this link sets new factors: sign out first')
+        throw new ApiError(
+          'INVITATION_CLOSED',
+          'this link resets a person’s factors: sign out first',
+        )
       if (invitation.email !== null && invitation.email !== session.email) {
         throw new ApiError(
           'ROLE_REQUIRED',

@@ -29,7 +29,7 @@ export const listMyPasskeys = panelEndpoint({
 export const addMyPasskeyOptions = panelEndpoint({
   method: 'POST',
   path: '/console/api/me/passkeys/options',
-  summary: 'Add a passkey, first half',
+  summary: 'Begin adding a passkey',
   needs: 'anybody',
   isSensitive: true,
   body: z.strictObject({}),
@@ -50,7 +50,7 @@ export const addMyPasskeyOptions = panelEndpoint({
 export const addMyPasskey = panelEndpoint({
   method: 'POST',
   path: '/console/api/me/passkeys',
-  summary: 'Add a passkey, second half',
+  summary: 'Finish adding a passkey',
   needs: 'anybody',
   isSensitive: true,
   body: z.strictObject({ challenge_id: token, response: passkeyResponse, name: title() }),
@@ -59,7 +59,7 @@ export const addMyPasskey = panelEndpoint({
     const { personId } = visitor.session
     const step = await tryStep(services.database, 'passkey-add', body.challenge_id)
     if (step?.personId !== personId)
-      throw new ApiError('SIGN_IN_FAILED', 'it was not finished in time: begin again')
+      throw new ApiError('SIGN_IN_FAILED', 'the confirmation was not finished in time: begin again')
     const passkey = await verifyRegistration(body.response, step.data)
     const id = await changeOwn(
       services,
@@ -67,7 +67,7 @@ export const addMyPasskey = panelEndpoint({
       { action: 'passkey.added', details: { name: body.name } },
       async (tx) => {
         if (!(await endStep(tx, body.challenge_id)))
-          throw new ApiError('SIGN_IN_FAILED', 'it was finished before')
+          throw new ApiError('SIGN_IN_FAILED', 'the confirmation was finished before')
         await lockPerson(tx, personId)
         const found = await tx.one<{ count: number }>(
           'select count(*)::int from passkeys where person_id = $1',
@@ -76,7 +76,7 @@ export const addMyPasskey = panelEndpoint({
         if (found && found.count >= PASSKEYS_MAX) {
           throw new ApiError(
             'INVALID_REQUEST',
-            `you have ${PASSKEYS_MAX} passkeys, which is the most: remove one`,
+            `you have ${PASSKEYS_MAX} passkeys, which is the maximum: remove one`,
           )
         }
         return addPasskey(tx, services.environment, personId, passkey, body.name)
@@ -110,7 +110,7 @@ export const removeMyPasskey = panelEndpoint({
           'delete from passkeys where id::text = $1 and person_id = $2 returning id',
           [id, personId],
         )
-        if (!removed) throw new ApiError('NOT_FOUND', 'there is no such passkey of yours')
+        if (!removed) throw new ApiError('NOT_FOUND', 'you have no such passkey')
         await assertCanSignIn(tx, personId)
         await services.people.sessions.end(tx, personId, { except: sessionId })
       },

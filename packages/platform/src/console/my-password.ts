@@ -19,13 +19,15 @@ export const setMyPassword = panelEndpoint({
   needs: 'anybody',
   isSensitive: true,
   body: z.strictObject({
-    current: typedPassword.optional().meta({ description: 'Needed where there is one' }),
+    current: typedPassword
+      .optional()
+      .meta({ description: 'Required if a password is already set' }),
     password: newPassword,
   }),
   response: z.object({
-    has_totp: z
-      .boolean()
-      .meta({ description: 'False: set an authenticator app up, or it does not sign in' }),
+    has_totp: z.boolean().meta({
+      description: 'False: set up an authenticator app before you can sign in with the password',
+    }),
   }),
   async handler({ services, body, visitor }) {
     const { database, people } = services
@@ -48,7 +50,8 @@ export const setMyPassword = panelEndpoint({
         'update people set password_hash = $2 where id = $1 and password_hash is not distinct from $3 returning id',
         [personId, hash, stored?.password_hash ?? null],
       )
-      if (!changed) throw new ApiError('SIGN_IN_FAILED', 'the password was changed meanwhile')
+      if (!changed)
+        throw new ApiError('SIGN_IN_FAILED', 'the password was changed by another request')
       if (stored?.password_hash) await forgive(tx, trier)
       await people.sessions.end(tx, personId, { except: id })
     })

@@ -7,7 +7,7 @@ import { renewRecoveryCodes } from '../people/recovery-codes.ts'
 export const renewMyRecoveryCodes = panelEndpoint({
   method: 'POST',
   path: '/console/api/me/recovery-codes',
-  summary: 'Make ten new recovery codes; the old ones end',
+  summary: 'Create ten new recovery codes and invalidate the old ones',
   needs: 'anybody',
   isSensitive: true,
   body: z.strictObject({}),

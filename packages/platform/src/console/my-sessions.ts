@@ -41,16 +41,15 @@ export const listMySessions = panelEndpoint({
 export const endMySession = panelEndpoint({
   method: 'DELETE',
   path: '/console/api/me/sessions/{id}',
-  summary: 'End a session of yours',
+  summary: 'End one of your sessions',
   needs: 'anybody',
   params: z.strictObject({ id: z.string() }),
   response: z.object({ ended: z.literal(1) }),
   async handler({ services, visitor, params: { id } }) {
-    if (!UUID.safeParse(id).success)
-      throw new ApiError('NOT_FOUND', 'there is no such session of yours')
+    if (!UUID.safeParse(id).success) throw new ApiError('NOT_FOUND', 'you have no such session')
     await changeOwn(services, visitor, { action: 'session.ended', object: id }, async (tx) => {
       const ended = await services.people.sessions.end(tx, visitor.session.personId, { id })
-      if (ended.length === 0) throw new ApiError('NOT_FOUND', 'there is no such session of yours')
+      if (ended.length === 0) throw new ApiError('NOT_FOUND', 'you have no such session')
     })
     return { body: { ended: 1 } }
   },
@@ -59,7 +58,7 @@ export const endMySession = panelEndpoint({
 export const endOtherSessions = panelEndpoint({
   method: 'POST',
   path: '/console/api/me/sessions/revoke-others',
-  summary: 'End all your sessions but this one',
+  summary: 'End all your sessions except this one',
   needs: 'anybody',
   body: z.strictObject({}),
   response: z.object({ ended: z.int() }),

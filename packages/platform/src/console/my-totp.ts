@@ -15,7 +15,7 @@ import { newTotpSecret, otpauthUri, stepOfCode } from '../people/totp.ts'
 export const setMyTotp = panelEndpoint({
   method: 'POST',
   path: '/console/api/me/totp',
-  summary: 'Set an authenticator app up, first half',
+  summary: 'Begin setting up an authenticator app',
   needs: 'anybody',
   isSensitive: true,
   body: z.strictObject({}),
@@ -33,15 +33,14 @@ export const setMyTotp = panelEndpoint({
 export const confirmMyTotp = panelEndpoint({
   method: 'POST',
   path: '/console/api/me/totp/confirm',
-  summary: 'Set an authenticator app up, second half: a code of it',
+  summary: 'Finish setting up an authenticator app with a code from it',
   needs: 'anybody',
   isSensitive: true,
   body: z.strictObject({ totp_token: token, code }),
   response: z.object({
-    recovery_codes: z
-      .array(z.string())
-      .nullable()
-      .meta({ description: 'Where there were none yet; shown only now' }),
+    recovery_codes: z.array(z.string()).nullable().meta({
+      description: 'Present if there were no recovery codes before; returned only in this response',
+    }),
   }),
   async handler({ services, body, visitor }) {
     const { database, environment, people } = services
@@ -50,7 +49,7 @@ export const confirmMyTotp = panelEndpoint({
     if (begun?.personId !== personId)
       throw new ApiError(
         'SIGN_IN_FAILED',
-        'it was not finished in time, or tried too often: begin again',
+        'the set-up was not finished in time, or had too many attempts: begin again',
       )
     const sealed = Buffer.from(begun.data.secret, 'base64')
     const step = stepOfCode(
@@ -59,7 +58,7 @@ export const confirmMyTotp = panelEndpoint({
       environment.now(),
     )
     if (step === null)
-      throw new ApiError('SIGN_IN_FAILED', 'code: is not the one that the app shows now', {
+      throw new ApiError('SIGN_IN_FAILED', 'code: is not the code that the app displays now', {
         field: 'code',
       })
     const codes = await changeOwn(
@@ -68,7 +67,7 @@ export const confirmMyTotp = panelEndpoint({
       { action: 'authenticator.set' },
       async (tx) => {
         if (!(await endStep(tx, body.totp_token)))
-          throw new ApiError('SIGN_IN_FAILED', 'it was finished before')
+          throw new ApiError('SIGN_IN_FAILED', 'the confirmation was finished before')
         await lockPerson(tx, personId)
         // Steps are the clock's, so the new secret's go on from here.
         const earlier = await tx.one(

@@ -15,7 +15,7 @@ const DAY_MS = 86_400_000
 export const readOverview = panelEndpoint({
   method: 'GET',
   path: `${SUB_ACCOUNT}/overview`,
-  summary: 'Balances and what needs attention',
+  summary: 'Read balances and items that need attention',
   needs: 'viewer',
   params: z.strictObject(subAccountParams),
   response: z.object({
@@ -23,16 +23,16 @@ export const readOverview = panelEndpoint({
       z.object({
         asset: z.string(),
         network: z.string(),
-        balance: z.number().meta({ description: 'All that is held' }),
-        available: z.number().meta({ description: 'What can be sent, fees aside' }),
+        balance: z.number().meta({ description: 'Total balance' }),
+        available: z.number().meta({ description: 'Spendable balance before network fees' }),
         pending: z.number().meta({ description: 'Deposits that are not credited yet' }),
         usd: z.number().nullable(),
       }),
     ),
-    total_usd: z.number().meta({ description: 'Of those assets that have a price' }),
+    total_usd: z.number().meta({ description: 'Total of the assets that have a price' }),
     counts: z.object({
       pending: z.int(),
-      held: z.int().meta({ description: 'By screening' }),
+      held: z.int().meta({ description: 'Transactions that screening holds' }),
       frozen: z.int().meta({ description: 'Addresses' }),
       failed_24h: z.int(),
     }),

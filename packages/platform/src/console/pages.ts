@@ -9,10 +9,15 @@ import { siteOr503 } from '../http/site.ts'
  * its files.
  */
 export function consolePages(log: Logger): Page[] {
-  const built = siteOr503(NAME, loadSite, log, 'the API works, and there is no control panel')
+  const built = siteOr503(
+    NAME,
+    loadSite,
+    log,
+    'the API is available, but there is no control panel',
+  )
   const page: Page['handler'] = ({ params, header }) => {
     if (/^api(?:\/|$)/.test(params['*'] ?? ''))
-      throw new ApiError('NOT_FOUND', 'no such route of the control panel')
+      throw new ApiError('NOT_FOUND', 'the control panel has no such route')
     return built((site) => site.page(header('accept-encoding')))
   }
   return [
@@ -24,7 +29,7 @@ export function consolePages(log: Logger): Page[] {
       handler: ({ params, header }) =>
         built((site) => {
           const found = site.asset(params['name'] as string, header('accept-encoding'))
-          if (!found) throw new ApiError('NOT_FOUND', 'no such file of the control panel')
+          if (!found) throw new ApiError('NOT_FOUND', 'the control panel has no such file')
           return found
         }),
     },

@@ -12,7 +12,7 @@ import { assertMayManage, changeWorkspace, WORKSPACE, workspaceParams } from './
 export const listPeople = panelEndpoint({
   method: 'GET',
   path: `${WORKSPACE}/people`,
-  summary: 'List who uses the panel',
+  summary: 'List the people of the workspace',
   needs: 'viewer',
   params: z.strictObject(workspaceParams),
   response: z.array(
@@ -58,7 +58,7 @@ async function membership(
      where m.workspace_id = $1 and m.person_id::text = $2 for update of m`,
     [workspaceId, id],
   )
-  if (!row) throw new ApiError('NOT_FOUND', 'there is no such person in this workspace')
+  if (!row) throw new ApiError('NOT_FOUND', 'this workspace has no such person')
   return row
 }
 
@@ -69,7 +69,7 @@ async function assertOwnerLeft(tx: Queryable, workspaceId: string): Promise<void
     [workspaceId],
   )
   if (!owner)
-    throw new ApiError('LAST_OWNER', 'this is the last owner: make somebody else one first')
+    throw new ApiError('LAST_OWNER', 'this is the last owner: make another person an owner first')
 }
 
 /**
@@ -132,17 +132,18 @@ export const changePerson = panelEndpoint({
 export const removePerson = panelEndpoint({
   method: 'DELETE',
   path: `${WORKSPACE}/people/{id}`,
-  summary: 'Take a person out of the workspace',
+  summary: 'Remove a person from the workspace',
   needs: 'viewer',
   params: personParams,
   response: z.object({
     removed: z.literal(true),
     api_keys: z
       .array(z.string())
-      .meta({ description: 'Keys of his own, which the platform lets in no more' }),
-    commands: z
-      .array(commandShape)
-      .meta({ description: 'What operators type, so that the nodes sign for them no more either' }),
+      .meta({ description: 'API keys of the person, which the platform no longer accepts' }),
+    commands: z.array(commandShape).meta({
+      description:
+        'Commands for the operators, so that the signer nodes also stop signing for these keys',
+    }),
   }),
   async handler({ services, visitor, params: { id } }) {
     const { member, session } = visitor

@@ -7,20 +7,20 @@ import { role, time } from '../people/schemas.ts'
 export const readInvitation = panelEndpoint({
   method: 'GET',
   path: '/console/api/invitations/{token}',
-  summary: 'Read an invitation by its link’s token',
+  summary: 'Read an invitation by the token in its link',
   needs: 'nobody',
   params: z.strictObject({ token: z.string() }),
   response: z.object({
-    workspace: z
-      .string()
-      .nullable()
-      .meta({ description: 'Null: the very first owner names it, or the link sets new factors' }),
+    workspace: z.string().nullable().meta({
+      description:
+        'Null: the first owner enters the name, or the link resets the factors of a person',
+    }),
     role,
     email: z.string().nullable(),
     is_first: z.boolean(),
     is_reset: z
       .boolean()
-      .meta({ description: 'Takes the factors of a person who lost them away, and sets new ones' }),
+      .meta({ description: 'Removes the factors of a person who lost them, and sets new ones' }),
     expires_at: time,
   }),
   async handler({ services: { database }, params }) {

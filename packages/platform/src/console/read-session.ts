@@ -6,7 +6,7 @@ import { sessionShape } from '../people/schemas.ts'
 export const readSession = panelEndpoint({
   method: 'GET',
   path: '/console/api/session',
-  summary: 'Who is signed in',
+  summary: 'Read the current session',
   needs: 'nobody',
   response: sessionShape,
   async handler({ services, visitor: { someone, from } }) {

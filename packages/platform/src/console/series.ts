@@ -29,18 +29,18 @@ interface Days {
 export const readSeries = panelEndpoint({
   method: 'GET',
   path: `${SUB_ACCOUNT}/series`,
-  summary: 'A figure over the last days',
+  summary: 'Read a metric over the last days',
   needs: 'viewer',
   params: z.strictObject(subAccountParams),
   query: z.strictObject({
     metric: z.enum(['balance', 'volume', 'fees', 'tank']).meta({
       description:
-        'balance: of `asset`, at the end of each day. volume: in and out, of `asset`, else in USD. fees: network fees of ' +
-        '`network` in its coin, else platform fees in USD. tank: the gas tank of `network`, at the end of each day',
+        'balance: of `asset`, at the end of each day. volume: incoming and outgoing, of `asset`, or in USD without one. fees: network fees of ' +
+        '`network` in its coin, or platform fees in USD without one. tank: the gas tank of `network`, at the end of each day',
     }),
     asset: assetName.optional(),
     network: z.string().max(20).optional(),
-    days: integer(1, DAYS_MAX, 'Days; 30 where it is absent').default(30),
+    days: integer(1, DAYS_MAX, 'Number of days; by default 30').default(30),
   }),
   response: z.object({
     metric: z.string(),
@@ -201,7 +201,7 @@ function nativeOf({ registry }: Services, code: string): Asset {
   const network = registry.network(code)
   const asset = network && registry.asset(network.native_asset)
   if (!asset)
-    throw new ApiError('INVALID_REQUEST', 'network: is not the code of a network, such as ETH', {
+    throw new ApiError('INVALID_REQUEST', 'network: must be the code of a network, such as ETH', {
       field: 'network',
     })
   return asset

@@ -11,15 +11,17 @@ import { WORKSPACE, workspaceParams } from './workspace.ts'
 export const readSettings = panelEndpoint({
   method: 'GET',
   path: `${WORKSPACE}/settings`,
-  summary: 'What is set',
+  summary: 'List the settings',
   needs: 'viewer',
   params: z.strictObject(workspaceParams),
   response: z.object({
     settings: z.array(
       z.object({
-        name: z.string().meta({ description: 'The variable, or the part of custody.config.json' }),
+        name: z
+          .string()
+          .meta({ description: 'Environment variable, or path in custody.config.json' }),
         value: z.string(),
-        says: z.string().meta({ description: 'What it is, in a sentence' }),
+        says: z.string().meta({ description: 'Description of the setting, one sentence' }),
       }),
     ),
     networks: z.array(
@@ -37,37 +39,37 @@ export const readSettings = panelEndpoint({
       [
         'CUSTODY_NETWORK',
         settings.network,
-        settings.network === 'local' ? 'Local chains: nothing here is money' : 'The real networks',
+        settings.network === 'local' ? 'Local chains with test coins only' : 'The real networks',
       ],
       [
         'CUSTODY_PUBLIC_URL',
         settings.publicUrl ?? 'not set',
-        'Where people and payers reach this server',
+        'Public address at which people and payers reach this server',
       ],
       [
         'CUSTODY_RATE_LIMIT',
         String(settings.rateLimit),
-        'Requests of an API key in a minute, where it has no allowance of its own',
+        'Requests per minute of an API key that has no limit of its own',
       ],
       [
         'CUSTODY_RATE_SCOPE',
         settings.rateScope,
-        'Whether that is for a key, or for each endpoint of it',
+        'Whether the limit applies to a key, or to each endpoint of a key',
       ],
       [
         'CUSTODY_TRUST_PROXY',
         String(settings.trustProxy),
-        'Proxies in front: where a client’s address is taken from',
+        'Reverse proxies whose forwarded client address is trusted',
       ],
       [
         'CUSTODY_AUTH_LEGACY',
         settings.authLegacy ? '1' : '0',
-        'Whether older forms of a signed request are taken',
+        'Whether older forms of a signed request are accepted',
       ],
       [
         'CUSTODY_FEE_BUMP_AFTER_S',
         String(settings.feeBumpAfterMs / 1000),
-        'Seconds after which a waiting transfer is bumped; 0: never',
+        'Seconds after which the fee of a waiting transfer is increased; 0: never',
       ],
       [
         'CUSTODY_PREPAID_TIERS',

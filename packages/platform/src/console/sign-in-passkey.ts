@@ -10,7 +10,7 @@ import { beginStep, endStep, tryStep } from '../people/steps.ts'
 export const signInPasskeyOptions = panelEndpoint({
   method: 'POST',
   path: '/console/api/sign-in/passkey/options',
-  summary: 'Sign in by passkey, first half',
+  summary: 'Begin a sign-in with a passkey',
   needs: 'nobody',
   body: z.strictObject({}),
   response: passkeyOptions,
@@ -31,7 +31,7 @@ export const signInPasskeyOptions = panelEndpoint({
 export const signInPasskey = panelEndpoint({
   method: 'POST',
   path: '/console/api/sign-in/passkey',
-  summary: 'Sign in by passkey, second half',
+  summary: 'Finish a sign-in with a passkey',
   needs: 'nobody',
   body: z.strictObject({ challenge_id: token, response: passkeyResponse }),
   response: sessionShape,

@@ -7,7 +7,7 @@ import { checkPassword, finishSignIn } from '../people/sign-in.ts'
 export const signInPassword = panelEndpoint({
   method: 'POST',
   path: '/console/api/sign-in/password',
-  summary: 'Sign in by password, first half',
+  summary: 'Begin a sign-in with a password',
   needs: 'nobody',
   body: z.strictObject({ email, password: typedPassword }),
   response: z.object({ mfa_token: z.string() }),
@@ -31,8 +31,11 @@ const secondHalf = (factor: 'totp' | 'recovery', summary: string) =>
   })
 
 /** The second half: a code of the authenticator app, or one of the codes that were written down. */
-export const signInTotp = secondHalf('totp', 'Second half: a code of the authenticator app')
+export const signInTotp = secondHalf(
+  'totp',
+  'Finish the sign-in with a code of the authenticator app',
+)
 export const signInRecovery = secondHalf(
   'recovery',
-  'Second half: a recovery code, which is taken once',
+  'Finish the sign-in with a recovery code, which can be used once',
 )

@@ -9,7 +9,7 @@ export const signInRecoveryCode = panelEndpoint({
   path: '/console/api/sign-in/recovery-code',
   needs: 'nobody',
   summary:
-    'Sign in by e-mail address and recovery code, without a password; all other sessions end',
+    'Sign in with an e-mail address and a recovery code, without a password; ends all other sessions',
   body: z.strictObject({ email, code }),
   response: sessionShape,
   handler: ({ services, body, visitor }) =>

@@ -20,7 +20,7 @@ const storyShape = z.object({
   network: z.string(),
   states: z
     .array(z.object({ state: z.string(), at: time, reason: z.string().nullable() }))
-    .meta({ description: 'The oldest first' }),
+    .meta({ description: 'Oldest first' }),
   request: z
     .object({
       api_key: z.string(),
@@ -33,10 +33,10 @@ const storyShape = z.object({
       received_at: time,
     })
     .nullable()
-    .meta({ description: 'What was signed for it; null: nobody asked for it by himself' }),
+    .meta({ description: 'The signed request that caused it; null: the platform created it' }),
   receipts: z
     .array(z.int())
-    .meta({ description: 'Nodes that were shown the request and signed a receipt' }),
+    .meta({ description: 'Signer nodes that received the request and signed a receipt' }),
   screening: z.array(
     z.object({
       provider: z.string(),
@@ -55,7 +55,7 @@ const storyShape = z.object({
         released_at: time.nullable(),
       }),
     )
-    .meta({ description: 'Frozen addresses that held it' }),
+    .meta({ description: 'Frozen addresses that put it on hold' }),
   signed_by: z.array(z.object({ attempt: z.int(), purpose: z.string(), nodes: z.array(z.int()) })),
   attempts: z.array(
     z.object({
@@ -73,15 +73,15 @@ const storyShape = z.object({
     }),
   ),
   fee: z.object({
-    planned: z
-      .number()
-      .meta({ description: 'The estimate; once it is built, the most that its bytes allow' }),
+    planned: z.number().meta({
+      description: 'The estimate; after the transaction is built, the maximum that its bytes allow',
+    }),
     paid: z.number().nullable(),
     asset: z.string(),
   }),
   confirmations: z.object({
     now: z.int(),
-    needed: z.int().nullable().meta({ description: 'Null: the chain’s own finality' }),
+    needed: z.int().nullable().meta({ description: 'Null: the chain’s own finality applies' }),
   }),
   ledger: z.array(
     z.object({
@@ -96,7 +96,7 @@ const storyShape = z.object({
     .array(
       z.object({ id: z.uuid(), type: z.string(), status: z.string(), hash: z.string().nullable() }),
     )
-    .meta({ description: 'What the platform did for it by itself, such as fuel' }),
+    .meta({ description: 'Transactions that the platform created for this one, such as fuel' }),
   events: z.array(z.object({ id: z.uuid(), type: z.string(), at: time })),
   deliveries: z.array(
     z.object({
@@ -115,7 +115,7 @@ const storyShape = z.object({
 export const readTimeline = panelEndpoint({
   method: 'GET',
   path: `${SUB_ACCOUNT}/transactions/{id}/story`,
-  summary: 'Everything about one transaction',
+  summary: 'Read the full history of a transaction',
   needs: 'viewer',
   params: z.strictObject({ ...subAccountParams, id: z.string() }),
   response: storyShape,

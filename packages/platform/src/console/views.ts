@@ -30,7 +30,7 @@ export const listViews = panelEndpoint({
 export const saveViews = panelEndpoint({
   method: 'PUT',
   path: `${WORKSPACE}/views`,
-  summary: 'Save your views in place of those before',
+  summary: 'Replace your saved views',
   needs: 'viewer',
   params: z.strictObject(workspaceParams),
   body: z.strictObject({

@@ -36,6 +36,6 @@ export function assertMayManage({ member }: Visitor, role: Role): void {
   if (mayManage(member.role, role)) return
   throw new ApiError(
     'ROLE_REQUIRED',
-    `an ${member.role} gives and takes the roles below his own alone; ${role} is an owner’s to give`,
+    `an ${member.role} can assign and remove only roles below their own; only an owner can assign ${role}`,
   )
 }

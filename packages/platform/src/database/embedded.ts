@@ -58,7 +58,7 @@ function binaries(): string {
     return join(dirname(require.resolve(name)), '..', 'native')
   } catch {
     throw new Error(
-      `no embedded PostgreSQL for ${process.platform}-${process.arch}: set DATABASE_URL to a PostgreSQL 15 or later`,
+      `there is no embedded PostgreSQL for ${process.platform}-${process.arch}: set DATABASE_URL to a PostgreSQL 15 or later`,
     )
   }
 }
@@ -156,7 +156,7 @@ const ARCHIVE_EVERY_S = 60
  */
 export function assertPlainFolder(folder: string, setting: string): void {
   if (/['"\\\r\n]/.test(folder))
-    throw new Error(`${setting}: the name must not hold quotes, backslashes or line breaks`)
+    throw new Error(`${setting}: the name must not contain quotes, backslashes or line breaks`)
 }
 
 /**
@@ -190,7 +190,7 @@ export function embeddedVersion(): number {
   })
   const version = Number(/(\d+)/.exec(stdout ?? '')?.[1])
   if (!Number.isInteger(version))
-    throw new Error(`the embedded PostgreSQL does not run: ${String(error ?? stdout)}`)
+    throw new Error(`the embedded PostgreSQL cannot be executed: ${String(error ?? stdout)}`)
   return version
 }
 
@@ -342,7 +342,7 @@ export async function startEmbeddedPostgres(
       const endingMs = endingSince === null ? 0 : Date.now() - endingSince
       if (pid !== null && endingMs > ENDING_MS) {
         // Some of its own processes may never end. What is committed is in its log either way.
-        hear('a PostgreSQL that was told to end does not end; it is ended at once')
+        hear('PostgreSQL did not stop in time; it is stopped immediately')
         signal(pid, endingMs > 3 * ENDING_MS ? 'SIGKILL' : 'SIGQUIT')
         await sleep(ENDING_MS)
       } else if (pid === null && hasEnded()) {
@@ -359,7 +359,7 @@ export async function startEmbeddedPostgres(
       await sleep(WATCH_MS, undefined, { ref: false })
       // Of one that this process has started the system tells; one that was adopted is looked for.
       if (!watching || !hasEnded() || postmasterPid(data) !== null) continue
-      hear('PostgreSQL ended; it is started again')
+      hear('PostgreSQL ended; it is restarted')
       await start().catch((error: unknown) => hear(reasonOf(error)))
     }
   })()

@@ -65,7 +65,7 @@ async function recogniseSquashed(tx: Queryable, known: Set<string>): Promise<voi
   const lost = missing.filter((name) => !kept.includes(name)).join(', ')
   if (lost !== '') {
     throw new Error(
-      `the database was made by an early development version and cannot be brought up to date: it lacks ${lost}`,
+      `the database was created by an early development version and cannot be migrated: it lacks ${lost}`,
     )
   }
   for (const name of missing) await tx.query(readFileSync(new URL(name, EARLIER), 'utf8'))
@@ -141,7 +141,7 @@ export async function migrate(database: Database): Promise<string[]> {
     // Its rows may be of forms that are not known here.
     if (beyond !== '') {
       throw new Error(
-        `the database was changed by a newer version (${beyond}): start that version, or restore a backup of before`,
+        `the database was changed by a newer version (${beyond}): start that version, or restore a backup that was made before`,
       )
     }
     const applied: string[] = []

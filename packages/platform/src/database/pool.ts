@@ -145,9 +145,9 @@ export function shortageOfDatabase(error: unknown): string | null {
   const code = codeOf(error)
   if (code === '53100') return 'its disk is full'
   // It was ended, and all that it did is undone.
-  if (code === '57014') return 'it took longer than a statement may'
+  if (code === '57014') return 'the statement exceeded its time limit'
   return typeof code === 'string' && code.startsWith('53')
-    ? 'it has no memory or connection to spare'
+    ? 'it has no free memory or connection'
     : null
 }
 
@@ -252,7 +252,7 @@ export async function within<T>(answer: Promise<T>, ms: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(
-      () => reject(new ConnectionLost(new Error(`the database did not answer within ${ms} ms`))),
+      () => reject(new ConnectionLost(new Error(`the database did not respond within ${ms} ms`))),
       ms,
     )
     // A connection keeps its process alive by itself; the wait for one that is gone must not.
@@ -328,7 +328,8 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
         client.query({ ...(name ? { name } : {}), text, values: [...(values ?? [])] }),
         most,
       )
-      if (unconfirmed.has(client)) throw new CommitUnknown(new Error('no standby has confirmed it'))
+      if (unconfirmed.has(client))
+        throw new CommitUnknown(new Error('no standby has confirmed the commit'))
       return rows
     } catch (error) {
       // Whoever comes next must not be given the answer to this.
@@ -348,7 +349,10 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
     try {
       listen()
     } catch (error) {
-      options.onError?.(error as Error, 'an event was committed and could not be told')
+      options.onError?.(
+        error as Error,
+        'an event was committed, but its listeners could not be notified',
+      )
     }
   }
   /** @param committed calls a listener once what was done is committed */

@@ -129,7 +129,7 @@ async function awaitScan(
     if (Number(scan?.height ?? -1) >= height) return
     if (pauses === SCAN_PAUSES_MAX) {
       throw new NotAdoptable(
-        `the scan of ${code} does not come up to its chain: "custody doctor" says why`,
+        `the scan of ${code} does not reach the head of its chain: run "custody doctor" for the reason`,
       )
     }
     await environment.sleep(PAUSE_MS)
@@ -220,11 +220,13 @@ export async function adoptSurplus(
   }
   if (last === null)
     throw new NotAdoptable(
-      `the chain of ${network.code} changes while it is looked at: try again later`,
+      `the chain of ${network.code} changed while it was read: try again later`,
     )
   if (last.busy)
-    throw new NotAdoptable('stakes of this address are under way: try again when they have ended')
-  throw new NotAdoptable('the address does not hold so much beyond the books', last.surplus)
+    throw new NotAdoptable(
+      'staking transactions of this address are in progress: try again when they have ended',
+    )
+  throw new NotAdoptable('the surplus of the address is smaller than this amount', last.surplus)
 }
 
 /**
@@ -295,12 +297,12 @@ async function isStillHeld(
         services,
         tx,
         fresh,
-        'the chain does not hold what was adopted; see "custody audit"',
+        'the chain does not contain the adopted amount; see "custody audit"',
       )
   })
   services.log.warn(
     { transaction: id, address, asset: row.asset },
-    'an adopted deposit is not there any more, and was not credited',
+    'an adopted deposit is no longer on the address, and was not credited',
   )
   return false
 }

@@ -86,7 +86,7 @@ export async function depositsConfirmedByQuorum<Deposit extends ConfirmedDeposit
           block: block.hash,
           deposits: missing.map(({ id }) => id),
         },
-        'an endpoint does not show deposits that another showed',
+        'an endpoint does not return deposits that another returned',
       )
     }
     if (deposits.every(isAgreed)) break

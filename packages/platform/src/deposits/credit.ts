@@ -112,7 +112,7 @@ export async function credit(
   }
 }
 
-const BLOCK_GONE = 'the block that held it is no longer part of the chain'
+const BLOCK_GONE = 'the block that contained it is no longer part of the chain'
 
 /**
  * Reverts a deposit that its chain no longer holds. If a credited deposit was already spent, the
@@ -150,7 +150,7 @@ export async function revert(
     await post(tx, 'deposit-reverted', depositReference(row), postings, { overdraw: true })
     services.log.warn(
       { transaction: row.id },
-      'a credited deposit was taken back by a reorganisation',
+      'a credited deposit was reversed by a reorganisation',
     )
   }
   const frozen = booked ? null : frozenAccount(row)

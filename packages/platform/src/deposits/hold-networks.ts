@@ -75,7 +75,10 @@ export class HeldNetworks {
         for (const { network, was } of rows) {
           this.#until.set(network, until)
           if (was !== null && was !== this.#id)
-            log.info({ network }, 'the scanner of this network is away; this one follows it')
+            log.info(
+              { network },
+              'the scanner of this network is not running; this one takes the network over',
+            )
         }
         return false
       },

@@ -108,7 +108,7 @@ async function findOwned(
       // older than the chain.
       services.log.error(
         { network: network.code, txid: transfer.txid, sender: transfer.sender },
-        'a transaction of our own is unknown here and is not credited; was an old backup restored?',
+        'a transaction of one of our own addresses is not in this database and is not credited; check whether an old backup was restored',
       )
       return false
     }
@@ -175,7 +175,7 @@ async function sendersSoon(
     const err = reasonOf(error)
     services.log.warn(
       { network: network.code, txid, err },
-      'the senders of a deposit cannot be asked for yet',
+      'the senders of a deposit cannot be queried yet',
     )
     return null
   }
@@ -273,7 +273,7 @@ export async function recordDeposit(
       }
       services.log.error(
         where,
-        'a block shows a deposit that another block of the chain holds; it is not credited again',
+        'a block contains a deposit that another block of the chain contains; it is not credited again',
       )
       return false
     }

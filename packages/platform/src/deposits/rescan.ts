@@ -162,7 +162,9 @@ async function readPart(
     [network.code, token],
   )
   if (!rescan)
-    throw new RescanTaken(`the rescan of ${network.code} was stopped, or taken by another process`)
+    throw new RescanTaken(
+      `the rescan of ${network.code} was stopped, or another process took it over`,
+    )
   const [next, to] = [Number(rescan.next), Number(rescan.to)]
   if (next > to) return false
   const taken = await ahead.take(next, to)
@@ -176,7 +178,7 @@ async function readPart(
       [network.code, token, database.now()],
     )
     throw new RpcUnavailable(
-      `${network.code}: the block at ${next} does not stand on the block that was shown at ${next - 1}`,
+      `${network.code}: the parent of the block at ${next} is not the block that was returned at ${next - 1}`,
     )
   }
   const newest = blocks.at(-1)
@@ -204,7 +206,7 @@ async function readPart(
       [network.code, token, newest.height + 1, newest.hash, found, tx.now(), next],
     )
     if (moved.length !== 1)
-      throw new RescanTaken(`the rescan of ${network.code} was taken by another process`)
+      throw new RescanTaken(`another process took over the rescan of ${network.code}`)
   })
   services.environment.checkpoint('rescan.part')
   services.work.ring()
@@ -246,7 +248,7 @@ async function checkScanned(
     }
     if (known !== undefined && known !== hash) {
       throw new RpcUnavailable(
-        `${code}: the endpoint shows another block at ${height} than the scan has read`,
+        `${code}: the endpoint returns another block at ${height} than the scan has read`,
       )
     }
   }

@@ -165,7 +165,7 @@ export function scanLoop(
             ? unshown
             : { height: taken.height + 1, since: now }
         if (unshown !== null && now - unshown.since >= UNSHOWN_MS) {
-          const reason = `the endpoint tells of a head at ${tip.height} and does not show ${unshown.height}`
+          const reason = `the endpoint reports a head at ${tip.height} and does not return block ${unshown.height}`
           several.agreement?.distrust(chain.client, reason)
           throw new RpcUnavailable(`${network.code}: ${reason}`)
         }
@@ -269,7 +269,7 @@ async function scanOnce(
       await walkBack(services, chain, scan)
       if (scan.height < from) continue
       throw new RpcUnavailable(
-        `${network.code}: the block at ${from + 1} does not stand on the block at ${from} that the same endpoint shows`,
+        `${network.code}: the parent of the block at ${from + 1} is not the block at ${from} that the same endpoint returns`,
       )
     }
     const newest = blocks.at(-1)
@@ -516,9 +516,9 @@ async function agreeOnTakingBack(
   for await (const { answer } of agreement.votes((each) => each.block(gone.height))) {
     if (answer !== null && answer.hash !== gone.hash && ++count >= agreement.quorum) return
   }
-  const reason = `it shows another block at ${gone.height} than the one that was final, and fewer than ${agreement.quorum} endpoints do`
+  const reason = `it returns another block at ${gone.height} than the final one, and fewer than ${agreement.quorum} endpoints confirm it`
   agreement.distrust(client, reason)
-  throw new RpcUnavailable(`${network.code}: an endpoint is left aside: ${reason}`)
+  throw new RpcUnavailable(`${network.code}: an endpoint is not used: ${reason}`)
 }
 
 /**
@@ -538,7 +538,7 @@ async function walkBack(services: Services, chain: Chain, scan: Scan): Promise<v
     if (known === undefined) {
       if (differs) await agreeOnTakingBack(services, chain, gone)
       throw new Error(
-        `${network.code}: a reorganisation goes back further than the blocks that are kept`,
+        `${network.code}: a reorganisation goes back further than the retained blocks`,
       )
     }
     const block = await client.block(height)

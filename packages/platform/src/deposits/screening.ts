@@ -36,7 +36,7 @@ export async function depthReached(
 
 /** Reason shown for a deposit that is held because not all its senders are known. */
 const UNKNOWN =
-  'held: part of what paid has no known address, so that nobody can be screened; the operator decides'
+  'held: a part of the payment has no known sender address to screen; the operator decides'
 
 /** SCREENING → CREDITED or FROZEN. Without a clear response it stays in SCREENING, uncredited. */
 export async function screenDeposit(services: Services, row: TransactionRow): Promise<void> {

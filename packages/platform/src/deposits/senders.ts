@@ -103,7 +103,7 @@ async function fromBlock(
 ): Promise<Senders> {
   const block = await services.networks.client(network.code).block(Number(deposit.block_height))
   if (!block || block.hash !== deposit.block_hash)
-    throw new Error(`the endpoint does not show block ${String(deposit.block_height)}`)
+    throw new Error(`the endpoint does not return block ${String(deposit.block_height)}`)
   const transfers = block.transfers.filter(
     ({ txid, address, asset, amount, ...rest }) =>
       txid === deposit.txid &&
@@ -115,7 +115,7 @@ async function fromBlock(
   const found = [...occurrences(transfers)].find(([, number]) => number === deposit.occurrence)?.[0]
   if (!found?.senders)
     throw new Error(
-      `block ${String(deposit.block_height)} does not name the senders of ${deposit.txid}`,
+      `block ${String(deposit.block_height)} does not contain the senders of ${deposit.txid}`,
     )
   return found.senders
 }

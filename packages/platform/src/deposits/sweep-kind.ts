@@ -21,7 +21,7 @@ export const sweep: Kind<'SWEEP'> = {
         where c.workspace_id = $3 and c.network = $1 and c.address = $2`,
       [row.network, row.source_id, row.workspace_id],
     )
-    if (!address) throw new Error('a sweep of an unknown address')
+    if (!address) throw new Error('a sweep has an unknown source address')
     return {
       kind: 'sweep',
       sub_account: address.sub,

@@ -112,7 +112,7 @@ function notWorth(
   const native = services.registry.asset(network.native_asset) as Asset
   const show = (value: bigint, of: Asset) => `${formatAmount(value, of.decimals)} ${of.asset_name}`
   if (amount < minAmount)
-    return `waits: ${show(amount, asset)} are less than the smallest sweep of ${show(minAmount, asset)}`
+    return `waits: ${show(amount, asset)} are less than the minimum sweep of ${show(minAmount, asset)}`
   // A sweep that pays its own fee must always move more than it costs, because the signer nodes
   // refuse it otherwise.
   const times = own && multiple < 2n * SCALE ? 2n * SCALE : multiple
@@ -127,7 +127,7 @@ function notWorth(
     // are unreachable.
     if (!mine || !theirs) {
       const least = minAmount > 0n ? minAmount : 10n ** BigInt(asset.decimals)
-      const what = `${show(amount, asset)} are less than the smallest sweep of ${show(least, asset)}`
+      const what = `${show(amount, asset)} are less than the minimum sweep of ${show(least, asset)}`
       return amount >= least ? null : `waits: without prices ${what}`
     }
     value = usdValue(amount, asset.decimals, mine.price)
@@ -135,5 +135,5 @@ function notWorth(
   }
   if (value * SCALE > price * times) return null
   const wanted = `${formatAmount(times, MULTIPLE_DECIMALS)} times the network fee of up to ${show(cost, native)}`
-  return `waits: ${show(amount, asset)} are not worth ${wanted}`
+  return `waits: ${show(amount, asset)} are worth less than ${wanted}`
 }

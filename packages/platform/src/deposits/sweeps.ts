@@ -32,7 +32,7 @@ export async function queueSweep(
     `select address from chain_addresses where workspace_id = $3 and network = $1 and sub_account_id = $2 and kind = 'omnibus'`,
     [of.network, of.sub_account_id, of.workspace_id],
   )
-  if (!omnibus) throw new Error('a wallet without an omnibus address')
+  if (!omnibus) throw new Error('a wallet has no omnibus address')
   const scan = await tx.one<{ height: string }>(
     `select s.height::text height from network_scans s where s.network = $1 and not exists (
        select 1 from transactions p

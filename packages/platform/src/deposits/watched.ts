@@ -81,7 +81,7 @@ export class WatchedAddresses {
    */
   among(addresses: readonly string[]): string[] {
     const known = this.#known
-    if (known === null) throw new Error('nobody has said yet which addresses are ours')
+    if (known === null) throw new Error('the list of our addresses is not loaded yet')
     return addresses.filter((address) => known.mayHave(address))
   }
 

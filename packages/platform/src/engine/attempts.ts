@@ -76,7 +76,7 @@ export async function findIncluded(
     if (status.state === 'included') return { attempt, status }
     newest ??= { attempt, status }
   }
-  if (!newest) throw new Error(`${row.state} without signed bytes`)
+  if (!newest) throw new Error(`a transaction in the state ${row.state} has no signed bytes`)
   return newest
 }
 
@@ -93,11 +93,11 @@ export async function waitingAttempts(services: Services, row: TransactionRow): 
   } catch {
     throw new ApiError(
       'NETWORK_UNAVAILABLE',
-      `${row.network} cannot be reached now, so that nobody knows whether the transfer still waits`,
+      `${row.network} cannot be reached now, so it is unknown whether the transfer is still waiting`,
     )
   }
   if (found.status.state === 'included')
-    throw new ApiError('TRANSACTION_FINAL', 'id: the transfer is in a block already', {
+    throw new ApiError('TRANSACTION_FINAL', 'id: the transfer is already in a block', {
       field: 'id',
     })
   return attempts
@@ -117,7 +117,7 @@ export async function assertUnspentChange(
   if (spent) {
     throw new ApiError(
       'NOT_REPLACEABLE',
-      `id: transfer ${spent} spends its change already; speed that one up, and this one is mined with it`,
+      `id: transfer ${spent} already spends its change; speed that one up, and this one is mined with it`,
       { field: 'id' },
     )
   }

@@ -15,7 +15,7 @@ const REJECTED_RETRY_MS = 3000
 export async function broadcast(services: Services, row: TransactionRow): Promise<void> {
   const attempts = await liveAttempts(services.database, row)
   const [chain] = attempts
-  if (!chain) throw new Error(`${row.state} without signed bytes`)
+  if (!chain) throw new Error(`a transaction in the state ${row.state} has no signed bytes`)
   const client = services.networks.client(row.network)
   // From here on the transaction may be public, so the hash is stored before sending, in case the
   // response is lost.
@@ -52,7 +52,7 @@ export async function broadcast(services: Services, row: TransactionRow): Promis
       if (row.attempts <= 1) {
         services.log.warn(
           { transaction: row.id, reason: result.reason },
-          'broadcast was rejected; the same bytes are sent again',
+          'the broadcast was rejected; the same bytes are sent again',
         )
       }
       return advance(services.database, row, {

@@ -17,7 +17,7 @@ export async function build(services: Services, row: TransactionRow): Promise<vo
   // A transaction sent by the gas tank itself was planned when its row was inserted.
   const isPlanned = chain.fuelled !== null && row.source_type === 'GAS_TANK'
   const task = await taskOf(services, row)
-  if (task.sweeps && task.amount === 0n) return refuse(services, row, 'nothing is left to sweep')
+  if (task.sweeps && task.amount === 0n) return refuse(services, row, 'no amount is left to sweep')
   const refusal = await kind.refusal?.(services, chain, task)
   if (refusal) return refuse(services, row, refusal)
   if (!chain.fuelled || isPlanned) return prepareAndCommit(services, task)

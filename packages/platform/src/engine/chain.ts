@@ -484,7 +484,7 @@ export interface Chain {
  * @throws if the chain has no staking
  */
 export function stakesOf({ network, stakes }: Chain): Stakes {
-  if (!stakes) throw new Error(`nothing is staked on ${network.code}`)
+  if (!stakes) throw new Error(`${network.code} has no staking`)
   return stakes
 }
 

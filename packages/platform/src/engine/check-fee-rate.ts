@@ -23,7 +23,7 @@ export function checkedFeeRate(text: string, network: Network, registry: Registr
   if (rate < least)
     throw new ApiError(
       'INVALID_REQUEST',
-      `fee_rate: must be at least ${formatAmount(least, feeRateDecimals)} ${network.fee_rate_unit}, the least that ${network.name} relays`,
+      `fee_rate: must be at least ${formatAmount(least, feeRateDecimals)} ${network.fee_rate_unit}, the minimum that ${network.name} relays`,
       { field: 'fee_rate' },
     )
   // If even the smallest transaction at this rate exceeds the signer nodes' cap, it can never be
@@ -34,7 +34,7 @@ export function checkedFeeRate(text: string, network: Network, registry: Registr
       `${formatAmount(value, registry.asset(network.native_asset)?.decimals ?? 0)} ${network.native_asset}`
     throw new ApiError(
       'INVALID_REQUEST',
-      `fee_rate: the smallest transaction would cost ${show(cost)}; one may cost at most ${show(cap)}, the signer nodes' cap`,
+      `fee_rate: the smallest transaction would cost ${show(cost)}; the signer nodes' maximum for one transaction is ${show(cap)}`,
       { field: 'fee_rate' },
     )
   }

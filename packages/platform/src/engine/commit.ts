@@ -39,7 +39,7 @@ export async function commitBuilt(
     // Mining the replacement would invalidate a later transfer that spends the replaced
     // transaction's change.
     const spender = inPlaceOf ? await changeSpender(tx, row, inPlaceOf.attempts) : null
-    if (spender) return fail(`transfer ${spender} spends its change already`)
+    if (spender) return fail(`transfer ${spender} already spends its change`)
     const answer = await prepared.build(tx, await unsweptOf(services, tx, row))
     if (answer.kind === 'wait') {
       await advance(tx, row, {
@@ -131,10 +131,10 @@ async function holdFee(
     const stays = hold.kept > 0n ? ` and the ${show(hold.kept)} that must stay on the account` : ''
     if (inPlaceOf)
       return fail(
-        `the higher fee of ${show(hold.amount)} is more than the wallet holds beside the amount`,
+        `the higher fee of ${show(hold.amount)} exceeds the balance of the wallet after the amount`,
       )
-    const has = `${show(held)} is held for it, and the wallet has ${show(left)} beside the amount${stays}`
-    return fail(`a network fee of up to ${show(hold.amount)} is needed: ${has}`)
+    const has = `${show(held)} is reserved for it, and the wallet has ${show(left)} in addition to the amount${stays}`
+    return fail(`a network fee of up to ${show(hold.amount)} is required: ${has}`)
   }
   await post(tx, 'reserve-adjust', id, [
     { ...account, kind: 'available', amount: -difference },
@@ -163,7 +163,7 @@ async function write(
 ): Promise<void> {
   const { unsigned, account = null, hold } = built
   if (account !== null && decoded.from.at(-1) !== account)
-    throw new Error('the derived address is not the source address')
+    throw new Error('the derived address differs from the source address')
   // This transaction takes the nonce and coins of the transfer's expired attempts and so excludes
   // them; they are never sent again.
   const dead = await tx.query<{ id: string }>(
@@ -242,5 +242,5 @@ async function takeCoin(
       'select 1 from utxos where workspace_id = $5 and network = $1 and txid = $2 and vout = $3 and spent_by = any($4)',
       [row.network, txid, vout, inPlaceOf.attempts.map((attempt) => attempt.id), row.workspace_id],
     ))
-  if (!own) throw new Error('a coin was taken by another transfer')
+  if (!own) throw new Error('another transfer has spent one of the coins')
 }

@@ -155,7 +155,8 @@ export async function confirm(services: Services, row: TransactionRow): Promise<
       decode(services.registry, chain.unsigned, key.at).consumes,
       attempts,
     )
-    if (!kind.settle) throw new Error(`${row.kind} is not settled here`)
+    if (!kind.settle)
+      throw new Error(`a transaction of the kind ${row.kind} cannot be settled here`)
     const outcome = {
       fee,
       succeeded: status.succeeded && !cancelled,

@@ -55,7 +55,7 @@ export class DatabaseHold {
    */
   assertNone(): void {
     if (this.#held !== null)
-      throw new ApiError('UNAVAILABLE', `nothing is changed now: ${this.#held.reason}`)
+      throw new ApiError('UNAVAILABLE', `changes are suspended: ${this.#held.reason}`)
   }
 
   /**
@@ -66,7 +66,7 @@ export class DatabaseHold {
     this.assertNone()
     const { shortage } = this
     if (shortage !== null)
-      throw new ApiError('UNAVAILABLE', `nothing new is taken now: ${shortage}`)
+      throw new ApiError('UNAVAILABLE', `no new requests are accepted now: ${shortage}`)
   }
 
   /**

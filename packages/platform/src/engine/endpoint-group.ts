@@ -321,7 +321,10 @@ export class EndpointGroup implements Endpoints {
     seat.failures = 0
     if (seat.isUp) return
     seat.isUp = true
-    this.#watch.warn({ network: this.#code, endpoint: seat.name }, 'a chain endpoint answers again')
+    this.#watch.warn(
+      { network: this.#code, endpoint: seat.name },
+      'a chain endpoint responds again',
+    )
     this.#tellAll()
   }
 
@@ -344,7 +347,7 @@ export class EndpointGroup implements Endpoints {
         ...(next.isUp ? { next: next.name } : {}),
       },
       next.isUp
-        ? 'a chain endpoint is down: another is used'
+        ? 'a chain endpoint is down; another one is used'
         : 'the last chain endpoint of a network is down',
     )
     this.#tellAll()
@@ -384,7 +387,7 @@ export class EndpointGroup implements Endpoints {
   /** Returns the response of the first endpoint that responds; a refusal is a response. */
   async #ask<Answer>(ask: (client: ChainClient, seat: Seat) => Promise<Answer>): Promise<Answer> {
     let failed: unknown = new RpcUnavailable(
-      `${this.#code}: none of its endpoints serves the network`,
+      `${this.#code}: all of its endpoints serve another network`,
     )
     for (const seat of this.#order) {
       try {
@@ -401,7 +404,7 @@ export class EndpointGroup implements Endpoints {
     ask: (client: ChainClient) => Promise<Answer>,
   ): AsyncGenerator<Vote<Answer>> {
     let count = 0
-    let failed = 'all others were asked'
+    let failed = 'all other endpoints were tried'
     for (const seat of this.#order) {
       let answer: Answer
       try {
@@ -416,7 +419,7 @@ export class EndpointGroup implements Endpoints {
     }
     if (count < this.#quorum) {
       throw new RpcUnavailable(
-        `${this.#code}: ${count} of its endpoints answer, and ${this.#quorum} must agree (${failed})`,
+        `${this.#code}: ${count} of its endpoints respond, and ${this.#quorum} must agree (${failed})`,
       )
     }
   }
@@ -455,7 +458,7 @@ export class EndpointGroup implements Endpoints {
     return (
       best.find((each) => each !== undefined) ?? {
         kind: 'unknown',
-        reason: `${this.#code}: none of its endpoints serves the network`,
+        reason: `${this.#code}: all of its endpoints serve another network`,
       }
     )
   }
@@ -542,7 +545,7 @@ export class EndpointGroup implements Endpoints {
         )
       if (!isPassed) continue
       seat.doubt = { kind: 'still' }
-      this.#down(seat, `its head stands still at ${head.height} while others go on`)
+      this.#down(seat, `its head stays at ${head.height} while other endpoints advance`)
     }
   }
 }

@@ -70,14 +70,14 @@ export async function isConfirmedByQuorum(
         block: answer.blockHash,
         succeeded: answer.succeeded,
       },
-      'endpoints show a transaction in different blocks or with different outcomes',
+      'endpoints return a transaction in different blocks or with different outcomes',
     )
     let other = others.find((each) => isSame(each.answer, answer))
     if (!other) others.push((other = { answer, count: 0 }))
     if (++other.count < agreement.quorum || !isFinal) continue
     agreement.distrust(
       client,
-      `${agreement.quorum} other endpoints show ${hash} in another block or with another outcome than it does`,
+      `${agreement.quorum} other endpoints return ${hash} in another block or with another outcome`,
     )
     return false
   }

@@ -20,7 +20,7 @@ interface Expiring {
 export const nothingExcludes = ({ network }: Chain): boolean => traitsOf(network).nothingExcludes
 
 const AGAIN =
-  'it expired before the chain included it; the amount is back, and it can be sent again as a new transfer'
+  'it expired before the chain included it; the amount was released, and it can be sent again as a new transfer'
 
 /**
  * Gives up a signed transaction that has expired and that the chain proves to be absent. The
@@ -47,7 +47,7 @@ export async function buryDead(
     const found = { transaction: row.id, hash: dead.hash, found: other.hash }
     services.log.error(
       found,
-      'the transaction was published under another signature, whose hash is taken over',
+      'the transaction was published under another signature; its hash is adopted',
     )
     await services.database.transaction(async (tx) => {
       await tx.query(
@@ -92,7 +92,7 @@ export async function buryDead(
         services,
         tx,
         row,
-        kind.action?.(row) ? 'a call of it expired before the chain included it' : AGAIN,
+        kind.action?.(row) ? 'one of its calls expired before the chain included it' : AGAIN,
       )
     await advance(tx, row, {
       state: 'QUEUED',

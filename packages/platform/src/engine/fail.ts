@@ -42,7 +42,7 @@ export async function startFailing(
  * that the ledger knows where the fuel is.
  */
 const ENDED_BY_CANCEL = new Set(['CREATED', 'SCREENING', 'AML_HELD', 'QUEUED', 'SIGNING'])
-const CANCELLED = 'it was cancelled before it was signed; the amount is back'
+const CANCELLED = 'it was cancelled before it was signed; the amount was released'
 
 /**
  * Ends a transfer that the caller cancelled before anything was signed for it.
@@ -111,7 +111,7 @@ export async function voidAndFail(services: Services, row: TransactionRow): Prom
     // probably because an old backup was restored. Money may have moved.
     services.log.error(
       { transaction: row.id, hashes: outcome.signed },
-      'the signer nodes hold a signature that this database does not know; reconcile by hand',
+      'the signer nodes have a signature that this database does not contain; reconcile manually',
     )
     return advance(services.database, row, {
       state: 'VOIDING',
@@ -121,7 +121,9 @@ export async function voidAndFail(services: Services, row: TransactionRow): Prom
     })
   }
   if (!outcome.enough)
-    throw new Error(`only ${outcome.held} signer nodes hold the void; ${outcome.needed} are needed`)
+    throw new Error(
+      `only ${outcome.held} signer nodes have stored the void; ${outcome.needed} are required`,
+    )
   const voided = { ...row, voids: outcome.voids }
   await services.database.transaction(async (tx) => {
     await finish(services, tx, voided, row.plan.reason ?? 'failed')

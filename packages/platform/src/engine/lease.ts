@@ -17,7 +17,7 @@ export const RENEW_MS = 5000
  */
 export class LeaseLost extends Error {
   constructor(id: string) {
-    super(`lease of ${id} was lost`)
+    super(`the lease of ${id} was lost`)
     this.name = 'LeaseLost'
   }
 }

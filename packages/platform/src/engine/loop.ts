@@ -62,7 +62,7 @@ export async function runLoops(
           if (!signal.aborted && (failures === 1 || failures % 20 === 0)) {
             services.log.warn(
               { loop: loop.name, failures, err: reasonOf(error) },
-              'loop failed; it goes on',
+              'a loop failed; it continues',
             )
           }
         }
@@ -150,7 +150,7 @@ class Lookout {
           if (!isAway && !signal.aborted)
             log.warn(
               { err: reasonOf(error) },
-              'nobody can say what is due: every loop looks for itself',
+              'the due work cannot be determined centrally; each loop queries it separately',
             )
           return null
         })

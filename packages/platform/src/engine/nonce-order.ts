@@ -127,7 +127,8 @@ export async function placeToSign(
         // transaction is seen as signed.
         await lockAccount(tx, row.network, account)
         const standing = await standingOf(tx, row, account, built.id)
-        if (!standing) throw new Error('SIGNING without an unsigned transaction')
+        if (!standing)
+          throw new Error('a transaction in the state SIGNING has no unsigned transaction')
         if (!standing.shown && !isAllowed) {
           await requeue(tx, row)
           return 'waits'
@@ -161,7 +162,7 @@ export async function placeToSign(
     if (result === 'waits') return null
     if (result !== 'gap') return result
     mined = (await services.networks.get(row.network).nextNonce?.(account)) ?? null
-    if (mined === null) throw new Error('numbers on a chain that counts none')
+    if (mined === null) throw new Error('a chain without nonces was given a nonce')
   }
 }
 
@@ -221,7 +222,7 @@ async function closeGap(
   )
   services.log.info(
     { transaction: last.transaction_id, account: own.account, nonce: free.toString() },
-    'a transaction takes the place of one that was given up',
+    'a transaction replaces one that was abandoned',
   )
   if (last.id === own.id) return unsigned
   await wakeOne(tx, row.workspace_id, last.transaction_id)

@@ -36,7 +36,7 @@ export const transactionShape = z
     amount: z.number(),
     fee: z.number().meta({
       description:
-        'Network fee: the estimate until confirmed, then what was paid; 0 of one that failed before it reached a chain',
+        'Network fee: an estimate until confirmation, then the fee paid; 0 if the transaction failed before it reached a chain',
     }),
     fee_asset: z.string(),
     source_type: z.string(),
@@ -48,25 +48,21 @@ export const transactionShape = z
     sub_status: z.string(),
     confirmations: z.int(),
     memo: z.string().meta({
-      description: 'The note given at creation; empty where none was given, as with deposits',
+      description: 'The memo in the request; empty if there was none, and for deposits',
     }),
     sequence_id: z.string().nullable(),
     failure_reason: z.string().nullable(),
-    amount_in_usd: z
-      .number()
-      .nullable()
-      .meta({
-        description:
-          'Value at the price of the moment at which it was created, or a deposit was first seen in a block; it never changes. ' +
-          'null where there was no current price',
-      }),
+    amount_in_usd: z.number().nullable().meta({
+      description:
+        'Value at the price when the transaction was created, or when the deposit was first seen in a block; it never changes. null if there was no current price',
+    }),
     platform_fee: z.number().nullable().meta({
       description:
-        'In USD; of one that failed, what was charged all the same. null: none is taken for it',
+        'Platform fee in USD; for a failed transaction, the part that was charged. null: no platform fee applies',
     }),
     voids: z.array(voidShape).max(NODES).meta({
       description:
-        'Of a transfer that failed before it was paid: the signer nodes will sign nothing for it any more',
+        'For a transfer that failed before payment: proof that the signer nodes will sign nothing for it',
     }),
     created_at: z.string(),
     updated_at: z.string(),
@@ -80,9 +76,9 @@ export const transactionShape = z
  */
 export const transactionNowShape = transactionShape
   .extend({
-    waiting: waitingShape
-      .nullable()
-      .meta({ description: 'What a pending transfer waits for; null where it is being processed' }),
+    waiting: waitingShape.nullable().meta({
+      description: 'What a pending transfer is waiting for; null while it is being processed',
+    }),
   })
   .meta({ id: 'TransactionNow' })
 

@@ -13,6 +13,6 @@ export async function askPurpose(
   replacement?: Replacement,
 ): Promise<Purpose> {
   const purpose = await services.kinds[row.kind].purpose?.(services, row, replacement, askPurpose)
-  if (!purpose) throw new Error(`${row.kind} is never signed`)
+  if (!purpose) throw new Error(`a transaction of the kind ${row.kind} is never signed`)
   return purpose
 }

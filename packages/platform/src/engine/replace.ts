@@ -58,7 +58,7 @@ async function buildReplacement(
   // Fuel that was already sent for the replacement is awaited even then, so that the ledger knows
   // where it is.
   if (status.state === 'included' && replacement.state !== 'FUELING') {
-    return giveUp(services, row, replacement, 'a block holds the transaction already')
+    return giveUp(services, row, replacement, 'a block already contains the transaction')
   }
   const asset = services.registry.asset(row.asset)
   if (!asset) throw new Error(`asset ${row.asset} is not available`)
@@ -109,7 +109,7 @@ async function signReplacement(
       services,
       row,
       replacement,
-      `the signer nodes refuse: ${outcome.code}: ${outcome.message}`,
+      `the signer nodes reject it: ${outcome.code}: ${outcome.message}`,
     )
   const { signed, decoded, nodes } = outcome
   await services.database.transaction(async (tx) => {

@@ -108,13 +108,13 @@ async function writeReplacement(tx: Queryable, o: Asked): Promise<boolean> {
 export async function requestReplacement(tx: Queryable, asked: Asked): Promise<void> {
   if (await writeReplacement(tx, asked)) return
   const message =
-    'id: another replacement of this transaction is under way; look at it again in a few seconds'
+    'id: another replacement of this transaction is in progress; try again in a few seconds'
   throw new ApiError('REPLACEMENT_PENDING', message, { field: 'id' })
 }
 
 /** Explains why a signed transaction cannot be replaced on a chain that is not `replaceable`. */
 export const whyFinal = ({ name }: Network): string =>
-  `${name} has no way to replace a transaction that is signed`
+  `${name} does not support the replacement of a signed transaction`
 
 /** States in which nothing has been signed for a transfer. */
 export const UNSIGNED_STATES: ReadonlySet<string> = new Set([

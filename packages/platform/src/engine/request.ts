@@ -12,7 +12,7 @@ export async function receiptsOf(
   table: 'transactions' | 'replacements',
   id: string,
 ): Promise<{ request: SignedRequest; receipts: unknown[] }> {
-  if (!request) throw new Error('an order without the request that it is for')
+  if (!request) throw new Error('an order has no request')
   const { api_key: _, ...signed } = request
   const fresh = await database.one<{ receipts: unknown[] }>(
     `select receipts from ${table} where id = $1`,

@@ -208,7 +208,7 @@ export async function signTogether(
       : { kind: 'unavailable', isUntouched, message: outcome.message }
   }
   if (outcome.signatures.length !== run.length)
-    throw new Error('the signer nodes answered for another number of transactions')
+    throw new Error('the signer nodes returned results for another number of transactions')
   const { at: key } = await services.keys.get(first.row.workspace_id, network.curve)
   return {
     kind: 'signed',

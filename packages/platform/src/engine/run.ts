@@ -56,7 +56,7 @@ export async function runStep(services: Services, row: TransactionRow): Promise<
 async function doStep(services: Services, row: TransactionRow): Promise<void> {
   const step = services.kinds[row.kind].steps?.[row.state] ?? STEPS[row.state]
   try {
-    if (!step) throw new Error(`state ${row.state} has no step`)
+    if (!step) throw new Error(`the state ${row.state} has no step`)
     if (!(await cancelUnsigned(services, row))) await step(services, row)
     services.metrics.steps.labels(row.kind, row.state, 'done').inc()
     services.log.debug(
@@ -67,7 +67,7 @@ async function doStep(services: Services, row: TransactionRow): Promise<void> {
         state: row.state,
         attempts: row.attempts,
       },
-      'step done',
+      'step completed',
     )
   } catch (error) {
     services.metrics.steps.labels(row.kind, row.state, 'failed').inc()
@@ -76,7 +76,7 @@ async function doStep(services: Services, row: TransactionRow): Promise<void> {
     if (row.attempts === 1 || row.attempts % 20 === 0) {
       services.log.warn(
         { transaction: row.id, state: row.state, attempts: row.attempts, err: message },
-        'a step made no progress; it is tried again',
+        'a step made no progress; it is retried',
       )
     }
     const pause = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(10, row.attempts - 1))

@@ -8,9 +8,9 @@ import type { Outcome, Services } from './services.ts'
 import type { TransactionRow } from './transaction.ts'
 
 const CANCELLED =
-  'it was cancelled; the amount is back, the network fee of the cancellation was spent'
+  'it was cancelled; the amount was released, the network fee of the cancellation was spent'
 const REVERTED =
-  'the chain executed the transaction and reverted it; the amount is back, the network fee was spent'
+  'the chain executed the transaction and reverted it; the amount was released, the network fee was spent'
 
 /**
  * Writes the public end of a transaction that its kind has booked.

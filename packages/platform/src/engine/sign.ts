@@ -99,7 +99,7 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
      where workspace_id = $2 and transaction_id = $1 and state = 'BUILT' order by attempt desc limit 1`,
     [row.id, row.workspace_id],
   )
-  if (!built) throw new Error('SIGNING without an unsigned transaction')
+  if (!built) throw new Error('a transaction in the state SIGNING has no unsigned transaction')
   if (await rebuildStale(services, row, built)) return
   const unsigned = await placeToSign(services, row, built)
   if (unsigned === null) return
@@ -117,14 +117,14 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
     if (outcome.code === 'NOT_EXCLUSIVE' && (await returnToEarlier(services, row, built))) return
     services.log.error(
       { transaction: row.id, code: outcome.code, reason: outcome.message },
-      'the signer nodes refuse',
+      'the signer nodes reject the transaction',
     )
     return services.database.transaction((tx) =>
       startFailing(
         services,
         tx,
         row,
-        `the signer nodes refuse: ${outcome.code}: ${outcome.message}`,
+        `the signer nodes reject it: ${outcome.code}: ${outcome.message}`,
       ),
     )
   }

@@ -36,7 +36,11 @@ export async function rebuildStale(
     // A transfer that has taken fuel from the tank keeps its plan; its fee is not planned a second
     // time.
     const state = row.plan.fuel_id === undefined ? 'QUEUED' : 'FUELING'
-    await advance(tx, row, { state, last_error: 'it grew old before it was signed', run_in_ms: 0 })
+    await advance(tx, row, {
+      state,
+      last_error: 'it became outdated before it was signed',
+      run_in_ms: 0,
+    })
   })
   return true
 }

@@ -76,7 +76,7 @@ export const isForward = (row: { plan: { rule_id?: string | undefined } }): bool
   row.plan.rule_id !== undefined
 /** Explains why a signed forward cannot be sped up. */
 export const NO_REPLACEMENT =
-  'it was forwarded by a rule and is signed; the platform itself bumps it where the operator turned that on'
+  'it was forwarded by a rule and is signed; the platform increases its fee itself if the operator enabled that'
 
 /** Returns a row's plan merged with fields that are about to be written to it. */
 export const planned = (row: Pick<TransactionRow, 'plan'>, change: Plan): Noted =>

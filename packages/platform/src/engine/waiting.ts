@@ -9,7 +9,7 @@ import { NodeRefused, NodeUnavailable } from '../signing/nodes.ts'
  */
 const REASONS = {
   NETWORK_FEES:
-    'The network fee is above the most that the gas tank pays. The transfer continues when it falls.',
+    'The network fee is above the maximum that the gas tank pays. The transfer continues when the fee falls.',
   GAS_TANK: 'The gas tank sends the network fee to the source address first.',
   COINS:
     'The coins of the wallet that are free now do not cover the transfer. It continues when change of an earlier transfer arrives.',
@@ -39,11 +39,11 @@ export interface Waiting {
 
 export const waitingShape = z
   .object({
-    code: z
-      .string()
-      .meta({ description: `Today ${WAIT_CODES.join(', ')}; further codes may be added` }),
+    code: z.string().meta({
+      description: `Reason code. Currently ${WAIT_CODES.join(', ')}; further codes may be added`,
+    }),
     reason: z.string().meta({ description: 'A sentence for people; may change' }),
-    since: z.string().meta({ description: 'When it began to wait for this code' }),
+    since: z.string().meta({ description: 'Time since when it has been waiting for this reason' }),
   })
   .meta({ id: 'Waiting' })
 

@@ -8,24 +8,27 @@ import { eventShape } from './registry.ts'
 export const listEvents = endpoint({
   id: 'listEvents',
   tag: 'Events',
-  description: `The log, the oldest first: go on with \`next\` of the last answer. It goes back ${KEPT_DAYS} days.`,
+  description: `Returns the event log, oldest first. To continue, pass \`next\` of the last response as \`after\`. Events are retained for ${KEPT_DAYS} days.`,
   errors: ['CURSOR_EXPIRED'],
   method: 'GET',
   path: '/dac/v1/events',
-  summary: 'List events, the oldest first',
+  summary: 'List events, oldest first',
   access: 'read',
   query: z.strictObject({
     after: cursor.optional(),
     type: typeFilter.optional(),
-    limit: integer(1, LIMIT_MAX, 'Events of an answer; 100 where it is absent').default(100),
+    limit: integer(
+      1,
+      LIMIT_MAX,
+      'Maximum number of events in the response; by default 100',
+    ).default(100),
   }),
   response: z.object({
     data: z.array(eventShape()).max(LIMIT_MAX),
-    next: z
-      .string()
-      .nullable()
-      .meta({ description: 'For the next `after`; null where there was no event yet' }),
-    has_more: z.boolean().meta({ description: 'More are there already' }),
+    next: z.string().nullable().meta({
+      description: 'Cursor for the next request’s `after`; null if there are no events yet',
+    }),
+    has_more: z.boolean().meta({ description: 'Whether more events are available now' }),
   }),
   async handler({ services: { database }, caller, query: { after, type, limit } }) {
     const from = after === undefined ? '0' : await positionOf(database, caller, after, 'after')

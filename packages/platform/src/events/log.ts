@@ -40,7 +40,7 @@ export const typeFilter = z
     const patterns: string[] = []
     const parts = given.split(',')
     if (parts.length > PATTERNS_MAX)
-      context.addIssue({ code: 'custom', message: `must name at most ${PATTERNS_MAX}` })
+      context.addIssue({ code: 'custom', message: `must contain at most ${PATTERNS_MAX} names` })
     for (const part of parts.slice(0, PATTERNS_MAX)) {
       const read = eventPattern.safeParse(part)
       if (read.success) patterns.push(read.data)
@@ -55,13 +55,13 @@ export const typeFilter = z
   .meta({
     type: 'string',
     pattern: EVENTS_PATTERN,
-    description: 'Names of events, `group.*` or `*`, separated by commas, in any case',
+    description: 'Event types, `group.*` or `*`, comma-separated, in any letter case',
   })
 
 export const cursor = z
   .string()
   .max(100)
-  .meta({ minLength: 1, description: 'The `id` of an event: those that came after it' })
+  .meta({ minLength: 1, description: 'The `id` of an event: returns the events that follow it' })
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
@@ -87,8 +87,7 @@ export async function positionOf(
   if (row) return row.position
   throw new ApiError(
     'CURSOR_EXPIRED',
-    `${field}: the log does not hold this event, and what came after it may be missing: events are kept for ${KEPT_DAYS} days. ` +
-      `Begin again without ${field}, and look at what you follow`,
+    `${field}: the log no longer contains this event, and later events may be missing: events are retained for ${KEPT_DAYS} days. Start again without ${field}, and read the objects that you track`,
     { field },
   )
 }

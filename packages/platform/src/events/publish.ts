@@ -68,7 +68,7 @@ export async function publish(services: Services, distributor: Distributor): Pro
         if (isPassing(reason)) throw reason
         services.log.error(
           { err: reasonOf(reason) },
-          'an event could not be given to its webhooks; it is in the log alone',
+          'an event could not be passed to its webhooks; it is only in the log',
         )
         return batch(services, async () => undefined, 1)
       })

@@ -200,7 +200,7 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
   'staking.staked': staking('TRX was staked'),
   'staking.unstaked': staking('TRX was unstaked and is cooling down'),
   'staking.releasable': staking(
-    'Unstaked TRX has cooled down and can be released',
+    'The cooldown of unstaked TRX has ended; it can be released',
     z.object({
       id: z.string(),
       asset: z.string(),
@@ -210,7 +210,7 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
       release_at: z.string(),
     }),
   ),
-  'staking.released': staking('Unstaked TRX is back in the wallet'),
+  'staking.released': staking('Unstaked TRX was returned to the wallet'),
   'auto_forwarding.created': {
     says: 'A forwarding rule was created',
     object: 'rule',

@@ -93,7 +93,7 @@ const SAYS: Readonly<Record<EventType, (usual: Data) => Data>> = {
   'staking.released': () => STAKED,
   'auto_forwarding.created': () => ({ status: 'active', waiting: 0, outstanding: [] }),
   'auto_forwarding.deleted': () => ({ status: 'deleted', waiting: 0, outstanding: [] }),
-  'aml.screening_overdue': () => ({ since: EXAMPLE_TIME, reason: 'the provider does not answer' }),
+  'aml.screening_overdue': () => ({ since: EXAMPLE_TIME, reason: 'the provider does not respond' }),
   'invoice.created': () => UNPAID,
   'invoice.updated': (usual) => ({
     ...UNPAID,
@@ -140,7 +140,7 @@ const SAYS: Readonly<Record<EventType, (usual: Data) => Data>> = {
   'webhook.test': () => ({}),
   'webhook.disabled': () => ({
     failures: 50,
-    reason: '50 tries in a row failed; the last one answered 500',
+    reason: '50 consecutive attempts failed; the last one returned 500',
   }),
 }
 

@@ -15,14 +15,13 @@ export const streamEvents = endpoint({
   id: 'streamEvents',
   tag: 'Events',
   description:
-    'Server-sent events as they are committed; first those that came after the one you have seen. Reconnect with `Last-' +
-    'Event-ID`.',
+    'Sends events as server-sent events when they are committed, starting with those after the event that you last received. To resume after a disconnect, send `Last-Event-ID`.',
   errors: ['CURSOR_EXPIRED'],
   method: 'GET',
   path: '/dac/v1/events/stream',
   access: 'read',
   streams: true,
-  summary: 'Events as they come (server-sent events); those after `Last-Event-ID` or `after` first',
+  summary: 'Stream events (server-sent events)',
   query: z.strictObject({ after: cursor.optional(), type: typeFilter.optional() }),
   response: eventShape(),
   async handler({ services, caller, query, lastEventId }) {

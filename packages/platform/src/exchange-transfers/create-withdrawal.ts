@@ -31,7 +31,7 @@ const withdrawalBody = z.strictObject({
   amount: positive,
   address: text(256)
     .optional()
-    .meta({ description: 'One of the wallet’s own addresses; its first where it is absent' }),
+    .meta({ description: 'One of the wallet’s own addresses; by default its first' }),
   address_tag: text(200).optional(),
   sequence_id: text(200).optional().meta({
     description: 'Idempotency key, unique within the sub-account’s withdrawals from exchanges',
@@ -47,7 +47,7 @@ export const createExchangeWithdrawal = endpoint({
   id: 'createExchangeWithdrawal',
   tag: 'Exchange transfers',
   description:
-    'Asks the exchange to pay coins to an own address. Give a `sequence_id`: the same request answers the same transfer.',
+    'Requests a withdrawal from the exchange to an address of your wallet. Send a `sequence_id`: a repeated request returns the same transfer.',
   errors: [
     'NOT_FOUND',
     'UNSUPPORTED_ASSET',
@@ -65,7 +65,7 @@ export const createExchangeWithdrawal = endpoint({
   ],
   method: 'POST',
   path: '/dac/v1/exchange-withdrawals',
-  summary: 'Withdraw from an exchange to an own wallet',
+  summary: 'Withdraw from an exchange to your own wallet',
   access: 'write',
   body: withdrawalBody,
   response: exchangeTransferShape,
@@ -113,15 +113,14 @@ async function create(
   if (!account.allow_withdrawal) {
     throw new ApiError(
       'INVALID_REQUEST',
-      'exchange_account: was linked without allow_withdrawal; PATCH it with a key that may withdraw, and ' +
-        'allow_withdrawal: true',
+      'exchange_account: was linked without allow_withdrawal; PATCH it with a key that may withdraw and allow_withdrawal: true',
       { field: 'exchange_account' },
     )
   }
   if (account.status === 'failing') {
     throw new ApiError(
       'EXCHANGE_KEY_REFUSED',
-      `exchange_account: ${exchange} refuses its key (${account.reason}); PATCH the account with one that works`,
+      `exchange_account: ${exchange} rejects its key (${account.reason}); PATCH the account with a valid key`,
       { field: 'exchange_account' },
     )
   }
@@ -222,9 +221,13 @@ async function ownAddress(
       ? null
       : validateAddress(services.registry, asset.asset_name, body.address, body.address_tag ?? null)
   if (wanted === null && body.address_tag !== undefined) {
-    throw new ApiError('INVALID_REQUEST', 'address_tag: belongs to an address, which is missing', {
-      field: 'address_tag',
-    })
+    throw new ApiError(
+      'INVALID_REQUEST',
+      'address_tag: must be omitted, because address is missing',
+      {
+        field: 'address_tag',
+      },
+    )
   }
   const known =
     wanted?.valid === false
@@ -239,7 +242,7 @@ async function ownAddress(
   if (wanted !== null) {
     throw new ApiError(
       'INVALID_ADDRESS',
-      `address: is none of the ${asset.asset_name} wallet's own; coins of an exchange come to those alone`,
+      `address: is not an address of the ${asset.asset_name} wallet; a withdrawal from an exchange can only be sent to one of its addresses`,
       { field: 'address' },
     )
   }

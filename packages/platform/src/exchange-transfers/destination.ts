@@ -45,8 +45,7 @@ export async function askForAddress(
   if (!valid.valid) {
     throw new ApiError(
       'EXCHANGE_UNAVAILABLE',
-      `${field}: what ${account.exchange} names for ${asset.asset_name} is no address of ${network.code}; nothing ` +
-        'was sent',
+      `${field}: the deposit address that ${account.exchange} returned for ${asset.asset_name} is not an address of ${network.code}; nothing was sent`,
       { field },
     )
   }
@@ -81,11 +80,14 @@ export async function checkExchangeDestination(
     const extra = (['destination_id', 'confirm_address'] as const).find(
       (field) => body[field] !== undefined,
     )
-    if (extra) throw refused(extra, 'belongs to destination_type EXCHANGE')
+    if (extra) throw refused(extra, 'is allowed only with destination_type EXCHANGE')
     return null
   }
   if (body.destination_id === undefined)
-    throw refused('destination_id', 'names the exchange account, with destination_type EXCHANGE')
+    throw refused(
+      'destination_id',
+      'must be the id of an exchange account, because destination_type is EXCHANGE',
+    )
   const account = await findAccount(
     services.database,
     caller,
@@ -110,16 +112,14 @@ export async function checkExchangeDestination(
       signed.valid && signed.address === now.address ? 'address_tag' : 'destination_address'
     throw new ApiError(
       'INVALID_ADDRESS',
-      `${field}: ${account.exchange} takes ${asset.asset_name} of this account at ${show(now)}; sign that, or look ` +
-        'there why it says something else',
+      `${field}: the deposit address of this account at ${account.exchange} for ${asset.asset_name} is ${show(now)}; sign that address, or check at the exchange why it differs`,
       { field, details: { address: now.address, address_tag: now.tag } },
     )
   }
   if (isNew && body.confirm_address !== now.address) {
     throw new ApiError(
       'EXCHANGE_ADDRESS_CHANGED',
-      `confirm_address: ${account.exchange} took ${asset.asset_name} at ${show(before as Place)} and says ` +
-        `${show(now)} now; look there whether that is so, and name the new address`,
+      `confirm_address: the deposit address at ${account.exchange} for ${asset.asset_name} was ${show(before as Place)} and is now ${show(now)}; check it at the exchange, and repeat the new address here`,
       {
         field: 'confirm_address',
         details: { address: now.address, address_tag: now.tag, previous: before },

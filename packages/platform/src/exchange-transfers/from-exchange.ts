@@ -80,7 +80,7 @@ async function send({ services, row, account, venue }: Step): Promise<void> {
         await noteRefused(
           services,
           account.id,
-          new VenueError('refused', `${row.exchange} refused a withdrawal`),
+          new VenueError('refused', `${row.exchange} rejected a withdrawal`),
         )
       }
       return fail(after, placed.code)
@@ -163,7 +163,10 @@ async function ask(step: Step): Promise<void> {
   }
   if (waited > ALERT_MS && row.overdue_at === null) {
     const where = { transfer: row.id, exchange: row.exchange, asset: row.asset }
-    services.log.error(where, 'nobody knows whether an exchange took a withdrawal: look there')
+    services.log.error(
+      where,
+      'it is unknown whether an exchange accepted a withdrawal: check it at the exchange',
+    )
     return waitOn(services, row, { state: 'ASKING', status: 'unknown', overdue_at: new Date(now) })
   }
   return waitOn(services, row, { state: 'ASKING', status: 'unknown' })
@@ -207,7 +210,7 @@ async function follow(step: Step): Promise<void> {
       await advance(tx, TRANSFERS, row, {
         state: 'FAILED',
         status: 'failed',
-        reason: 'the exchange cancelled it, and has the coins',
+        reason: 'the exchange cancelled it, and still has the coins',
         again: null,
       })
       await tx.query('update exchange_accounts set reconcile_at = $2 where id = $1', [

@@ -16,7 +16,8 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 export const listExchangeTransfers = endpoint({
   id: 'listExchangeTransfers',
   tag: 'Exchange transfers',
-  description: 'Transfers between own wallets and exchanges, both ways, newest first.',
+  description:
+    'Returns transfers between your wallets and exchanges in both directions, newest first.',
   errors: ['NOT_FOUND', 'UNSUPPORTED_ASSET', 'EXCHANGE_UNSUPPORTED'],
   method: 'GET',
   path: '/dac/v1/exchange-transfers',

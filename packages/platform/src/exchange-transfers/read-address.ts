@@ -12,8 +12,7 @@ export const readExchangeAddress = endpoint({
   id: 'readExchangeDepositAddress',
   tag: 'Exchange transfers',
   description:
-    'Where the exchange takes an asset. A transfer to it names this address, and you sign it: hold it against the ' +
-    'exchange’s own page first.',
+    'Returns the exchange’s deposit address for the asset. A transfer to the exchange contains this address and you sign it, so compare it with the exchange’s website first.',
   errors: [
     'NOT_FOUND',
     'UNSUPPORTED_ASSET',
@@ -25,7 +24,7 @@ export const readExchangeAddress = endpoint({
   ],
   method: 'GET',
   path: '/dac/v1/exchange-accounts/{id}/deposit-address',
-  summary: 'Read where an exchange takes an asset',
+  summary: 'Read an exchange’s deposit address',
   access: 'read',
   params: idParam,
   query: z.strictObject({ asset: assetName }),
@@ -34,7 +33,8 @@ export const readExchangeAddress = endpoint({
       asset: z.string(),
       network: z.string(),
       changed: z.boolean().meta({
-        description: 'Another than the last transfer went to: confirm_address must name it',
+        description:
+          'Whether the address differs from that of the last transfer; if so, `confirm_address` must repeat it',
       }),
       previous: place.nullable(),
     })

@@ -6,7 +6,7 @@ import { exchangeTransferShape, findTransfer, presentExchangeTransfer } from './
 export const readExchangeTransfer = endpoint({
   id: 'readExchangeTransfer',
   tag: 'Exchange transfers',
-  description: 'One transfer, from the exchange’s word to the chain’s.',
+  description: 'Returns one transfer with its status at the exchange and on the chain.',
   errors: ['NOT_FOUND'],
   method: 'GET',
   path: '/dac/v1/exchange-transfers/{id}',

@@ -63,7 +63,7 @@ export async function bringIn({ services, row, account, venue }: Step): Promise<
   if (found?.status !== 'done') {
     const reason =
       found?.status === 'failed'
-        ? 'the exchange has the coins and does not credit them: look there'
+        ? 'the exchange received the coins and does not credit them: check it at the exchange'
         : null
     return waitOn(services, row, {
       hash: carrier.hash,

@@ -57,29 +57,28 @@ export const exchangeTransferShape = z
     direction: z.enum(DIRECTIONS),
     asset: z.string(),
     amount: units,
-    credited: units.nullable().meta({ description: 'What the exchange credited' }),
+    credited: units.nullable().meta({ description: 'Amount that the exchange credited' }),
     fee: units.nullable().meta({
-      description: 'What the exchange took for a withdrawal, out of the amount or beside it',
+      description:
+        'Fee that the exchange charged for a withdrawal, deducted from the amount or in addition to it',
     }),
     address: z.string(),
     address_tag: z.string().nullable(),
     status: z.enum(TRANSFER_STATUSES),
     sub_status: z.enum(STATES).meta({
       description:
-        'NEW: not asked for; SENDING; ASKING: the answer was lost, and the exchange is asked; WITHDRAWING: the exchange has it; ' +
-        'MOVING: on the chain; DONE: credited where it goes; FAILED',
+        'NEW: not requested yet; SENDING: the request is being sent; ASKING: the response was lost, and the exchange is queried; WITHDRAWING: the exchange accepted it; MOVING: on the chain; DONE: credited at the destination; FAILED',
     }),
-    transaction_id: z
-      .string()
-      .nullable()
-      .meta({ description: 'The transfer that brings it, or the deposit that it arrived as' }),
+    transaction_id: z.string().nullable().meta({
+      description: 'The transfer to the exchange, or the deposit that the withdrawal arrived as',
+    }),
     exchange_transfer_id: z
       .string()
       .nullable()
-      .meta({ description: 'By which the exchange knows it' }),
+      .meta({ description: 'The exchange’s id of the transfer' }),
     hash: z.string().nullable(),
     reason: z.string().nullable(),
-    overdue: z.boolean().meta({ description: 'It takes longer than it should' }),
+    overdue: z.boolean().meta({ description: 'Whether the transfer takes longer than expected' }),
     sequence_id: z.string().nullable(),
     version: z.int(),
     created_at: z.string(),
@@ -180,7 +179,7 @@ export async function findTransfer(
   if (row) return row
   throw new ApiError(
     'NOT_FOUND',
-    `id: there is no exchange transfer ${given.slice(0, 100)} in this sub-account`,
+    `id: exchange transfer ${given.slice(0, 100)} does not exist in this sub-account`,
     { field: 'id' },
   )
 }

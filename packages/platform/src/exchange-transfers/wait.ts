@@ -49,7 +49,7 @@ export async function waitOn(
         asset: row.asset,
         state: row.state,
       },
-      'a transfer between wallet and exchange takes longer than an hour: look at the exchange',
+      'a transfer between wallet and exchange takes longer than an hour: check it at the exchange',
     )
   }
 }

@@ -54,8 +54,8 @@ export interface AccountRow {
 /** One for each permission of a key. */
 const WARNINGS_MAX = 3
 
-const told = z.boolean().nullable().meta({ description: 'null: the exchange does not tell' })
-const coins = z.number().meta({ description: 'Decimal, exact' })
+const told = z.boolean().nullable().meta({ description: 'null: the exchange does not report it' })
+const coins = z.number().meta({ description: 'Exact decimal' })
 
 export const accountShape = z
   .object({
@@ -64,7 +64,7 @@ export const accountShape = z
     label: z.string(),
     status: z
       .enum(['active', 'failing'])
-      .meta({ description: 'failing: the exchange refused the key when it was last asked' }),
+      .meta({ description: 'failing: the exchange rejected the key at the last request' }),
     reason: z.string().nullable(),
     key_hint: z.string().meta({ description: 'Last characters of the key' }),
     permissions: z.object({ trade: told, withdraw: told, ip_restricted: told }),
@@ -74,7 +74,9 @@ export const accountShape = z
     difference: z
       .array(z.object({ asset: z.string(), ledger: coins, venue: coins, difference: coins }))
       .max(LIST_MAX)
-      .meta({ description: 'Where the exchange goes on saying another total than the books' }),
+      .meta({
+        description: 'Persistent difference between the total at the exchange and the ledger',
+      }),
     created_at: z.string(),
     updated_at: z.string(),
   })
@@ -89,16 +91,16 @@ const warningsOf = ({
   ...(withdraw === true
     ? [
         allow_withdrawal
-          ? 'the key may withdraw: whoever steals it from this platform could empty the account at the exchange'
-          : 'the key may withdraw now, which was not allowed here: take that permission from it',
+          ? 'the key has withdrawal permission: if it is stolen from this platform, the account at the exchange can be emptied'
+          : 'the key now has withdrawal permission, which was not allowed here: remove that permission',
       ]
     : []),
   ...(withdraw === null
-    ? ['the exchange does not tell whether the key may withdraw: look there']
+    ? ['the exchange does not report whether the key may withdraw: check it at the exchange']
     : []),
-  ...(trade === false ? ['the key may not trade: orders will be refused'] : []),
+  ...(trade === false ? ['the key may not trade: orders will be rejected'] : []),
   ...(ip_restricted === false
-    ? ['the key works from every address: restrict it to the addresses of this platform']
+    ? ['the key can be used from every address: restrict it to the addresses of this platform']
     : []),
 ]
 
@@ -157,7 +159,7 @@ export async function findAccount(
   if (row) return row
   throw new ApiError(
     'NOT_FOUND',
-    `${field}: there is no exchange account ${given.slice(0, 100)} in this sub-account`,
+    `${field}: exchange account ${given.slice(0, 100)} does not exist in this sub-account`,
     { field },
   )
 }
@@ -197,7 +199,7 @@ export function venueProblem(error: unknown, field: string): unknown {
     case 'refused':
       return new ApiError(
         'EXCHANGE_KEY_REFUSED',
-        `${field}: the exchange refuses the key (${error.message})`,
+        `${field}: the exchange rejected the key (${error.message})`,
         { field },
       )
     case 'missing':
@@ -207,7 +209,7 @@ export function venueProblem(error: unknown, field: string): unknown {
     case 'unavailable':
       return new ApiError(
         'EXCHANGE_UNAVAILABLE',
-        `${field}: the exchange cannot be asked (${error.message}); nothing was changed, try again`,
+        `${field}: the exchange cannot be queried (${error.message}); nothing was changed, try again`,
         { field },
       )
   }

@@ -8,14 +8,14 @@ import type { AccountRow } from './account.ts'
 import { showUnits, VENUE_DECIMALS } from './units.ts'
 import type { Balance } from './venue.ts'
 
-const coins = z.number().meta({ description: 'Decimal, exact' })
+const coins = z.number().meta({ description: 'Exact decimal' })
 
 export const balanceShape = z
   .object({
     asset: z.string(),
     available: coins,
     total: coins,
-    usd: z.number().nullable().meta({ description: 'null: no current price' }),
+    usd: z.number().nullable().meta({ description: 'null: no current price is available' }),
   })
   .meta({ id: 'ExchangeBalance' })
 

@@ -70,7 +70,7 @@ export const binance: VenueAdapter = {
     const since = await client.fetchOrders(symbol, sentAt - BEFORE_MS, LIST_MAX)
     const listed = since.find((each) => each.clientOrderId === clientId)
     if (!listed && since.length >= LIST_MAX)
-      throw new Error('the list of orders does not reach to now')
+      throw new Error('the list of orders is incomplete: it does not reach the present')
     return listed ? found(listed, market(symbol)) : { kind: 'absent' }
   },
   cancelBy: ({ venueId, clientId }) =>

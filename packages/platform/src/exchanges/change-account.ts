@@ -23,7 +23,7 @@ import { hashOfKey, type Credentials } from './venues.ts'
 export const changeAccount = endpoint({
   id: 'changeExchangeAccount',
   tag: 'Exchange accounts',
-  description: 'Label, key, and whether coins may be withdrawn to own wallets.',
+  description: 'Changes the label, the key, or whether coins may be withdrawn to your wallets.',
   errors: [
     'NOT_FOUND',
     'EXCHANGE_ACCOUNT_EXISTS',
@@ -46,7 +46,7 @@ export const changeAccount = endpoint({
     allow_withdrawal: fields.allow_withdrawal.optional(),
     accept_difference: z.literal(true, 'must be true').optional().meta({
       description:
-        'Books the difference that is shown: what was traded, paid in or paid out there by hand',
+        'Books the reported difference: trades, deposits or withdrawals that were made at the exchange by hand',
     }),
   }),
   response: accountShape,
@@ -61,7 +61,7 @@ export const changeAccount = endpoint({
     ) {
       throw new ApiError(
         'INVALID_REQUEST',
-        'allow_withdrawal: the key may withdraw; give a new one in the same request',
+        'allow_withdrawal: the key has withdrawal permission; send a new key in the same request',
         { field: 'allow_withdrawal' },
       )
     }
@@ -141,9 +141,13 @@ function newCredentials({
   if (apiKey === undefined && apiSecret === undefined && passphrase === undefined) return null
   const missing = apiKey === undefined ? 'api_key' : apiSecret === undefined ? 'api_secret' : null
   if (missing !== null)
-    throw new ApiError('INVALID_REQUEST', `${missing}: is required beside the rest of a new key`, {
-      field: missing,
-    })
+    throw new ApiError(
+      'INVALID_REQUEST',
+      `${missing}: is required together with the other fields of a new key`,
+      {
+        field: missing,
+      },
+    )
   return {
     apiKey: apiKey as string,
     apiSecret: apiSecret as string,

@@ -159,7 +159,10 @@ export class Connector implements Venue {
         this.#client.fetchDepositAddress(coin, { network: there }),
     )
     if (!known.address)
-      throw new VenueError('missing', `${this.exchange} names no address for ${coin} on ${network}`)
+      throw new VenueError(
+        'missing',
+        `${this.exchange} returns no address for ${coin} on ${network}`,
+      )
     return {
       address: known.address,
       tag: known.tag === undefined || known.tag === '' ? null : known.tag,
@@ -187,7 +190,7 @@ export class Connector implements Venue {
     const place = tag === null ? address : `${address} with tag ${tag}`
     throw new VenueError(
       'missing',
-      `${this.exchange} knows no withdrawal address ${place} for ${coin}; register it there first, under any name`,
+      `${this.exchange} has no withdrawal address ${place} for ${coin}; register it there first, under any name`,
     )
   }
 
@@ -218,10 +221,7 @@ export class Connector implements Venue {
   #networkOf(network: string): string {
     const there = this.#manner.networks[network]
     if (there === undefined)
-      throw new VenueError(
-        'unsupported',
-        `${network} has no name at ${this.exchange} that is known here`,
-      )
+      throw new VenueError('unsupported', `the name of ${network} at ${this.exchange} is unknown`)
     return there
   }
 
@@ -253,7 +253,7 @@ export class Connector implements Venue {
       const { last } = exchanged.getStore() as Exchanged
       // What is no answer of this venue would read as an empty one.
       if (last !== null && !this.#manner.isSound(bodyOf(last)))
-        throw new Error('the answer is not one of this exchange')
+        throw new Error('the response is not in the format of this exchange')
       return answer
     })
   }
@@ -295,7 +295,8 @@ export class Connector implements Venue {
     if (meaning === 'later') return { kind: 'later', code: word }
     return {
       kind: 'unknown',
-      reason: said ?? (failure === null ? 'the answer names no id' : failureOf(failure, call.last)),
+      reason:
+        said ?? (failure === null ? 'the response contains no id' : failureOf(failure, call.last)),
     }
   }
 
@@ -350,7 +351,7 @@ const STATES: Readonly<Record<string, VenueOrder['state']>> = {
 function orderOf(order: CcxtOrder, market: Market, manner: VenueAdapter): VenueOrder {
   const state = STATES[order.status ?? ''] ?? manner.states?.[order.status ?? '']
   if (order.id === undefined || state === undefined)
-    throw new Error('an order without an id or a known state')
+    throw new Error('an order has no id or no known state')
   const fills =
     order.trades?.every(({ price, amount }) => price !== undefined && amount !== undefined) === true
       ? order.trades.map((trade) => fillOf(trade, market))
@@ -362,7 +363,7 @@ function orderOf(order: CcxtOrder, market: Market, manner: VenueAdapter): VenueO
 function fillOf(trade: CcxtTrade, market: Market): Fill {
   const [price, amount] = [readUnits(trade.price), readUnits(trade.amount)]
   if (trade.id === undefined || price === null || amount === null)
-    throw new Error('a fill without its id, price or amount')
+    throw new Error('a fill has no id, price or amount')
   return {
     tradeId: trade.id,
     price,
@@ -384,8 +385,7 @@ const TRANSFERS: Readonly<Record<string, Transfer['status']>> = {
 
 function transferOf(each: CcxtTransfer, coin: string): Transfer {
   const amount = readUnits(each.amount)
-  if (each.id === undefined || amount === null)
-    throw new Error('a transfer without its id or amount')
+  if (each.id === undefined || amount === null) throw new Error('a transfer has no id or amount')
   const client = each.info['withdrawOrderId'] ?? each.info['clientId'] ?? each.info['idem']
   return {
     venueId: each.id,

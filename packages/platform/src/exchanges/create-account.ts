@@ -45,7 +45,7 @@ export const fields = {
   passphrase: credential(200),
   allow_withdrawal: z
     .boolean()
-    .meta({ description: 'A key that may withdraw is refused unless this is true' }),
+    .meta({ description: 'A key with withdrawal permission is rejected unless this is true' }),
 }
 
 /** Links an account at an exchange, once the exchange has answered to its key. */
@@ -53,7 +53,7 @@ export const createAccount = endpoint({
   id: 'createExchangeAccount',
   tag: 'Exchange accounts',
   description:
-    'Links an account by an API key of the exchange. The key is tried first; its secret is sealed and never shown again.',
+    'Links an account by an API key of the exchange. The key is verified with the exchange first; its secret is stored encrypted and never returned.',
   errors: [
     'EXCHANGE_ACCOUNT_EXISTS',
     'EXCHANGE_KEY_REFUSED',
@@ -135,13 +135,11 @@ export function assertExchange(services: Services, exchange: string, field = 'ex
   if (services.exchanges.has(exchange)) return
   const { only } = services.exchanges
   const here =
-    only === null
-      ? 'GET /dac/v1/exchanges lists them'
-      : `the local network has ${only.join(' and ')}`
+    only === null ? 'see GET /dac/v1/exchanges' : `the local network has ${only.join(' and ')}`
   const why =
     only !== null && isExchange(exchange)
-      ? 'is not on the local network'
-      : 'is no exchange that is known'
+      ? 'is not available on the local network'
+      : 'is not a known exchange'
   throw new ApiError('INVALID_REQUEST', `${field}: ${exchange.slice(0, 100)} ${why}; ${here}`, {
     field,
   })
@@ -162,9 +160,13 @@ export async function tryKey(
   try {
     const { passphrase, secretIsBase64 = false } = await services.exchanges.traits(exchange)
     if (secretIsBase64 && !BASE64.test(credentials.apiSecret)) {
-      throw new ApiError('INVALID_REQUEST', `api_secret: must be base64, as ${exchange} shows it`, {
-        field: 'api_secret',
-      })
+      throw new ApiError(
+        'INVALID_REQUEST',
+        `api_secret: must be base64, as ${exchange} displays it`,
+        {
+          field: 'api_secret',
+        },
+      )
     }
     if (passphrase && credentials.passphrase === null) {
       throw new ApiError('INVALID_REQUEST', `passphrase: is required by ${exchange}`, {
@@ -179,7 +181,7 @@ export async function tryKey(
   if (found.permissions.withdraw === true && !mayWithdraw) {
     throw new ApiError(
       'INVALID_REQUEST',
-      'allow_withdrawal: the key may withdraw; make one that may not, or say allow_withdrawal: true',
+      'allow_withdrawal: the key has withdrawal permission; create a key without it, or send allow_withdrawal: true',
       { field: 'allow_withdrawal' },
     )
   }
@@ -205,7 +207,7 @@ export async function existing(
   const isOwn = other?.sub_account_id === caller.subAccountId
   return new ApiError(
     'EXCHANGE_ACCOUNT_EXISTS',
-    `api_key: is linked already${isOwn ? ` as ${other?.id}` : ' in another sub-account'}`,
+    `api_key: is already linked${isOwn ? ` as ${other?.id}` : ' in another sub-account'}`,
     { field: 'api_key', ...(isOwn ? { details: { id: other?.id } } : {}) },
   )
 }

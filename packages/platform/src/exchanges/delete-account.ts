@@ -11,7 +11,8 @@ import { bookClosing } from './books.ts'
 export const deleteAccount = endpoint({
   id: 'deleteExchangeAccount',
   tag: 'Exchange accounts',
-  description: 'Forgets the key. Refused while orders or transfers of the account are under way.',
+  description:
+    'Unlinks the account and erases its key. Fails while orders or transfers of the account are in progress.',
   errors: ['NOT_FOUND', 'EXCHANGE_ACCOUNT_BUSY'],
   method: 'DELETE',
   path: '/dac/v1/exchange-accounts/{id}',
@@ -31,7 +32,7 @@ export const deleteAccount = endpoint({
       if (open) {
         throw new ApiError(
           'EXCHANGE_ACCOUNT_BUSY',
-          `id: ${open.count} of its orders are under way (such as ${open.id}); cancel them first`,
+          `id: ${open.count} of its orders are in progress (such as ${open.id}); cancel them first`,
           { field: 'id' },
         )
       }
@@ -42,7 +43,7 @@ export const deleteAccount = endpoint({
       if (moving) {
         throw new ApiError(
           'EXCHANGE_ACCOUNT_BUSY',
-          `id: coins are on their way (transfer ${moving.id}); wait for them`,
+          `id: a transfer of the account is in progress (${moving.id}); wait until it ends`,
           { field: 'id' },
         )
       }

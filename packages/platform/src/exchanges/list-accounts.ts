@@ -7,7 +7,7 @@ import { accountShape, presentAccount, type AccountRow } from './account.ts'
 export const listAccounts = endpoint({
   id: 'listExchangeAccounts',
   tag: 'Exchange accounts',
-  description: 'Linked accounts of the sub-account.',
+  description: 'Returns the linked accounts of the sub-account.',
   method: 'GET',
   path: '/dac/v1/exchange-accounts',
   summary: 'List exchange accounts',

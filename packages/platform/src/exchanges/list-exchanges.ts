@@ -13,7 +13,8 @@ let known: { exchange: string; name: string; features: Features }[] | undefined
 export const listExchanges = endpoint({
   id: 'listExchanges',
   tag: 'Exchange accounts',
-  description: 'Exchanges that can be linked, and what each can do here.',
+  description:
+    'Returns the exchanges that can be linked, and which features of each are supported.',
   method: 'GET',
   path: '/dac/v1/exchanges',
   summary: 'List the exchanges',
@@ -27,13 +28,12 @@ export const listExchanges = endpoint({
           name: z.string(),
           support: z.enum(['tested', 'generic', 'read-only']).meta({
             description:
-              'tested: orders are held to the exchange’s own codes; generic: to what ccxt says of it; read-only: no orders, since ' +
-              'the fate of one could not be asked',
+              'tested: order handling is verified against the exchange’s own error codes; generic: order handling relies on ccxt; read-only: no orders, because the outcome of an order could not be queried',
           }),
-          passphrase: z.boolean().meta({ description: 'A key needs its passphrase' }),
+          passphrase: z.boolean().meta({ description: 'Whether a key requires a passphrase' }),
           features: z
             .record(z.string(), z.boolean())
-            .meta({ maxProperties: EXCHANGES_MAX, description: 'What ccxt says of it' }),
+            .meta({ maxProperties: EXCHANGES_MAX, description: 'Features according to ccxt' }),
         }),
       )
       .max(EXCHANGES_MAX),

@@ -11,7 +11,7 @@ export const listMarkets = endpoint({
   id: 'listMarkets',
   tag: 'Trading',
   description:
-    'Markets of an exchange with their grid: the steps of amount and price, and the least of an order.',
+    'Returns the markets of an exchange with the step sizes of amount and price, and the minimum order.',
   errors: ['EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE', 'EXCHANGE_UNSUPPORTED'],
   method: 'GET',
   path: '/dac/v1/markets',
@@ -38,11 +38,11 @@ export const listMarkets = endpoint({
           maker_fee: units.nullable(),
           taker_fee: units
             .nullable()
-            .meta({ description: 'Share of the cost before any discount, such as 0.0026' }),
+            .meta({ description: 'Fraction of the cost before any discount, for example 0.0026' }),
         }),
       )
       .max(LIST_MAX)
-      .meta({ description: `The first ${LIST_MAX}; base and quote select` }),
+      .meta({ description: `The first ${LIST_MAX} markets; filter with base and quote` }),
   }),
   async handler({ services, query: { exchange, base, quote } }) {
     const markets = await asked(services, exchange, (name) => services.exchanges.markets(name))

@@ -10,12 +10,15 @@ import type { Market } from './venue.ts'
 
 export const marketQuery = {
   exchange: text(40).meta({ examples: ['kraken'] }),
-  market: text(60).meta({ description: 'Such as BTC/USD', examples: ['BTC/USD'] }),
+  market: text(60).meta({
+    description: 'Symbol of a market, for example BTC/USD',
+    examples: ['BTC/USD'],
+  }),
 }
 
 export const decimalOrNull = (units: bigint | null) =>
   units === null ? null : exact(showUnits(units))
-export const units = z.number().meta({ description: 'Decimal, exact' })
+export const units = z.number().meta({ description: 'Exact decimal' })
 
 /** What an exchange is asked, with its failures as the API answers them. */
 export async function asked<T>(
@@ -50,7 +53,7 @@ export async function findMarket(
     .slice(0, 5)
     .map(({ symbol }) => symbol)
   const hint =
-    others.length > 0 ? `of ${base} it has ${others.join(', ')}` : 'GET /dac/v1/markets lists them'
+    others.length > 0 ? `of ${base} it has ${others.join(', ')}` : 'see GET /dac/v1/markets'
   throw new ApiError(
     'INVALID_REQUEST',
     `market: ${exchange} has no market ${given.slice(0, 60)}; ${hint}`,

@@ -60,8 +60,7 @@ export class KeyMutex {
       let nonce = await this.#nonces.take(this.#keyHash, token)
       const until = this.#environment.now() + LOCK_MS * 2
       while (nonce === null) {
-        if (this.#environment.now() > until)
-          throw new Error('another process has the turn of this key')
+        if (this.#environment.now() > until) throw new Error('another process is using this key')
         await this.#environment.sleep(ASK_AGAIN_MS)
         nonce = await this.#nonces.take(this.#keyHash, token)
       }

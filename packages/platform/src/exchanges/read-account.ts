@@ -16,7 +16,7 @@ const FRESH_MS = 5000
 export const readAccount = endpoint({
   id: 'readExchangeAccount',
   tag: 'Exchange accounts',
-  description: 'One account with its balances at the exchange.',
+  description: 'Returns one account with its balances at the exchange.',
   errors: ['NOT_FOUND', 'EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE', 'EXCHANGE_UNSUPPORTED'],
   method: 'GET',
   path: '/dac/v1/exchange-accounts/{id}',
@@ -27,7 +27,7 @@ export const readAccount = endpoint({
     .extend({
       balances: z.array(balanceShape).max(LIST_MAX),
       balances_at: z.string(),
-      balances_age_ms: z.int().meta({ description: 'How old the balances are, in milliseconds' }),
+      balances_age_ms: z.int().meta({ description: 'Age of the balances, in milliseconds' }),
     })
     .meta({ id: 'ExchangeAccountWithBalances' }),
   async handler({ services, caller, params }) {

@@ -12,7 +12,7 @@ const levels = z.array(z.object({ price: units, amount: units })).max(DEPTH_MAX)
 export const readOrderBook = endpoint({
   id: 'readOrderBook',
   tag: 'Trading',
-  description: 'Bids and asks of a market, best first.',
+  description: 'Returns the bids and asks of a market, best first.',
   errors: ['EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE', 'EXCHANGE_UNSUPPORTED'],
   method: 'GET',
   path: '/dac/v1/orderbook',
@@ -23,7 +23,7 @@ export const readOrderBook = endpoint({
     depth: integer(
       1,
       DEPTH_MAX,
-      'Levels of each side, as far as the exchange tells them; 20 where it is absent',
+      'Levels on each side, as far as the exchange returns them; by default 20',
     ).default(20),
   }),
   response: z.object({

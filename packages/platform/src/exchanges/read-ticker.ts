@@ -6,7 +6,7 @@ import { asked, decimalOrNull, findMarket, marketQuery, units } from './market-d
 export const readTicker = endpoint({
   id: 'readTicker',
   tag: 'Trading',
-  description: 'Best bid and ask, and the last price, of a market.',
+  description: 'Returns the best bid and ask, and the last price, of a market.',
   errors: ['EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE', 'EXCHANGE_UNSUPPORTED'],
   method: 'GET',
   path: '/dac/v1/ticker',

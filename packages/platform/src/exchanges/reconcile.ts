@@ -143,7 +143,7 @@ export async function reconcileDue(services: Services): Promise<number> {
           await noteRefused(services, row.id, error)
         services.log.warn(
           { account: row.id, exchange: row.exchange, err: reasonOf(error) },
-          'an exchange account could not be compared',
+          'an exchange account could not be compared with the ledger',
         )
       }
       await services.database.query(

@@ -19,7 +19,7 @@ import { VenueError, type Balance, type Permissions } from './venue.ts'
 export const testAccount = endpoint({
   id: 'testExchangeAccount',
   tag: 'Exchange accounts',
-  description: 'Asks the exchange with the linked key, and says what it answers.',
+  description: 'Queries the exchange with the linked key and returns the result.',
   errors: ['NOT_FOUND', 'EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE', 'EXCHANGE_UNSUPPORTED'],
   method: 'POST',
   path: '/dac/v1/exchange-accounts/{id}/test',
@@ -33,7 +33,7 @@ export const testAccount = endpoint({
       error: z
         .string()
         .nullable()
-        .meta({ description: 'Why the exchange did not answer, or refused the key' }),
+        .meta({ description: 'Why the exchange did not respond, or why it rejected the key' }),
     })
     .meta({ id: 'ExchangeAccountTest' }),
   async handler({ services, caller, params }) {

@@ -208,7 +208,7 @@ export class Venues {
     if (known) return known
     const opening = (async (): Promise<Public> => {
       if (!this.has(exchange))
-        throw new VenueError('unsupported', `there is no exchange ${exchange}`)
+        throw new VenueError('unsupported', `the exchange ${exchange} does not exist`)
       const client = await openClient<Client>({
         id: exchange,
         url: this.#o.urls[exchange] ?? null,
@@ -244,7 +244,7 @@ export class Venues {
       // Without `true` a first failure would be answered for ever.
       await shared.client.loadMarkets(true)
       const markets = Object.values(shared.client.markets ?? {}).filter(({ spot }) => spot === true)
-      if (markets.length === 0) throw new Error('no market in the answer')
+      if (markets.length === 0) throw new Error('the response contains no market')
       shared.markets = new Map(
         markets.map((market) => [market.symbol, marketOf(market, shared.manner)]),
       )

@@ -61,7 +61,7 @@ export async function workOn<Row extends Leased>(
   try {
     await step(services, row)
   } catch (error) {
-    services.log.warn({ [name]: row.id, err: reasonOf(error) }, 'a step failed; it is tried again')
+    services.log.warn({ [name]: row.id, err: reasonOf(error) }, 'a step failed; it is retried')
     await services.database
       .query(
         `update ${name} set lease_until = null, lease_token = null, next_run_at = $3

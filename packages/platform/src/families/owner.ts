@@ -14,6 +14,6 @@ export async function ownerOf(database: Queryable, row: TransactionRow): Promise
     'select path_index from sub_accounts where workspace_id = $2 and id = $1',
     [subAccountId, workspaceId],
   )
-  if (!found) throw new Error(`sub-account ${subAccountId} is not known`)
+  if (!found) throw new Error(`sub-account ${subAccountId} does not exist`)
   return { workspaceId, subAccountId, subAccountIndex: found.path_index }
 }

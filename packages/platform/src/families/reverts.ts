@@ -4,7 +4,7 @@ import type { TransactionRow } from '../engine/transaction.ts'
 /** Number of attempts after which a transfer that would revert fails. */
 const ATTEMPTS_MAX = 8
 const RETRY_MS = 3000
-const WOULD_REFUSE = 'the chain would refuse this transfer'
+const WOULD_REFUSE = 'the chain would reject this transfer'
 
 /**
  * Returns a wait if the chain would currently refuse a transfer, because the next blocks may change

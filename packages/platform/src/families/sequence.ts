@@ -28,10 +28,10 @@ export async function sequenceOf(
   if (own < next) return fail('it expired, and its sequence was used by another transaction')
   if (free >= own) return own
   if (!(await isGapClosing(tx, row, account)))
-    return fail('it expired behind a transfer that was given up')
+    return fail('it expired after a transfer that was abandoned')
   return wait(
     'EARLIER_TRANSFER',
-    'waits for a later transfer to take the place of one that was given up',
+    'waits for a later transfer to replace one that was abandoned',
     RETRY_MS,
   )
 }

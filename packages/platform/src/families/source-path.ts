@@ -15,6 +15,6 @@ export async function sourcePath(
      where c.network = $1 and c.address = $2 and c.workspace_id = $3`,
     [network.code, row.source_id, row.workspace_id],
   )
-  if (!found) throw new Error(`source ${row.source_id} is not an address of ours`)
+  if (!found) throw new Error(`source ${row.source_id} is not an address of this platform`)
   return pathOf(network, found.sub, found.path_index)
 }

@@ -16,7 +16,7 @@ export const estimateFeeEndpoint = endpoint({
   id: 'estimateFee',
   tag: 'Fees',
   description:
-    'What a transfer would cost at a fee rate. Without an amount it is that of a typical transfer. Writes nothing.',
+    'Returns the network fee of a transfer at a given fee rate. Without an amount, the estimate is for a typical transfer. The operation writes nothing.',
   errors: [
     'UNSUPPORTED_ASSET',
     'INVALID_ADDRESS',
@@ -34,38 +34,33 @@ export const estimateFeeEndpoint = endpoint({
     fee_rate: positive,
     amount: positive.optional(),
     destination_address: text(500).optional().meta({
-      description:
-        'Where it is known, rent and activation are exact, and so is what a token’s contract takes',
+      description: 'If present, rent, activation and the gas of a token’s contract are exact',
     }),
   }),
   response: z.object({
     asset: z.string(),
     fee: z.number().meta({
       description:
-        'All that the transfer pays, in the network’s native coin; `rent`, `activation` and `l1_fee` are parts of it',
+        'Total network fee of the transfer, in the network’s native coin; includes `rent`, `activation` and `l1_fee`',
     }),
     fee_rate: z.number(),
     fee_rate_unit: z.string(),
     fee_asset: z.string(),
     basis: z.enum(['wallet', 'typical']).meta({
       description:
-        '`wallet`: from the caller’s own coins; `typical`: one input and two outputs, or usual gas',
+        '`wallet`: calculated from the caller’s own coins; `typical`: one input and two outputs, or usual gas',
     }),
-    rent: z
-      .number()
-      .optional()
-      .meta({
-        description:
-          'Part of `fee`: deposit of the receiver’s token account (Solana) where it has none; ' +
-          'without a destination_address it is assumed to have none',
-      }),
+    rent: z.number().optional().meta({
+      description:
+        'Part of `fee`: rent deposit for the receiver’s token account (Solana) if it does not exist; assumed missing without a destination_address',
+    }),
     activation: z.number().optional().meta({
       description:
-        'Part of `fee`: what creating the receiver’s account costs (Tron), likewise; it takes the place of bandwidth',
+        'Part of `fee`: cost of creating the receiver’s account (Tron) if it does not exist; replaces the bandwidth cost',
     }),
     l1_fee: z.number().optional().meta({
       description:
-        'Part of `fee` that a roll-up of the OP Stack charges on top of gas: for publishing on the chain below and its operator',
+        'Part of `fee` that an OP Stack roll-up charges in addition to gas: publication on the parent chain and the operator fee',
     }),
   }),
   async handler({ services, caller, body }) {

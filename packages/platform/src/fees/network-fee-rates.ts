@@ -12,12 +12,11 @@ export const networkFeeRates = endpoint({
   id: 'readNetworkFeeRates',
   tag: 'Fees',
   description:
-    'Low, medium and high, in the unit of the chain (`fee_rate_unit`): what `fee_rate` of a transfer takes. ' +
-    '503 where the node has no estimate and nothing else says a rate that would do.',
+    'Returns the low, medium and high fee rates in the unit of the chain (`fee_rate_unit`), which is also the unit of `fee_rate` in a transfer. Returns 503 if the node has no estimate and there is no other source for a sufficient rate.',
   errors: ['UNSUPPORTED_ASSET', 'NETWORK_UNAVAILABLE'],
   method: 'GET',
   path: '/dac/v1/network-fee-rates/{asset}',
-  summary: 'Current network fee rates',
+  summary: 'Read current network fee rates',
   access: 'read',
   params: z.strictObject({ asset: z.string().max(64) }),
   response: z.object({
@@ -28,10 +27,11 @@ export const networkFeeRates = endpoint({
     high: z.number(),
     updated_at: z.string().meta({
       description:
-        'When the rates were read from the node; where it has no estimate now, when it last had one',
+        'When the rates were read from the node; if it has no estimate now, when it last had one',
     }),
     warning: z.string().optional().meta({
-      description: 'Only where the node has no estimate now: which rates these are instead',
+      description:
+        'Present only if the node has no estimate now: explains which rates are returned instead',
     }),
   }),
   async handler({ services, params }) {

@@ -20,7 +20,7 @@ export async function quotedRates(chain: Chain, asset: Asset): Promise<Record<Fe
     if (error instanceof NoFeeEstimate) throw new ApiError('NETWORK_UNAVAILABLE', error.message)
     throw new ApiError(
       'NETWORK_UNAVAILABLE',
-      `${network.name} (${network.code}) cannot be reached now; its fee rates are not known`,
+      `${network.name} (${network.code}) cannot be reached now; its fee rates are unknown`,
     )
   }
 }

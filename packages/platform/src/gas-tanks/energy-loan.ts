@@ -180,7 +180,7 @@ async function settleLoan(
     : {
         state: 'REVERTED' as const,
         status: 'failed' as const,
-        failure_reason: 'the chain refused it',
+        failure_reason: 'the chain rejected it',
       }
   await advance(tx, row, {
     ...outcome,
@@ -192,7 +192,7 @@ async function settleLoan(
   if (!o.succeeded && !lends) {
     services.log.error(
       { transaction: row.id, tank, borrower },
-      'lent energy did not come back; the stake is still lent on the chain',
+      'lent energy was not returned; the stake is still lent on the chain',
     )
   }
   if (lends && o.succeeded && fresh?.ended === '1') await queueReturn(services, tx, row)
@@ -268,7 +268,7 @@ const lending = (kind: 'delegate' | 'undelegate'): Kind<'LEND' | 'LEND_BACK'> =>
       'select * from transactions where workspace_id = $2 and id = $1',
       [row.parent_id, row.workspace_id],
     )
-    if (!parent) throw new Error('energy that is lent for no transfer')
+    if (!parent) throw new Error('a loan of energy has no parent transaction')
     return { kind: 'lend', step: kind, for: await of(services, parent) }
   },
   settle: settleLoan,

@@ -68,6 +68,6 @@ export async function fuelOf(
      from transactions t where t.workspace_id = $3 and t.id = $1`,
     [id, forId, workspace],
   )
-  if (!fuel) throw new Error('fuel of this transfer is missing')
+  if (!fuel) throw new Error('the fuel of this transfer is missing')
   return fuel
 }

@@ -37,17 +37,17 @@ export async function startFuelling(
     return services.database.transaction((tx) => startFailing(services, tx, row, refused.reason))
   await services.database.transaction(async (tx) => {
     const again = (reason: string) =>
-      advance(tx, row, { last_error: `planned again: ${reason}`, run_in_ms: 0 })
+      advance(tx, row, { last_error: `it is planned again: ${reason}`, run_in_ms: 0 })
     if (priced.counted !== undefined) {
       await lockCounting(tx, row)
       if (!(await stillCounts(tx, row, priced.counted)))
-        return again('another transaction counts on the same stake')
+        return again('another transaction uses the same stake')
     }
     // Read before the balance: a first funding that is credited in between must not look like an
     // empty tank.
     const filling = await isFilling(tx, row.workspace_id, network.code)
     if (priced.loan && !(await canLend(tx, row, priced.loan)))
-      return again("the tank's stake is lent to another")
+      return again("the tank's stake is lent to another address")
     const fuel = await reserveFuel(services, tx, row, native, priced)
     if ('reason' in fuel) {
       if (filling) {
@@ -85,7 +85,7 @@ function holdsTooLittle(
   const show = (value: bigint) => `${formatAmount(value, native.decimals)} ${native.asset_name}`
   const name = `the gas tank of ${row.network}${address === null ? '' : ` (${address})`}`
   return fail(
-    `${name} holds ${show(held)}; this transfer needs ${show(needed)}, so ${show(needed - held)} are missing`,
+    `${name} has ${show(held)}; this transfer requires ${show(needed)}, so ${show(needed - held)} are missing`,
   )
 }
 
@@ -160,7 +160,7 @@ export async function refuelAlone(services: Services, row: TransactionRow): Prom
           (part) => part.transaction_id === row.id,
         )
       : []
-    if (!failed || !own) throw new Error('fuel of this transfer is missing')
+    if (!failed || !own) throw new Error('the fuel of this transfer is missing')
     const [amount, cost] = [BigInt(own.amount), again?.cost ?? BigInt(failed.plan.need ?? '0')]
     const tank = failed.source_id as string
     const held = await lockedBalance(tx, {

@@ -28,7 +28,7 @@ export const fuel: Kind<'FUEL'> = {
       'select * from transactions where workspace_id = $2 and id = $1',
       [row.parent_id, row.workspace_id],
     )
-    if (!parent) throw new Error('fuel without the transfer it is for')
+    if (!parent) throw new Error('a fuel transaction has no parent transaction')
     const {
       replacement: id,
       for_gas: gas,
@@ -71,12 +71,12 @@ async function sharedPurpose(
   const shown = await Promise.all(
     parts.map(async ({ transaction_id: id, gas, max_fee_per_gas, l1_fee }) => {
       const row = rows.find((each) => each.id === id)
-      if (!row) throw new Error('fuel without the transfer it is for')
+      if (!row) throw new Error('a fuel transaction has no parent transaction')
       return { for: await of(services, row), gas, max_fee_per_gas, l1_fee }
     }),
   )
   const [first, ...beside] = shown
-  if (!first) throw new Error('fuel without the transfer it is for')
+  if (!first) throw new Error('a fuel transaction has no parent transaction')
   return { kind: 'fuel', ...first, ...(beside.length === 0 ? {} : { beside }) }
 }
 

@@ -37,7 +37,7 @@ const TYPES: Record<string, string> = {
 export const listTankEntries = endpoint({
   id: 'listGasTankEntries',
   tag: 'Gas tanks',
-  description: 'Every movement of the tank of a network, newest first.',
+  description: 'Returns all movements of the network’s gas tank, newest first.',
   errors: ['NOT_FOUND'],
   method: 'GET',
   path: '/dac/v1/gas-tanks/{network}/entries',
@@ -49,9 +49,13 @@ export const listTankEntries = endpoint({
     z.object({
       id: z.string(),
       type: z.string(),
-      balance_change: z.number().meta({ description: 'What the tank can spend' }),
-      reserved_change: z.number().meta({ description: 'Held for transactions under way' }),
-      float_change: z.number().meta({ description: 'Fuel of the tank’s at addresses' }),
+      balance_change: z
+        .number()
+        .meta({ description: 'Change of the amount that the tank can spend' }),
+      reserved_change: z
+        .number()
+        .meta({ description: 'Change of the amount reserved for transactions in progress' }),
+      float_change: z.number().meta({ description: 'Change of the tank’s fuel at addresses' }),
       transaction_id: z.string().nullable(),
       for_transaction_id: z.string().nullable(),
       created_at: z.string(),
@@ -60,9 +64,13 @@ export const listTankEntries = endpoint({
   async handler({ services, caller, params, query: { page, limit } }) {
     const found = services.networks.all().find(({ network }) => network.code === params.network)
     if (!found || !hasTank(found)) {
-      throw new ApiError('NOT_FOUND', `network: ${params.network.slice(0, 50)} has no gas tank`, {
-        field: 'network',
-      })
+      throw new ApiError(
+        'NOT_FOUND',
+        `network: there is no gas tank for ${params.network.slice(0, 50)}`,
+        {
+          field: 'network',
+        },
+      )
     }
     const native = services.registry.asset(found.network.native_asset) as Asset
     const from = `from ledger_entries e join ledger_postings p on p.workspace_id = e.workspace_id and p.entry_id = e.id

@@ -15,9 +15,9 @@ export const tankShape = z
     balance: z.number(),
     threshold: z.number(),
     status: z.enum(['ok', 'low', 'empty']),
-    float: z
-      .number()
-      .meta({ description: 'Fuel of the tank’s that transactions left at addresses; used first' }),
+    float: z.number().meta({
+      description: 'Fuel of the tank that transactions left at addresses; it is used first',
+    }),
     fee_cap: z.number().nullable(),
     max_gas_price: z.number().nullable(),
   })
@@ -103,8 +103,7 @@ export const listGasTanks = endpoint({
   id: 'listGasTanks',
   tag: 'Gas tanks',
   description:
-    'The workspace’s reserves of native coin that pay network fees, one for each network, with the address that fills ' +
-    'them up.',
+    'Returns the workspace’s gas tanks, which pay network fees in the native coin: one for each network, with the address to top it up.',
   errors: ['SIGNERS_UNAVAILABLE'],
   method: 'GET',
   path: '/dac/v1/gas-tanks',

@@ -52,14 +52,14 @@ async function reserveMore(
   const scope = { workspace: row.workspace_id, asset: row.asset }
   return services.database.transaction(async (tx) => {
     if ((await lockedBalance(tx, { ...scope, kind: 'tank' })) < amount)
-      return fail('the gas tank holds too little for a higher fee')
+      return fail('the balance of the gas tank is too low for a higher fee')
     const need = (BigInt(row.plan.need ?? '0') + amount).toString()
     const written = await tx.query(
       `update transactions set plan = plan || jsonb_build_object('need', $3::text)
        where workspace_id = $5 and id = $1 and lease_token = $2 and plan->>'need' = $4 returning 1`,
       [row.id, row.lease_token, need, row.plan.need, row.workspace_id],
     )
-    if (written.length !== 1) throw new Error('the plan of this fuel was changed by another worker')
+    if (written.length !== 1) throw new Error('another worker changed the plan of this fuel')
     await post(tx, 'fuel-bump', `${row.id}:${need}`, [
       { ...scope, kind: 'tank', amount: -amount },
       { ...scope, kind: 'tank_reserved', amount },

@@ -64,7 +64,7 @@ export function watchTanksLoop(services: Services): Loop {
           )
           services.log.warn(
             { workspace: tank.workspace_id, network: tank.network },
-            `a gas tank is ${tank.now}; transfers on that network fail once it holds too little`,
+            `a gas tank is ${tank.now}; transfers on that network fail when its balance is too low`,
           )
         })
       }

@@ -61,7 +61,7 @@ async function admitCaller(
     if (access === 'write' && caller.role !== 'full')
       throw new ApiError(
         'READ_ONLY',
-        'this API key is read-only; the operation needs a key with the role full',
+        'this API key is read-only; the operation requires a key with the role full',
       )
     if (access === 'write') assertExactTarget(request.raw.url ?? '', path)
     if (access === 'write') services.hold.assertOpen()

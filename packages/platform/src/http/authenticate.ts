@@ -13,7 +13,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
  * it: it has one spelling.
  */
 const NO_KEY =
-  'must be an API key as it was issued: a UUID with its letters in lower case, the same as the claim sub'
+  'must be an API key as it was issued: a UUID in lower case, the same as the claim sub'
 
 /**
  * A header that appears once, or null. Throws where it appears twice: Node would silently keep the
@@ -91,7 +91,7 @@ async function attempt(
   if (!isAllowed(caller.ipAllowList, ip)) {
     throw new ApiError(
       'IP_NOT_ALLOWED',
-      `this API key is not used from ${ip}: its list of addresses does not hold it`,
+      `this API key may not be used from ${ip}, which is not in its list of addresses`,
     )
   }
   const limit = caller.rateLimit ?? services.settings.rateLimit

@@ -18,7 +18,7 @@ export function assertExactTarget(target: string, path: string): void {
   if (isExact) return
   throw new ApiError(
     'INVALID_REQUEST',
-    `path: must be spelt ${path}, without a query string or percent-encoding: the signer nodes check the signed path`,
+    `path: must be ${path} exactly, without a query string or percent-encoding, because the signer nodes verify the signed path`,
     { field: 'path' },
   )
 }

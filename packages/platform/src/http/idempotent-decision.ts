@@ -29,7 +29,7 @@ interface Refusal {
 class Answered extends Error {
   readonly reply: Reply
   constructor(reply: Reply) {
-    super('the key was answered meanwhile')
+    super('another request with this key was answered first')
     this.name = 'Answered'
     this.reply = reply
   }

@@ -26,8 +26,7 @@ export const readRanges = (texts: readonly string[]): Range[] =>
   texts.map((text) => {
     const range = readRange(text)
     // Left out, it would let everybody in.
-    if (range === null)
-      throw new Error(`an API key has a range of addresses that cannot be read: ${text}`)
+    if (range === null) throw new Error(`an API key has an invalid range of addresses: ${text}`)
     return range
   })
 

@@ -7,7 +7,7 @@ import type { Routes } from './routes.ts'
 import { rateHeaders, type AddressLimits } from './rate-limit.ts'
 
 const MEANINGS: Record<string, [ErrorCode, string]> = {
-  HPE_HEADER_OVERFLOW: ['HEADERS_TOO_LARGE', 'the path and headers have more than 16 KiB together'],
+  HPE_HEADER_OVERFLOW: ['HEADERS_TOO_LARGE', 'the path and headers together exceed 16 KiB'],
   ERR_HTTP_REQUEST_TIMEOUT: ['REQUEST_TIMEOUT', 'the request did not arrive within 30 seconds'],
 }
 

@@ -27,7 +27,7 @@ const INDEX = {
     ready: '/readyz',
   },
   authentication:
-    'Two headers: Authorization: Bearer <JWT>, x-api-key: <UUID>; /reference signs for you, docs/requests.md says how',
+    'Two headers: Authorization: Bearer <JWT>, x-api-key: <UUID>; /reference signs requests for you, docs/requests.md describes the signature',
   documentation: [
     'README.md',
     'docs/index.md',
@@ -41,13 +41,13 @@ const INDEX = {
 const DEEP = z.strictObject({
   deep: z.enum(['', '1', 'true']).optional().meta({
     description:
-      'Given: 503 also where fewer than two signer nodes can sign, or no worker or no scanner is there',
+      'If present, 503 is also returned if fewer than two signer nodes can sign, or if no worker or no scanner runs',
   }),
 })
 
 const DOCUMENT = z.strictObject({
   amounts: z.enum(['number', 'string']).optional().meta({
-    description: 'How the document describes decimals; `number` where it is absent',
+    description: 'How the document describes decimals; by default `number`',
   }),
 })
 
@@ -70,34 +70,32 @@ export const OPEN_OPERATIONS: readonly OpenOperation[] = [
   {
     path: '/',
     id: 'readIndex',
-    summary: 'Where things are',
-    description: 'Links, and the documents of this version.',
+    summary: 'Read the index',
+    description: 'Returns the links of this API and the versions of its documents.',
     response: INDEX_SHAPE,
   },
   {
     path: '/openapi.json',
     id: 'readOpenApi',
-    summary: 'This document',
+    summary: 'Read this document',
     description:
-      'OpenAPI 3.1; to be read by people: /reference. With `amounts=string` for generated clients whose numbers are doubles: ' +
-      'its decimals are texts.',
+      'Returns this document in OpenAPI 3.1; /reference displays it. With `amounts=string`, decimals are described as strings, for generated clients whose numbers are doubles.',
     query: DOCUMENT,
     response: z.looseObject({ openapi: z.literal('3.1.0') }).meta({ maxProperties: 20 }),
   },
   {
     path: '/livez',
     id: 'readLiveness',
-    summary: 'Whether the process runs',
-    description: 'Costs nothing; for supervisors.',
+    summary: 'Check that the process runs',
+    description: 'Liveness check for process supervisors; causes no load.',
     response: z.object({ status: z.literal('ok') }),
   },
   {
     path: '/readyz',
     id: 'readReadiness',
-    summary: 'Whether transfers are accepted',
+    summary: 'Check that transfers are accepted',
     description:
-      '200 where POST /dac/v1/transaction would be accepted, else 503; with `deep`, whether it would also be worked on and ' +
-      'signed.',
+      'Returns 200 if POST /dac/v1/transaction would be accepted, otherwise 503; with `deep`, also checks that the transfer would be processed and signed.',
     query: DEEP,
     response: READINESS_SHAPE,
     alsoUnavailable: true,
@@ -105,9 +103,10 @@ export const OPEN_OPERATIONS: readonly OpenOperation[] = [
   {
     path: '/metrics',
     id: 'readMetrics',
-    summary: 'Metrics',
+    summary: 'Read metrics',
     response: null,
-    description: 'Prometheus text format; from loopback, or where CUSTODY_METRICS_ALLOW says.',
+    description:
+      'Returns metrics in the Prometheus text format. Accessible from loopback and from the addresses in CUSTODY_METRICS_ALLOW.',
     mediaType: 'text/plain',
     errors: ['NOT_FOUND'],
   },

@@ -96,7 +96,7 @@ const withoutToken = (path: string): string =>
 export const PATH_PART_MAX = 200
 const TOO_LONG: [ErrorCode, string, string] = [
   'URI_TOO_LONG',
-  `path: a part of it has more than ${PATH_PART_MAX} characters`,
+  `path: one part has more than ${PATH_PART_MAX} characters`,
   'path',
 ]
 
@@ -109,12 +109,12 @@ const FRAMEWORK: Record<string, [ErrorCode, string, field?: string]> = {
   ],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: [
     'INVALID_REQUEST',
-    'body: has another length than Content-Length says',
+    'body: its length differs from Content-Length',
     'body',
   ],
   FST_ERR_BAD_URL: [
     'INVALID_REQUEST',
-    'path: has a percent sign that is followed by no two hexadecimal digits of UTF-8',
+    'path: contains a percent sign without two hexadecimal digits, or bytes that are not UTF-8',
     'path',
   ],
   FST_ERR_MAX_PARAM_LENGTH: TOO_LONG,
@@ -138,11 +138,14 @@ function translate(error: unknown, request: FastifyRequest): ApiError | null {
     return new ApiError('INVALID_REQUEST', 'the request is not valid')
   const shortage = shortageOfDatabase(error)
   if (shortage !== null)
-    return new ApiError('UNAVAILABLE', `the database cannot take this now: ${shortage}; try again`)
+    return new ApiError(
+      'UNAVAILABLE',
+      `the database cannot process this now: ${shortage}; try again`,
+    )
   if (error instanceof CommitUnknown) {
     return new ApiError(
       'UNAVAILABLE',
-      'the database did not say whether this was written; ask again with the same sequence_id',
+      'the database did not confirm whether this was written; send the request again with the same sequence_id',
     )
   }
   if (isConnectionError(error))

@@ -32,7 +32,7 @@ export const pathId = z.string().meta({
 export const isPrintable = (value: string): boolean => /^[\x20-\x7e]*$/.test(value)
 /** Spaces of another kind are allowed around it, which the document does not say. */
 const PRINTABLE_TEXT = String.raw`^[\x20-\x7e]*$`
-export const PRINTABLE = 'must consist of printable ASCII characters, as the provider shows it'
+export const PRINTABLE = 'must consist of printable ASCII characters, as the provider displays it'
 
 /** A key or token that another service has issued, without the spaces around it. */
 export const credential = (max: number) =>
@@ -102,8 +102,8 @@ export const LIMIT_MAX = 500
 
 /** Query of a paged list. */
 export const pageQuery = {
-  page: integer(1, PAGE_MAX, 'Page number; 1 where it is absent').default(1),
-  limit: integer(1, LIMIT_MAX, 'Records on a page; 50 where it is absent').default(50),
+  page: integer(1, PAGE_MAX, 'Page number; by default 1').default(1),
+  limit: integer(1, LIMIT_MAX, 'Records per page; by default 50').default(50),
 }
 
 /** A page of a list, as it is answered. */

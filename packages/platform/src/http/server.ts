@@ -108,7 +108,7 @@ export async function buildServer<O extends Operation = never>(
     answerOnSocket(
       services,
       limits,
-      new ApiError('METHOD_NOT_ALLOWED', 'CONNECT is not supported: this is no proxy'),
+      new ApiError('METHOD_NOT_ALLOWED', 'CONNECT is not supported: this server is not a proxy'),
       socket as Parameters<typeof answerOnSocket>[3],
     ),
   )
@@ -151,7 +151,7 @@ export async function buildServer<O extends Operation = never>(
     if ((request.method === 'GET' || request.method === 'HEAD') && hasBody(request)) {
       throw new ApiError(
         'INVALID_REQUEST',
-        `body: a ${request.method} has none; send what it asks for as query parameters`,
+        `body: must be empty for ${request.method}; send the values as query parameters`,
         {
           field: 'body',
         },
@@ -203,8 +203,7 @@ function assertPlainBody({ headers }: FastifyRequest): void {
   if (coding === undefined || /^identity$/i.test(coding)) return
   throw new ApiError(
     'UNSUPPORTED_MEDIA_TYPE',
-    'Content-Encoding: must be absent or identity; send the body without compression, as the body hash covers ' +
-      'the bytes as sent',
+    'Content-Encoding: must be absent or identity; send the body without compression, because the body hash covers the bytes as sent',
     { field: 'Content-Encoding' },
   )
 }
@@ -216,14 +215,12 @@ function assertPlainBody({ headers }: FastifyRequest): void {
 function refusedBytes(request: FastifyRequest, body: Buffer): ApiError | null {
   const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
   if (charset !== undefined && !/^utf-?8$/i.test(charset))
-    return new ApiError(
-      'UNSUPPORTED_MEDIA_TYPE',
-      'Content-Type: its charset must be utf-8, as JSON is',
-      { field: 'Content-Type' },
-    )
+    return new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Content-Type: its charset must be utf-8', {
+      field: 'Content-Type',
+    })
   return isUtf8(body)
     ? null
-    : new ApiError('INVALID_JSON', 'body: is not UTF-8 text, which JSON has to be', {
+    : new ApiError('INVALID_JSON', 'body: must be UTF-8 text', {
         field: 'body',
       })
 }

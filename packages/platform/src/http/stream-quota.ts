@@ -141,7 +141,7 @@ export class StreamQuota {
     if (victim === undefined) {
       throw new ApiError(
         'UNAVAILABLE',
-        `${most} streams ${owner.kind === 'holder' ? 'with' : 'without'} a key are open, which is the most; try later`,
+        `${most} streams ${owner.kind === 'holder' ? 'with' : 'without'} a key are open, which is the maximum; try again later`,
       )
     }
     return victim ? [victim] : []
@@ -151,7 +151,7 @@ export class StreamQuota {
     if (places.size < most) return
     throw new ApiError(
       'RATE_LIMITED',
-      `${most} streams of this ${what} are open, which is the most; close one, or try later`,
+      `${most} streams of this ${what} are open, which is the maximum; close one, or try again later`,
     )
   }
 

@@ -80,7 +80,7 @@ export class Streams {
     text: (signal: AbortSignal) => AsyncIterable<string>,
     begin: () => void = () => undefined,
   ): Promise<FastifyReply> {
-    if (this.#isClosed) throw new ApiError('UNAVAILABLE', 'the server is closing; come back')
+    if (this.#isClosed) throw new ApiError('UNAVAILABLE', 'the server is closing; reconnect')
     // HEAD returns the headers only; a stream behind them would never end.
     if (request.method === 'HEAD') {
       this.#places.assertFree(owner)
@@ -119,12 +119,12 @@ export class Streams {
     try {
       for await (const piece of pieces) {
         if (signal.aborted || (await hasLeft(holder)))
-          throw new Error('its client may not, or cannot, be told more')
+          throw new Error('the client is no longer authorised, or is too slow')
         yield piece
       }
     } catch (error) {
       if (!signal.aborted)
-        this.#services.log.warn({ err: reasonOf(error) }, 'a long answer broke off')
+        this.#services.log.warn({ err: reasonOf(error) }, 'a long response was interrupted')
       throw error
     }
   }
@@ -160,7 +160,7 @@ export class Streams {
       }
     } catch (error) {
       // The answer has begun: the client comes back by itself.
-      log.warn({ err: reasonOf(error) }, 'a stream of events broke off')
+      log.warn({ err: reasonOf(error) }, 'an event stream was interrupted')
     } finally {
       void iterator.return?.().catch(() => undefined)
     }

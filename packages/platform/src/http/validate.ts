@@ -19,7 +19,7 @@ export function readBody<T>(schema: z.ZodType<T> | null, rawBody: string): T {
   const fields = schema ? namesOf(schema) : []
   const unknown = Object.keys(given).find((name) => !fields.includes(name))
   if (unknown !== undefined)
-    throw unknownName(unknown, 'field', fields, 'which takes an empty object')
+    throw unknownName(unknown, 'field', fields, 'which must be an empty object')
   const present = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null))
   return schema ? parse(schema, present, 'body') : (undefined as T)
 }
@@ -38,15 +38,15 @@ export function readQuery<T>(
 ): T {
   const names = schema ? namesOf(schema) : []
   for (const [name, value] of Object.entries(given)) {
-    if (!names.includes(name)) throw unknownName(name, 'parameter', names, 'which takes none')
+    if (!names.includes(name)) throw unknownName(name, 'parameter', names, 'which must be empty')
     if (Array.isArray(value))
-      throw new ApiError('INVALID_REQUEST', `${name}: is given twice; give it once`, {
+      throw new ApiError('INVALID_REQUEST', `${name}: appears twice; send it once`, {
         field: name,
       })
     if (value === UNDECODABLE) {
       throw new ApiError(
         'INVALID_REQUEST',
-        `${name}: is not percent-encoded UTF-8: write % as %25, and other characters as the bytes of their UTF-8`,
+        `${name}: is not percent-encoded UTF-8: encode % as %25, and other characters as their UTF-8 bytes`,
         { field: name },
       )
     }
@@ -54,11 +54,9 @@ export function readQuery<T>(
   const query = schema ? parse(schema, given, 'query') : (undefined as T)
   const empty = Object.keys(given).find((name) => given[name] === '' && !mayBeEmpty.includes(name))
   if (empty !== undefined) {
-    throw new ApiError(
-      'INVALID_REQUEST',
-      `${empty}: must not be empty; leave it out for no filter`,
-      { field: empty },
-    )
+    throw new ApiError('INVALID_REQUEST', `${empty}: must not be empty; omit it for no filter`, {
+      field: empty,
+    })
   }
   return query
 }
@@ -84,7 +82,7 @@ function parseObject(rawBody: string): Record<string, unknown> {
   if (rawBody.trim() === '')
     throw invalid('is missing; send a JSON object with Content-Type: application/json')
   if (rawBody.startsWith(BYTE_ORDER_MARK))
-    throw invalid('begins with a byte order mark, which JSON does not have')
+    throw invalid('begins with a byte order mark, which is not allowed in JSON')
   let value: unknown
   try {
     value = parseJson(rawBody)
@@ -127,7 +125,7 @@ function unknownName(
 function parse<T>(schema: z.ZodType<T>, value: unknown, part: string): T {
   const result = parsedBy(schema, value, { error: inOurWords })
   if (result === null)
-    throw new ApiError('INVALID_REQUEST', `${part}: has a value of another kind`, { field: part })
+    throw new ApiError('INVALID_REQUEST', `${part}: has the wrong type`, { field: part })
   if (result.success) {
     assertStorable(value, [], part)
     return result.data
@@ -189,7 +187,7 @@ const KINDS: Record<string, string> = {
 function inOurWords(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {
     case 'invalid_type':
-      return `must be ${KINDS[issue.expected] ?? 'of another kind'}`
+      return `must be ${KINDS[issue.expected] ?? 'of another type'}`
     case 'invalid_value':
       return mustBeOneOf(issue.values.map(String))
     case 'too_small':

@@ -60,44 +60,46 @@ export const toleranceField = decimal
       { type: 'number', minimum: 0, maximum: TOLERANCE_PERCENT.most, multipleOf: 0.0001 },
       { type: 'string', pattern: TOLERANCE_TEXT.source, maxLength: 100 },
     ],
-    description: `Percent of the amount that may be missing; ${TOLERANCE}`,
+    description: `Permitted underpayment in percent of the amount; ${TOLERANCE}`,
   })
 
 export const expiresInField = wholeNumber(
   EXPIRES_IN_S.least,
   EXPIRES_IN_S.most,
-  `Seconds until it expires; at least ${EXPIRES_IN_S.leastReal} on real networks`,
+  `Seconds until the invoice expires; at least ${EXPIRES_IN_S.leastReal} on real networks`,
 )
 
 /** Body of POST /dac/v1/invoices. */
 export const invoiceBody = z.strictObject({
   fiat: optional(oneOf(FIATS, 'Currency of `fiat_amount`')),
   fiat_amount: optional(positive).meta({
-    description: 'What the payer owes, in the currency `fiat`; six decimals at most',
+    description: 'Amount due, in the currency `fiat`; at most six decimals',
   }),
   asset: optional(assetName).meta({
-    description: 'In place of a currency: the asset that `amount` is counted in',
+    description: 'Asset in which `amount` is denominated, instead of a currency',
   }),
   amount: optional(positive),
   assets: optional(z.array(assetName).min(1).max(OFFERS_MAX)).meta({
     description:
-      'What the payer may choose; without it every asset that the sub-account has an active wallet of, or `asset` alone',
+      'Assets that the payer can select; by default every asset with an active wallet in the sub-account, or only `asset`',
   }),
-  memo: optional(text(1000)).meta({ description: 'Shown to the payer' }),
+  memo: optional(text(1000)).meta({ description: 'Displayed to the payer' }),
   order_id: optional(text(200)).meta({
-    description: 'Your own number of the order; shown to the payer',
+    description: 'Your order number; displayed to the payer',
   }),
   payer: optional(
     z.strictObject(
       { email: optional(text(320)), name: optional(text(200)) },
-      'must be an object of email and name',
+      'must be an object with email and name',
     ),
   ),
   webhook_url: optional(
-    webUrl('Told of this invoice’s events, beside the webhooks of the sub-account'),
+    webUrl(
+      'URL that receives this invoice’s events, in addition to the webhooks of the sub-account',
+    ),
   ),
-  success_url: optional(webUrl('Where the checkout sends the payer who has paid')),
-  failed_url: optional(webUrl('Where the checkout sends the payer who has not')),
+  success_url: optional(webUrl('URL to which the checkout redirects a payer who has paid')),
+  failed_url: optional(webUrl('URL to which the checkout redirects a payer who has not paid')),
   expires_in: optional(expiresInField),
   tolerance: optional(toleranceField),
   sequence_id: optional(sequenceId).meta({

@@ -11,7 +11,7 @@ export const cancelInvoice = endpoint({
   id: 'cancelInvoice',
   tag: 'Invoices',
   description:
-    'Ends an invoice that is pending. What is paid all the same is credited, and shown as late.',
+    'Cancels a pending invoice. A payment that arrives later is credited to the wallet and reported as late.',
   errors: ['FORBIDDEN', 'NOT_FOUND', 'INVOICE_FINAL'],
   method: 'POST',
   path: '/dac/v1/invoices/{id}/cancel',
@@ -26,7 +26,7 @@ export const cancelInvoice = endpoint({
       if (row.status !== 'Pending') {
         throw new ApiError(
           'INVOICE_FINAL',
-          `inv_id: the invoice is ${row.status}; only a pending one can be cancelled`,
+          `inv_id: the invoice is ${row.status}; only a pending invoice can be cancelled`,
           {
             field: 'inv_id',
           },

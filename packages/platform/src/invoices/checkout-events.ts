@@ -13,11 +13,12 @@ const DEEPER_EVERY_MS = 2000
 export const checkoutEvents = endpoint({
   id: 'streamCheckout',
   tag: 'Checkout',
-  description: 'Server-sent events: the state as soon as it changes. Needs no key.',
+  description:
+    'Sends the invoice’s state as server-sent events whenever it changes. Requires no API key.',
   errors: ['NOT_FOUND'],
   method: 'GET',
   path: '/checkout/{inv_id}/events',
-  summary: 'State of an invoice as it changes, for its payer',
+  summary: 'Stream an invoice’s state to its payer',
   access: 'public',
   params: invoiceParams,
   response: checkoutShape,

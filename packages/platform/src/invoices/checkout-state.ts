@@ -13,7 +13,7 @@ import { readInvoiceSettings } from './settings.ts'
 
 const amount = z
   .string()
-  .meta({ description: 'Decimal, exact; a text, since browsers read numbers as doubles' })
+  .meta({ description: 'Exact decimal as a string, because browsers parse numbers as doubles' })
 const coin = {
   asset: z.string(),
   ticker: z.string(),
@@ -35,7 +35,7 @@ export const checkoutShape = z
     fiat_amount: amount.nullable(),
     created_at: z.string(),
     expiry: z.string(),
-    now: z.string().meta({ description: 'The platform’s time, to count down by' }),
+    now: z.string().meta({ description: 'The platform’s current time, for a countdown' }),
     assets: z
       .array(
         z.object({
@@ -172,11 +172,11 @@ export const readCheckout = endpoint({
   id: 'readCheckout',
   tag: 'Checkout',
   description:
-    'What the payer’s page shows. The id is the secret: whoever has the link may look. Needs no key.',
+    'Returns what the payment page displays. The id is the secret: anyone who has the link can read it. Requires no API key.',
   errors: ['NOT_FOUND'],
   method: 'GET',
   path: '/checkout/{inv_id}/state',
-  summary: 'State of an invoice, for its payer',
+  summary: 'Read an invoice’s state as its payer',
   access: 'public',
   params: invoiceParams,
   response: checkoutShape,

@@ -9,7 +9,7 @@ export const chooseAsset = endpoint({
   id: 'chooseCheckoutAsset',
   tag: 'Checkout',
   description:
-    'The payer chooses the coin of an invoice that offers several; the address comes with the answer. Needs no key.',
+    'Selects the asset in which the payer pays, if the invoice offers several; the response contains the address. Requires no API key.',
   errors: [
     'NOT_FOUND',
     'INVALID_AMOUNT',
@@ -25,7 +25,7 @@ export const chooseAsset = endpoint({
   ],
   method: 'POST',
   path: '/checkout/{inv_id}/asset',
-  summary: 'Choose the asset of an invoice, as its payer',
+  summary: 'Select the asset of an invoice as its payer',
   access: 'public',
   params: invoiceParams,
   body: z.strictObject({ asset: assetName }),

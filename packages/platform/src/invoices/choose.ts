@@ -94,7 +94,7 @@ export async function choose(services: Services, id: string, asset: string): Pro
     if (locked.offers.filter(({ address }) => address !== null).length >= CHOICES_MAX) {
       throw new ApiError(
         'INVOICE_CLOSED',
-        `asset: ${CHOICES_MAX} assets were chosen for this invoice already, which is the most`,
+        `asset: ${CHOICES_MAX} assets were already selected for this invoice, which is the maximum`,
         {
           field: 'asset',
         },
@@ -140,7 +140,7 @@ function offerIn({ offers }: Invoice, asset: string) {
   const known = offers.map((each) => each.asset).join(', ')
   throw new ApiError(
     'INVALID_REQUEST',
-    `asset: this invoice is not paid in ${asset.slice(0, 64)}; choose one of ${known}`,
+    `asset: this invoice cannot be paid in ${asset.slice(0, 64)}; select one of ${known}`,
     {
       field: 'asset',
     },
@@ -150,12 +150,8 @@ function offerIn({ offers }: Invoice, asset: string) {
 function assertOpen({ environment }: Services, { row }: Invoice): void {
   if (row.status === 'Pending' && environment.now() < row.expires_at.getTime()) return
   const state = row.status === 'Pending' ? 'Expired' : row.status
-  throw new ApiError(
-    'INVOICE_CLOSED',
-    `asset: the invoice is ${state} and takes no payment any more`,
-    {
-      field: 'asset',
-      details: { inv_status: state },
-    },
-  )
+  throw new ApiError('INVOICE_CLOSED', `asset: the invoice is ${state} and can no longer be paid`, {
+    field: 'asset',
+    details: { inv_status: state },
+  })
 }

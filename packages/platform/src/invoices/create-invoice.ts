@@ -20,9 +20,7 @@ export const createInvoice = endpoint({
   id: 'createInvoice',
   tag: 'Invoices',
   description:
-    'Asks a payer for an amount in fiat or in coin. Rates are locked until it expires, and each chosen asset gets an ' +
-    'address of its own. Show `checkout_url`, or the address. Give a `sequence_id`: then a lost answer is asked for again ' +
-    'and makes one invoice.',
+    'Requests an amount in fiat or in an asset from a payer. Rates are locked until the invoice expires, and each selected asset gets its own address. Display `checkout_url`, or the address. Send a `sequence_id`: a repeated request then returns the same invoice.',
   errors: [
     'UNSUPPORTED_ASSET',
     'WALLET_MISSING',

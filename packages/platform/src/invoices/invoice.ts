@@ -324,7 +324,9 @@ export const newInvoiceId = (services: Services): string =>
   `inv_${Buffer.from(services.environment.bytes(ID_BYTES)).toString('hex')}`
 
 export const noInvoice = (id: string): ApiError =>
-  new ApiError('NOT_FOUND', `inv_id: there is no invoice ${id.slice(0, 100)}`, { field: 'inv_id' })
+  new ApiError('NOT_FOUND', `inv_id: invoice ${id.slice(0, 100)} does not exist`, {
+    field: 'inv_id',
+  })
 
 /**
  * Holds an invoice against its caller.

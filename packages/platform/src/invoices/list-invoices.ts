@@ -13,7 +13,7 @@ const INT32_MAX = 2_147_483_647
 export const listInvoices = endpoint({
   id: 'listInvoices',
   tag: 'Invoices',
-  description: 'Newest first, a page at a time.',
+  description: 'Returns invoices, newest first, in pages.',
   errors: ['UNSUPPORTED_ASSET'],
   method: 'GET',
   path: '/dac/v1/invoices',
@@ -23,9 +23,15 @@ export const listInvoices = endpoint({
     status: oneOf(INVOICE_STATUSES).optional(),
     exception: oneOf(EXCEPTIONS).optional(),
     order_id: text(200).optional(),
-    asset: assetName.optional().meta({ description: 'That may be paid in this asset' }),
-    from: integer(0, INT32_MAX, 'Created at this Unix time in seconds, or later').optional(),
-    to: integer(0, INT32_MAX, 'Created before this Unix time in seconds').optional(),
+    asset: assetName
+      .optional()
+      .meta({ description: 'Only invoices that can be paid in this asset' }),
+    from: integer(
+      0,
+      INT32_MAX,
+      'Only records created at or after this Unix time in seconds',
+    ).optional(),
+    to: integer(0, INT32_MAX, 'Only records created before this Unix time in seconds').optional(),
     ...pageQuery,
   }),
   response: pageOf(invoiceShape),

@@ -77,7 +77,7 @@ async function lookAt(services: Services, { id, workspace_id: workspace }: Due):
   } catch (error) {
     services.log.warn(
       { invoice: id, err: reasonOf(error) },
-      'an invoice could not be looked at; it is tried again',
+      'an invoice could not be processed; it is retried',
     )
     await services.database.query(
       'update invoices set due_at = $2, due_network = null, due_height = null where workspace_id = $3 and id = $1',

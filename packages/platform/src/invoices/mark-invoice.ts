@@ -13,7 +13,7 @@ export const markInvoice = endpoint({
   id: 'markInvoice',
   tag: 'Invoices',
   description:
-    'Your word goes before what was paid: `settled` or `invalid`, with a reason. The last one counts.',
+    'Overrides the status that follows from the payments: `settled` or `invalid`, with a reason. The last mark applies.',
   errors: ['FORBIDDEN', 'NOT_FOUND'],
   example: { status: 'settled', reason: 'Paid in cash' },
   method: 'POST',
@@ -24,7 +24,7 @@ export const markInvoice = endpoint({
   body: z.strictObject({
     status: z
       .enum(['settled', 'invalid'])
-      .meta({ description: 'settled: it becomes Paid; invalid: Invalid' }),
+      .meta({ description: 'settled: the invoice becomes Paid; invalid: it becomes Invalid' }),
     reason: text(1000),
   }),
   response: invoiceShape,

@@ -67,7 +67,7 @@ export async function lookAtMempool(
   if (skipped.length > 0) {
     services.log.info(
       { network: network.code, waiting: ids.length, skipped: skipped.length },
-      'payments among them show with their block',
+      'payments in the skipped transactions appear when they are in a block',
     )
   }
   const batch = unread.slice(0, READ_PER_LOOK)
@@ -204,7 +204,7 @@ export function mempoolLoop(
           const where = { network: code, err: reasonOf(error) }
           services.log.warn(
             where,
-            'the endpoint does not show what waits to be mined: payments show with their block',
+            'the endpoint does not return unconfirmed transactions: payments appear when they are in a block',
           )
         }
         refused = true

@@ -40,7 +40,7 @@ const invalid = (field: string, reason: string) =>
 const unpriced = (asset: Asset, field: string) =>
   new ApiError(
     'PRICE_UNAVAILABLE',
-    `${field}: there is no current price of ${asset.asset_name}; nothing is asked for by a stale one, try again`,
+    `${field}: there is no current price of ${asset.asset_name}, and stale prices are not used; try again`,
     { field, details: { asset: asset.asset_name } },
   )
 
@@ -52,10 +52,11 @@ export function whatIsAsked(services: Services, body: InvoiceBody): Asked {
         'fiat',
         `is required beside fiat_amount; prices are known in ${FIATS.join(', ')}`,
       )
-    if (body.fiat_amount === undefined) throw invalid('fiat_amount', 'is required beside fiat')
+    if (body.fiat_amount === undefined)
+      throw invalid('fiat_amount', 'is required together with fiat')
     for (const field of ['asset', 'amount'] as const) {
       if (body[field] !== undefined)
-        throw invalid(field, 'give either fiat and fiat_amount, or asset and amount')
+        throw invalid(field, 'send either fiat and fiat_amount, or asset and amount')
     }
     const amount = readFiat(body.fiat_amount)
     return {
@@ -66,8 +67,8 @@ export function whatIsAsked(services: Services, body: InvoiceBody): Asked {
     }
   }
   if (body.asset === undefined)
-    throw invalid('fiat', 'give fiat and fiat_amount, or asset and amount')
-  if (body.amount === undefined) throw invalid('amount', 'is required beside asset')
+    throw invalid('fiat', 'send fiat and fiat_amount, or asset and amount')
+  if (body.amount === undefined) throw invalid('amount', 'is required together with asset')
   const { asset } = findAsset(services, body.asset)
   const amount = readAmount(body.amount, asset, 'amount')
   if (amount === 0n)
@@ -90,7 +91,7 @@ export async function offersOf(
   const named = body.assets ?? (asked.asset ? [asked.asset.asset_name] : undefined)
   if (named) {
     const field = body.assets ? 'assets' : 'asset'
-    if (new Set(named).size !== named.length) throw invalid(field, 'names an asset twice')
+    if (new Set(named).size !== named.length) throw invalid(field, 'contains an asset twice')
     return Promise.all(
       named.map(async (name) => {
         const found = findOpenAsset(services, name, field)
@@ -98,7 +99,7 @@ export async function offersOf(
         if (wallet.status !== 'active') {
           throw new ApiError(
             'WALLET_INACTIVE',
-            `${field}: the ${name} wallet is inactive and takes no new addresses`,
+            `${field}: the ${name} wallet is inactive; no address can be created for it`,
             { field },
           )
         }
@@ -155,7 +156,7 @@ function offered(
   if (amount < least) {
     throw new ApiError(
       'INVALID_AMOUNT',
-      `${amountField}: comes to ${formatAmount(amount, asset.decimals)} ${asset.asset_name}; at least ${asset.min_withdrawal} can be paid`,
+      `${amountField}: is ${formatAmount(amount, asset.decimals)} ${asset.asset_name}; the minimum is ${asset.min_withdrawal}`,
       { field: amountField },
     )
   }

@@ -17,12 +17,15 @@ import {
 import { paymentsOf, termsOf, type Invoice, type OfferRow, type PaymentRow } from './invoice.ts'
 import { showRate } from './quote.ts'
 
-const coins = z.number().meta({ description: 'Decimal in the asset’s native unit, exact' })
+const coins = z.number().meta({ description: 'Exact decimal in the asset’s native unit' })
 const time = z.string().meta({ format: 'date-time' })
 
 const paymentShape = z
   .object({
-    transaction_id: z.string().nullable().meta({ description: 'Null while no block has held it' }),
+    transaction_id: z
+      .string()
+      .nullable()
+      .meta({ description: 'Null until the payment is in a block' }),
     hash: z.string(),
     asset: z.string(),
     amount: coins,
@@ -30,7 +33,8 @@ const paymentShape = z
     confirmations: z.int(),
     required: z.int(),
     counts: z.boolean().meta({
-      description: 'False: in an asset that was not offered; it pays nothing of the invoice',
+      description:
+        'False: paid in an asset that was not offered; it does not count towards the invoice',
     }),
     note: z.enum(['other_asset', 'late']).nullable(),
     seen_at: time,
@@ -45,10 +49,9 @@ export const invoiceShape = z
     exception: z.enum(EXCEPTIONS).nullable(),
     fiat: z.string().nullable(),
     fiat_amount: z.number().nullable(),
-    asset: z
-      .string()
-      .nullable()
-      .meta({ description: 'The one that was chosen last; null: the payer has not chosen' }),
+    asset: z.string().nullable().meta({
+      description: 'The asset that was selected last; null: the payer has not selected one',
+    }),
     address: z.string().nullable(),
     address_tag: z.string().nullable(),
     path: pathShape.nullable(),
@@ -74,11 +77,13 @@ export const invoiceShape = z
         }),
       )
       .max(OFFERS_MAX)
-      .meta({ description: 'What it may be paid in; amounts and rates never change' }),
+      .meta({
+        description: 'Assets in which the invoice can be paid; amounts and rates never change',
+      }),
     payments: z
       .array(paymentShape)
       .max(LIST_MAX)
-      .meta({ description: `The first ${LIST_MAX}, the oldest first` }),
+      .meta({ description: `The first ${LIST_MAX}, oldest first` }),
     refunds: z
       .array(
         z.object({
@@ -94,12 +99,12 @@ export const invoiceShape = z
     refundable: z
       .array(z.object({ asset: z.string(), amount: coins }))
       .max(ASSETS_MAX)
-      .meta({ description: 'Credited and not given back' }),
+      .meta({ description: 'Credited amount that has not been refunded' }),
     excess: z
       .array(z.object({ asset: z.string(), amount: coins }))
       .max(ASSETS_MAX)
       .meta({
-        description: 'Of it, what is beyond the amount that was asked',
+        description: 'The part of it that exceeds the invoice amount',
       }),
     memo: z.string().nullable(),
     order_id: z.string().nullable(),
@@ -111,9 +116,9 @@ export const invoiceShape = z
       .number()
       .min(0)
       .max(TOLERANCE_PERCENT.most)
-      .meta({ description: 'Percent of the amount that may be missing' }),
+      .meta({ description: 'Permitted underpayment in percent of the amount' }),
     sequence_id: z.string().nullable(),
-    version: z.int().meta({ description: 'Grows with every change' }),
+    version: z.int().meta({ description: 'Increases with every change' }),
     cancelled_at: time.nullable(),
     marked: z
       .object({ status: z.enum(['settled', 'invalid']), reason: z.string(), at: time })

@@ -8,7 +8,7 @@ import { invoiceShape, presentInvoice } from './present.ts'
 export const getInvoice = endpoint({
   id: 'readInvoice',
   tag: 'Invoices',
-  description: 'One invoice with what was paid.',
+  description: 'Returns one invoice with its payments.',
   errors: ['FORBIDDEN', 'NOT_FOUND'],
   method: 'GET',
   path: '/dac/v1/invoices/{id}',

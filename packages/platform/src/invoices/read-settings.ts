@@ -51,10 +51,10 @@ export const presentSettings = ({
 export const getInvoiceSettings = endpoint({
   id: 'readInvoiceSettings',
   tag: 'Invoices',
-  description: 'What invoices of the sub-account are made with where they say nothing else.',
+  description: 'Returns the defaults for invoices of the sub-account.',
   method: 'GET',
   path: '/dac/v1/invoice-settings',
-  summary: 'Read the settings of invoices',
+  summary: 'Read the invoice settings',
   access: 'read',
   response: settingsShape,
   async handler({ services, caller }) {

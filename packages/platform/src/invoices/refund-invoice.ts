@@ -15,7 +15,7 @@ export const refundInvoice = endpoint({
   id: 'refundInvoice',
   tag: 'Invoices',
   description:
-    'A transfer like every other, with its own signed body, linked with the invoice: together never more than was paid.',
+    'Creates a transfer with its own signed body, linked to the invoice. All refunds of an invoice together cannot exceed the amount paid.',
   errors: [
     'FORBIDDEN',
     'NOT_FOUND',
@@ -36,7 +36,7 @@ export const refundInvoice = endpoint({
   ],
   method: 'POST',
   path: '/dac/v1/invoices/{id}/refund',
-  summary: 'Refund an invoice by a transfer',
+  summary: 'Refund an invoice',
   access: 'write',
   params: z.strictObject({ id: pathInvoiceId }),
   body: transferBody,

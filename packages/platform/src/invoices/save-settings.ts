@@ -23,7 +23,7 @@ const FROM_USD = {
     { type: 'number', minimum: 0, maximum: FROM_USD_MAX },
     { type: 'string', pattern: USD_TEXT, maxLength: USD_DIGITS_MAX },
   ],
-  description: 'USD, six decimals at most',
+  description: 'USD, at most six decimals',
 }
 
 const isOrigin = (value: string): boolean => {
@@ -44,7 +44,7 @@ const isOrigin = (value: string): boolean => {
 export const saveInvoiceSettings = endpoint({
   id: 'saveInvoiceSettings',
   tag: 'Invoices',
-  description: 'As a whole: what is left out is the installation’s own.',
+  description: 'Replaces all settings. An omitted field is reset to the installation’s default.',
   example: {
     display_name: 'Hats',
     confirmations: [{ from_usd: 500, confirmations: 6 }],
@@ -52,24 +52,24 @@ export const saveInvoiceSettings = endpoint({
   },
   method: 'PUT',
   path: '/dac/v1/invoice-settings',
-  summary: 'Save the settings of invoices',
+  summary: 'Save the invoice settings',
   access: 'write',
   isSetting: true,
   body: z.strictObject({
     display_name: optional(text(100)).meta({
-      description: 'What payers read; the workspace’s name where it is left out',
+      description: 'Name displayed to payers; by default the workspace’s name',
     }),
     allowed_origins: optional(
       z
         .array(
           text(200).refine(
             isOrigin,
-            'must be an origin such as https://shop.example, without path',
+            'must be an origin such as https://shop.example, without a path',
           ),
         )
         .max(ORIGINS_MAX),
     ).meta({
-      description: 'Origins of pages that may show the checkout in a frame',
+      description: 'Origins of pages that may embed the checkout in a frame',
     }),
     confirmations: optional(
       z
@@ -79,14 +79,14 @@ export const saveInvoiceSettings = endpoint({
             confirmations: wholeNumber(
               0,
               CONFIRMATIONS_MAX,
-              'Blocks that a payment needs beside being credited',
+              'Confirmations that a payment requires in addition to being credited',
             ),
           }),
         )
         .max(DEPTHS_MAX),
     ).meta({
       description:
-        'By the worth of an invoice, from_usd rising; never fewer than the network’s depth',
+        'Confirmations by the value of an invoice, with ascending from_usd; never fewer than the network’s depth',
     }),
     tolerance: optional(toleranceField),
     expires_in: optional(expiresInField),
@@ -100,7 +100,7 @@ export const saveInvoiceSettings = endpoint({
     if (depths.some(({ from_usd }, at) => at > 0 && from_usd <= (depths[at - 1]?.from_usd ?? 0n))) {
       throw new ApiError(
         'INVALID_REQUEST',
-        'confirmations: from_usd must rise from one to the next',
+        'confirmations: from_usd must increase from one entry to the next',
         { field: 'confirmations' },
       )
     }

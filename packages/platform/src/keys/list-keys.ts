@@ -12,7 +12,7 @@ const keyShape = z
     key_id: z.string(),
     public_key: z.string().meta({ description: HEX }),
     chain_code: z.string().meta({ description: HEX }),
-    mode: z.string().meta({ description: 'Network mode that the nodes certified the key for' }),
+    mode: z.string().meta({ description: 'Network mode for which the nodes certified the key' }),
     epoch: z.int(),
     certificates: z
       .array(
@@ -44,8 +44,7 @@ export const listKeys = endpoint({
   id: 'listKeys',
   tag: 'Addresses',
   description:
-    'Public keys, chain codes and the certificates of the three signer nodes: with the trust file of the operator, ' +
-    'everything that verifies an address without believing this service.',
+    'Returns the workspace’s public keys, chain codes and the certificates of the three signer nodes. Together with the operator’s trust file, they allow verification of an address without trusting this service.',
   method: 'GET',
   path: '/dac/v1/keys',
   summary: "List the workspace's keys with the signer nodes' certificates",

@@ -76,7 +76,10 @@ export class Feed {
         } else await this.#tell()
       } catch (error) {
         if (!signal.aborted)
-          this.#o.log.warn({ err: reasonOf(error) }, 'the log of events cannot be read; it goes on')
+          this.#o.log.warn(
+            { err: reasonOf(error) },
+            'the event log cannot be read; reading is retried',
+          )
         pauseMs = FAILED_PAUSE_MS
       }
       await this.#bell.wait(pauseMs, signal)

@@ -53,7 +53,7 @@ export async function post(
   // For an exchange account that held nothing there is nothing to post.
   if (workspace === undefined) return true
   if (postings.some((each) => each.workspace !== workspace))
-    throw new Error(`the entry ${kind} ${reference} is of two workspaces`)
+    throw new Error(`the entry ${kind} ${reference} has postings of two workspaces`)
   const rows = postings
     .filter((each) => each.amount !== 0n)
     .map(({ wallet, asset, kind: of, address, amount }) => ({

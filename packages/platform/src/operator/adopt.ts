@@ -40,8 +40,7 @@ async function assertNoDeficit(
     if (!deficit) return
     if (attempt === ATTEMPTS_MAX) {
       throw new OperatorError(
-        `the ${asset} of ${workspace} have a deficit as well, at ${deficit.subject}: coins may only have moved between its addresses, ` +
-          'and a surplus is not credited until the books say how ("npx custody audit")',
+        `${workspace} also has a deficit of ${asset}, at ${deficit.subject}: coins may only have moved between its addresses; a surplus is credited only after the deficit is explained ("npx custody audit")`,
       )
     }
     await services.environment.sleep(PAUSE_MS)
@@ -57,11 +56,9 @@ async function assertCarriedOut({ network, client }: Chain, txid: string): Promi
     throw new OperatorError(`--txid: ${reasonOf(error)}`)
   }
   if (status.state !== 'included')
-    throw new OperatorError(`--txid: ${network.code} has no block with ${JSON.stringify(txid)}`)
+    throw new OperatorError(`--txid: no block of ${network.code} contains ${JSON.stringify(txid)}`)
   if (!status.succeeded)
-    throw new OperatorError(
-      `--txid: the transaction failed on ${network.code} and has moved nothing`,
-    )
+    throw new OperatorError(`--txid: the transaction failed on ${network.code} and moved nothing`)
 }
 
 /**
@@ -78,7 +75,7 @@ export const adoptIntoBooks: Command = async (services, input) => {
   const asset = services.registry.asset(ticker)
   if (!asset)
     throw new OperatorError(
-      `--asset: ${JSON.stringify(ticker)} is not an asset, such as ETH or USDT_ETH`,
+      `--asset: ${JSON.stringify(ticker)} is not an asset; use one such as ETH or USDT_ETH`,
     )
   const { network: code } = asset
   const network = services.registry.network(code)
@@ -86,7 +83,7 @@ export const adoptIntoBooks: Command = async (services, input) => {
     throw new OperatorError(`--asset: ${code} has no endpoint configured`)
   if (traitsOf(network).deposits === 'spendable') {
     throw new OperatorError(
-      `--asset: on ${code} every coin has its transaction: "npx custody rescan ${code} --from HEIGHT" finds it`,
+      `--asset: every deposit on ${code} has a transaction: find it with "npx custody rescan ${code} --from HEIGHT"`,
     )
   }
   const amount = amountOf(typed, asset)
@@ -99,7 +96,7 @@ export const adoptIntoBooks: Command = async (services, input) => {
   )
   if (!owner)
     throw new OperatorError(
-      `--address: ${JSON.stringify(address)} is no address of ours on ${code}`,
+      `--address: ${JSON.stringify(address)} is not an address of this platform on ${code}`,
     )
   const chain = services.networks.get(code)
   if (txid !== null) await assertCarriedOut(chain, txid)
@@ -108,7 +105,7 @@ export const adoptIntoBooks: Command = async (services, input) => {
     const row = await adoptSurplus(services, chain, { owner, asset, amount, hash: txid })
     services.log.warn(
       { transaction: row.id, address: owner.address, asset: ticker, amount: row.amount, txid },
-      'the operator adopted what an address holds beyond the books',
+      'the operator adopted the surplus of an address over the ledger',
     )
     return {
       id: row.id,
@@ -123,7 +120,7 @@ export const adoptIntoBooks: Command = async (services, input) => {
     const more =
       error.surplus > 0n ? `${formatAmount(error.surplus, asset.decimals)} more` : 'no more'
     throw new OperatorError(
-      `--amount: the address holds ${more} than the books say: all of it is adopted, or nothing`,
+      `--amount: the address holds ${more} than the ledger records; a surplus can only be adopted completely`,
     )
   }
 }

@@ -20,7 +20,7 @@ export const releaseDeposit: Command = async (services, input) => {
   )
   if (!found)
     throw new OperatorError(
-      `--transaction: there is no deposit ${id === '' ? 'without an id' : id}; its id is in GET /dac/v1/transactions`,
+      `--transaction: deposit ${id === '' ? 'without an id' : id} does not exist; its id is in GET /dac/v1/transactions`,
     )
   return services.database.transaction(async (tx) => {
     await lockFreezing(tx, String(found.sub_account_id))
@@ -33,7 +33,7 @@ export const releaseDeposit: Command = async (services, input) => {
     if (before) return { ...result, released_at: before, again: true }
     if (row.status !== 'pending' || row.plan.unknown_sender !== '1')
       throw new OperatorError(
-        `--transaction: the deposit is not held for an unknown sender but ${row.state}`,
+        `--transaction: the deposit is not held for an unknown sender; its state is ${row.state}`,
       )
     const at = new Date(services.environment.now())
     await tx.query(

@@ -41,7 +41,7 @@ export const createApiUser: Command = async (services, input) => {
     if (!sub) {
       const here = subs.map((each) => `${each.name} has ${each.path_index}`).join(' and ')
       throw new OperatorError(
-        `the signer nodes have the sub-account ${wish.subAccount} under index ${wish.index}; here ${here}`,
+        `the signer nodes have the sub-account ${wish.subAccount} under index ${wish.index}; this database ${here}`,
       )
     }
     const made = await tx.one(
@@ -56,7 +56,7 @@ export const createApiUser: Command = async (services, input) => {
     )
     if (!same)
       throw new OperatorError(
-        `--api-key: ${wish.apiKey} exists already, for something else or revoked`,
+        `--api-key: ${wish.apiKey} already exists with other values, or is revoked`,
       )
     if (made) {
       if (
@@ -68,8 +68,7 @@ export const createApiUser: Command = async (services, input) => {
         }))
       ) {
         throw new OperatorError(
-          `--request: ${wish.workspace} has no open request ${request} for this public key, role and sub-account; ` +
-            'read it again in the panel',
+          `--request: ${wish.workspace} has no open request ${request} for this public key, role and sub-account; check it in the control panel`,
         )
       }
       await writeAudit(tx, workspace, OPERATOR, {
@@ -92,7 +91,7 @@ export const createApiUser: Command = async (services, input) => {
       ]))
     ) {
       throw new OperatorError(
-        `--request: ${wish.apiKey} exists already, and was not made for this request`,
+        `--request: ${wish.apiKey} already exists, and was not created for this request`,
       )
     }
     return {
@@ -135,7 +134,7 @@ export const revokeApiUser: Command = async (services, input) => {
     return before
   })
   if (!row)
-    throw new OperatorError(`--api-key: there is no API user ${String(input['api_key'] ?? '')}`)
+    throw new OperatorError(`--api-key: API user ${String(input['api_key'] ?? '')} does not exist`)
   services.callers.forget()
   return { api_key: row.api_key, revoked: true }
 }

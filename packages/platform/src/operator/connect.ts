@@ -45,7 +45,7 @@ function post(
     )
     outgoing.on('error', reject)
     outgoing.on('timeout', () =>
-      outgoing.destroy(new Error(`no answer within ${TIMEOUT_MS / 1000} s`)),
+      outgoing.destroy(new Error(`no response within ${TIMEOUT_MS / 1000} s`)),
     )
     outgoing.end(body)
   })
@@ -96,7 +96,7 @@ export async function callSigner(
   const answer = await post(signer.socket as string, `/${command}`, JSON.stringify(body)).catch(
     (error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT' || error.code === 'ECONNREFUSED')
-        throw new OperatorError(`signer ${signer.node} does not run`)
+        throw new OperatorError(`signer ${signer.node} is not running`)
       throw error
     },
   )

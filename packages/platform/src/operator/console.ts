@@ -49,7 +49,7 @@ export const resetPerson: Command = async (services, input) => {
   const email = readEmail(given(input, 'email'))
   const { token, expiresAt } = await services.database.transaction(async (tx) => {
     const person = await tx.one<{ id: string }>('select id from people where email = $1', [email])
-    if (!person) throw new OperatorError('--email: nobody who uses the control panel has it')
+    if (!person) throw new OperatorError('--email: no person of the control panel has this address')
     // Of two links that are made at once, the later commit ends the earlier one.
     await lockPerson(tx, person.id)
     await withdrawResets(tx, person.id)
@@ -95,7 +95,7 @@ export const exportAuditLog: Command = async ({ database }, input) => {
   const found = await database.one<{ id: string }>('select id from workspaces where name = $1', [
     workspace,
   ])
-  if (!found) throw new ApiError('NOT_FOUND', `--workspace: there is no workspace ${workspace}`)
+  if (!found) throw new ApiError('NOT_FOUND', `--workspace: workspace ${workspace} does not exist`)
   let text = ''
   for await (const part of exportAudit(database, found.id)) {
     text += part

@@ -91,7 +91,7 @@ export async function callApi<T>(
     ) {
       throw new Error(`${method} ${path}: ${response.status} ${answer.message ?? ''}`)
     }
-    say(`${method} ${path}: ${answer.message ?? ''}; asked again in ${wait / 1000} s`)
+    say(`${method} ${path}: ${answer.message ?? ''}; retried in ${wait / 1000} s`)
     await sleep(wait)
   }
 }

@@ -310,7 +310,7 @@ async function forwarding(base: string, user: User, customer: User): Promise<voi
       ).data.find(({ status }) => status === 'confirmed') ?? null,
   )
   say(
-    `forwarding: 2 ETH came in and went on by rule ${rule.id}: ${done.amount} in ${String(done.hash)}`,
+    `forwarding: 2 ETH were received and forwarded by rule ${rule.id}: ${done.amount} in ${String(done.hash)}`,
   )
 }
 
@@ -356,7 +356,7 @@ async function staking(base: string, user: User): Promise<void> {
     `/dav/v1/staking?address=${address}`,
   )
   say(
-    `staking: ${cooling[0]?.amount} TRX unstaked, cooling until ${cooling[0]?.release_at}; then release-unstaked brings them back`,
+    `staking: ${cooling[0]?.amount} TRX unstaked, in cooldown until ${cooling[0]?.release_at}; release-unstaked then makes them spendable`,
   )
 }
 
@@ -479,7 +479,7 @@ async function demo(): Promise<number> {
       failures.push(error.message)
       say(`FAILED  ${error.message}`)
     })
-    say('comparing the books with the chains, and the claims with the exchanges')
+    say('comparing the ledger with the chains and the exchanges')
     const audit = (await callPlatform(home, 'audit', {})) as { ok: boolean; differences: unknown[] }
     if (!audit.ok) failures.push(`audit: ${JSON.stringify(audit.differences)}`)
     const order = new Map(assets.map((asset, at) => [asset.asset_name, at]))
@@ -501,7 +501,7 @@ async function demo(): Promise<number> {
     )
     process.stdout.write(
       failures.length === 0
-        ? `All ${lines.length} transfers were confirmed, and the books agree with the chains and the exchange.\n`
+        ? `All ${lines.length} transfers were confirmed, and the ledger agrees with the chains and the exchange.\n`
         : `${failures.length} failed:\n${failures.map((failure) => `  ${oneLine(failure)}`).join('\n')}\n`,
     )
     const keyFile = relative(process.cwd(), join(folder, 'key.pem'))

@@ -34,7 +34,7 @@ function diagnose(
       of,
       state: 'unknown',
       expires_at: null,
-      advice: `${commandName()} signer status says whether the node runs`,
+      advice: `${commandName()} signer status reports whether the node runs`,
     }
   const expires_at = expiry.toISOString()
   const leftMs = expiry.getTime() - nowMs

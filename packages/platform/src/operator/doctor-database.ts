@@ -36,7 +36,7 @@ async function databaseFacts(database: Queryable): Promise<DatabaseFacts> {
        (select count(*) from pg_stat_activity)::text used,
        current_setting('max_connections') most, (to_regclass('migrations') is not null)::text migrated`,
   )
-  if (!row) throw new Error('the database answered nothing')
+  if (!row) throw new Error('the database returned no result')
   const names =
     row.migrated === 'true'
       ? await database.query<{ name: string }>('select name from migrations order by name')
@@ -80,8 +80,8 @@ export function databaseFindings(
     return [
       problem(
         'database',
-        `cannot be asked: ${reasonOf(facts.error)}`,
-        'check that the server runs, and DATABASE_URL; docs/production/database.md',
+        `cannot be queried: ${reasonOf(facts.error)}`,
+        'check that the server runs, and check DATABASE_URL; docs/production/database.md',
       ),
     ]
   }
@@ -98,8 +98,8 @@ export function databaseFindings(
     found.push(
       problem(
         'database',
-        'the server only reads: it is a standby',
-        'let DATABASE_URL lead to the primary (docs/production/database.md)',
+        'the server is read-only: it is a standby',
+        'set DATABASE_URL to the primary (docs/production/database.md)',
       ),
     )
   }
@@ -108,7 +108,7 @@ export function databaseFindings(
       problem(
         'database',
         `it was changed by a newer version (${beyond.join(', ')})`,
-        'start that version, or restore a backup of before',
+        'start that version, or restore a backup that was made before',
       ),
     )
   }
@@ -123,7 +123,7 @@ export function databaseFindings(
         : warning(
             'database',
             `migrations are missing: ${pending.join(', ')}`,
-            'the next start of the platform applies them: back up first',
+            'the next start of the platform applies them: make a backup first',
           ),
     )
   }
@@ -132,7 +132,7 @@ export function databaseFindings(
       warning(
         'database',
         `${connections} of ${connections_max} connections are in use`,
-        'raise max_connections, or put a pooler in front (docs/production/database.md)',
+        'increase max_connections, or use a connection pooler (docs/production/database.md)',
       ),
     )
   }
@@ -142,7 +142,7 @@ export function databaseFindings(
     ok(
       'database',
       migrations.length === 0
-        ? `PostgreSQL ${version}, empty: the first start makes its tables`
+        ? `PostgreSQL ${version}, empty: the first start creates its tables`
         : `PostgreSQL ${version}, ${migrations.length} migrations, ${size}`,
     ),
   ]

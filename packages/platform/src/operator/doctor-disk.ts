@@ -37,7 +37,7 @@ export function diagnoseDisk(
   }
   const message = `${sizeOf(room.bytes)} free on the disk of ${what} ${folder}`
   const advice =
-    'delete what is not the platform’s, or enlarge the disk: below 64 MiB nothing new is accepted'
+    'delete files that do not belong to the platform, or enlarge the disk: below 64 MiB, no new requests are accepted'
   const found =
     room.bytes < ERROR_BYTES
       ? problem('disk', message, advice)
@@ -48,7 +48,7 @@ export function diagnoseDisk(
     const few = `only ${room.filesFree} more files fit on the disk of ${what} ${folder}`
     return [
       found,
-      problem('disk', few, 'delete small files, or make a file system with more inodes'),
+      problem('disk', few, 'delete small files, or create a file system with more inodes'),
     ]
   }
   return [found]

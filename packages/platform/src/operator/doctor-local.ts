@@ -37,7 +37,7 @@ export async function askLocalChains(
   } catch (error) {
     // The port may be another program's by now.
     if (!isRunning && settings.localChains === null) return { state: 'away' }
-    return { state: 'failed', reason: `${url} does not answer: ${reasonOf(error)}` }
+    return { state: 'failed', reason: `${url} does not respond: ${reasonOf(error)}` }
   }
 }
 

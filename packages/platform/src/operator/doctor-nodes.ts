@@ -95,8 +95,8 @@ function quorum(asked: readonly Asked[]): Finding[] {
     return [
       problem(
         'signers',
-        `${counted}, ${SIGNERS_NEEDED} are needed: transfers are accepted and wait`,
-        'start the nodes that are named below',
+        `${counted}, ${SIGNERS_NEEDED} are required: transfers are accepted and wait`,
+        'start the nodes that are listed below',
       ),
     ]
   }
@@ -105,7 +105,7 @@ function quorum(asked: readonly Asked[]): Finding[] {
       warning(
         'signers',
         counted,
-        'one more that stops ends signing: repair the node that is named below',
+        'if one more stops, signing stops: repair the node that is listed below',
       ),
     ]
   return [ok('signers', counted)]
@@ -128,7 +128,7 @@ function ofNode({ node, status, reason, offS }: Asked, mode: string, version: st
     found.push(
       warning(
         'signers',
-        `${name} waits for its restoration`,
+        `${name} waits to be restored`,
         'run npx custody signer restore on its host',
       ),
     )
@@ -147,20 +147,20 @@ function ofNode({ node, status, reason, offS }: Asked, mode: string, version: st
     found.push(
       warning(
         'signers',
-        `the clock of ${name} has leapt ahead, as it does after a long stop`,
-        'the node asks its peers at its next request; where they say another time, it signs nothing: synchronise the clocks (NTP)',
+        `the clock of ${name} has jumped ahead, as after a long suspension`,
+        'the node queries its peers at its next request; if their time differs, it signs nothing: synchronise the clocks (NTP)',
       ),
     )
   } else if (offS === null || Math.abs(offS) > CLOCK_OFF_S) {
     const message =
       offS === null
-        ? `${name} does not say its time`
+        ? `${name} does not report its time`
         : `the clock of ${name} is ${Math.abs(offS)} s ${offS > 0 ? 'ahead of' : 'behind'} this machine's`
     found.push(
       problem(
         'signers',
         message,
-        'synchronise the clocks of both hosts (NTP): requests live for 30 seconds',
+        'synchronise the clocks of both hosts (NTP): requests are valid for 30 seconds',
       ),
     )
   }

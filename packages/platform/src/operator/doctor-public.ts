@@ -40,7 +40,7 @@ function presented(url: URL, ca?: string): Promise<Presented> {
       },
     )
     socket.on('error', reject)
-    socket.on('timeout', () => socket.destroy(new Error(`no answer within ${TIMEOUT_MS} ms`)))
+    socket.on('timeout', () => socket.destroy(new Error(`no response within ${TIMEOUT_MS} ms`)))
   })
 }
 
@@ -55,7 +55,7 @@ export async function diagnosePublic(
 ): Promise<Finding[]> {
   if (url === null || !url.startsWith('https:')) return []
   const { origin } = new URL(url)
-  const renew = 'renew it at the proxy that ends TLS (docs/production/README.md)'
+  const renew = 'renew it at the proxy that terminates TLS (docs/production/README.md)'
   let found: Presented
   try {
     found = await presented(new URL(url), ca)
@@ -78,7 +78,7 @@ export async function diagnosePublic(
       problem(
         'certificates',
         `the certificate of ${origin} is not trusted by callers: ${untrusted}`,
-        'install one of an authority that they trust, with its intermediate certificates',
+        'install a certificate of an authority that they trust, with its intermediate certificates',
       ),
     ]
   }

@@ -53,7 +53,7 @@ const WORDS: Record<string, string> = {
 
 /** Only the endpoints are asked: there may be no database and no signer node to ask. */
 function withoutPlatform(registry: Registry): ChainContext {
-  const nobody = () => Promise.reject(new Error('the doctor asks endpoints alone'))
+  const nobody = () => Promise.reject(new Error('the doctor queries only endpoints'))
   return {
     registry,
     environment: systemEnvironment(),
@@ -88,7 +88,7 @@ const closedAssets = (settings: Settings, registry: Registry, network: string): 
     .filter((asset) => !isOpen({ settings }, asset))
     .map(
       ({ asset_name, status, status_since: since, status_reason: reason }) =>
-        `${asset_name} is ${status} since ${since}: ${reason}. No new wallets and addresses are made, what is held can be sent`,
+        `${asset_name} is ${status} since ${since}: ${reason}. No new wallets and addresses can be created; the balance can be sent`,
     )
 
 /**
@@ -141,7 +141,12 @@ async function diagnoseHosts(
   const database = isRunning
     ? databaseFindings(platform.database, true)
     : settings.databaseUrl === null
-      ? [ok('database', 'the embedded one runs with the platform: start it, and run this again')]
+      ? [
+          ok(
+            'database',
+            'the embedded database runs with the platform: start it, and run this command again',
+          ),
+        ]
       : databaseFindings(
           await askDatabase(settings.databaseUrl, settings.databasePooled).catch(
             (error: unknown) => ({ error }),

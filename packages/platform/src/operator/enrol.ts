@@ -160,8 +160,7 @@ export async function createApiUserEverywhere(
   const { workspace, subAccount, role, publicKeyPem, fingerprint } = readWish(wish)
   if (signers.length === 0 && (wish.apiKey === undefined || wish.index === undefined)) {
     throw new OperatorError(
-      'the signer nodes are on hosts of their own: run "custody signer enrol" at each, ' +
-        'then this with the --api-key and --index that they printed (docs/enrolment.md)',
+      'the signer nodes run on other hosts: run "custody signer enrol" at each, then this command with the --api-key and --index that they printed (docs/enrolment.md)',
     )
   }
   // Whether it runs at all; what it answers goes nowhere.
@@ -191,7 +190,7 @@ export async function createApiUserEverywhere(
   } catch (error) {
     if (error instanceof PlatformAway || !(error instanceof OperatorError)) {
       throw new OperatorError(
-        `the signer nodes hold API key ${enrolled.apiKey}, but the platform did not answer: repeat with --api-key ${enrolled.apiKey}`,
+        `the signer nodes have enrolled API key ${enrolled.apiKey}, but the platform did not respond: repeat with --api-key ${enrolled.apiKey}`,
       )
     }
     if (wish.apiKey === undefined) {

@@ -19,7 +19,7 @@ export const eventsAfter: Command = async (services, input) => {
     workspace !== null &&
     (await database.one('select 1 from workspaces where name = $1', [workspace])) === undefined
   )
-    throw new OperatorError(`--workspace: there is no workspace ${workspace}`)
+    throw new OperatorError(`--workspace: workspace ${workspace} does not exist`)
   const upTo = await endOfLog(database)
   if (after === null || !/^\d{1,18}$/.test(after)) return { cursor: upTo, events: [] }
   const rows = await database.query<

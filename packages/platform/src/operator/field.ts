@@ -26,10 +26,10 @@ export function findField(result: Record<string, unknown>, path: string): Field 
   const walked: string[] = []
   for (const name of path.split('.')) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) {
-      const place = walked.length === 0 ? 'the answer' : `"${walked.join('.')}"`
+      const place = walked.length === 0 ? 'the response' : `"${walked.join('.')}"`
       return {
         found: false,
-        reason: `the answer has no field "${path}": ${place} is ${kindOf(value)}`,
+        reason: `the response has no field "${path}": ${place} is ${kindOf(value)}`,
       }
     }
     value = (value as Record<string, unknown>)[name]

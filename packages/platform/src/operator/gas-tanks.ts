@@ -20,7 +20,7 @@ async function workspaceOf(services: Services, input: Record<string, unknown>): 
   )
   if (!row)
     throw new OperatorError(
-      `--workspace: there is no workspace ${String(input['workspace'] ?? '')}`,
+      `--workspace: workspace ${String(input['workspace'] ?? '')} does not exist`,
     )
   return row.id
 }
@@ -153,7 +153,7 @@ export const drainTank: Command = async (services, input) => {
     if (balance <= fee) {
       const [held, needed] = [balance, fee].map((value) => formatAmount(value, native.decimals))
       throw new OperatorError(
-        `the tank holds ${held} ${native.asset_name}, not more than the network fee of ${needed}`,
+        `the tank has ${held} ${native.asset_name}, which does not exceed the network fee of ${needed}`,
       )
     }
     const amount = balance - fee
@@ -195,6 +195,6 @@ export const transactionState: Command = async (services, input) => {
     'select id, state, status, hash, failure_reason, last_error from transactions where id::text = $1',
     [String(input['id'] ?? '')],
   )
-  if (!row) throw new OperatorError('there is no such transaction')
+  if (!row) throw new OperatorError('this transaction does not exist')
   return row
 }

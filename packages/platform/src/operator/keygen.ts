@@ -17,7 +17,7 @@ export async function keygen(
   const file = resolve(typeof values['out'] === 'string' ? values['out'] : 'custody-key.pem')
   for (const path of [file, `${file}.pub`]) {
     if (existsSync(path))
-      throw new OperatorError(`${path} exists already; name another file with --out`)
+      throw new OperatorError(`${path} already exists; choose another file with --out`)
   }
   const { privateKey, publicKey } = await generate('rsa', {
     modulusLength: 4096,

@@ -76,7 +76,7 @@ async function forward(url: string, event: Event, secret: string): Promise<Forwa
     await answer.body?.cancel()
     return {
       status: answer.status,
-      error: answer.ok ? null : `answered ${answer.status}`,
+      error: answer.ok ? null : `status ${answer.status}`,
       duration_ms: took(),
     }
   } catch (error) {
@@ -146,7 +146,7 @@ export async function listen(
       if (page.events.length > 0) continue
     } catch (error) {
       if (!(error instanceof PlatformAway)) throw error
-      if (!isAway) printNotice('the platform is away; listening goes on when it is back')
+      if (!isAway) printNotice('the platform is not reachable; listening continues when it is')
       isAway = true
     }
     await pause(ASK_EVERY_MS, undefined, { signal }).catch(() => undefined)

@@ -24,10 +24,10 @@ export async function refreshOfac(
 ): Promise<Outcome> {
   if (file === undefined) {
     throw new OperatorError(
-      'aml refresh-ofac FILE: name OFAC’s sdn_advanced.xml or sdn.xml, a list of this platform, or a file with one address a line',
+      'aml refresh-ofac FILE: must be OFAC’s sdn_advanced.xml or sdn.xml, a list of this platform, or a file with one address per line',
     )
   }
-  if (!existsSync(file)) throw new OperatorError(`there is no file ${file}`)
+  if (!existsSync(file)) throw new OperatorError(`the file ${file} does not exist`)
   const setting = readVariable('CUSTODY_OFAC_FILE') ?? null
   try {
     const next = await readAnyList(file, o)
@@ -40,7 +40,7 @@ export async function refreshOfac(
     )
     return {
       result: { published: next.published, addresses: next.addresses.length, added, removed },
-      text: `${next.addresses.length} sanctioned addresses as of ${next.published}: ${added} new, ${removed} gone`,
+      text: `${next.addresses.length} sanctioned addresses as of ${next.published}: ${added} added, ${removed} removed`,
     }
   } catch (error) {
     throw new OperatorError(`${file}: ${reasonOf(error)}`)

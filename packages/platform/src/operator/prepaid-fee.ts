@@ -51,7 +51,7 @@ export const adjustPrepaidFee: Command = async (services, input) => {
     const held = balanceOfRefusal(error)
     if (held === null) throw error
     throw new OperatorError(
-      `--amount: the account holds ${showUsd(held)} USD beside what is reserved; ${showUsd(amount)} would leave it below zero`,
+      `--amount: the account has ${showUsd(held)} USD in addition to the reserved amount; ${showUsd(amount)} would make it negative`,
     )
   }
 }
@@ -63,7 +63,7 @@ export const showPrepaidFee: Command = async (services, input) => {
   )
   if (!row)
     throw new OperatorError(
-      `--workspace: there is no workspace ${String(input['workspace'] ?? '')}`,
+      `--workspace: workspace ${String(input['workspace'] ?? '')} does not exist`,
     )
   return {
     workspace: row.name,

@@ -122,16 +122,16 @@ function headersOf(given: Values[string]): Record<string, string> {
 
 /** The first line of a file. */
 function contentOf(option: string, path: string): string {
-  if (!existsSync(path)) throw new OperatorError(`--${option}: there is no file ${path}`)
+  if (!existsSync(path)) throw new OperatorError(`--${option}: the file ${path} does not exist`)
   const [line = ''] = readFileSync(path, 'utf8').split(/\r?\n/)
   if (line === '') throw new OperatorError(`--${option}: the first line of ${path} is empty`)
   return line
 }
 
 const VERDICTS: Record<ProbeResult['verdict'], string> = {
-  usable: 'usable: everything that the platform asks for is there',
+  usable: 'usable: the endpoint supports all required requests',
   'usable with limits': 'usable with the limits above',
-  'not usable': 'not usable: what is missing above is needed',
+  'not usable': 'not usable: the requests that are missing above are required',
   'wrong network': 'wrong network',
 }
 
@@ -171,7 +171,7 @@ function shown(found: ProbeResult): { result: Record<string, unknown>; text: str
           ),
         ]),
   ]
-  const rest = complete ? '' : '; the remaining checks were not made'
+  const rest = complete ? '' : '; the remaining checks were skipped'
   const last = `${network}: ${VERDICTS[verdict]}${rest}; ${questions} questions asked`
   return {
     result: {

@@ -42,7 +42,7 @@ function words(report: ReconcileReport): string[] {
         `watched: addresses ${each.from} to ${each.to} of ${each.workspace}/${each.sub_account} on ${each.network}`,
     ),
     ...report.addresses.map(
-      ({ network, address, asset }) => `address found again: ${address} of ${asset} on ${network}`,
+      ({ network, address, asset }) => `address recovered: ${address} of ${asset} on ${network}`,
     ),
     ...report.deposits.map(
       (each) =>
@@ -51,7 +51,7 @@ function words(report: ReconcileReport): string[] {
     ),
     ...report.rules.map(
       ({ rule, workspace, asset }) =>
-        `standing rule ${rule} of ${asset} in ${workspace} is lost: its maker must make it again`,
+        `standing rule ${rule} of ${asset} in ${workspace} is lost: its owner must create it again`,
     ),
     ...report.unadopted.map(
       (each) =>
@@ -60,7 +60,7 @@ function words(report: ReconcileReport): string[] {
     ),
     ...report.waiting.map((each) => `still waiting: ${each}`),
     ...(report.audit?.differences ?? []).map((each) =>
-      `${each.network} ${each.subject} ${each.asset}: books ${each.ledger}, chain ${each.chain} (${each.kind}) ${each.note ?? ''}`.trimEnd(),
+      `${each.network} ${each.subject} ${each.asset}: ledger ${each.ledger}, chain ${each.chain} (${each.kind}) ${each.note ?? ''}`.trimEnd(),
     ),
   ]
   if (report.audit?.compared === 0)
@@ -68,7 +68,7 @@ function words(report: ReconcileReport): string[] {
   const last = report.dry_run
     ? 'nothing was changed'
     : report.ok
-      ? 'the books match the chains'
-      : 'not everything is in order: see above, and run "custody reconcile" again'
+      ? 'the ledger agrees with the chains'
+      : 'there are open problems: see above, and run "custody reconcile" again'
   return [...lines, last]
 }

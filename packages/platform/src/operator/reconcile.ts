@@ -50,7 +50,7 @@ function scanFrom(services: Services, value: unknown): Record<string, number> {
 export const startReconcile: Command = async (services, input) => {
   const running = services.reconciling.job
   if (running && running.report === null && running.error === null)
-    throw new OperatorError('a reconciliation is running already: wait until it ends')
+    throw new OperatorError('a reconciliation is already running: wait until it ends')
   const options = {
     dryRun: input['dry_run'] === true,
     scanFrom: scanFrom(services, input['scan_from']),
@@ -65,7 +65,8 @@ export const startReconcile: Command = async (services, input) => {
     },
     (error: unknown) => {
       job.error = error instanceof Error ? error : new Error(String(error))
-      if (!(error instanceof NotAdopted)) services.log.error({ err: error }, 'reconciling stopped')
+      if (!(error instanceof NotAdopted))
+        services.log.error({ err: error }, 'the reconciliation stopped')
     },
   )
   return { started: true }
@@ -76,7 +77,7 @@ export const reconcileOutcome: Command = async (services) => {
   const { job } = services.reconciling
   if (!job)
     throw new OperatorError(
-      'nothing is being reconciled; the platform may have been started again: run it once more',
+      'no reconciliation is running; the platform may have been restarted: start it again',
     )
   if (job.error) throw new OperatorError(job.error.message)
   return job.report ? { done: true, ...job.report } : { done: false }

@@ -15,12 +15,9 @@ export function replayOf(headers: Headers): Replay {
 /** For the person at the terminal; null for the answer to a new request. */
 export function replayNotice({ replayed, mismatch }: Replay): string | null {
   if (mismatch) {
-    return (
-      'warning: sequence_id: was used before with another payload. The answer is that of the earlier request, and nothing was ' +
-      'created for this one. If this one is to be carried out too, send it with a new sequence_id'
-    )
+    return 'warning: sequence_id: was used before with another payload. The response is that of the earlier request, and nothing was created for this one. If this one is to be carried out too, send it with a new sequence_id'
   }
   return replayed
-    ? 'note: sequence_id: the same request was sent before. The answer is that of then, and nothing new was created'
+    ? 'note: sequence_id: the same request was sent before. The response is that of the earlier request, and nothing new was created'
     : null
 }

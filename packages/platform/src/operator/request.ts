@@ -14,7 +14,7 @@ function readPrivateKey(file: string): KeyObject {
     pem = readFileSync(file, 'utf8')
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    if (code === 'ENOENT') throw new OperatorError(`--key: there is no file ${file}`)
+    if (code === 'ENOENT') throw new OperatorError(`--key: the file ${file} does not exist`)
     if (code === 'EISDIR') throw new OperatorError(`--key: ${file} is a folder`)
     throw new OperatorError(`--key: ${file} cannot be read (${String(code)})`)
   }
@@ -89,7 +89,7 @@ export async function sendRequest(home: string, words: string[], values: Values)
         : null
   if (base === null)
     throw new OperatorError(
-      `the platform does not run on ${home}: start it with "npm start", or give --url`,
+      `the platform does not run on ${home}: start it with "npm start", or use --url`,
     )
   const call = { base: base.replace(/\/$/, ''), apiKey, privateKey, method, path, body }
   if (until === null) return send(call)
@@ -106,7 +106,7 @@ export async function sendRequest(home: string, words: string[], values: Values)
     if (isRefused || Date.now() > deadline) {
       const reason =
         field === null
-          ? `the answer is ${status}`
+          ? `the response has status ${status}`
           : field.found
             ? `${until.field} is ${field.text === '' ? 'empty' : field.text}, not ${until.value}`
             : field.reason
@@ -141,7 +141,7 @@ async function send({ base, apiKey, privateKey, method, path, body }: Call): Pro
     headers: requestHeaders(signed, apiKey),
     ...(body === undefined ? {} : { body }),
   }).catch(() => {
-    throw new OperatorError(`nothing answers at ${base}: check that the platform runs there`)
+    throw new OperatorError(`no server responds at ${base}: check that the platform runs there`)
   })
   const text = await response.text()
   const head = `${response.status} ${response.statusText}`

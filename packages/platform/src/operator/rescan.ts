@@ -11,7 +11,9 @@ function networkOf(services: Services, typed: unknown): Network {
   const network = services.registry.network(code)
   if (!network) {
     const codes = services.registry.networks.map((each) => each.code).join(', ')
-    throw new OperatorError(`NETWORK: ${JSON.stringify(code)} is not a network; one of ${codes}`)
+    throw new OperatorError(
+      `NETWORK: ${JSON.stringify(code)} is not a network; use one of ${codes}`,
+    )
   }
   if (!services.networks.has(code))
     throw new OperatorError(`NETWORK: ${code} has no endpoint configured`)
@@ -42,9 +44,7 @@ export const startRescan: Command = async (services, input) => {
     [code],
   )
   if (!scan)
-    throw new OperatorError(
-      `NETWORK: ${code} is not scanned: no address of this platform exists on it`,
-    )
+    throw new OperatorError(`NETWORK: ${code} is not scanned: this platform has no address on it`)
   const head = Number(scan.height)
   if (from > head)
     throw new OperatorError(
@@ -67,14 +67,13 @@ export const startRescan: Command = async (services, input) => {
   if (known?.isRunning) {
     if (isSame) return { network: code, from, to, started: false }
     throw new OperatorError(
-      `the rescan of ${code} from ${known.from} to ${known.to} is under way, at ${known.next}: wait for it, ` +
-        `or end it with "npx custody rescan ${code} --stop"`,
+      `the rescan of ${code} from ${known.from} to ${known.to} is in progress, at ${known.next}: wait for it, or end it with "npx custody rescan ${code} --stop"`,
     )
   }
   const token = await takeRescan(services, code, from, to)
   if (token === null)
     throw new OperatorError(
-      `another process has begun a rescan of ${code}: run the command again to follow it`,
+      `another process has started a rescan of ${code}: run the command again to follow it`,
     )
   void runRescan(services, services.networks.get(code), token)
     .then(
@@ -88,7 +87,7 @@ export const startRescan: Command = async (services, input) => {
     .catch((error: unknown) =>
       services.log.warn(
         { network: code, err: reasonOf(error) },
-        'the end of a rescan could not be written',
+        'the end of a rescan could not be stored',
       ),
     )
   return { network: code, from, to, started: true }

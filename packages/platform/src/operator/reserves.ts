@@ -52,7 +52,8 @@ export const show: Command = async ({ database }, input) => {
       : await getSnapshot(database, id).catch((error: unknown) => {
           throw error instanceof ApiError ? new OperatorError(error.message) : error
         })
-  if (!row) throw new OperatorError('nothing was published yet: npx custody reserves publish')
+  if (!row)
+    throw new OperatorError('no statement is published yet: run npx custody reserves publish')
   const holdings =
     input['holdings'] === true
       ? (

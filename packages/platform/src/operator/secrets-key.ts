@@ -22,7 +22,7 @@ export const wrap: Run = async ({ home, values }) => {
   const setting = process.env['CUSTODY_SECRETS_KEY']
   if (setting && secretsFile(setting) === null) {
     throw new OperatorError(
-      'CUSTODY_SECRETS_KEY holds the key itself: write its 32 bytes into secrets.key of the home and unset it, then wrap that',
+      'CUSTODY_SECRETS_KEY contains the key itself: write its 32 bytes into secrets.key in the home, unset the variable, then wrap the key',
     )
   }
   const { provider, kek_id, kek_version } = await wrapSecretsKey(
@@ -40,7 +40,7 @@ export const status: Run = ({ home }) => {
   const found = secretsKeyStatus(fileOf(home))
   const text =
     found.provider === 'none'
-      ? 'in the clear: secrets-key wrap puts it under a provider'
+      ? 'not encrypted: secrets-key wrap encrypts it with a provider'
       : `wrapped by ${found.kek_id}, version ${found.kek_version}`
   return { result: { ...found }, text }
 }
@@ -50,7 +50,7 @@ export const status: Run = ({ home }) => {
  * wrapped by a provider.
  */
 async function newKeyOf(file: string, home: string): Promise<Secrets> {
-  if (!existsSync(file)) throw new OperatorError(`--new-key: there is no file ${file}`)
+  if (!existsSync(file)) throw new OperatorError(`--new-key: the file ${file} does not exist`)
   const text = readFileSync(file, 'utf8').trim()
   const setting = /^[A-Za-z0-9+/]{43}=$/.test(text) ? text : `@${file}`
   try {
@@ -89,7 +89,7 @@ export const change: Run = async ({ home, values }) => {
         : 'set CUSTODY_SECRETS_KEY to it on every host'
     return {
       result: { changed: true, sealed },
-      text: `${count} secrets are sealed under the key of ${file}: ${place}, then start the platform`,
+      text: `${count} secrets are encrypted with the key in ${file}: ${place}, then start the platform`,
     }
   } finally {
     await database.close()

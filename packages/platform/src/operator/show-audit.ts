@@ -32,7 +32,7 @@ export function showAudit({
   })
   const agreement =
     compared > 0
-      ? `the books agree with the chains${accounts > 0 ? ' and the exchanges' : ''}`
+      ? `the ledger agrees with the chains${accounts > 0 ? ' and the exchanges' : ''}`
       : 'NOTHING was compared: no address and no coin is known on any configured network, and no balance at an exchange'
   return [
     `${books.entries} ledger entries; ${looked}${claims}`,
@@ -46,14 +46,14 @@ function verdictOn(differences: readonly Difference[]): string {
   const [deficits, surpluses, unknown] = [count('deficit'), count('surplus'), count('unknown')]
   const advice = [
     ...(deficits > 0
-      ? ['A deficit means that the books promise more than there is: stop withdrawals.']
+      ? ['A deficit means that the ledger owes more than exists: stop withdrawals.']
       : []),
     ...(surpluses > 0
-      ? [
-          'A surplus means that there is more than the books promise: it is no reason to stop withdrawals.',
-        ]
+      ? ['A surplus means that more exists than the ledger owes: withdrawals need not be stopped.']
       : []),
-    ...(unknown > 0 ? ['Where nothing was compared, repair the endpoint and audit again.'] : []),
+    ...(unknown > 0
+      ? ['Where nothing was compared, repair the endpoint and run the audit again.']
+      : []),
   ].join(' ')
   return `${differences.length} differences: deficits ${deficits}, surpluses ${surpluses}, not compared ${unknown}. ${advice}`
 }

@@ -17,5 +17,5 @@ export function waitingLines({ waiting, more }: Record<string, unknown>): string
       .join('  '),
   )
   if (more === true) lines.push('and more, which are not listed')
-  return lines.length > 0 ? lines : ['nothing waits']
+  return lines.length > 0 ? lines : ['no transaction is waiting']
 }

@@ -52,17 +52,17 @@ export const assignSuspense: Command = async (services, input) =>
     )
     if (!row)
       throw new OperatorError(
-        `--id: there is no deposit ${String(input['id'] ?? '')}; "custody suspense list" shows what waits`,
+        `--id: deposit ${String(input['id'] ?? '')} does not exist; "custody suspense list" lists the waiting deposits`,
       )
     if (!isSuspended(row))
-      throw new OperatorError(`--id: the deposit is not in suspense but ${row.state}`)
+      throw new OperatorError(`--id: the deposit is not in suspense; its state is ${row.state}`)
     const wallet = await tx.one<{ id: string }>(
       'select id from wallets where workspace_id = $3 and sub_account_id = $1 and asset = $2',
       [row.sub_account_id, row.asset, row.workspace_id],
     )
     if (!wallet) {
       throw new OperatorError(
-        `the sub-account that the address belongs to has no ${row.asset} wallet yet; what came without a tag is credited when it is made`,
+        `the sub-account of the address has no ${row.asset} wallet yet; a deposit without a tag is credited when the wallet is created`,
       )
     }
     await leaveSuspense(services, tx, row, wallet.id, row.address_kind)

@@ -83,7 +83,7 @@ export async function orderDrain(
   },
 ): Promise<TankOrder> {
   const network = registry.network(typed.network)
-  if (!network) throw new OperatorError(`--network: there is no network ${typed.network}`)
+  if (!network) throw new OperatorError(`--network: network ${typed.network} does not exist`)
   const to = validateAddress(registry, network.native_asset, typed.to)
   if (!to.valid) throw new OperatorError(`--to: ${to.reason}`)
   const { order, workspace } = typed

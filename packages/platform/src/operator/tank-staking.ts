@@ -32,7 +32,7 @@ export const stakeTank: Command = async (services, input) => {
   )
   if (!workspace)
     throw new OperatorError(
-      `--workspace: there is no workspace ${String(input['workspace'] ?? '')}`,
+      `--workspace: workspace ${String(input['workspace'] ?? '')} does not exist`,
     )
   const { network } = services.networks.get(String(input['network']))
   const native = services.registry.asset(network.native_asset) as Asset
@@ -104,9 +104,7 @@ export const stakeTank: Command = async (services, input) => {
         [network.code, tank, id, new Date(headTime), workspace.id],
       )
       if (matured.length === 0)
-        throw new OperatorError(
-          'nothing that was unstaked from the tank has completed its cooldown',
-        )
+        throw new OperatorError('no unstaked TRX of the tank has completed its cooldown')
       moved = matured.reduce((sum, each) => sum + BigInt(each.amount), 0n)
     }
     if (action === 'unstake' && resource) {
@@ -114,7 +112,7 @@ export const stakeTank: Command = async (services, input) => {
       const held = await lockedBalance(tx, { ...scope, kind: staked, address: tank })
       if (held < amount) {
         throw new OperatorError(
-          `--amount: ${show(held)} of the tank's stake for ${resource} are idle; what is lent comes back within minutes`,
+          `--amount: ${show(held)} of the tank's stake for ${resource} are idle; lent stake is returned within minutes`,
         )
       }
       await post(tx, 'tank-unstake-reserve', id, [
@@ -126,7 +124,7 @@ export const stakeTank: Command = async (services, input) => {
     const balance = await lockedBalance(tx, { ...scope, kind: 'tank' })
     if (balance < taken) {
       throw new OperatorError(
-        `the tank holds ${show(balance)}, less than the ${show(taken)} that this takes with its network fee`,
+        `the tank has ${show(balance)}, less than the ${show(taken)} that this operation requires with its network fee`,
       )
     }
     await post(tx, 'tank-stake-reserve', id, [

@@ -46,13 +46,13 @@ async function receiversOf(
   const { database } = services
   const malformed = named.find((id) => !isUuid(id))
   if (malformed !== undefined)
-    throw new OperatorError(`--webhook: "${malformed}" is not the id of a webhook, which is a UUID`)
+    throw new OperatorError(`--webhook: "${malformed}" is not a webhook id (a UUID)`)
   const workspaces = await database.query<{ id: string }>(
     'select id from workspaces where $1::text is null or name = $1',
     [workspace],
   )
   if (workspace !== null && workspaces.length === 0)
-    throw new OperatorError(`--workspace: there is no workspace ${workspace}`)
+    throw new OperatorError(`--workspace: workspace ${workspace} does not exist`)
   const rows = await database.query<Receiver>(
     `select h.id, h.workspace_id, h.sub_account_id, h.url, h.events, h.format, h.disabled_at, h.sealed_secret, h.sealed_previous_secret,
        h.previous_until, w.name workspace, s.name sub_account
@@ -65,8 +65,7 @@ async function receiversOf(
   const missing = named.find((id) => !rows.some((row) => row.id === id))
   if (missing !== undefined) {
     throw new OperatorError(
-      `--webhook: there is no webhook ${missing}${workspace === null ? '' : ` in the workspace ${workspace}`}; ` +
-        'GET /dac/v1/webhooks lists those of a sub-account',
+      `--webhook: webhook ${missing} does not exist${workspace === null ? '' : ` in the workspace ${workspace}`}; GET /dac/v1/webhooks lists those of a sub-account`,
     )
   }
   const receivers =
@@ -75,8 +74,7 @@ async function receiversOf(
       : rows.filter((row) => row.disabled_at === null && typesOf(row.events).includes(type))
   if (receivers.length > 0) return receivers
   throw new OperatorError(
-    `no enabled webhook${workspace === null ? '' : ` of the workspace ${workspace}`} listens to ${type}; nothing was sent. ` +
-      'Create one with POST /dac/v1/webhooks, or name one with --webhook, whatever it listens to',
+    `no enabled webhook${workspace === null ? '' : ` of the workspace ${workspace}`} is subscribed to ${type}; nothing was sent. Create one with POST /dac/v1/webhooks, or select any webhook with --webhook`,
   )
 }
 
@@ -126,8 +124,7 @@ const classicOf = (
 export const triggerEvent: Command = async (services, input) => {
   if (services.settings.network !== 'local') {
     throw new OperatorError(
-      'trigger: events that did not happen are sent with CUSTODY_NETWORK=local only, as a receiver could book them; ' +
-        'POST /dac/v1/webhooks/{id}/test sends webhook.test to a webhook on every network',
+      'trigger: sends events that did not happen, so it works only with CUSTODY_NETWORK=local: a receiver could book them; POST /dac/v1/webhooks/{id}/test sends webhook.test to a webhook on every network',
     )
   }
   const type = readType(given(input, 'event'))

@@ -28,7 +28,7 @@ async function compare(database: Database): Promise<Outcome> {
   const { version } = packageFile
   const can = beyond.length === 0
   const lines = [
-    `custody ${version} knows ${applied.length + pending.length} migrations; the database has ${applied.length + beyond.length}`,
+    `custody ${version} has ${applied.length + pending.length} migrations; the database has ${applied.length + beyond.length}`,
     ...(can
       ? []
       : [
@@ -55,7 +55,7 @@ export const upgrade: Run = async ({ home, values }) => {
   const url = process.env['DATABASE_URL']
   if (!url) assertRestored(home)
   if (!url && !existsSync(embeddedData(home)))
-    throw new OperatorError(`there is no database in ${home}: set CUSTODY_HOME, or DATABASE_URL`)
+    throw new OperatorError(`${home} contains no database: set CUSTODY_HOME, or DATABASE_URL`)
   const server = url ? null : await startEmbeddedPostgres(home)
   const database = openDatabase(url || (server?.url ?? ''), { max: 1 })
   try {

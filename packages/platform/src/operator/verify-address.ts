@@ -16,7 +16,7 @@ function readJson(values: Values, option: string): unknown {
   const file = values[option]
   if (typeof file !== 'string' || file === '')
     throw new OperatorError(`--${option} is required: a file`)
-  if (!existsSync(file)) throw new OperatorError(`--${option}: there is no file ${file}`)
+  if (!existsSync(file)) throw new OperatorError(`--${option}: the file ${file} does not exist`)
   try {
     return JSON.parse(readFileSync(file, 'utf8'))
   } catch {

@@ -12,7 +12,7 @@ type Values = Record<string, string | boolean | undefined>
 function readText(file: string | boolean | undefined, option: string): string {
   if (typeof file !== 'string' || file === '')
     throw new OperatorError(`${option} is required: a file`)
-  if (!existsSync(file)) throw new OperatorError(`${option}: there is no file ${file}`)
+  if (!existsSync(file)) throw new OperatorError(`${option}: the file ${file} does not exist`)
   return readFileSync(file, 'utf8')
 }
 
@@ -57,7 +57,7 @@ export async function verifyReservesCommand(words: string[], values: Values): Pr
         : [
             owed.length > 0
               ? `it owes you ${owed.join(', ')}`
-              : 'it owes you NOTHING: no leaf is yours',
+              : 'it owes you NOTHING: no leaf belongs to you',
           ]),
       ...(found.addresses === null
         ? []

@@ -37,8 +37,8 @@ async function findOne(services: Services, input: Record<string, unknown>): Prom
   if (!found)
     throw new OperatorError(
       id === null
-        ? `there is no ${asset} wallet of ${workspace} / ${subAccount}`
-        : `--id: there is no wallet ${id}; "custody wallet list" lists all wallets`,
+        ? `${workspace} / ${subAccount} has no ${asset} wallet`
+        : `--id: wallet ${id} does not exist; "custody wallet list" lists all wallets`,
     )
   return found
 }

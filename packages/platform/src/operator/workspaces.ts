@@ -4,7 +4,7 @@ import { OperatorError } from './command.ts'
 /** A name that an operator gave. @throws OperatorError that names the option */
 export function readName(value: unknown, option: string): string {
   if (typeof value !== 'string' || !WORKSPACE_NAME.test(value)) {
-    throw new OperatorError(`--${option}: 1 to 100 letters, digits, spaces or . _ @ - are needed`)
+    throw new OperatorError(`--${option}: must be 1 to 100 letters, digits, spaces or . _ @ -`)
   }
   return value
 }

@@ -82,12 +82,12 @@ export async function verifyLog(
   for await (const text of lines) {
     at++
     if (text.trim() === '') continue
-    if (ended) throw new BrokenLog(at, 'stands after the end')
+    if (ended) throw new BrokenLog(at, 'is after the end of the log')
     const line = parse(text, at)
     if ('end' in line) {
       const { end } = line
       if (end.seq !== seq || end.hash !== hash)
-        throw new BrokenLog(at, `the log ends with line ${end.seq}, and here with ${seq}`)
+        throw new BrokenLog(at, `the log ends with line ${end.seq}, but here it ends with ${seq}`)
       workspace ??= end.workspace
       if (end.workspace !== workspace)
         throw new BrokenLog(at, 'is the end of another workspace’s log')
@@ -99,15 +99,15 @@ export async function verifyLog(
     if (line.seq !== seq + 1)
       throw new BrokenLog(at, `has number ${line.seq} where ${seq + 1} is due`)
     if (line.prev_hash !== hash)
-      throw new BrokenLog(at, `number ${line.seq} is not chained to the line before it`)
+      throw new BrokenLog(at, `number ${line.seq} is not chained to the previous line`)
     if (hashOfLine(line) !== line.hash)
-      throw new BrokenLog(at, `number ${line.seq} was changed: its hash is another`)
+      throw new BrokenLog(at, `number ${line.seq} was changed: its hash does not match`)
     ;({ seq, hash } = line)
     isHeadFound ||= hash === head
   }
-  if (!ended) throw new BrokenLog(at + 1, 'the log has no end: it was cut off')
+  if (!ended) throw new BrokenLog(at + 1, 'the log has no end: it was truncated')
   if (!isHeadFound)
-    throw new BrokenLog(at, 'the hash that was noted is of none of its lines: this is another log')
+    throw new BrokenLog(at, 'the noted hash matches none of its lines: this is another log')
   return { lines: seq, hash, workspace }
 }
 

@@ -49,7 +49,7 @@ export async function writeAudit(
     'select seq, hash from audit_heads where workspace_id = $1 for update',
     [workspaceId],
   )
-  if (!head) throw new Error('the audit log has no end to write at')
+  if (!head) throw new Error('the audit log has no last entry to append to')
   const { type, id, name, session, ip } = actor
   const line = {
     workspace: workspaceId,

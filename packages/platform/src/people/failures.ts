@@ -63,7 +63,7 @@ export async function countTry(tx: Queryable, trier: Trier): Promise<void> {
 
 /** @throws ApiError whose `locked_until` says until when */
 const tooMany = (until: Date): ApiError =>
-  new ApiError('RATE_LIMITED', `too many sign-ins failed; wait until ${until.toISOString()}`, {
+  new ApiError('RATE_LIMITED', `too many failed sign-ins; wait until ${until.toISOString()}`, {
     details: { locked_until: until.toISOString(), rate: { remaining: 0, reset: until.getTime() } },
   })
 

@@ -80,7 +80,7 @@ export async function openInvitation(
     `select ${COLUMNS} where i.${column} = $1 ${lock ? 'for update of i' : ''}`,
     [value],
   )
-  if (!found) throw new ApiError('NOT_FOUND', 'there is no such invitation')
+  if (!found) throw new ApiError('NOT_FOUND', 'this invitation does not exist')
   // Somebody who was removed or demoted gives no role any more, by a link of before either.
   const mayGive =
     found.invited_by === null ||
@@ -88,7 +88,7 @@ export async function openInvitation(
   if (found.accepted_at || found.revoked_at || found.expires_at <= tx.now() || !mayGive) {
     throw new ApiError(
       'INVITATION_CLOSED',
-      'the invitation was taken or withdrawn, or its time is over: ask for another',
+      'the invitation was accepted, was withdrawn or has expired: ask for another',
     )
   }
   return found

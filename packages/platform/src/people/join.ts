@@ -48,7 +48,7 @@ export async function readJoining(
 const emailTaken = () =>
   new ApiError(
     'INVALID_REQUEST',
-    'email: has an account already: sign in with it, and open this link again',
+    'email: already has an account: sign in with it, and open this link again',
     { field: 'email' },
   )
 
@@ -61,7 +61,7 @@ export function readWorkspace(
   const isFirst = invitation.workspace_id === null && invitation.person_id === null
   if (!isFirst) {
     if (workspace === undefined) return null
-    throw new ApiError('INVALID_REQUEST', 'workspace: is named by the first owner alone', {
+    throw new ApiError('INVALID_REQUEST', 'workspace: can only be set by the first owner', {
       field: 'workspace',
     })
   }
@@ -129,7 +129,7 @@ export async function acceptInvitation(
     if (await hasOwner(tx))
       throw new ApiError(
         'INVITATION_CLOSED',
-        'there is an owner already: ask him for an invitation',
+        'there is already an owner: ask them for an invitation',
       )
     await withdrawFirst(tx)
   }

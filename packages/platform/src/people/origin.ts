@@ -48,8 +48,7 @@ export function fromOf({ settings }: Services, request: FastifyRequest): From {
   if (!isSecure && !isLocal) {
     throw new ApiError(
       'HTTPS_REQUIRED',
-      'the control panel is there over https, or on the platform’s own machine as http://localhost: put a proxy ' +
-        'with a certificate in front, and set CUSTODY_PUBLIC_URL to its https address',
+      'the control panel is available over https, or on the platform’s own machine as http://localhost: set up a proxy with a certificate, and set CUSTODY_PUBLIC_URL to its https address',
     )
   }
   const origin =
@@ -81,7 +80,7 @@ export function assertOwnPage(request: FastifyRequest, from: From): void {
   if (!isOwn)
     throw new ApiError(
       'FOREIGN_ORIGIN',
-      'changes are asked for by the control panel’s own pages alone',
+      'changes are accepted only from the control panel’s own pages',
     )
   if (!/^application\/json\s*(?:;|$)/i.test(request.headers['content-type'] ?? '')) {
     throw new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Content-Type: must be application/json', {

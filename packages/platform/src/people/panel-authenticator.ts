@@ -31,7 +31,7 @@ export const panelAuthenticator = (limits: AddressLimits): Authenticator<PanelEn
       return { admission: { visitor: { from, someone } as Visitor }, holder: null }
     if (token === null || someone === null) {
       countAddress(limits.strangers, services, request)
-      throw new ApiError('SIGN_IN_REQUIRED', 'nobody is signed in, or the session is over')
+      throw new ApiError('SIGN_IN_REQUIRED', 'there is no session, or it has expired')
     }
     countSession(services, request, someone)
     const params = request.params as Partial<Record<'workspace' | 'sub_account', string>>
@@ -40,10 +40,10 @@ export const panelAuthenticator = (limits: AddressLimits): Authenticator<PanelEn
         ? undefined
         : await memberOf(services, someone, params.workspace)
     if (needs !== 'anybody' && (!member || !includesRole(member.role, needs))) {
-      if (!member) throw new Error(`${definition.path} needs a role and names no workspace`)
+      if (!member) throw new Error(`${definition.path} requires a role but has no workspace`)
       throw new ApiError(
         'ROLE_REQUIRED',
-        `the role ${needs} is needed in ${member.workspace}; yours is ${member.role}`,
+        `the role ${needs} is required in ${member.workspace}; your role is ${member.role}`,
       )
     }
     const caller =
@@ -56,7 +56,7 @@ export const panelAuthenticator = (limits: AddressLimits): Authenticator<PanelEn
     ) {
       throw new ApiError(
         'RECENT_SIGN_IN_REQUIRED',
-        'show one of your factors again first: the last time is more than 15 minutes ago',
+        'confirm one of your factors again: the last confirmation is more than 15 minutes old',
       )
     }
     const visitor = { from, someone, session: someone, ...(member ? { member } : {}) } as Visitor
@@ -103,7 +103,7 @@ async function memberOf(
     `select w.id, w.name, m.role from workspaces w join memberships m on m.workspace_id = w.id where w.name = $1 and m.person_id = $2`,
     [workspace, session.personId],
   )
-  if (!row) throw new ApiError('NOT_FOUND', 'there is no such workspace')
+  if (!row) throw new ApiError('NOT_FOUND', 'this workspace does not exist')
   return { workspaceId: row.id, workspace: row.name, role: row.role }
 }
 
@@ -133,7 +133,7 @@ async function callerOf(
     'select id, name, path_index from sub_accounts where workspace_id = $1 and name = $2',
     [member.workspaceId, subAccount],
   )
-  if (!row) throw new ApiError('NOT_FOUND', 'there is no such sub-account')
+  if (!row) throw new ApiError('NOT_FOUND', 'this sub-account does not exist')
   return {
     // Whatever needs the key itself is no reading.
     get apiKey(): string {

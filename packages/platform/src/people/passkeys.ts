@@ -35,7 +35,7 @@ function needRpId(origin: string): string {
   const { port } = new URL(origin)
   throw new ApiError(
     'PASSKEY_UNAVAILABLE',
-    `passkeys belong to a name, and not to an address of numbers: open http://localhost:${port}/console`,
+    `passkeys are bound to a host name, not to an IP address: open http://localhost:${port}/console`,
   )
 }
 
@@ -100,9 +100,13 @@ export async function verifyRegistration(
       transports: [...(transports ?? [])],
     }
   } catch {
-    throw new ApiError('SIGN_IN_FAILED', 'response: is no passkey made for this page just now', {
-      field: 'response',
-    })
+    throw new ApiError(
+      'SIGN_IN_FAILED',
+      'response: is not a passkey that was just created for this page',
+      {
+        field: 'response',
+      },
+    )
   }
 }
 
@@ -129,7 +133,7 @@ export async function addPasskey(
     ],
   )
   if (!added)
-    throw new ApiError('SIGN_IN_FAILED', 'response: this passkey is known already', {
+    throw new ApiError('SIGN_IN_FAILED', 'response: this passkey is already registered', {
       field: 'response',
     })
   return id
@@ -165,7 +169,7 @@ export async function takePasskey(
 ): Promise<{ personId: string; passkey: string }> {
   const failed = new ApiError(
     'SIGN_IN_FAILED',
-    'the passkey is not known here, or was not shown for this page just now',
+    'the passkey is not registered, or its response does not belong to this request',
   )
   const { id } = (plain(response) ?? {}) as { id?: unknown }
   const row =

@@ -59,7 +59,7 @@ export async function assertStrong(password: string, known: readonly string[]): 
     words,
   )
   if (score >= SCORE_LEAST) return
-  const reason = REASONS[feedback.warning ?? ''] ?? 'it would be guessed soon'
-  const way = 'take one of a password manager, or several words that belong together for nobody'
+  const reason = REASONS[feedback.warning ?? ''] ?? 'it can be guessed quickly'
+  const way = 'use a password from a password manager, or several unrelated words'
   throw new ApiError('INVALID_REQUEST', `password: ${reason}; ${way}`, { field: 'password' })
 }

@@ -22,7 +22,7 @@ export const title = (max = 100) =>
     .min(1)
     .max(max)
     .transform((text) => text.trim().normalize('NFC'))
-    .refine((text) => text !== '' && plain(text), 'must be of letters that can be seen')
+    .refine((text) => text !== '' && plain(text), 'must consist of visible characters')
     .meta({ type: 'string', minLength: 1, maxLength: max })
 
 export const workspaceName = z
@@ -56,14 +56,14 @@ export const sessionShape = z.object({
       passkeys: z.int(),
     })
     .nullable()
-    .meta({ description: 'Null: nobody is signed in' }),
+    .meta({ description: 'Null: no person is signed in' }),
   workspaces: z.array(z.object({ name: z.string(), role, sub_accounts: z.array(z.string()) })),
   passkeys_available: z.boolean().meta({
-    description: 'False where the page’s address is one of numbers: open http://localhost instead',
+    description: 'False if the page’s host is an IP address: open http://localhost instead',
   }),
   network: z.enum(['local', 'mainnet']),
   version: z.string(),
-  command: z
-    .enum(['npx custody', 'custody'])
-    .meta({ description: 'How this installation calls the command line: in a bundle `custody`' }),
+  command: z.enum(['npx custody', 'custody']).meta({
+    description: 'Name of the command-line program in this installation: in a bundle `custody`',
+  }),
 })

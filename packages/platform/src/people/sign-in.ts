@@ -71,7 +71,7 @@ async function tryPassword(services: Services, trier: Trier, password: string): 
   })
 }
 
-const STEP_GONE = 'the sign-in was not finished in time, or tried too often: begin again'
+const STEP_GONE = 'the sign-in was not finished in time, or had too many attempts: begin again'
 
 /**
  * The second half: a code of the authenticator app, or one of the recovery codes. @throws ApiError
@@ -104,8 +104,8 @@ class WrongCode extends ApiError {
     super(
       'SIGN_IN_FAILED',
       factor === 'totp'
-        ? 'code: is wrong, or was used before'
-        : 'code: is none of yours, or was used',
+        ? 'code: is wrong, or was already used'
+        : 'code: is not one of your recovery codes, or was already used',
       {
         field: 'code',
       },
@@ -177,7 +177,7 @@ function stepNow(
   } catch {
     throw new ApiError(
       'UNAVAILABLE',
-      'the authenticator’s secret cannot be opened: the operator has another secrets key than before',
+      'the authenticator’s secret cannot be decrypted: the operator has changed the secrets key',
     )
   }
   return stepOfCode(secret, code.replaceAll(/\s/g, ''), environment.now())

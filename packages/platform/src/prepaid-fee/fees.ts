@@ -43,9 +43,9 @@ export function quotePlatformFee(
     if (fixed !== undefined)
       return { amountUsd: null, fee: fixed > tier.least ? fixed : tier.least, least: tier.least }
     const why = price
-      ? `the last one is of ${new Date(price.at).toISOString()}`
-      : 'no source has one'
-    const missing = `there is no current USD price of ${asset.asset_name} (${why}), so that its platform fee is unknown`
+      ? `the last price is of ${new Date(price.at).toISOString()}`
+      : 'no source has a price'
+    const missing = `there is no current USD price of ${asset.asset_name} (${why}), so its platform fee is unknown`
     throw new ApiError('PRICE_UNAVAILABLE', `asset: ${missing}; nothing was created, try again`, {
       field: 'asset',
     })
@@ -61,7 +61,7 @@ export function quotePlatformFee(
 export function exhausted(error: unknown, fee: bigint): ApiError | null {
   const { code, detail } = sqlErrorOf(error)
   if (code !== SQL_ERRORS.prepaidShort) return null
-  const short = `holds ${showUsd(BigInt(detail ?? '0'))} USD, less than the platform fee of ${showUsd(fee)} USD`
+  const short = `has ${showUsd(BigInt(detail ?? '0'))} USD, less than the platform fee of ${showUsd(fee)} USD`
   return new ApiError(
     'PREPAID_FEE_EXHAUSTED',
     `the prepaid fee account ${short}; top it up. Wallets are not affected`,

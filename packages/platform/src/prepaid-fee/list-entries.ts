@@ -21,7 +21,7 @@ const OF_TRANSACTIONS = new Set(['prepaid-reserve', 'prepaid-charge', 'prepaid-r
 export const listPrepaidEntries = endpoint({
   id: 'listPrepaidFeeEntries',
   tag: 'Prepaid fee account',
-  description: 'What was paid in and what was charged, newest first.',
+  description: 'Returns top-ups and charges, newest first.',
   method: 'GET',
   path: '/dac/v1/prepaid-fee/entries',
   summary: 'List the movements of the prepaid fee account',
@@ -33,7 +33,7 @@ export const listPrepaidEntries = endpoint({
       type: z.enum(['reservation', 'charge', 'refund', 'adjustment', 'subscription']),
       amount: z.number(),
       balance_change: z.number(),
-      balance_after: z.number().meta({ description: 'Of the account, once it was made' }),
+      balance_after: z.number().meta({ description: 'Balance of the account after the movement' }),
       transaction_id: z.string().nullable(),
       order_id: z.string().nullable(),
       created_at: z.string(),

@@ -10,8 +10,7 @@ export const readPrepaidFee = endpoint({
   id: 'readPrepaidFee',
   tag: 'Prepaid fee account',
   description:
-    'Balance, tier and fees of the workspace’s USD account, from which platform fees are charged. It is no wallet. Writes ' +
-    'nothing.',
+    'Returns the balance, tier and fees of the workspace’s USD account, from which platform fees are charged. This account is not a wallet. The operation writes nothing.',
   method: 'POST',
   path: '/dac/v1/prepaid-fee',
   summary: 'Read the prepaid fee account',

@@ -69,7 +69,7 @@ async function decide(
   if (tier !== reached) {
     services.log.warn(
       { workspace: workspaceId, tier: reached.name },
-      'the prepaid fee account does not hold the subscription of its tier',
+      'the balance of the prepaid fee account is below the subscription of its tier',
     )
   }
   const before = tierNamed(tiers, account.tier)

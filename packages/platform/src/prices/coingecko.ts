@@ -58,7 +58,7 @@ function objectOf(text: string): Record<string, unknown> {
   try {
     value = parseJson(text)
   } catch (error) {
-    if (error instanceof AuthError) throw new SourceError('the answer is not JSON')
+    if (error instanceof AuthError) throw new SourceError('the response is not JSON')
     throw error
   }
   if (
@@ -67,7 +67,7 @@ function objectOf(text: string): Record<string, unknown> {
     Array.isArray(value) ||
     value instanceof JsonNumber
   ) {
-    throw new SourceError('the answer is not an object')
+    throw new SourceError('the response is not an object')
   }
   return value as Record<string, unknown>
 }
@@ -90,11 +90,11 @@ async function ask(o: CoinGeckoOptions, url: string): Promise<string> {
   if (response.status === 429) {
     const asked = Number(response.headers.get('retry-after') ?? '') * 1000
     throw new SourceError(
-      'limits requests (429)',
+      'limits the request rate (429)',
       asked > 0 ? Math.min(asked, LIMITED_WAIT_MS_MAX) : LIMITED_WAIT_MS,
     )
   }
-  if (response.status !== 200) throw new SourceError(`answers ${response.status}`)
-  if (text === null) throw new SourceError('the answer is too long')
+  if (response.status !== 200) throw new SourceError(`returned ${response.status}`)
+  if (text === null) throw new SourceError('the response is too large')
   return text
 }

@@ -89,8 +89,7 @@ export function priceLines({ failed, missing, stale, asked }: PriceDiagnosis): s
         )),
     ...stale.map(
       ({ coin, at }) =>
-        `prices  the newest price of ${coin} is of ${new Date(at).toISOString()}, too old to charge by: check ` +
-        'this machine’s clock and the sources, or add an exchange to CUSTODY_PRICE_EXCHANGES',
+        `prices  the newest price of ${coin} is of ${new Date(at).toISOString()}, too old for charging fees: check this machine’s clock and the sources, or add an exchange to CUSTODY_PRICE_EXCHANGES`,
     ),
   ]
 }

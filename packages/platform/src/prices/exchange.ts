@@ -69,7 +69,7 @@ export function exchange(o: ExchangeOptions): PriceSource {
           client.has['fetchTickers'] === true
             ? Object.values(await client.fetchTickers(symbols))
             : await Promise.all(symbols.map((symbol) => client.fetchTicker(symbol)))
-        if (tickers.length === 0) throw new SourceError('no tickers in the answer')
+        if (tickers.length === 0) throw new SourceError('the response contains no tickers')
         return tickers.flatMap((ticker): Quote[] => {
           const coin = wanted.get(ticker.symbol)
           const price = middle(ticker)

@@ -29,15 +29,15 @@ export const listPrices = endpoint({
   id: 'listPrices',
   tag: 'Prices',
   description:
-    'The median of the sources that answered, with their number and age. `stale` where it is too old to charge by.',
+    'Returns the median of the sources that responded, with their number and age. `stale` is true if the price is too old for charging fees.',
   errors: ['UNSUPPORTED_ASSET', 'PRICE_UNAVAILABLE'],
   method: 'GET',
   path: '/dac/v1/prices',
-  summary: 'Live prices in USD',
+  summary: 'Read current prices in USD',
   access: 'read',
   query: z.strictObject({
     assets: z.string().max(4000).meta({ pattern: NAMES }).optional().meta({
-      description: 'Asset names, comma-separated; every asset that has a price where it is absent',
+      description: 'Asset names, comma-separated; by default every asset that has a price',
     }),
   }),
   response: z.array(priceShape).max(REGISTRY_MAX),
@@ -66,7 +66,7 @@ export const listPrices = endpoint({
           if (!named) return []
           throw new ApiError(
             'PRICE_UNAVAILABLE',
-            `assets: no source knows a price of ${asset.asset_name}`,
+            `assets: no source has a price of ${asset.asset_name}`,
             { field: 'assets' },
           )
         }

@@ -87,8 +87,7 @@ export class Prices {
       let pause = this.#everyMs
       try {
         await this.refresh(source)
-        if (failures > 0)
-          this.#log.info({ source: source.name }, 'a source of prices answers again')
+        if (failures > 0) this.#log.info({ source: source.name }, 'a price source responds again')
         failures = 0
       } catch (error) {
         failures++
@@ -96,7 +95,7 @@ export class Prices {
         if (failures === 1 || failures % 100 === 0) {
           this.#log.warn(
             { source: source.name, failures, err: reasonOf(error) },
-            'a source of prices does not answer',
+            'a price source does not respond',
           )
         }
       }

@@ -181,9 +181,11 @@ export async function adopt(
   const adopted = await services.database.transaction(async (tx) => {
     const known = await rowOf(tx, group)
     if (known && !isOf(known, group, workspaceId))
-      throw new NotAdopted(`another transaction has its id ${known.id} here`)
+      throw new NotAdopted(`another transaction already has its id ${known.id}`)
     if (known && known.status !== 'pending')
-      throw new NotAdopted(`the transaction ${known.id} has ended here as ${known.state}`)
+      throw new NotAdopted(
+        `the transaction ${known.id} has already ended with the state ${known.state}`,
+      )
     const row = known ?? (await create(services, tx, group, place))
     const signedBefore = await writeAttempts(services, tx, group, row, end)
     if (known) await goOn(services, tx, group, row, place)

@@ -35,9 +35,7 @@ export async function whileAdopting<T>(
   )
   // A database on which no platform was started has no such row and no other process.
   if (marked.length === 0 && (await database.one('select 1 from installation'))) {
-    throw new NotAdopted(
-      'what the signer nodes have recorded is being adopted at another host already',
-    )
+    throw new NotAdopted('another host is already adopting the records of the signer nodes')
   }
   const ended = new AbortController()
   const renewed = (async () => {

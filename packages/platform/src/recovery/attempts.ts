@@ -113,7 +113,7 @@ async function freePlace(
   for (const other of others) {
     if (other.state !== 'BUILT')
       throw new NotAdopted(
-        `the transaction ${other.transaction_id} here was signed for the same coins or the same place in its account's order`,
+        `the transaction ${other.transaction_id} in this database was signed for the same coins or the same nonce of its account`,
       )
     await giveWay(tx, other)
     await tx.query(

@@ -9,7 +9,7 @@ import { NotAdopted, open } from './open.ts'
 
 const RETRY_MS = 1000
 const UNHEARD =
-  'fewer than two signer nodes tell what they have recorded, so nobody knows whether this database is complete'
+  'fewer than two signer nodes returned their records, so it is unknown whether this database is complete'
 const HELD_CHECK_MS = 5000
 const CHECK_MS = 60_000
 
@@ -23,7 +23,7 @@ export async function compareRecords(services: Services): Promise<string | null>
   if (await isAdoptedSomewhere(services)) {
     services.hold.set({
       cause: 'comparing',
-      reason: 'what the signer nodes have recorded is being adopted by another process',
+      reason: 'another process is adopting the records of the signer nodes',
     })
     return services.hold.because
   }
@@ -42,13 +42,15 @@ export async function compareRecords(services: Services): Promise<string | null>
   // A reconciliation may have started to adopt the records while they were being read.
   if (services.hold.isAdopting) return services.hold.because
   if (lost > 0) {
-    const what = `the signer nodes have recorded ${lost} transactions that this database does not know`
-    const reason = asInstalled(`${what}, so it is older than they are; run: npx custody reconcile`)
+    const what = `the signer nodes have recorded ${lost} transactions that this database does not contain`
+    const reason = asInstalled(
+      `${what}, so it is older than their records; run: npx custody reconcile`,
+    )
     if (services.hold.because !== reason)
       services.log.error(
         { unknown: lost },
-        'the signer nodes know transactions that this database does not: was an older backup restored? ' +
-          asInstalled('Nothing is changed until "npx custody reconcile" has adopted them'),
+        'the signer nodes have recorded transactions that this database does not contain: was an older backup restored? ' +
+          asInstalled('Changes are suspended until "npx custody reconcile" has adopted them'),
       )
     services.hold.set({ cause: 'outdated', reason })
   } else if (marks.length < NODES_NEEDED) {
@@ -66,7 +68,7 @@ export async function compareRecords(services: Services): Promise<string | null>
       await finishUnsigned(services, await nobodys(services, unsigned))
     }
     if (services.hold.because !== null)
-      services.log.info('the database knows everything that the signer nodes have recorded')
+      services.log.info('the database contains everything that the signer nodes have recorded')
     await saveMarks(services, marks)
     services.hold.set(null)
   }
@@ -97,7 +99,7 @@ async function isLost(
     if (!(error instanceof NotAdopted)) return true
     services.log.warn(
       { node: step.nodes[0], reason: error.message },
-      'a signer node tells of a transaction that nothing proves',
+      'a signer node reports a transaction without proof',
     )
     return false
   }
@@ -130,7 +132,7 @@ async function finishUnsigned(services: Services, unsigned: readonly Recorded[])
   for (const { recorded, error } of unadopted)
     services.log.warn(
       { network: recorded.unsigned.network, purpose: recorded.purpose, reason: error.message },
-      'what the signer nodes have signed is not known here as signed; it is signed again',
+      'the signer nodes have signed a transaction that this database does not contain as signed; it is signed again',
     )
 }
 
@@ -153,7 +155,7 @@ export async function holdUntilCompared(services: Services): Promise<void> {
   if (!hold || hold.cause === 'outdated') return
   services.log.warn(
     { reason: hold.reason },
-    'nothing is changed until the signer nodes have been heard',
+    'changes are suspended until the signer nodes have responded',
   )
 }
 

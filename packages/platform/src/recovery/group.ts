@@ -90,8 +90,7 @@ export async function groupOf(services: Services, attempts: [Opened, ...Opened[]
   const main = attempts.find(({ recorded }) => recorded.purpose !== 'cancel') ?? attempts[0]
   const { recorded, decoded, network, subAccount, workspaceId } = main
   const kind = Object.hasOwn(KINDS, recorded.purpose) ? KINDS[recorded.purpose] : undefined
-  if (!kind)
-    throw new NotAdopted(`transactions of the purpose ${recorded.purpose} are not known here`)
+  if (!kind) throw new NotAdopted(`the purpose ${recorded.purpose} is unknown`)
   if (recorded.purpose === 'cancel') return cancelOf(services, attempts)
   if (
     attempts.some(
@@ -101,7 +100,7 @@ export async function groupOf(services: Services, attempts: [Opened, ...Opened[]
         (each.recorded.purpose !== recorded.purpose && each.recorded.purpose !== 'cancel'),
     )
   )
-    throw new NotAdopted('its attempts are of different wallets')
+    throw new NotAdopted('its attempts belong to different wallets')
   const asset = services.registry.asset(decoded.asset)
   if (!asset) throw new NotAdopted(`the asset ${decoded.asset} is not in the registry`)
   const isCoin = traitsOf(network).deposits === 'spendable'
@@ -120,7 +119,9 @@ export async function groupOf(services: Services, attempts: [Opened, ...Opened[]
   }
   const isTank = subAccount === TANK_SUB_ACCOUNT
   const impossible = () =>
-    new NotAdopted(`it does not do what the signer nodes call it, ${recorded.purpose}`)
+    new NotAdopted(
+      `it does not match the purpose that the signer nodes recorded, ${recorded.purpose}`,
+    )
   if (BY_REQUEST.has(recorded.purpose)) {
     if (
       isTank ||
@@ -174,7 +175,7 @@ export async function groupOf(services: Services, attempts: [Opened, ...Opened[]
   )
   if ((own !== undefined) !== (kind === 'FUEL'))
     throw kind === 'FUEL'
-      ? new NotAdopted('it is fuel for an address that is not known here', true)
+      ? new NotAdopted('it is fuel for an address that this database does not contain', true)
       : impossible()
   return { ...base, id, order: typeof order === 'string' ? order : null }
 }
@@ -209,7 +210,7 @@ async function cancelOf(services: Services, attempts: Group['attempts']): Promis
   )
   const asset = row && services.registry.asset(row.asset)
   if (!row || !asset || row.network !== network.code)
-    throw new NotAdopted('it cancels a transfer that is not known here')
+    throw new NotAdopted('it cancels a transfer that this database does not contain')
   return {
     id: row.id,
     kind: 'WITHDRAWAL',

@@ -190,7 +190,7 @@ export async function readHistory(services: Services, whole: boolean): Promise<H
         node,
         reason:
           answer.reason instanceof z.ZodError
-            ? 'its answer has another shape'
+            ? 'its response has an unknown format'
             : answer.reason.message,
       })
       return
@@ -289,7 +289,8 @@ async function readNode(
     )
       return readNode(services, node, undefined)
     await take(services, told, page.entries)
-    if (page.hash === null) throw new NodeUnavailable(node, 'its record ends before what it told')
+    if (page.hash === null)
+      throw new NodeUnavailable(node, 'its record ends before the height that it reported')
     // Transactions that are being signed during this comparison are checked again the next time.
     if (told.built.size === 0)
       told.mark = { node, generation: page.generation, height: page.next - 1, hash: page.hash }

@@ -54,21 +54,21 @@ export async function open(
     throw new NotAdopted(`the network ${recorded.unsigned.network} is not in the registry`)
   if (!services.networks.has(network.code))
     throw new NotAdopted(`${network.code} has no endpoint configured`)
-  if (recorded.disputed) throw new NotAdopted('the signer nodes tell different things of it')
+  if (recorded.disputed) throw new NotAdopted('the signer nodes reported different data for it')
   const workspace = await services.database.one<{ id: string }>(
     'select id from workspaces where name = $1',
     [recorded.workspace],
   )
   if (!workspace)
     throw new NotAdopted(
-      `the workspace ${recorded.workspace} is not known, and no two signer nodes have an API user of it`,
+      `the workspace ${recorded.workspace} does not exist, and no two signer nodes have an API user of it`,
     )
   const [subAccount, ...others] = new Set(recorded.unsigned.inputs.map(({ path }) => path[0]))
   const foreign = recorded.unsigned.inputs.some(
     ({ path }) => path.length !== 3 || path[1] !== network.chain_index,
   )
   if (subAccount === undefined || others.length > 0 || foreign)
-    throw new NotAdopted('its paths are not those of one wallet')
+    throw new NotAdopted('its paths do not belong to one wallet')
   const key = await services.keys.get(workspace.id, network.curve)
   const unsigned = await withPrevious(services, network, recorded.unsigned, raws)
   let decoded: DecodedTransaction

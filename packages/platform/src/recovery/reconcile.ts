@@ -76,7 +76,7 @@ export async function reconcile(
   const history = await readHistory(services, true)
   if (history.marks.length < NODES_NEEDED)
     throw new NotAdopted(
-      `two signer nodes must tell what they have recorded, and ` +
+      'two signer nodes must return their records, and ' +
         history.missing.map(({ node, reason }) => `signer ${node}: ${reason}`).join('; '),
     )
   const report: ReconcileReport = {
@@ -111,7 +111,7 @@ export async function reconcile(
     return { ...report, ok: history.unknown.length === 0 }
   }
   await whileAdopting(services, () =>
-    services.hold.during('what the signer nodes have recorded is being adopted', async () => {
+    services.hold.during('the records of the signer nodes are being adopted', async () => {
       report.users = await adoptUsers(services, history.enrolled)
       await adoptKeys(services, history.keys)
       await adoptRecorded(services, history, options, report)

@@ -70,7 +70,7 @@ export async function adoptUsers(
         'select id, name from sub_accounts where workspace_id = $1 and path_index = $2',
         [workspace, user.sub_account],
       )
-      if (!sub) throw new Error('a sub-account could be made under no name')
+      if (!sub) throw new Error('a sub-account could not be created under any name')
       await tx.query(
         'insert into api_users (api_key, sub_account_id, role, public_key_pem, revoked_at) values ($1, $2, $3, $4, $5)',
         [
@@ -155,7 +155,7 @@ export async function subAccountAt(
   )
   if (!row)
     throw new NotAdopted(
-      `sub-account ${index} of the workspace is not known, and no two signer nodes have an API user of it`,
+      `sub-account ${index} of the workspace does not exist, and no two signer nodes have an API user of it`,
     )
   return { workspaceId, subAccountId: row.id, subAccountIndex: index }
 }

@@ -41,7 +41,7 @@ export function stakesOf(attempts: [Opened, ...Opened[]]): {
         FIRST[each.kind] !== FIRST[kind] || each.amount !== amount || each.resource !== resource,
     )
   )
-    throw new NotAdopted('its calls do not belong together')
+    throw new NotAdopted('its calls do not match each other')
   const receiver = actions.find((each) => each.receiver !== null)?.receiver
   return {
     kind: FIRST[kind],

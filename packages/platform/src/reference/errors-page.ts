@@ -10,9 +10,9 @@ const html = (text: string): string =>
     .replaceAll(/`([^`]+)`/g, '<code>$1</code>')
 
 const RETRY_WORDS: Readonly<Record<Retry, string>> = {
-  never: 'No, not as it is',
+  never: 'No, not unchanged',
   later: 'Later',
-  again: 'Yes, with growing pauses',
+  again: 'Yes, with increasing delays',
   reset: 'When the window ends',
 }
 

@@ -7,7 +7,7 @@ import { errorsPage } from './errors-page.ts'
 
 /** The API reference, its files, and the page that the `type` of every error leads to. */
 export function referencePages(log: Logger): Page[] {
-  const built = siteOr503(NAME, loadSite, log, 'the API works, and there is no reference')
+  const built = siteOr503(NAME, loadSite, log, 'the API is available, but there is no reference')
   const errors = errorsPage()
   return [
     {
@@ -26,7 +26,7 @@ export function referencePages(log: Logger): Page[] {
       handler: ({ params, header }) =>
         built((site) => {
           const found = site.asset(params['name'] as string, header('accept-encoding'))
-          if (!found) throw new ApiError('NOT_FOUND', 'no such file of the reference')
+          if (!found) throw new ApiError('NOT_FOUND', 'the reference has no such file')
           return found
         }),
     },

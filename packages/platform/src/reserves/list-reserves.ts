@@ -14,7 +14,7 @@ const publishedShape = z
     hash: z.string().meta({ description: 'SHA-256 of `statement`, lower-case hex' }),
     statement: z.string().meta({
       description:
-        'Canonical JSON (RFC 8785), the exact bytes that were signed: what is held and owed of each asset, and its root',
+        'Canonical JSON (RFC 8785), the exact bytes that were signed: assets and liabilities of each asset, and its root',
     }),
     signatures: z
       .array(
@@ -35,15 +35,14 @@ export const listReserves = endpoint({
   id: 'listReserves',
   tag: 'Proof of reserves',
   description:
-    'What the operator has published, newest first: the same for every caller. A statement is of the whole installation; ' +
-    'what of it is yours, its proof tells.',
+    'Returns the statements that the operator has published, newest first. The list is the same for every caller, because a statement covers the whole installation; the proof contains your part of it.',
   method: 'GET',
   path: '/dac/v1/reserves',
-  summary: 'List statements of reserves',
+  summary: 'List reserve statements',
   access: 'read',
   query: z.strictObject({
     page: pageQuery.page,
-    limit: integer(1, LIMIT, 'Statements on a page; 5 where it is absent').default(5),
+    limit: integer(1, LIMIT, 'Statements per page; by default 5').default(5),
   }),
   response: pageOf(publishedShape, LIMIT),
   async handler({ services: { database }, query: { page, limit } }) {

@@ -15,7 +15,8 @@ const LISTED_MAX = 50
  */
 function assertPublic({ settings }: Services, what: 'totals' | 'all'): void {
   const isShown = settings.reservesPublic === 'all' || settings.reservesPublic === what
-  if (!isShown) throw new ApiError('NOT_FOUND', 'this installation does not show it without a key')
+  if (!isShown)
+    throw new ApiError('NOT_FOUND', 'this installation does not publish it without authentication')
 }
 
 const json = (text: string, isLasting: boolean) => ({
@@ -36,7 +37,7 @@ const json = (text: string, isLasting: boolean) => ({
  * verifies a proof in the browser.
  */
 export function reservesPages(log: Logger): Page[] {
-  const built = siteOr503(NAME, loadSite, log, 'published reserves are JSON alone')
+  const built = siteOr503(NAME, loadSite, log, 'published reserves are available as JSON only')
   return [
     {
       path: '/reserves',

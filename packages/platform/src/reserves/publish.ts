@@ -45,7 +45,7 @@ async function attested(
         )
         if (signers.verify(node, attestationText(hash), signature))
           signatures.push({ node, signature })
-        else problems.push(`signer ${node} signed something else`)
+        else problems.push(`signer ${node} signed another statement`)
       } catch (error) {
         if (!(error instanceof NodeRefused || error instanceof NodeUnavailable)) throw error
         problems.push(`signer ${node}: ${reasonOf(error)}`)

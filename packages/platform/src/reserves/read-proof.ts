@@ -6,7 +6,7 @@ import { secretOwner } from './publish.ts'
 import { getSnapshot, leavesOf } from './store.ts'
 import { DEPTH_MAX, secretOf } from './tree.ts'
 
-const UNIT = 'Integer in the smallest unit, decimal'
+const UNIT = 'Integer in the smallest unit, as decimal digits'
 const HEX = '32 bytes, lower-case hex'
 const siblingShape = z.object({
   side: z.enum(['left', 'right']),
@@ -18,7 +18,7 @@ const proofShape = z
     snapshot: z.string(),
     workspace: z.string(),
     sub_account: z.string(),
-    secret: z.string().meta({ description: `${HEX}; yours alone` }),
+    secret: z.string().meta({ description: `${HEX}; known only to you` }),
     leaves: z
       .array(
         z.object({
@@ -28,11 +28,11 @@ const proofShape = z
           siblings: z
             .array(siblingShape)
             .max(DEPTH_MAX)
-            .meta({ description: 'From the leaf up to the top' }),
+            .meta({ description: 'Sibling sums from the leaf to the root' }),
         }),
       )
       .max(ASSETS_MAX)
-      .meta({ description: 'One for each wallet that there was' }),
+      .meta({ description: 'One leaf for each wallet that existed' }),
   })
   .meta({ id: 'ReservesProof' })
 
@@ -41,13 +41,11 @@ export const readReservesProof = endpoint({
   id: 'readReservesProof',
   tag: 'Proof of reserves',
   description:
-    'Your sub-account’s balances as the statement counts them among what is owed, and what stands beside them in the tree of ' +
-    'each asset. Verify it with the client (`verifyReserves`), `npx custody verify-reserves` or the page /reserves. A sum beside yours ' +
-    'may be the balance of one other, unnamed sub-account: keep the proof to yourself.',
+    'Returns the balances of your sub-account as the statement includes them in the liabilities, with the sibling sums in each asset’s tree. Verify the proof with the client (`verifyReserves`), `npx custody verify-reserves` or the page /reserves. A sibling sum may be the balance of one other, unnamed sub-account: keep the proof confidential.',
   errors: ['NOT_FOUND'],
   method: 'GET',
   path: '/dac/v1/reserves/{id}/proof',
-  summary: 'Read what proves that you are counted',
+  summary: 'Read the proof of inclusion in a reserve statement',
   access: 'read',
   params: z.strictObject({ id: pathId }),
   response: proofShape,

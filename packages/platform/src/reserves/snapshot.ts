@@ -94,7 +94,7 @@ function assertAsked(services: Services, books: Books, chains: readonly Chain[])
   if (lost)
     throw new ApiError(
       'NETWORK_UNAVAILABLE',
-      `the network of ${lost[0]} has no endpoint: configure it, and publish again`,
+      `the network of ${lost[0]} has no endpoint: configure one, and publish again`,
     )
 }
 
@@ -122,7 +122,7 @@ export async function takeSnapshot(services: Services): Promise<Snapshot> {
   if (turned)
     throw new ApiError(
       'NETWORK_UNAVAILABLE',
-      `${turned.network} went back while it was looked at: publish again`,
+      `${turned.network} was reorganised while it was read: publish again`,
     )
   const [id, secret] = [environment.uuid(), Buffer.from(environment.bytes(NONCE_BYTES))]
   const { assets, leaves } = entriesOf(services, { id, time, secret, books, held, networks })

@@ -25,7 +25,7 @@ export interface Sibling {
 
 function sumBytes(sum: bigint): Buffer {
   if (sum < 0n || sum >= SUM_LIMIT)
-    throw new RangeError('a sum of what is owed must be at least 0 and below 2^128')
+    throw new RangeError('a sum of liabilities must be at least 0 and below 2^128')
   return Buffer.from(sum.toString(16).padStart(32, '0'), 'hex')
 }
 
@@ -80,7 +80,7 @@ function parentOf(left: TreeNode, right: TreeNode): TreeNode {
  */
 export function treeOf(snapshot: string, asset: string, leaves: readonly TreeNode[]): Tree {
   const depth = Math.max(1, Math.ceil(Math.log2(Math.max(1, leaves.length))))
-  if (depth > DEPTH_MAX) throw new RangeError('too many leaves')
+  if (depth > DEPTH_MAX) throw new RangeError('there are too many leaves')
   const empty = { hash: digest('empty', contextOf(snapshot, asset)), sum: 0n }
   const levels: TreeNode[][] = [
     [...leaves, ...Array.from({ length: 2 ** depth - leaves.length }, () => empty)],

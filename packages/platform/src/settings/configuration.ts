@@ -14,7 +14,7 @@ const rate = z.union([z.string(), z.number()], { error: 'must be a number' }).tr
 
 /** Less does not even carry a look at the head each minute, and what transfers ask. */
 const REQUESTS_LEAST = 5000
-const REQUESTS = `must be a whole number of requests, ${REQUESTS_LEAST} or more`
+const REQUESTS = `must be a whole number of requests, at least ${REQUESTS_LEAST}`
 
 const endpoint = z.object({
   url: z
@@ -59,7 +59,7 @@ const entry = endpoint
             .regex(/^[0-9a-fA-F]{64}$/, 'must be a block hash of 64 hexadecimal digits')
             .transform((hash) => hash.toLowerCase()),
         },
-        { error: 'must name height and hash of a block' },
+        { error: 'must have height and hash of a block' },
       )
       .optional(),
   })
@@ -72,7 +72,7 @@ const entry = endpoint
         context.addIssue({ code: 'custom', message, path })
       const [field] = Object.keys(own)
       if (endpoints && field !== undefined)
-        tell('is given for each endpoint: move it into endpoints', field)
+        tell('is set per endpoint: move it into endpoints', field)
       if (!endpoints && own.url === undefined) tell('must be an http(s) URL', 'url')
       const several = (endpoints ?? [own]) as RpcEndpoint[]
       // Two names of one endpoint agree with each other whatever it says.
@@ -80,7 +80,7 @@ const entry = endpoint
       const again = urls.findIndex((url, at) => url !== undefined && urls.indexOf(url) < at)
       if (again >= 0) tell('is the URL of another endpoint of the list', 'endpoints', again, 'url')
       if (quorum > several.length)
-        tell(`must not be more than the number of its endpoints, ${several.length}`, 'quorum')
+        tell(`must not exceed the number of its endpoints, ${several.length}`, 'quorum')
       const shared = {
         ...(floors === undefined ? {} : { fee_floors: floors }),
         ...(checkpoint === undefined ? {} : { checkpoint }),
@@ -113,7 +113,7 @@ const file = z.object(
       })
       .prefault({}),
   },
-  { error: 'must hold a JSON object, as custody.config.example.json does' },
+  { error: 'must contain a JSON object, as custody.config.example.json does' },
 )
 
 /** Codes of networks are short; a longer name is one that people know. */
@@ -166,7 +166,7 @@ function unknownName(json: unknown, registry: Registry): string | null {
   return (
     [
       look(json, [], Object.keys(file.shape), isNoSetting),
-      look(networks, ['networks'], codes, 'there is no such network'),
+      look(networks, ['networks'], codes, 'is not a known network'),
       ...below(networks, ['networks'], ENTRY),
       ...Object.entries(networks ?? {}).flatMap(([code, given]) => {
         const { endpoints } = (given ?? {}) as { endpoints?: unknown }
@@ -175,8 +175,8 @@ function unknownName(json: unknown, registry: Registry): string | null {
           : []
       }),
       look(sweep, ['sweep'], ['networks', 'assets'], isNoSetting),
-      look(sweep?.['networks'], ['sweep', 'networks'], codes, 'there is no such network'),
-      look(sweep?.['assets'], ['sweep', 'assets'], tickers, 'there is no such asset'),
+      look(sweep?.['networks'], ['sweep', 'networks'], codes, 'is not a known network'),
+      look(sweep?.['assets'], ['sweep', 'assets'], tickers, 'is not a known asset'),
       ...(['networks', 'assets'] as const).flatMap((kind) =>
         below(sweep?.[kind], ['sweep', kind], Object.keys(rule.shape)),
       ),
@@ -216,7 +216,7 @@ const configuration = (registry: Registry) =>
         try {
           const scope = scopeNamed(registry, kind === 'networks' ? { network: of } : { asset: of })
           if (kind === 'networks' && least !== undefined)
-            tell('an amount is set for an asset', 'min_amount')
+            tell('an amount requires an asset', 'min_amount')
           rules[scope] = {
             cost_multiple: amount('cost_multiple', multiple, MULTIPLE_DECIMALS),
             min_amount: amount('min_amount', least, registry.asset(of)?.decimals ?? 0),
@@ -238,7 +238,7 @@ const configuration = (registry: Registry) =>
         context.addIssue({
           code: 'custom',
           message:
-            'is for Bitcoin and its siblings: other networks are told apart by their chain id or first block',
+            'is supported only for Bitcoin and similar networks: other networks are identified by their chain id or first block',
           path: ['networks', code, 'checkpoint'],
         })
       }
@@ -251,7 +251,9 @@ const configuration = (registry: Registry) =>
       }
       if (floors === undefined || !network) continue
       if (!network.utxo) {
-        tell('is for Bitcoin and its siblings: other networks always say their prices')
+        tell(
+          'is supported only for Bitcoin and similar networks: other networks always report their fee rates',
+        )
         continue
       }
       let below = BigInt(network.utxo.min_fee_rate) * 10n ** BigInt(FLOOR_DECIMALS)
@@ -261,7 +263,10 @@ const configuration = (registry: Registry) =>
         try {
           const floor = parseAmount(written, FLOOR_DECIMALS)
           if (floor < below)
-            tell('must not be below what the network relays, nor below a lower level', level)
+            tell(
+              'must not be below the minimum that the network relays, nor below a lower level',
+              level,
+            )
           else below = floor
         } catch (error) {
           if (!(error instanceof ChainError)) throw error

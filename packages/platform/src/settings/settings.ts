@@ -186,7 +186,7 @@ const thresholds = list
       scores.every(
         (score, at) => score > 0 && score <= 10 && (at === 0 || score < (scores[at - 1] as number)),
       ),
-    { error: 'must be three falling scores such as 9,7,4', params: QUOTED },
+    { error: 'must be three descending scores such as 9,7,4', params: QUOTED },
   )
   .transform((scores) => scores as [number, number, number])
 
@@ -264,12 +264,12 @@ const variables = z
       )
     }
     if (set.CUSTODY_COINGECKO_PLAN === 'pro' && set.CUSTODY_COINGECKO_KEY === undefined) {
-      wrong('CUSTODY_COINGECKO_PLAN', 'needs CUSTODY_COINGECKO_KEY', QUOTED)
+      wrong('CUSTODY_COINGECKO_PLAN', 'requires CUSTODY_COINGECKO_KEY', QUOTED)
     }
     const { coins, asset } = loadRegistry(set.CUSTODY_NETWORK)
     for (const ticker of set.CUSTODY_ALLOW_DEPRECATED) {
       const allowed = asset(ticker)
-      if (!allowed) wrong('CUSTODY_ALLOW_DEPRECATED', `there is no asset ${ticker}`)
+      if (!allowed) wrong('CUSTODY_ALLOW_DEPRECATED', `asset ${ticker} does not exist`)
       else if (allowed.status === 'retired')
         wrong('CUSTODY_ALLOW_DEPRECATED', `${ticker} is retired: ${allowed.status_reason}`)
     }
@@ -286,9 +286,9 @@ const variables = z
         `there is no coin ${unpriced}: one of ${known.join(', ')}`,
       )
     for (const id of set.CUSTODY_PRICE_EXCHANGES) {
-      if (!isExchange(id)) wrong('CUSTODY_PRICE_EXCHANGES', `ccxt knows no exchange "${id}"`)
+      if (!isExchange(id)) wrong('CUSTODY_PRICE_EXCHANGES', `ccxt has no exchange "${id}"`)
       else if (set.CUSTODY_NETWORK === 'local' && id !== 'kraken') {
-        wrong('CUSTODY_PRICE_EXCHANGES', `the local chains come with kraken alone, not "${id}"`)
+        wrong('CUSTODY_PRICE_EXCHANGES', `the local chains support kraken only, not "${id}"`)
       }
     }
   })

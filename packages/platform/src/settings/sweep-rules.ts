@@ -31,11 +31,11 @@ export function readDecimal(value: unknown, decimals: number, name: string): big
 /** `network:CODE` or `asset:NAME`. @throws Error that names what is unknown */
 export function scopeNamed(registry: Registry, of: { network?: string; asset?: string }): string {
   if (of.network !== undefined && of.asset !== undefined)
-    throw new Error('give either a network or an asset, not both')
+    throw new Error('set either a network or an asset, not both')
   if (of.network !== undefined && !registry.network(of.network))
-    throw new Error(`there is no network ${of.network}`)
+    throw new Error(`network ${of.network} does not exist`)
   if (of.asset !== undefined && !registry.asset(of.asset))
-    throw new Error(`there is no asset ${of.asset}`)
+    throw new Error(`asset ${of.asset} does not exist`)
   return of.network !== undefined
     ? `network:${of.network}`
     : of.asset !== undefined

@@ -47,7 +47,7 @@ export function readTiers(text: string): readonly Tier[] {
   })
   if (tiers[0]?.from !== 0n) throw wrong('the first tier must apply from a volume of 0')
   if (tiers.some((tier, at) => at > 0 && tier.from <= (tiers[at - 1] as Tier).from))
-    throw wrong('volumes must rise from tier to tier')
+    throw wrong('volumes must increase from tier to tier')
   if (new Set(tiers.map(({ name }) => name)).size !== tiers.length)
     throw wrong('a name appears twice')
   if (tiers.some(({ basisPoints }) => basisPoints > BASIS_POINTS))

@@ -135,7 +135,7 @@ export class WorkspaceKeys {
 
   #verify(answer: KeyAnswer, workspace: string, curve: Curve): void {
     if (answer.workspace !== workspace || answer.curve !== curve)
-      throw new Error('a signer node answered for another workspace')
+      throw new Error('a signer node responded for another workspace')
     const text = certificateText(answer, this.#mode)
     const valid = new Set(
       answer.certificates
@@ -144,7 +144,7 @@ export class WorkspaceKeys {
     )
     if (valid.size < CERTIFICATES_NEEDED) {
       throw new Error(
-        `key of workspace ${workspace} has ${valid.size} valid certificates of ${CERTIFICATES_NEEDED}`,
+        `the key of workspace ${workspace} has ${valid.size} of ${CERTIFICATES_NEEDED} required certificates`,
       )
     }
   }

@@ -168,9 +168,9 @@ export class SignerNodes {
    */
   constructor(folder: string, clock: () => number = Date.now) {
     if (!existsSync(join(folder, 'peers.json'))) {
-      const needs = `${folder} needs peers.json, tls.key and tls.crt as the nodes' set-up wrote them (packages/signer/README.md)`
+      const needs = `${folder} must contain peers.json, tls.key and tls.crt as the nodes' set-up wrote them (packages/signer/README.md)`
       throw new Error(
-        `no signer nodes are known: ${needs}; name another folder with CUSTODY_SIGNERS`,
+        `no signer nodes are configured: ${needs}; set another folder with CUSTODY_SIGNERS`,
       )
     }
     this.peers = (
@@ -201,7 +201,7 @@ export class SignerNodes {
   #whyUnreachable(error: Error, timeoutMs: number): string {
     if (error instanceof CertificateError) return error.message
     if (error.name === 'TimeoutError' || error.name === 'AbortError')
-      return `no answer within ${timeoutMs} ms`
+      return `no response within ${timeoutMs} ms`
     // The node closes the connection without a reason if the platform's certificate has expired.
     const { expiresAt } = this.#own
     if (expiresAt.getTime() >= this.#clock()) return 'cannot be reached'
@@ -268,7 +268,7 @@ export class SignerNodes {
             let size = 0
             response.on('data', (chunk: Buffer) => {
               size += chunk.length
-              if (size > ANSWER_BYTES_MAX) response.destroy(new Error('answer is too large'))
+              if (size > ANSWER_BYTES_MAX) response.destroy(new Error('the response is too large'))
               else chunks.push(chunk)
             })
             response.on('end', () =>

@@ -272,7 +272,7 @@ async function askEachPair<T>(
     isUntouched,
     at,
     message: refused
-      ? `signer ${refused.node} refuses (${refused.code}: ${refused.message}); no second node answered: ${unavailable}`
+      ? `signer ${refused.node} rejects it (${refused.code}: ${refused.message}); no second node responded: ${unavailable}`
       : unavailable,
   }
 }

@@ -19,11 +19,11 @@ const recordShape = z
     voided_at: z.int(),
     signed: z.array(z.string()).meta({
       maxItems: NAMED_MAX,
-      description: 'Hashes of what the node knows to be signed for it, without fuel and loans',
+      description: 'Hashes of the transactions that the node signed for it, without fuel and loans',
     }),
-    unfinished: z
-      .int()
-      .meta({ description: 'Transactions that entered signing, outcome unknown to the node' }),
+    unfinished: z.int().meta({
+      description: 'Transactions that entered signing and whose outcome the node does not know',
+    }),
   })
   .meta({ id: 'VoidRecord' })
 /** A void with a node's signature; a caller verifies it with the nodes' identity keys. */

@@ -22,7 +22,7 @@ export async function priceStaking(
     staking.account === staking.address &&
     (await othersRely(database, row, staking.resource))
   ) {
-    return wait('EARLIER_TRANSFER', 'transfers under way count on this resource', OTHERS_RETRY_MS)
+    return wait('EARLIER_TRANSFER', 'transfers in progress rely on this resource', OTHERS_RETRY_MS)
   }
   const stakes = stakesOf(chain)
   const points = staking.steps.reduce((sum, step) => sum + tronBuild.actionBandwidth(step), 0n)
@@ -69,12 +69,12 @@ export async function stepRefusal(
       const lendable =
         resource === null ? amount : await lendableAfter(client, account, resource, 0n)
       return lendable < amount
-        ? "the chain lends no stake that today's use rests on, and too little else is staked"
+        ? 'the chain does not lend stake whose resource was used today, and the remaining stake is too small'
         : null
     }
     case 'undelegate': {
       const lent = resource === null ? 0n : (await client.delegated(account, address))[resource]
-      return lent < amount ? 'the chain knows no such delegation' : null
+      return lent < amount ? 'the chain has no such delegation' : null
     }
     case 'unfreeze': {
       const refusal = await unstakeRefusal(client, account, 0)

@@ -20,7 +20,7 @@ export async function asked<T>(network: Network, ask: () => Promise<T>): Promise
     if (error instanceof ApiError) throw error
     throw new ApiError(
       'NETWORK_UNAVAILABLE',
-      `network ${network.code} cannot be reached; nothing was done`,
+      `network ${network.code} cannot be reached; nothing was changed`,
     )
   }
 }
@@ -43,9 +43,9 @@ export async function worthOf(
 /** Returns why nothing can be delegated to a receiver; null if delegation is possible. */
 export async function receiverRefusal(client: TronClient, address: string): Promise<string | null> {
   if (await client.isContract(address))
-    return 'is a contract, which takes no resource by a delegation'
+    return 'is a contract, which cannot receive a resource by delegation'
   return (await client.account(address)) === null
-    ? 'has never been activated; the chain lends resources to active accounts only, so send it some TRX first'
+    ? 'has never been activated; the chain delegates resources to active accounts only, so send it some TRX first'
     : null
 }
 
@@ -84,10 +84,9 @@ export async function lendableAfter(
 }
 
 export const MATURED_FIRST =
-  'unstaked TRX has completed its cooldown and waits; unstaking would release it as well, ' +
-  'which is never done by itself: release it first with POST /dav/v1/release-unstaked'
+  'unstaked TRX has completed its cooldown; unstaking would release it as well, which requires an explicit request: release it first with POST /dav/v1/release-unstaked'
 const UNSTAKES_MAX = 32
-export const TOO_MANY = `the chain lets at most ${UNSTAKES_MAX} unstakes of an account cool down at a time`
+export const TOO_MANY = `the chain allows at most ${UNSTAKES_MAX} unstakes of an account in cooldown at the same time`
 
 /**
  * Returns why the chain would refuse another unstake of an account now, or null.

@@ -41,14 +41,14 @@ export async function giveBackStake(
 
 /** Describes for the caller what happened to the TRX. */
 export function leftOver({ kind, account, resource, at }: Staking): string {
-  if (kind === 'RELEASE') return 'nothing was released; ask for it again'
+  if (kind === 'RELEASE') return 'nothing was released; send a new request'
   if (at === 0) {
     return kind === 'STAKE'
-      ? 'the amount is back, and nothing is staked; ask for it again as a new stake'
-      : 'everything stays staked as it was; ask for it again as a new unstake'
+      ? 'the amount was released, and nothing is staked; request a new stake'
+      : 'the stake is unchanged; request a new unstake'
   }
   const stands = `the TRX is staked for ${resource} on the wallet's own address ${account}`
   return kind === 'STAKE'
-    ? `${stands} and is not lent; unstake it from there, or leave it and stake anew for the other address`
-    : `the resource was taken back and ${stands}; unstake it from there`
+    ? `${stands} and is not delegated; unstake it from there, or leave it and create a new stake for the other address`
+    : `the delegation was ended and ${stands}; unstake it from there`
 }

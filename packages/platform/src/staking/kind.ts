@@ -25,7 +25,7 @@ export const staking: Kind<StakingKind> = {
     if (hash !== null) return { hash }
     return row.plan.adopted === undefined
       ? null
-      : fail('its next call was never signed, and its request is not known any more')
+      : fail('its next call was never signed, and its request is no longer available')
   },
   async purpose(services, row) {
     if (row.plan.order !== undefined) return { kind: 'tank-stake', order: row.plan.order }
@@ -36,7 +36,7 @@ export const staking: Kind<StakingKind> = {
     }
   },
   async settle(services, tx, row, o) {
-    if (!o.staking) throw new Error('the chain does not tell what a call of staking did')
+    if (!o.staking) throw new Error('the chain does not report the result of a staking call')
     await settleStaking(services, tx, row, stakingOf(row), { ...o, staking: o.staking })
   },
   async release(services, tx, row, reason) {

@@ -40,9 +40,13 @@ export async function assertReceivable(
 ): Promise<void> {
   const stops = await receiverStops(services, services.database, owner, network, address)
   if (stops === 'sanctioned') {
-    throw new ApiError('SANCTIONED', 'address: is on a sanctions list; nothing is staked for it', {
-      field: 'address',
-    })
+    throw new ApiError(
+      'SANCTIONED',
+      'address: is on a sanctions list; nothing can be staked for it',
+      {
+        field: 'address',
+      },
+    )
   }
   if (stops === 'frozen') {
     throw new ApiError(

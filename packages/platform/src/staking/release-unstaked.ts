@@ -13,7 +13,7 @@ import { feeOf, stepsOf } from './steps.ts'
 export const releaseUnstaked = endpoint({
   id: 'releaseUnstaked',
   tag: 'Staking',
-  description: 'Brings back the TRX whose cooldown is over.',
+  description: 'Returns the TRX whose cooldown is over to the wallet’s spendable balance.',
   errors: [
     'UNSUPPORTED_ASSET',
     'WALLET_MISSING',
@@ -88,7 +88,7 @@ function nothing(cooling: readonly { release_at: Date; releasing_by: string | nu
   const reason = next
     ? `the cooldown of what was unstaked from it ends ${next.release_at.toISOString()} by the time of the chain`
     : cooling.length > 0
-      ? 'what was unstaked from it is being released already'
-      : 'nothing that was unstaked from it is pending'
+      ? 'its unstaked TRX is already being released'
+      : 'it has no unstaked TRX in cooldown'
   return new ApiError('NOTHING_TO_RELEASE', `address: ${reason}`, { field: 'address' })
 }

@@ -40,7 +40,7 @@ export async function release(
   }
   if (sum !== withdrawn)
     throw new Error(
-      `the chain has released ${withdrawn} sun, and the oldest cooldowns on record make up ${sum}`,
+      `the chain has released ${withdrawn} sun, but the oldest recorded cooldowns amount to ${sum}`,
     )
   const { scope, free } = poolsOf(row)
   await post(tx, 'staking-release', row.id, [

@@ -21,8 +21,7 @@ export const stake = endpoint({
   id: 'stake',
   tag: 'Staking',
   description:
-    'Locks TRX of the wallet for energy or bandwidth, for its own address or for another one. Give a `sequence_id`, as ' +
-    'with transfers.',
+    'Stakes TRX of the wallet for energy or bandwidth of its own address or of another address. Send a `sequence_id`, as for transfers.',
   errors: [
     'UNSUPPORTED_ASSET',
     'WALLET_MISSING',
@@ -59,7 +58,7 @@ export const stake = endpoint({
       if (amount < LEAST_SUN) {
         throw new ApiError(
           'INVALID_AMOUNT',
-          `amount: the chain stakes at least ${formatAmount(LEAST_SUN, asset.decimals)} TRX`,
+          `amount: must be at least ${formatAmount(LEAST_SUN, asset.decimals)} TRX, the minimum stake of the chain`,
           { field: 'amount' },
         )
       }
@@ -87,9 +86,7 @@ export const stake = endpoint({
           )
           throw new ApiError(
             'INVALID_AMOUNT',
-            "amount: the chain lends no stake that today's use rests on, and lending takes bandwidth itself; " +
-              `of this it would lend ${lends} TRX. Stake at least ${lacks} TRX of ${body.resource} for the wallet's own address first, ` +
-              'or less for this one',
+            `amount: the chain does not lend stake whose resource was used today, and a delegation itself consumes bandwidth; of this amount it would lend ${lends} TRX. Stake at least ${lacks} TRX of ${body.resource} for the wallet's own address first, or a smaller amount for this address`,
             { field: 'amount' },
           )
         }
@@ -140,9 +137,13 @@ export const stake = endpoint({
 })
 
 const inactive = () =>
-  new ApiError('WALLET_INACTIVE', 'asset: the TRX wallet is inactive and stakes nothing', {
-    field: 'asset',
-  })
+  new ApiError(
+    'WALLET_INACTIVE',
+    'asset: the TRX wallet is inactive; nothing can be staked from it',
+    {
+      field: 'asset',
+    },
+  )
 
 function insufficient(amount: bigint, available: bigint, asset: Asset): ApiError {
   const show = (value: bigint) =>

@@ -19,7 +19,8 @@ const COOLING_MAX = 500
 export const readStaking = endpoint({
   id: 'readStaking',
   tag: 'Staking',
-  description: 'What is staked, cools down and can be released for an address of yours.',
+  description:
+    'Returns the TRX of one of your addresses that is staked, in cooldown, or releasable.',
   errors: [
     'UNSUPPORTED_ASSET',
     'WALLET_MISSING',
@@ -29,9 +30,11 @@ export const readStaking = endpoint({
   ],
   method: 'GET',
   path: '/dav/v1/staking',
-  summary: 'Staked and unstaked TRX of an address',
+  summary: 'Read staked and unstaked TRX of an address',
   access: 'read',
-  query: z.strictObject({ address: text(500).meta({ description: 'Who has the resource' }) }),
+  query: z.strictObject({
+    address: text(500).meta({ description: 'Address that has the resource' }),
+  }),
   response: z.object({
     staked: z.object({ ENERGY: z.number(), BANDWIDTH: z.number() }),
     cooling: z
@@ -39,7 +42,7 @@ export const readStaking = endpoint({
         z.object({
           amount: z.number(),
           release_at: z.string().meta({
-            description: 'By the time of the chain; an estimate until the unstake is confirmed',
+            description: 'In chain time; an estimate until the unstake is confirmed',
           }),
           confirmed: z.boolean(),
         }),

@@ -47,7 +47,7 @@ export const isStaking = (row: Pick<TransactionRow, 'kind'>): boolean => KINDS.h
  * @throws for a row of another kind
  */
 export function stakingOf(row: TransactionRow): Staking {
-  if (!isStaking(row)) throw new Error(`${row.kind} is no staking`)
+  if (!isStaking(row)) throw new Error(`a transaction of the kind ${row.kind} is not staking`)
   const [account, address] = [row.source_id as string, row.destination_id as string]
   const kind = row.kind as StakingKind
   const resource = (row.plan.resource ?? null) as TronResource | null
@@ -65,7 +65,7 @@ export function stakingOf(row: TransactionRow): Staking {
 /** Returns the call of the current step. */
 export function actionOf({ steps, at, resource, amount, address }: Staking): TronAction {
   const kind = steps[at]
-  if (kind === undefined) throw new Error('a staking transaction beyond its last step')
+  if (kind === undefined) throw new Error('a staking transaction is past its last step')
   if (kind === 'withdraw') return { kind, resource: null, amount: 0n, receiver: null }
   return {
     kind,
@@ -88,7 +88,7 @@ export function stakeAccounts(resource: TronResource | null): {
   staked: AccountKind
   reserved: AccountKind
 } {
-  if (resource === null) throw new Error('a stake without a resource')
+  if (resource === null) throw new Error('a stake has no resource')
   return ACCOUNTS[resource]
 }
 

@@ -23,7 +23,8 @@ const UNDER_WAY = `select count(*)::text count from transactions t
 export const unstake = endpoint({
   id: 'unstake',
   tag: 'Staking',
-  description: 'Frees the resource at once; the TRX cools down for about 14 days.',
+  description:
+    'Unstakes TRX. The resource ends immediately; the TRX can be released after a cooldown of about 14 days.',
   errors: [
     'UNSUPPORTED_ASSET',
     'WALLET_MISSING',
@@ -144,7 +145,7 @@ function tooMuch(
   if (staked === 0n && other) {
     return new ApiError(
       'RESOURCE_MISMATCH',
-      `resource: what is staked for this address is staked for ${other}, nothing for ${resource}`,
+      `resource: the stake for this address is for ${other}; nothing is staked for ${resource}`,
       { field: 'resource' },
     )
   }

@@ -11,7 +11,8 @@ import { findOrder, orderShape, presentOrder, tellOrder, type OrderRow } from '.
 export const cancelOrder = endpoint({
   id: 'cancelOrder',
   tag: 'Trading',
-  description: 'Asks the exchange to take back what is not filled. Asked twice it is asked once.',
+  description:
+    'Requests that the exchange cancel the unfilled part of the order. Repeating the request has no further effect.',
   errors: [
     'NOT_FOUND',
     'ORDER_FINAL',
@@ -30,7 +31,7 @@ export const cancelOrder = endpoint({
     const row = await services.database.transaction(async (tx) => {
       const before = await findOrder(tx, caller, params.id, true)
       if (before.state === 'ENDED')
-        throw new ApiError('ORDER_FINAL', `id: the order is ${before.status} already`, {
+        throw new ApiError('ORDER_FINAL', `id: the order is already ${before.status}`, {
           field: 'id',
         })
       if (before.cancel_requested_at !== null) return before

@@ -54,17 +54,18 @@ export type NewConversion = Omit<ConversionRow, 'order_id' | 'payload_hash' | 'r
 
 export const conversionBody = {
   from_asset: assetName.meta({
-    description: 'A coin at the exchange (BTC, USD), or an asset of ours, whose coin it is',
+    description:
+      'A coin of the exchange (BTC, USD), or an asset of this platform, which stands for its coin',
     examples: ['BTC'],
   }),
   to_asset: assetName.meta({ examples: ['USDT'] }),
-  amount: decimal.meta(positiveSchema('Of from_asset, exact')),
+  amount: decimal.meta(positiveSchema('Exact amount of from_asset')),
   accounts: z
     .array(text(100))
     .min(1, 'must not be empty')
     .max(ACCOUNTS_MAX, `must have at most ${ACCOUNTS_MAX} entries`)
     .optional()
-    .meta({ description: 'Ids of exchange accounts; all of the sub-account’s where it is absent' }),
+    .meta({ description: 'Ids of exchange accounts; by default all accounts of the sub-account' }),
 }
 export interface Wanted {
   from_asset: string
@@ -79,9 +80,9 @@ export const conversionShape = z
     status: z.enum(['quoted', 'expired', 'ordered']),
     from_asset: z.string(),
     to_asset: z.string(),
-    amount: units.meta({ description: 'Of from_asset, as it was asked for' }),
+    amount: units.meta({ description: 'Amount of from_asset in the request' }),
     receive: units.meta({
-      description: 'Of to_asset, after the exchange’s fee, as the book stood',
+      description: 'Amount of to_asset after the exchange’s fee, from the order book at that time',
     }),
     price: units.nullable(),
     exchange_account: z.string(),
@@ -89,7 +90,7 @@ export const conversionShape = z
     market: z.string(),
     side: z.enum(['buy', 'sell']),
     order_amount: units,
-    limit_price: units.meta({ description: 'No part of it is done at a worse price' }),
+    limit_price: units.meta({ description: 'No part is executed at a worse price' }),
     expires_at: z.string(),
     others: z
       .array(
@@ -101,7 +102,7 @@ export const conversionShape = z
         }),
       )
       .max(ACCOUNTS_MAX)
-      .meta({ description: 'What the other accounts would give, or why they cannot' }),
+      .meta({ description: 'What the other accounts would return, or why they cannot convert' }),
     order: orderShape.nullable(),
     created_at: z.string(),
   })
@@ -171,11 +172,11 @@ async function offerOf(
   given: bigint,
 ): Promise<Offer | string> {
   const { exchange } = account
-  if (account.status === 'failing') return `${exchange} refuses its key`
+  if (account.status === 'failing') return `${exchange} rejects its key`
   try {
     const { orders, timesInForce } = await services.exchanges.traits(exchange)
     if (orders === 'none' || !timesInForce.includes('IOC'))
-      return `${exchange} takes no such orders from here`
+      return `${exchange} does not accept such orders from this platform`
     const place = marketOf(await services.exchanges.markets(exchange), from, to)
     if (!place) return `${exchange} has no market of ${from} and ${to}`
     const held = await services.database.one<{ available: string }>(
@@ -183,14 +184,14 @@ async function offerOf(
       [account.id, from],
     )
     if (BigInt(held?.available ?? '0') < given)
-      return `holds ${showUnits(BigInt(held?.available ?? '0'))} ${from}`
+      return `has ${showUnits(BigInt(held?.available ?? '0'))} ${from}`
     const book = await services.exchanges.orderBook(exchange, place.market.symbol, DEPTH)
     const conversion = convert(place.market, book, place.side, given)
     return typeof conversion === 'string'
       ? conversion
       : { account, market: place.market, conversion }
   } catch (error) {
-    return error instanceof Error ? error.message.slice(0, 200) : `${exchange} cannot be asked`
+    return error instanceof Error ? error.message.slice(0, 200) : `${exchange} cannot be queried`
   }
 }
 
@@ -205,7 +206,7 @@ export async function bestConversion(
   wanted: Wanted,
 ): Promise<NewConversion> {
   const [from, to] = [coinOf(services, wanted.from_asset), coinOf(services, wanted.to_asset)]
-  if (from === to) throw wrong('to_asset', `is ${to}, as from_asset is`)
+  if (from === to) throw wrong('to_asset', `must differ from from_asset; both are ${to}`)
   const given = readPositive(wanted.amount, 'amount')
   const all = await services.database.query<AccountRow>(
     `select * from exchange_accounts where sub_account_id = $1 and status <> 'deleted' order by created_at, id limit ${ACCOUNTS_MAX}`,
@@ -214,14 +215,14 @@ export async function bestConversion(
   const ids = wanted.accounts?.map((id) => id.toLowerCase())
   const unknown = ids?.find((id) => all.every((each) => each.id !== id))
   if (unknown !== undefined) {
-    const reason = `accounts: there is no exchange account ${unknown.slice(0, 100)} in this sub-account`
+    const reason = `accounts: exchange account ${unknown.slice(0, 100)} does not exist in this sub-account`
     throw new ApiError('NOT_FOUND', reason, { field: 'accounts' })
   }
   const accounts = all.filter(({ id }) => ids === undefined || ids.includes(id))
   if (accounts.length === 0)
     throw wrong(
       'accounts',
-      'no exchange account is linked; POST /dac/v1/exchange-accounts links one',
+      'no exchange account is linked; link one with POST /dac/v1/exchange-accounts',
     )
   const answers = await Promise.all(
     accounts.map(async (account) => ({
@@ -235,7 +236,7 @@ export async function bestConversion(
     const why = answers
       .map(({ account, offer }) => `${account.label} (${account.exchange}): ${String(offer)}`)
       .join('; ')
-    const reason = `amount: no account converts ${showUnits(given)} ${from} to ${to}: ${why}`
+    const reason = `amount: no account can convert ${showUnits(given)} ${from} to ${to}: ${why}`
     throw new ApiError('CONVERSION_UNAVAILABLE', reason, { field: 'amount' })
   }
   const { account, market, conversion } = best
@@ -324,7 +325,7 @@ export async function findConversion(
   if (!row)
     throw new ApiError(
       'NOT_FOUND',
-      `${field}: there is no conversion ${given.slice(0, 100)} in this sub-account`,
+      `${field}: conversion ${given.slice(0, 100)} does not exist in this sub-account`,
       { field },
     )
   const order =

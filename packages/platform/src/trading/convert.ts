@@ -59,16 +59,16 @@ export function convert(
     )
   amount = floorTo(amount, market.amountStep)
   if (last === 0n)
-    return `nobody ${side === 'sell' ? 'buys' : 'sells'} on ${market.symbol} now, or it is too little`
+    return `there are no ${side === 'sell' ? 'bids' : 'asks'} on ${market.symbol} now, or the amount is too small`
   const left = side === 'sell' ? budget - amount : budget - cost
   // The last step of the grid is no amount that the book lacks.
   if (left > (side === 'sell' ? market.amountStep : times(market.amountStep, last)) + 1n)
-    return `the book of ${market.symbol} is too short`
+    return `the order book of ${market.symbol} is too shallow`
   if (market.amountMin !== null && amount < market.amountMin)
-    return `too little for ${market.symbol}`
+    return `the amount is too small for ${market.symbol}`
   if (market.costMin !== null && times(amount, last) < market.costMin)
-    return `too little for ${market.symbol}`
+    return `the amount is too small for ${market.symbol}`
   if (market.amountMax !== null && market.amountMax > 0n && amount > market.amountMax)
-    return `too much for ${market.symbol}`
+    return `the amount is too large for ${market.symbol}`
   return { side, amount, price: last, receive: afterFee(side === 'sell' ? cost : amount) }
 }

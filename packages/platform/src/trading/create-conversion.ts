@@ -23,14 +23,16 @@ import { makeOrder } from './create-order.ts'
 import type { OrderRow } from './order.ts'
 
 const body = z.strictObject({
-  quote: text(100).optional().meta({ description: 'Id of a quote; else the fields of one' }),
+  quote: text(100)
+    .optional()
+    .meta({ description: 'Id of a quote; if absent, the fields of a quote are required' }),
   from_asset: conversionBody.from_asset.optional(),
   to_asset: conversionBody.to_asset.optional(),
   amount: conversionBody.amount.optional(),
   accounts: conversionBody.accounts,
   sequence_id: text(200).optional().meta({
     description:
-      'Idempotency key, unique within the sub-account’s conversions; a quote is one itself',
+      'Idempotency key, unique within the sub-account’s conversions; a quote already acts as one',
   }),
 })
 type Body = z.output<typeof body>
@@ -43,7 +45,7 @@ export const createConversion = endpoint({
   id: 'createConversion',
   tag: 'Trading',
   description:
-    'Converts by a quote, or at what the books say now. One market order of a linked account.',
+    'Converts by a quote, or at the current order books, with one market order at a linked account.',
   errors: [
     'NOT_FOUND',
     'INVALID_AMOUNT',
@@ -59,7 +61,7 @@ export const createConversion = endpoint({
   example: { from_asset: 'BTC', to_asset: 'USDT', amount: 0.015, sequence_id: 'convert-12' },
   method: 'POST',
   path: '/dac/v1/conversions',
-  summary: 'Convert',
+  summary: 'Create a conversion',
   access: 'write',
   body,
   response: conversionShape,
@@ -152,7 +154,7 @@ async function create(
       (field) => asked[field] === undefined,
     )
     if (missing)
-      throw new ApiError('INVALID_REQUEST', `${missing}: is required, or quote in place of all`, {
+      throw new ApiError('INVALID_REQUEST', `${missing}: is required, unless quote is sent`, {
         field: missing,
       })
     const row = await bestConversion(services, caller, {
@@ -175,10 +177,12 @@ async function create(
     (field) => asked[field] !== undefined,
   )
   if (extra)
-    throw new ApiError('INVALID_REQUEST', `${extra}: stands in the quote`, { field: extra })
+    throw new ApiError('INVALID_REQUEST', `${extra}: must be omitted, because the quote fixes it`, {
+      field: extra,
+    })
   const { row } = await findConversion(services.database, caller, quote, 'quote')
   const late = () =>
-    new ApiError('QUOTE_EXPIRED', 'quote: its time is over; nothing was ordered, ask for another', {
+    new ApiError('QUOTE_EXPIRED', 'quote: has expired; nothing was ordered, request a new quote', {
       field: 'quote',
     })
   if (row.expires_at.getTime() <= services.environment.now()) throw late()

@@ -18,8 +18,7 @@ export const createOrder = endpoint({
   id: 'createOrder',
   tag: 'Trading',
   description:
-    'A limit or market order at a linked account. It is held against the market’s grid and the prepaid account, sent ' +
-    'once, and followed until its end is known. Give a `sequence_id`: the same request answers the same order.',
+    'Creates a limit or market order at a linked account. The order is checked against the market’s step sizes and the prepaid fee account, sent once, and tracked until its outcome is known. Send a `sequence_id`: a repeated request returns the same order.',
   errors: [
     'NOT_FOUND',
     'PREPAID_FEE_EXHAUSTED',
@@ -96,7 +95,7 @@ export async function makeOrder(
   if (account.status === 'failing') {
     throw new ApiError(
       'EXCHANGE_KEY_REFUSED',
-      `exchange_account: ${exchange} refuses its key (${account.reason}); PATCH the account with one that works`,
+      `exchange_account: ${exchange} rejects its key (${account.reason}); PATCH the account with a valid key`,
       { field: 'exchange_account' },
     )
   }

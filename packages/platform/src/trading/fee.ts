@@ -31,8 +31,7 @@ export async function quoteOrderFee(
   if (tier.basisPoints === 0n) return { amountUsd, fee: tier.least, least: tier.least }
   throw new ApiError(
     'PRICE_UNAVAILABLE',
-    `market: there is no current USD price of ${market.base} or ${market.quote}, so that the platform fee cannot be ` +
-      'told; nothing was created, try again',
+    `market: there is no current USD price of ${market.base} or ${market.quote}, so the platform fee is unknown; nothing was created, try again`,
     { field: 'market' },
   )
 }

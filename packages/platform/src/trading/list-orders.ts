@@ -11,7 +11,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 export const listOrders = endpoint({
   id: 'listOrders',
   tag: 'Trading',
-  description: 'Newest first, a page at a time.',
+  description: 'Returns invoices, newest first, in pages.',
   errors: ['NOT_FOUND', 'EXCHANGE_UNSUPPORTED'],
   method: 'GET',
   path: '/dac/v1/orders',
@@ -28,8 +28,12 @@ export const listOrders = endpoint({
       .optional()
       .meta({ description: 'Platform id, client order id, or the exchange’s id' }),
     sequence_id: text(200).optional(),
-    before: integer(0, INT32_MAX, 'Created before this Unix time in seconds').optional(),
-    after: integer(0, INT32_MAX, 'Created after this Unix time in seconds').optional(),
+    before: integer(
+      0,
+      INT32_MAX,
+      'Only records created before this Unix time in seconds',
+    ).optional(),
+    after: integer(0, INT32_MAX, 'Only records created after this Unix time in seconds').optional(),
     ...pageQuery,
   }),
   response: pageOf(orderShape),

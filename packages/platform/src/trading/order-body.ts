@@ -11,31 +11,38 @@ const SLIPPAGE_BPS_MAX = 5000
 /** What an order asks for. */
 export const orderBody = z.strictObject({
   exchange_account: text(100).meta({ description: 'Id of an exchange account' }),
-  market: text(60).meta({ description: 'Such as BTC/USD', examples: ['BTC/USD'] }),
+  market: text(60).meta({
+    description: 'Symbol of a market, for example BTC/USD',
+    examples: ['BTC/USD'],
+  }),
   side: oneOf(['buy', 'sell']),
   type: oneOf(['market', 'limit']),
-  amount: decimal.meta(positiveSchema('In the base coin, on the market’s grid')).optional(),
+  amount: decimal
+    .meta(positiveSchema('In the base coin, a multiple of the market’s step size'))
+    .optional(),
   quote_amount: decimal
     .meta(
       positiveSchema(
-        'In the quote coin, in place of amount: the amount is what it comes to, rounded down to the grid',
+        'In the quote coin, instead of `amount`: converted to an amount and rounded down to the market’s step size',
       ),
     )
     .optional(),
-  price: decimal.meta(positiveSchema('Of a limit order, on the market’s grid')).optional(),
+  price: decimal
+    .meta(positiveSchema('Price of a limit order, a multiple of the market’s step size'))
+    .optional(),
   time_in_force: oneOf(
     ['GTC', 'IOC', 'FOK'],
-    'GTC for a limit order, IOC for a market order, where it is absent',
+    'By default GTC for a limit order and IOC for a market order',
   ).optional(),
   post_only: z
     .boolean()
     .optional()
-    .meta({ description: 'Refused by the exchange rather than filled at once' }),
+    .meta({ description: 'The exchange rejects the order if it would be filled immediately' }),
   max_slippage_bps: wholeNumber(
     1,
     SLIPPAGE_BPS_MAX,
-    'Of a market order: how much worse than the best price it may be, in hundredths of a percent; ' +
-      `${SLIPPAGE_BPS} where it is absent`,
+    'Maximum deviation of a market order from the best price, in basis points (hundredths of a percent); ' +
+      `by default ${SLIPPAGE_BPS}`,
   ).optional(),
   sequence_id: text(200)
     .optional()

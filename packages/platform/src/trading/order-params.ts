@@ -28,21 +28,22 @@ const wrong = (
  */
 export function checkBody(body: OrderBody): void {
   if (body.amount === undefined && body.quote_amount === undefined)
-    throw wrong('amount', 'is required, or quote_amount in its place')
+    throw wrong('amount', 'is required, unless quote_amount is sent')
   if (body.amount !== undefined && body.quote_amount !== undefined) {
-    throw wrong('quote_amount', 'give either amount or quote_amount, not both')
+    throw wrong('quote_amount', 'send either amount or quote_amount, not both')
   }
   const isMarket = body.type === 'market'
   if (isMarket && body.price !== undefined)
-    throw wrong('price', 'is of limit orders; a market order has max_slippage_bps')
-  if (!isMarket && body.price === undefined) throw wrong('price', 'is required by a limit order')
+    throw wrong('price', 'is allowed only for a limit order; a market order has max_slippage_bps')
+  if (!isMarket && body.price === undefined) throw wrong('price', 'is required for a limit order')
   if (!isMarket && body.max_slippage_bps !== undefined)
     throw wrong('max_slippage_bps', 'is of market orders; a limit order has its price')
-  if (isMarket && body.post_only === true) throw wrong('post_only', 'is of limit orders')
+  if (isMarket && body.post_only === true)
+    throw wrong('post_only', 'is allowed only for a limit order')
   if (isMarket && body.time_in_force === 'GTC')
     throw wrong('time_in_force', 'must be IOC or FOK for a market order')
   if (body.post_only === true && body.time_in_force !== undefined && body.time_in_force !== 'GTC') {
-    throw wrong('time_in_force', 'must be GTC beside post_only')
+    throw wrong('time_in_force', 'must be GTC with post_only')
   }
 }
 
@@ -53,18 +54,18 @@ export function checkTraits(body: OrderBody, exchange: string, traits: VenueTrai
   if (traits.orders === 'none') {
     throw refused(
       'exchange_account',
-      `orders at ${exchange} are not offered here: the fate of one could not be asked`,
+      `orders at ${exchange} are not supported: the outcome of an order could not be queried`,
     )
   }
   const timeInForce = body.time_in_force ?? (body.type === 'market' ? 'IOC' : 'GTC')
   if (!traits.timesInForce.includes(timeInForce)) {
     throw refused(
       body.type === 'market' ? 'type' : 'time_in_force',
-      `${exchange} offers ${traits.timesInForce.join(', ')}${body.type === 'market' ? ', and a market order needs IOC' : ''}`,
+      `${exchange} offers ${traits.timesInForce.join(', ')}${body.type === 'market' ? ', and a market order requires IOC' : ''}`,
     )
   }
   if (body.post_only === true && !traits.postOnly)
-    throw refused('post_only', `${exchange} does not offer it`)
+    throw refused('post_only', `${exchange} does not support it`)
 }
 
 /** A positive decimal, exact. @throws ApiError `INVALID_AMOUNT` that names the field */
@@ -118,7 +119,7 @@ export function orderParamsOf(
         )
       : floorTo(over(quoteAmount, reference), market.amountStep)
   const show = (units: bigint, coin: string) => `${showUnits(units)} ${coin}`
-  const came = quoteAmount === null ? '' : `; it comes to ${show(amount, market.base)}`
+  const came = quoteAmount === null ? '' : `; it results in ${show(amount, market.base)}`
   const { amountMin, amountMax, costMin } = market
   if (amount === 0n || (amountMin !== null && amount < amountMin)) {
     throw wrong(
@@ -183,7 +184,7 @@ function protection(
   if (best === undefined || best <= 0n) {
     throw new ApiError(
       'EXCHANGE_UNAVAILABLE',
-      `market: nobody ${side === 'buy' ? 'sells' : 'buys'} on ${market.symbol} now, so that it has no price`,
+      `market: there are no ${side === 'buy' ? 'asks' : 'bids'} on ${market.symbol} now, so it has no price`,
       { field: 'market' },
     )
   }
@@ -191,6 +192,6 @@ function protection(
   // To the grid on the side that protects.
   const price =
     side === 'buy' ? floorTo(best + away, market.priceStep) : ceilTo(best - away, market.priceStep)
-  if (price <= 0n) throw wrong('max_slippage_bps', 'leaves no price')
+  if (price <= 0n) throw wrong('max_slippage_bps', 'results in no price')
   return { price, reference: side === 'buy' ? price : best }
 }

@@ -84,14 +84,14 @@ export const orderShape = z
     status: z.enum(ORDER_STATUSES),
     sub_status: z.enum(ORDER_STATES).meta({
       description:
-        'NEW: not sent; SENDING; ASKING: its answer was lost, and the exchange is asked; WORKING: the exchange has it; ENDED',
+        'NEW: not sent yet; SENDING: the order is being sent; ASKING: the response was lost, and the exchange is queried; WORKING: the exchange accepted it; ENDED',
     }),
     amount: units,
     quote_amount: units.nullable(),
     price: units.nullable(),
     protection_price: units
       .nullable()
-      .meta({ description: 'Of a market order: no part of it is done at a worse price' }),
+      .meta({ description: 'For a market order: no part is executed at a worse price' }),
     time_in_force: z.enum(['GTC', 'IOC', 'FOK']),
     post_only: z.boolean(),
     max_slippage_bps: z.int().nullable(),
@@ -102,16 +102,16 @@ export const orderShape = z
     fees: z
       .array(z.object({ asset: z.string(), amount: units }))
       .max(FEES_MAX)
-      .meta({ description: 'What the exchange took' }),
+      .meta({ description: 'Fees that the exchange charged' }),
     reason: z
       .string()
       .nullable()
-      .meta({ description: 'Why it was rejected, or ended without being filled' }),
+      .meta({ description: 'Why the order was rejected, or ended without being filled' }),
     client_order_id: z.string(),
     exchange_order_id: z.string().nullable(),
     platform_fee: z.number().meta({
       description:
-        'USD: what is reserved while it is under way, and what was charged by what was filled',
+        'USD: the amount reserved while the order is open, then the fee for the filled amount',
     }),
     cancel_requested: z.boolean(),
     sequence_id: z.string().nullable(),
@@ -195,7 +195,7 @@ export async function findOrder(
   if (row) return row
   throw new ApiError(
     'NOT_FOUND',
-    `id: there is no order ${given.slice(0, 100)} in this sub-account`,
+    `id: order ${given.slice(0, 100)} does not exist in this sub-account`,
     { field: 'id' },
   )
 }

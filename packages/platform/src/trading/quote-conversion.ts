@@ -15,7 +15,7 @@ export const quoteConversion = endpoint({
   id: 'quoteConversion',
   tag: 'Trading',
   description:
-    'What a conversion would bring now at the best linked account, and until when `quote` holds.',
+    'Returns the result of a conversion at the best linked account now, and until when `quote` is valid.',
   errors: [
     'NOT_FOUND',
     'INVALID_AMOUNT',

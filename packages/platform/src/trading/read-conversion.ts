@@ -7,7 +7,7 @@ import { conversionShape, findConversion, presentConversion } from './conversion
 export const readConversion = endpoint({
   id: 'readConversion',
   tag: 'Trading',
-  description: 'One conversion.',
+  description: 'Returns one conversion.',
   errors: ['NOT_FOUND'],
   method: 'GET',
   path: '/dac/v1/conversions/{id}',

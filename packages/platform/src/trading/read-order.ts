@@ -22,7 +22,7 @@ interface FillRow {
 export const readOrder = endpoint({
   id: 'readOrder',
   tag: 'Trading',
-  description: 'One order with its fills.',
+  description: 'Returns one order with its fills.',
   errors: ['NOT_FOUND'],
   method: 'GET',
   path: '/dac/v1/orders/{id}',
@@ -45,7 +45,7 @@ export const readOrder = endpoint({
           }),
         )
         .max(LIST_MAX)
-        .meta({ description: `The first ${LIST_MAX}, the oldest first` }),
+        .meta({ description: `The first ${LIST_MAX}, oldest first` }),
     })
     .meta({ id: 'OrderWithFills' }),
   async handler({ services, caller, params }) {

@@ -117,7 +117,7 @@ async function send(services: Services, row: OrderRow, account: AccountRow): Pro
         await noteRefused(
           services,
           account.id,
-          new VenueError('refused', `${row.exchange} refused an order`),
+          new VenueError('refused', `${row.exchange} rejected an order`),
         )
       }
       return end(services, sending, 'rejected', placed.code)
@@ -262,7 +262,7 @@ async function absent(
     age >= absence.afterMs &&
     (absence.beforeMs === null || age < absence.beforeMs)
   if (isProof) return end(services, row, 'rejected', 'NOT_TAKEN')
-  await waitFor(services, row, new VenueError('missing', `${row.exchange} does not show it`))
+  await waitFor(services, row, new VenueError('missing', `${row.exchange} does not return it`))
 }
 
 /**
@@ -291,7 +291,7 @@ async function waitFor(services: Services, row: OrderRow, error: VenueError): Pr
         client_order_id: row.client_id,
         err: reasonOf(error),
       },
-      'what became of an order cannot be learned: look for it at the exchange by its client id; none is sent again',
+      'the outcome of an order is unknown: look it up at the exchange by its client id; no other order is sent',
     )
   }
 }

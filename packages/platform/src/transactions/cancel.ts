@@ -23,8 +23,7 @@ export const cancelTransaction = endpoint({
   id: 'cancelTransaction',
   tag: 'Transactions',
   description:
-    'Takes a transfer back: for nothing before it is signed, afterwards by a competing payment to its own address where ' +
-    'the chain has such a thing. Asked twice it is asked once.',
+    'Cancels a transfer. Before it is signed, the cancellation costs nothing; afterwards, a competing payment to the wallet’s own address replaces it, on chains that support replacement. Repeating the request has no further effect.',
   errors: [
     'FORBIDDEN',
     'NOT_FOUND',
@@ -52,7 +51,7 @@ export const cancelTransaction = endpoint({
       })
     if (row.state === 'CANCELLED') return shown()
     if (row.status !== 'pending')
-      throw new ApiError('TRANSACTION_FINAL', `id: the transfer is ${row.status} already`, {
+      throw new ApiError('TRANSACTION_FINAL', `id: the transfer is already ${row.status}`, {
         field: 'id',
       })
     if (row.state === 'VOIDING') return shown()
@@ -67,7 +66,7 @@ export const cancelTransaction = endpoint({
       if (!WAITING_STATES.has(row.state)) {
         throw new ApiError(
           'REPLACEMENT_PENDING',
-          'id: a speed-up of this transfer is under way; try again in a few seconds',
+          'id: a speed-up of this transfer is in progress; try again in a few seconds',
           { field: 'id' },
         )
       }

@@ -40,9 +40,7 @@ export const createTransaction = endpoint({
   id: 'createTransaction',
   tag: 'Transactions',
   description:
-    'Pays from the wallet to an address, or to a linked exchange account. The answer comes as soon as amount and fees are ' +
-    'reserved; screening, signing by two of three nodes and broadcast follow, and events tell of them. Give a ' +
-    '`sequence_id`: the same request, sent again after a lost answer, answers the same transfer and pays once.',
+    'Pays from the wallet to an address or to a linked exchange account. The response is sent when the amount and the fees are reserved; screening, signing by two of three signer nodes and broadcast follow, and are reported by events. Send a `sequence_id`: if the request is repeated after a lost response, the same transfer is returned and the payment is made once.',
   errors: [
     'UNSUPPORTED_ASSET',
     'WALLET_MISSING',
@@ -154,7 +152,7 @@ async function create(
   if (isOwnAccount(chain, destination, source)) {
     throw refusalError({
       field: 'destination_address',
-      reason: 'is the account that the transfer would leave from',
+      reason: 'is the account from which the transfer would be sent',
     })
   }
   const refusal = await refusalSoon(services, chain, {
@@ -240,20 +238,20 @@ async function create(
     if (code === SQL_ERRORS.walletInactive) {
       throw new ApiError(
         'WALLET_INACTIVE',
-        `asset: the ${asset.asset_name} wallet is inactive and sends no transfers`,
+        `asset: the ${asset.asset_name} wallet is inactive; no transfer can be sent from it`,
         { field: 'asset' },
       )
     }
     if (code === SQL_ERRORS.refundTooEarly) {
       const reason =
-        'inv_id: the invoice is open, and what was paid counts; cancel it, or wait until it is paid or expired'
+        'inv_id: the invoice is open and its payments count; cancel it, or wait until it is paid or expired'
       throw new ApiError('INVALID_REQUEST', reason, { field: 'inv_id' })
     }
     if (code === SQL_ERRORS.refundExceeds) {
       const left = `${formatAmount(BigInt(detail ?? '0'), asset.decimals)} ${asset.asset_name}`
       throw new ApiError(
         'INVALID_AMOUNT',
-        `amount: is more than the ${left} that the invoice was paid and has not given back`,
+        `amount: exceeds the ${left} that were paid for the invoice and have not been refunded`,
         {
           field: 'amount',
         },
@@ -321,7 +319,7 @@ async function insufficient(
   const fee = reserve > 0n ? ` plus a network fee of about ${show(reserve)}` : ''
   return new ApiError(
     'INSUFFICIENT_BALANCE',
-    `amount: ${show(amount)}${fee} is more than the wallet's spendable balance of ${show(balance < 0n ? 0n : balance)}${chain}`,
+    `amount: ${show(amount)}${fee} exceeds the wallet's spendable balance of ${show(balance < 0n ? 0n : balance)}${chain}`,
     { field: 'amount' },
   )
 }

@@ -18,7 +18,7 @@ export async function findTransaction(
   const missing = () =>
     new ApiError(
       'NOT_FOUND',
-      `id: there is no transaction ${given.slice(0, 100)} in this sub-account`,
+      `id: transaction ${given.slice(0, 100)} does not exist in this sub-account`,
       { field: 'id' },
     )
   if (!UUID.test(id)) throw missing()

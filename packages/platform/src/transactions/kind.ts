@@ -159,6 +159,6 @@ async function forwardPurpose(
     'select request, receipts from forward_rules where workspace_id = $2 and id = $1',
     [ruleId, workspace],
   )
-  if (!rule) throw new Error('a forward without its rule')
+  if (!rule) throw new Error('a forward has no rule')
   return { kind: 'forward', id, rule: rule.request, receipts: rule.receipts }
 }

@@ -65,30 +65,30 @@ async function idsByBeginning(
     [caller.subAccountId, caller.workspaceId, beginning, BEGUN_MAX + 1],
   )
   if (rows.length <= BEGUN_MAX) return rows.map(({ id }) => id)
-  const message = `memo_begins: more than ${BEGUN_MAX} transactions have a memo that begins so: give more of it`
+  const message = `memo_begins: more than ${BEGUN_MAX} transactions have a memo with this prefix; send a longer prefix`
   throw new ApiError('INVALID_REQUEST', message, { field: 'memo_begins' })
 }
 
 /** Query parameters that filter a list of transactions. */
 export const transactionFilter = {
   asset: assetName.optional(),
-  before: integer(0, INT32_MAX, 'Created before this Unix time in seconds').optional(),
-  after: integer(0, INT32_MAX, 'Created after this Unix time in seconds').optional(),
+  before: integer(0, INT32_MAX, 'Only records created before this Unix time in seconds').optional(),
+  after: integer(0, INT32_MAX, 'Only records created after this Unix time in seconds').optional(),
   source_type: oneOf(PLACES).optional(),
   source_id: word('Source address or label').optional(),
   dest_type: oneOf(PLACES).optional(),
   dest_id: word('Destination address or label').optional(),
   address: word(
-    'Source or destination address, in any letter case. Labels are found by source_id and dest_id',
+    'Source or destination address, in any letter case. For labels use source_id and dest_id',
   ).optional(),
   status: oneOf(STATUSES).optional(),
   id: word('Platform id or hash on the chain').optional(),
-  sequence_id: word('The idempotency key given at creation, exactly').optional(),
+  sequence_id: word('The idempotency key of the request, exact match').optional(),
   memo: z
     .string()
     .max(1000)
     .refine((value) => !value.includes('\0'), 'must not contain NUL')
-    .meta({ description: 'The whole memo, exactly', minLength: 1 })
+    .meta({ description: 'The complete memo, exact match', minLength: 1 })
     .optional(),
   memo_begins: z
     .string()
@@ -96,12 +96,12 @@ export const transactionFilter = {
     .max(BEGINNING_MAX)
     .refine((value) => !value.includes('\0'), 'must not contain NUL')
     .meta({
-      description: `Beginning of the memo; the letters a to z in any case. More than ${BEGUN_MAX} such memos in the sub-account are 400`,
+      description: `Prefix of the memo; the letters a to z match in any case. The request fails with 400 if more than ${BEGUN_MAX} memos of the sub-account match`,
     })
     .optional(),
   type: oneOf(
     TYPE_NAMES,
-    'Fuel, Sweep and what else the platform does by itself is shown only where it is asked for',
+    'Only transactions of this type. Fuel, Sweep and other transactions that the platform creates itself are returned only if this selects them',
   ).optional(),
 }
 
@@ -113,8 +113,7 @@ export const listTransactions = endpoint({
   id: 'listTransactions',
   tag: 'Transactions',
   description:
-    'Newest first, a page at a time. All filters hold together. What the platform does by itself, such as sweeps and ' +
-    'fuel, is listed only where a filter asks for it.',
+    'Returns transactions, newest first, in pages. Filters are combined with AND. Transactions that the platform creates itself, such as sweeps and fuel, are listed only if a filter selects them.',
   errors: ['UNSUPPORTED_ASSET'],
   method: 'GET',
   path: '/dac/v1/transactions',

@@ -67,7 +67,7 @@ export function checkTransfer(
     if (body.fee_level !== undefined) {
       throw new ApiError(
         'INVALID_REQUEST',
-        'fee_level: give either fee_rate or fee_level, not both',
+        'fee_level: send either fee_rate or fee_level, not both',
         { field: 'fee_level' },
       )
     }
@@ -96,8 +96,7 @@ function refuseTagAsMemo(
     return
   throw new ApiError(
     'INVALID_REQUEST',
-    'memo: is your own note and never reaches the chain, and this one has the form of a destination tag or memo of the network: ' +
-      'give it as address_tag; if it is a note, put a word before it, such as "invoice 2041"',
+    'memo: is your own note and never reaches the chain, but this one looks like a destination tag or memo of the network: send it as address_tag; if it is a note, begin it with a word, such as "invoice 2041"',
     { field: 'memo' },
   )
 }
@@ -153,7 +152,7 @@ export async function checkFeeWallet(
   if (left >= needed) return
   const show = (value: bigint) =>
     `${formatAmount(value < 0n ? 0n : value, native.decimals)} ${native.asset_name}`
-  const wallet = `the sub-account's ${native.asset_name} wallet, which has ${show(left)} beside the ${show(kept)} that must stay on the account`
+  const wallet = `the sub-account's ${native.asset_name} wallet, which has ${show(left)} in addition to the ${show(kept)} that must stay on the account`
   throw new ApiError(
     'INSUFFICIENT_BALANCE',
     `asset: the network fee of up to ${show(needed)} is paid from ${wallet}`,

@@ -12,8 +12,7 @@ export const readTransaction = endpoint({
   id: 'readTransaction',
   tag: 'Transactions',
   description:
-    'One transaction of the sub-account, with what was put in its place on the chain (`replacements`). `status` is for ' +
-    'programs; `sub_status` tells the step.',
+    'Returns one transaction of the sub-account, with the transactions that replaced it on the chain (`replacements`). `status` is for programs; `sub_status` contains the step.',
   errors: ['FORBIDDEN', 'NOT_FOUND'],
   method: 'GET',
   path: '/dac/v1/transaction/{id}',

@@ -20,7 +20,7 @@ export const speedUp = endpoint({
   id: 'speedUpTransaction',
   tag: 'Transactions',
   description:
-    'Puts a transaction with a higher fee in place of one that waits on the chain. The amount and the destination stay.',
+    'Replaces a transaction that is waiting on the chain by one with a higher fee. The amount and the destination stay the same.',
   errors: [
     'FORBIDDEN',
     'NOT_FOUND',
@@ -33,7 +33,7 @@ export const speedUp = endpoint({
   example: { fee_level: 'high' },
   method: 'POST',
   path: '/dac/v1/transaction/{id}/speed-up',
-  summary: 'Pay a higher network fee for a waiting transfer',
+  summary: 'Increase the network fee of a pending transfer',
   access: 'write',
   params: z.strictObject({ id: pathId }),
   body: speedUpBody,
@@ -48,7 +48,7 @@ export const speedUp = endpoint({
     if (isForward(row))
       throw new ApiError('NOT_REPLACEABLE', `id: ${NO_REPLACEMENT}`, { field: 'id' })
     if (row.status !== 'pending')
-      throw new ApiError('TRANSACTION_FINAL', `id: the transfer is ${row.status} already`, {
+      throw new ApiError('TRANSACTION_FINAL', `id: the transfer is already ${row.status}`, {
         field: 'id',
       })
     if (!replaceable)
@@ -56,14 +56,14 @@ export const speedUp = endpoint({
     if (!WAITING_STATES.has(row.state)) {
       throw new ApiError(
         'NOT_REPLACEABLE',
-        `id: the transfer waits for no block (${row.state}); there is nothing to speed up yet`,
+        `id: the transfer is not waiting for a block (${row.state}); it cannot be sped up now`,
         { field: 'id' },
       )
     }
     if (body.fee_rate !== undefined && body.fee_level !== undefined) {
       throw new ApiError(
         'INVALID_REQUEST',
-        'fee_level: give either fee_rate or fee_level, not both',
+        'fee_level: send either fee_rate or fee_level, not both',
         { field: 'fee_level' },
       )
     }
@@ -77,7 +77,7 @@ export const speedUp = endpoint({
       const rate = `${formatAmount(least, traitsOf(network).feeRateDecimals)} ${network.fee_rate_unit}`
       throw new ApiError(
         'INVALID_REQUEST',
-        `fee_rate: must be at least ${rate} to take the place of the one that waits`,
+        `fee_rate: must be at least ${rate} to replace the waiting transaction`,
         { field: 'fee_rate' },
       )
     }

@@ -19,8 +19,7 @@ const definition = (id: string, path: string) =>
     id,
     tag: 'Wallets',
     description:
-      'Makes the one wallet of an asset in the sub-account, with its omnibus address. What came in for it before is credited ' +
-      'now. At most one for each asset.',
+      'Creates the wallet of an asset in the sub-account, with its omnibus address. Deposits that arrived for it earlier are credited now. A sub-account can have one wallet for each asset.',
     errors: [
       'UNSUPPORTED_ASSET',
       'ASSET_CLOSED',
@@ -103,7 +102,7 @@ async function plan(services: Services, caller: Caller, asset: Asset, network: N
 type Planned = Awaited<ReturnType<typeof plan>>
 
 const exists = (asset: Asset, id: string | undefined): ApiError =>
-  new ApiError('WALLET_EXISTS', `asset: a wallet for ${asset.asset_name} exists already (${id})`, {
+  new ApiError('WALLET_EXISTS', `asset: a wallet for ${asset.asset_name} already exists (${id})`, {
     field: 'asset',
     details: { wallet_id: id },
   })

@@ -12,13 +12,13 @@ const balanceShape = z
     status: z.enum(['active', 'inactive']),
     available: z
       .number()
-      .meta({ description: 'What can be spent: `balance` of GET /dac/v1/wallets' }),
+      .meta({ description: 'Spendable balance: `balance` of GET /dac/v1/wallets' }),
     pending: z.number().meta({
       description:
-        '`total` less `available`: reserved for transfers, frozen, staked, cooling down, not swept yet, or what must stay',
+        '`total` minus `available`: reserved for transfers, frozen, staked, in cooldown, not swept yet, or a minimum balance',
     }),
     total: z.number().meta({
-      description: 'All that is held on the chain: `omnibus_balance` of GET /dac/v1/wallets',
+      description: 'Total balance on the chain: `omnibus_balance` of GET /dac/v1/wallets',
     }),
   })
   .meta({ id: 'Balance' })
@@ -35,18 +35,21 @@ export const listBalances = endpoint({
   id: 'listBalances',
   tag: 'Wallets',
   description:
-    'The balances of every wallet of the sub-account, by the name of their asset. Pass `next` of an answer as `after` to read ' +
-    'on. Wallets whose network is not connected now are listed too.',
+    'Returns the balances of every wallet of the sub-account, sorted by asset name. To continue, pass `next` of the response as `after`. Wallets whose network is not connected now are included.',
   method: 'GET',
   path: '/dac/v1/balances',
   summary: 'List the balances of all wallets',
   access: 'read',
   query: z.strictObject({
     after: assetName.optional().meta({
-      description: '`next` of an earlier answer: the wallets that come after it',
+      description: '`next` of an earlier response: returns the wallets that follow',
       examples: ['BTC'],
     }),
-    limit: integer(1, LIMIT_MAX, 'Wallets of an answer; 100 where it is absent').default(100),
+    limit: integer(
+      1,
+      LIMIT_MAX,
+      'Maximum number of wallets in the response; by default 100',
+    ).default(100),
   }),
   response: z.object({
     data: z.array(balanceShape).max(LIMIT_MAX),
@@ -54,10 +57,10 @@ export const listBalances = endpoint({
       .string()
       .nullable()
       .meta({
-        description: 'Pass it as `after` to read on; null at the end of the list',
+        description: 'Cursor of the next page: pass it as `after`; null on the last page',
         examples: ['BTC'],
       }),
-    has_more: z.boolean().meta({ description: 'Whether the list goes on' }),
+    has_more: z.boolean().meta({ description: 'Whether there are more records' }),
   }),
   async handler({ services, caller, query: { after, limit } }) {
     const rows = await services.database.query<Row>(
@@ -81,7 +84,7 @@ export const listBalances = endpoint({
 
 async function present(services: Services, caller: Caller, row: Row) {
   const asset = services.registry.asset(row.asset)
-  if (!asset) throw new Error(`the registry has no asset ${row.asset}, of which there is a wallet`)
+  if (!asset) throw new Error(`the registry has no asset ${row.asset}, but a wallet of it exists`)
   const { spendable, pending, total } = balancesOf(row, await keptOf(services, caller, row), asset)
   return {
     wallet_id: row.id,

@@ -21,22 +21,22 @@ const coinShape = z
   .object({
     id: z.string(),
     asset: z.string().meta({
-      description: 'The coin of the network, of which the output holds `amount`',
+      description: 'The native coin of the network, in which `amount` is denominated',
       examples: ['BCH'],
     }),
     network: z.string().meta({ examples: ['BCH'] }),
     txid: z.string().meta({
-      description: 'The transaction that made the output',
+      description: 'The transaction that created the output',
       examples: ['5f1c8a7d0e3b49d2a6c4f7b8e9d0c1a2b3f4e5d6c7a8b9f0e1d2c3b4a5f6e7d8'],
     }),
     vout: z.int().meta({ description: 'Index of the output in its transaction' }),
     address: z.string().meta({
-      description: 'Address of the sub-account that the output pays',
+      description: 'Address of the sub-account that received the output',
       examples: ['bitcoincash:qpm2qsznhks23z7629mms6s0cwef74vcwvy22gdx6a'],
     }),
     amount: z
       .number()
-      .meta({ description: 'Coins of `asset` in the output. They are in no balance' }),
+      .meta({ description: 'Amount of `asset` in the output. It is not part of any balance' }),
     reason: z.enum(['CASH_TOKENS']).meta({
       description:
         'Why the output is not spent: it carries CashTokens, which a transfer would burn',
@@ -48,7 +48,7 @@ const coinShape = z
           examples: ['89cad9e3e34280eb1e8bc420542c00a7fcc01002b663dbf7f38bceddf80e680c'],
         }),
         amount: z.string().meta({
-          description: 'Fungible tokens in base units, as decimal digits; `0` where there are none',
+          description: 'Fungible tokens in base units, as decimal digits; `0` if there are none',
           examples: ['150000000'],
         }),
         nft: z
@@ -67,7 +67,7 @@ const coinShape = z
     block_hash: z
       .string()
       .meta({ examples: ['000000000000000000d1c2b3a4f5e6d7c8b9a0f1e2d3c4b5a6f7e8d9c0b1a2f3'] }),
-    found_at: z.string().meta({ description: 'When the scan read its block' }),
+    found_at: z.string().meta({ description: 'When the scanner read its block' }),
   })
   .meta({ id: 'CoinAside' })
 
@@ -96,13 +96,11 @@ export const listCoinsAside = endpoint({
   id: 'listCoinsAside',
   tag: 'Wallets',
   description:
-    'Outputs at addresses of the sub-account that are in no balance and are never spent, because a transfer would destroy what ' +
-    'they carry: CashTokens (Bitcoin Cash). Newest first; pass `next` of an answer as `after` to read on. An output is listed when its ' +
-    'block is scanned, and is removed from the list when a reorganisation removes that block.',
+    'Returns outputs at addresses of the sub-account that are not part of any balance and are never spent, because a transfer would destroy the tokens in them: CashTokens (Bitcoin Cash). Newest first; to continue, pass `next` of the response as `after`. An output is listed when its block is scanned, and is removed from the list when a reorganisation removes that block.',
   errors: ['UNSUPPORTED_ASSET'],
   method: 'GET',
   path: '/dac/v1/coins-aside',
-  summary: 'List coins that are kept apart',
+  summary: 'List outputs that are not spent',
   access: 'read',
   query: z.strictObject({
     asset: assetName.optional(),
@@ -115,13 +113,17 @@ export const listCoinsAside = endpoint({
     after: z
       .string()
       .max(CURSOR_MAX)
-      .regex(CURSOR, 'must be the `next` of an earlier answer')
+      .regex(CURSOR, 'must be `next` of an earlier response')
       .optional()
       .meta({
-        description: '`next` of an earlier answer: the coins that come after it',
+        description: '`next` of an earlier response: returns the outputs that follow',
         examples: [CURSOR_EXAMPLE],
       }),
-    limit: integer(1, LIMIT_MAX, 'Coins of an answer; 100 where it is absent').default(100),
+    limit: integer(
+      1,
+      LIMIT_MAX,
+      'Maximum number of outputs in the response; by default 100',
+    ).default(100),
   }),
   response: z.object({
     data: z.array(coinShape).max(LIMIT_MAX),
@@ -129,15 +131,15 @@ export const listCoinsAside = endpoint({
       .string()
       .nullable()
       .meta({
-        description: 'Pass it as `after` to read on; null at the end of the list',
+        description: 'Cursor of the next page: pass it as `after`; null on the last page',
         examples: [CURSOR_EXAMPLE],
       }),
-    has_more: z.boolean().meta({ description: 'Whether the list goes on' }),
+    has_more: z.boolean().meta({ description: 'Whether there are more records' }),
   }),
   async handler({ services, caller, query: { asset, network, after, limit } }) {
     assertKnownAsset(services, asset)
     if (network !== undefined && !services.registry.network(network)) {
-      throw new ApiError('INVALID_REQUEST', `network: ${network} is not known; see GET /assets`, {
+      throw new ApiError('INVALID_REQUEST', `network: ${network} is unknown; see GET /assets`, {
         field: 'network',
       })
     }

@@ -14,8 +14,7 @@ export const listWallets = endpoint({
   id: 'listWallets',
   tag: 'Wallets',
   description:
-    'The wallet of an asset with its balances. `balance` is what can be spent; `omnibus_balance` is what its first ' +
-    'address holds on the chain.',
+    'Returns the wallet of an asset with its balances. `balance` is the spendable amount; `omnibus_balance` is the balance of the wallet’s first address on the chain.',
   errors: ['UNSUPPORTED_ASSET'],
   method: 'GET',
   path: '/dac/v1/wallets',
@@ -37,7 +36,7 @@ export const listWallets = endpoint({
             .nullable()
             .meta({
               description:
-                'Why no new address of the wallet is made; null: new addresses are made. The balance can be sent in both cases',
+                'Why no new address of the wallet can be created; null: new addresses can be created. The balance can be sent in both cases',
             }),
         })
         .meta({ id: 'WalletBalance' }),

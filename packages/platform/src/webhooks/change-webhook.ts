@@ -19,7 +19,7 @@ import {
 export const changeWebhook = endpoint({
   id: 'changeWebhook',
   tag: 'Webhooks',
-  description: 'URL, events, and whether it is disabled.',
+  description: 'Changes the URL, the event types, or whether the webhook is disabled.',
   errors: ['FORBIDDEN', 'NOT_FOUND'],
   example: { events: ['transaction.*', 'deposit.*'] },
   method: 'PATCH',

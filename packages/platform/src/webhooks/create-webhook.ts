@@ -21,7 +21,8 @@ import {
 export const createWebhook = endpoint({
   id: 'createWebhook',
   tag: 'Webhooks',
-  description: 'Where events are posted to. The secret is shown in this answer and never again.',
+  description:
+    'Creates an endpoint to which events are posted. The secret is returned only in this response.',
   errors: ['WEBHOOK_LIMIT'],
   method: 'POST',
   path: '/dac/v1/webhooks',
@@ -68,7 +69,7 @@ export const createWebhook = endpoint({
       if (others.length >= WEBHOOKS_MAX) {
         throw new ApiError(
           'WEBHOOK_LIMIT',
-          `a sub-account has at most ${WEBHOOKS_MAX} webhooks; delete one that is not needed`,
+          `a sub-account can have at most ${WEBHOOKS_MAX} webhooks; delete one that is no longer used`,
         )
       }
       const row = (await tx.one<WebhookRow>(

@@ -6,7 +6,7 @@ import { findWebhook, idParam } from './webhook.ts'
 export const deleteWebhook = endpoint({
   id: 'deleteWebhook',
   tag: 'Webhooks',
-  description: 'Sends nothing more to it, and forgets its deliveries.',
+  description: 'Stops all deliveries to the webhook and deletes its delivery history.',
   errors: ['FORBIDDEN', 'NOT_FOUND'],
   method: 'DELETE',
   path: '/dac/v1/webhooks/{id}',

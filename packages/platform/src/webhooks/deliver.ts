@@ -65,7 +65,7 @@ async function begin(
           const err = reasonOf(error)
           services.log.warn(
             { delivery: delivery.id, err },
-            'what became of a delivery could not be written down; it is made again',
+            'the outcome of a delivery could not be stored; it is delivered again',
           )
         },
       )
@@ -197,9 +197,9 @@ async function failed(
   }
   const reason =
     answer.status === GONE
-      ? 'it answered 410, which is: gone for good'
+      ? 'the receiver responded with 410 (gone)'
       : hook.failures >= FAILURES_MAX
-        ? `${hook.failures} tries in a row failed; the last one ${answer.error ?? ''}`
+        ? `${hook.failures} consecutive attempts failed; the last one: ${answer.error ?? ''}`
         : null
   if (reason === null || hook.disabled_at !== null) return
   await tx.query(

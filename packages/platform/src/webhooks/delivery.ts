@@ -40,7 +40,7 @@ export const deliveryShape = z
   .object({
     id: z.string(),
     webhook_id: z.string(),
-    event_id: z.string().meta({ description: 'In `webhook-id`' }),
+    event_id: z.string().meta({ description: 'The same as `webhook-id`' }),
     type: z.string(),
     object: z.string(),
     status: z.enum(DELIVERY_STATUSES),
@@ -48,7 +48,7 @@ export const deliveryShape = z
     tries_left: z.int(),
     next_try_at: z.string().nullable(),
     request: z.object({
-      body: z.string().meta({ description: 'The very bytes that are signed and sent' }),
+      body: z.string().meta({ description: 'The exact bytes that are signed and sent' }),
     }),
     attempts: z
       .array(
@@ -62,7 +62,7 @@ export const deliveryShape = z
         }),
       )
       .max(ATTEMPTS_MAX)
-      .meta({ description: `The latest ${ATTEMPTS_MAX}, the oldest first` }),
+      .meta({ description: `The latest ${ATTEMPTS_MAX}, oldest first` }),
     created_at: z.string(),
     updated_at: z.string(),
   })
@@ -100,7 +100,7 @@ export async function findDelivery(
   const missing = () =>
     new ApiError(
       'NOT_FOUND',
-      `delivery: there is no delivery ${given.slice(0, 100)} of this webhook`,
+      `delivery: delivery ${given.slice(0, 100)} of this webhook does not exist`,
       { field: 'delivery' },
     )
   const id = given.toLowerCase()

@@ -24,7 +24,7 @@ const within = (address: Address, [network, bits]: [Address, number]): boolean =
 
 export class EgressDenied extends Error {
   constructor(what: string) {
-    super(`${what} is a private, local or reserved address, which webhooks are not sent to`)
+    super(`${what} is a private, local or reserved address, to which webhooks are not sent`)
     this.name = 'NotAllowed'
   }
 }

@@ -79,7 +79,7 @@ async function makeReceiver(
     const where = { sub_account: subAccountId, origin }
     services.log.warn(
       where,
-      `invoices of a sub-account are told to ${ORIGINS_MAX} servers already; not to this one`,
+      `the invoices of a sub-account already use ${ORIGINS_MAX} servers for events; this server receives none`,
     )
     return null
   }

@@ -10,7 +10,7 @@ import { findWebhook, idParam } from './webhook.ts'
 export const listDeliveries = endpoint({
   id: 'listDeliveries',
   tag: 'Webhooks',
-  description: 'What was sent to it and what it answered, newest first.',
+  description: 'Returns the deliveries to the webhook and the responses to them, newest first.',
   errors: ['FORBIDDEN', 'NOT_FOUND'],
   method: 'GET',
   path: '/dac/v1/webhooks/{id}/deliveries',

@@ -6,7 +6,7 @@ import { presentWebhook, WEBHOOKS_MAX, webhookShape, type WebhookRow } from './w
 export const listWebhooks = endpoint({
   id: 'listWebhooks',
   tag: 'Webhooks',
-  description: 'Every webhook of the workspace, with how its deliveries go.',
+  description: 'Returns every webhook of the workspace with the state of its deliveries.',
   method: 'GET',
   path: '/dac/v1/webhooks',
   summary: 'List webhooks',

@@ -46,7 +46,7 @@ export async function loadPlatformKey(services: Services): Promise<PlatformKey> 
     [made.publicKey, secrets.seal(PLATFORM_KEY_OWNER, made.privateKey)],
   )
   const kept = await known()
-  if (!kept) throw new Error('the key of webhooks was not kept')
+  if (!kept) throw new Error('the key of webhooks was not stored')
   return kept
 }
 

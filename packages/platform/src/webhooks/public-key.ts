@@ -24,10 +24,10 @@ const PEM = /^-----BEGIN PUBLIC KEY-----\n([A-Za-z0-9+/=]{1,64}\n)+-----END PUBL
 export const webhookKeyPem = endpoint({
   id: 'readWebhookKeyPem',
   tag: 'Webhooks',
-  description: 'What `x-signature` of a delivery is verified with. Needs no key.',
+  description: 'Returns the key that verifies `x-signature` of a delivery. Requires no API key.',
   method: 'GET',
   path: '/.well-known/custody-webhook-key.pem',
-  summary: 'The public key of x-signature, as PEM',
+  summary: 'Read the public key of x-signature as PEM',
   access: 'public',
   query: z.strictObject({}),
   mediaType: 'application/x-pem-file',
@@ -35,7 +35,7 @@ export const webhookKeyPem = endpoint({
     .string()
     .max(1000)
     .regex(PEM)
-    .meta({ description: 'SPKI, 3072 bits', examples: [EXAMPLE] }),
+    .meta({ description: 'Public key (SPKI, RSA 3072 bits)', examples: [EXAMPLE] }),
   handler: async ({ services }) => ({
     headers: { 'content-type': 'application/x-pem-file' },
     text: (await services.webhooks.key()).publicPem,
@@ -45,10 +45,10 @@ export const webhookKeyPem = endpoint({
 export const webhookKeyJwks = endpoint({
   id: 'readWebhookKeys',
   tag: 'Webhooks',
-  description: 'The same key as a JWK set (RFC 7517). Needs no key.',
+  description: 'Returns the same key as a JWK set (RFC 7517). Requires no API key.',
   method: 'GET',
   path: '/.well-known/custody-webhook-keys.json',
-  summary: 'The public key of x-signature, as a JWK set',
+  summary: 'Read the public key of x-signature as a JWK set',
   access: 'public',
   query: z.strictObject({}),
   response: z.object({

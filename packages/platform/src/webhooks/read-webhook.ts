@@ -4,7 +4,7 @@ import { findWebhook, idParam, presentWebhook, webhookShape } from './webhook.ts
 export const readWebhook = endpoint({
   id: 'readWebhook',
   tag: 'Webhooks',
-  description: 'One webhook.',
+  description: 'Returns one webhook.',
   errors: ['FORBIDDEN', 'NOT_FOUND'],
   method: 'GET',
   path: '/dac/v1/webhooks/{id}',

@@ -24,7 +24,7 @@ export const rotateWebhook = endpoint({
   id: 'rotateWebhookSecret',
   tag: 'Webhooks',
   description:
-    'A new secret, shown once. The old one signs beside it until its time is over, so that receivers can follow.',
+    'Creates a new secret and returns it once. During the overlap, deliveries are signed with both secrets so that receivers can switch.',
   errors: ['FORBIDDEN', 'NOT_FOUND'],
   method: 'POST',
   path: '/dac/v1/webhooks/{id}/rotate',
@@ -36,7 +36,7 @@ export const rotateWebhook = endpoint({
     overlap_s: wholeNumber(
       0,
       OVERLAP_MAX_S,
-      `Seconds for which the secret of before signs as well: ${OVERLAP_S} where it is absent; 0: it is void at once`,
+      `Seconds during which the previous secret signs as well; by default ${OVERLAP_S}; 0: it is invalid immediately`,
     ).optional(),
   }),
   response: webhookWithSecretShape,

@@ -59,7 +59,7 @@ export class Sender {
       .sleep(DEADLINE_MS, AbortSignal.any([over.signal, signal]))
       .then(() => {
         if (!over.signal.aborted && !signal.aborted)
-          over.abort(new Error(`no complete answer within ${DEADLINE_MS / 1000} s`))
+          over.abort(new Error(`no complete response within ${DEADLINE_MS / 1000} s`))
       })
     const end = AbortSignal.any([over.signal, signal])
     const answer = await this.#attempt(address, headers, body, end, true).catch(
@@ -110,9 +110,7 @@ export class Sender {
         status,
         text: text.slice(0, ANSWER_SHOWN_CHARS).replaceAll('\0', ''),
         retryAfterMs: retryAfter(response.headers['retry-after'], this.#environment.now()),
-        error: isGood
-          ? null
-          : `answered ${status}${redirects ? '; redirects are not followed' : ''}`,
+        error: isGood ? null : `status ${status}${redirects ? '; redirects are not followed' : ''}`,
       }
     } catch (error) {
       // A connection that was kept open may have been closed by the other side the moment it was

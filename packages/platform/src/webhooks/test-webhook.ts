@@ -18,11 +18,11 @@ const ROUNDS_MAX = 20
 export const testWebhook = endpoint({
   id: 'testWebhook',
   tag: 'Webhooks',
-  description: 'Sends `webhook.test` to it at once and answers the delivery.',
+  description: 'Sends `webhook.test` to the webhook immediately and returns the delivery.',
   errors: ['FORBIDDEN', 'NOT_FOUND'],
   method: 'POST',
   path: '/dac/v1/webhooks/{id}/test',
-  summary: 'Send a test to a webhook',
+  summary: 'Send a test event to a webhook',
   access: 'write',
   params: idParam,
   response: deliveryShape,
@@ -55,7 +55,7 @@ export const testWebhook = endpoint({
     const busy = () =>
       new ApiError(
         'UNAVAILABLE',
-        'id: too much waits for this webhook; the test is sent in its turn',
+        'id: too many deliveries wait for this webhook; the test is sent after them',
         { field: 'id' },
       )
     if (!made) throw busy()

@@ -48,11 +48,13 @@ export const webhookShape = z
     format: z.enum(FORMATS),
     disabled: z.boolean(),
     disabled_reason: z.string().nullable(),
-    failures: z.int().meta({ description: 'Tries in a row that failed; at 50 it is disabled' }),
+    failures: z
+      .int()
+      .meta({ description: 'Consecutive failed attempts; the webhook is disabled after 50' }),
     previous_secret_until: z
       .string()
       .nullable()
-      .meta({ description: 'Until then the secret of before the rotation signs as well' }),
+      .meta({ description: 'Until this time, the secret from before the rotation signs as well' }),
     created_at: z.string(),
     updated_at: z.string(),
   })
@@ -60,7 +62,7 @@ export const webhookShape = z
 
 const secretShape = z
   .string()
-  .meta({ description: '`whsec_` and 32 bytes in base64. Shown here and never again' })
+  .meta({ description: '`whsec_` and 32 bytes in base64. Returned only in this response' })
 export const webhookWithSecretShape = webhookShape
   .extend({ secret: secretShape })
   .meta({ id: 'WebhookWithSecret' })
@@ -89,14 +91,14 @@ export const fields = {
     format: 'uri',
     minLength: 1,
     pattern: '^[hH][tT][tT][pP][sS]?://',
-    description: 'https, and a public address; http and loopback on the local network',
+    description: 'An https URL at a public address; on the local network also http and loopback',
   }),
   events: z
     .array(eventPattern)
-    .min(1, 'must name at least one event; * is all')
+    .min(1, 'must contain at least one event; use * for all events')
     .max(EVENTS_MAX, `must have at most ${EVENTS_MAX} names`)
     .transform((patterns) => [...new Set(patterns)].sort())
-    .meta({ description: 'Names of events, `group.*` or `*`' }),
+    .meta({ description: 'Event types, `group.*` or `*`' }),
   description: z
     .string()
     .max(500)
@@ -105,7 +107,7 @@ export const fields = {
   disabled: z.boolean(),
   format: z.enum(FORMATS, { error: `must be one of ${FORMATS.join(', ')}` }).meta({
     description:
-      'classic: transactions in the shape of earlier integrations; docs/webhooks.md lists its fields',
+      'classic: transactions in the format of earlier integrations; docs/webhooks.md lists its fields',
   }),
 }
 
@@ -125,8 +127,8 @@ export function checkUrl(services: Services, given: string, field = 'url'): void
   if (url.protocol !== 'https:' && !(local && url.protocol === 'http:'))
     throw wrong(local ? 'must begin with https:// or http://' : 'must begin with https://')
   if (url.username !== '' || url.password !== '')
-    throw wrong('must not hold a user name or password; deliveries are signed instead')
-  if (url.port === '0') throw wrong('names port 0, which nobody listens on')
+    throw wrong('must not contain a user name or password; deliveries are signed instead')
+  if (url.port === '0') throw wrong('must not have port 0')
   if (url.hash !== '') throw wrong('must have no part after #, which is never sent')
   try {
     services.webhooks.reach.check(url)
@@ -156,7 +158,7 @@ export async function findWebhook(
   const missing = () =>
     new ApiError(
       'NOT_FOUND',
-      `id: there is no webhook ${given.slice(0, 100)} in this sub-account`,
+      `id: webhook ${given.slice(0, 100)} does not exist in this sub-account`,
       { field: 'id' },
     )
   const id = given.toLowerCase()

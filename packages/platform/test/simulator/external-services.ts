@@ -76,7 +76,7 @@ export class ExternalServices {
         })
         if (!isTaken) {
           this.#context.noted('a receiver refused an event')
-          return answer(500, 'answered 500')
+          return answer(500, 'status 500')
         }
         if (this.isStormy && chance.rarely(REFUSED / 2)) {
           this.#context.noted('an answer of a receiver was lost')

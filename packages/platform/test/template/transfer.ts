@@ -85,7 +85,7 @@ test('the nodes sign no other amount than the caller has', () =>
     const row = await database
       .get()
       .one<{ reason: string }>('select failure_reason reason from transactions where id = $1', [id])
-    assert.match(row?.reason ?? '', /the signer nodes refuse: .*amount/i)
+    assert.match(row?.reason ?? '', /the signer nodes reject it: .*amount/i)
     assert.equal(chain.balances.get(TO), undefined)
   }))
 

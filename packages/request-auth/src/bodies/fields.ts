@@ -34,7 +34,7 @@ export const positiveSchema = (description: string) => ({
 })
 
 const NOT_DECIMAL = 'must be a decimal number'
-const NATIVE = 'Decimal in the asset’s native unit, exact; a number or a text'
+const NATIVE = 'Exact decimal in the asset’s native unit; a number or a string'
 
 /**
  * A decimal read from the raw JSON text (a double cannot hold 18 decimals); a decimal string is
@@ -93,7 +93,7 @@ export const text = (max: number) =>
 
 export const assetName = text(64).meta({
   ...textSchema(64),
-  description: 'An `asset_name` of the assets list; case-sensitive',
+  description: 'An `asset_name` from `GET /assets`; case-sensitive',
   examples: ['BTC', 'USDT_ETH'],
 })
 
@@ -112,14 +112,14 @@ export const tag = z
   .custom<JsonNumber | string>(
     (value) =>
       typeof value === 'string' || (value instanceof JsonNumber && /^\d{1,20}$/.test(value.text)),
-    'must be a text',
+    'must be a string',
   )
   .transform((value) => (value instanceof JsonNumber ? value.text : value))
   .pipe(text(200))
   .meta({
     type: 'string',
     ...textSchema(200),
-    description: 'Destination tag or memo of networks that have one',
+    description: 'Destination tag or memo, for networks that have one',
   })
 
 export const feeLevel = z.enum(['low', 'medium', 'high'], 'must be low, medium or high')

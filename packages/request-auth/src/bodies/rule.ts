@@ -20,18 +20,18 @@ const instant = text(40)
     format: 'date-time',
     maxLength: 40,
     pattern: INSTANT.source,
-    description: 'ISO 8601 in UTC',
+    description: 'Expiry time, ISO 8601 in UTC',
   })
 
 /** Body of POST /dac/v1/auto-forwarding. */
 export const ruleBody = z.strictObject({
   asset: assetName,
   min_amount: decimal.meta(
-    decimalSchema('Incoming funds are forwarded when they have come to this much'),
+    decimalSchema('Incoming funds are forwarded when their total reaches this amount'),
   ),
   destination_address: address,
   address_tag: optional(tag),
-  daily_cap: decimal.meta(decimalSchema('All forwards of any 24 hours move no more')),
+  daily_cap: decimal.meta(decimalSchema('Maximum total of all forwards in any 24 hours')),
   expires_at: instant,
 })
 

@@ -5,7 +5,7 @@ import { address, optional, positive, sequenceId, textSchema } from './fields.ts
 export const STAKED_ASSET = 'TRX'
 
 const sequence = optional(sequenceId).meta({
-  description: 'Idempotency key, unique within the TRX wallet: transfers share it',
+  description: 'Idempotency key, unique within the TRX wallet; shared with transfers',
 })
 const asset = z.literal(STAKED_ASSET, `must be ${STAKED_ASSET}`)
 
@@ -14,7 +14,7 @@ export const stakeBody = z.strictObject({
   asset,
   address: address.meta({
     ...textSchema(256),
-    description: 'Tron address that has the resource; the wallet’s own or another’s',
+    description: 'Tron address that receives the resource: the wallet’s own address or another one',
   }),
   resource: z.enum(['ENERGY', 'BANDWIDTH'], 'must be ENERGY or BANDWIDTH'),
   amount: positive,

@@ -26,7 +26,7 @@ export const transferBody = z.strictObject({
   destination_address: address,
   destination_type: z.enum(['EXTERNAL', 'EXCHANGE'], 'must be EXTERNAL or EXCHANGE').meta({
     description:
-      'EXCHANGE: destination_id names an exchange account, and destination_address is where that exchange takes the asset',
+      'With EXCHANGE, destination_id is the id of an exchange account and destination_address is the exchange’s deposit address for the asset',
   }),
   source_type: z.literal('INTERNAL', 'must be INTERNAL'),
   sequence_id: optional(sequenceId).meta({
@@ -34,27 +34,29 @@ export const transferBody = z.strictObject({
   }),
   memo: optional(text(1000)).meta({
     description:
-      'Your own note; never put on chain. Refused where it has the form of a tag and the asset takes one that is missing',
+      'Your own note; never written to the chain. Rejected if it looks like a tag and the asset’s tag is missing',
   }),
   address_tag: optional(tag),
   destination_id: optional(text(100)).meta({
-    description: 'Id of an exchange account, with destination_type EXCHANGE',
+    description: 'Id of an exchange account; required if destination_type is EXCHANGE',
   }),
   confirm_address: optional(address).meta({
-    description: 'The address of an exchange once more, where it is another than last time',
+    description:
+      'The exchange’s deposit address, repeated; required if it differs from the address of the last transfer',
   }),
   fee_rate: optional(positive).meta({
-    description: 'In the unit of the chain family; the signer nodes hold to it',
+    description:
+      'Maximum network fee rate, in the unit of the chain family; the signer nodes enforce it',
   }),
   fee_level: optional(feeLevel),
   type: optional(z.literal('Withdraw', 'must be Withdraw')).meta({
-    description: 'Accepted from older clients; means nothing',
+    description: 'Accepted from older clients and ignored',
   }),
   ts: optional(
     z
       .custom<JsonNumber | string>(
         (value) => typeof value === 'string' || value instanceof JsonNumber,
-        'must be a number or a text',
+        'must be a number or a string',
       )
       .refine(
         (value) => typeof value !== 'string' || value.length <= TS_LENGTH_MAX,
@@ -70,7 +72,7 @@ export const transferBody = z.strictObject({
           { type: 'string', maxLength: TS_LENGTH_MAX },
         ],
       }),
-  ).meta({ description: 'Accepted from older clients; means nothing' }),
+  ).meta({ description: 'Accepted from older clients and ignored' }),
 })
 
 /** What {@link transferBody} reads. */
@@ -79,9 +81,11 @@ export type TransferBody = z.output<typeof transferBody>
 /** Body of POST /dac/v1/transaction/{id}/speed-up. */
 export const speedUpBody = z.strictObject({
   fee_rate: optional(positive).meta({
-    description: 'In the unit of the chain family; the new limit',
+    description: 'New maximum network fee rate, in the unit of the chain family',
   }),
-  fee_level: optional(feeLevel).meta({ description: 'high where neither is given' }),
+  fee_level: optional(feeLevel).meta({
+    description: 'Fee level; high if neither `fee_rate` nor `fee_level` is present',
+  }),
 })
 
 /** Body of POST /dac/v1/transaction/{id}/cancel, and of the deletion of a rule: an empty object. */

@@ -98,7 +98,7 @@ function read<T>(schema: z.ZodType<T>, text: string): T {
   } catch {
     value = undefined
   }
-  if (value === undefined) throw new Refusal('BAD_ORDER', 'Not in canonical JSON')
+  if (value === undefined) throw new Refusal('BAD_ORDER', 'The statement is not canonical JSON')
   return shaped(schema, value)
 }
 
@@ -117,8 +117,8 @@ async function assertDerived(
     if (at % TURN === TURN - 1) await turn()
     const network = registry.network(code)
     if (!network || path[1] !== network.chain_index)
-      throw new Refusal('NETWORK_MISMATCH', `${address} is at no path of ${code}`)
-    if (seen.has(`${code} ${address}`)) throw new Refusal('BAD_ORDER', `${address} stands twice`)
+      throw new Refusal('NETWORK_MISMATCH', `${address} does not match any path of ${code}`)
+    if (seen.has(`${code} ${address}`)) throw new Refusal('BAD_ORDER', `${address} is listed twice`)
     seen.add(`${code} ${address}`)
     const key = JSON.stringify([workspace, network.curve])
     const known = keys.get(key)
@@ -126,7 +126,7 @@ async function assertDerived(
     if (!known && !set)
       throw new Refusal(
         'KEY_NOT_READY',
-        `This node knows no certified ${network.curve} key of ${workspace}`,
+        `This node has no certified ${network.curve} key of ${workspace}`,
       )
     const half = known ?? {
       publicKey: fromHex(set!.public_key),
@@ -144,7 +144,7 @@ async function assertDerived(
       forms.size !== held.length ||
       held.some(({ asset }) => registry.asset(asset)?.network !== code)
     ) {
-      throw new Refusal('ASSET_MISMATCH', `${address} cannot hold what is listed`)
+      throw new Refusal('ASSET_MISMATCH', `${address} cannot hold the listed asset`)
     }
     for (const { asset, amount: there } of held)
       sums.set(asset, (sums.get(asset) ?? 0n) + BigInt(there))
@@ -169,11 +169,11 @@ export async function attest(
   const { config, store } = parts
   const statement = read(statementSchema, body.statement)
   if (statement.mode !== config.mode)
-    throw new Refusal('NETWORK_MISMATCH', `The statement is of ${statement.mode}`)
+    throw new Refusal('NETWORK_MISMATCH', `The statement is for the mode ${statement.mode}`)
   if (Math.abs(Date.parse(statement.time) / 1000 - store.seconds()) > AGE_MAX_S) {
     throw new Refusal(
       'TOO_OLD',
-      `The statement is not of now: more than ${AGE_MAX_S} s lie between its time and this node's`,
+      `The statement is not current: its time and this node's differ by more than ${AGE_MAX_S} s`,
     )
   }
   const holdings = read(holdingsSchema, body.holdings)
@@ -183,7 +183,7 @@ export async function attest(
     holdings.id !== statement.id ||
     holdings.addresses.length !== addresses
   ) {
-    throw new Refusal('BAD_ORDER', 'The statement binds another list of addresses')
+    throw new Refusal('BAD_ORDER', 'The statement commits to another list of addresses')
   }
   if (busy.has(parts)) throw new Refusal('TOO_BUSY', 'Another statement is being checked')
   busy.add(parts)
@@ -191,10 +191,10 @@ export async function attest(
     const sums = await assertDerived(parts, holdings)
     const stated = new Map(statement.assets.map(({ asset, held }) => [asset, BigInt(held)]))
     if (stated.size !== statement.assets.length)
-      throw new Refusal('BAD_ORDER', 'An asset stands twice')
+      throw new Refusal('BAD_ORDER', 'An asset is listed twice')
     for (const asset of new Set([...sums.keys(), ...stated.keys()])) {
       if ((sums.get(asset) ?? 0n) === (stated.get(asset) ?? 0n)) continue
-      throw new Refusal('AMOUNT_MISMATCH', `The list holds another sum of ${asset}`)
+      throw new Refusal('AMOUNT_MISMATCH', `The list has another sum of ${asset}`)
     }
   } finally {
     busy.delete(parts)

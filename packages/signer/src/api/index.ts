@@ -31,7 +31,10 @@ function shapedText<T>(schema: z.ZodType<T>, text: string): T {
   const value = parseBody(text)
   const purpose = (value as { purpose?: { kind?: unknown; for?: unknown } } | null)?.purpose
   if (purpose?.kind === 'fuel' && purpose.for === undefined) {
-    throw new Refusal('FUEL_WITHOUT_INTENT', 'Fuel is for one intent or sweep, and this names none')
+    throw new Refusal(
+      'FUEL_WITHOUT_INTENT',
+      'Fuel requires one intent or sweep, and this request has none',
+    )
   }
   return shaped(schema, value)
 }
@@ -48,7 +51,7 @@ export async function platformCall(
   if (parts.restoring())
     throw new Refusal(
       'RESTORING',
-      'The node was restored and has not yet taken the records of its peers',
+      'The node was restored and has not yet imported the records of its peers',
     )
   // History tells what is on record, by whatever clock.
   if (call !== 'POST /history') await parts.hostClock.settle()

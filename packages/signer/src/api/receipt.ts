@@ -106,8 +106,7 @@ function entriesOf({ store }: NodeContext, { proven, want }: Understood): NewEnt
   const { enrolment, nonce, iat, exp, transaction_id } = proven
   assertOneMeaning(store.state, enrolment.api_key, nonce, want.key, want.content)
   if (store.state.seen.get(State.requestKey(enrolment.api_key, nonce))) return []
-  if (!isTimely(exp, store.seconds()))
-    throw new Refusal('TOO_OLD', 'The request is not live any more')
+  if (!isTimely(exp, store.seconds())) throw new Refusal('TOO_OLD', 'The request is no longer live')
   const body = {
     api_key: enrolment.api_key,
     nonce,
@@ -132,7 +131,7 @@ function told(
   { proven: { enrolment, nonce }, want }: Understood,
 ): unknown {
   const seen = store.state.seen.get(State.requestKey(enrolment.api_key, nonce))!
-  if (!seen.timely) throw new Refusal('TOO_OLD', 'This node saw the request too late')
+  if (!seen.timely) throw new Refusal('TOO_OLD', 'This node received the request too late')
   const told = {
     node: config.node,
     api_key: enrolment.api_key,

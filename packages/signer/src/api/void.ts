@@ -102,7 +102,7 @@ export async function voidIntent(
     if (!key)
       throw new Refusal(
         'UNKNOWN_INTENT',
-        'This node has not seen the request of that transaction; send the request itself',
+        'This node has not received the request of that transaction; send the request itself',
       )
     names = []
   }
@@ -126,7 +126,7 @@ export async function voidIntent(
     }
     throw new Refusal(
       'ALREADY_SIGNED',
-      'Something of this intent was signed already, or entered signing',
+      'A transaction of this intent was already signed, or entered signing',
       told,
     )
   }

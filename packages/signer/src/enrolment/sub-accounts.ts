@@ -52,7 +52,7 @@ export class SubAccounts {
     peers.handle('/peer/sub-account/bind', async (_node, body) => {
       const { workspace, sub_account, index } = nameSchema.parse(body)
       if (parts.config.node !== ALLOCATOR)
-        throw new Refusal('NOT_ALLOWED', 'This node proposes no indexes')
+        throw new Refusal('NOT_ALLOWED', 'This node does not allocate indexes')
       return this.#set(workspace, sub_account, await this.bind(workspace, sub_account, index))
     })
     peers.handle('/peer/sub-account/certify', async (_node, body) => {
@@ -80,7 +80,7 @@ export class SubAccounts {
     if (known && index !== undefined && known.index !== index) {
       throw new Refusal(
         'ENROLMENT_CONFLICT',
-        `The sub-account ${name} has the index ${known.index}, for ever`,
+        `The sub-account ${name} permanently has the index ${known.index}`,
       )
     }
     if (known?.certificates) return known.index
@@ -108,14 +108,14 @@ export class SubAccounts {
       if (!(error instanceof Refusal) || error.code !== 'PEER_UNAVAILABLE') throw error
       throw new Refusal(
         'PEER_UNAVAILABLE',
-        `The sub-account ${name} is new here, and all three nodes must be up to bind it: ${error.message}`,
+        `The sub-account ${name} is new here, and all three nodes must be running to bind it: ${error.message}`,
         { ...error.detail },
       )
     })
     if (index !== undefined && bound !== index) {
       throw new Refusal(
         'ENROLMENT_CONFLICT',
-        `The sub-account ${name} has the index ${bound}, for ever`,
+        `The sub-account ${name} permanently has the index ${bound}`,
       )
     }
     return bound
@@ -131,11 +131,9 @@ export class SubAccounts {
     )
     const set = setSchema.parse(answer)
     if (set.workspace !== workspace || set.sub_account !== name) {
-      throw new Refusal(
-        'PEER_UNAVAILABLE',
-        `Node ${ALLOCATOR} answered about another sub-account`,
-        { node: ALLOCATOR },
-      )
+      throw new Refusal('PEER_UNAVAILABLE', `Node ${ALLOCATOR} responded for another sub-account`, {
+        node: ALLOCATOR,
+      })
     }
     return this.#adopt(set)
   }
@@ -223,7 +221,7 @@ export class SubAccounts {
     if (known && known.index !== index) {
       throw new Refusal(
         'ENROLMENT_CONFLICT',
-        `The sub-account ${name} has the index ${known.index}, for ever`,
+        `The sub-account ${name} permanently has the index ${known.index}`,
         { node: config.node },
       )
     }
@@ -231,7 +229,7 @@ export class SubAccounts {
     if (holder !== undefined && holder !== name) {
       throw new Refusal(
         'ENROLMENT_CONFLICT',
-        `The index ${index} belongs to the sub-account ${holder}, for ever`,
+        `The index ${index} permanently belongs to the sub-account ${holder}`,
         { node: config.node },
       )
     }

@@ -51,7 +51,7 @@ export function actionOf({ request, enrolment }: Proven): Action {
   if (!action) {
     throw new Refusal(
       'ACTION_NOT_ALLOWED',
-      `${request.method} ${request.uri.slice(0, 100)} authorises nothing that this node signs`,
+      `${request.method} ${request.uri.slice(0, 100)} does not authorise any transaction that this node signs`,
     )
   }
   if (enrolment.role !== 'full') throw new Refusal('READ_ONLY', 'The API key is read-only')

@@ -53,7 +53,7 @@ export function forwardIntent(registry: Registry, proven: Proven): ForwardIntent
     }
   }
   const [min, cap] = [amount('min_amount'), amount('daily_cap')]
-  if (min <= 0n) throw badField('min_amount', 'must be more than zero')
+  if (min <= 0n) throw badField('min_amount', 'must be greater than zero')
   if (cap < min) throw badField('daily_cap', 'must be at least min_amount')
   const { destination, tag } = payeeOf(registry, ticker, body)
   const expires = body.expires_at.getTime() / 1000
@@ -85,7 +85,7 @@ export function endForwardIntent(proven: Proven, { rule_id }: EndForwardAction):
   if (proven.request.body === '')
     throw badField(
       'body',
-      'must be an empty object: without one the signature is also that of a GET',
+      'must be an empty object: without a body, the signature would also be valid for a GET',
     )
   bodyOf(proven, emptyBody)
   const key = JSON.stringify(['end-forward', 'nonce', proven.enrolment.api_key, proven.nonce])

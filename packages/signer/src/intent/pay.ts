@@ -56,7 +56,7 @@ export function payIntent(registry: Registry, proven: Proven): PayIntent {
     if (error instanceof ChainError) throw badField('amount', error.message)
     throw error
   }
-  if (amount <= 0n) throw badField('amount', 'must be more than zero')
+  if (amount <= 0n) throw badField('amount', 'must be greater than zero')
 
   const { workspace, sub_account } = proven.enrolment
   const key =

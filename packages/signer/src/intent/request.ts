@@ -94,7 +94,7 @@ export async function prove(
     const claims = await claimsOf(request, enrolment.public_key_pem, sub, now)
     for (const claim of ['iat', 'nbf'] as const) {
       if ((claims[claim] ?? 0) > now + FUTURE_S_MAX)
-        throw new Refusal('NOT_AUTHENTIC', `${claim} lies in the future`)
+        throw new Refusal('NOT_AUTHENTIC', `${claim} is in the future`)
     }
     return {
       request,

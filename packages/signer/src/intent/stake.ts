@@ -49,7 +49,7 @@ export function stakeIntent(
   if (!asset)
     throw new Refusal('UNKNOWN_ASSET', `The asset ${ticker} is not in this node's registry`)
   if (asset.type !== 'native' || !traitsOf(registry.networkOf(asset)).staking)
-    throw badField('asset', `${ticker} is not staked`)
+    throw badField('asset', `${ticker} cannot be staked`)
   const sequence = body.sequence_id ?? null
   const checked = validateAddress(registry, ticker, body.address)
   if (!checked.valid) throw badField('address', checked.reason)
@@ -61,7 +61,7 @@ export function stakeIntent(
     if (error instanceof ChainError) throw badField('amount', error.message)
     throw error
   }
-  if (!released && amount <= 0n) throw badField('amount', 'must be more than zero')
+  if (!released && amount <= 0n) throw badField('amount', 'must be greater than zero')
   const { workspace, sub_account } = proven.enrolment
   // A sequence_id stands for one thing in its wallet, be it a payment or a stake (rule 4).
   const key =

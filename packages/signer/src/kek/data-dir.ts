@@ -43,7 +43,7 @@ export const kekContextOf = (home: string, env: NodeJS.ProcessEnv): Surroundings
 export function assertAllowed(mode: string, { kind }: { kind: string }): void {
   if (mode !== 'local' && kind === 'file') {
     throw new ConfigError(
-      'A plain-file key-encryption key is for local only; use a passphrase, pkcs11, vault, aws-kms or gcp-kms',
+      'A plain-file key-encryption key is allowed with mode local only; use a passphrase, pkcs11, vault, aws-kms or gcp-kms',
     )
   }
 }
@@ -64,7 +64,7 @@ export async function createDataDirKey(
     const { kek } = readKeyFile(path).keys[0]!
     if (kek.kind === settings.kind) return
     throw new ConfigError(
-      `--kek: the keys of ${home} are wrapped by ${kek.kind} already; kek.ts rotate moves them to ${settings.kind}`,
+      `--kek: the keys of ${home} are already wrapped by ${kek.kind}; kek.ts rotate moves them to ${settings.kind}`,
     )
   }
   writeKeyFile(path, {
@@ -84,7 +84,7 @@ async function openEarlier(
   const file = env['CUSTODY_SIGNER_PASSPHRASE_FILE']
   if (!file) {
     throw new ConfigError(
-      'This node needs its passphrase: name a file or descriptor (such as /dev/fd/3) in CUSTODY_SIGNER_PASSPHRASE_FILE',
+      'This node requires its passphrase: set CUSTODY_SIGNER_PASSPHRASE_FILE to a file or descriptor (such as /dev/fd/3)',
     )
   }
   const passphrase = readSecret(file)
@@ -116,7 +116,7 @@ export async function openDataDir(
     if (!vault)
       throw new KekError(
         'SETTING',
-        `${keyFileOf(home)} is missing: without it nothing in this home opens`,
+        `${keyFileOf(home)} is missing: without it, the keys in this home cannot be decrypted`,
       )
     return vault
   }

@@ -101,7 +101,7 @@ function lock(home: string): Store {
     if (!/locked/.test(String(error))) throw error
     throw new KekError(
       'SETTING',
-      'The node of this home is running: end it first; the two others sign meanwhile',
+      'The node of this home is running: stop it first; the two others continue to sign',
     )
   }
 }
@@ -159,7 +159,10 @@ async function finish(
     (earlier?.shares ?? 0) > 0 ||
     keys.some(({ shares, seals }) => shares > 0 && !seals)
   ) {
-    throw new KekError('REFUSED', 'Some shares are under another key still: no key was dropped')
+    throw new KekError(
+      'REFUSED',
+      'Some shares are still wrapped by another key: no key was dropped',
+    )
   }
   if (others.length > 0)
     writeKeyFile(keyFileOf(home), { version: 1, keys: [first] } satisfies KeyFile)
@@ -199,7 +202,7 @@ export async function rotate(
     const before = entriesOf(home)
     const settings = wanted ?? before[0]?.kek
     if (!settings)
-      throw new KekError('SETTING', '--kek: this home has no keys of its own yet: name a provider')
+      throw new KekError('SETTING', '--kek: this home has no keys of its own yet: set a provider')
     assertAllowed(config.mode, settings)
     let moved = 0
     // What a run before began is ended first, so that keys do not pile up.

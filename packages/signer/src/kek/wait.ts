@@ -51,7 +51,7 @@ export async function awaitVault(
     for (let pauseMs = PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, PAUSE_MS_MAX)) {
       try {
         const vault = await openDataDir(config.home, config, env)
-        if (waitingFor) log('info', 'the key-encryption key is there', {})
+        if (waitingFor) log('info', 'the key-encryption key is available', {})
         return vault
       } catch (error) {
         if (!(error instanceof KekError) || error.code !== 'AWAY') throw error

@@ -159,7 +159,7 @@ export function readAuthentic(path: string, identity: KeyObject): ReadBackup {
   if (backup.content.version === 2 && !backup.isSignedBy(identity)) {
     throw new Refusal(
       'NOT_AUTHENTIC',
-      `file: ${path} is not signed by this node: it was changed after it was made, or is another node's. Take another copy`,
+      `file: ${path} is not signed by this node: it was changed after it was made, or it belongs to another node. Use another copy`,
     )
   }
   return backup

@@ -56,7 +56,7 @@ export function readRecoverySecret(path: string): Uint8Array {
     ? String((JSON.parse(text) as { secret?: unknown }).secret)
     : text
   if (!/^[0-9a-f]{64}$/.test(digits))
-    throw new Refusal('BAD_REQUEST_FIELD', 'recovery_secret_file must hold 32 bytes in hex')
+    throw new Refusal('BAD_REQUEST_FIELD', 'recovery_secret_file must contain 32 bytes in hex')
   return new Uint8Array(Buffer.from(digits, 'hex'))
 }
 
@@ -106,13 +106,13 @@ export class Backups {
     const { config, store, keyring, vault } = this.#parts
     const parsed = backupSchema.safeParse(body)
     if (!parsed.success)
-      throw new Refusal('BAD_ORDER', 'backup takes file, an absolute path, or nothing')
+      throw new Refusal('BAD_ORDER', 'backup accepts file, an absolute path, or no parameter')
     const path =
       parsed.data.file ?? join(config.home, `backup-${config.node}-${store.seconds()}.json`)
     if (!isAbsolute(path)) throw new Refusal('BAD_ORDER', 'file must be an absolute path')
     // An older backup may be the last one that can be read.
     if (existsSync(path))
-      throw new Refusal('BAD_ORDER', `${path} exists already; name another file`)
+      throw new Refusal('BAD_ORDER', `${path} already exists; choose another file`)
     const { state } = store
     const recovery = new Uint8Array(Buffer.from(config.recovery_public_key, 'hex'))
     const keys: BackupFile['keys'] = []
@@ -200,7 +200,7 @@ export class Backups {
     if (!parsed.success)
       throw new Refusal(
         'BAD_ORDER',
-        'restore takes file, recovery_secret_file, preview and confirm',
+        'restore accepts file, recovery_secret_file, preview and confirm',
       )
     const { preview, confirm, ...named } = parsed.data
     const backup = this.#read(named)
@@ -223,7 +223,7 @@ export class Backups {
     if (confirm !== undefined && confirm !== code) {
       throw new Refusal(
         'BAD_REQUEST_FIELD',
-        'confirm is of another preview: read the preview again',
+        'confirm belongs to another preview: read the preview again',
         { confirm: code },
       )
     }
@@ -249,7 +249,7 @@ export class Backups {
     if (store.state.recovering) return { keys: store.state.keys.size }
     const parsed = openSchema.safeParse(body)
     if (!parsed.success)
-      throw new Refusal('BAD_ORDER', 'recover-open takes file and recovery_secret_file')
+      throw new Refusal('BAD_ORDER', 'recover-open accepts file and recovery_secret_file')
     const keys = await this.#load(this.#read(parsed.data).content, parsed.data.recovery_secret_file)
     store.append('recovering', { made_at: store.seconds() })
     return { keys }
@@ -262,13 +262,13 @@ export class Backups {
     if (state.keys.size > 0 && !state.restoring) {
       throw new Refusal(
         'KEY_CONFLICT',
-        'This node has keys; restoring is for a node that lost its record',
+        'This node has keys; only a node that lost its record can be restored',
       )
     }
     const backup = readAuthentic(file, config.identityPublic)
     const { node, mode } = backup.content
     if (node !== config.node || mode !== config.mode)
-      throw new Refusal('BAD_REQUEST_FIELD', `The file is of node ${node}, ${mode}`)
+      throw new Refusal('BAD_REQUEST_FIELD', `The file belongs to node ${node}, ${mode}`)
     const secret = readRecoverySecret(recovery_secret_file)
     const isItsOwn = recoveryPublicKey(secret) === config.recovery_public_key
     secret.fill(0)
@@ -372,7 +372,7 @@ export class Backups {
           party: share.party,
         }
         if (share.party !== config.node)
-          throw new Refusal('BAD_REQUEST_FIELD', 'A share of another node')
+          throw new Refusal('BAD_REQUEST_FIELD', 'The share belongs to another node')
         const material: KeyMaterial = {
           ...meta,
           engineVersion: share.engine_version,

@@ -150,7 +150,7 @@ export class Ceremonies {
       // A node that sends round n has heard round n - 1 of this one: nothing further ahead is kept.
       const known = this.#runs.get(run)
       if (!known || header.round < 1 || header.round > known.round + 1)
-        throw new Refusal('SESSION_ABORTED', 'No such round is open')
+        throw new Refusal('SESSION_ABORTED', 'This round does not exist')
       this.#mailbox.put(run, header.round, node, { payloads, session: header.session })
       return {}
     })
@@ -164,13 +164,13 @@ export class Ceremonies {
   #open(leader: number, opening: Opening): Run {
     this.#bans.assertNone()
     this.#prune()
-    if (this.#runs.has(opening.run)) throw new Refusal('SESSION_ABORTED', 'This run exists already')
+    if (this.#runs.has(opening.run)) throw new Refusal('SESSION_ABORTED', 'This run already exists')
     this.#assertFits(opening)
     const runs = [...this.#runs.values()]
     const other = runs.find((run) => run.opening.key_id === opening.key_id)
     // A leader that begins anew has given the run before up, or was restarted in it.
     if (other?.leader === leader)
-      this.#end(other, new Refusal('SESSION_ABORTED', 'Its leader began another run of that key'))
+      this.#end(other, new Refusal('SESSION_ABORTED', 'Its leader started another run of that key'))
     else if (other)
       throw new Refusal(
         'TOO_BUSY',
@@ -186,17 +186,17 @@ export class Ceremonies {
       if (unused.length >= UNUSED_KEYS_MAX)
         throw new Refusal(
           'TOO_BUSY',
-          `${unused.length} keys of ${opening.curve} wait for a workspace`,
+          `${unused.length} keys of ${opening.curve} are waiting for a workspace`,
         )
       const uncertified = this.#store.uncertified()
       if (uncertified >= UNCERTIFIED_MAX) {
         throw new Refusal(
           'TOO_BUSY',
-          `${uncertified} keys were made that not all three nodes have certified`,
+          `${uncertified} generated keys are not certified by all three nodes`,
         )
       }
       if (this.#generations.get(leader)?.take() === false)
-        throw new Refusal('TOO_BUSY', `Node ${leader} asks for keys too often`)
+        throw new Refusal('TOO_BUSY', `Node ${leader} requests keys too often`)
     }
     this.#mailbox.open(
       opening.run,
@@ -233,11 +233,11 @@ export class Ceremonies {
   #assertFits({ kind, key_id: keyId, curve, epoch }: Opening): void {
     const key = this.#store.state.keys.get(keyId)
     if (kind === 'keygen' && (key || epoch !== 0))
-      throw new Refusal('KEY_CONFLICT', 'A key of this id exists')
+      throw new Refusal('KEY_CONFLICT', 'A key with this id exists')
     const refusal = kind === 'refresh' ? refreshRefusal(key, epoch) : null
     if (refusal !== null) throw new Refusal('KEY_CONFLICT', refusal)
     if (kind === 'refresh' && key?.curve !== curve)
-      throw new Refusal('KEY_CONFLICT', 'The key is of another curve')
+      throw new Refusal('KEY_CONFLICT', 'The key has another curve')
   }
 
   #prune(): void {
@@ -288,7 +288,7 @@ export class Ceremonies {
   #start(leader: number, { run, fresh }: z.infer<typeof startSchema>): object {
     const known = this.#runs.get(run)
     if (!known || known.leader !== leader || known.isStarted)
-      throw new Refusal('SESSION_ABORTED', 'No such run is open')
+      throw new Refusal('SESSION_ABORTED', 'This run does not exist')
     if (fresh.find((each) => each.node === this.#config.node)?.fresh !== known.fresh) {
       throw new Refusal('SESSION_ABORTED', 'The fresh bytes of this node are missing')
     }
@@ -359,7 +359,7 @@ export class Ceremonies {
   ): string {
     const ordered = [...fresh].sort((a, b) => a.node - b.node)
     if (ordered.map((each) => each.node).join() !== '1,2,3') {
-      throw new Refusal('SESSION_ABORTED', 'Fresh bytes of all three nodes are needed')
+      throw new Refusal('SESSION_ABORTED', 'Fresh bytes of all three nodes are required')
     }
     const session = hex(
       sha256(
@@ -429,7 +429,9 @@ export class Ceremonies {
             session: string
           }
           if (message.session !== run.session)
-            throw new Refusal('SESSION_ABORTED', `node ${node} speaks of another session`, { node })
+            throw new Refusal('SESSION_ABORTED', `node ${node} sent a message of another session`, {
+              node,
+            })
           return message.payloads.map((payload) => ({
             from: node,
             payload: new Uint8Array(Buffer.from(payload, 'base64')),
@@ -452,7 +454,7 @@ export class Ceremonies {
       material.curve !== opening.curve ||
       material.epoch !== expectedEpoch(opening)
     ) {
-      throw new Refusal('SESSION_ABORTED', 'The engine made another key')
+      throw new Refusal('SESSION_ABORTED', 'The engine generated another key')
     }
     const ready: KeyReady = {
       curve: material.curve,
@@ -546,7 +548,9 @@ export class Ceremonies {
           session: string
         }
         if (heard.session !== run.session)
-          throw new Refusal('SESSION_ABORTED', `node ${node} speaks of another session`, { node })
+          throw new Refusal('SESSION_ABORTED', `node ${node} sent a message of another session`, {
+            node,
+          })
         if (!verifyBytes(identity, bytes, heard.signature)) {
           throw new Refusal('SESSION_ABORTED', `node ${node} certified another key`, { node })
         }

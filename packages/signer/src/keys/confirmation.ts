@@ -149,7 +149,7 @@ export class Confirmation {
       if (last === undefined || (after !== null && last <= after) || held.size >= HELD_MAX) {
         throw new Refusal(
           'PEER_UNAVAILABLE',
-          `Node ${node} does not come to an end of what it holds`,
+          `Node ${node} does not complete its open operations`,
           { node },
         )
       }

@@ -179,7 +179,7 @@ export class Keyring {
         this.#addKey(ready, signatures, share.session)
         return
       } catch (error) {
-        this.#log('warn', 'could not ask for a key', { peer: node, reason: reason(error) })
+        this.#log('warn', 'a key could not be requested', { peer: node, reason: reason(error) })
       }
     }
     throw new Refusal('KEY_NOT_READY', 'The key is not certified by all three nodes here')
@@ -206,7 +206,7 @@ export class Keyring {
       'set up a new installation and move the funds (docs/production/replacing-a-banned-node.md)'
     throw new Refusal(
       'BANNED',
-      `Node ${node} is banned here, so no workspace gets a key: ${advice}`,
+      `Node ${node} is banned here, so no key is assigned to a workspace: ${advice}`,
       { node },
     )
   }
@@ -216,7 +216,7 @@ export class Keyring {
     if (!this.#store.state.isLost(keyId)) return
     throw new Refusal(
       'BANNED',
-      'The key was made before a node was banned, so no workspace gets it. Use another workspace name',
+      'The key was generated before a node was banned, so it is not assigned to a workspace. Use another workspace name',
     )
   }
 
@@ -290,7 +290,8 @@ export class Keyring {
   #sign(workspace: string, curve: Curve, keyId: string): string {
     const { state } = this.#store
     const key = state.keys.get(keyId)
-    if (!key || key.curve !== curve) throw new Refusal('KEY_CONFLICT', 'No such key of this curve')
+    if (!key || key.curve !== curve)
+      throw new Refusal('KEY_CONFLICT', 'No key with this id has this curve')
     const allocation = state.allocations.get(State.allocationKey(workspace, curve))
     if (allocation && allocation.key_id !== keyId)
       throw new Refusal('KEY_CONFLICT', 'The workspace has another key')
@@ -309,7 +310,7 @@ export class Keyring {
       return known
     }
     const key = this.#store.state.keys.get(key_id)
-    if (!key) throw new Refusal('KEY_CONFLICT', 'No such key')
+    if (!key) throw new Refusal('KEY_CONFLICT', 'This key does not exist')
     if (
       !verifyCertificates(
         { ...this.#certificateOf(workspace, curve, key, 0), certificates },
@@ -481,7 +482,10 @@ export class Keyring {
         set = this.#adopt(heard)
         break
       } catch (error) {
-        this.#log('warn', 'could not ask for certificates', { peer: node, reason: reason(error) })
+        this.#log('warn', 'certificates could not be requested', {
+          peer: node,
+          reason: reason(error),
+        })
       }
     }
     if (!set)
@@ -498,7 +502,7 @@ export class Keyring {
    */
   epochOf(keyId: string): number {
     const key = this.#store.state.keys.get(keyId)
-    if (!key) throw new Refusal('KEY_NOT_READY', 'No such key')
+    if (!key) throw new Refusal('KEY_NOT_READY', 'This key does not exist')
     return key.previous?.epoch ?? key.epoch
   }
 
@@ -522,10 +526,10 @@ export class Keyring {
         loaded.epoch !== epoch ||
         loaded.party !== this.#config.node
       ) {
-        this.#log('alert', 'a share is not of the key that was certified', { key: keyId, epoch })
+        this.#log('alert', 'a share does not belong to the certified key', { key: keyId, epoch })
         throw new Refusal(
           'KEY_CONFLICT',
-          'The share of this node is not of the key that was certified',
+          'The share of this node does not belong to the certified key',
         )
       }
       material = loaded

@@ -250,7 +250,8 @@ export class PairTests {
     messages: string[][],
   ): Promise<unknown> {
     const test = this.#tests.get(session)
-    if (!test || test.partner !== node) throw new Refusal('SESSION_ABORTED', 'No such test is open')
+    if (!test || test.partner !== node)
+      throw new Refusal('SESSION_ABORTED', 'This test does not exist')
     try {
       const mine = await test.next
       if (round === 0) {
@@ -259,7 +260,8 @@ export class PairTests {
         this.#close(session)
         return { messages: [[]] }
       }
-      if (round !== ++test.round) throw new Refusal('SESSION_ABORTED', 'A message of another round')
+      if (round !== ++test.round)
+        throw new Refusal('SESSION_ABORTED', 'The message belongs to another round')
       test.next = test.batch.step(fromText(messages))
       test.next.catch(() => {})
       return { messages: toText(mine) }

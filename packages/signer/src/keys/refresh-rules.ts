@@ -69,7 +69,7 @@ export function forgetRefusal(
 
 /** @returns why a node may not promise never to switch to a run's shares, or null */
 export function abandonRefusal(state: State, name: ShareName): string | null {
-  return isAt(state.keys.get(name.key_id), name) ? 'This node has switched' : null
+  return isAt(state.keys.get(name.key_id), name) ? 'This node has already switched' : null
 }
 
 /**

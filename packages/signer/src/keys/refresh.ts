@@ -63,7 +63,7 @@ export class Refresher {
     })
     peers.handle('/peer/refresh/state', async (_node, body) => {
       const key = parts.store.state.keys.get(keySchema.parse(body).key_id)
-      if (!key) throw new Refusal('KEY_NOT_READY', 'No such key')
+      if (!key) throw new Refusal('KEY_NOT_READY', 'This key does not exist')
       return { epoch: key.epoch, session: key.session } satisfies Switched
     })
     peers.handle('/peer/refresh/forget', async (_node, body) => {
@@ -84,7 +84,10 @@ export class Refresher {
   async command(body: unknown): Promise<unknown> {
     const parsed = commandSchema.safeParse(body)
     if (!parsed.success)
-      throw new Refusal('BAD_ORDER', 'refresh takes key_ids or workspace, or nothing for all')
+      throw new Refusal(
+        'BAD_ORDER',
+        'refresh accepts key_ids or workspace, or no parameter for all keys',
+      )
     if (this.#running) throw new Refusal('TOO_BUSY', 'A refresh is running')
     this.#running = true
     const refreshed: { key_id: string; epoch: number }[] = []
@@ -107,7 +110,7 @@ export class Refresher {
     if (refreshed.length > 0) {
       this.#parts.log(
         'info',
-        'backups made before this hold old shares: make new ones and destroy those',
+        'backups made before this contain old shares: make new ones and destroy the old ones',
         { keys: refreshed.length },
       )
     }
@@ -124,7 +127,7 @@ export class Refresher {
   async #refresh(keyId: string): Promise<number> {
     const { store, ceremonies, peers, config, log, tests } = this.#parts
     const key = store.state.keys.get(keyId)
-    if (!key) throw new Refusal('KEY_NOT_READY', 'No such key')
+    if (!key) throw new Refusal('KEY_NOT_READY', 'This key does not exist')
     await this.#settle(keyId)
     const { epoch } = store.state.keys.get(keyId)!
     const { session } = await ceremonies.lead({
@@ -175,7 +178,7 @@ export class Refresher {
 
   #tellOnce(keyId: string, error: unknown): void {
     if (!this.#unforgotten.has(keyId)) {
-      this.#parts.log('warn', 'an old share cannot be wiped yet; this is tried again', {
+      this.#parts.log('warn', 'an old share cannot be wiped yet; this is retried', {
         key: keyId,
         reason: reason(error),
       })
@@ -209,7 +212,7 @@ export class Refresher {
   async #settle(keyId: string): Promise<void> {
     const { store, peers, config } = this.#parts
     const key = store.state.keys.get(keyId)
-    if (!key) throw new Refusal('KEY_NOT_READY', 'No such key')
+    if (!key) throw new Refusal('KEY_NOT_READY', 'This key does not exist')
     const prepared = store.state.prepared.get(keyId)
     const told = await this.#told(keyId)
     // The refresh ended between the switches of two nodes: this one follows.
@@ -261,7 +264,7 @@ export class Refresher {
     if (refusal !== null) throw new Refusal('KEY_CONFLICT', refusal)
     store.append('reverted', name)
     keyring.forget(name.key_id)
-    log('warn', 'a refresh that the other nodes abandoned was taken back', {
+    log('warn', 'a refresh that the other nodes abandoned was reverted', {
       key: name.key_id,
       epoch: name.epoch,
     })

@@ -69,17 +69,17 @@ export async function enrol(parts: NodeContext, body: unknown): Promise<unknown>
   const { index, ...typed } = shaped(enrolSchema, body)
   const wanted = { ...typed, public_key_pem: readPublicKey(typed.public_key_pem) }
   if (store.state.revoked.has(wanted.api_key))
-    throw new Refusal('ENROLMENT_CONFLICT', 'The API key is revoked, for ever')
+    throw new Refusal('ENROLMENT_CONFLICT', 'The API key is permanently revoked')
   if (store.state.restoring)
     throw new Refusal(
       'RESTORING',
-      'The node was restored and has not yet taken the records of its peers',
+      'The node was restored and has not yet imported the records of its peers',
     )
   const bound = await subAccounts.bind(wanted.workspace, wanted.sub_account, index)
   // Read after the await: a revocation or the same enrolment may have come in between.
   const known = store.state.enrolments.get(wanted.api_key)
   if (store.state.revoked.has(wanted.api_key))
-    throw new Refusal('ENROLMENT_CONFLICT', 'The API key is revoked, for ever')
+    throw new Refusal('ENROLMENT_CONFLICT', 'The API key is permanently revoked')
   if (known) {
     const same =
       canonicalPublicKey(known.public_key_pem) === wanted.public_key_pem &&
@@ -89,7 +89,7 @@ export async function enrol(parts: NodeContext, body: unknown): Promise<unknown>
     if (!same)
       throw new Refusal(
         'ENROLMENT_CONFLICT',
-        'The API key is enrolled otherwise; an enrolment is immutable',
+        'The API key is already enrolled with other values; an enrolment cannot be changed',
       )
   } else
     store.append('enrol', { ...wanted, sub_account: bound, sub_account_name: wanted.sub_account })

@@ -26,7 +26,7 @@ const tankStakeSchema = z
     (body) =>
       (body.action === 'release') === (body.resource === null) &&
       (body.action === 'release') === (body.amount === '0'),
-    'a release names neither resource nor amount',
+    'a release must have neither resource nor amount',
   )
 
 /** How long an order about a tank stands. */
@@ -52,7 +52,7 @@ export function drain(
     known &&
     (known.workspace !== workspace || known.network !== code || known.to_address !== to.address)
   ) {
-    throw new Refusal('ENROLMENT_CONFLICT', 'This order id stands for another drain')
+    throw new Refusal('ENROLMENT_CONFLICT', 'This order id belongs to another drain')
   }
   const written = known ?? {
     order: id,
@@ -75,14 +75,14 @@ export function tankStake(
   const { order, ...wanted } = shaped(tankStakeSchema, body)
   const network = registry.network(wanted.network)
   if (!network || !traitsOf(network).staking)
-    throw new Refusal('NETWORK_MISMATCH', `Nothing is staked on ${wanted.network}`)
+    throw new Refusal('NETWORK_MISMATCH', `${wanted.network} has no staking`)
   const id = order ?? hex(environment.random(16))
   const known = store.state.tankStakes.get(id)
   if (
     known &&
     (Object.keys(wanted) as (keyof typeof wanted)[]).some((name) => wanted[name] !== known[name])
   ) {
-    throw new Refusal('ENROLMENT_CONFLICT', 'This order id stands for something else')
+    throw new Refusal('ENROLMENT_CONFLICT', 'This order id belongs to another order')
   }
   const written = known ?? { order: id, ...wanted, expires_at: store.seconds() + ORDER_S }
   if (!known) store.append('tank-stake', { ...written })

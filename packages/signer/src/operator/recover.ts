@@ -22,7 +22,7 @@ function assertRecovering({ store }: NodeContext): void {
   if (store.state.recovering) return
   throw new Refusal(
     'NOT_ALLOWED',
-    'This node serves a platform: recovery orders are for one that was opened for them',
+    'This node serves a platform: recovery orders require a node that was opened for recovery',
   )
 }
 

@@ -54,7 +54,7 @@ export function openOperator(parts: NodeContext): Server {
         !command ||
         (request.method !== 'POST' && !(request.method === 'GET' && name === 'status'))
       ) {
-        throw new Refusal('NOT_FOUND', 'No such command')
+        throw new Refusal('NOT_FOUND', 'This command does not exist')
       }
       if (BY_THE_CLOCK.has(name)) await parts.hostClock.settle()
       const text = request.method === 'POST' ? await readText(request, 256 * 1024 * 1024) : ''
@@ -90,7 +90,7 @@ export async function listenOperator(server: Server, path: string): Promise<void
       resolve(false)
     })
   })
-  if (alive) throw new Error(`Another process answers at ${path}`)
+  if (alive) throw new Error(`Another process responds at ${path}`)
   rmSync(path, { force: true })
   await new Promise<void>((resolve, reject) => {
     const mask = process.umask(0o077)

@@ -47,6 +47,6 @@ export function ensureSocketFolder(socket: string): void {
         ? `belongs to another user (uid ${found.uid})`
         : `is open to other users (mode 0${(found.mode & 0o777).toString(8)})`
   throw new Error(
-    `${folder} ${what}; the operator's socket needs a folder of this user with mode 0700. Remove it, or use a shorter home path`,
+    `${folder} ${what}; the operator's socket requires a folder of this user with mode 0700. Remove it, or use a shorter home path`,
   )
 }

@@ -29,7 +29,7 @@ export function assertAge(
   if (proven.iat * 1000 < state.notBefore) {
     throw new Refusal(
       'TOO_OLD',
-      'The request was issued before this node was restored, or its clock repaired',
+      'The request was issued before this node was restored, or before its clock was repaired',
     )
   }
   if (now <= proven.iat + DAY_S) return
@@ -40,7 +40,7 @@ export function assertAge(
   if (isVouchedFor(identities, proven, content, receipts)) return
   throw new Refusal(
     'TOO_OLD',
-    'The request was issued more than 24 hours ago, and nobody saw it while it was live',
+    'The request was issued more than 24 hours ago, and no node received it while it was live',
   )
 }
 

@@ -64,7 +64,7 @@ export function ageOf(
 /** @throws Refusal where the order is for another workspace than the caller's */
 export function assertWorkspace(proven: Proven, order: Order): void {
   if (proven.enrolment.workspace !== order.workspace)
-    throw new Refusal('WORKSPACE_MISMATCH', "The caller's workspace is another one")
+    throw new Refusal('WORKSPACE_MISMATCH', 'The caller belongs to another workspace')
 }
 
 /** Whether two requests are of callers of one sub-account. */
@@ -81,10 +81,13 @@ export async function amender(
 ): Promise<Amender & { amend: AmendIntent }> {
   const { proven, want } = await understand(context, signed.request)
   if (want.action !== action || want.transaction_id !== about.transaction_id) {
-    throw new Refusal('ACTION_NOT_ALLOWED', `The request asks for no ${action} of this payment`)
+    throw new Refusal(
+      'ACTION_NOT_ALLOWED',
+      `The request does not request a ${action} of this payment`,
+    )
   }
   if (!isSameOwner(proven, about))
-    throw new Refusal('WORKSPACE_MISMATCH', "The caller's sub-account is another one")
+    throw new Refusal('WORKSPACE_MISMATCH', 'The caller belongs to another sub-account')
   return {
     amend: want,
     seen: seenOf(context, proven, want),

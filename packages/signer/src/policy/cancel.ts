@@ -13,19 +13,19 @@ export function assertCancels(subject: Subject, subAccount: number, feeRate: str
   if (!cancellation)
     throw new Refusal(
       'ACTION_NOT_ALLOWED',
-      `Nothing takes the place of a signed transaction on ${network.code}`,
+      `A signed transaction cannot be replaced on ${network.code}`,
     )
   if (decoded.asset !== network.native_asset)
-    throw new Refusal('ASSET_MISMATCH', 'A cancellation moves the native coin')
+    throw new Refusal('ASSET_MISMATCH', 'A cancellation must move the native coin')
   const [payment, more] = decoded.payments
   if (!payment || more || decoded.change !== null)
-    throw new Refusal('SHAPE', 'A cancellation has one output')
-  if (payment.tag !== null) throw new Refusal('TAG_MISMATCH', 'A cancellation carries no tag')
+    throw new Refusal('SHAPE', 'A cancellation must have one output')
+  if (payment.tag !== null) throw new Refusal('TAG_MISMATCH', 'A cancellation must have no tag')
   const own = addressAt(network, key, [subAccount, network.chain_index, cancellation.index])
   if (payment.address !== own)
-    throw new Refusal('DESTINATION_MISMATCH', "A cancellation pays the sender's own wallet only")
+    throw new Refusal('DESTINATION_MISMATCH', "A cancellation must pay the sender's own wallet")
   if (cancellation.moves === 'nothing' && payment.amount !== 0n)
-    throw new Refusal('AMOUNT_MISMATCH', 'A cancellation moves no value')
+    throw new Refusal('AMOUNT_MISMATCH', 'A cancellation must move no value')
   assertFeeCap(subject)
   assertFeeRate(subject, feeRate)
 }

@@ -12,7 +12,7 @@ export function assertFeeCap({ decoded, network }: Subject): void {
   if (gasMost !== undefined && decoded.gas_limit !== null && decoded.gas_limit > gasMost) {
     throw new Refusal(
       'FEE_CAP',
-      `The gas limit ${decoded.gas_limit} is above ${gasMost}, the most of one transfer on ${network.code}`,
+      `The gas limit ${decoded.gas_limit} is above ${gasMost}, the maximum for one transfer on ${network.code}`,
     )
   }
   if (decoded.fee_max > BigInt(network.fee_cap)) {

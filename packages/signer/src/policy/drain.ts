@@ -7,7 +7,7 @@ import type { Order, Subject } from './order.ts'
 /** Rule 15: the operator's order, given at this node's own socket. */
 export function drainOrder(state: State, order: Order, id: string, now: number): DrainOrder {
   const drain = state.drains.get(id)
-  if (!drain) throw new Refusal('ORDER_UNKNOWN', "This node's operator gave no such order")
+  if (!drain) throw new Refusal('ORDER_UNKNOWN', "This node's operator has given no such order")
   if (drain.workspace !== order.workspace)
     throw new Refusal('WORKSPACE_MISMATCH', 'The order belongs to another workspace')
   if (drain.network !== order.unsigned.network)
@@ -19,7 +19,7 @@ export function drainOrder(state: State, order: Order, id: string, now: number):
 export function assertDrains(subject: Subject, registry: Registry, drain: DrainOrder): void {
   const { decoded, network } = subject
   if (decoded.asset !== network.native_asset)
-    throw new Refusal('ASSET_MISMATCH', 'A drain moves the native coin')
+    throw new Refusal('ASSET_MISMATCH', 'A drain must move the native coin')
   const [payment, more] = decoded.payments
   if (!payment || more) throw new Refusal('SHAPE', 'The transaction must make exactly one payment')
   const to = validateAddress(registry, network.native_asset, drain.to_address)
@@ -30,6 +30,6 @@ export function assertDrains(subject: Subject, registry: Registry, drain: DrainO
     )
   }
   if (payment.tag !== to.address_tag)
-    throw new Refusal('TAG_MISMATCH', 'The transaction carries another tag')
+    throw new Refusal('TAG_MISMATCH', 'The transaction has another tag')
   assertFeeCap(subject)
 }

@@ -20,7 +20,7 @@ export function assertExpiry(state: State, { decoded, network }: Subject, now: n
   if (most !== null && end > most) {
     throw new Refusal(
       'EXPIRY',
-      `The transaction is valid until ${expiry.unit} ${end}, and ${most} is allowed`,
+      `The transaction is valid until ${expiry.unit} ${end}, and at most ${most} is allowed`,
       { most },
     )
   }

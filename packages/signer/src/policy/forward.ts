@@ -18,7 +18,7 @@ export function assertForwards(subject: Subject, rule: ForwardIntent): Charge {
   if (decoded.asset !== rule.asset) {
     throw new Refusal(
       'ASSET_MISMATCH',
-      `The transaction moves ${decoded.asset}, the rule forwards ${rule.asset}`,
+      `The transaction moves ${decoded.asset}, but the rule forwards ${rule.asset}`,
     )
   }
   const [payment, more] = decoded.payments
@@ -29,8 +29,7 @@ export function assertForwards(subject: Subject, rule: ForwardIntent): Charge {
       "The transaction pays another address than the rule's",
     )
   }
-  if (payment.tag !== rule.tag)
-    throw new Refusal('TAG_MISMATCH', 'The transaction carries another tag')
+  if (payment.tag !== rule.tag) throw new Refusal('TAG_MISMATCH', 'The transaction has another tag')
   assertFeeCap(subject)
   const native = decoded.asset === network.native_asset
   const leaves =
@@ -38,7 +37,7 @@ export function assertForwards(subject: Subject, rule: ForwardIntent): Charge {
   if (payment.amount <= 0n || leaves < rule.min_amount) {
     throw new Refusal(
       'FORWARD_TOO_SMALL',
-      `The forward moves ${leaves}, and the rule's smallest is ${rule.min_amount}`,
+      `The forward moves ${leaves}, but the rule's minimum is ${rule.min_amount}`,
     )
   }
   return {
@@ -78,7 +77,7 @@ export function assertStands(
   }
   throw new Refusal(
     'RULE_UNKNOWN',
-    'This node did not see the rule while its request was live, and no peer says that it did',
+    'This node did not receive the rule while its request was live, and no peer reports that it did',
   )
 }
 

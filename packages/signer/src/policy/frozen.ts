@@ -31,13 +31,13 @@ export function freezeRegistry(registry: Registry, store: Store): void {
       const [[mode], [before]] = [value as [string], JSON.parse(known) as [string]]
       if (mode !== before) {
         const started = `This node belongs to the network "${before}", where it was first started; config.json says mode "${mode}".`
-        throw new Error(`${started} A node of another network needs a home of its own`)
+        throw new Error(`${started} A node of another network requires its own home`)
       }
     }
     if (known === undefined) fresh[name] = meaning
     else if (known !== meaning)
       throw new Error(
-        `The registry gives ${name} another meaning than this node knows: ${meaning}, not ${known}`,
+        `The registry defines ${name} differently than this node: ${meaning}, not ${known}`,
       )
   }
   if (Object.keys(fresh).length > 0) store.append('registry', { frozen: fresh })

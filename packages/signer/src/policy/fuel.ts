@@ -25,16 +25,16 @@ export function assertFuels(
 ): bigint {
   const { decoded, network, key } = subject
   if (decoded.asset !== network.native_asset)
-    throw new Refusal('ASSET_MISMATCH', 'Fuel is the native coin')
+    throw new Refusal('ASSET_MISMATCH', 'Fuel must be the native coin')
   const [payment, more] = decoded.payments
   if (!payment || more) throw new Refusal('SHAPE', 'The transaction must make exactly one payment')
   if (payment.address !== addressAt(network, key, source)) {
-    throw new Refusal('DESTINATION_MISMATCH', 'Fuel goes to the source address of its intent only')
+    throw new Refusal('DESTINATION_MISMATCH', 'Fuel must go to the source address of its intent')
   }
-  if (payment.tag !== null) throw new Refusal('TAG_MISMATCH', 'Fuel carries no tag')
+  if (payment.tag !== null) throw new Refusal('TAG_MISMATCH', 'Fuel must have no tag')
   const most = fuellings.reduce((sum, each) => sum + mostOf(network, each), 0n)
   if (payment.amount > most)
-    throw new Refusal('FUEL_TOO_LARGE', `The fuel ${payment.amount} is more than ${most}`)
+    throw new Refusal('FUEL_TOO_LARGE', `The fuel ${payment.amount} exceeds ${most}`)
   assertFeeCap(subject)
   return most
 }
@@ -52,15 +52,15 @@ function mostOf(network: Network, { part, callerRate }: Fuelling): bigint {
   if (gasMost !== undefined && BigInt(part.gas) > gasMost(network)) {
     throw new Refusal(
       'FUEL_TOO_LARGE',
-      `The gas ${part.gas} to be fuelled is above ${gasMost(network)}, the most of one transfer`,
+      `The fuelled gas ${part.gas} is above ${gasMost(network)}, the maximum for one transfer`,
     )
   }
   if (cost + l1 > cap)
-    throw new Refusal('FUEL_TOO_LARGE', `The fee to be fuelled is above the cap ${cap}`)
+    throw new Refusal('FUEL_TOO_LARGE', `The fuelled fee is above the cap ${cap}`)
   if (l1 > surchargeMost(network)) {
     throw new Refusal(
       'FUEL_TOO_LARGE',
-      `${network.code} takes no more than ${surchargeMost(network)} beside gas and price, and l1_fee is ${l1}`,
+      `${network.code} allows at most ${surchargeMost(network)} in addition to gas and price, and l1_fee is ${l1}`,
     )
   }
   // The price is in the chain's smallest unit, a caller's rate in the one that people quote: gwei,
@@ -69,7 +69,7 @@ function mostOf(network: Network, { part, callerRate }: Fuelling): bigint {
     callerRate !== null &&
     price * 10n ** BigInt(FEE_RATE_DECIMALS - feeRateDecimals) > BigInt(callerRate)
   ) {
-    throw new Refusal('FEE_RATE', "The price to be fuelled is above the caller's fee_rate")
+    throw new Refusal('FEE_RATE', "The fuelled price is above the caller's fee_rate")
   }
   return (cost * 12n) / 10n + l1
 }

@@ -19,7 +19,7 @@ export function assertOneMeaning(
   }
   const known = state.intents.get(intent)
   if (known?.content && known.content !== content)
-    throw new Refusal('INTENT_CONFLICT', 'The same sequence_id stands for another payment')
+    throw new Refusal('INTENT_CONFLICT', 'The same sequence_id was used for another payment')
 }
 
 /** The same among requests that are judged together, none of which the record may know yet. */
@@ -29,7 +29,7 @@ export function assertMeaningsAgree(seen: readonly SeenRequest[]): void {
     const name = State.requestKey(request.api_key, request.nonce)
     const known = meanings.get(name) ?? request
     if (known.intent !== request.intent || known.content !== request.content) {
-      throw new Refusal('INTENT_CONFLICT', 'One nonce of an API key stands for two requests')
+      throw new Refusal('INTENT_CONFLICT', 'One nonce of an API key was used for two requests')
     }
     meanings.set(name, known)
   }

@@ -33,7 +33,10 @@ export class Judge {
   judge(order: Order): Promise<Verdict> {
     // Its record is gone: what it had signed for callers it does not know any more.
     if (this.#parts.store.state.recovering && order.purpose.kind !== 'recover') {
-      throw new Refusal('RESTORING', 'This node was opened for a recovery and signs nothing else')
+      throw new Refusal(
+        'RESTORING',
+        'This node was opened for a recovery and signs no other transactions',
+      )
     }
     return authorityOf(order.purpose)(this.#parts, order, order.purpose)
   }

@@ -47,7 +47,7 @@ export function assertNonce(state: State, subject: Subject, ahead: bigint | null
   if (isNonceGap(state, subject, ahead)) {
     throw new Refusal(
       'NONCE_GAP',
-      `The nonce ${subject.decoded.nonce} is more than one beyond the highest on record`,
+      `The nonce ${subject.decoded.nonce} is more than one above the highest recorded nonce`,
       {
         highest: state.nonces.get(accountOf(subject)!)?.toString() ?? null,
       },

@@ -17,12 +17,12 @@ export function assertWalletPaths(order: Order, network: Network, subAccount: nu
     if (traitsOf(network).deposits !== 'spendable' && path[2] !== OMNIBUS_INDEX) {
       throw new Refusal(
         'FOREIGN_PATH',
-        'A payment of an account-based chain leaves from the omnibus address only',
+        'A payment of an account-based chain must be sent from the omnibus address',
       )
     }
   }
   if (change && !same(change.path, [subAccount, network.chain_index, CHANGE_INDEX])) {
-    throw new Refusal('CHANGE_MISMATCH', "Change goes to the wallet's fixed change path only")
+    throw new Refusal('CHANGE_MISMATCH', "Change must go to the wallet's fixed change path")
   }
 }
 

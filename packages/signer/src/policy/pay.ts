@@ -9,7 +9,7 @@ export function assertPays(subject: Subject, want: PayIntent): void {
   if (decoded.asset !== want.asset) {
     throw new Refusal(
       'ASSET_MISMATCH',
-      `The transaction moves ${decoded.asset}, the caller asked for ${want.asset}`,
+      `The transaction moves ${decoded.asset}, but the caller requested ${want.asset}`,
     )
   }
   const [payment, more] = decoded.payments
@@ -18,8 +18,7 @@ export function assertPays(subject: Subject, want: PayIntent): void {
     throw new Refusal('DESTINATION_MISMATCH', 'The transaction pays another address')
   if (payment.amount !== want.amount)
     throw new Refusal('AMOUNT_MISMATCH', 'The transaction pays another amount')
-  if (payment.tag !== want.tag)
-    throw new Refusal('TAG_MISMATCH', 'The transaction carries another tag')
+  if (payment.tag !== want.tag) throw new Refusal('TAG_MISMATCH', 'The transaction has another tag')
   assertFeeCap(subject)
   assertFeeRate(subject, want.fee_rate)
 }

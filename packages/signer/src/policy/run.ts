@@ -42,15 +42,15 @@ function isPlain({ order: { purpose }, ...verdict }: Verdict): boolean {
  */
 export function assertRun(verdicts: readonly Verdict[]): void {
   if (verdicts.length > RUN_MAX)
-    throw new Refusal('BAD_ORDER', `At most ${RUN_MAX} transactions are signed together`)
+    throw new Refusal('BAD_ORDER', `At most ${RUN_MAX} transactions can be signed together`)
   const [first] = verdicts
   if (!first || accountOf(first) === null)
-    throw new Refusal('BAD_ORDER', 'Only transactions with numbers are signed together')
+    throw new Refusal('BAD_ORDER', 'Only transactions with nonces can be signed together')
   verdicts.forEach((verdict, at) => {
     if (!isPlain(verdict)) {
       throw new Refusal(
         'BAD_ORDER',
-        'Only payments, as their callers first asked for them, and fuel for them are signed together',
+        'Only original payments and fuel for them can be signed together',
         { at },
       )
     }
@@ -62,13 +62,13 @@ export function assertRun(verdicts: readonly Verdict[]): void {
     ) {
       throw new Refusal(
         'BAD_ORDER',
-        'What is signed together is of one account, with one number after the other',
+        'Transactions that are signed together must belong to one account and have consecutive nonces',
         { at },
       )
     }
   })
   if (new Set(verdicts.flatMap(namesOf)).size !== verdicts.flatMap(namesOf).length) {
-    throw new Refusal('BAD_ORDER', 'One payment stands in a run twice')
+    throw new Refusal('BAD_ORDER', 'A run contains one payment twice')
   }
 }
 

@@ -29,19 +29,22 @@ export function assertStakes(
 ): void {
   const { decoded } = subject
   if (!STEPS[want.action][want.address === own ? 'own' : 'other'].includes(step)) {
-    throw new Refusal('SHAPE', `The request asks for no ${step}`)
+    throw new Refusal('SHAPE', `The request does not request a ${step}`)
   }
   const { action } = decoded
   if (!action || decoded.payments.length > 0)
-    throw new Refusal('SHAPE', 'The transaction must stake, and pay nobody')
+    throw new Refusal('SHAPE', 'The transaction must stake, and must not make a payment')
   if (action.kind !== step)
-    throw new Refusal('SHAPE', `The transaction is a ${action.kind}, the step a ${step}`)
+    throw new Refusal('SHAPE', `The transaction is a ${action.kind}, but the step is a ${step}`)
   if (action.resource !== want.resource)
-    throw new Refusal('RESOURCE_MISMATCH', 'The transaction is about another resource')
+    throw new Refusal('RESOURCE_MISMATCH', 'The transaction has another resource')
   if (action.amount !== want.amount)
-    throw new Refusal('AMOUNT_MISMATCH', 'The transaction is about another amount')
+    throw new Refusal('AMOUNT_MISMATCH', 'The transaction has another amount')
   if (action.receiver !== (step === 'delegate' || step === 'undelegate' ? want.address : null)) {
-    throw new Refusal('DESTINATION_MISMATCH', 'The resource goes to or comes from another address')
+    throw new Refusal(
+      'DESTINATION_MISMATCH',
+      'The transaction delegates to, or reclaims from, another address',
+    )
   }
   assertFeeCap(subject)
 }

@@ -13,7 +13,7 @@ export function assertSweeps(subject: Subject, sweep: Sweep): void {
   if (decoded.asset !== sweep.asset) {
     throw new Refusal(
       'ASSET_MISMATCH',
-      `The transaction moves ${decoded.asset}, the sweep names ${sweep.asset}`,
+      `The transaction moves ${decoded.asset}, but the sweep is of ${sweep.asset}`,
     )
   }
   const [payment, more] = decoded.payments
@@ -24,15 +24,15 @@ export function assertSweeps(subject: Subject, sweep: Sweep): void {
   ) {
     throw new Refusal(
       'DESTINATION_MISMATCH',
-      "A sweep goes to the sub-account's omnibus address only",
+      "A sweep must go to the sub-account's omnibus address",
     )
   }
-  if (payment.tag !== null) throw new Refusal('TAG_MISMATCH', 'A sweep carries no tag')
+  if (payment.tag !== null) throw new Refusal('TAG_MISMATCH', 'A sweep must have no tag')
   assertFeeCap(subject)
   if (decoded.asset === network.native_asset && payment.amount < decoded.fee_max) {
     throw new Refusal(
       'SWEEP_MISMATCH',
-      `The sweep moves ${payment.amount}, less than its fee of up to ${decoded.fee_max}`,
+      `The sweep moves ${payment.amount}, less than its maximum fee of ${decoded.fee_max}`,
     )
   }
 }

@@ -19,7 +19,7 @@ export function tankStakeOrder(
   now: number,
 ): TankStakeOrder {
   const stake = state.tankStakes.get(id)
-  if (!stake) throw new Refusal('ORDER_UNKNOWN', "This node's operator gave no such order")
+  if (!stake) throw new Refusal('ORDER_UNKNOWN', "This node's operator has given no such order")
   if (stake.workspace !== order.workspace)
     throw new Refusal('WORKSPACE_MISMATCH', 'The order belongs to another workspace')
   if (stake.network !== order.unsigned.network)
@@ -31,9 +31,9 @@ export function tankStakeOrder(
 export function assertTankStakes(subject: Subject, stake: TankStakeOrder): void {
   const action = assertCall(subject, CALLS[stake.action])
   if (action.resource !== stake.resource)
-    throw new Refusal('RESOURCE_MISMATCH', 'The transaction is about another resource')
+    throw new Refusal('RESOURCE_MISMATCH', 'The transaction has another resource')
   if (action.amount !== BigInt(stake.amount))
-    throw new Refusal('AMOUNT_MISMATCH', 'The transaction is about another amount')
+    throw new Refusal('AMOUNT_MISMATCH', 'The transaction has another amount')
   assertFeeCap(subject)
 }
 
@@ -45,15 +45,12 @@ export function assertTankStakes(subject: Subject, stake: TankStakeOrder): void 
 export function assertLends(subject: Subject, lend: Lend, source: readonly number[]): void {
   const action = assertCall(subject, lend.step)
   if (action.resource !== 'ENERGY')
-    throw new Refusal('RESOURCE_MISMATCH', 'A tank lends energy only')
+    throw new Refusal('RESOURCE_MISMATCH', 'A tank can lend energy only')
   if (source[0] === TANK_SUB_ACCOUNT && source[2] === OMNIBUS_INDEX) {
-    throw new Refusal('DESTINATION_MISMATCH', 'A tank lends nothing to itself')
+    throw new Refusal('DESTINATION_MISMATCH', 'A tank cannot lend to itself')
   }
   if (action.receiver !== addressAt(subject.network, subject.key, source)) {
-    throw new Refusal(
-      'DESTINATION_MISMATCH',
-      'Energy goes to the source address of its intent only',
-    )
+    throw new Refusal('DESTINATION_MISMATCH', 'Energy must go to the source address of its intent')
   }
   assertFeeCap(subject)
 }
@@ -61,7 +58,7 @@ export function assertLends(subject: Subject, lend: Lend, source: readonly numbe
 function assertCall({ decoded }: Subject, kind: StakeCall['kind']): StakeCall {
   const { action } = decoded
   if (!action || decoded.payments.length > 0)
-    throw new Refusal('SHAPE', 'The transaction must stake, and pay nobody')
+    throw new Refusal('SHAPE', 'The transaction must stake, and must not make a payment')
   if (action.kind !== kind)
     throw new Refusal('SHAPE', `The transaction is a ${action.kind}, not a ${kind}`)
   return action

@@ -59,7 +59,7 @@ export class Public {
     const ready = this.#backup.keys.find((each) => each.ready.key_id === set?.key_id)?.ready
     if (!ready)
       throw new Error(
-        `the backup of node ${this.#backup.node} holds no key of ${workspace} for ${network.code}`,
+        `the backup of node ${this.#backup.node} contains no key of ${workspace} for ${network.code}`,
       )
     return {
       curve: network.curve,

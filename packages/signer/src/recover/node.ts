@@ -40,7 +40,7 @@ export async function openForRecovery({
   }
   const file = join(home, 'config.json')
   const config = JSON.parse(readFileSync(file, 'utf8')) as ConfigFile
-  if (config.node === partner.node) throw new Error('--peer: names this node itself')
+  if (config.node === partner.node) throw new Error('--peer: must not be this node itself')
   const { host, port } = partner
   const peers = config.peers.map((peer) => ({
     ...peer,

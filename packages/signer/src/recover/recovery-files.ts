@@ -62,6 +62,6 @@ export function readRecoveryFile<T>(schema: z.ZodType<T>, path: string): T {
   const [wrong] = error?.issues ?? []
   const at = wrong?.path.join('.') || 'the whole'
   if (wrong)
-    throw new Error(`--in: ${path} is not what the step before wrote: ${at}: ${wrong.message}`)
+    throw new Error(`--in: ${path} is not the output of the previous step: ${at}: ${wrong.message}`)
   return data as T
 }

@@ -39,7 +39,7 @@ export function askNode(
             const where = told['node'] === undefined ? '' : `, node ${String(told['node'])}`
             reject(
               new Error(
-                `${String(told['message'] ?? 'the node refused')} (${String(told['error'])}${where})`,
+                `${String(told['message'] ?? 'the node rejected the command')} (${String(told['error'])}${where})`,
               ),
             )
           }
@@ -47,12 +47,12 @@ export function askNode(
       },
     )
     asked.on('timeout', () => {
-      asked.destroy(new Error(`the node of ${home} did not answer within ${TIMEOUT_MS / 1000} s`))
+      asked.destroy(new Error(`the node of ${home} did not respond within ${TIMEOUT_MS / 1000} s`))
     })
     asked.on('error', (error: NodeJS.ErrnoException) => {
       reject(
         error.code === 'ENOENT' || error.code === 'ECONNREFUSED'
-          ? new Error(`the node of ${home} does not run`)
+          ? new Error(`the node of ${home} is not running`)
           : error,
       )
     })

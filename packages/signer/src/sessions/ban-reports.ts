@@ -123,7 +123,7 @@ export class BanReports {
     } catch (error) {
       if (this.#warned.has(name)) return
       this.#warned.add(name)
-      log('warn', 'a peer did not take the report of a ban; it is told again', {
+      log('warn', 'a peer did not accept the report of a ban; it is sent again', {
         peer: third,
         banned,
         reason: reason(error),
@@ -139,12 +139,13 @@ export class BanReports {
     const { config, store, bans, log } = this.#parts
     const { node, identity, by } = statement
     const peer = config.peerList.find((each) => each.node === sender)
-    if (!peer || by !== sender) throw new Refusal('NOT_ALLOWED', 'A node reports its own bans only')
+    if (!peer || by !== sender)
+      throw new Refusal('NOT_ALLOWED', 'A node can report only its own bans')
     bans.assertNot(sender)
     if (node === sender || bans.identityOf(node) !== identity) {
       throw new Refusal(
         'NOT_ALLOWED',
-        'The report names no identity of the other peer that this node knows',
+        'The report does not contain an identity of the other peer that this node has',
       )
     }
     if (!isSigned(peer.identity, statement, signature))
@@ -154,7 +155,7 @@ export class BanReports {
     store.append('ban-told', { ...statement, signature })
     log(
       'alert',
-      'a peer has banned the other peer: ask its operator, and order the ban here if it is confirmed',
+      'a peer has banned the other peer: contact its operator, and order the ban here if it is confirmed',
       {
         peer: sender,
         banned: node,

@@ -106,7 +106,7 @@ export class Bans {
     const sessions = this.#ban(node, { reason: error.message.slice(0, 200), cause: 'cheat' })
     this.#log(
       'alert',
-      'a node was proven to cheat and is banned: make new keys and move the funds',
+      'a node was proven to cheat and is banned: generate new keys and move the funds',
       { peer: node, sessions },
     )
     this.write()
@@ -128,7 +128,7 @@ export class Bans {
       const sessions = this.#ban(node, { reason: why, cause: 'operator' })
       this.#log(
         'alert',
-        'a node is banned by the order of the operator: make new keys and move the funds',
+        'a node is banned by the order of the operator: generate new keys and move the funds',
         { peer: node, sessions },
       )
     }
@@ -137,7 +137,7 @@ export class Bans {
     if (!written)
       throw new Refusal(
         'INTERNAL',
-        `Node ${node} is banned, but only until this node stops: the ban could not be written`,
+        `Node ${node} is banned, but only until this node stops: the ban could not be stored`,
       )
     return written
   }
@@ -167,11 +167,10 @@ export class Bans {
         })
         this.#unwritten.delete(node)
       } catch (error) {
-        this.#log(
-          'alert',
-          'a ban could not be written down; it is in force until this node stops',
-          { peer: node, reason: reason(error) },
-        )
+        this.#log('alert', 'a ban could not be stored; it is in force until this node stops', {
+          peer: node,
+          reason: reason(error),
+        })
       }
     }
   }

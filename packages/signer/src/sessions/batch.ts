@@ -73,7 +73,7 @@ export class Batch {
    */
   async step(inbox: RoundMessages | null): Promise<RoundMessages> {
     if (inbox && inbox.length !== this.#sessions.length) {
-      throw new Refusal('SESSION_ABORTED', 'Another number of items', { node: this.#partner })
+      throw new Refusal('SESSION_ABORTED', 'The number of items differs', { node: this.#partner })
     }
     // Only what a partner of a secp256k1 key said is checked against a secret that lasts.
     if (inbox && this.#isChecked) return this.#bans.check(this.#partner, () => this.#step(inbox))
@@ -110,7 +110,7 @@ export class Batch {
     const finished = steps.filter((step) => step.kind === 'done')
     if (finished.length > 0) {
       if (finished.length !== steps.length)
-        throw new Refusal('SESSION_ABORTED', 'The items are at different rounds')
+        throw new Refusal('SESSION_ABORTED', 'The items are in different rounds')
       this.results = finished.map((step) => step.result)
       this.#release()
     }

@@ -80,7 +80,8 @@ function ask(client: Client, { host, port, certificate }: Asked): Promise<Heard>
         let text = ''
         response.setEncoding('utf8').on('data', (chunk: string) => {
           text += chunk
-          if (text.length > ANSWER_BYTES_MAX) outgoing.destroy(new Error('it says too much'))
+          if (text.length > ANSWER_BYTES_MAX)
+            outgoing.destroy(new Error('its response is too large'))
         })
         response.on('error', reject)
         response.on('end', () => {
@@ -123,22 +124,22 @@ function whyNot(error: unknown, at: string): string {
   const code = String((error as { code?: unknown }).code ?? '')
   if (error instanceof CertificateError) {
     return error.code === 'OTHER_KEY' || error.code === 'MISSING'
-      ? `${at} shows another certificate than this configuration holds: another host answers there, or a wrong public half was carried`
+      ? `${at} presents another certificate than this configuration contains: another host responds there, or a wrong public half was transferred`
       : `${at}: ${error.message}; ${RENEW_THERE}`
   }
   if (/SSL|TLS|ECONNRESET|EPIPE/.test(code)) {
-    return `${at} does not take the certificate of this host: its configuration holds another public half of it`
+    return `${at} does not accept the certificate of this host: its configuration contains another public half of it`
   }
   const reasons: Record<string, string> = {
-    ECONNREFUSED: 'nothing listens there: start it, or correct --listen',
-    EHOSTUNREACH: 'no way leads there',
-    ENETUNREACH: 'no way leads there',
-    ENOTFOUND: 'its name is not known',
-    EAI_AGAIN: 'its name is not known',
+    ECONNREFUSED: 'no process listens there: start it, or correct --listen',
+    EHOSTUNREACH: 'there is no route to it',
+    ENETUNREACH: 'there is no route to it',
+    ENOTFOUND: 'its host name cannot be resolved',
+    EAI_AGAIN: 'its host name cannot be resolved',
   }
   const timedOut =
     (error as Error).name === 'TimeoutError' || (error as Error).name === 'AbortError'
-  return `${at} cannot be reached: ${timedOut ? 'no answer; look at the firewall' : (reasons[code] ?? (code || 'no answer'))}`
+  return `${at} cannot be reached: ${timedOut ? 'no response; check the firewall' : (reasons[code] ?? (code || 'no response'))}`
 }
 
 export const named = (name: string): string =>
@@ -159,7 +160,7 @@ export async function peerClocks(home: string): Promise<{ node: number; offsetMs
       })
       const said = status === 200 ? hello.safeParse(JSON.parse(text)) : null
       if (!said?.success || said.data.node !== each.node)
-        throw new SetupError(`${at} answers ${status} and not as that node does`)
+        throw new SetupError(`${at} returned ${status}, which is not a response of that node`)
       return { node: each.node, offsetMs: offsetMs(said.data.clock) }
     }),
   )
@@ -193,21 +194,20 @@ export async function check(home: string): Promise<{ lines: string[]; ok: boolea
         notices.push(...expiryNotice(at, expiresAt, RENEW_THERE))
         const said = status === 200 ? hello.safeParse(JSON.parse(text)) : null
         if (!said?.success)
-          return [`${at} answers ${status} and not as a node of this version does`]
+          return [`${at} returned ${status}, which is not a response of a node of this version`]
         const { node, mode: theirs, clock, prints: held } = said.data
-        if (node !== each.node) problems.push(`${at} says that it is node ${node}`)
-        if (theirs !== mode)
-          problems.push(`${at} is of --mode ${theirs}, this home of --mode ${mode}`)
+        if (node !== each.node) problems.push(`${at} reports that it is node ${node}`)
+        if (theirs !== mode) problems.push(`${at} has --mode ${theirs}, this home --mode ${mode}`)
         const offset = offsetMs(clock)
         if (Math.abs(offset) > CLOCK_MS_MAX) {
           problems.push(
-            `${at}: its clock is ${Math.abs(Math.round(offset / 1000))} s ${offset > 0 ? 'ahead' : 'behind'}: keep both by NTP`,
+            `${at}: its clock is ${Math.abs(Math.round(offset / 1000))} s ${offset > 0 ? 'ahead' : 'behind'}: synchronise both by NTP`,
           )
         }
         for (const [name, print] of Object.entries(prints)) {
           if (held[name] === print) continue
           problems.push(
-            `${at} holds another public half of ${named(name)} (${held[name] ?? 'none'}) than this host (${print})`,
+            `${at} has another public half of ${named(name)} (${held[name] ?? 'none'}) than this host (${print})`,
           )
         }
       } catch (error) {

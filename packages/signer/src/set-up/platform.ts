@@ -16,8 +16,8 @@ export interface Told {
 }
 
 export const COMPARE =
-  'Compare these with the other operators over another channel (telephone): each must read the same.'
-export const CHECK = 'Once all run: custody setup --check --home HOME'
+  'Compare these with the other operators over another channel (telephone): each must have the same fingerprints.'
+export const CHECK = 'When all are running: custody setup --check --home HOME'
 
 export const pinned = ({ node, host, port, certificate, identity }: NodePublicConfig) => ({
   node,
@@ -39,10 +39,10 @@ interface PlatformOptions {
  */
 export async function setupPlatform({ home, mode, peers }: PlatformOptions): Promise<Told> {
   if (existsSync(join(home, 'peers.json'))) {
-    throw new SetupError(`${home} is set up already; to write peers.json anew, remove it first`)
+    throw new SetupError(`${home} is already set up; to write peers.json again, remove it first`)
   }
   if (existsSync(join(home, 'identity.key'))) {
-    throw new SetupError(`${home} is the home of a signer node; the platform's is another`)
+    throw new SetupError(`${home} is the home of a signer node; use another home for the platform`)
   }
   if (peers === undefined) {
     closed(home)
@@ -57,12 +57,12 @@ export async function setupPlatform({ home, mode, peers }: PlatformOptions): Pro
       half,
       lines: [
         ...printLines([], half),
-        'Carry the public half to the three nodes; they read you the same print.',
+        'Transfer the public half to the three nodes; their operators compare the fingerprint with you.',
       ],
     }
   }
   if (!existsSync(join(home, 'tls.crt')))
-    throw new SetupError(`${home} has no keys yet: first call this without --peers`)
+    throw new SetupError(`${home} has no keys yet: run this without --peers first`)
   const nodes = readNodes(peers, [1, 2, 3], mode)
   writeJson(join(home, 'peers.json'), {
     version: 1,

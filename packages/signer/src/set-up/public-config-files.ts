@@ -53,7 +53,7 @@ const nameOf = (value: { kind?: unknown; node?: unknown }): string =>
       ? 'the public half of the platform'
       : value.kind === 'custody recovery key'
         ? `the public recovery key of signer node ${String(value.node)}`
-        : 'none of the files of the set-up'
+        : 'not a file of the set-up'
 
 const isReadable = ({
   certificate,
@@ -79,7 +79,7 @@ function readHalf<K extends Kind>(
   kind: K,
 ): z.infer<(typeof KINDS)[K]> {
   const name = `${option}: ${file}`
-  if (!existsSync(file)) throw new SetupError(`${name} is not there`)
+  if (!existsSync(file)) throw new SetupError(`${name} does not exist`)
   const text = readFileSync(file, 'utf8')
   if (/PRIVATE KEY|"secret"/.test(text)) {
     throw new SetupError(
@@ -90,13 +90,13 @@ function readHalf<K extends Kind>(
   try {
     value = JSON.parse(text) as { kind?: unknown }
   } catch {
-    throw new SetupError(`${name} is not JSON: was it cut off on its way?`)
+    throw new SetupError(`${name} is not JSON: it may have been truncated in transit`)
   }
   const parsed = KINDS[kind].safeParse(value)
   if (parsed.success && (!('certificate' in parsed.data) || isReadable(parsed.data)))
     return parsed.data as z.infer<(typeof KINDS)[K]>
-  if (value?.kind === kind) throw new SetupError(`${name} is damaged: carry it again`)
-  throw new SetupError(`${name} is ${nameOf(value ?? {})}, which is not what belongs here`)
+  if (value?.kind === kind) throw new SetupError(`${name} is damaged: transfer it again`)
+  throw new SetupError(`${name} is ${nameOf(value ?? {})}, which does not belong here`)
 }
 
 const sameMode = (option: string, file: string, theirs: Mode, ours: Mode): void => {
@@ -131,7 +131,8 @@ export function readNodes(
     if (found.length === 0)
       throw new SetupError(`--peers: the public half of signer node ${node} is missing`)
     const names = found.map(({ file }) => basename(file)).join(' and ')
-    if (found.length > 1) throw new SetupError(`--peers: ${names} are both of signer node ${node}`)
+    if (found.length > 1)
+      throw new SetupError(`--peers: ${names} both belong to signer node ${node}`)
   }
   const all = [...nodes.map(({ each }) => each), ...(own ? [own] : [])]
   const pins = new Set(all.map(({ certificate }) => pinOf(certificate)))
@@ -149,7 +150,9 @@ export function readPlatform(file: string, ours: Mode): PlatformPublicConfig {
 export function readRecovery(file: string, node: number): RecoveryPublicConfig {
   const each = readHalf('--recovery', file, 'custody recovery key')
   if (each.node !== node)
-    throw new SetupError(`--recovery: ${file} is of signer node ${each.node}, not of node ${node}`)
+    throw new SetupError(
+      `--recovery: ${file} belongs to signer node ${each.node}, not to node ${node}`,
+    )
   return each
 }
 

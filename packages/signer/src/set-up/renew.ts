@@ -26,7 +26,7 @@ function readTls(home: string): { key: string; certificate: X509Certificate } {
   for (const file of [keyFile, certificateFile]) {
     if (!existsSync(file))
       throw new SetupError(
-        `--home: ${file} does not exist; name a signer node's home or the platform's folder`,
+        `--home: ${file} does not exist; use a signer node's home or the platform's folder`,
       )
   }
   const key = readFileSync(keyFile, 'utf8')

@@ -17,19 +17,20 @@ export async function repairClock(home: string): Promise<string> {
     if (Math.abs(offsetMs) <= CLOCK_MS_MAX) continue
     const seconds = Math.abs(Math.round(offsetMs / 1000))
     throw new SetupError(
-      `the clock of signer node ${node} is ${seconds} s ${offsetMs > 0 ? 'ahead' : 'behind'}: set both by NTP first`,
+      `the clock of signer node ${node} is ${seconds} s ${offsetMs > 0 ? 'ahead' : 'behind'}: synchronise both by NTP first`,
     )
   }
   let store: Store
   try {
     store = new Store(join(home, 'record.sqlite'), () => Date.now())
   } catch (error) {
-    if (/locked|busy/i.test(String(error))) throw new SetupError('the node runs: end it first')
+    if (/locked|busy/i.test(String(error)))
+      throw new SetupError('the node is running: stop it first')
     throw error
   }
   try {
     const { from, to } = store.repairClock()
-    return `the clock went from ${new Date(from).toISOString()} to ${new Date(to).toISOString()}; start the node`
+    return `the clock was changed from ${new Date(from).toISOString()} to ${new Date(to).toISOString()}; start the node`
   } catch (error) {
     if (error instanceof RecordError) throw new SetupError(error.message)
     throw error

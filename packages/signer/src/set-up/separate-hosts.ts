@@ -49,8 +49,7 @@ export interface SeparateHostOptions {
 export function passphraseOf(env: NodeJS.ProcessEnv): KekSettings {
   if (!env['CUSTODY_SIGNER_PASSPHRASE_FILE']) {
     throw new SetupError(
-      'a node of its own needs --kek PROVIDER, or a passphrase: name a file or descriptor (such as /dev/fd/3) in ' +
-        'CUSTODY_SIGNER_PASSPHRASE_FILE',
+      'a node on its own host requires --kek PROVIDER, or a passphrase: set CUSTODY_SIGNER_PASSPHRASE_FILE to a file or descriptor (such as /dev/fd/3)',
     )
   }
   return { kind: 'passphrase' }
@@ -69,21 +68,25 @@ async function ensureHomeKey(
 export async function setupNode(o: SeparateHostOptions): Promise<Told> {
   const { home, node, mode } = o
   if (node === undefined || ![1, 2, 3].includes(node)) {
-    throw new SetupError(`${mode} is set up one node at a time: --node 1, 2 or 3, on its own host`)
+    throw new SetupError(
+      `with mode ${mode}, nodes are set up one at a time: --node 1, 2 or 3, on its own host`,
+    )
   }
   for (const other of [1, 2, 3]) {
     if (!existsSync(join(home, `node-${other}`))) continue
     throw new SetupError(
-      'This home is shared by several nodes; each node has a home and a host of its own',
+      'This home is shared by several nodes; each node requires its own home and host',
     )
   }
   if (existsSync(join(home, 'kek')))
-    throw new SetupError('A plain-file key-encryption key is for three nodes of one machine only')
+    throw new SetupError(
+      'A plain-file key-encryption key is allowed for three nodes on one machine only',
+    )
   if (existsSync(join(home, 'config.json')))
-    throw new SetupError(`${home} is set up already; to write config.json anew, remove it first`)
+    throw new SetupError(`${home} is already set up; to write config.json again, remove it first`)
   const known = ownPublicConfig(home)
   if (known && (known.node !== node || known.mode !== mode)) {
-    throw new SetupError(`${home} is of node ${known.node}, --mode ${known.mode}`)
+    throw new SetupError(`${home} belongs to node ${known.node}, --mode ${known.mode}`)
   }
   const moved =
     known !== null &&
@@ -91,11 +94,11 @@ export async function setupNode(o: SeparateHostOptions): Promise<Told> {
   if (o.peers === undefined) return firstOf(o, node)
   if (!known)
     throw new SetupError(
-      `${home} has no keys yet: call this without --peers first, and carry its public half`,
+      `${home} has no keys yet: run this without --peers first, and transfer its public half`,
     )
   if (moved) {
     throw new SetupError(
-      `the others were told ${known.host}:${known.port}: for another address begin without --peers, and carry it anew`,
+      `the others have the address ${known.host}:${known.port}: for another address, start without --peers and transfer the new public half`,
     )
   }
   const others = [1, 2, 3].filter((each) => each !== node)
@@ -129,17 +132,19 @@ export async function setupNode(o: SeparateHostOptions): Promise<Told> {
 /** Keys, once, and the public half with the address that the others are told. */
 async function firstOf(o: SeparateHostOptions, node: number): Promise<Told> {
   const { home, mode, host = '127.0.0.1', port, listen } = o
-  if (port === undefined) throw new SetupError("--port: this node's own port")
+  if (port === undefined) throw new SetupError("--port: must be this node's own port")
   for (const [name, value] of [
     ['--host', host],
     ['--listen', listen],
   ] as const) {
     const isAddress =
       value === undefined || isIP(value) !== 0 || /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(value)
-    if (!isAddress) throw new SetupError(`${name}: ${value} is no address`)
+    if (!isAddress) throw new SetupError(`${name}: ${value} is not an address`)
   }
   if (host === '0.0.0.0' || host === '::')
-    throw new SetupError(`--host: ${host} is no address that others can reach; name it in --listen`)
+    throw new SetupError(
+      `--host: ${host} is not an address that others can reach; use it in --listen`,
+    )
   closed(home)
   await ensureHomeKey(o, node)
   await makeIdentity(home, node)
@@ -156,10 +161,10 @@ async function firstOf(o: SeparateHostOptions, node: number): Promise<Told> {
   writeJson(join(home, 'half.json'), half)
   const lines = [
     ...printLines([half]),
-    'Carry the public half to the two other nodes and to the platform; they read you the same print.',
+    'Transfer the public half to the two other nodes and to the platform; their operators compare the fingerprint with you.',
   ]
   if (mode === 'mainnet' && host === '127.0.0.1')
-    lines.push('The others are told 127.0.0.1, which is their own host: give --host')
+    lines.push('The others get the address 127.0.0.1, which is their own host: set --host')
   return { half, lines }
 }
 
@@ -176,7 +181,7 @@ function readGiven(
   if (whole) {
     if (!/^[0-9a-f]{64}$/.test(whole.recovery_public_key ?? '')) {
       throw new SetupError(
-        '--peers FILE must name recovery_public_key: 32 bytes in hex, made offline by its holder',
+        '--peers: FILE must contain recovery_public_key: 32 bytes in hex, generated offline by its holder',
       )
     }
     const peers = whole.peers.map((each): NodePublicConfig => ({
@@ -200,9 +205,9 @@ function readGiven(
   }
   const peers = readNodes(o.peers ?? [], others, o.mode, own)
   if (o.platform === undefined)
-    throw new SetupError('--platform: the file with the public half of the platform')
+    throw new SetupError('--platform: must be the file with the public half of the platform')
   if (o.recovery === undefined)
-    throw new SetupError('--recovery: the file with the public recovery key of this node')
+    throw new SetupError('--recovery: must be the file with the public recovery key of this node')
   return {
     peers,
     platform: readPlatform(o.platform, o.mode),
@@ -230,14 +235,13 @@ function wholeOf(file: string): Whole | null {
  */
 export function setupRecovery(node: number | undefined, out: string): Told {
   if (node === undefined || ![1, 2, 3].includes(node))
-    throw new SetupError('--node: whose recovery key it is, 1, 2 or 3')
+    throw new SetupError('--node: must be the number of the node for the recovery key: 1, 2 or 3')
   const [secretFile, publicFile] = [`${out}.secret.json`, `${out}.pub.json`]
   const there = [secretFile, publicFile].find((file) => existsSync(file))
-  if (there !== undefined)
-    throw new SetupError(`${there} is there already; it is never overwritten`)
+  if (there !== undefined) throw new SetupError(`${there} already exists; it is never overwritten`)
   const made = makeRecovery()
   const warning =
-    'Whoever has this and a backup of the node has its shares. Keep it offline, apart from the backups.'
+    "With this file and a backup of the node, the node's shares can be decrypted. Keep it offline, apart from the backups."
   write(
     secretFile,
     `${JSON.stringify({ warning, node, secret: made.secret, public: made.public })}\n`,

@@ -76,7 +76,7 @@ export class CatchUp {
             fees: mapOf(told.fees),
           })
         } catch (error) {
-          log('warn', 'could not ask for the fuel of an address', {
+          log('warn', 'the fuel of an address could not be queried', {
             peer: node,
             reason: reason(error),
           })
@@ -108,7 +108,7 @@ export class CatchUp {
             store.append('nonce', { account, nonce, from: node })
           }
         } catch (error) {
-          log('warn', 'could not ask for a nonce', { peer: node, reason: reason(error) })
+          log('warn', 'a nonce could not be queried', { peer: node, reason: reason(error) })
         }
       }),
     )

@@ -89,7 +89,7 @@ export class Coordinator {
   async signAll(orders: readonly Order[], partner: number): Promise<SignAnswer[]> {
     const { judge, config, bans, slots } = this.#parts
     if (partner === config.node || !config.peerList.some((peer) => peer.node === partner)) {
-      throw new Refusal('BAD_ORDER', 'partner must name another node')
+      throw new Refusal('BAD_ORDER', 'partner must be another node')
     }
     bans.assertNot(partner)
     const slot = slots.reserve(partner)
@@ -223,7 +223,7 @@ export class Coordinator {
     if (!keyring.isUsable(keyId, opened.epoch)) {
       throw new Refusal(
         'SESSION_ABORTED',
-        `Node ${partner} names the epoch ${opened.epoch}, which is not in use here`,
+        `Node ${partner} uses the epoch ${opened.epoch}, which is not in use here`,
         { node: partner },
       )
     }
@@ -282,7 +282,10 @@ export class Coordinator {
         if (to < items.length) await told
         else
           await told.catch((error: unknown) => {
-            log('warn', 'the partner did not hear the end', { partner, reason: reason(error) })
+            log('warn', 'the partner did not receive the end of the session', {
+              partner,
+              reason: reason(error),
+            })
           })
       } catch (error) {
         run.abort()
@@ -316,7 +319,8 @@ export class Coordinator {
       for (const messages of heard) mine.push(await run.step(messages))
       if (run.results) return mine.filter((messages) => !isSilent(messages))
       heard = await say(mine)
-      if (heard.length === 0) throw new Refusal('SESSION_ABORTED', 'The partner says nothing more')
+      if (heard.length === 0)
+        throw new Refusal('SESSION_ABORTED', 'The partner sends no more messages')
       mine = []
     }
   }

@@ -74,7 +74,7 @@ export class Participant {
     const { bans, slots } = this.#parts
     bans.assertNot(partner)
     const parsed = openSchema.safeParse(body)
-    if (!parsed.success) throw new Refusal('BAD_ORDER', 'The order has another shape')
+    if (!parsed.success) throw new Refusal('BAD_ORDER', 'The order has an unknown format')
     const orders = 'order' in parsed.data ? [parsed.data.order] : parsed.data.orders
     // Before anything is awaited: whoever asks many times at once finds as little room as one after
     // the other.
@@ -110,7 +110,7 @@ export class Participant {
       config.node < partner ? [config.node, partner] : [partner, config.node]
     const binding = bindingOf(verdicts, items, '', 0, participants)
     if (!isOf(header, binding))
-      throw new Refusal('SESSION_ABORTED', 'The envelope speaks of another digest')
+      throw new Refusal('SESSION_ABORTED', 'The envelope contains another digest')
     const known = judge.assertAllAllowed(verdicts)
     const recorded = known.flatMap((step) => (step?.signed ? [step.signed.height] : []))
     bans.assertNot(partner)
@@ -214,14 +214,15 @@ export class Participant {
     this.#parts.bans.assertNot(partner)
     const open = this.#open.get(session)
     if (!open || open.partner !== partner)
-      throw new Refusal('SESSION_ABORTED', 'No such session is open')
+      throw new Refusal('SESSION_ABORTED', 'This session does not exist')
     try {
       const { batch, messages } = roundSchema.parse(body)
       if (header.round !== open.round + 1 || !isOf(header, open.binding)) {
-        throw new Refusal('SESSION_ABORTED', 'A message of another round or digest')
+        throw new Refusal('SESSION_ABORTED', 'The message belongs to another round or digest')
       }
-      if (batch !== open.batch) throw new Refusal('SESSION_ABORTED', 'A message of another batch')
-      if (open.isBusy) throw new Refusal('SESSION_ABORTED', 'The rounds before have not ended')
+      if (batch !== open.batch)
+        throw new Refusal('SESSION_ABORTED', 'The message belongs to another batch')
+      if (open.isBusy) throw new Refusal('SESSION_ABORTED', 'The previous rounds have not ended')
       open.isBusy = true
       open.round++
       const run = open.run!

@@ -35,6 +35,7 @@ export function roundsOf(lengths: z.infer<typeof lengthsSchema>, bytes: Buffer):
   const rounds = lengths.map((round) =>
     round.map((list) => list.map((length) => bytes.subarray(end, (end += length)))),
   )
-  if (end !== bytes.length) throw new Refusal('SESSION_ABORTED', 'The messages have other lengths')
+  if (end !== bytes.length)
+    throw new Refusal('SESSION_ABORTED', 'The messages have different lengths')
   return rounds
 }

@@ -175,9 +175,7 @@ export class Store {
     const entry = this.record.read(height)
     if (entry.kind === 'step') return entry.body
     if (entry.kind === 'imported' && entry.body.kind === 'step') return entry.body.body
-    throw new RecordError(
-      `The record's entry ${height} is no step, but of the kind "${entry.kind}"`,
-    )
+    throw new RecordError(`The record's entry ${height} is not a step; its kind is "${entry.kind}"`)
   }
 
   clock(): number {

@@ -185,7 +185,7 @@ export class RecordStore {
     const [from, to] = [this.clock(), this.#now()]
     if (to >= from)
       throw new RecordError(
-        "The clock of this record is not ahead of the host's: there is nothing to repair",
+        "The clock of this record is not ahead of the host's: no repair is required",
       )
     const [entry] = this.appendAll([{ kind: 'clock', body: { from, to } }], () => {
       this.database.prepare('UPDATE clock SET at = ? WHERE one = 1').run(to)
@@ -222,7 +222,7 @@ export class RecordStore {
     const entry = this.read(height)
     if (entry.kind !== kind)
       throw new RecordError(
-        `The record's entry ${height} is of the kind "${entry.kind}", not "${kind}"`,
+        `The record's entry ${height} has the kind "${entry.kind}", not "${kind}"`,
       )
     return entry as Entry<K>
   }

@@ -96,7 +96,7 @@ export class Shares {
 
   #name(keyId: string, epoch: number, session: string | null): string {
     if (!KEY_ID.test(keyId) || !Number.isSafeInteger(epoch) || epoch < 0)
-      throw new TypeError('A key id has letters, digits, _ and -')
+      throw new TypeError('A key id consists of letters, digits, _ and -')
     if (session !== null && !SESSION.test(session))
       throw new TypeError('A session is 64 hex digits')
     return session === null ? `${keyId}.${epoch}` : `${keyId}.${epoch}.${session}`
@@ -126,7 +126,7 @@ export class Shares {
   /** Writes a new share; durable when it returns. @throws where there is a share of that name */
   save(material: KeyMaterial, session: string | null): void {
     const name = this.#name(material.keyId, material.epoch, session)
-    if (this.#known.has(name)) throw new Error(`A share ${name} exists already`)
+    if (this.#known.has(name)) throw new Error(`A share ${name} already exists`)
     this.#write(name, material)
   }
 

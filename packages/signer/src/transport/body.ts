@@ -50,6 +50,6 @@ export function shaped<T>(schema: z.ZodType<T>, body: unknown): T {
   const issue = parsed?.error.issues[0]
   throw new Refusal(
     'BAD_ORDER',
-    `${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'has another shape'}`.slice(0, 300),
+    `${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'has an unknown format'}`.slice(0, 300),
   )
 }

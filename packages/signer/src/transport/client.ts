@@ -59,7 +59,7 @@ class Channel {
       this.destroy(error)
     })
     this.#connecting.on('response', () => {
-      this.destroy(new Error('does not speak this version'))
+      this.destroy(new Error('does not support this version'))
     })
     this.#connecting.on('upgrade', (_response, stream, head) => {
       this.#opened(stream as TLSSocket, head)
@@ -90,7 +90,7 @@ class Channel {
   #heard(chunk: Buffer): void {
     const asked = this.#asked
     if (!asked) {
-      this.destroy(new Error('an answer to nothing'))
+      this.destroy(new Error('a response without a request'))
       return
     }
     try {
@@ -100,7 +100,7 @@ class Channel {
       this.#asked = null
       asked.resolve(answer)
     } catch (error) {
-      this.destroy(new Unreachable(`${this.#name} answered with ${(error as Error).message}`))
+      this.destroy(new Unreachable(`${this.#name} sent invalid data: ${(error as Error).message}`))
     }
   }
 
@@ -176,7 +176,7 @@ export class Link {
       }
       const timer = setTimeout(() => {
         const late = new Unreachable(
-          `peer node ${this.peer.node} did not answer within ${timeoutMs} ms`,
+          `peer node ${this.peer.node} did not respond within ${timeoutMs} ms`,
         )
         if (channel) channel.destroy(late)
         else {

@@ -49,17 +49,24 @@ export class HostClock {
     if (heard.some((clock) => clock === undefined || clock >= doubted - LEAP_MAX_MS)) {
       store.record.confirm()
       this.#isAlerted = false
-      log('warn', 'the clock went on by more than the time that passed, and a peer says the same', {
-        ahead,
-      })
+      log(
+        'warn',
+        'the clock advanced by more than the elapsed time, and a peer reports the same time',
+        {
+          ahead,
+        },
+      )
       return
     }
     const why =
       heard.length === 0
-        ? 'no peer can be asked whether that is right'
-        : 'no peer says the same: set it right by NTP'
-    if (!this.#isAlerted) log('alert', 'the clock of this host is doubted', { ahead, why })
+        ? 'no peer can be queried to confirm it'
+        : 'no peer reports the same time: correct it by NTP'
+    if (!this.#isAlerted) log('alert', 'the clock of this host is not trusted', { ahead, why })
     this.#isAlerted = true
-    throw new Refusal('CLOCK_DOUBTED', `The clock of this host leapt ahead by ${ahead}, and ${why}`)
+    throw new Refusal(
+      'CLOCK_DOUBTED',
+      `The clock of this host jumped ahead by ${ahead}, and ${why}`,
+    )
   }
 }

@@ -32,10 +32,10 @@ export class Mailbox {
 
   put(name: string, round: number, from: number, message: unknown): void {
     const box = this.#boxes.get(name)
-    if (!box) throw new Refusal('SESSION_ABORTED', 'No such run is open')
+    if (!box) throw new Refusal('SESSION_ABORTED', 'This run does not exist')
     const slot = `${round}/${from}`
     // The first message stands; a second one under the same round is not looked at.
-    if (box.has(slot)) throw new Refusal('SESSION_ABORTED', 'This round was heard already')
+    if (box.has(slot)) throw new Refusal('SESSION_ABORTED', 'This round was already received')
     box.set(slot, message)
     this.#waiting.get(`${name}/${slot}`)?.resolve(message)
   }
@@ -52,7 +52,7 @@ export class Mailbox {
         this.#waiting.set(wait, { resolve, reject })
         timer = setTimeout(() => {
           reject(
-            new Refusal('PEER_UNAVAILABLE', `node ${from} was silent in round ${round}`, {
+            new Refusal('PEER_UNAVAILABLE', `node ${from} sent no message in round ${round}`, {
               node: from,
             }),
           )

@@ -32,7 +32,7 @@ export class MemoryBudget {
   take(node: number, bytes: number): () => void {
     const used = this.#used.get(node) ?? 0
     if (used + bytes > MemoryBudget.bytesMax)
-      throw new Error(`more than ${MemoryBudget.bytesMax} bytes of calls at a time`)
+      throw new Error(`more than ${MemoryBudget.bytesMax} bytes of calls at the same time`)
     this.#used.set(node, used + bytes)
     let isReleased = false
     return () => {

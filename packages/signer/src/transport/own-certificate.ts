@@ -104,7 +104,7 @@ export class OwnCertificate {
         ? (['warn', 'the TLS certificate expires soon'] as const)
         : ([
             'alert',
-            'the TLS certificate has expired: platform and peers refuse this node',
+            'the TLS certificate has expired: the platform and the peers reject this node',
           ] as const)
     this.#log(level, message, { expires: expiry.toISOString(), do: renew })
   }

@@ -213,7 +213,7 @@ export class Peers {
     { timeout, binding = NO_BINDING }: { timeout: number; binding?: Binding },
   ): Promise<Opened> {
     const link = this.#links.get(node)
-    if (!link) throw new Refusal('BAD_ORDER', `There is no peer ${node}`)
+    if (!link) throw new Refusal('BAD_ORDER', `Peer ${node} does not exist`)
     this.#assertServed(node, call)
     const request = hex(this.#environment.random(16))
     let answer: Buffer
@@ -245,8 +245,8 @@ export class Peers {
       })
     } catch (error) {
       if (!(error instanceof EnvelopeError)) throw error
-      this.#log('warn', 'an answer was not authentic', { peer: node, call, reason: reason(error) })
-      throw new Refusal('PEER_UNAVAILABLE', `The answer of peer node ${node} ${error.message}`, {
+      this.#log('warn', 'a response was not authentic', { peer: node, call, reason: reason(error) })
+      throw new Refusal('PEER_UNAVAILABLE', `The response of peer node ${node} ${error.message}`, {
         node,
       })
     }
@@ -262,7 +262,7 @@ export class Peers {
       } = opened.body as { error: unknown; message: unknown; rule: unknown }
       throw new Refusal(
         isCode(error) ? error : 'PEER_UNAVAILABLE',
-        typeof message === 'string' ? message.slice(0, 500) : 'The peer refused',
+        typeof message === 'string' ? message.slice(0, 500) : 'The peer rejected the call',
         { ...detail, node: (detail as { node?: number }).node ?? node },
       )
     }
@@ -276,7 +276,7 @@ export class Peers {
   /** The server's entrance for peers. */
   async receive(node: number, path: string, sealed: Buffer): Promise<Buffer> {
     const link = this.#links.get(node)
-    if (!link) throw new Refusal('NOT_ALLOWED', 'Unknown peer')
+    if (!link) throw new Refusal('NOT_ALLOWED', 'The peer is unknown')
     let opened: Opened
     try {
       opened = open(sealed, {
@@ -304,7 +304,7 @@ export class Peers {
     let body: unknown
     try {
       const handler = this.#handlers.get(path)
-      if (!handler) throw new Refusal('NOT_FOUND', 'No such call')
+      if (!handler) throw new Refusal('NOT_FOUND', 'This call does not exist')
       // A comparison of records asks back; it must not ask about asking.
       if (!BEFORE_HEADS.has(path) && this.#store.state.restoring) {
         throw new Refusal('RESTORING', `Node ${this.#config.node} is being restored`, {
@@ -357,7 +357,7 @@ export class Peers {
     const link = this.#links.get(node)
     const proof = proofSchema.safeParse(kept)
     if (!link || !proof.success || !isProof(proof.data, node, link.peer.identity)) {
-      this.#log('alert', "a peer's head that was kept is not signed by it", { peer: node })
+      this.#log('alert', 'a stored head of a peer is not signed by it', { peer: node })
       return
     }
     this.#raise(node, proof.data.header, proof.data)
@@ -436,11 +436,11 @@ export class Peers {
     this.#checked.delete(node)
     this.#compared.delete(node)
     if (!this.#alerted.has(`${node} ${boot}`))
-      this.#log('alert', "a peer's record went back", { peer: node })
+      this.#log('alert', "a peer's record was rolled back", { peer: node })
     this.#alerted.add(`${node} ${boot}`)
     return new Refusal(
       'HEAD_WENT_BACK',
-      `The record of node ${node} went back: its operator must restore it`,
+      `The record of node ${node} was rolled back: its operator must restore it`,
       { node },
     )
   }
@@ -470,7 +470,7 @@ export class Peers {
         { timeout: this.#config.timeouts_ms.round },
       )
       if (answered.boot !== header.boot)
-        throw new Refusal('PEER_UNAVAILABLE', `Node ${node} started anew`, { node })
+        throw new Refusal('PEER_UNAVAILABLE', `Node ${node} was restarted`, { node })
       if ((body as { hash: unknown }).hash !== each.hash) throw this.#wentBack(node, header.boot)
     }
     if (own && header.generation > own.generation) {

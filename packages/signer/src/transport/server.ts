@@ -147,7 +147,7 @@ export function openServer(
       )
       if (role) roles.set(socket, role)
     } catch (error) {
-      log('warn', 'handshake refused', { reason: reason(error) })
+      log('warn', 'handshake rejected', { reason: reason(error) })
       socket.destroy()
     }
   })
@@ -165,7 +165,7 @@ export function openServer(
     )
   })
   server.on('tlsClientError', (error) =>
-    log('warn', 'handshake refused', { reason: reason(error) }),
+    log('warn', 'handshake rejected', { reason: reason(error) }),
   )
   server.on('clientError', (_error, socket) => {
     socket.destroy()
@@ -233,7 +233,7 @@ class Channels {
       const length = frame?.length ?? reader.length
       if (path !== null && length > callBytesMax(path)) {
         throw new Error(
-          `${path.slice(0, 64)} with ${length} bytes, which are more than ${callBytesMax(path)}`,
+          `${path.slice(0, 64)} with ${length} bytes, more than the allowed ${callBytesMax(path)}`,
         )
       }
       if (!frame) {
@@ -251,7 +251,7 @@ class Channels {
     }
     stream.on('data', (chunk: Buffer) => {
       take(chunk).catch((error: unknown) => {
-        this.#log('warn', "a peer's connection was cut off", { reason: reason(error) })
+        this.#log('warn', "a peer's connection was closed", { reason: reason(error) })
         stream.destroy()
       })
     })

@@ -40,7 +40,7 @@ export function ApiUsers() {
           </LinkButton>
           {may('operator') ? (
             <Button kind="primary" icon="plus" onClick={() => setAsking(true)}>
-              Ask for an API user
+              Request an API user
             </Button>
           ) : null}
         </>

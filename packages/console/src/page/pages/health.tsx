@@ -61,7 +61,7 @@ export function HealthPage() {
                 value: data.queue.due,
                 note:
                   data.queue.oldest_s === null
-                    ? 'nothing waits'
+                    ? 'no transaction is waiting'
                     : `the oldest for ${ago(data.queue.oldest_s)}`,
               },
               {

@@ -40,7 +40,7 @@ function Invite({ onClose, onInvited }: { onClose(): void; onInvited(): void }) 
     )
   }
   return (
-    <Dialog title="Invite somebody" onClose={onClose}>
+    <Dialog title="Invite a person" onClose={onClose}>
       <form
         class="stack"
         onSubmit={onSubmit(() =>

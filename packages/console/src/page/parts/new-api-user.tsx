@@ -54,7 +54,7 @@ export function NewApiUser({ onClose, onAsked }: { onClose(): void; onAsked(id: 
     })
   const of = (field: string) => (problem?.field === field ? problem.message : null)
   return (
-    <Dialog title="Ask for an API user" onClose={onClose} isWide>
+    <Dialog title="Request an API user" onClose={onClose} isWide>
       <form class="grid-form" onSubmit={onSubmit(submit)}>
         <Text
           label="Name"

@@ -43,16 +43,17 @@ export function chainalysis(base: string, http: ProviderHttp): Provider {
       if (registered.status === 401 || registered.status === 403)
         throw refusedToken(registered.status)
       if (registered.status !== 200 && registered.status !== 201)
-        throw unusable(`the address was not registered (${registered.status})`)
+        throw unusable(`the provider did not register the address (status ${registered.status})`)
       jsonOf(registered.text)
       const found = await ask(token, 'GET', entity(address))
       if (found.status === 401 || found.status === 403) throw refusedToken(found.status)
-      if (found.status !== 200) throw unusable(`the entity was not answered (${found.status})`)
+      if (found.status !== 200)
+        throw unusable(`the provider did not return the entity (status ${found.status})`)
       const { risk, address: about } = jsonOf(found.text) as { risk?: unknown; address?: unknown }
       if (typeof about !== 'string' || about.toLowerCase() !== address.toLowerCase())
-        throw unusable('the answer is about another address')
+        throw unusable('the response is about another address')
       const level = typeof risk === 'string' ? LEVEL[risk.toLowerCase()] : undefined
-      if (!level) throw unusable('the answer has no known risk')
+      if (!level) throw unusable('the response contains no known risk')
       return level
     },
     async verifyToken(token) {
@@ -65,7 +66,7 @@ export function chainalysis(base: string, http: ProviderHttp): Provider {
         (status === 404 && typeof message === 'string')
       )
         return true
-      throw unusable(`the provider answered ${status} without an entity`)
+      throw unusable(`the provider returned status ${status} without an entity`)
     },
   }
 }

@@ -89,7 +89,7 @@ export function elliptic(
       if (status === 404 && (jsonOf(text) as { name?: unknown }).name === 'NotInBlockchain')
         return null
       if (status !== 200 && status !== 201)
-        throw unusable(`the wallet was not screened (${status})`)
+        throw unusable(`the provider did not screen the wallet (status ${status})`)
       const {
         risk_score: score,
         process_status: state,
@@ -101,13 +101,13 @@ export function elliptic(
         error?: unknown
         subject?: { hash?: unknown }
       }
-      if (error !== undefined && error !== null) throw unusable('the analysis ended in an error')
+      if (error !== undefined && error !== null) throw unusable('the analysis ended with an error')
       if (state !== undefined && state !== 'complete')
         throw unusable('the analysis is not complete')
-      if (subject?.hash !== address) throw unusable('the answer is about another address')
+      if (subject?.hash !== address) throw unusable('the response is about another address')
       if (score === null) return null
       if (typeof score !== 'number' || !(score >= 0 && score <= SCORE_MAX))
-        throw unusable('the answer has no known risk score')
+        throw unusable('the response contains no known risk score')
       return levelOf(score)
     },
     async verifyToken(token) {
@@ -115,7 +115,7 @@ export function elliptic(
       const { status, text } = await ask(token, 'GET', LIST)
       if (status === 401 || status === 403) return false
       if (status === 200 && Array.isArray((jsonOf(text) as { items?: unknown }).items)) return true
-      throw unusable(`the provider answered ${status} without a list`)
+      throw unusable(`the provider returned status ${status} without a list`)
     },
   }
 }

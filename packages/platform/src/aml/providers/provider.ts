@@ -89,10 +89,10 @@ export class ProviderHttp {
           signal: AbortSignal.timeout(this.#timeoutMs),
         })
         const text = await readText(response, ANSWER_BYTES_MAX)
-        if (text === null) throw new ProviderError('unusable', 'the answer is too long')
+        if (text === null) throw new ProviderError('unusable', 'the response is too large')
         // An immediate retry would only extend the rate limit.
         if (response.status === 429)
-          throw new ProviderError('rate-limited', 'the provider limits requests (429)')
+          throw new ProviderError('rate-limited', 'the provider limits the request rate (429)')
         if (response.status < 500) return { status: response.status, text }
         last = `status ${response.status}`
       } catch (error) {
@@ -105,7 +105,7 @@ export class ProviderHttp {
             : 'unknown'
         last =
           error instanceof Error && error.name === 'TimeoutError'
-            ? `no answer within ${this.#timeoutMs / 1000} s`
+            ? `no response within ${this.#timeoutMs / 1000} s`
             : cause
       }
     }
@@ -124,15 +124,15 @@ export function jsonOf(text: string): unknown {
   } catch {
     throw new ProviderError(
       'unusable',
-      text.trim() === '' ? 'the answer is empty' : 'the answer is not JSON',
+      text.trim() === '' ? 'the response is empty' : 'the response is not JSON',
     )
   }
   if (typeof value !== 'object' || value === null)
-    throw new ProviderError('unusable', 'the answer is not an object')
+    throw new ProviderError('unusable', 'the response is not an object')
   return value
 }
 
 /** Returns the error for a response that is neither a result nor a known refusal. */
 export const unusable = (what: string): ProviderError => new ProviderError('unusable', what)
 export const refusedToken = (status: number): ProviderError =>
-  new ProviderError('refused', `the provider refuses the token (${status})`)
+  new ProviderError('refused', `the provider rejected the token (${status})`)

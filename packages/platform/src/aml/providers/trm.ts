@@ -50,7 +50,7 @@ const CHAINS: Record<string, string> = {
 export function trm(base: string, http: ProviderHttp, chains: Record<string, string>): Provider {
   const ask = async (token: string, { address, network }: Subject) => {
     const chain = chains[network] ?? CHAINS[network]
-    if (chain === undefined) throw unusable(`no chain of TRM's is known for ${network}`)
+    if (chain === undefined) throw unusable(`TRM does not support the network ${network}`)
     const basic = Buffer.from(`${token}:${token}`).toString('base64')
     return http.ask(() => ({
       method: 'POST',
@@ -79,9 +79,11 @@ export function trm(base: string, http: ProviderHttp, chains: Record<string, str
 }
 
 function levelOf(status: number, text: string, subject: Subject): RiskLevel | null {
-  if (status !== 200 && status !== 201) throw unusable(`the address was not screened (${status})`)
+  if (status !== 200 && status !== 201)
+    throw unusable(`the provider did not screen the address (status ${status})`)
   const list = jsonOf(text)
-  if (!Array.isArray(list) || list.length !== 1) throw unusable('the answer is not one finding')
+  if (!Array.isArray(list) || list.length !== 1)
+    throw unusable('the response does not contain exactly one result')
   const {
     address,
     addressSubmitted,
@@ -95,9 +97,9 @@ function levelOf(status: number, text: string, subject: Subject): RiskLevel | nu
   }
   const about = typeof addressSubmitted === 'string' ? addressSubmitted : address
   if (typeof about !== 'string' || about.toLowerCase() !== subject.address.toLowerCase()) {
-    throw unusable('the answer is about another address')
+    throw unusable('the response is about another address')
   }
-  if (!Array.isArray(indicators)) throw unusable('the answer has no list of risk indicators')
+  if (!Array.isArray(indicators)) throw unusable('the response contains no list of risk indicators')
   const scores = [
     ...indicators.map(
       (each) => (each as { categoryRiskScoreLevel?: unknown } | null)?.categoryRiskScoreLevel,

@@ -83,7 +83,7 @@ export function unfit(network: Network, { to, amount, asset }: Payment): Refusal
   const shown = `${formatAmount(least, asset.decimals)} ${asset.asset_name}`
   return {
     field: 'amount',
-    reason: `must be at least ${shown}, which the chain wants in an output to this kind of address`,
+    reason: `must be at least ${shown}, the minimum that the chain requires in an output to this type of address`,
   }
 }
 

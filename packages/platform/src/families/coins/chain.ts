@@ -24,7 +24,7 @@ export function coinWallets(network: Network): Same {
   return {
     refusal: () => Promise.resolve(null),
     feeOfOtherWallet: () => 0n,
-    balance: () => Promise.reject(new Error(`${network.code} has coins, no accounts`)),
+    balance: () => Promise.reject(new Error(`${network.code} has coins instead of accounts`)),
     fuelled: null,
     stakes: null,
   }

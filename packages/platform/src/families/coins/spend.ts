@@ -101,7 +101,8 @@ export function notCovered(
   unreadable: ReadonlyMap<string, string> = new Map(),
 ): Wait | Fail {
   if (unreadable.size > 0 && !awaits) return coinsUnreadable(unreadable)
-  if (awaits) return wait('COINS', 'waits for change of an earlier transfer', WAIT_FOR_CHANGE_MS)
+  if (awaits)
+    return wait('COINS', 'waits for the change of an earlier transfer', WAIT_FOR_CHANGE_MS)
   return fail(
     `the wallet's coins do not cover the amount and a network fee at this rate: ${error.message}`,
   )

@@ -25,7 +25,7 @@ export async function gasLimitOf({ client, network }: Evm, transfer: Transfer): 
   if (gas > most)
     throw new RpcReverted(
       EXECUTION_REVERTED,
-      `its gas limit would be ${gas}, and signer nodes sign at most ${most}`,
+      `its gas limit would be ${gas}, and the signer nodes' maximum is ${most}`,
     )
   return gas
 }

@@ -37,7 +37,7 @@ export function planOf(row: TransactionRow): OwnPlan {
     l1_fee: l1Fee,
   } = row.plan
   if (gas === undefined || max === undefined || tip === undefined || need === undefined) {
-    throw new Error(`${row.kind} in ${row.state} without a plan`)
+    throw new Error(`a ${row.kind} in the state ${row.state} has no plan`)
   }
   const fee = {
     maxFeePerGas: BigInt(max),

@@ -124,7 +124,7 @@ async function prepareReplacement(
   const { network, native } = evm
   const before = planOf(row)
   const first = waiting.at(-1)
-  if (!first) throw new Error('nothing waits that could be replaced')
+  if (!first) throw new Error('no waiting transaction can be replaced')
   const cancel = wanted.kind === 'CANCEL'
   const account = row.source_id as string
   const needed = cancel
@@ -158,7 +158,7 @@ async function prepareReplacement(
       worst: cost,
       more: cost - before.need,
       need: by,
-      short: `the fuel at the address covers ${show(before.need)}, and ${show(cost)} would be needed`,
+      short: `the fuel at the address covers ${show(before.need)}, and ${show(cost)} would be required`,
       fuel: fuelOf({
         gas,
         fee,
@@ -213,7 +213,7 @@ async function feeOfReplacement(
   if (wanted.feeRate !== null) {
     const price = feeRateInteger(evm.network, wanted.feeRate)
     if (price < least)
-      return 'its fee_rate is no longer high enough to take the place of what waits'
+      return 'its fee_rate is no longer high enough to replace the waiting transaction'
     return withTip(before, price, dearerTip)
   }
   let price = market.maxFeePerGas > least ? market.maxFeePerGas : least

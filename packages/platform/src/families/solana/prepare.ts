@@ -52,7 +52,7 @@ export async function prepare(chain: Solana, task: Task): Promise<Prepared | Wai
   const omnibus = [...path.slice(0, -1), OMNIBUS_INDEX]
   const receiver = { publicKey: key.at(omnibus), path: omnibus }
   if (sweeps && isToken && familyOf(network).address(network, receiver.publicKey) !== to) {
-    throw new Error('the derived address is not where the sweep goes')
+    throw new Error('the derived address is not the destination of the sweep')
   }
   // This query comes last, because the validity period starts when the chain responds.
   const { blockhash, validUntil } = await client.lifetime()
@@ -68,16 +68,18 @@ export async function prepare(chain: Solana, task: Task): Promise<Prepared | Wai
     ...(sweeps ? { cost: { worst: sweepCost, own: !isToken } } : {}),
     async build(tx, unswept) {
       if (payer === null)
-        return fail(`network fees are paid from the ${native.asset_name} wallet, and there is none`)
+        return fail(
+          `network fees are paid from the ${native.asset_name} wallet, which does not exist`,
+        )
       const ownFee = isToken ? 0n : worst
       const amount = sweeps ? unswept - ownFee : task.amount
-      if (amount <= 0n) return fail('what is left to sweep is not worth its fee')
+      if (amount <= 0n) return fail('the rest is worth less than the fee of a sweep')
       const living = await livingOf(tx, row, account, validUntil)
       const unsigned = differing(solana.unitsOf(isToken), unitPrice, living, (units, price) =>
         built(amount, units, price),
       )
       if (!unsigned)
-        return wait('EARLIER_TRANSFER', 'waits for equal transfers to be done', TWINS_WAIT_MS)
+        return wait('EARLIER_TRANSFER', 'waits until equal transfers are completed', TWINS_WAIT_MS)
       const noted = isToken ? 'fee_held' : 'fee_reserve'
       const hold: Hold = { wallet: payer, asset: native, amount: worst, noted, kept }
       return {

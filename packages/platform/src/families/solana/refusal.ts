@@ -22,6 +22,6 @@ export async function refusalOf(
   const needed = `${formatAmount(rent, asset.decimals)} ${asset.asset_name}`
   return {
     field: 'amount',
-    reason: `the destination account does not exist yet; at least ${needed} creates it`,
+    reason: `the destination account does not exist yet; at least ${needed} are required to create it`,
   }
 }

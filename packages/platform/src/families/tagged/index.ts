@@ -118,7 +118,7 @@ function taggedChain(
     isDead: (hash, validUntil) => client.isDead(hash, validUntil),
     async nextNonce(account) {
       const state = await client.account(account)
-      if (!state) throw new Error('the chain does not show the account')
+      if (!state) throw new Error('the chain does not return the account')
       return state.sequence
     },
     balance: (address) => client.balance(address),

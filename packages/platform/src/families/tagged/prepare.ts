@@ -34,7 +34,7 @@ export async function prepare(
     const inMs = row.attempts < SOON_MAX ? RETRY_MS : LATER_MS
     return wait(
       'ENDPOINT',
-      'the endpoint does not show the account, which has received coins',
+      'the endpoint does not return the account, although it has received coins',
       inMs,
     )
   }

@@ -23,19 +23,19 @@ export async function refusalOf(
     const needed = `${formatAmount(least, asset.decimals)} ${asset.asset_name}`
     return {
       field: 'amount',
-      reason: `the destination account does not exist yet; at least ${needed} creates it`,
+      reason: `the destination account does not exist yet; at least ${needed} are required to create it`,
     }
   }
   if (account.requiresTag && tag === null && !isMuxed) {
     return {
       field: 'address_tag',
-      reason: `the destination takes payments only with a ${dialect.tagName}`,
+      reason: `the destination accepts payments only with a ${dialect.tagName}`,
     }
   }
   if (account.closed) {
     return {
       field: 'destination_address',
-      reason: 'the destination takes payments only from accounts that it has allowed',
+      reason: 'the destination accepts payments only from accounts that it has authorised',
     }
   }
   return null

@@ -21,7 +21,7 @@ export async function estimate(
   if (!prices) return { fee: 0n, reserve: 0n }
   const price = priceOf(asset, prices)
   if (feeRate !== null && feeRateInteger(network, feeRate) < price) {
-    const reason = `fee_rate: is below the network's price of ${price} Sun, which is the same for everybody`
+    const reason = `fee_rate: is below the network's price of ${price} Sun, which applies to all transactions`
     throw new ApiError('INVALID_REQUEST', reason, { field: 'fee_rate' })
   }
   if (asset.type === 'token')

@@ -97,7 +97,10 @@ export function tronChain(context: ChainContext, network: Network, client: TronC
 /** Refuses TRX payments to a contract, which nodes reject. Tokens may be sent to one. */
 async function refusal({ client }: Tron, { to, asset }: Payment): Promise<Refusal | null> {
   if (asset.type !== 'native' || !(await client.isContract(to))) return null
-  return { field: 'destination_address', reason: 'is a contract, which takes no TRX by a transfer' }
+  return {
+    field: 'destination_address',
+    reason: 'is a contract, which cannot receive TRX by a transfer',
+  }
 }
 
 /**

@@ -116,7 +116,7 @@ async function prepare(
     lock: 'wallet',
     async build(tx) {
       const spender = await changeSpender(tx, row, waiting)
-      if (spender !== null) return fail(`transfer ${spender} spends its change already`)
+      if (spender !== null) return fail(`transfer ${spender} already spends its change`)
       const selection = await choose(tx).catch(notChosen)
       if (selection instanceof ChainError) return fail(NOT_COVERED)
       const { utxos: coins, fee } = selection
@@ -158,7 +158,7 @@ async function rateOf(
   if (wanted.feeRate !== null) {
     const rate = checkedFeeRate(wanted.feeRate, network, registry)
     return rate < least
-      ? 'its fee_rate is no longer high enough to take the place of what waits'
+      ? 'its fee_rate is no longer high enough to replace the waiting transaction'
       : rate
   }
   const rate = highest([

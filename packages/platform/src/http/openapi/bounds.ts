@@ -125,7 +125,7 @@ function boundsOf(
   const known = (found: JsonSchema | undefined): JsonSchema => {
     if (found) return found
     throw new Error(
-      `${parent}.${name}: the OpenAPI document has no bounds of it; state them in its schema or in openapi/bounds.ts`,
+      `${parent}.${name}: has no bounds in the OpenAPI document; state them in its schema or in openapi/bounds.ts`,
     )
   }
   if (types.includes('string'))

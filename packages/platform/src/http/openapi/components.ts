@@ -42,7 +42,7 @@ export class Components {
   named(id: string, schema: JsonSchema): JsonSchema {
     const known = this.schemas[id]
     if (known !== undefined && JSON.stringify(known) !== JSON.stringify(schema))
-      throw new Error(`two schemas are called ${id}`)
+      throw new Error(`two schemas have the name ${id}`)
     this.schemas[id] = schema
     return { $ref: `${REF}${id}` }
   }

@@ -31,22 +31,23 @@ export interface DocumentParts {
 
 const INTRODUCTION = `Digital-asset custody: threshold-signed wallets, idempotent transfers.
 
-**Authentication.** Two headers: \`authorization: Bearer JWT\` and \`x-api-key\`. The JWT is RS256 by your RSA key of at least
-4096 bits over \`{uri, nonce, iat, exp, sub, bodyHash}\`: path and query, a fresh nonce, \`exp\` less than 30 seconds after
-\`iat\`, the API key, and the lower-case hex SHA-256 of the body's bytes, of the empty string where there is none. Each attempt
-has a token of its own.
+**Authentication.** Each request has two headers: \`authorization: Bearer JWT\` and \`x-api-key\`. The JWT is signed with RS256 by
+your RSA key of at least 4096 bits. Its claims are \`{uri, nonce, iat, exp, sub, bodyHash}\`: the path with the query, a new nonce,
+the issue time, an expiry less than 30 seconds after \`iat\`, the API key, and the lower-case hex SHA-256 of the body's bytes (of the
+empty string if there is no body). Each attempt requires a new token.
 
-**Amounts** are JSON numbers with exactly their digits: read them as decimals, never as doubles. Where that is not possible,
-ask for texts of digits with \`accept: application/json; amounts=string\`, as
+**Amounts** are JSON numbers with their exact digits: parse them as decimals, never as doubles. If your JSON parser cannot do that,
+request strings of digits with \`accept: application/json; amounts=string\`, as
 [this document](/openapi.json?amounts=string) describes.
 
-**Idempotency.** What moves money takes a \`sequence_id\`; the same request under the same one is answered again and done once.
-The answer then has the header \`idempotent-replayed: true\`. With another payload under it nothing is done either: the answer is that
-of the earlier request, with a \`warning\` header that begins with \`299 custody\`. Check for it and stop.
+**Idempotency.** Operations that move money take a \`sequence_id\`. A repeated request with the same \`sequence_id\` is carried out
+once; the later responses repeat the first one and have the header \`idempotent-replayed: true\`. If the payload differs, the later
+request is not carried out either: the response is that of the earlier request, with a \`warning\` header that begins with
+\`299 custody\`. Check for this header and stop if it is present.
 
-**Limits.** Each key has its requests a minute. On 429 wait until \`x-rate-limit-reset\`.
+**Limits.** Each key has a limit of requests per minute. After a 429 response, wait until \`x-rate-limit-reset\`.
 
-**Errors** are RFC 9457 problems; \`type\` is the page of the code, with what to do and whether to repeat the request.`
+**Errors** are RFC 9457 problems; \`type\` is the URL of the page of the code, which explains what to do and whether to retry.`
 
 const pascal = (id: string) => id[0]?.toUpperCase() + id.slice(1)
 const requestName = (id: string) => `${pascal(id)}Request`
@@ -75,7 +76,7 @@ export function openApiDocument({ base, endpoints, open, webhooks }: DocumentPar
   ])
   const ids = [...endpoints, ...open].map(({ id }) => id)
   const twice = ids.find((id, at) => ids.indexOf(id) !== at)
-  if (twice !== undefined) throw new Error(`two operations are called ${twice}`)
+  if (twice !== undefined) throw new Error(`two operations have the name ${twice}`)
   const taken = new Set(operations.flatMap(([{ id, body }]) => (body ? [requestName(id)] : [])))
   const schemas = Object.entries(components.schemas)
     .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -104,7 +105,7 @@ export function openApiDocument({ base, endpoints, open, webhooks }: DocumentPar
           type: 'http',
           scheme: 'bearer',
           bearerFormat: 'JWT',
-          description: 'RS256, of one request and its body alone',
+          description: 'RS256 token that is valid for one request and its body only',
         },
         apiKey: {
           type: 'apiKey',
@@ -201,7 +202,7 @@ function openOperation(
     responses: {
       200: answer,
       ...problems,
-      503: rest.alsoUnavailable ? { ...answer, description: 'It is not ready' } : away,
+      503: rest.alsoUnavailable ? { ...answer, description: 'The service is not ready' } : away,
     },
     security: [],
   }
@@ -226,7 +227,7 @@ function success(
   return {
     description:
       mediaType === 'text/event-stream'
-        ? 'A stream, of which this is the data of each event'
+        ? 'An event stream; this schema describes the data of each event'
         : 'Success',
     headers: headersOf(200, isOnce),
     content: {
@@ -252,7 +253,9 @@ function parametersOf(
     required: place === 'path' || required.includes(name),
     description:
       description ??
-      (place === 'path' ? 'Of the object' : `Only those with this ${name.replaceAll('_', ' ')}`),
+      (place === 'path'
+        ? 'Id of the object'
+        : `Only records with this ${name.replaceAll('_', ' ')}`),
     schema: plain,
     example: exampleOf(
       components,

@@ -40,7 +40,7 @@ export const recoveryKey: Run = ({ values }) => {
   const paths = { secret: file, public: `${file}.pub`, signing: `${file}.sign` }
   for (const [name, path] of Object.entries(paths)) {
     if (existing !== null && name === 'secret') continue
-    if (existsSync(path)) throw new OperatorError(`${path} exists already; name another file`)
+    if (existsSync(path)) throw new OperatorError(`${path} already exists; choose another file`)
   }
   const made = makeRecoveryFiles(existing)
   if (existing === null) writeFileSync(paths.secret, made.secret, { mode: 0o600, flag: 'wx' })

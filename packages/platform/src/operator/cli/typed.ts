@@ -28,7 +28,7 @@ export function need(values: Values, option: string): string {
 }
 
 function readText(path: string, option: string): string {
-  if (!existsSync(path)) throw new OperatorError(`--${option}: there is no file ${path}`)
+  if (!existsSync(path)) throw new OperatorError(`--${option}: the file ${path} does not exist`)
   return readFileSync(path, 'utf8')
 }
 

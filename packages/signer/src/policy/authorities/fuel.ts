@@ -47,7 +47,7 @@ const stepOf = ({ step }: Fuelled): string => JSON.stringify(['fuel', ...step])
 export async function fuel(context: Context, order: Order, purpose: Fuel): Promise<Verdict> {
   const { beside = [] } = purpose
   if (beside.length > 0 && !(purpose.for.kind === 'pay' && purpose.for.speed_up === undefined)) {
-    throw new Refusal('SHAPE', 'Only payments share a fuel')
+    throw new Refusal('SHAPE', 'Only payments can share a fuel')
   }
   if (purpose.for.kind === 'sweep') return sweepFuel(context, order, purpose, purpose.for)
   const first = await fuelled(context, order, purpose.for)
@@ -60,7 +60,7 @@ export async function fuel(context: Context, order: Order, purpose: Fuel): Promi
     others.push(await sharer(context, order, of, subAccount, network))
   const all = [first, ...others]
   if (new Set(all.map(stepOf)).size !== all.length)
-    throw new Refusal('SHAPE', 'A fuel names one payment twice')
+    throw new Refusal('SHAPE', 'A fuel contains one payment twice')
   const subject = await fromTank(context, order, network)
   const parts = [purpose, ...beside]
   assertFuels(
@@ -97,7 +97,7 @@ async function sharer(
   network: Network,
 ): Promise<Fuelled> {
   if (of.speed_up !== undefined)
-    throw new Refusal('SHAPE', 'A payment that was sped up has a fuel of its own')
+    throw new Refusal('SHAPE', 'A payment that was sped up requires its own fuel')
   const other = await fuelled(context, order, of)
   if (other.subAccount !== subAccount || networkOf(context, other.asset).code !== network.code) {
     throw new Refusal('DESTINATION_MISMATCH', 'Payments of several addresses cannot share a fuel')
@@ -164,7 +164,7 @@ async function sweepFuel(
   const network = sweepNetwork(context, order.workspace, sweep)
   const subject = await fromTank(context, order, network)
   if (sweep.asset === network.native_asset)
-    throw new Refusal('FUEL_WITHOUT_INTENT', `A sweep of ${sweep.asset} pays for itself`)
+    throw new Refusal('FUEL_WITHOUT_INTENT', `A sweep of ${sweep.asset} pays its own fee`)
   const most = assertFuels(
     subject,
     [sweep.sub_account, network.chain_index, sweep.address_index],

@@ -60,7 +60,7 @@ async function borrower(
 export async function lend(context: Context, order: Order, purpose: Lend): Promise<Verdict> {
   const { asked, network, source, name } = await borrower(context, order, purpose)
   if (!traitsOf(network).staking)
-    throw new Refusal('FUEL_WITHOUT_INTENT', `${network.code} knows no energy`)
+    throw new Refusal('FUEL_WITHOUT_INTENT', `${network.code} has no energy`)
   assertOnlyPath(order, [TANK_SUB_ACCOUNT, network.chain_index, 0])
   const subject = await decodedOn(context, order, network)
   assertLends(subject, purpose, source)

@@ -20,7 +20,7 @@ function orderOf({ store }: Context, order: Order, id: string): RecoverOrder {
       'ORDER_UNKNOWN',
       isOther
         ? "This node's operator ordered another destination or fee for this network"
-        : "This node's operator gave no such order",
+        : "This node's operator has given no such order",
     )
   }
   if (wanted.workspace !== order.workspace)
@@ -39,12 +39,12 @@ function assertPays(
   const [payment, more] = decoded.payments
   if (!payment || more || decoded.action)
     throw new Refusal('SHAPE', 'The transaction must make exactly one payment')
-  if (decoded.change !== null) throw new Refusal('SHAPE', 'A recovery leaves no change')
+  if (decoded.change !== null) throw new Refusal('SHAPE', 'A recovery must have no change')
   if (toPath) {
     if (toPath[1] !== network.chain_index || payment.address !== addressAt(network, key, toPath)) {
       throw new Refusal(
         'DESTINATION_MISMATCH',
-        'The transaction does not pay the own address at that path',
+        "The transaction does not pay the node's own address at that path",
       )
     }
     if (
@@ -54,7 +54,7 @@ function assertPays(
     ) {
       throw new Refusal(
         'SHAPE',
-        'An own address is given no more of the native coin than a transaction may cost',
+        'An own address receives at most the native coin that a transaction may cost',
       )
     }
     return
@@ -67,7 +67,7 @@ function assertPays(
     )
   }
   if (payment.tag !== to.address_tag)
-    throw new Refusal('TAG_MISMATCH', 'The transaction carries another tag')
+    throw new Refusal('TAG_MISMATCH', 'The transaction has another tag')
 }
 
 /**

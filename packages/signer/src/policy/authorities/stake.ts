@@ -17,7 +17,7 @@ export async function staker(
 ): Promise<Asked & { proven: Proven; want: StakeIntent }> {
   const { proven, want } = await understand(context, purpose.request)
   if (want.action !== 'stake' && want.action !== 'unstake' && want.action !== 'release') {
-    throw new Refusal('ACTION_NOT_ALLOWED', 'The request asks for no staking')
+    throw new Refusal('ACTION_NOT_ALLOWED', 'The request does not request staking')
   }
   assertWorkspace(proven, order)
   return {

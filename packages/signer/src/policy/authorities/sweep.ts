@@ -23,9 +23,9 @@ export const sweepName = (
 export function sweepNetwork(context: Context, workspace: string, sweep: Sweep): Network {
   const network = networkOf(context, sweep.asset)
   if (traitsOf(network).deposits !== 'swept')
-    throw new Refusal('SWEEP_MISMATCH', `${network.code} needs no sweeps`)
+    throw new Refusal('SWEEP_MISMATCH', `${network.code} requires no sweeps`)
   if (sweep.sub_account === TANK_SUB_ACCOUNT)
-    throw new Refusal('FOREIGN_PATH', 'The gas tank is not swept')
+    throw new Refusal('FOREIGN_PATH', 'The gas tank must not be swept')
   // Budgets are shared out among sub-accounts: there are only those that the operator named.
   if (
     !context.store.state.subAccountNames.has(State.subAccountIndexKey(workspace, sweep.sub_account))
@@ -33,7 +33,7 @@ export function sweepNetwork(context: Context, workspace: string, sweep: Sweep):
     throw new Refusal('NOT_ENROLLED', `No sub-account has the index ${sweep.sub_account}`)
   }
   if (sweep.address_index === OMNIBUS_INDEX)
-    throw new Refusal('SWEEP_MISMATCH', 'The omnibus address is not swept')
+    throw new Refusal('SWEEP_MISMATCH', 'The omnibus address must not be swept')
   return network
 }
 

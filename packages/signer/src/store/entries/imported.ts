@@ -114,7 +114,7 @@ const imported = <K extends ImportedKind>(kind: K) =>
     body: z.custom<z.output<(typeof IMPORTED)[K]>>((body) => {
       const parsed = IMPORTED[kind].safeParse(body)
       return parsed.success && isDeepStrictEqual(JSON.parse(JSON.stringify(parsed.data)), body)
-    }, `is not what is taken of a ${kind}`),
+    }, `is not accepted for a ${kind}`),
     from: node,
   })
 

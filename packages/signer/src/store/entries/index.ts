@@ -32,7 +32,7 @@ const isKind = (kind: string): kind is Kind => Object.hasOwn(BODIES, kind)
 
 function issueOf(error: z.ZodError): string {
   const [issue] = error.issues
-  return `${issue?.path.join('.') || 'the body'}: ${issue?.message ?? 'has another shape'}`.slice(
+  return `${issue?.path.join('.') || 'the body'}: ${issue?.message ?? 'has an unknown format'}`.slice(
     0,
     300,
   )
@@ -48,7 +48,7 @@ export function entryOf({ height, at, kind, body: text }: Omit<Row, 'hash'>): En
   const named = JSON.stringify(kind.slice(0, 40))
   if (!isKind(kind)) {
     throw new RecordError(
-      `The record's entry ${height} is of the kind ${named}, which this version does not know: was it written by a later one?`,
+      `The record's entry ${height} has the kind ${named}, which this version does not know: it may have been written by a later version`,
     )
   }
   let body: unknown
@@ -60,7 +60,7 @@ export function entryOf({ height, at, kind, body: text }: Omit<Row, 'hash'>): En
   const parsed = BODIES[kind].safeParse(body)
   if (!parsed.success) {
     throw new RecordError(
-      `The record's entry ${height} of the kind ${named} does not fit its kind: ${issueOf(parsed.error)}`,
+      `The record's entry ${height} of the kind ${named} does not match the format of its kind: ${issueOf(parsed.error)}`,
     )
   }
   return { height, at, kind, body: parsed.data } as Entry

@@ -119,7 +119,7 @@ export const TRANSACTIONS = {
     })
     .refine(
       ({ account, nonce }) => (account === null) === (nonce === null),
-      'an account goes with a nonce',
+      'account is required together with nonce',
     ),
   /** A further session of a step that is on record, or of a key. */
   session: z.union([
