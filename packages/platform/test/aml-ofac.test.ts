@@ -260,7 +260,7 @@ test('a file that is cut off anywhere, or is no XML of OFAC’s, is refused and 
       `cut at ${cut}`,
     )
   for (const [text, said] of [
-    [`${PLAIN}<more/>`, /not whole, or not well-formed/],
+    [`${PLAIN}<more/>`, /incomplete or not well-formed/],
     [PLAIN.replace('</idType>', '</idTyp>'), /not well-formed/],
     [PLAIN.replace('Passport', '&unknown;'), /not well-formed/],
     [PLAIN.replace(LAZARUS, `${LAZARUS} (old)`), /is not an address/],

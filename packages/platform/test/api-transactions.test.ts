@@ -151,7 +151,7 @@ test('updated_at is never before confirmed_at, whichever clock is ahead', async 
   }
 })
 
-test('the memo is a string, empty where none was given, and the document says so', async () => {
+test('the memo is a string, empty if there was none, as documented', async () => {
   assert.equal((await create({ memo: 'rent' })).memo, 'rent')
   const without = await create()
   assert.equal(without.memo, '')
@@ -162,7 +162,7 @@ test('the memo is a string, empty where none was given, and the document says so
   }
   const { memo, fee } = properties
   assert.equal(memo?.type, 'string')
-  assert.match(memo?.description ?? '', /empty where none was given/)
+  assert.match(memo?.description ?? '', /empty if there was none/)
   assert.match(fee?.description ?? '', /0 of one that failed/)
 })
 
