@@ -163,7 +163,7 @@ test('the memo is a string, empty if there was none, as documented', async () =>
   const { memo, fee } = properties
   assert.equal(memo?.type, 'string')
   assert.match(memo?.description ?? '', /empty if there was none/)
-  assert.match(fee?.description ?? '', /0 of one that failed/)
+  assert.match(fee?.description ?? '', /0 if the transaction failed before it reached a chain/)
 })
 
 test('an amount is a number or its digits as a text, as the document says of every amount of a request', async () => {
