@@ -4,13 +4,13 @@ export interface Metrics {
   contentType: string
   text(): Promise<string>
   /**
-   * Done before each scrape. Where it fails, the scrape answers what is known and
+   * Registers work to do before each scrape. If it fails, the scrape returns the known values and
    * `custody_scrape_failed` is 1.
    */
   onScrape(look: () => Promise<void>): void
   /**
-   * What every process of Node tells of itself (processor, memory, event loop, collections); it
-   * watches from then on.
+   * Registers the metrics of the Node process (processor, memory, event loop, garbage collection)
+   * and starts their measurement.
    */
   watchProcess(): void
   requests: Counter<'method' | 'path' | 'status'>
@@ -23,7 +23,7 @@ export interface Metrics {
   rpcRequests: Counter<'network' | 'endpoint' | 'outcome'>
   rpcRequestsAllowed: Gauge<'network' | 'endpoint'>
   rpcSeconds: Histogram<'network'>
-  /** Of networks with several endpoints. */
+  /** For networks with several endpoints. */
   endpointUp: Gauge<'network' | 'endpoint'>
   endpointInUse: Gauge<'network' | 'endpoint'>
   endpointHead: Gauge<'network' | 'endpoint'>
@@ -66,15 +66,15 @@ export interface Metrics {
   diskFree: Gauge
 }
 
-/** From a statement to a chain that hangs. */
+/** From the time of a statement to that of a chain that does not respond. */
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 /** From a block of the fastest chain to a day. */
 const TRANSFER_SECONDS = [1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600, 86_400]
 
 /**
- * So often it is looked whether the event loop is late; what is measured is the time between two
- * looks. Ten times as often, which is the library's own, an idle process did nothing else for half
- * of its time.
+ * Interval in milliseconds at which the delay of the event loop is sampled; the measured value is
+ * the time between two samples. The library's default is ten times as often, which used half of the
+ * processor time of an idle process.
  */
 const LOOP_LOOK_MS = 100
 
