@@ -23,7 +23,7 @@ export interface Metrics {
   rpcRequests: Counter<'network' | 'endpoint' | 'outcome'>
   rpcRequestsAllowed: Gauge<'network' | 'endpoint'>
   rpcSeconds: Histogram<'network'>
-  /** For networks with several endpoints. */
+  /** Whether an endpoint is up, for networks with several endpoints. */
   endpointUp: Gauge<'network' | 'endpoint'>
   endpointInUse: Gauge<'network' | 'endpoint'>
   endpointHead: Gauge<'network' | 'endpoint'>
@@ -66,9 +66,12 @@ export interface Metrics {
   diskFree: Gauge
 }
 
-/** From the time of a statement to that of a chain that does not respond. */
+/**
+ * Histogram buckets in seconds, from the duration of a statement to that of a call to a chain that
+ * does not respond.
+ */
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
-/** From a block of the fastest chain to a day. */
+/** Histogram buckets in seconds, from a block of the fastest chain to a day. */
 const TRANSFER_SECONDS = [1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600, 86_400]
 
 /**

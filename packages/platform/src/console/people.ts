@@ -157,7 +157,7 @@ export const removePerson = panelEndpoint({
       visitor,
       async (tx) => {
         const before = await membership(tx, member.workspaceId, id)
-        // Every person may leave a workspace.
+        // Every person may leave a workspace, so leaving it requires no role.
         if (id !== session.personId) assertMayManage(visitor, before.role)
         await tx.query('delete from memberships where workspace_id = $1 and person_id = $2', [
           member.workspaceId,

@@ -63,7 +63,10 @@ export interface Database extends Queryable {
    * unknown.
    */
   soon<T>(work: () => Promise<T>): Promise<T>
-  /** In milliseconds. Many HTTP clients have a timeout of 10 seconds, so this is shorter. */
+  /**
+   * Maximum wait of `soon`, in milliseconds. Many HTTP clients have a timeout of 10 seconds, so
+   * this is shorter.
+   */
   readonly soonMs: number
   close(): Promise<void>
 }

@@ -23,7 +23,7 @@ export interface Published {
 export interface Distributor {
   /** Called in the database transaction that publishes the events. */
   write(services: Services, tx: Queryable, events: readonly Published[]): Promise<void>
-  /** Called after its commit. */
+  /** Called after the commit of that transaction. */
   done(services: Services): void
 }
 

@@ -62,7 +62,10 @@ export const listExchanges = endpoint({
   },
 })
 
-/** The same condition as {@link ./generic.ts} applies to a client. */
+/**
+ * Returns whether an exchange meets the same condition that {@link ./generic.ts} applies to a
+ * client.
+ */
 const isAskable = (has: Features): boolean =>
   ['createOrder', 'cancelOrder', 'fetchOrder', 'fetchOpenOrders'].every((name) => has[name]) &&
   (has['fetchClosedOrders'] === true || has['fetchOrders'] === true) &&

@@ -125,7 +125,9 @@ export async function noteRefused(
   })
 }
 
-/** SQL condition on `exchange_accounts` at the time $1. */
+/**
+ * SQL condition for an account of `exchange_accounts` that is due for a comparison at the time $1.
+ */
 const IS_DUE = `(reconcile_at <= $1 and (lease_until is null or lease_until < $1) and status <> 'deleted')`
 
 /**

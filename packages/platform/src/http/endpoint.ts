@@ -18,7 +18,7 @@ export interface Caller {
 
 /** What the API's authenticator adds to a handler's context (`http/authenticator.ts`). */
 export interface Admission {
-  /** Present unless `access` is `public`. */
+  /** The authenticated caller; present unless `access` is `public`. */
   caller: Caller
   /** The raw signed request, as it is sent to the signer nodes. */
   signed: SignedRequest

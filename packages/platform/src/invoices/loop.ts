@@ -4,7 +4,7 @@ import type { Loop } from '../engine/loop.ts'
 import { lockInvoice, type InvoiceRow } from './invoice.ts'
 import { evaluateInvoice } from './evaluate-invoice.ts'
 
-/** SQL condition on `invoices i`, at the time $1. */
+/** SQL condition for an invoice `i` that is due at the time $1. */
 const IS_TIMELY = '(i.due_at <= $1)'
 const DEEP =
   'network_scans s join invoices i on i.due_network = s.network and i.due_height <= s.height'

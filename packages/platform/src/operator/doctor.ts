@@ -54,7 +54,10 @@ const WORDS: Record<string, string> = {
     'check the URL, the credentials and the firewall; a provider may limit requests; "npx custody probe" checks it completely',
 }
 
-/** Only the endpoints are checked, because there may be no database and no signer node. */
+/**
+ * Returns a chain context without database and signer nodes, which may not exist: only the
+ * endpoints are checked.
+ */
 function withoutPlatform(registry: Registry): ChainContext {
   const nobody = () => Promise.reject(new Error('the doctor asks endpoints alone'))
   return {

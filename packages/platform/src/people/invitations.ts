@@ -22,7 +22,7 @@ export interface Invitation {
   expires_at: Date
   accepted_at: Date | null
   revoked_at: Date | null
-  /** Null: the operator. */
+  /** Person who made the invitation; null: the operator. */
   invited_by: string | null
   /** Current role in the workspace of the person who made the invitation; null: none. */
   inviter_role: Role | null

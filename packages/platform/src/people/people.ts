@@ -18,7 +18,7 @@ export interface People {
   /** Queue for every password hash. */
   hashing: PasswordQueue
   signIns: AddressLimit
-  /** Requests of one session in a minute. */
+  /** Rate limit of requests per minute of one session. */
   requests: AddressLimit
 }
 

@@ -77,7 +77,7 @@ export type Role = 'all' | 'api' | 'worker' | 'scanner'
 
 /** Settings of screening. */
 export interface AmlSettings {
-  /** Null: the provider's own URL, or that of its local emulator. */
+  /** Base URLs of the providers. Null: the provider's own URL, or that of its local emulator. */
   urls: { CHAINALYSIS: string | null; ELLIPTIC: string | null; TRM: string | null }
   /** Elliptic's scores from which an address is SEVERE, HIGH, MEDIUM; above 0 it is LOW. */
   ellipticThresholds: [number, number, number]
@@ -92,13 +92,13 @@ export interface AmlSettings {
 
 /** Settings of the price sources. */
 export interface PriceSettings {
-  /** Null: the URL of the plan, or of the local emulator. */
+  /** Base URL of CoinGecko. Null: the URL of the plan, or of the local emulator. */
   coinGeckoUrl: string | null
   coinGeckoKey: string | null
   coinGeckoPlan: 'demo' | 'pro'
   /** Corrections of CoinGecko's names of coins. */
   coinGeckoIds: Record<string, string>
-  /** ccxt's names. */
+  /** Exchanges that are used as price sources, by ccxt's names. */
   exchanges: string[]
   /** Interval in milliseconds; null: the network's default. */
   everyMs: number | null
@@ -191,7 +191,7 @@ const thresholds = list
 
 /**
  * Every environment variable that the platform reads, except the folders that commands need too
- * (`app/home.ts`).
+ * (`data-dir.ts`).
  */
 const variables = z
   .object({

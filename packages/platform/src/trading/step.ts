@@ -176,7 +176,7 @@ async function ask(services: Services, row: OrderRow, venue: Venue): Promise<voi
   await write(services, row, found, await fillsOf(venue, row, ref, found.order))
 }
 
-/** Returns its fills, if some are not stored yet. */
+/** Returns the fills of an order, if some are not stored yet. */
 async function fillsOf(venue: Venue, row: OrderRow, ref: OrderRef, order: VenueOrder) {
   if (order.fills) return order.fills
   const isMore =

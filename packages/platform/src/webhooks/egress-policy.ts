@@ -38,7 +38,7 @@ export class EgressPolicy {
   readonly #allowed: [Address, number][]
   readonly #resolve: Resolve
 
-  /** @param allowed CIDRs */
+  /** @param allowed additional permitted address ranges (CIDRs) */
   constructor(allowed: readonly string[], resolve: Resolve) {
     this.#allowed = allowed.map((text) => ipaddr.parseCIDR(text))
     this.#resolve = resolve

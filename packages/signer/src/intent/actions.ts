@@ -11,7 +11,7 @@ export interface EndForwardAction {
   name: 'end-forward'
   rule_id: string
 }
-/** Tron's Stake 2.0. */
+/** A request to stake, unstake or release with Tron's Stake 2.0. */
 export interface StakeAction {
   name: 'stake' | 'unstake' | 'release'
 }

@@ -50,12 +50,12 @@ export type BackedDrain = z.infer<typeof drainSchema>
  * public.
  */
 const backupFileSchema = z.strictObject({
-  /** 1: not signed. */
+  /** Version of the format. Version 1 is not signed. */
   version: z.union([z.literal(1), z.literal(2)]),
   node: z.int(),
   mode: z.string(),
   made_at: z.int(),
-  /** config.json, identity and TLS keys. */
+  /** Encrypted files of the data folder: config.json, identity and TLS keys. */
   home: sealedSchema,
   keys: z.array(
     z.strictObject({

@@ -93,13 +93,14 @@ export class Confirmation {
   }
 
   /**
+   * Makes peers receive the hashes of a backup while this node is being restored.
    * @param hashes hashes of the entries of an authentic backup; empty for an unsigned one, which
    *   proves nothing
    */
   claim(hashes: readonly string[]): void {
     this.#claims = [...hashes].sort()
   }
-  /** From now on the hashes of the record are returned. */
+  /** Makes peers receive the hashes of the record again. */
   unclaim(): void {
     this.#claims = null
   }

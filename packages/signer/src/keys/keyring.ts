@@ -331,7 +331,7 @@ export class Keyring {
     return this.setOf(workspace, curve)!
   }
 
-  /** Handles POST /key. */
+  /** Handles POST /key: returns the workspace's certified key on a curve. */
   async key(workspace: string, curve: Curve): Promise<KeySet> {
     const known = this.setOf(workspace, curve)
     if (known) return known

@@ -246,7 +246,7 @@ export interface Verdict extends Subject {
   voids: string[]
   charges: Charge[]
   /**
-   * For a fuel of a sweep, or a native sweep: the limit that depends on unused fuel at the address.
+   * Limit that depends on unused fuel at the address, for a fuel of a sweep or for a native sweep.
    */
   leftover: Leftover | null
   /** What the transaction adds to this node's account of fuel at a deposit address. */

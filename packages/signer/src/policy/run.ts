@@ -82,7 +82,7 @@ export async function each<T, R>(
   return answers
 }
 
-/** The same synchronously, because the record must not change during the checks. */
+/** The same without an await, because the record must not change during the checks. */
 export function eachNow<T, R>(list: readonly T[], judge: (one: T, at: number) => R): R[] {
   return list.map((one, at) => {
     try {

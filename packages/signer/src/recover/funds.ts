@@ -79,7 +79,7 @@ export interface Look {
   tag: string | null
   gap: number
   fromHeight: number
-  /** Null: those in the backup. */
+  /** Indexes of the sub-accounts. Null: those in the backup. */
   subAccounts: number[] | null
   tell(line: string): void
 }

@@ -85,7 +85,7 @@ export class RecordStore {
     return this.#doubted
   }
 
-  /** Another host has confirmed the host's clock. */
+  /** Trusts the host's clock, because another host has confirmed it. */
   confirm(): void {
     const now = this.#now()
     if (now > this.#clock) this.#believe(now)

@@ -160,7 +160,10 @@ export class Shares {
     return this.#find(keyId, epoch, session) !== null
   }
 
-  /** Ignores shares of earlier versions. */
+  /**
+   * Returns whether there is a share of exactly this session; shares of earlier versions do not
+   * count.
+   */
   hasExactly(keyId: string, epoch: number, session: string | null): boolean {
     return this.#known.has(this.#name(keyId, epoch, session))
   }

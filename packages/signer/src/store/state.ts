@@ -16,7 +16,7 @@ export interface Enrolment {
   role: 'full' | 'read-only'
   workspace: string
   sub_account: number
-  /** Null in records from before names were bound. */
+  /** Name of the sub-account; null in records from before names were bound. */
   sub_account_name: string | null
   revoked: boolean
 }
@@ -100,7 +100,7 @@ export interface PeerHead {
   proof: Proof | null
 }
 
-/** A peer's entry with the peer's time, and this node's own. */
+/** A peer's entry, with the time at the peer, in the form in which this node recorded it. */
 type Taken = Body<'imported'>
 export type ImportedEntry = {
   [K in Taken['kind']]: {
@@ -125,36 +125,38 @@ export class State {
   /** Revoked API keys, including those that this node never enrolled. */
   readonly revoked = new Set<string>()
   readonly subAccounts = new Map<string, SubAccountBinding>()
-  /** By workspace and index; null: an enrolment from before names were bound. */
+  /**
+   * Names of sub-accounts by workspace and index; null: an enrolment from before names were bound.
+   */
   readonly subAccountNames = new Map<string, string | null>()
   readonly #highestSubAccount = new Map<string, number>()
   readonly keys = new Map<string, KeyState>()
   readonly allocations = new Map<string, Allocation>()
   readonly seen = new Map<string, Seen>()
-  /** By the intent's key, with the steps that were signed for it. */
+  /** Intents by their key, with the steps that were signed for them. */
   readonly intents = new Map<string, Intent>()
   /** Public ID of a request → its intent's key. */
   readonly intentOfTransaction = new Map<string, string>()
-  /** By the voided name (`policy/identity.ts`). */
+  /** Voids by the voided name (`policy/identity.ts`). */
   readonly voids = new Map<string, { height: number; at: number }>()
   /** Step key → transactions that entered round 1, oldest first. */
   readonly steps = new Map<string, StepEntry[]>()
-  /** By height in the record. */
+  /** Steps by height in the record. */
   readonly stepAt = new Map<number, StepEntry>()
   /** Account → the highest nonce on record. */
   readonly nonces = new Map<string, bigint>()
-  /** By network. */
+  /** Seen expiries by network. */
   readonly ends = new Map<string, Ends>()
   readonly spending = new Spending()
-  /** By the rule's ID. */
+  /** Standing rules by ID. */
   readonly rules = new Map<string, StandingRule>()
-  /** By the rule's ID: its forwards that entered signing. */
+  /** Forwards that entered signing, by the ID of their rule. */
   readonly forwards = new Map<string, StepEntry[]>()
   readonly fuelled = new FuelledAddresses()
   readonly sessions = new Set<string>()
   readonly bans: Ban[] = []
   /**
-   * By key: the height at which its generation started here. Absent for a key that came from a
+   * Height at which the generation of a key started here, by key. Absent for a key that came from a
    * backup.
    */
   readonly #keygens = new Map<string, number>()
@@ -341,11 +343,11 @@ export class State {
         this.restoring = false
         break
       case 'clock':
-        // Also if a restoration with the same wrong clock had set a later time.
+        // This also replaces a later time that a restoration with the same wrong clock had set.
         this.notBefore = entry.body.to
         this.spending.clamp(entry.body.to)
         break
-      // Only a note for the operator.
+      // This entry is only a note for the operator.
       case 'backup':
         break
       case 'seen':

@@ -24,7 +24,7 @@ export const callBytesMax = (path: string): number => BYTES_MAX[path] ?? SHORT_B
  * restricts a peer that signs nothing.
  */
 export class MemoryBudget {
-  /** The largest order, with other calls at the same time. */
+  /** Maximum memory of one peer's calls: the largest order, and other calls at the same time. */
   static readonly bytesMax = 96 * 1024 * 1024
   readonly #used = new Map<number, number>()
 

@@ -202,7 +202,7 @@ export class Peers {
     return answered as T
   }
 
-  /** The same for responses with attached bytes. */
+  /** Sends a call whose response may have attached bytes. */
   exchange(
     node: number,
     call: string,

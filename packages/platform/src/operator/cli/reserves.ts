@@ -25,7 +25,7 @@ interface Told {
 }
 
 /**
- * Returns held plus operating funds as a percentage of the liabilities, rounded down, so that
+ * Returns held funds less operating funds as a percentage of the liabilities, rounded down, so that
  * 99.999 is never shown as 100.
  */
 function ratioOf({ held, operating, owed }: Entry): string {
