@@ -38,7 +38,7 @@ function cellOf(cell: string | number | JsonNumber | null): string {
 function withoutFormulas(text: string): string {
   const characters = [...text]
   let isFormula = false
-  // From the end, so that each character is read once.
+  // Iterates from the end, so that each character is read once.
   for (let at = characters.length - 1; at >= 0; at--) {
     const character = characters[at] as string
     if (OPERATORS.has(character)) isFormula = true

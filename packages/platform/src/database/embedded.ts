@@ -155,7 +155,9 @@ function disownLock(data: string): void {
   renameSync(`${file}.custody`, file)
 }
 
-/** Maximum age in seconds of data that is lost with a disk. */
+/**
+ * Maximum age of the unarchived WAL, in seconds: at most this much recent data is lost with a disk.
+ */
 const ARCHIVE_EVERY_S = 60
 
 /**

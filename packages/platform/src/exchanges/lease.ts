@@ -22,7 +22,7 @@ export interface Leased {
   lease_token: string | null
 }
 
-/** A table of such rows. */
+/** A table of leased rows. */
 export interface LeasedTable<Row extends Leased> {
   readonly name: 'orders' | 'exchange_transfers'
   /** Columns that contain JSON. */

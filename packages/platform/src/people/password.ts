@@ -58,7 +58,7 @@ export async function hashPassword(
 
 /**
  * Returns whether a password matches the stored one.
- * @param stored null: there is none; the check takes as long, at this cost
+ * @param stored null: there is no stored password; the check takes as long as one with `cost`
  */
 export async function isPassword(
   password: string,

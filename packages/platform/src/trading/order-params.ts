@@ -87,7 +87,10 @@ export function readPositive(text: string, field: string): bigint {
   return units
 }
 
-/** Returns the normalized digits, which show whether digits were cut off. */
+/**
+ * Returns a decimal in normalized form. A comparison of two such texts shows whether digits were cut
+ * off.
+ */
 function canonical(text: string): string {
   const [digits = '', exponent = '0'] = text.toLowerCase().split('e')
   const [whole = '', fraction = ''] = digits.split('.')

@@ -29,7 +29,7 @@ const TRY_AGAIN_MS = 60_000
 /** Time in milliseconds after a lost response at which an alert is raised. */
 const ALERT_MS = 120_000
 /**
- * A partially filled order must be reported as ended twice, at least this number of milliseconds
+ * An order that is not filled completely must be reported as ended twice, at least this number of milliseconds
  * apart, because its last fill may be reported after its end.
  */
 const SEEN_TWICE_MS = 1000

@@ -104,7 +104,7 @@ export class Store {
     }
   }
 
-  /** Durable when it returns. */
+  /** Appends one entry; durable when it returns. */
   append<K extends Kind>(kind: K, body: Body<K>): Entry<K> {
     return this.appendAll([{ kind, body } as NewEntry])[0] as Entry<K>
   }
