@@ -44,7 +44,8 @@ const SOCKET_FOLDER_LENGTH_MAX = 85
 /** `walArchive`: folder to which each WAL segment is copied when it is full or a minute old. */
 export interface EmbeddedOptions {
   walArchive?: string | null
-  /** Time limit of the start in milliseconds, for a server that has to replay a long WAL first. */ startTimeoutMs?: number
+  /** Time limit of the start in milliseconds, for a server that has to replay a long WAL first. */
+  startTimeoutMs?: number
   /** Maximum number of attempts to start the server. */
   launchesMax?: number
 }

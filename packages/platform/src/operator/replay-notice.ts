@@ -1,7 +1,8 @@
 /** What a response's headers state about the request's `sequence_id`. */
 export interface Replay {
   replayed: boolean
-  /** Another payload was sent with this `sequence_id` before, so this request had no effect. */ mismatch: boolean
+  /** Another payload was sent with this `sequence_id` before, so this request had no effect. */
+  mismatch: boolean
 }
 
 /** The platform's warn-code (http/replay.ts). A proxy may add warnings with other codes. */
