@@ -4,7 +4,7 @@ import { SignerNodes } from '../signing/nodes.ts'
 import { heardStatus } from '../signing/status.ts'
 
 /**
- * `confirmed`: the node `by` reports the ban itself; otherwise it is known only from the response
+ * `confirmed`: the node `by` reports the ban itself; otherwise it is known only from the report
  * that another node received.
  */
 export interface BanDiagnosis {

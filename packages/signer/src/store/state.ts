@@ -100,7 +100,7 @@ export interface PeerHead {
   proof: Proof | null
 }
 
-/** A peer's entry, with the time at the peer, in the form in which this node recorded it. */
+/** Body of an entry by which this node recorded a peer's entry. */
 type Taken = Body<'imported'>
 export type ImportedEntry = {
   [K in Taken['kind']]: {
