@@ -3,20 +3,26 @@ import { KekError } from './errors.ts'
 
 export const DATA_KEY_BYTES = 32
 
-/** The words of a binding as bytes, the same for the same words in whatever order. */
+/** Encodes a binding as bytes, which do not depend on the order of its entries. */
 export function associatedData(binding: Binding): Buffer {
   const sorted = Object.entries(binding).sort(([a], [b]) => (a < b ? -1 : 1))
   return Buffer.from(`custody/key-encryption/v1\n${JSON.stringify(sorted)}`)
 }
 
-/** @throws {KekError} REFUSED where it has not the length of a data key */
+/**
+ * Checks the length of a data key.
+ * @throws {KekError} REFUSED if the length is wrong
+ */
 export function dataKeyOf(bytes: Uint8Array, provider: string): Uint8Array {
   if (bytes.length !== DATA_KEY_BYTES)
     throw new KekError('REFUSED', `${provider}: the decrypted data is not a data key`)
   return bytes
 }
 
-/** Base64 in its one spelling, bounded. @throws {KekError} REFUSED */
+/**
+ * Decodes canonical base64 with a limited length.
+ * @throws {KekError} REFUSED
+ */
 export function fromBase64(text: unknown, provider: string): Buffer {
   const bytes =
     typeof text === 'string' && text.length < 16_384 ? Buffer.from(text, 'base64') : null

@@ -6,7 +6,10 @@ const TABLE = Uint32Array.from({ length: 256 }, (_, index) => {
   return value
 })
 
-/** CRC-32C (RFC 3720, appendix B.4), as a number: zlib has the other polynomial alone. */
+/**
+ * Returns the CRC-32C (RFC 3720, appendix B.4) as a number. zlib only implements another
+ * polynomial.
+ */
 export function crc32c(bytes: Uint8Array): number {
   let value = 0xffffffff
   for (const byte of bytes) value = TABLE[(value ^ byte) & 0xff]! ^ (value >>> 8)

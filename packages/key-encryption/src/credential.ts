@@ -5,10 +5,13 @@ import type { Surroundings } from './types.ts'
 
 const BYTES_MAX = 65_536
 const DESCRIPTOR = /^\/(dev\/fd|proc\/self\/fd)\/\d+$/
-/** What descriptors gave: each gives its bytes once in a process. */
+/** Bytes read from file descriptors, each of which can be read only once in a process. */
 const given = new Map<string, Buffer>()
 
-/** A file's bytes, or a descriptor's, which are kept. @throws the system's error */
+/**
+ * Reads a file, or a descriptor, whose bytes are cached.
+ * @throws the system's error
+ */
 export function readSecret(path: string): Buffer {
   if (!DESCRIPTOR.test(path)) return readFileSync(path)
   const bytes = given.get(path) ?? readFileSync(path)
@@ -17,8 +20,8 @@ export function readSecret(path: string): Buffer {
 }
 
 /**
- * The path that a setting means: absolute, below the folder, or `credential:NAME`, a credential
- * that systemd hands over.
+ * Returns the path that a setting means: absolute, below the folder, or `credential:NAME`, a
+ * credential that systemd passes to the process.
  */
 export function pathOf(setting: string, value: string, { folder, env }: Surroundings): string {
   const named = /^credential:([A-Za-z0-9._-]+)$/.exec(value)
@@ -33,9 +36,9 @@ export function pathOf(setting: string, value: string, { folder, env }: Surround
 }
 
 /**
- * Reads a secret, each time anew, since agents replace the file; a descriptor once, since it gives
- * its bytes once.
- * @throws {KekError} SETTING: not there, empty, too long, or open to others
+ * Reads a secret. Files are read every time, because agents replace them; a descriptor is read
+ * once, because it returns its bytes only once.
+ * @throws {KekError} SETTING: missing, empty, too long, or readable by others
  */
 export function credential(
   setting: string,
@@ -66,5 +69,5 @@ export function credential(
   }
 }
 
-/** The text of a secret without the line's end. */
+/** Returns the text of a secret without the trailing line end. */
 export const line = (bytes: Buffer): string => bytes.toString('utf8').replace(/\r?\n$/, '')

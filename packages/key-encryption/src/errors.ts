@@ -1,16 +1,16 @@
 /**
- * - `AWAY`: no answer, or one that waiting may change (a sealed Vault, a throttled service, a
- *   token that is not plugged in).
- * - `DENIED`: the service or the token refuses who asks.
- * - `NO_KEY`: the key that encrypts is not there, or is disabled.
- * - `REFUSED`: what is wrapped does not open: another key, another place, or changed bytes.
- * - `SETTING`: a setting that cannot be.
+ * - `AWAY`: no response, or one that may change later (a sealed Vault, a throttled service, a token
+ *   that is not plugged in).
+ * - `DENIED`: the service or the token rejects the caller's credentials or permissions.
+ * - `NO_KEY`: the key-encryption key does not exist, or is disabled.
+ * - `REFUSED`: the wrapped key cannot be unwrapped: another key, another binding, or changed bytes.
+ * - `SETTING`: an invalid setting.
  */
 export type KekErrorCode = 'AWAY' | 'DENIED' | 'NO_KEY' | 'REFUSED' | 'SETTING'
 
 /**
- * Its message says which provider, and names the setting at fault; it holds no secret and nothing
- * that a service said at length.
+ * An error of a provider. Its message names the provider and the setting at fault; it contains no
+ * secret and no long text of a service.
  */
 export class KekError extends Error {
   override readonly name = 'KekError'

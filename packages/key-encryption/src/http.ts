@@ -9,13 +9,13 @@ const PAUSE_MS = 200
 const TIMEOUT_MS = 10_000
 
 export interface Call {
-  /** Before every message: which provider. */
+  /** Prefix of every message: the provider's name. */
   provider: string
   method: 'GET' | 'POST' | 'PUT'
   url: URL
   headers?: Record<string, string>
   body?: string
-  /** PEM of the authority behind the service's certificate, where that is not a public one. */
+  /** PEM of the authority that issued the service's certificate, if it is not a public one. */
   ca?: string | undefined
   timeoutMs?: number | undefined
 }
@@ -24,7 +24,10 @@ export interface Answer {
   text: string
 }
 
-/** A service's address: https, or http on this machine alone. @throws {KekError} SETTING */
+/**
+ * Parses a service's URL: https, or http on this machine only.
+ * @throws {KekError} SETTING
+ */
 export function addressOf(setting: string, text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null
   const isLocal = url && ['127.0.0.1', '[::1]', 'localhost'].includes(url.hostname)
@@ -43,8 +46,9 @@ export function addressOf(setting: string, text: string): URL {
 }
 
 /**
- * One exchange. Its answer is cut off at 64 KiB and one clock runs to its last byte. @throws
- * {KekError} AWAY
+ * Sends one request. The response is limited to 64 KiB, and one time limit covers everything until
+ * its last byte.
+ * @throws {KekError} AWAY
  */
 function once({
   provider,
@@ -106,9 +110,9 @@ function once({
 }
 
 /**
- * Asks, and again where no answer came or the service is busy: wrapping and unwrapping twice does
- * no harm.
- * @param make made anew for each try, for a signature carries its time
+ * Sends a request, and repeats it if there was no response or the service is busy. Repeated
+ * wrapping and unwrapping does no harm.
+ * @param make creates the request for each attempt, because its signature contains the time
  */
 export async function call(make: () => Call): Promise<Answer> {
   for (let left = TRIES - 1; ; left--) {
@@ -123,7 +127,7 @@ export async function call(make: () => Call): Promise<Answer> {
   }
 }
 
-/** An answer's JSON, an object; null where it is none. */
+/** Returns a response's JSON object; null if it is not one. */
 export function jsonOf({ text }: Answer): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(text)

@@ -1,6 +1,6 @@
 /**
- * Data keys wrapped by a key that is kept elsewhere. docs/production/keys.md says how each provider
- * is set up.
+ * Data keys that are wrapped by a key-encryption key, which is stored elsewhere.
+ * docs/production/keys.md describes the set-up of each provider.
  */
 export { readSecret } from './credential.ts'
 export { KekError, type KekErrorCode } from './errors.ts'
@@ -18,6 +18,6 @@ export {
 export { openKek } from './open.ts'
 export { readKek, type KekSettings } from './settings.ts'
 export type { Binding, KeyEncryption, Surroundings, Wrapped } from './types.ts'
-/** A new key within a token, for the command that sets one up. Loaded only there. */
+/** Creates a key in a token, for the command that sets one up. The module is loaded only then. */
 export const makeTokenKey: typeof import('./providers/pkcs11.ts').makeTokenKey = async (...given) =>
   (await import('./providers/pkcs11.ts')).makeTokenKey(...given)

@@ -8,17 +8,17 @@ import { openKek } from './open.ts'
 import { kekSchema, type KekSettings } from './settings.ts'
 import type { Binding, KeyEncryption, Surroundings } from './types.ts'
 
-/** So many that no rotation that was begun and never ended fills it. */
+/** Maximum number of keys in a file, which interrupted rotations do not reach. */
 const KEYS_MAX = 16
 const NAME_BYTES = 8
 
 const entrySchema = z.strictObject({
-  /** 16 hex digits, by which what is sealed names its key. */
+  /** 16 hex digits, by which encrypted data names its key. */
   name: z.string().regex(/^[0-9a-f]{16}$/),
   made_at: z.string(),
   /**
-   * Who opens it: may be edited where only the way there changes (an address, a file of
-   * credentials).
+   * Settings of the provider that unwraps the key. They may be edited if only the access to the
+   * provider changes (its address, a file of credentials).
    */
   kek: kekSchema,
   kek_id: z.string(),
@@ -30,17 +30,23 @@ const fileSchema = z.strictObject({
   keys: z.array(entrySchema).min(1).max(KEYS_MAX),
 })
 
-/** One data key of a home, as only its key-encryption key opens it. */
+/** One wrapped data key of a data folder. */
 export type KeyEntry = z.infer<typeof entrySchema>
-/** A home's data keys: the first seals, all of them open. Nothing in it is secret. */
+/**
+ * The wrapped data keys of a data folder: the first one encrypts, all of them decrypt. Nothing in
+ * the file is secret.
+ */
 export type KeyFile = z.infer<typeof fileSchema>
-/** A data key in the clear. Overwrite it after use. */
+/** An unwrapped data key. Overwrite it after use. */
 export interface DataKey {
   name: string
   key: Uint8Array
 }
 
-/** @throws {KekError} SETTING where the text is not a key file */
+/**
+ * Parses a key file.
+ * @throws {KekError} SETTING if the text is not a key file
+ */
 export function parseKeyFile(text: string, path: string): KeyFile {
   let value: unknown
   try {
@@ -60,9 +66,7 @@ export function parseKeyFile(text: string, path: string): KeyFile {
 
 export const readKeyFile = (path: string): KeyFile => parseKeyFile(readFileSync(path, 'utf8'), path)
 
-/**
- * Takes the place of the file that is there, the whole of it or nothing; durable when it returns.
- */
+/** Replaces a file atomically; durable when it returns. */
 export function writeDurably(path: string, bytes: string | Uint8Array): void {
   const draft = `${path}.draft`
   writeFileSync(draft, bytes, { mode: 0o600, flush: true })
@@ -76,7 +80,9 @@ export function writeKeyFile(path: string, file: KeyFile): void {
   writeDurably(path, `${JSON.stringify(fileSchema.parse(file), null, 2)}\n`)
 }
 
-/** Settings with what a new key needs and nobody types: the salt of a passphrase. */
+/**
+ * Returns the settings with the generated values that a new key needs: the salt of a passphrase.
+ */
 function completed(settings: KekSettings): KekSettings {
   return settings.kind === 'passphrase' && !settings.salt
     ? { ...settings, salt: randomBytes(16).toString('hex') }
@@ -84,8 +90,8 @@ function completed(settings: KekSettings): KekSettings {
 }
 
 /**
- * Wraps a data key, and opens it again before anybody counts on it: a service that only encrypts
- * for us would else be noticed at the next start.
+ * Wraps a data key, and unwraps it again as a test, because otherwise a service that permits only
+ * encryption would be noticed at the next start.
  * @param key the data key; a new one if left out
  * @throws {KekError}
  */
@@ -116,7 +122,10 @@ export async function makeEntry(
   }
 }
 
-/** Every data key of a file in the clear, the one that seals first. @throws {KekError} */
+/**
+ * Unwraps all data keys of a file, the one that encrypts first.
+ * @throws {KekError}
+ */
 export async function openKeys(
   file: KeyFile,
   surroundings: Surroundings,

@@ -3,8 +3,9 @@ import type { KekSettings } from './settings.ts'
 import type { KeyEncryption, Surroundings } from './types.ts'
 
 /**
- * The provider that settings name. Its code is loaded now and not before: a node carries the one
- * that it uses. @throws {KekError}
+ * Opens the provider that the settings name. Its code is loaded on demand, so that a node loads
+ * only the provider that it uses.
+ * @throws {KekError}
  */
 export async function openKek(
   settings: KekSettings,

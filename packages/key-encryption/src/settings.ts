@@ -79,8 +79,8 @@ const kindsOf = {
 const KINDS = Object.keys(kindsOf) as (keyof typeof kindsOf)[]
 
 /**
- * The settings of one provider: public words, which may stand in files and logs. Secrets are named
- * by where they are.
+ * The settings of one provider. They are public and may be in files and logs; secrets are referred
+ * to by their location.
  */
 export const kekSchema = z.union([
   kindsOf.file,
@@ -106,8 +106,9 @@ function parse(setting: string, value: unknown): KekSettings {
 }
 
 /**
- * `KIND:name=value,name=value`, or `@FILE` of the same as JSON, for values that hold a comma.
- * @param setting what to name in an error, such as `--kek`
+ * Parses `KIND:name=value,name=value`, or `@FILE` with the same as JSON, for values that contain a
+ * comma.
+ * @param setting name for errors, such as `--kek`
  * @throws {KekError} SETTING
  */
 export function readKek(setting: string, typed: string): KekSettings {

@@ -1,36 +1,44 @@
 /**
- * Where a data key belongs: purpose, node, name … It opens under the same words alone. Public, and
- * shown to the service.
+ * Context of a data key: purpose, node, name … It can only be unwrapped with the same context.
+ * Public, and sent to the service.
  */
 export type Binding = Readonly<Record<string, string>>
 
-/** A data key as only the key-encryption key opens it. Every field is public. */
+/** A wrapped data key. Every field is public. */
 export interface Wrapped {
-  /** Which key wrapped it, as its provider names it. */
+  /** Key that wrapped it, as named by its provider. */
   kek_id: string
-  /** Which version of that key: a number, an id in a token, a check value. */
+  /** Version of that key: a number, an ID in a token, or a check value. */
   kek_version: string
   text: string
 }
 
-/** A key-encryption key that is kept somewhere. Asked at starts and rotations only. */
+/** A key-encryption key of a provider. Used at starts and rotations only. */
 export interface KeyEncryption {
   readonly id: string
-  /** @param dataKey 32 bytes. @throws {KekError} */
+  /**
+   * Wraps a data key.
+   * @param dataKey 32 bytes
+   * @throws {KekError}
+   */
   wrap(dataKey: Uint8Array, binding: Binding): Promise<Wrapped>
-  /** @returns 32 bytes, which the caller should overwrite. @throws {KekError} */
+  /**
+   * Unwraps a data key.
+   * @returns 32 bytes, which the caller should overwrite
+   * @throws {KekError}
+   */
   unwrap(wrapped: Wrapped, binding: Binding): Promise<Uint8Array>
 }
 
-/** What a provider finds around it. */
+/** Environment of a provider. */
 export interface Surroundings {
-  /** Paths of settings that are not absolute are below this folder. */
+  /** Folder to which relative paths of settings refer. */
   folder: string
   env: NodeJS.ProcessEnv
-  /** Where a passphrase is, if its setting does not say: a file or descriptor. */
+  /** File or descriptor of the passphrase, if its setting does not name one. */
   passphraseFile?: string | undefined
-  /** Milliseconds since the Unix epoch. */
+  /** Returns milliseconds since the Unix epoch. */
   now?: () => number
-  /** How long one call may take, in milliseconds; 10,000 if left out. */
+  /** Time limit of one call, in milliseconds; 10,000 if left out. */
   timeoutMs?: number
 }

@@ -5,8 +5,8 @@ interface Waiting<Item, Answer> {
 }
 
 /**
- * Gathers what is asked at the same time, so that one call answers many: who comes while nothing is
- * under way waits for nobody, and the more come the fewer calls each of them costs.
+ * Combines concurrent requests into one call. A request is called immediately if no call is in
+ * progress; the more requests wait, the fewer calls are made for each.
  */
 export class Batch<Item, Answer> {
   readonly #answer: (items: readonly Item[]) => Promise<readonly Answer[]>
@@ -18,11 +18,12 @@ export class Batch<Item, Answer> {
   #isCalled = false
 
   /**
-   * @param answer answers all items, in their order. What it throws is thrown to all of them: an
-   *   item that is at fault alone has an answer that says so
-   * @param most items of one call
-   * @param lanes calls under way at a time
-   * @param pause before a call, where nobody waits for its answer: more come together
+   * @param answer answers all items, in their order. Its exception rejects all of them, so an error
+   *   of a single item must be returned as its answer
+   * @param most maximum number of items of one call
+   * @param lanes maximum number of concurrent calls
+   * @param pause awaited before a call, if no caller waits for its result, so that more items are
+   *   combined
    */
   constructor(
     answer: (items: readonly Item[]) => Promise<readonly Answer[]>,
@@ -38,7 +39,7 @@ export class Batch<Item, Answer> {
     this.#pause = pause
   }
 
-  /** True where nothing waits and nothing is under way. */
+  /** Whether no item waits and no call is in progress. */
   get isIdle(): boolean {
     return this.#waiting.length === 0 && this.#running === 0
   }
@@ -50,10 +51,7 @@ export class Batch<Item, Answer> {
     })
   }
 
-  /**
-   * Begins once all that has arrived with this item has asked: what comes in one turn of the event
-   * loop goes together.
-   */
+  /** Starts a call after all items of the current turn of the event loop have been added. */
   #call(): void {
     if (this.#isCalled || this.#running >= this.#lanes) return
     this.#isCalled = true

@@ -1,18 +1,24 @@
 /**
- * Assets of the registry (`packages/chains/data/registry.json`), which a test holds to it; a
- * sub-account has one wallet for each.
+ * Maximum number of assets in the registry (`packages/chains/data/registry.json`), which a test
+ * checks; a sub-account has at most one wallet for each.
  */
 export const ASSETS_MAX = 1000
-/** Elements of a list that comes from an exchange or from payers: more are left out. */
+/**
+ * Maximum number of elements of a list that comes from an exchange or from payers; further elements
+ * are left out.
+ */
 export const LIST_MAX = 10_000
 /**
- * Exchanges that ccxt has, and what it says of one (`data/exchanges.json`, which a test holds to
- * it).
+ * Maximum number of exchanges in ccxt, and of features of one exchange (`data/exchanges.json`,
+ * which a test checks).
  */
 export const EXCHANGES_MAX = 500
-/** Characters of a sentence for people: of an error's message, or a reason. */
+/** Maximum length of an error message or a reason, in characters. */
 export const MESSAGE_MAX = 10_000
-/** The signer nodes. */
+/** Number of signer nodes. */
 export const NODES = 3
-/** Hashes that a signer node names in one answer (`packages/signer/src/api/void.ts`). */
+/**
+ * Maximum number of hashes that a signer node returns in one response
+ * (`packages/signer/src/api/void.ts`).
+ */
 export const NAMED_MAX = 1000

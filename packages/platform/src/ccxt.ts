@@ -2,13 +2,13 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { readText, type Fetch } from '@custody/chains/basics'
 
-/** The lists of all markets are the longest answers. */
+/** Maximum size of a response in bytes. Lists of all markets are the longest responses. */
 const ANSWER_BYTES_MAX = 32 * 1024 * 1024
 const TIMEOUT_MS = 10_000
 
 /**
- * What is used of a ccxt exchange here; each room declares what it calls beyond that. Numbers come
- * as text (`number = String`).
+ * The part of a ccxt exchange that is used here; each module declares what it uses in addition.
+ * Numbers are strings (`number = String`).
  */
 export interface CcxtClient {
   id: string
@@ -24,8 +24,8 @@ export interface CcxtClient {
 }
 
 /**
- * What one answer was, for whoever must know more than ccxt's error says. `text`: null where it was
- * too long or none came whole.
+ * A response, for callers that need more than ccxt's error. `text`: null if the body was too long
+ * or incomplete.
  */
 export interface RawAnswer {
   method: string
@@ -37,31 +37,31 @@ export interface RawAnswer {
 export interface ClientOptions {
   /** ccxt's name of the exchange. */
   id: string
-  /** Base URL in place of the exchange's own host; null: its own. */
+  /** Base URL in place of the exchange's own host; null: its own host. */
   url: string | null
   fetch: Fetch
-  /** Of a whole answer, its body included. */
+  /** Time limit in milliseconds of a complete response, including its body. */
   timeoutMs?: number
   rateLimited?: boolean
-  /** Further options of the client: credentials, and what ccxt calls `options`. */
+  /** Further options of the client: credentials, and ccxt's `options`. */
   more?: Record<string, unknown>
-  /** Called before a request leaves (`status` null), and with what came back. */
+  /** Called before a request is sent (`status` null), and with the response. */
   onAnswer?(answer: RawAnswer): void
 }
 
-/** Whether ccxt knows an exchange of this name. Nothing of ccxt is loaded for it. */
+/** Returns whether ccxt supports an exchange of this name, without loading ccxt. */
 export const isExchange = (id: string): boolean =>
   /^[a-z0-9]{2,40}$/.test(id) &&
   existsSync(fileURLToPath(new URL(`./src/${id}.js`, import.meta.resolve('ccxt'))))
 
 /**
- * Where the local chains' port stands in for an exchange: ccxt's `urls.api` begin there as they do
- * at the exchange's own host (docs/local-exchange.md).
+ * Returns the URL at which the local chains emulate an exchange. ccxt's `urls.api` start there as
+ * they do at the exchange's own host (docs/local-exchange.md).
  */
 export const localExchangeUrl = (devnetUrl: string, id: string): string =>
   `${devnetUrl}/exchanges/${id}`
 
-/** A request would have left for a host that is not the exchange's. It was not sent. */
+/** A request was not sent, because its host does not belong to the exchange. */
 class ForeignHost extends Error {
   constructor(host: string) {
     super(`a request to ${host} was not sent: it is not a host of this exchange`)
@@ -70,9 +70,9 @@ class ForeignHost extends Error {
 }
 
 /**
- * A client of one exchange. Its module alone is loaded: all hundred take 100 MB of memory. Requests
- * leave through `fetch` only, to hosts of the exchange only (a base URL replaces every one of
- * them), follow no redirect, and end, body included, in time.
+ * Returns a client of one exchange. Only its module is loaded, because all hundred take 100 MB of
+ * memory. Requests are only sent through `fetch`, only to hosts of the exchange (a base URL
+ * replaces all of them), follow no redirects, and have a time limit that includes the body.
  */
 export async function openClient<T extends CcxtClient>(o: ClientOptions): Promise<T> {
   const module = (await import(new URL(`./src/${o.id}.js`, import.meta.resolve('ccxt')).href)) as {
@@ -91,8 +91,8 @@ export async function openClient<T extends CcxtClient>(o: ClientOptions): Promis
 }
 
 /**
- * Every URL of ccxt's tree with the base in place of its host: an override of some keys would leave
- * the others, withdrawals among them, at the real exchange. Notes which hosts there are.
+ * Replaces the host of every URL in ccxt's tree by the base URL. Overriding only some keys would
+ * leave others, such as withdrawals, at the real exchange. Records the resulting hosts.
  */
 function rebased(
   tree: unknown,
@@ -117,8 +117,8 @@ function rebased(
 }
 
 /**
- * ccxt reads answers whole and its time-out ends at their headers: what it gets has been read up to
- * a limit, and in time.
+ * ccxt reads responses without a size limit, and its timeout ends with the headers. This function
+ * reads the complete response within a size and a time limit before ccxt receives it.
  */
 function guarded(o: ClientOptions, hosts: ReadonlySet<string>, timeoutMs: number): Fetch {
   return async (given, init) => {
@@ -145,8 +145,8 @@ function guarded(o: ClientOptions, hosts: ReadonlySet<string>, timeoutMs: number
 }
 
 /**
- * URLs of requests hold keys and signatures, and bodies what the caller sent: neither is shown. At
- * most `most` characters.
+ * Returns an error's message without URLs, which contain keys and signatures, and without request
+ * bodies. At most `most` characters.
  */
 export function redacted(error: unknown, most = 200): string {
   const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error)

@@ -10,20 +10,21 @@ import {
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 
-/** The folder of all data, as CUSTODY_HOME names it. */
+/** Returns the data folder, which CUSTODY_HOME sets. */
 export const dataDirOf = (env: NodeJS.ProcessEnv): string =>
   resolve(env['CUSTODY_HOME'] || '.custody')
 
 export const signersFolder = (home: string) => join(home, 'signers')
 /**
- * Where the platform's client key and the nodes' addresses are: CUSTODY_SIGNERS, else in the home.
+ * Returns the folder of the platform's client key and of the nodes' addresses: CUSTODY_SIGNERS,
+ * otherwise in the data folder.
  */
 export const identityFolder = (home: string): string =>
   process.env['CUSTODY_SIGNERS'] || join(signersFolder(home), 'platform')
 
 /**
- * Each missing folder by itself: where one cannot be made, Node's own recursive call tries for ever
- * (/proc, a dangling link).
+ * Creates each missing folder separately, because Node's recursive call never ends if a folder
+ * cannot be created (/proc, a dangling link).
  */
 function makeFolder(path: string): void {
   if (existsSync(path)) return
@@ -31,18 +32,19 @@ function makeFolder(path: string): void {
   mkdirSync(path, { mode: 0o700 })
 }
 
-/** Makes the data folder, closed to others. */
+/** Creates the data folder, which other users cannot access. */
 export function createDataDir(home: string): void {
   makeFolder(home)
   chmodSync(home, 0o700)
 }
 
-/** Lies in a data folder while a backup is restored into it. */
+/** Name of the file that is in a data folder while a backup is being restored into it. */
 export const RESTORING = 'restore-unfinished'
 
 /**
- * @throws where a restore was begun in the data folder and did not come to its end: it lacks its
- *   database, or nodes that know it
+ * Checks that no restore was interrupted.
+ * @throws Error if a restore into the data folder was started and not completed: the database, or
+ *   the nodes that belong to it, are missing
  */
 export function assertRestored(home: string): void {
   if (!existsSync(join(home, RESTORING))) return
@@ -51,7 +53,10 @@ export function assertRestored(home: string): void {
   )
 }
 
-/** Makes the data folder and takes it for this process: no other that takes it starts there. */
+/**
+ * Creates the data folder and locks it for this process, so that no other process that locks it can
+ * start.
+ */
 export function lockDataDir(home: string): () => void {
   assertRestored(home)
   createDataDir(home)
@@ -69,8 +74,8 @@ export function lockDataDir(home: string): () => void {
 }
 
 /**
- * Makes a folder that only this user may enter, or checks that an existing one is such: below the
- * temporary folder somebody else may have been there first.
+ * Creates a folder that only this user can access, or checks that an existing one is private,
+ * because another user may have created a folder below the temporary folder.
  */
 export function createPrivateFolder(path: string): void {
   mkdirSync(path, { recursive: true, mode: 0o700 })
@@ -82,7 +87,7 @@ export function createPrivateFolder(path: string): void {
   }
 }
 
-/** Room that is left on the disk of a folder; null where that is not told. */
+/** Returns the free bytes on the disk of a folder; null if they are unknown. */
 export function freeBytes(folder: string): number | null {
   try {
     const { bavail, bsize } = statfsSync(folder)
@@ -93,15 +98,15 @@ export function freeBytes(folder: string): number | null {
 }
 
 /**
- * What is under way goes on with this much: it needs some, and a database server whose log finds no
- * room ends.
+ * Free space in bytes that is reserved for operations in progress; a database server without space
+ * for its WAL stops.
  */
 const ROOM_BYTES_MIN = 64 * 1024 ** 2
 const ROOM_KEPT_MS = 1000
 
 /**
- * Tells, as often as it is asked, why nothing new should be begun: the data folder's disk is full,
- * or nearly; null where it is not.
+ * Returns a function that returns why no new operation may start: the data folder's disk is full or
+ * nearly full. Null if it is not.
  */
 export function shortageOf(
   home: string,
@@ -115,7 +120,7 @@ export function shortageOf(
     lookedAt = atMs
     const free = freeBytes(home)
     const mebibytes = Math.round(bytesMin / 1024 ** 2)
-    // What a file system does not tell is no reason to stop.
+    // If the file system does not report its free space, operations are not stopped.
     shortage =
       free !== null && free < bytesMin
         ? `the disk of the data folder has less than ${mebibytes} MiB left`

@@ -2,14 +2,14 @@ import { formatAmount, parseAmount } from '@custody/chains/basics'
 import { JsonNumber } from '@custody/request-auth'
 
 /**
- * Exact decimal as a JSON number for a response. A caller's own may begin with zeros, which no JSON
- * number does.
+ * Returns an exact decimal as a JSON number for a response. Removes leading zeros, which callers
+ * may send and JSON numbers cannot have.
  */
 export function exact(decimalText: string): JsonNumber {
   return new JsonNumber(decimalText.replace(/^0+(?=\d)/, ''))
 }
 
-/** USD is kept in millionths. */
+/** USD amounts are stored in millionths. */
 export const USD_DECIMALS = 6
 
 export const parseUsd = (text: string): bigint => parseAmount(text, USD_DECIMALS)

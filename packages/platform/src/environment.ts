@@ -1,23 +1,23 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 
 /**
- * Time, randomness and process exit, passed in and never taken from globals, so that the platform
- * can run under a seeded clock with faults at every await.
+ * Time, randomness and process exit, which are passed as arguments and never taken from globals, so
+ * that the platform can run with a simulated clock and injected faults at every await.
  */
 export interface Environment {
-  /** Milliseconds since the Unix Epoch. */
+  /** Returns milliseconds since the Unix Epoch. */
   now(): number
   uuid(): string
   bytes(length: number): Uint8Array
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>
   /**
-   * Called after each commit on a transfer's way with the name of the place. Does nothing outside
-   * tests, which let the platform end there.
+   * Called with the name of the position after each commit during a transfer. Does nothing outside
+   * tests, which use it to stop the platform at that position.
    */
   checkpoint(name: string): void
 }
 
-/** The real clock and the operating system's randomness. */
+/** Returns the real clock and the operating system's randomness. */
 export function systemEnvironment(): Environment {
   return {
     now: () => Date.now(),

@@ -2,8 +2,8 @@ import type { ErrorCode } from './errors.ts'
 
 /**
  * Whether a caller may send the same request again: `never` – it fails again until it is changed;
- * `later` – it may succeed once something else has changed; `again` – at once, with growing pauses
- * and the same `sequence_id`; `reset` – when the window ends.
+ * `later` – it may succeed once something else has changed; `again` – immediately, with growing
+ * pauses and the same `sequence_id`; `reset` – when the window ends.
  */
 export type Retry = 'never' | 'later' | 'again' | 'reset'
 
@@ -23,7 +23,7 @@ export const RETRIES: Readonly<Record<Retry, string>> = {
     'Retry it after `x-rate-limit-reset` (or `Retry-After` seconds). The request was not carried out.',
 }
 
-/** Why each error comes, and what its caller does: shown at `/reference/errors`. */
+/** Causes and remedies of each error, shown at `/reference/errors`. */
 export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
   INVALID_REQUEST: {
     why: 'A field, parameter or header is missing or has a value that is not allowed.',

@@ -1,5 +1,5 @@
 /**
- * The one registry of errors: code, HTTP status, title. Codes are stable; never reuse or rename
+ * The registry of all errors: code, HTTP status, title. Codes are stable; never reuse or rename
  * one.
  */
 export const ERRORS = {
@@ -75,7 +75,7 @@ export const ERRORS = {
 export type ErrorCode = keyof typeof ERRORS
 
 /**
- * An error that a caller may see. `message` is a sentence for people; `field` names the failed
+ * An error that a caller may see. `message` is a sentence for people; `field` names the invalid
  * field.
  */
 export class ApiError extends Error {

@@ -1,30 +1,27 @@
 import { cpus } from 'node:os'
 import { performance } from 'node:perf_hooks'
 
-/** So many requests at a time are being answered where other work begins to make way. */
+/** Number of in-flight requests above which background work is throttled. */
 const REQUESTS_MANY = 8
 /**
- * So long at a stretch they go before other work altogether; what was used of it comes back while
- * they are fewer.
+ * Time in milliseconds for which requests have absolute priority over other work. The used time is
+ * regained while there are fewer requests.
  */
 export const PRIORITY_MS = 2000
-/** Share of its time that the event loop is busy where it is the bound. */
+/** Busy fraction of the event loop's time above which the event loop is the bottleneck. */
 const LOOP_FULL = 0.9
-/** The same of all processors, which database and nodes may share with it. */
+/** The same for all processors, which the database and the nodes may share. */
 const MACHINE_FULL = 0.95
-/** Over so many milliseconds that is looked at. */
+/** Duration of one measurement, in milliseconds. */
 const LOOKED_AT_MS = 50
 
-/**
- * Milliseconds that this machine's processors, or the event loop, have had so far, and of these the
- * busy ones.
- */
+/** Cumulative milliseconds of this machine's processors or of the event loop, total and busy. */
 export interface Utilization {
   all: number
   busy: number
 }
 
-/** Where the measured values come from. */
+/** Sources of the measured values. */
 export interface Meters {
   processors(): Utilization
   loop(): Utilization
@@ -45,18 +42,18 @@ function loop(): Utilization {
   return { all: active + idle, busy: active }
 }
 
-/** Those of this machine and of this process. */
+/** Sources for this machine and this process. */
 export const systemMeters: Meters = { processors, loop }
 
-/** Share of the time between two readings that was busy. */
+/** Returns the busy fraction of the time between two readings. */
 const shareBusy = (from: Utilization, to: Utilization): number =>
   (to.busy - from.busy) / Math.max(1, to.all - from.all)
 
 /**
- * Whether this process is kept busy by requests. A caller waits for his answer now, a transfer for
- * its chain some seconds more: what nobody waits for makes way, for a burst altogether. What lasts
- * longer shares: where both want the same processor other work makes way in part, and where there
- * are processors to spare not at all.
+ * Determines whether requests keep this process busy. A caller waits for the response, whereas a
+ * transfer can wait some seconds longer for its chain, so background work is paused completely
+ * during a short burst. If the load lasts longer, background work is throttled only if it competes
+ * for the same processor, and not at all if processors are idle.
  */
 export class LoadMonitor {
   readonly #clock: () => number
@@ -69,8 +66,8 @@ export class LoadMonitor {
   #isFull = false
 
   /**
-   * @param clock the Environment's, in milliseconds @param meters those of a test, in place of
-   *   the machine's
+   * @param clock returns the Environment's time in milliseconds
+   * @param meters sources of measured values; tests replace the machine's
    */
   constructor(clock: () => number = Date.now, meters: Meters = systemMeters) {
     this.#clock = clock
@@ -80,7 +77,7 @@ export class LoadMonitor {
     this.#at = clock()
   }
 
-  /** Counts a request while it is being answered. */
+  /** Counts a request while it is being processed. */
   async during<T>(answer: () => Promise<T>): Promise<T> {
     this.#pass()
     this.#requests++
@@ -93,8 +90,8 @@ export class LoadMonitor {
   }
 
   /**
-   * A burst of requests: it goes first. True for {@link PRIORITY_MS} at a stretch at most, and for
-   * half of all time.
+   * Whether there is a burst of requests, which has absolute priority. True for at most {@link
+   * PRIORITY_MS} at a time, and for at most half of all time.
    */
   get isBurst(): boolean {
     this.#pass()
@@ -102,12 +99,12 @@ export class LoadMonitor {
   }
 
   get isHigh(): boolean {
-    // Looked at also when it is not asked for: what is said is of the last moments then.
+    // Always evaluated, so that the measurement covers only the latest interval.
     const isBound = this.#isBound
     return this.#isMany && (this.isBurst || isBound)
   }
 
-  /** Whether this process, or its machine, has no time to spare. */
+  /** Whether the event loop or the machine is fully loaded. */
   get #isBound(): boolean {
     const loop = this.#meters.loop()
     if (loop.all - this.#loop.all >= LOOKED_AT_MS) {
@@ -125,10 +122,10 @@ export class LoadMonitor {
     return this.#requests >= REQUESTS_MANY
   }
 
-  /** What of {@link PRIORITY_MS} was used, or has come back, since it was last looked at. */
+  /** Updates the used part of {@link PRIORITY_MS} for the time since the last call. */
   #pass(): void {
     const now = this.#clock()
-    // A clock that is set makes one burst longer or shorter, and no more.
+    // An adjustment of the clock only makes one burst longer or shorter.
     const passed = Math.abs(now - this.#at)
     this.#at = now
     this.#first = this.#isMany

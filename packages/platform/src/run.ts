@@ -7,7 +7,7 @@ import { giveBackWhenIdle } from './app/idle-memory.ts'
 import { startPlatform } from './app/platform.ts'
 import { readSettings } from './settings/settings.ts'
 
-/** `npm start`: runs the platform and stays until SIGTERM or SIGINT. */
+/** Maximum time of an orderly shutdown of `npm start` after SIGTERM or SIGINT, in milliseconds. */
 const STOP_MS_MAX = 9500
 
 process.on('unhandledRejection', (error) =>
@@ -20,7 +20,7 @@ let ending = false
 try {
   const settings = readSettings()
   const stopTracing = await startTracing('custody', process.env)
-  // Read with the rest of the platform, once the servers that it needs are starting.
+  // Imported with the rest of the platform, while the servers that it needs are starting.
   const platform = await startPlatform(settings, async (services) =>
     (await import('./operator/server.ts')).startOperatorServer(services),
   )
@@ -41,8 +41,8 @@ try {
         },
       )
   }
-  // Before it says that it is ready: whoever waits for that may end it at once, and must not leave
-  // its servers behind.
+  // Installed before the platform reports that it is ready, because a process that waits for this
+  // may stop it immediately, and the platform's servers must be stopped too.
   process.on('SIGTERM', end)
   process.on('SIGINT', end)
   process.stdout.write(`ready http://${settings.host}:${platform.port}\n`)
@@ -57,7 +57,7 @@ try {
       mode: 0o600,
     })
 } catch (error) {
-  // One that is ending has closed what it would have asked.
+  // During a shutdown, the server may be closed already.
   if (!ending) {
     process.stderr.write(`custody: ${manyLines(reasonOf(error))}\n`)
     process.exit(1)

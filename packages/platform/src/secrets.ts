@@ -35,13 +35,15 @@ const surroundingsOf = (file: string, env: NodeJS.ProcessEnv): Surroundings => (
 })
 
 /**
- * The file that CUSTODY_SECRETS_KEY names (`@FILE`); null where it holds the key itself, or is not
- * set.
+ * Returns the file that CUSTODY_SECRETS_KEY names (`@FILE`); null if it contains the key itself, or
+ * is not set.
  */
 export const secretsFile = (setting: string | null): string | null =>
   setting?.startsWith('@') ? resolve(setting.slice(1)) : null
 
-/** What a file of the secrets key holds: the key itself, or one that somebody else's key wraps. */
+/**
+ * Reads a file of the secrets key: the key itself, or one that is wrapped by a key-encryption key.
+ */
 function read(file: string): { key: Buffer } | { wrapped: KeyFile } {
   const bytes = readFileSync(file)
   if (bytes.length === KEY_BYTES) return { key: bytes }
@@ -61,7 +63,7 @@ export interface SecretsKeyStatus {
   kek_version: string | null
 }
 
-/** Who wraps the secrets key; `none`: it lies in the clear. */
+/** Returns which provider wraps the secrets key; `none`: it is not encrypted. */
 export function secretsKeyStatus(file: string): SecretsKeyStatus {
   const found = read(file)
   if ('key' in found) return { provider: 'none', kek_id: null, kek_version: null }
@@ -70,9 +72,9 @@ export function secretsKeyStatus(file: string): SecretsKeyStatus {
 }
 
 /**
- * Puts the secrets key under a key-encryption key, the first or another one. The key itself stays,
- * as everything in the database is sealed under it. The file is replaced whole; bytes that lay in
- * the clear are overwritten.
+ * Wraps the secrets key with a key-encryption key, the first or another one. The key itself stays
+ * the same, because everything in the database is encrypted with it. The file is replaced
+ * atomically; unencrypted bytes are overwritten.
  * @throws KekError
  */
 export async function wrapSecretsKey(
@@ -98,8 +100,8 @@ export async function wrapSecretsKey(
 }
 
 /**
- * Seals secrets of others (keys of screening providers) for the database: AES-256-GCM, bound to
- * where they belong.
+ * Encrypts third-party secrets (such as keys of screening providers) for the database: AES-256-GCM,
+ * bound to their owner.
  */
 export class Secrets {
   readonly #key: Buffer
@@ -114,10 +116,10 @@ export class Secrets {
   }
 
   /**
-   * The key of CUSTODY_SECRETS_KEY (base64, or `@FILE`), else of `secrets.key` in the home, made
-   * there at the first start. Where a file holds a wrapped key it is unwrapped now, once: whoever
-   * wraps it may be away afterwards.
-   * @throws KekError where it cannot be
+   * Opens the key of CUSTODY_SECRETS_KEY (base64, or `@FILE`), otherwise of `secrets.key` in the
+   * data folder, which is created at the first start. A wrapped key is unwrapped once, now, so the
+   * provider may be unavailable afterwards.
+   * @throws KekError if it cannot be unwrapped
    */
   static async open(
     home: string,
@@ -143,14 +145,17 @@ export class Secrets {
           flush: true,
         })
       } catch (error) {
-        // Another process of this home was first.
+        // Another process with this data folder has created the file first.
         if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
       }
     }
     return new Secrets(await keyOf(file, env), environment)
   }
 
-  /** @param owner where the secret belongs; it opens nowhere else */
+  /**
+   * Encrypts a secret.
+   * @param owner context of the secret; it can only be decrypted with the same context
+   */
   seal(owner: string, text: string): Buffer {
     const nonce = this.#environment.bytes(NONCE_BYTES)
     const cipher = createCipheriv('aes-256-gcm', this.#key, nonce).setAAD(Buffer.from(owner))
@@ -158,7 +163,10 @@ export class Secrets {
     return Buffer.concat([Buffer.of(VERSION), nonce, cipher.getAuthTag(), sealed])
   }
 
-  /** @throws Error where the key is another, the bytes were changed, or they belong elsewhere */
+  /**
+   * Decrypts a secret.
+   * @throws Error if the key or the owner differs, or the bytes were changed
+   */
   open(owner: string, sealed: Uint8Array): string {
     const bytes = Buffer.from(sealed)
     const body = 1 + NONCE_BYTES + TAG_BYTES

@@ -1,12 +1,10 @@
-/**
- * Two names are the same but for their spelling: `destinationAddress` and `destination_address`.
- */
+/** Normalizes a name, so that `destinationAddress` and `destination_address` are the same. */
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
 
 const LETTERS_PER_SLIP = 4
 const LENGTH_MAX = 64
 
-/** The known name that was most likely meant by one that is not known; null where none is near. */
+/** Returns the known name that is most similar to an unknown one; null if none is similar. */
 export function suggestName(given: string, known: readonly string[]): string | null {
   if (given.length > LENGTH_MAX) return null
   const wanted = plain(given)
@@ -25,7 +23,10 @@ export function suggestName(given: string, known: readonly string[]): string | n
   return best?.name ?? null
 }
 
-/** Letters added, left out, changed, or changed with their neighbour (optimal string alignment). */
+/**
+ * Returns the number of letters that were added, left out, replaced, or swapped with their
+ * neighbour (optimal string alignment).
+ */
 function slipsBetween(a: string, b: string): number {
   let [beforeLast, last] = [[] as number[], Array.from({ length: b.length + 1 }, (_, at) => at)]
   for (let row = 1; row <= a.length; row++) {

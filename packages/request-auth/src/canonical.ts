@@ -1,9 +1,9 @@
 /**
- * The JSON Canonicalization Scheme (RFC 8785): no spaces, names in the order of their UTF-16 units.
- * Fields that are undefined are left out. Of numbers it takes whole ones alone, so that no rule for
- * others is needed.
+ * Returns a value in the JSON Canonicalization Scheme (RFC 8785): no spaces, names in the order of
+ * their UTF-16 units. Undefined fields are left out. Only integers are accepted, so no rule for
+ * other numbers is needed.
  *
- * @throws TypeError for a number that is not a safe integer, or what JSON does not have
+ * @throws TypeError for a number that is not a safe integer, or a value that JSON cannot represent
  */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`

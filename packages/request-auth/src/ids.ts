@@ -2,8 +2,8 @@ import { sha256 } from '@noble/hashes/sha2.js'
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
 
 /**
- * Public id of what a request creates: a UUID (version 8, RFC 9562) from SHA-256(sub, nonce), so
- * that everyone who holds the request can compute it.
+ * Returns the public ID of the object that a request creates: a UUID (version 8, RFC 9562) from
+ * SHA-256(sub, nonce), so that every party that has the request can compute it.
  */
 export function transactionId(sub: string, nonce: string): string {
   const digest = sha256(

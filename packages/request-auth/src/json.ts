@@ -1,6 +1,6 @@
 import { AuthError } from './types.ts'
 
-// ES proposal "JSON.parse source text access", shipped by Node 22 and later; not yet in
+// ES proposal "JSON.parse source text access", available in Node 22 and later; not yet in
 // TypeScript's library.
 declare global {
   interface JSON {
@@ -17,7 +17,7 @@ declare global {
   }
 }
 
-/** A number as it stands in the JSON text: a double cannot hold 18 decimals. */
+/** A number with the digits of the JSON text, because a double cannot hold 18 decimals. */
 export class JsonNumber {
   readonly text: string
   constructor(text: string) {
@@ -28,9 +28,9 @@ export class JsonNumber {
 const DEPTH_MAX = 32
 
 /**
- * What JSON.parse lets pass and this service does not: deep nesting (a reviver recurses), a key
- * that appears twice (which of the two amounts was meant?), `__proto__`. In valid JSON only a key
- * is followed by a colon.
+ * Rejects JSON that JSON.parse accepts and this service does not: deep nesting (a reviver
+ * recurses), a duplicate key (it would be unclear which of the two amounts applies), and
+ * `__proto__`. In valid JSON only a key is followed by a colon.
  */
 function checkStructure(text: string): void {
   const keys: Set<string>[] = []
@@ -58,7 +58,7 @@ function checkStructure(text: string): void {
   }
 }
 
-/** Node 20, and browsers of before 2025, do not show a number's text to the reviver. */
+/** Node 20, and browsers from before 2025, do not pass a number's source text to the reviver. */
 const SHOWS_SOURCE = ((): boolean => {
   let shown: string | undefined
   JSON.parse(
@@ -71,8 +71,8 @@ const SHOWS_SOURCE = ((): boolean => {
 const STRING_OR_NUMBER = /"(?:[^"\\]|\\.)*"(\s*:)?|-?\d[\d.eE+-]*/g
 
 /**
- * The same where the reviver is not shown the text: every value's text says in its first letter
- * what it is.
+ * Parses JSON on runtimes that do not pass the source text to the reviver: values are first
+ * converted to strings whose first letter states their type.
  */
 export function parseWithoutSource(text: string): unknown {
   JSON.parse(text)
@@ -85,7 +85,7 @@ export function parseWithoutSource(text: string): unknown {
   })
 }
 
-/** The same without `JSON.rawJSON`. */
+/** Serializes JSON on runtimes without `JSON.rawJSON`. */
 export function stringifyWithoutRaw(value: unknown): string | undefined {
   if (value instanceof JsonNumber) {
     if (typeof JSON.parse(value.text) !== 'number' || value.text !== value.text.trim())
@@ -106,8 +106,8 @@ export function stringifyWithoutRaw(value: unknown): string | undefined {
 }
 
 /**
- * Strict JSON (RFC 8259): duplicate keys are refused, `__proto__` is refused, numbers come as
- * {@link JsonNumber}.
+ * Parses strict JSON (RFC 8259): duplicate keys and `__proto__` are rejected, numbers become {@link
+ * JsonNumber}.
  * @throws AuthError with claim `body` and a sentence
  */
 export function parseJson(text: string): unknown {
@@ -123,7 +123,9 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** JSON text in which {@link JsonNumber} values stand as numbers with exactly their own digits. */
+/**
+ * Serializes to JSON text. {@link JsonNumber} values become numbers with exactly their own digits.
+ */
 export function stringifyJson(value: unknown): string {
   if (!SHOWS_SOURCE) return stringifyWithoutRaw(value) as string
   return JSON.stringify(value, (_key, inner: unknown) =>

@@ -6,9 +6,9 @@ const MODULUS_BITS_MIN = 4096
 const MODULUS_BITS_MAX = 16384
 
 /**
- * Reads a caller's public key: PEM SubjectPublicKeyInfo, RSA of at least 4096 bits, exponent at
+ * Parses a caller's public key: PEM SubjectPublicKeyInfo, RSA of at least 4096 bits, exponent at
  * least 65537.
- * @throws AuthError with claim `public_key` and a sentence that names what is wrong
+ * @throws AuthError with claim `public_key` and a sentence that states what is wrong
  */
 export function parsePublicKey(pem: string): KeyObject {
   const text = pem.trim()
@@ -48,26 +48,26 @@ export function parsePublicKey(pem: string): KeyObject {
 }
 
 /**
- * The one spelling in which a public key is kept and shown: PEM with lines of 64 characters. In any
- * other, what stands between its line ends is the choice of whoever made the key.
- * @param pem as {@link parsePublicKey} reads it
+ * Returns a public key in its canonical form, in which it is stored and shown: PEM with lines of 64
+ * characters. Other forms may contain arbitrary text that the creator of the key has chosen.
+ * @param pem in a form that {@link parsePublicKey} accepts
  * @throws AuthError as {@link parsePublicKey} does
  */
 export const canonicalPublicKey = (pem: string): string =>
   (parsePublicKey(pem).export({ type: 'spki', format: 'pem' }) as string).trim()
 
 /**
- * A public key as one word of letters, digits, `+`, `/` and `=`, which no shell reads as anything
- * else.
+ * Returns a public key as one word of letters, digits, `+`, `/` and `=`, which no shell interprets
+ * otherwise.
  * @returns base64 of its DER SubjectPublicKeyInfo
  */
 export const publicKeyWord = (pem: string): string =>
   parsePublicKey(pem).export({ type: 'spki', format: 'der' }).toString('base64')
 
 /**
- * Reads a caller's private key: PEM (PKCS#8 or PKCS#1) of an RSA key, not encrypted.
- * @throws AuthError with claim `private_key` and a sentence; never a word of the key, or of
- *   OpenSSL's
+ * Parses a caller's private key: PEM (PKCS#8 or PKCS#1) of an RSA key, not encrypted.
+ * @throws AuthError with claim `private_key` and a sentence that contains neither a part of the key
+ *   nor OpenSSL's message
  */
 export function parsePrivateKey(pem: string): KeyObject {
   const refuse = (sentence: string): never => {
@@ -87,9 +87,9 @@ export function parsePrivateKey(pem: string): KeyObject {
 }
 
 /**
- * What two people compare to know that they speak of the same key.
- * @returns lower-case hex SHA-256 of its DER SubjectPublicKeyInfo, as `openssl pkey -pubin
- *   -outform DER | sha256sum` prints it
+ * Returns the fingerprint of a key, by which two people can check that they have the same key.
+ * @returns lower-case hex SHA-256 of its DER SubjectPublicKeyInfo, as `openssl pkey -pubin -outform
+ *   DER | sha256sum` prints it
  */
 export function fingerprintOfKey(key: KeyObject): string {
   return createHash('sha256')

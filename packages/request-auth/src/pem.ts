@@ -2,8 +2,8 @@ import { base64 } from '@scure/base'
 import { AuthError } from './types.ts'
 
 /**
- * Why a text is no private key that signs requests; null where nothing speaks against it. Never a
- * word of the key.
+ * Returns why a text is not a private key that can sign requests; null if no fault was found. The
+ * result contains no part of the key.
  */
 export function whyNoPrivateKey(pem: string): string | null {
   if (/BEGIN (RSA )?PUBLIC KEY|BEGIN CERTIFICATE/.test(pem))
@@ -46,7 +46,8 @@ const RSA_ENCRYPTION = Uint8Array.from([
 ])
 
 /**
- * One DER value: tag, length, content of 128 bytes or more, as everything around an RSA key has.
+ * Returns one DER value: tag, length, and content of at least 128 bytes, which every structure
+ * around an RSA key has.
  */
 function der(tag: number, content: Uint8Array): Uint8Array<ArrayBuffer> {
   const size: number[] = []
@@ -54,7 +55,7 @@ function der(tag: number, content: Uint8Array): Uint8Array<ArrayBuffer> {
   return Uint8Array.from([tag, 0x80 | size.length, ...size, ...content])
 }
 
-/** Where the content of the DER value at an offset begins and ends. */
+/** Returns the start and end of the content of the DER value at an offset. */
 function span(bytes: Uint8Array, at: number, tag: number): [number, number] {
   const first = bytes[at + 1] ?? 0
   const sizeBytes = first < 128 ? 0 : first - 128
@@ -69,8 +70,8 @@ const isRsa = (bytes: Uint8Array, from: number) =>
   RSA_ENCRYPTION.subarray(2, 13).every((byte, i) => bytes[from + i] === byte)
 
 /**
- * A caller's RSA private key, PKCS#8 in DER, from PEM (PKCS#8 or PKCS#1).
- * @throws AuthError with claim `private_key` and a sentence; never a word of the key
+ * Returns a caller's RSA private key as PKCS#8 in DER, from PEM (PKCS#8 or PKCS#1).
+ * @throws AuthError with claim `private_key` and a sentence that contains no part of the key
  */
 export function pkcs8OfPem(pem: string): Uint8Array<ArrayBuffer> {
   const reason = whyNoPrivateKey(pem)
@@ -113,7 +114,7 @@ const ED25519_SPKI = Uint8Array.from([
   0,
 ])
 
-/** The 32 bytes of an Ed25519 public key in PEM (RFC 8410); null for every other text. */
+/** Returns the 32 bytes of an Ed25519 public key in PEM (RFC 8410); null for any other text. */
 export function ed25519OfPem(pem: string): Uint8Array | null {
   const block =
     /^\s*-----BEGIN PUBLIC KEY-----([\sA-Za-z0-9+/=]+)-----END PUBLIC KEY-----\s*$/.exec(pem)

@@ -3,14 +3,15 @@ import type { TLSSocket } from 'node:tls'
 
 /**
  * Authentication of TLS connections by pinned keys. The handshake proves that the other end holds
- * the private key of the certificate that it presents. What is pinned is that key and not the
+ * the private key of the certificate that it presents. The key is pinned instead of the
  * certificate, so that a renewed certificate of the same key needs no change at the other end. A
- * certificate outside its validity is refused, whatever its key.
+ * certificate outside its validity is rejected, whatever its key.
  */
 
 /**
- * @returns the pin of a certificate: SHA-256 of its public key (SubjectPublicKeyInfo in DER), in
- *   hex @throws where it cannot be read
+ * Returns the pin of a certificate: SHA-256 of its public key (SubjectPublicKeyInfo in DER), in
+ * hex.
+ * @throws Error if it cannot be parsed
  */
 export function pinOf(certificate: string | X509Certificate): string {
   const { publicKey } =
@@ -20,7 +21,7 @@ export function pinOf(certificate: string | X509Certificate): string {
     .digest('hex')
 }
 
-/** Why a connection was refused. The message is complete and names no secret. */
+/** Reason why a connection was rejected. The message is complete and contains no secret. */
 export class CertificateError extends Error {
   readonly code: 'MISSING' | 'OTHER_KEY' | 'EXPIRED' | 'NOT_YET_VALID'
   constructor(code: CertificateError['code'], message: string) {
@@ -34,8 +35,10 @@ const dayOf = (date: Date): string => date.toISOString().slice(0, 10)
 
 /**
  * Checks a certificate against pinned keys and the clock.
- * @param certificate absent: the other end presented none @param pins of the keys that are allowed
- * @returns the pin that it has @throws CertificateError
+ * @param certificate absent: the other end presented none
+ * @param pins pins of the permitted keys
+ * @returns the certificate's pin
+ * @throws CertificateError
  */
 export function checkCertificate(
   certificate: X509Certificate | undefined,
@@ -50,7 +53,7 @@ export function checkCertificate(
       'the TLS certificate has another key than the pinned one',
     )
   const { validFromDate, validToDate } = certificate
-  // Dates that cannot be read are refused too: no comparison with them is true.
+  // Invalid dates are rejected too, because every comparison with them is false.
   if (!(nowMs <= validToDate.getTime()))
     throw new CertificateError('EXPIRED', `the TLS certificate expired on ${dayOf(validToDate)}`)
   if (!(nowMs >= validFromDate.getTime())) {
@@ -64,8 +67,8 @@ export function checkCertificate(
 
 /**
  * Ends a client's connection before any data of a request is sent, unless the server presents a
- * valid certificate of the pinned key. To be called before the handshake ends, on a connection that
- * was opened with `rejectUnauthorized: false`.
+ * valid certificate of the pinned key. Must be called before the handshake ends, on a connection
+ * that was opened with `rejectUnauthorized: false`.
  * @param onPresented called with a certificate of the pinned key, whether or not it is valid
  */
 export function requirePinned(

@@ -15,12 +15,14 @@ export interface SignOptions extends TokenOptions {
   privateKey: string | KeyObject
 }
 
-/** Lowercase hex SHA-256 of the body as UTF-8; of the empty string where there is none. */
+/**
+ * Returns the lower-case hex SHA-256 of the body as UTF-8; of the empty string if there is no body.
+ */
 export function bodyHash(body: string | Uint8Array): string {
   return createHash('sha256').update(body).digest('hex')
 }
 
-/** Makes the JWT (RS256) of one request. */
+/** Creates the JWT (RS256) of one request. */
 export async function signRequest(options: SignOptions): Promise<SignedRequest> {
   const input = tokenInput(options, bodyHash(options.body ?? ''))
   const key =

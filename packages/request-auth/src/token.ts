@@ -2,25 +2,25 @@ import { utf8ToBytes } from '@noble/hashes/utils.js'
 import { base64urlnopad } from '@scure/base'
 import type { SignedRequest } from './types.ts'
 
-/** Lifetime of a token in seconds; the rule is strictly less than 30. */
+/** Lifetime of a token in seconds; it must be strictly less than 30. */
 export const TOKEN_LIFETIME_S = 25
 
 export interface TokenOptions {
   apiKey: string
   method: string
-  /** Path with its query when there is one. */
+  /** Path, with its query if there is one. */
   uri: string
   body?: string
-  /** Unix seconds; the clock's by default. */
+  /** Unix seconds; by default the current time. */
   now?: number
   nonce?: string
-  /** Replaces claims, for tests of refusals. */
+  /** Replaces claims, for tests of rejections. */
   claims?: Record<string, unknown>
 }
 
 /**
- * What is signed of one request: the JWT's header and claims, base64url.
- * @param bodyHash lower-case hex SHA-256 of the body, of the empty string where there is none
+ * Returns the signed data of a request: the JWT's header and claims, base64url.
+ * @param bodyHash lower-case hex SHA-256 of the body, of the empty string if there is no body
  */
 export function tokenInput(options: TokenOptions, bodyHash: string): string {
   const iat = options.now ?? Math.floor(Date.now() / 1000)
@@ -37,7 +37,7 @@ export function tokenInput(options: TokenOptions, bodyHash: string): string {
   return `${encode({ alg: 'RS256', typ: 'JWT' })}.${encode(claims)}`
 }
 
-/** The request with its token: what was signed, and the signature over it. */
+/** Returns the request with its token, which consists of the signed data and the signature. */
 export function signedRequest(
   options: TokenOptions,
   input: string,
@@ -47,7 +47,7 @@ export function signedRequest(
   return { token, method: options.method.toUpperCase(), uri: options.uri, body: options.body ?? '' }
 }
 
-/** The headers that carry a signed request. */
+/** Returns the headers of a signed request. */
 export function requestHeaders(request: SignedRequest, apiKey: string): Record<string, string> {
   return {
     authorization: `Bearer ${request.token}`,

@@ -1,23 +1,26 @@
 /**
- * UTF-8 bytes of the largest body that is signed for a signer node to read: both API and nodes hold
- * to it.
+ * Maximum size, in UTF-8 bytes, of a signed body that signer nodes read. The API and the nodes both
+ * enforce it.
  */
 export const SIGNED_BODY_BYTES_MAX = 65_536
 
-/** Signed requests that are shown to a signer node by one call: both API and nodes hold to it. */
+/**
+ * Maximum number of signed requests in one call to a signer node. The API and the nodes both
+ * enforce it.
+ */
 export const RECEIPTS_MAX = 64
 
-/** `exp − iat` must be strictly below this. */
+/** `exp − iat` must be strictly below this number of seconds. */
 export const WINDOW_S = 30
-/** Tolerated difference between the caller's clock and ours. */
+/** Tolerated difference between the caller's clock and the server's clock, in seconds. */
 export const CLOCK_SKEW_S = 5
-/** Characters of a token. */
+/** Maximum length of a token, in characters. */
 export const TOKEN_BYTES_MAX = 8192
-/** Characters of a nonce that is a text. */
+/** Maximum length of a nonce that is a string, in characters. */
 export const NONCE_LENGTH_MAX = 128
 
 /**
- * The caller's request as it is stored with a transfer and shown to the signer nodes: raw token and
+ * The caller's request as it is stored with a transfer and sent to the signer nodes: raw token and
  * raw body.
  */
 export interface SignedRequest {
@@ -25,21 +28,21 @@ export interface SignedRequest {
   token: string
   /** HTTP method, upper case. The JWT does not cover it; each path has one meaning per method. */
   method: string
-  /** Request target as received: path, with its query when there is one. */
+  /** Request target as received: path, with its query if there is one. */
   uri: string
-  /** Raw body as received, UTF-8 text; empty string when there is none. */
+  /** Raw body as received, UTF-8 text; empty string if there is none. */
   body: string
 }
 
 /** Claims of a verified request. */
 export interface Claims {
   uri: string
-  /** As text; a number nonce is kept as its decimal spelling. */
+  /** As text; a nonce that is a number is stored as its decimal digits. */
   nonce: string
   iat: number
   exp: number
   /**
-   * Unix seconds before which the token is not valid (RFC 7519, section 4.1.5), where it has this
+   * Unix seconds before which the token is not valid (RFC 7519, section 4.1.5), if it has this
    * optional claim.
    */
   nbf?: number
@@ -47,7 +50,7 @@ export interface Claims {
   bodyHash: string
 }
 
-/** Why a request is not authentic. `claim` names the part that failed. */
+/** Reason why a request is not authentic. `claim` names the part that failed. */
 export class AuthError extends Error {
   readonly claim: string
   constructor(claim: string, message: string) {

@@ -20,15 +20,15 @@ export interface VerifyOptions {
   publicKey: KeyObject
   /** Unix seconds. */
   now: number
-  /** `live`: the token must be valid now. `none`: everything but its age is checked. */
+  /** `live`: the token must be valid now. `none`: everything except its age is checked. */
   age: 'live' | 'none'
-  /** Accept a missing body hash where there is no body (old clients). */
+  /** Accept a missing body hash if there is no body (old clients). */
   legacy?: boolean
 }
 
 /**
- * Verifies a signed request in the fixed order: algorithm, signature, claims, window, clock,
- * subject, path, body. The nonce is the caller's business: it is spent after this returns.
+ * Verifies a signed request in a fixed order: algorithm, signature, claims, window, clock, subject,
+ * path, body. The calling code must spend the nonce after this returns.
  *
  * @throws AuthError whose `claim` names the part that failed
  */
@@ -44,8 +44,8 @@ export async function verifyRequest({
     throw new AuthError('token', `is longer than ${TOKEN_BYTES_MAX} characters`)
   const segments = request.token.split('.')
   const [header, payload, signature] = segments as [string, string, string]
-  // A second spelling of the same token must not pass: base64url text is compared with its own
-  // re-encoding.
+  // A second encoding of the same token must be rejected, so the base64url text is compared with
+  // its own re-encoding.
   if (
     segments.length !== 3 ||
     !segments.every(
@@ -59,8 +59,8 @@ export async function verifyRequest({
   if (head['alg'] !== 'RS256') throw new AuthError('alg', 'must be RS256')
   if (head['crit'] !== undefined)
     throw new AuthError('crit', 'critical header extensions are not supported')
-  // At once: the check takes a tenth of a millisecond, and handing it to another thread costs as
-  // much again.
+  // Synchronous, because the verification takes a tenth of a millisecond, and passing it to another
+  // thread would take as long again.
   const authentic = verify(
     'RSA-SHA256',
     Buffer.from(`${header}.${payload}`),
@@ -119,7 +119,7 @@ export async function verifyRequest({
   }
 }
 
-/** The API key that a token claims, unverified: for looking up the key to verify with. */
+/** Returns the unverified API key and nonce of a token, to look up the key for the verification. */
 export function claimedNonceAndSubject(token: string): { sub: string; nonce: string } {
   const claims = readObject(token.split('.')[1] ?? '', 'payload')
   const sub = claims['sub']
@@ -173,7 +173,7 @@ function nonceOf(value: unknown): string {
   )
 }
 
-/** Timing-safe comparison of two texts; that they differ in length is no secret. */
+/** Compares two texts in constant time; their lengths are not secret. */
 function equal(a: string, b: string): boolean {
   const [one, other] = [Buffer.from(a), Buffer.from(b)]
   return one.length === other.length && timingSafeEqual(one, other)

@@ -7,7 +7,8 @@ import { AuthError, type SignedRequest } from './types.ts'
 const ALGORITHM = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }
 
 /**
- * A key of WebCrypto, which need not be extractable: RSASSA-PKCS1-v1_5 with SHA-256, for signing.
+ * A key of WebCrypto, which does not need to be extractable: RSASSA-PKCS1-v1_5 with SHA-256, for
+ * signing.
  */
 export interface WebKey {
   readonly type: string
@@ -16,17 +17,17 @@ export interface WebKey {
   readonly usages: readonly string[]
 }
 
-/** A KeyObject of `node:crypto`, as far as it is used here. */
+/** The part of `node:crypto`'s KeyObject that is used here. */
 export interface NodeKey {
   readonly type: string
   readonly asymmetricKeyType?: string | undefined
   export(options: { type: 'pkcs8'; format: 'der' }): Uint8Array
 }
 
-/** PEM (PKCS#8 or PKCS#1), a KeyObject where there is Node, or a CryptoKey. */
+/** PEM (PKCS#8 or PKCS#1), a KeyObject on Node, or a CryptoKey. */
 export type PrivateKey = string | NodeKey | WebKey
 
-/** Makes signed requests with one key. */
+/** Creates signed requests with one key. */
 export type RequestSigner = (options: TokenOptions) => Promise<SignedRequest>
 
 const refuse = (sentence: string): never => {
@@ -35,7 +36,7 @@ const refuse = (sentence: string): never => {
 
 type Imported = Parameters<typeof globalThis.crypto.subtle.sign>[1]
 
-/** Pages that came over plain http, but for localhost, have none. */
+/** Pages loaded over plain HTTP, except from localhost, have no WebCrypto. */
 function subtle(): typeof globalThis.crypto.subtle {
   const found = (globalThis as { crypto?: { subtle?: typeof globalThis.crypto.subtle } }).crypto
     ?.subtle
@@ -54,9 +55,9 @@ function assertUsable(key: WebKey): void {
 }
 
 /**
- * Signs requests by WebCrypto: in browsers, Deno, Bun and Node. A key's form is read here, and
- * imported at the first request.
- * @throws AuthError with claim `private_key` and a sentence; never a word of the key
+ * Returns a signer that uses WebCrypto: in browsers, Deno, Bun and Node. The key's format is
+ * checked here; the key is imported at the first request.
+ * @throws AuthError with claim `private_key` and a sentence that contains no part of the key
  */
 export function requestSigner(privateKey: PrivateKey): RequestSigner {
   let imported: () => Promise<Imported>
@@ -87,7 +88,9 @@ export function requestSigner(privateKey: PrivateKey): RequestSigner {
   }
 }
 
-/** Lower-case hex SHA-256 of the body as UTF-8; of the empty string where there is none. */
+/**
+ * Returns the lower-case hex SHA-256 of the body as UTF-8; of the empty string if there is no body.
+ */
 function bodyHash(body: string): string {
   return bytesToHex(sha256(utf8ToBytes(body)))
 }

@@ -1,6 +1,4 @@
-/**
- * The signed request without Node's modules: what a browser, Deno, Bun or Node needs to make one.
- */
+/** Functions to create signed requests without Node's modules, in a browser, Deno, Bun or Node. */
 export * from './types.ts'
 export { canonicalJson } from './canonical.ts'
 export * from './json.ts'

@@ -1,6 +1,9 @@
 import { createHash, sign, verify, type KeyObject } from 'node:crypto'
 
-/** Bytes that identity keys sign: a tag line, then JSON with keys in one fixed order. */
+/**
+ * Tags of the bytes that identity keys sign: a tag line, followed by JSON with its keys in a fixed
+ * order.
+ */
 export const TAGS = {
   keyCertificate: 'custody/key-certificate/v1\n',
   keyReady: 'custody/key-ready/v1\n',

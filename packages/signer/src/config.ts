@@ -5,8 +5,8 @@ import { pinOf } from '@custody/request-auth/pinned'
 import { z } from 'zod'
 
 /**
- * config.json of a node's home. It pins the TLS keys (by a certificate of each) and the identity
- * keys; nothing is learnt from the network.
+ * Schema of config.json in a node's data folder. It pins the TLS keys (by a certificate of each)
+ * and the identity keys; nothing is learned from the network.
  */
 const peerSchema = z.strictObject({
   node: z.int().min(1).max(3),
@@ -22,11 +22,11 @@ const configSchema = z.strictObject({
   host: z.string(),
   port: z.int().min(1).max(65535),
   socket: z.string(),
-  /** The operator's recovery public key of this node, hex. Backups are encrypted to it. */
+  /** The operator's recovery public key for this node, hex. Backups are encrypted for it. */
   recovery_public_key: z.string(),
   /**
-   * `wrapped`: keys.json says who wraps the home's keys. The others are of homes of before, whose
-   * shares they seal themselves.
+   * `wrapped`: keys.json states which provider wraps the data folder's keys. The other kinds are of
+   * earlier versions, in which the provider's key encrypts the shares itself.
    */
   kek: z.discriminatedUnion('kind', [
     z.strictObject({ kind: z.literal('wrapped') }),
@@ -34,12 +34,12 @@ const configSchema = z.strictObject({
     z.strictObject({ kind: z.literal('passphrase'), salt: z.string().regex(/^[0-9a-f]{32,}$/) }),
   ]),
   peers: z.array(peerSchema),
-  /** Certificate of the only platform this node serves; its key is pinned. */
+  /** Certificate of the only platform that this node serves; its key is pinned. */
   platform_certificate: z.string(),
   pool: z.strictObject({ secp256k1: z.int().min(0).max(100), ed25519: z.int().min(0).max(100) }),
   /**
-   * What fuel and sweeps of one workspace on one network may cost within 24 hours, in multiples of
-   * that network's fee cap.
+   * Limit of the fees for fuel and sweeps of one workspace on one network within 24 hours, in
+   * multiples of that network's fee cap.
    */
   budget_fee_caps: z.int().min(1),
   timeouts_ms: z.strictObject({

@@ -3,13 +3,13 @@ import { z } from 'zod'
 import { sha256hex, signBytes, TAGS, verifyBytes } from './canonical.ts'
 
 /**
- * What one node says to another, signed by its identity key. The header binds the payload to
+ * Message from one node to another, signed by its identity key. The header binds the payload to
  * protocol, version, call, session, round, sender, receiver, key, path, digest and participants; a
  * response also to its request.
  *
- * One line of JSON; behind a line feed, where there are any, bytes that belong to the payload: a
- * signature's messages are large, and as text within text they would be written and read several
- * times.
+ * Encoded as one line of JSON, optionally followed by a line feed and bytes that belong to the
+ * payload: the messages of a signature are large, and as nested text they would be encoded and
+ * parsed several times.
  */
 export const PROTOCOL = 'custody/peer'
 export const VERSION = 1
@@ -35,7 +35,7 @@ const headerSchema = z.strictObject({
   protocol: z.literal(PROTOCOL),
   version: z.literal(VERSION),
   call: z.string().max(64),
-  /** Fresh text of the request; a response repeats it. */
+  /** Random text of the request; the response repeats it. */
   request: z.string().regex(/^[0-9a-f]{32}$/),
   response: z.boolean(),
   status: z.int(),
@@ -48,8 +48,8 @@ const headerSchema = z.strictObject({
   digest: z.string().max(128),
   participants: z.array(z.int()).max(3),
   /**
-   * The sender's record: height, hash, how often it was restored, and a text that changes with
-   * every start.
+   * State of the sender's record: height, hash, number of restorations, and a text that changes
+   * with every start.
    */
   height: z.int().min(0),
   head: z.string().max(64),
@@ -69,7 +69,7 @@ function bytesToSign(header: Header, payloadHash: string): Buffer {
   return Buffer.from(`${TAGS.envelope}${JSON.stringify(header, ORDER)}\n${payloadHash}`, 'utf8')
 }
 
-/** What a node once said of its own head, in its own signature: a third node can check it. */
+/** A node's signed statement about its own head, which other nodes can verify. */
 export const proofSchema = z.strictObject({
   header: headerSchema,
   payload_hash: z.string().regex(/^[0-9a-f]{64}$/),
@@ -81,7 +81,7 @@ export const isProof = (proof: Proof, from: number, identity: KeyObject): boolea
   proof.header.from === from &&
   verifyBytes(identity, bytesToSign(proof.header, proof.payload_hash), proof.signature)
 
-/** A body with bytes that go beside it as they are. */
+/** A body with additional bytes that are sent unchanged. */
 export class Attached {
   readonly body: unknown
   readonly bytes: Uint8Array
@@ -93,8 +93,8 @@ export class Attached {
 }
 
 /**
- * No payload holds a line feed, so that of no two pairs of payload and bytes the hashes are of the
- * same text.
+ * No payload contains a line feed, so two different pairs of payload and bytes are never hashed as
+ * the same text.
  */
 const hashOf = (payload: string, bytes: Uint8Array): string =>
   bytes.length === 0 ? sha256hex(payload) : sha256hex(payload, '\n', bytes)
@@ -110,7 +110,7 @@ export function seal(identity: KeyObject, header: Header, said: unknown): Buffer
   return bytes.length === 0 ? Buffer.from(text) : Buffer.concat([Buffer.from(`${text}\n`), bytes])
 }
 
-/** What was said, and by whom: its signature was verified. */
+/** A message whose signature was verified, with its sender. */
 export interface Opened {
   header: Header
   body: unknown

@@ -1,13 +1,16 @@
 import { randomBytes } from 'node:crypto'
 
 /**
- * Everything a node takes from the outside world except its sockets and files. Never reaches the
- * native engine.
+ * Everything that a node uses from the outside world except its sockets and files. The native
+ * engine does not use it.
  */
 export interface Environment {
-  /** Milliseconds since the Unix epoch. */
+  /** Returns milliseconds since the Unix epoch. */
   now(): number
-  /** Milliseconds that passed, from any point on: no setting of the clock changes them. */
+  /**
+   * Returns elapsed milliseconds since an arbitrary time; adjustments of the clock do not change
+   * them.
+   */
   monotonic(): number
   random(length: number): Uint8Array
   exit(code: number): void

@@ -2,11 +2,10 @@ import { parsedBy } from '@custody/request-auth/bodies'
 import { ZodError, type ZodType } from 'zod'
 
 /**
- * Every refusal of a node: the stable code, the rule of the design it stands for, and the HTTP
- * status.
+ * All errors of a node: the stable code, the number of its rule in the design, and the HTTP status.
  */
 const CODES = {
-  // Rule 0: the shape of the call itself.
+  // Rule 0: the format of the call itself.
   BAD_ORDER: [0, 400],
   NOT_FOUND: [0, 404],
   NOT_ALLOWED: [0, 403],
@@ -27,20 +26,20 @@ const CODES = {
   ACTION_NOT_ALLOWED: [2, 403],
   WORKSPACE_MISMATCH: [2, 403],
   BAD_REQUEST_FIELD: [2, 422],
-  // Rule 3.
+  // Rule 3: age of a request.
   TOO_OLD: [3, 403],
-  /** The host's clock leapt ahead, and no peer's says the same. */
+  /** The host's clock leapt ahead, and no peer's clock confirms it. */
   CLOCK_DOUBTED: [3, 503],
-  // Rule 4.
+  // Rule 4: one meaning for each request and intent.
   INTENT_CONFLICT: [4, 409],
   UNKNOWN_INTENT: [4, 404],
-  // Rule 5.
+  // Rule 5: assets and networks.
   UNKNOWN_ASSET: [5, 422],
   CHAIN_ID_MISMATCH: [5, 422],
   CONTRACT_MISMATCH: [5, 422],
-  // Rule 6.
+  // Rule 6: mutually exclusive transactions.
   NOT_EXCLUSIVE: [6, 409],
-  // Rule 7.
+  // Rule 7: the transaction matches the request.
   NETWORK_MISMATCH: [7, 422],
   ASSET_MISMATCH: [7, 422],
   DESTINATION_MISMATCH: [7, 422],
@@ -48,33 +47,33 @@ const CODES = {
   TAG_MISMATCH: [7, 422],
   RESOURCE_MISMATCH: [7, 422],
   SHAPE: [7, 422],
-  // Rule 8.
+  // Rule 8: derivation paths.
   FOREIGN_PATH: [8, 422],
   CHANGE_MISMATCH: [8, 422],
   PREVIOUS_TRANSACTION: [8, 422],
-  // Rule 9.
+  // Rule 9: fee limits.
   FEE_CAP: [9, 422],
   FEE_RATE: [9, 422],
-  // Rule 10.
+  // Rule 10: nonces and expiry.
   NONCE_GAP: [10, 422],
   EXPIRY: [10, 422],
-  // Rule 11 and 12.
+  // Rules 11 and 12: fuel and sweeps.
   FUEL_WITHOUT_INTENT: [11, 422],
   FUEL_TOO_LARGE: [11, 422],
   BUDGET: [11, 429],
   SWEEP_MISMATCH: [12, 422],
-  // Rule 13.
+  // Rule 13: standing rules.
   RULE_UNKNOWN: [13, 403],
   RULE_EXPIRED: [13, 403],
   FORWARD_CAP: [13, 429],
   FORWARD_TOO_SMALL: [13, 422],
-  // Rule 14.
+  // Rule 14: voids and cancellations.
   VOIDED: [14, 409],
   ALREADY_SIGNED: [14, 409],
-  // Rule 15.
+  // Rule 15: orders of the operator.
   ORDER_UNKNOWN: [15, 404],
   ORDER_EXPIRED: [15, 403],
-  // Threshold rules.
+  // Rules of the threshold protocol.
   BANNED: [107, 409],
   HEAD_WENT_BACK: [113, 409],
   RECORD_UNREADABLE: [113, 409],
@@ -87,7 +86,7 @@ export class Refusal extends Error {
   readonly code: Code
   readonly rule: number
   readonly status: number
-  /** Further fields of the answer, public. */
+  /** Further public fields of the response. */
   readonly detail: Record<string, unknown>
   constructor(code: Code, message: string, detail: Record<string, unknown> = {}) {
     super(message)
@@ -100,8 +99,8 @@ export class Refusal extends Error {
 }
 
 /**
- * The same of a step that a node has written down: it counts as signed from here on, whatever is
- * refused.
+ * Returns the same error for a step that the node has recorded. It counts as signed from then on,
+ * whatever the error is.
  */
 export const onceEntered = (error: unknown): unknown =>
   error instanceof Refusal
@@ -134,8 +133,7 @@ export function errorAnswer(error: unknown): { status: number; body: Record<stri
 }
 
 /**
- * A partner's answer in the shape it must have; another one is the partner's failure, not the
- * caller's.
+ * Parses a partner's response. An invalid response is an error of the partner, not of the caller.
  */
 export function shapeOfAnswer<T>(schema: ZodType<T>, value: unknown, node: number): T {
   const parsed = parsedBy(schema, value)

@@ -2,8 +2,8 @@ import { createHash, createPublicKey } from 'node:crypto'
 import { pinOf } from '@custody/request-auth/pinned'
 
 /**
- * What others pin of a node or of the platform (which has no identity): the key of its TLS
- * certificate, and its identity key.
+ * The keys that others pin of a node or of the platform: the key of its TLS certificate, and its
+ * identity key, which the platform does not have.
  */
 export interface Pinned {
   certificate: string
@@ -12,15 +12,16 @@ export interface Pinned {
 
 const GROUP = /.{4}/g
 /**
- * 80 bits: nobody makes a second key of the same print, and two people can read it to each other.
+ * Number of hexadecimal digits: 80 bits, so that a second key with the same fingerprint cannot be
+ * found and two people can compare it by voice.
  */
 const DIGITS = 20
 
 /**
- * The print of a public half, to be compared over another channel: of its TLS key and its identity
- * key. It is the same after the TLS certificate was renewed. @param name whose it is: `1`, `2`, `3`
- * or `platform`; two that are swapped have other prints
- * @throws where certificate or key cannot be read
+ * Returns the fingerprint of a public configuration, to be compared over another channel. It covers
+ * the TLS key and the identity key, and stays the same after a renewal of the TLS certificate.
+ * @param name owner: `1`, `2`, `3` or `platform`; swapped owners have other fingerprints
+ * @throws Error if the certificate or the key cannot be read
  */
 export function fingerprintOf(
   name: number | 'platform',
@@ -37,8 +38,8 @@ export function fingerprintOf(
 }
 
 /**
- * What a node says of itself to whoever it knows: nothing of it is secret. `prints` by `1`, `2`,
- * `3`, `platform`.
+ * A node's public description of itself for the platform and its peers. `prints`: fingerprints by
+ * `1`, `2`, `3`, `platform`.
  */
 export interface Hello {
   node: number
@@ -47,7 +48,7 @@ export interface Hello {
   prints: Record<string, string>
 }
 
-/** Prints of everybody that a node knows, itself included. */
+/** Returns the fingerprints of all parties that a node has pinned, including itself. */
 export function fingerprintsOf(o: {
   own: { node: number; certificate: string; identity: string }
   peers: readonly { node: number; certificate: string; identity: string }[]

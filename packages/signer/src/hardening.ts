@@ -3,8 +3,8 @@ import inspector from 'node:inspector'
 const OPENS = /^--inspect(-brk|-wait)?(=|$)/
 
 /**
- * Why this process may not run a node of this mode; null: it may. Whoever reaches an inspector
- * reads the memory and runs code.
+ * Returns why this process may not run a node of this mode; null: it may. Access to an inspector
+ * allows reading the memory and running code.
  */
 export function openedBy(
   mode: string,
@@ -22,7 +22,10 @@ export function openedBy(
   return url === undefined ? null : told(url)
 }
 
-/** Node opens an inspector on SIGUSR1, unless somebody listens for it. */
+/**
+ * Prevents Node from opening an inspector on SIGUSR1, which it does unless there is a listener for
+ * the signal.
+ */
 export function keepInspectorClosed(mode: string, onSignal: () => void): void {
   if (mode !== 'local') process.on('SIGUSR1', onSignal)
 }

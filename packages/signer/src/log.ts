@@ -1,8 +1,8 @@
 import { jsonText } from '@custody/chains/terminal'
 
 /**
- * One JSON object a line on standard error. Callers pass only public values; nothing here dumps
- * objects or errors whole.
+ * Writes one JSON object per line to standard error. Callers pass only public values; complete
+ * objects or errors are never written.
  */
 export type Log = (
   level: 'info' | 'warn' | 'error' | 'alert',
@@ -22,7 +22,10 @@ export function openLog(
   }
 }
 
-/** The first line of an error's message, bounded: stack traces and causes stay out of logs. */
+/**
+ * Returns the first line of an error's message, with a maximum length. Stack traces and causes are
+ * not logged.
+ */
 export function reason(error: unknown): string {
   const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
   return text.split('\n', 1)[0]!.slice(0, 300)

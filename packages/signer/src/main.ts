@@ -1,4 +1,4 @@
 import '../../../scripts/compile-cache.mjs'
 
-/** `main.ts --home DIR [--keep]`: one signer node. Loaded after the cache is there. */
+/** `main.ts --home DIR [--keep]`: one signer node. Imported after the compile cache is enabled. */
 await import('./run.ts')

@@ -15,7 +15,7 @@ import type { Store } from './store/index.ts'
 import type { HostClock } from './transport/host-clock.ts'
 import type { Peers } from './transport/peers.ts'
 
-/** The rooms of a running node, as its entrances see them. */
+/** The modules of a running node, as its servers use them. */
 export interface NodeContext {
   config: Config
   environment: Environment
@@ -34,8 +34,8 @@ export interface NodeContext {
   backups: Backups
   refresher: Refresher
   /**
-   * A restored node that has not taken its peers' records signs nothing, and one that was opened
-   * for a recovery serves no platform.
+   * Returns whether requests must be rejected: a restored node that has not read its peers' records
+   * signs nothing, and a node that was opened for a recovery serves no platform.
    */
   restoring(): boolean
 }

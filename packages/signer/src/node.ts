@@ -34,14 +34,14 @@ import { Peers } from './transport/peers.ts'
 import { openServer } from './transport/server.ts'
 
 const TICK_MS = 2000
-/** The clock's high-water mark goes to disk every so many ticks. */
+/** Number of ticks after which the clock's high-water mark is written to disk. */
 const CLOCK_TICKS = 15
-/** A peer to which nothing is new is asked every so many ticks whether it is there. */
+/** Number of ticks after which a peer is pinged although there is nothing new to send. */
 export const QUIET_TICKS = 5
 
 export interface RunningNode {
   parts: NodeContext
-  /** Resolves at the end of a round of housekeeping, which runs by itself every two seconds. */
+  /** Resolves at the end of a round of housekeeping, which runs automatically every two seconds. */
   housekeeping: () => Promise<void>
   stop: () => Promise<void>
 }
@@ -52,7 +52,8 @@ export async function startNode(
   log: Log,
   env: NodeJS.ProcessEnv,
 ): Promise<RunningNode> {
-  // Before the record, whose lock a rotation needs that may be what this node waits for.
+  // Read before the record is locked, because the node may be waiting for a key rotation, which
+  // needs that lock.
   const written = keysAsWritten(config.home)
   const vault = await awaitVault(config, env, log, () => environment.now(), listenOperator)
   const store = new Store(
@@ -165,7 +166,7 @@ export async function startNode(
       await banReports.tell()
       if (ticks++ % CLOCK_TICKS === 0) store.saveClock()
       ownCertificate.check()
-      // Not awaited: a key takes seconds, and the pings go on.
+      // Not awaited, because a key generation takes seconds and pings must continue.
       if (peers.nodes.every((node) => peers.reachable(node))) {
         void keyring.fill()
         void parts.refresher.forgetOld()
@@ -200,7 +201,7 @@ export async function startNode(
             }),
         ),
       )
-      // Requests under way get a moment, idle connections none.
+      // Requests in progress get some time to complete; idle connections are closed immediately.
       server.closeIdleConnections()
       channels.closeIdle()
       operator.closeIdleConnections()

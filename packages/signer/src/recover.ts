@@ -25,7 +25,10 @@ import { askNode } from './recover/socket.ts'
 const GAP = 100
 const WAIT_S = 900
 
-/** Funds without the platform: docs/production/recovery-without-the-platform.md. */
+/**
+ * `custody recover`: moves funds without the platform, see
+ * docs/production/recovery-without-the-platform.md.
+ */
 const USAGE = `Usage: custody recover COMMAND [options]
 
 At each of the two signer nodes, run by its own operator:
@@ -82,7 +85,10 @@ const OPTIONS = [
 type Name = (typeof OPTIONS)[number]
 type Values = Partial<Record<Name, string>>
 
-/** Fuel, tokens, native coins, and twice as many for what arrives meanwhile. */
+/**
+ * Maximum number of rounds: fuel, tokens and native coins, and twice as many for funds that arrive
+ * during the recovery.
+ */
 const ROUNDS_MAX = 6
 
 function need(values: Values, name: Name): string {
@@ -102,7 +108,7 @@ function placeOf(text: string, name: Name): { host: string; port: number } {
   if (!host || !port) throw new Error(`--${name}: must be HOST:PORT`)
   return { host, port: Number(port) }
 }
-/** User and password of a URL are not part of what errors quote. */
+/** User and password of a URL are removed, so that errors do not quote them. */
 function endpointOf(values: Values): RpcEndpoint {
   const url = new URL(need(values, 'endpoint'))
   const [username, password] = [decodeURIComponent(url.username), decodeURIComponent(url.password)]
@@ -116,9 +122,9 @@ function write(path: string, value: unknown): void {
 const tell = (line: string): void => printNotice(line)
 const print = (value: unknown): void => printJson(value)
 
-/** @returns the most that one transaction may cost, in the smallest native unit */
+/** Returns the maximum cost of one transaction, in the smallest native unit. */
 function feeMaxOf(values: Values, network: string): bigint {
-  // Both modes have the same assets, as far as they have them.
+  // Assets that exist in both modes are the same in both.
   const registry = loadRegistry('mainnet').network(network)
     ? loadRegistry('mainnet')
     : loadRegistry('local')
@@ -171,7 +177,8 @@ async function runNode(values: Values): Promise<void> {
 }
 
 /**
- * What could be moved is; the exit code is 1 where something waits for fuel that nobody here has.
+ * All movable funds have been sent; the exit code is 1 if some funds wait for fuel that is not
+ * available here.
  */
 function finished(sent: readonly string[], left: PreparedFile['left']): void {
   const done = !left.some(({ waits }) => waits)

@@ -9,7 +9,8 @@ import { openLog, reason } from './log.ts'
 import { startNode } from './node.ts'
 
 /**
- * `node main.ts --home DIR [--keep]`: one signer node. Ends with its standard input, or on SIGTERM.
+ * Maximum time of an orderly shutdown in milliseconds. `node main.ts --home DIR [--keep]` runs one
+ * signer node until its standard input ends, or until SIGTERM.
  */
 const STOP_MS_MAX = 4500
 
@@ -39,8 +40,7 @@ async function main(): Promise<void> {
   })
   log('info', 'hardened', { attaching, core_dumps: coreDumps })
   const stopTracing = await startTracing(`custody-signer-${config.node}`, process.env)
-  // Whoever ends a node that still waits for its key ends it as well: there is nothing to close
-  // yet.
+  // A node that still waits for its key has nothing to close.
   let stop = async (): Promise<void> => {}
   const end = (why: string): void => {
     log('info', 'ending', { why })

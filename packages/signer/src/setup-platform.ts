@@ -5,9 +5,9 @@ import { checkHome, modeOf, runPlatformSetup } from './set-up/command.ts'
 import { SetupError } from './set-up/files.ts'
 
 /**
- * `custody setup` of a platform host: the identity by which the signer nodes know the platform, and
- * the check of a set-up. It imports nothing that makes or opens a key of a signer node, so that a
- * platform's bundle holds none of that.
+ * `custody setup` on a platform host: creates the identity by which the signer nodes recognise the
+ * platform, and checks a set-up. It imports no code that creates or opens a key of a signer node,
+ * so that a platform's bundle does not contain it.
  */
 const USAGE = [
   'Usage: custody setup OPTIONS',
@@ -32,7 +32,7 @@ async function main(): Promise<void> {
       out: { type: 'string' },
       check: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h', default: false },
-      // Of a signer node: named in the error below, rather than unknown.
+      // Option of a signer node, which is accepted here so that the error below can explain it.
       node: { type: 'string' },
       ports: { type: 'string' },
       port: { type: 'string' },

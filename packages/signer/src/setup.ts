@@ -28,14 +28,14 @@ import {
 } from './set-up/files.ts'
 
 /**
- * Three homes and the platform's client identity under one parent, on one machine, which is not
- * custody.
+ * Three data folders and the platform's client identity in one parent folder on one machine. Such
+ * an installation is not secure custody.
  */
 export interface SetupOptions {
   home: string
   ports: readonly number[]
   mode: 'local'
-  /** Who wraps the keys of the homes; absent: a file of each home. */
+  /** Provider that wraps the keys of the data folders; absent: a file in each data folder. */
   kek?: KekSettings
   env?: NodeJS.ProcessEnv
 }
@@ -106,7 +106,7 @@ async function setupLocal(
     }
     writeJson(configFile, config)
   }
-  // Last: its presence says that all is made.
+  // Written last, because its presence shows that the set-up is complete.
   const listed = halves.map((each) => ({
     ...each,
     url: `https://${each.host}:${each.port}`,
@@ -121,7 +121,8 @@ export interface RestoreHome {
   file: string
   recoverySecretFile: string
   /**
-   * The node's print as its operator has it, or reads it at another node. Null: of `local` alone.
+   * The node's fingerprint, as noted by its operator or reported by another node. Null: only in
+   * `local` mode.
    */
   print: string | null
   kek?: KekSettings
@@ -136,7 +137,10 @@ const homeFilesSchema = z.object({
   'tls.crt': z.string(),
 })
 
-/** @throws SetupError where a private key is not that of the public half beside it */
+/**
+ * Checks that each private key belongs to the public key next to it.
+ * @throws SetupError if it does not
+ */
 function assertPairs(files: z.infer<typeof homeFilesSchema>): void {
   const publicOf = (pem: string): string =>
     createPublicKey(pem).export({ type: 'spki', format: 'pem' }) as string
@@ -154,8 +158,8 @@ function assertPairs(files: z.infer<typeof homeFilesSchema>): void {
 }
 
 /**
- * Everybody can seal to a recovery key, so what opens with it may be anybody's: the print says
- * whose it is.
+ * Anyone can encrypt for a recovery key, so the content may come from anyone; the fingerprint
+ * proves its origin.
  */
 function openHome({ file, recoverySecretFile, print }: RestoreHome) {
   const backup = readBackup(file)
@@ -178,7 +182,7 @@ function openHome({ file, recoverySecretFile, print }: RestoreHome) {
       `--print: is required for ${config.mode}: this node's fingerprint, as you noted it or as another node's --check prints it`,
     )
   }
-  // As somebody has read it out: with or without its hyphens.
+  // The fingerprint may be entered with or without hyphens.
   if (print !== null && print.toLowerCase().replaceAll(/[\s-]/g, '') !== its.replaceAll('-', '')) {
     throw new SetupError(
       '--print: the backup belongs to a node with another fingerprint: another node or another person made it. Use another copy',
@@ -193,9 +197,9 @@ function openHome({ file, recoverySecretFile, print }: RestoreHome) {
 }
 
 /**
- * A new home for a node whose host is lost: configuration, identity and TLS keys from its backup.
- * Shares and memory come back by the operator's `restore` once the node runs.
- * @returns the prints that the home holds
+ * Creates a new data folder for a node whose host is lost: configuration, identity and TLS keys
+ * come from its backup. The operator's `restore` restores shares and record when the node runs.
+ * @returns the fingerprints in the data folder
  */
 export async function restoreHome(
   o: RestoreHome,
@@ -209,7 +213,8 @@ export async function restoreHome(
     o.kek ?? (config.mode === 'local' ? { kind: 'file', path: 'kek' } : passphraseOf(env))
   closed(home)
   const socket = socketOf(home)
-  // A key of its own: the lost home's died with it, and shares come sealed to the recovery key.
+  // A new key, because that of the lost data folder is lost too; shares are encrypted for the
+  // recovery key.
   await createDataDirKey(home, config, kek, env)
   for (const name of ['identity.key', 'identity.pub', 'tls.key', 'tls.crt'] as const)
     write(join(home, name), files[name])
@@ -217,7 +222,7 @@ export async function restoreHome(
   return told
 }
 
-/** The prints for the operator, who compares them. */
+/** Returns the fingerprints, which the operator compares. */
 export function restoredLines(
   home: string,
   { prints, isSigned }: Awaited<ReturnType<typeof restoreHome>>,
@@ -234,7 +239,7 @@ export function restoredLines(
   ]
 }
 
-/** Three nodes of one machine. */
+/** Sets up three nodes on one machine. */
 export async function setup(options: SetupOptions): Promise<void> {
   await setupLocal(resolve(options.home), options)
 }
@@ -356,7 +361,7 @@ async function main(): Promise<void> {
   )
 }
 
-/** Runs the set-up on the arguments of this process; its errors go to standard error. */
+/** Runs the set-up with the arguments of this process; errors are printed to standard error. */
 export async function start(): Promise<void> {
   await main().catch((error: unknown) => {
     printError('setup', error)

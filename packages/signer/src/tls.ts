@@ -5,8 +5,8 @@ import { CERTIFICATE_DAYS } from './set-up/certificate.ts'
 import { certificateStatus, renewCertificate } from './set-up/renew.ts'
 
 /**
- * `custody tls status|renew`: the TLS certificate of a signer node or of the platform. One JSON
- * object on standard output.
+ * `custody tls status|renew`: the TLS certificate of a signer node or of the platform. Prints one
+ * JSON object to standard output.
  */
 const USAGE = `Usage: custody tls status --home HOME              Print the expiry date of the TLS certificate.
        custody tls renew --home HOME [--days N]    Renew the TLS certificate with the same key. A running node uses it within

@@ -1,10 +1,10 @@
-// What the platform answers for pages: built files, held in memory, in the best encoding a client
-// takes, under a strict policy.
+// Built files of pages. The platform serves them from memory, in the best encoding that a client
+// accepts, with a strict content security policy.
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** What is answered to one request; header names in lower case. */
+/** Response to one request; header names in lower case. */
 export interface Answer {
   status: number
   headers: Record<string, string>
@@ -28,14 +28,16 @@ const TYPES: Record<string, string> = {
 }
 
 /**
- * An origin as browsers write it. What an operator typed into a header must not be able to add to
- * it.
+ * An origin as browsers write it. An operator's entry must not be able to add anything else to a
+ * header.
  */
 const ORIGIN = /^https?:\/\/(?:[a-z0-9._-]+|\[[0-9a-f:]+\])(?::\d{1,5})?$/
 
 /**
- * The headers of a page that may load its own files only, and be framed by nobody but these.
- * @param permissions what the page itself may use of the browser, beside writing to the clipboard
+ * Returns the headers of a page that may load only its own files, and may only be framed by the
+ * given origins.
+ * @param permissions browser features that the page may use, in addition to writing to the
+ *   clipboard
  */
 export function pageHeaders(
   frameAncestors: readonly string[],
@@ -71,7 +73,10 @@ export function pageHeaders(
   }
 }
 
-/** A built file, read once. @throws where it is not there */
+/**
+ * Reads a built file once.
+ * @throws Error if it does not exist
+ */
 export function readFile(folder: string, name: string): File {
   const compressed = (suffix: string) =>
     existsSync(join(folder, name + suffix)) ? readFileSync(join(folder, name + suffix)) : null
@@ -86,8 +91,8 @@ export function readFile(folder: string, name: string): File {
 }
 
 /**
- * The best form that a client takes (RFC 9110, `q=0` refuses). @param encodings the request's
- * `accept-encoding`
+ * Returns the best form that a client accepts (RFC 9110; `q=0` rejects an encoding).
+ * @param encodings the request's `accept-encoding`
  */
 export function encoded(
   file: File,
@@ -110,7 +115,7 @@ export function encoded(
   return { headers, body: file.plain }
 }
 
-/** Answers the files of a page by their hashed names; null where there is none. */
+/** Returns the file of a page by its hashed name; null if it does not exist. */
 export type Assets = (name: string, encodings: string | undefined) => Answer | null
 
 /**
@@ -127,7 +132,7 @@ export function loadAssets(folder: string): Assets {
     const file = files.get(name)
     if (!file) return null
     const { headers, body } = encoded(file, encodings)
-    // Nobody else's page has a use for them. The name changes with the content.
+    // Pages of other origins do not need them. The name changes with the content.
     const more = {
       'cache-control': 'public, max-age=31536000, immutable',
       'cross-origin-resource-policy': 'same-origin',
@@ -136,12 +141,15 @@ export function loadAssets(folder: string): Assets {
   }
 }
 
-/** What stands in place of a page that was not built. @param what e.g. `the checkout page` */
+/**
+ * Returns the response for a page that was not built.
+ * @param what for example `the checkout page`
+ */
 export const notBuilt = (what: string): Answer => ({
   status: 503,
   headers: { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' },
   body: `${howToBuild(what)}\n`,
 })
 
-/** What an operator is told where a page was not built. */
+/** Returns the message for the operator if a page was not built. */
 export const howToBuild = (what: string): string => `${what} is not built: run npm run sites`

@@ -1,11 +1,11 @@
 import { useMemo } from 'preact/hooks'
 import { encode } from 'uqr'
 
-/** Modules of white around the code, as ISO/IEC 18004 wants. */
+/** Width in modules of the white border around the code, as required by ISO/IEC 18004. */
 const QUIET_ZONE = 4
 
 /**
- * A QR code at level M, dark on white whatever the page's colours are: many readers know no other.
+ * A QR code at level M, always dark on white, because many readers do not support other colours.
  */
 export function QrCode({ text, label }: { text: string; label: string }) {
   const { path, size } = useMemo(() => {

@@ -1,19 +1,19 @@
 /**
- * Traces across platform and nodes, by OpenTelemetry. One transfer is one trace: its id, a UUID, is
- * the trace's id, so whoever knows the one can look up the other, and processes that share nothing
- * but it write one trace.
+ * Traces across platform and nodes, with OpenTelemetry. One transfer is one trace, and its ID, a
+ * UUID, is the trace ID: the trace of a transfer can be looked up by the transfer's ID, and
+ * processes that share only this ID write to the same trace.
  *
- * Off unless {@link startTracing} finds an endpoint: then nothing of OpenTelemetry is loaded, and
- * each function below only calls what it is given.
+ * Disabled unless {@link startTracing} finds an endpoint. While it is disabled, OpenTelemetry is
+ * not loaded, and each function below only calls its argument.
  */
 
 /**
- * What is told of a span. Kinds, states, networks and codes; no address, amount, key, or text of
- * somebody else's.
+ * Attributes of a span: kinds, states, networks and codes; no addresses, amounts, keys or texts of
+ * other parties.
  */
 export type Attributes = Readonly<Record<string, string | number | boolean>>
 
-/** What a started tracer does; see the functions of the same names. */
+/** Functions of a started tracer; see the exported functions of the same names. */
 export interface Tracing {
   inTrace<T>(id: string, name: string, attributes: Attributes, work: () => Promise<T>): Promise<T>
   inSpan<T>(name: string, attributes: Attributes, work: () => Promise<T>): Promise<T>
@@ -32,13 +32,13 @@ export interface Tracing {
 let tracing: Tracing | null = null
 
 /**
- * Starts where `OTEL_EXPORTER_OTLP_ENDPOINT` or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` names a
+ * Starts tracing if `OTEL_EXPORTER_OTLP_ENDPOINT` or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` names a
  * collector (OTLP over HTTP, JSON), and `OTEL_SDK_DISABLED` is not true. `OTEL_TRACES_SAMPLER_ARG`
- * is the share of transfers that is traced, 1 by itself; every process decides alike. Headers,
- * time-out and compression are OpenTelemetry's own settings.
- * @param service how this process is called in traces
- * @returns what ends it: spans that wait are sent, for at most two seconds
- * @throws Error where a setting cannot be read
+ * is the fraction of transfers that are traced, 1 by default; all processes select the same
+ * transfers. Headers, timeout and compression are OpenTelemetry's own settings.
+ * @param service name of this process in traces
+ * @returns a function that stops tracing; waiting spans are sent, for at most two seconds
+ * @throws Error if a setting is invalid
  */
 export async function startTracing(
   service: string,
@@ -55,7 +55,10 @@ export async function startTracing(
   }
 }
 
-/** A span of a transaction's trace, whatever is under way. @param id the transaction's UUID */
+/**
+ * Runs work in a span of a transaction's trace, whatever the current span is.
+ * @param id the transaction's UUID
+ */
 export const inTrace = <T>(
   id: string,
   name: string,
@@ -63,7 +66,7 @@ export const inTrace = <T>(
   work: () => Promise<T>,
 ): Promise<T> => (tracing ? tracing.inTrace(id, name, attributes, work) : work())
 
-/** A span within the one that is under way; without one there is none. */
+/** Runs work in a child of the current span; without a current span, no span is created. */
 export const inSpan = <T>(
   name: string,
   attributes: Attributes,
@@ -71,8 +74,8 @@ export const inSpan = <T>(
 ): Promise<T> => (tracing ? tracing.inSpan(name, attributes, work) : work())
 
 /**
- * A span within one of another process. @param header its `traceparent` (W3C Trace Context);
- * anything else is passed over
+ * Runs work in a child of another process's span.
+ * @param header its `traceparent` (W3C Trace Context); any other value is ignored
  */
 export const continued = <T>(
   header: string | undefined,
@@ -81,7 +84,7 @@ export const continued = <T>(
   work: () => Promise<T>,
 ): Promise<T> => (tracing ? tracing.continued(header, name, attributes, work) : work())
 
-/** A span of a transaction's trace that is over. */
+/** Records a completed span of a transaction's trace. */
 export const notePart = (
   id: string,
   name: string,
@@ -90,7 +93,7 @@ export const notePart = (
   endMs: number,
 ): void => tracing?.part(id, name, attributes, startMs, endMs)
 
-/** The span that all others of a transaction's trace are within: from its creation to its end. */
+/** Records the root span of a transaction's trace: from the transaction's creation to its end. */
 export const noteWhole = (
   id: string,
   name: string,
@@ -99,7 +102,7 @@ export const noteWhole = (
   endMs: number,
 ): void => tracing?.whole(id, name, attributes, startMs, endMs)
 
-/** `traceparent` of the span that is under way, for another process. */
+/** Returns the `traceparent` header of the current span, for another process. */
 export const traceHeader = (): Record<string, string> => {
   const header = tracing?.header()
   return header === undefined ? {} : { traceparent: header }

@@ -20,7 +20,9 @@ import {
 } from '@opentelemetry/sdk-trace'
 import type { Attributes, Tracing } from './index.ts'
 
-/** Spans are for looking at: what cannot be sent within this time when a process ends is lost. */
+/**
+ * Maximum time in milliseconds for sending spans when a process ends; the remaining spans are lost.
+ */
 const STOP_MS_MAX = 2000
 const SPAN_ID_BYTES = 8
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
@@ -28,14 +30,14 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/
 
 const traceIdOf = (id: string): string => id.replaceAll('-', '')
-/** The whole's span, known to every process before anybody has written it. */
+/** Returns the ID of the root span, which every process can compute before the span is recorded. */
 const wholeSpanOf = (id: string): string =>
   createHash('sha256')
     .update(`custody/span/${id}`)
     .digest('hex')
     .slice(0, 2 * SPAN_ID_BYTES)
 
-/** Ids by chance, but where the next one is given. */
+/** Generates random IDs, unless the next ID is set. */
 class Ids {
   next: { traceId: string; spanId: string } | null = null
 
@@ -56,7 +58,10 @@ function shareOf(env: NodeJS.ProcessEnv): number {
   return share
 }
 
-/** @throws Error where a setting cannot be read */
+/**
+ * Starts OpenTelemetry.
+ * @throws Error if a setting is invalid
+ */
 export function openTelemetry(service: string, env: NodeJS.ProcessEnv): Tracing {
   const sampler = new TraceIdRatioBasedSampler(shareOf(env))
   const idGenerator = new Ids()
@@ -98,7 +103,7 @@ export function openTelemetry(service: string, env: NodeJS.ProcessEnv): Tracing 
     try {
       return await current.run(trace.setSpan(parent, span), work)
     } catch (error) {
-      // Its kind alone: a message may say what somebody sent.
+      // Without a message, because messages may contain text of other parties.
       span.setStatus({ code: SpanStatusCode.ERROR })
       span.setAttribute(
         'error.type',

@@ -7,7 +7,7 @@ import { addressOf, call, jsonOf } from '../http.ts'
 import type { SettingsOf } from '../settings.ts'
 import type { KeyEncryption, Surroundings } from '../types.ts'
 
-/** What a refusal means, by AWS's names of exceptions. */
+/** Error codes by AWS's names of exceptions. */
 const REFUSALS: Record<string, [KekErrorCode, string]> = {
   AccessDeniedException: [
     'DENIED',
@@ -39,7 +39,7 @@ interface Credentials {
   sessionToken?: string
 }
 
-/** AWS's own file of credentials: one profile of it. */
+/** Reads one profile of AWS's credentials file. */
 function readCredentials(text: string, profile: string): Credentials {
   const found: Record<string, string> = {}
   let section = ''
@@ -63,8 +63,8 @@ function readCredentials(text: string, profile: string): Credentials {
 }
 
 /**
- * AWS KMS: `Encrypt` and `Decrypt` of one symmetric key, named by its ARN in every call, with an
- * encryption context.
+ * Opens AWS KMS: `Encrypt` and `Decrypt` with one symmetric key, named by its ARN in every call,
+ * with an encryption context.
  */
 export function openAws(
   settings: SettingsOf<'aws-kms'>,
@@ -148,7 +148,8 @@ export function openAws(
         Plaintext: plain,
         EncryptionContext: binding,
       })
-      // Which of a key's materials encrypted is within the blob, and AWS does not say it.
+      // The ciphertext contains which of a key's materials encrypted it, and AWS does not return
+      // it.
       return {
         kek_id: id,
         kek_version: 'aws',

@@ -13,7 +13,7 @@ declare module 'aws4' {
     secretAccessKey: string
     sessionToken?: string
   }
-  /** Answers the same request with the headers of its signature. */
+  /** Returns the same request with the headers of its signature. */
   export function sign(request: Request, credentials: Credentials): Request
   const aws4: { sign: typeof sign }
   export default aws4

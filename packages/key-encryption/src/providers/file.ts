@@ -41,8 +41,8 @@ function read(path: string): Buffer {
 }
 
 /**
- * 32 random bytes, its owner's alone. For local use, or where the disk is itself encrypted by what
- * is elsewhere.
+ * Opens a key file: 32 random bytes that only their owner can read. For local use, or if the disk
+ * itself is encrypted with a key that is stored elsewhere.
  */
 export function openFile(
   { path: setting }: SettingsOf<'file'>,
@@ -52,7 +52,7 @@ export function openFile(
   return heldKek(`file:${setting}`, 'file: path', async () => read(path))
 }
 
-/** Makes the key file where there is none. Never replaces one. */
+/** Creates the key file if it does not exist. Never replaces one. */
 export function makeKeyFile(
   { path: setting }: SettingsOf<'file'>,
   surroundings: Surroundings,

@@ -55,8 +55,8 @@ function refusal(answer: Answer, doing: 'token' | 'encrypt' | 'decrypt'): KekErr
 }
 
 /**
- * Google Cloud KMS: `:encrypt` and `:decrypt` of one key, with additional data; both directions'
- * checksums are held against each other.
+ * Opens Google Cloud KMS: `:encrypt` and `:decrypt` with one key and additional data. The checksums
+ * of requests and responses are verified.
  */
 export function openGcp(
   settings: SettingsOf<'gcp-kms'>,
@@ -77,8 +77,8 @@ export function openGcp(
   const { timeoutMs } = surroundings
 
   /**
-   * A token for a signed word of the service account (RFC 7523). Asked anew for each call: there
-   * are a few in a node's life.
+   * Returns an access token for a signed assertion of the service account (RFC 7523). It is
+   * requested for each call, because a node makes only a few calls.
    */
   async function token(): Promise<string> {
     let account: z.infer<typeof accountSchema>
@@ -141,7 +141,7 @@ export function openGcp(
     if (answer.status !== 200 || !json) throw refusal(answer, doing)
     return json
   }
-  /** A 64-bit number in JSON is a text with Google. */
+  /** Google represents 64-bit numbers as JSON strings. */
   const sum = (bytes: Uint8Array): string => String(crc32c(bytes))
   const damaged = (): never => {
     throw new KekError('AWAY', 'gcp-kms: a checksum does not match: the data changed in transit')

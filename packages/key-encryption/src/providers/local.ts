@@ -7,8 +7,8 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
 /**
- * A key that this process holds: AES-256-GCM. Its version is a check value, so that another key is
- * told apart from changed bytes.
+ * Returns a key that this process holds in memory: AES-256-GCM. Its version is a check value, which
+ * distinguishes a different key from changed bytes.
  */
 export function heldKek(id: string, setting: string, key: () => Promise<Buffer>): KeyEncryption {
   const versionOf = (kek: Buffer): string =>

@@ -7,12 +7,12 @@ import type { KeyEncryption, Surroundings } from '../types.ts'
 import { heldKek } from './local.ts'
 
 const LETTERS_MIN = 12
-/** RFC 9106, second recommended option, but one lane: 64 MiB, three passes. About 0.2 s. */
+/** RFC 9106, second recommended option, but with one lane: 64 MiB, three passes. About 0.2 s. */
 const COST = { parallelism: 1, tagLength: 32, memory: 65_536, passes: 3 }
 
 /**
- * A key made of what an operator remembers, or what a host hands over in a file, a descriptor or a
- * credential.
+ * Opens a key that is derived from a passphrase, which an operator enters, or which a host passes
+ * in a file, a descriptor or a credential.
  */
 export function openPassphrase(
   { file, salt }: SettingsOf<'passphrase'>,

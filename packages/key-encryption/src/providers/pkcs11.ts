@@ -16,7 +16,7 @@ interface TokenKey {
   id?: Uint8Array
   pin: Uint8Array
 }
-/** The addon as Rust declares it (`native/src/lib.rs`). */
+/** The addon's interface, as declared in Rust (`native/src/lib.rs`). */
 interface Addon {
   wrapKey(
     key: TokenKey,
@@ -35,8 +35,8 @@ function load(): Addon {
 }
 
 /**
- * The setting that a refusal of the token's is about: the addon's messages begin with what was
- * being done.
+ * The setting that an error of the token refers to, by the operation with which the addon's message
+ * starts.
  */
 const SETTINGS: Record<string, string> = {
   login: 'pin_file',
@@ -69,7 +69,7 @@ function placeOf(
   surroundings: Surroundings,
 ) {
   const read = credential('pkcs11: pin_file', pin, surroundings)
-  // A module that is not there is a setting, whatever the loader says.
+  // A missing module is an error of the setting, whatever the loader reports.
   if (!existsSync(module))
     throw new KekError('SETTING', `pkcs11: module: the file ${module} does not exist`)
   return (version: string | undefined = id): TokenKey => ({
@@ -81,7 +81,10 @@ function placeOf(
   })
 }
 
-/** A key that never leaves a token: a session for each call, so that nothing stays logged in. */
+/**
+ * Opens a key that never leaves a token. Each call has its own session, so that nothing stays
+ * logged in.
+ */
 export function openToken(
   settings: SettingsOf<'pkcs11'>,
   surroundings: Surroundings,
@@ -125,7 +128,8 @@ export function openToken(
 }
 
 /**
- * A new AES-256 key in the token, sensitive and not extractable, of the settings' label and id.
+ * Creates an AES-256 key in the token, sensitive and not extractable, with the label and ID of the
+ * settings.
  * @throws {KekError}
  */
 export async function makeTokenKey(

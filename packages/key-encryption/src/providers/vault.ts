@@ -8,7 +8,7 @@ import type { KeyEncryption, Surroundings } from '../types.ts'
 
 const TEXT = /^vault:v(\d{1,9}):[A-Za-z0-9+/=]+$/
 
-/** What a refusal of Vault's means; its own words are read, and never passed on whole. */
+/** Converts an error of Vault. Its text is evaluated, but never passed on completely. */
 function refusal(answer: Answer, key: string, doing: 'encrypt' | 'decrypt' | 'login'): KekError {
   const said = String(
     (jsonOf(answer)?.['errors'] as unknown[] | undefined)?.[0] ?? '',
@@ -52,7 +52,7 @@ function refusal(answer: Answer, key: string, doing: 'encrypt' | 'decrypt' | 'lo
 }
 
 /**
- * HashiCorp Vault's or OpenBao's transit engine: `encrypt` and `decrypt` of one key, with
+ * Opens the transit engine of HashiCorp Vault or OpenBao: `encrypt` and `decrypt` with one key and
  * associated data.
  */
 export function openVault(

@@ -27,8 +27,8 @@ import { checkLabel } from './names.ts'
 type Taken = Manifest['database'] & { folders: string[] }
 
 /**
- * Folders of which PostgreSQL's manual ("Making a Base Backup Using the Low Level API") says that
- * they are made anew.
+ * Folders whose content PostgreSQL creates again, according to its manual ("Making a Base Backup
+ * Using the Low Level API").
  */
 const MADE_ANEW = new Set([
   'pg_wal',
@@ -42,8 +42,8 @@ const MADE_ANEW = new Set([
   'pg_subtrans',
 ])
 /**
- * Also left out: settings, which a restore writes itself, logs, temporary tables, and files that
- * are about to be renamed.
+ * Other files that are not copied: settings, which a restore writes itself, logs, temporary tables,
+ * and files that are about to be renamed.
  */
 const NOT_COPIED = new RegExp(
   `^(?:${[
@@ -63,7 +63,7 @@ const NOT_COPIED = new RegExp(
   ].join('|')})$`,
 )
 
-/** A file of a running server may go meanwhile: its log knows that too. */
+/** A running server may delete a file during the copy; its WAL contains the deletion. */
 async function copyTree(from: string, to: string, path: string, folders: string[]): Promise<void> {
   mkdirSync(join(to, path), { mode: 0o700 })
   const entries = readdirSync(join(from, path), { withFileTypes: true }).filter(
@@ -94,9 +94,9 @@ const migrationsOf = async (client: pg.Client): Promise<string[]> =>
   )
 
 /**
- * The embedded server's files, copied while it runs or, where it does not, while it is started for
- * that: the distribution brings no pg_dump. A replication slot keeps the pieces of the log that
- * make the copy consistent until they are in it too.
+ * Copies the embedded server's files while it runs; if it does not run, it is started for the copy.
+ * The distribution has no pg_dump. A replication slot retains the WAL that makes the copy
+ * consistent until it is copied too.
  */
 export async function takeEmbedded(
   home: string,
@@ -167,12 +167,15 @@ function program(name: string, args: readonly string[]): string {
     throw new Error(
       `${name} was not found: install PostgreSQL's client programs (Debian: postgresql-client)`,
     )
-  // Its messages name host and database, no password.
+  // Its messages contain host and database, but no password.
   if (status !== 0) throw new Error(`${name} failed: ${stderr.trim().slice(-800)}`)
   return stdout
 }
 
-/** A password goes by the environment: others of this machine read a process's arguments. */
+/**
+ * Moves the password to the environment, because other users of this machine can read a process's
+ * arguments.
+ */
 function withoutPassword(url: string): { url: string; env: Record<string, string> } {
   const [, before, password, after] =
     /^(postgres(?:ql)?:\/\/[^:@/?]*):([^@/?]*)(@.*)$/s.exec(url) ?? []
@@ -194,7 +197,7 @@ function withEnvironment<T>(env: Record<string, string>, run: () => T): T {
   }
 }
 
-/** A database of the operator's own: pg_dump's custom format, one snapshot. */
+/** Backs up the operator's own database: pg_dump's custom format, one snapshot. */
 export async function takeExternal(databaseUrl: string, to: string): Promise<Taken> {
   const client = new pg.Client({ connectionString: databaseUrl })
   client.on('error', () => undefined)
@@ -225,12 +228,12 @@ export async function takeExternal(databaseUrl: string, to: string): Promise<Tak
   return { form: 'dump', postgres, made_with: made, migrations, wal_end: null, folders: [] }
 }
 
-/** How long a server may read an archived log: a day. */
+/** Maximum time in milliseconds for the replay of an archived WAL: one day. */
 const RECOVERY_MS = 24 * 3600_000
 
 /**
- * `archive`: where the database to come archives its log; what is there is not read, but not
- * written over either.
+ * `archive`: folder to which the restored database archives its WAL. Existing files in it are not
+ * read and not overwritten.
  */
 export interface Recovery {
   wal: string | null
@@ -239,14 +242,14 @@ export interface Recovery {
 }
 
 /**
- * Lines of `postgresql.auto.conf` with which the server reads the log of the copy and then that of
- * `wal`.
+ * Returns the lines of `postgresql.auto.conf` with which the server replays the WAL of the copy and
+ * then that of `wal`.
  */
 function recoverySettings({ wal, until, archive }: Recovery): string[] {
   const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`
   const from = (folder: string): string => `'${folder.replaceAll('%', '%%')}'/%f`
-  // Always to a timeline of its own: what it writes from here on must not have the names of what
-  // the lost one has archived.
+  // The restored server always starts a new timeline, so that its WAL files do not have the names
+  // of files that the lost server has archived.
   const target =
     wal === null
       ? ["recovery_target = 'immediate'", "recovery_target_timeline = 'current'"]
@@ -255,7 +258,7 @@ function recoverySettings({ wal, until, archive }: Recovery): string[] {
         : [
             `recovery_target_time = ${quoted(new Date(until).toISOString().replace('T', ' ').replace('Z', '+00'))}`,
           ]
-  // Without --wal only the numbers of timelines are looked up: the log of the backup itself is in
+  // Without --wal only timeline history files are looked up, because the WAL of the backup is in
   // the copy.
   const command =
     wal !== null
@@ -272,9 +275,9 @@ function recoverySettings({ wal, until, archive }: Recovery): string[] {
 }
 
 /**
- * Copies the files of a backup into an empty home, and has the server read its log: that of the
- * copy, and then what `wal` holds, to its end or to a time. Settings and signal files are written
- * here and never copied. Leaves the server stopped.
+ * Copies the files of a backup into an empty data folder, and makes the server replay its WAL: that
+ * of the copy, and then that in `wal`, to its end or to a given time. Settings and signal files are
+ * written here and never copied. The server is stopped afterwards.
  * @throws Error
  */
 export async function placeEmbedded(
@@ -324,7 +327,10 @@ export async function placeEmbedded(
   rmSync(join(data, 'backup_label.old'), { force: true })
 }
 
-/** @throws Error where the database has tables already */
+/**
+ * Checks that the database is empty.
+ * @throws Error if it has tables already
+ */
 export async function checkExternalEmpty(databaseUrl: string): Promise<void> {
   const database = openDatabase(databaseUrl, { max: 1 })
   try {
@@ -343,7 +349,7 @@ export async function checkExternalEmpty(databaseUrl: string): Promise<void> {
 }
 
 /**
- * Restores a dump in one transaction. What pg_restore reads is a copy in the home that was compared
+ * Restores a dump in one transaction. pg_restore reads a copy in the data folder that was compared
  * with the manifest.
  * @throws Error
  */

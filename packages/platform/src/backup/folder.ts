@@ -19,16 +19,17 @@ export interface FileEntry {
   sha256: string
 }
 
-/** Bytes that are read at a time. */
+/** Number of bytes that are read in one call. */
 const CHUNK = 1024 ** 2
 /**
- * A folder entry that is swapped for a link or a FIFO meanwhile is neither followed nor waited for.
+ * If a file is concurrently replaced by a link or a FIFO, the link is not followed and the open
+ * does not block.
  */
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
 /**
- * What stands against an entry of a backup folder, before it is read; null: it is a plain file with
- * one name.
+ * Returns why an entry of a backup folder is rejected before it is read; null: it is a regular file
+ * with one name.
  */
 function reasonAgainst(stats: BigIntStats): string | null {
   if (!stats.isFile()) return 'is not a regular file'
@@ -44,8 +45,8 @@ function* entriesBelow(folder: string): Generator<{ path: string; entry: Dirent 
 }
 
 /**
- * Every entry below a folder by its relative name, links not followed: what it is, and why it is
- * refused.
+ * Lists every entry below a folder by its relative name, without following links, with its kind and
+ * the reason why it is rejected.
  */
 export function listBelow(
   folder: string,
@@ -71,7 +72,10 @@ const reasonOfCode = (code: string | undefined): string =>
       ? 'is missing'
       : `cannot be read (${code})`
 
-/** @throws Error where it is a link, a special file or has a second name */
+/**
+ * Opens a file.
+ * @throws Error if it is a link, a special file or has a second name
+ */
 async function openFile(path: string): Promise<FileHandle> {
   let handle: FileHandle
   try {
@@ -108,7 +112,10 @@ async function measure(
   return { bytes, sha256: hash.digest('hex') }
 }
 
-/** Size and hash of a file. @throws Error with what the file is instead, without its name */
+/**
+ * Returns the size and hash of a file.
+ * @throws Error that states what the file is instead, without its name
+ */
 export async function measureFile(path: string): Promise<Omit<FileEntry, 'path'>> {
   const handle = await openFile(path)
   try {
@@ -118,15 +125,18 @@ export async function measureFile(path: string): Promise<Omit<FileEntry, 'path'>
   }
 }
 
-/** @returns a sentence's end where the content is not what the manifest says */
+/**
+ * Compares a file's content with the manifest.
+ * @returns the end of a sentence if they differ, otherwise null
+ */
 export function differenceOf(entry: FileEntry, found: Omit<FileEntry, 'path'>): string | null {
   if (found.bytes !== entry.bytes) return `has ${found.bytes} bytes, not ${entry.bytes}`
   return found.sha256 === entry.sha256 ? null : 'was changed'
 }
 
 /**
- * Copies one file of a backup and compares what was copied with the manifest: the folder may have
- * been written to since it was checked.
+ * Copies one file of a backup and compares the copied bytes with the manifest, because the folder
+ * may have changed since it was checked.
  * @throws Error that names the file
  */
 export async function copyVerified(from: string, entry: FileEntry, to: string): Promise<void> {
@@ -151,7 +161,10 @@ export async function copyVerified(from: string, entry: FileEntry, to: string): 
   }
 }
 
-/** Reads a small file of a backup without following a link. @throws Error that names it */
+/**
+ * Reads a small file of a backup without following a link.
+ * @throws Error that names it
+ */
 export function readPlain(path: string, name: string, bytesMax: number): Buffer {
   let handle: number
   try {
@@ -179,7 +192,7 @@ function sync(path: string): void {
   closeSync(handle)
 }
 
-/** Writes everything of a folder to the disk, before the folder gets its own name. */
+/** Flushes everything in a folder to disk, before the folder gets its final name. */
 export function syncBelow(folder: string): void {
   for (const { path } of entriesBelow(folder)) sync(path)
   sync(folder)

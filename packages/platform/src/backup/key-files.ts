@@ -3,8 +3,8 @@ import { makeRecoveryPair, readRecoveryHalf, recoveryPublicOf } from './sealed.t
 import { signatureKeyOf, signingKeyOf } from './signature.ts'
 
 /**
- * Files of a recovery key: FILE (secret, offline), FILE.pub (public: seals and verifies) and
- * FILE.sign (secret, signs backups).
+ * Files of a recovery key: FILE (secret, offline), FILE.pub (public: encrypts secrets and verifies)
+ * and FILE.sign (secret, signs backups).
  */
 export interface RecoveryFiles {
   secret: string
@@ -14,7 +14,10 @@ export interface RecoveryFiles {
 
 const KEY = /^[0-9a-f]{64}$/
 
-/** @param secret an existing recovery secret in hex; null: a new pair is made */
+/**
+ * Creates the files of a recovery key.
+ * @param secret an existing recovery secret in hex; null: a new key pair is generated
+ */
 export function makeRecoveryFiles(secret: string | null): RecoveryFiles {
   const pair = secret === null ? makeRecoveryPair() : { secret, public: recoveryPublicOf(secret) }
   const signing = signingKeyOf(pair.secret)
@@ -34,7 +37,7 @@ function fieldOf(path: string, field: string): unknown {
 }
 
 /**
- * The key that verifies the signatures of backups, from the public file of a recovery key.
+ * Reads the key that verifies the signatures of backups, from the public file of a recovery key.
  * @throws Error that names the option
  */
 export function readSignatureKey(path: string, option: string): string {
@@ -48,17 +51,17 @@ export function readSignatureKey(path: string, option: string): string {
 }
 
 /**
- * The key that signs a backup: of a file, or null where none was given and none lies beside the
- * public half as FILE.sign.
- * @param path of `--signing-key`; null: not given
- * @param publicFile of `--recovery-key`; null: not given
+ * Reads the key that signs a backup: from a file, or from FILE.sign next to the public key; null if
+ * there is neither.
+ * @param path value of `--signing-key`; null: not given
+ * @param publicFile value of `--recovery-key`; null: not given
  * @throws Error that names the option
  */
 export function readSigningKey(path: string | null, publicFile: string | null): string | null {
   const sibling = publicFile?.endsWith('.pub') ? publicFile.replace(/\.pub$/, '.sign') : null
   const file = path ?? (sibling !== null && existsSync(sibling) ? sibling : null)
   if (file === null) {
-    // The nodes' files of `local` hold both halves.
+    // The nodes' files of `local` contain both halves of the key.
     const secret = publicFile === null ? undefined : fieldOf(publicFile, 'secret')
     return typeof secret === 'string' && KEY.test(secret) ? signingKeyOf(secret) : null
   }

@@ -8,9 +8,9 @@ import { isSetting, wrongNames } from './names.ts'
 import { SIGNATURE, signManifest, verifyManifest } from './signature.ts'
 
 /**
- * What a backup holds, beside it as `manifest.json`. Paths are relative to its folder, sizes in
- * bytes, times ISO 8601. Version 2 holds no settings of the database server; version 1 listed them,
- * and they are left out when it is restored.
+ * Content list of a backup, stored in it as `manifest.json`. Paths are relative to its folder,
+ * sizes in bytes, times ISO 8601. Version 2 contains no settings of the database server; version 1
+ * listed them, and they are ignored by a restore.
  */
 const manifestSchema = z.strictObject({
   version: z.union([z.literal(1), z.literal(2)]),
@@ -19,24 +19,24 @@ const manifestSchema = z.strictObject({
   network: z.string(),
   database: z.strictObject({
     /**
-     * `files`: the embedded server's own, with the log that makes them consistent. `dump`:
+     * `files`: the embedded server's files with the WAL that makes them consistent. `dump`:
      * pg_dump's custom format.
      */
     form: z.enum(['files', 'dump']),
     postgres: z.int(),
     made_with: z.string(),
-    /** Names of the migrations that were applied. */
+    /** Names of the applied migrations. */
     migrations: z.array(z.string()),
-    /** Where the log stood when the copy was complete; null for a dump. */
+    /** WAL position at which the copy was complete; null for a dump. */
     wal_end: z.string().nullable(),
   }),
   /**
-   * Whether `secrets.sealed` is there: the secrets key and the platform's client key, sealed to the
-   * recovery key.
+   * Whether the backup contains `secrets.sealed`: the secrets key and the platform's client key,
+   * encrypted for the recovery key.
    */
   secrets: z.boolean(),
   nodes: z.array(z.strictObject({ node: z.int(), keys: z.int(), record_height: z.int() })),
-  /** Folders that are empty and needed. */
+  /** Empty folders that are required. */
   folders: z.array(z.string()),
   files: z.array(
     z.strictObject({
@@ -49,16 +49,16 @@ const manifestSchema = z.strictObject({
 export type Manifest = z.infer<typeof manifestSchema>
 
 /**
- * What the operator has that a writer to the backup folder has not: proves that a manifest is the
- * one that the platform wrote.
+ * Data that the operator has and an attacker with write access to the backup folder has not. It
+ * proves that the platform wrote the manifest.
  */
 export interface Trust {
-  /** SHA-256 of `manifest.json` in hex, as `backup` printed it; null: the operator gave none. */
+  /** SHA-256 of `manifest.json` in hex, as printed by `backup`; null: not given. */
   manifestSha256: string | null
-  /** Raw Ed25519 public key of the backups' signatures in hex; null: the operator gave no key. */
+  /** Raw Ed25519 public key of the backups' signatures in hex; null: not given. */
   signatureKey: string | null
 }
-/** How the manifest was proved; null: it was not, and what it says may be anybody's. */
+/** How the manifest was verified; null: it was not, so it may have been forged. */
 export type Proof = 'signature' | 'hash' | null
 
 export const MANIFEST = 'manifest.json'
@@ -66,7 +66,7 @@ export const MANIFEST_VERSION = 2
 const MANIFEST_BYTES_MAX = 256 * 1024 ** 2
 const SIGNATURE_BYTES_MAX = 4096
 
-/** Every file of a folder with its size and hash, in the order of their names. */
+/** Returns every file of a folder with its size and hash, sorted by name. */
 export async function filesBelow(folder: string): Promise<FileEntry[]> {
   const files: FileEntry[] = []
   for (const [path, { isFolder }] of [...listBelow(folder)].sort(([a], [b]) => (a < b ? -1 : 1))) {
@@ -78,7 +78,7 @@ export async function filesBelow(folder: string): Promise<FileEntry[]> {
 
 /**
  * Writes the manifest and, with a signing key, its signature.
- * @param signingKey seed as `signingKeyOf` returns it; null: not signed
+ * @param signingKey seed as returned by `signingKeyOf`; null: not signed
  * @returns the manifest's SHA-256, in hex
  */
 export function writeManifest(
@@ -94,7 +94,10 @@ export function writeManifest(
   return createHash('sha256').update(bytes).digest('hex')
 }
 
-/** @throws Error where the operator's hash or key does not fit the manifest */
+/**
+ * Verifies the manifest.
+ * @throws Error if the operator's hash or key does not match it
+ */
 function prove(folder: string, bytes: Buffer, { manifestSha256, signatureKey }: Trust): Proof {
   if (manifestSha256 !== null) {
     const hash = createHash('sha256').update(bytes).digest()
@@ -124,8 +127,8 @@ function prove(folder: string, bytes: Buffer, { manifestSha256, signatureKey }: 
 }
 
 /**
- * Reads the manifest. With a key or a hash it is proved first, and then read.
- * @throws Error with a sentence about what the folder is not
+ * Reads the manifest. With a key or a hash it is verified before it is parsed.
+ * @throws Error with a sentence that states why the folder is not a valid backup
  */
 export function readManifest(folder: string, trust: Trust): { manifest: Manifest; proof: Proof } {
   const path = join(folder, MANIFEST)
@@ -156,7 +159,7 @@ const shown = (wrong: readonly string[]): string =>
   wrong.slice(0, SHOWN_MAX).join('; ') +
   (wrong.length > SHOWN_MAX ? `; and ${wrong.length - SHOWN_MAX} more` : '')
 
-/** @returns every folder that the manifest gives a reason for */
+/** Returns the folders that contain the listed files, and the listed empty folders. */
 function foldersOf({ files, folders }: Manifest): Set<string> {
   const known = new Set<string>()
   for (const path of [
@@ -170,9 +173,9 @@ function foldersOf({ files, folders }: Manifest): Set<string> {
 }
 
 /**
- * Compares each file with its size and hash, and the folder with the manifest: no entry more, no
- * link, no special file.
- * @throws Error that names what is missing, was changed or does not belong there, all of it
+ * Compares each file with its size and hash, and the folder with the manifest: no additional entry,
+ * no link, no special file.
+ * @throws Error that names everything that is missing, was changed or does not belong there
  */
 export async function checkFiles(folder: string, manifest: Manifest): Promise<void> {
   const wrong: string[] = []
@@ -181,7 +184,7 @@ export async function checkFiles(folder: string, manifest: Manifest): Promise<vo
     new Set([MANIFEST, SIGNATURE, ...manifest.files.map(({ path }) => path)]),
     foldersOf(manifest),
   ]
-  // First, because a folder that became a link makes every file below it appear missing.
+  // Reported first, because a folder that became a link makes every file below it appear missing.
   for (const [path, { isFolder, reason }] of entries) {
     const isKnown = isFolder ? folders.has(path) : files.has(path)
     if (!isKnown)
@@ -203,10 +206,13 @@ export async function checkFiles(folder: string, manifest: Manifest): Promise<vo
   if (wrong.length > 0) throw new Error(`${folder} is damaged: ${shown(wrong)}`)
 }
 
-/** Files of the database that are restored: all but settings, which the platform writes itself. */
+/**
+ * Returns the database files that are restored: all except settings, which the platform writes
+ * itself.
+ */
 export const databaseFiles = ({ files }: Manifest): FileEntry[] =>
   files.filter(({ path }) => path.startsWith('database/') && !isSetting(path))
 
-/** @returns the entry of a file that `wrongNames` requires */
+/** Returns the entry of a file that `wrongNames` requires. */
 export const entryOf = ({ files }: Manifest, path: string): FileEntry =>
   files.find((file) => file.path === path) as FileEntry

@@ -1,12 +1,12 @@
 /**
- * Names that a backup may hold, as paths relative to its folder. Everything else is refused:
- * PostgreSQL reads settings, signal files and links from its data folder and runs the commands that
- * it finds there.
+ * Names that a backup may contain, as paths relative to its folder. All others are rejected,
+ * because PostgreSQL reads settings, signal files and links from its data folder and executes the
+ * commands in them.
  */
 
 /**
- * Settings of the database server, which earlier versions copied. They are never restored: the
- * platform writes its own.
+ * Settings of the database server, which earlier versions copied. They are never restored, because
+ * the platform writes its own.
  */
 const SETTINGS = new Set(
   ['postgresql.conf', 'postgresql.auto.conf', 'pg_hba.conf', 'pg_ident.conf'].map(
@@ -15,7 +15,7 @@ const SETTINGS = new Set(
 )
 
 const RELATION = '(?:t\\d+_)?\\d+(?:_(?:fsm|vm|init))?(?:\\.\\d+)?'
-/** Regular files of a PostgreSQL data folder without tablespaces, as `takeEmbedded` copies it. */
+/** Regular files of a PostgreSQL data folder without tablespaces, as copied by `takeEmbedded`. */
 const DATABASE_FILES = new RegExp(
   `^database/(?:${[
     'PG_VERSION',
@@ -60,7 +60,8 @@ export interface Listed {
 }
 
 /**
- * Whether a file is a setting of the database that an earlier version copied and that is left out.
+ * Returns whether a file is a setting of the database that an earlier version copied; it is
+ * ignored.
  */
 export const isSetting = (path: string): boolean => SETTINGS.has(path)
 
@@ -89,7 +90,7 @@ function reasonAgainst(
     : 'is not part of a PostgreSQL data folder that can be restored'
 }
 
-/** @returns what is wrong with the names of a manifest, one sentence for each name */
+/** Returns a sentence for each invalid name in a manifest. */
 export function wrongNames(listed: Listed): string[] {
   const wrong: string[] = []
   const [files, folders] = [new Set<string>(), new Set<string>()]
@@ -127,7 +128,10 @@ const LABEL = new RegExp(
   ].join('|')})$`,
 )
 
-/** @throws Error where a `backup_label` holds a line that `takeEmbedded` does not write */
+/**
+ * Checks the content of a `backup_label`.
+ * @throws Error if it contains a line that `takeEmbedded` does not write
+ */
 export function checkLabel(text: string): void {
   const wrong = text
     .split('\n')

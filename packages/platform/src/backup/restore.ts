@@ -39,7 +39,7 @@ const portsSchema = z.strictObject({
   signers: z.array(z.int().min(1).max(65_535)).length(3),
   devnet: z.int().min(1).max(65_535),
 })
-/** Names are of this list alone: they become files outside the database. */
+/** Only these names are allowed, because they become files outside the database. */
 const secretsSchema = z.strictObject({
   secrets_key: z.string().nullable(),
   identity: z
@@ -57,11 +57,11 @@ export interface Restore extends Recovery {
   secretsKey: string | null
   /** Secret half of the platform's recovery key, in hex; null: secrets are not restored. */
   recoverySecret: string | null
-  /** What proves the manifest. Without a hash and a key it is the key of `recoverySecret`. */
+  /** Verifies the manifest. Without a hash and a key, the key is derived from `recoverySecret`. */
   trust: Trust
   /**
-   * Files with the recovery secrets of nodes whose homes are restored here too, by node: `local`
-   * only.
+   * Files with the recovery secrets of nodes whose data folders are restored here too, by node:
+   * `local` only.
    */
   nodeSecrets: ReadonlyMap<number, string>
   askNode: AskNode
@@ -69,8 +69,8 @@ export interface Restore extends Recovery {
 }
 
 /**
- * @returns the trust with the signature key of the recovery secret, where the operator gave
- *   neither a hash nor a key
+ * Returns the trust with the signature key that is derived from the recovery secret, if the
+ * operator gave neither a hash nor a key.
  */
 export const trustOf = (trust: Trust, recoverySecret: string | null): Trust =>
   trust.manifestSha256 !== null || trust.signatureKey !== null || recoverySecret === null
@@ -78,9 +78,9 @@ export const trustOf = (trust: Trust, recoverySecret: string | null): Trust =>
     : { manifestSha256: null, signatureKey: signatureKeyOf(signingKeyOf(recoverySecret)) }
 
 /**
- * Compares a backup with its manifest and this version, and proves the manifest as far as `trust`
+ * Compares a backup with its manifest and this version, and verifies the manifest as far as `trust`
  * allows.
- * @throws Error with what is wrong, before anything is written anywhere
+ * @throws Error with the reason, before anything is written
  */
 export async function verifyBackup(
   from: string,
@@ -99,7 +99,10 @@ export async function verifyBackup(
   return { manifest, proof }
 }
 
-/** Opens the sealed secrets in memory, and checks them before anything is written. @throws Error */
+/**
+ * Decrypts the secrets in memory, and checks them before anything is written.
+ * @throws Error
+ */
 function secretsOf(
   { from, recoverySecret, secretsKey }: Restore,
   manifest: Manifest,
@@ -114,7 +117,7 @@ function secretsOf(
   if (difference !== null) throw new Error(`${name} ${difference}`)
   const text = open(sealedSchema.parse(JSON.parse(bytes.toString('utf8'))), recoverySecret)
   const parsed = secretsSchema.safeParse(JSON.parse(text))
-  // Its values are secret: only their names are shown.
+  // The values are secret, so only their names are shown.
   if (!parsed.success) {
     throw new Error(
       `${name} holds other fields than a backup has: ${parsed.error.issues.map(({ path }) => path.join('.')).join(', ')}`,
@@ -132,8 +135,9 @@ const write = (path: string, text: string | Uint8Array): void =>
   writeFileSync(path, text, { mode: 0o600, flag: 'wx' })
 
 /**
- * @param written receives the name of each file, so that a failure later can remove those that
- *   are outside the home
+ * Writes the secrets to their files.
+ * @param written receives the name of each file, so that after a later failure those outside the
+ *   data folder can be removed
  */
 function placeSecrets(
   { home, secretsKey }: Restore,
@@ -144,7 +148,7 @@ function placeSecrets(
     write(path, content)
     written.push(path)
   }
-  // A key that the environment gives is not written beside the database.
+  // A key that is set in the environment is not written next to the database.
   if (secrets_key !== null && secretsKey === null)
     place(join(home, 'secrets.key'), Buffer.from(secrets_key, 'base64'))
   const folder = identityFolder(home)
@@ -154,8 +158,8 @@ function placeSecrets(
 }
 
 /**
- * The three homes of `local`, from the nodes' own backups; then each takes what its peers recorded,
- * which is nothing.
+ * Restores the three data folders of `local` from the nodes' own backups; then each node reads what
+ * its peers have recorded, which adds nothing.
  */
 async function placeNodes(
   { home, from, nodeSecrets, askNode, tell }: Restore,
@@ -199,8 +203,8 @@ async function placeNodes(
     recovery_secret_file: nodeSecrets.get(node),
   })
   await withNodes(home, async () => {
-    // Each must have read its backup before a peer can be told what that says; what fails here
-    // fails again below, and is told.
+    // Each node must have read its backup before its peers can read from it; errors here are
+    // repeated and reported below.
     for (const signer of listed.nodes)
       await askNode(signer, 'restore', { ...named(signer), preview: true }).catch(() => undefined)
     for (const signer of listed.nodes) {
@@ -212,8 +216,9 @@ async function placeNodes(
 }
 
 /**
- * The home, and the identity folder where CUSTODY_SIGNERS names one: no link, and nothing that
- * would be written over. @throws Error
+ * Checks the data folder, and the identity folder that CUSTODY_SIGNERS names: no links, and no
+ * files that would be overwritten.
+ * @throws Error
  */
 function checkPlaces({ home, recoverySecret }: Restore): void {
   assertRestored(home)
@@ -283,8 +288,8 @@ const LOG_LINES = 5
 const LOG_CHARACTERS_MAX = 1500
 
 /**
- * A reason with the end of each log that it refers to, in the place of the path: the log is removed
- * with the rest of the home.
+ * Replaces the path of each log that a reason mentions with the end of the log, because the log is
+ * deleted with the data folder.
  */
 function withLogs(reason: string, home: string): string {
   return reason.replaceAll(/see (.+?\.log)\b/g, (all, path: string) => {
@@ -295,11 +300,11 @@ function withLogs(reason: string, home: string): string {
 }
 
 /**
- * Restores a backup on an empty home. Everything is checked first; what was written is removed
- * where something fails later, so that it can be tried again. An embedded database runs its
- * recovery before any key is unsealed into the home, because its server is a process of this user.
- * The operator's own server has no access to the home, and its database comes last, in one
- * transaction: a full one never stands beside nodes that could not be restored.
+ * Restores a backup to an empty data folder. Everything is checked first; after a later failure,
+ * all written files are removed, so that the restore can be repeated. An embedded database
+ * completes its recovery before any key is decrypted into the data folder, because its server runs
+ * as this user. The operator's own database server has no access to the data folder; its database
+ * is restored last, in one transaction, so that a full database never exists without its nodes.
  * @throws Error
  */
 export async function restoreBackup(restore: Restore): Promise<Manifest> {
@@ -339,7 +344,7 @@ export async function restoreBackup(restore: Restore): Promise<Manifest> {
   }
   const placeDatabase = async (): Promise<void> => {
     if (databaseUrl === null) await placeEmbedded(home, from, manifest, restore)
-    // In one transaction: what failed before has left nothing in it.
+    // In one transaction, so a failure leaves nothing in the database.
     else await placeExternal(home, databaseUrl, from, manifest)
     tell('database: restored')
   }

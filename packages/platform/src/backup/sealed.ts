@@ -13,7 +13,7 @@ import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 
 /**
- * What only the holder of an offline recovery key reads: ephemeral X25519, HKDF-SHA256,
+ * Data that only the holder of an offline recovery key can decrypt: ephemeral X25519, HKDF-SHA256,
  * AES-256-GCM. All fields in hex, `text` in base64.
  */
 export const sealedSchema = z.strictObject({
@@ -52,7 +52,7 @@ const sharedOf = (mine: KeyObject, theirs: string, ephemeral: string, recovery: 
     ),
   )
 
-/** A recovery pair: 32 bytes each, in hex. */
+/** Generates a recovery key pair: 32 bytes each, in hex. */
 export function makeRecoveryPair(): { secret: string; public: string } {
   const { privateKey } = generateKeyPairSync('x25519')
   return {
@@ -63,12 +63,15 @@ export function makeRecoveryPair(): { secret: string; public: string } {
   }
 }
 
-/** @param secret in hex. @returns the public half, in hex */
+/**
+ * Returns the public half of a recovery key, in hex.
+ * @param secret the secret half, in hex
+ */
 export const recoveryPublicOf = (secret: string): string => rawOf(secretKey(secret))
 
 /**
- * Half of a pair as a file holds it: 64 hex digits, or JSON that names it, as the local setup of
- * the nodes writes.
+ * Reads one half of a key pair from a file: 64 hex digits, or JSON with a field of that name, as
+ * written by the local setup of the nodes.
  * @throws Error that names the option
  */
 export function readRecoveryHalf(path: string, half: 'secret' | 'public', option: string): string {
@@ -86,7 +89,7 @@ export function readRecoveryHalf(path: string, half: 'secret' | 'public', option
     try {
       key = String((JSON.parse(text) as Record<string, unknown>)[half])
     } catch {
-      /* it is none */
+      /* not JSON: rejected below */
     }
   }
   if (!KEY.test(key))
@@ -94,7 +97,10 @@ export function readRecoveryHalf(path: string, half: 'secret' | 'public', option
   return key
 }
 
-/** @param recovery the public half, in hex */
+/**
+ * Encrypts a text for the holder of a recovery key.
+ * @param recovery the public half, in hex
+ */
 export function seal(text: string, recovery: string): Sealed {
   const { privateKey } = generateKeyPairSync('x25519')
   const ephemeral = rawOf(privateKey)
@@ -113,7 +119,11 @@ export function seal(text: string, recovery: string): Sealed {
   }
 }
 
-/** @param secret in hex. @throws Error where it is another one, or the bytes were changed */
+/**
+ * Decrypts a text.
+ * @param secret the secret half, in hex
+ * @throws Error if the key does not match, or the bytes were changed
+ */
 export function open(sealed: Sealed, secret: string): string {
   try {
     const mine = secretKey(secret)

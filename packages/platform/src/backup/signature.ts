@@ -9,9 +9,10 @@ import {
 import { z } from 'zod'
 
 /**
- * The signature of a backup's manifest: Ed25519, by a key that is derived from the recovery secret.
- * The platform holds the signing key, and whoever holds the recovery secret derives the public half
- * of it on an empty host. A writer to the backup folder has neither. All fields in hex.
+ * The signature of a backup's manifest: Ed25519, with a key that is derived from the recovery
+ * secret. The platform holds the signing key, and a holder of the recovery secret can derive its
+ * public key on an empty host. An attacker with write access to the backup folder has neither. All
+ * fields in hex.
  */
 const signatureSchema = z.strictObject({
   version: z.literal(1),
@@ -38,15 +39,18 @@ const publicKey = (raw: string): KeyObject =>
   })
 
 /**
- * @param secret secret half of the recovery key, in hex. @returns the Ed25519 seed that signs
- *   backups, in hex
+ * Returns the Ed25519 seed that signs backups, in hex.
+ * @param secret secret half of the recovery key, in hex
  */
 export const signingKeyOf = (secret: string): string =>
   Buffer.from(
     hkdfSync('sha256', Buffer.from(secret, 'hex'), '', 'custody/backup-signing/v1', 32),
   ).toString('hex')
 
-/** @param seed as `signingKeyOf` returns it. @returns the raw public key, in hex */
+/**
+ * Returns the raw public key of the signatures, in hex.
+ * @param seed as returned by `signingKeyOf`
+ */
 export const signatureKeyOf = (seed: string): string =>
   Buffer.from(
     createPublicKey(privateKey(seed)).export({ format: 'jwk' }).x as string,
@@ -70,7 +74,7 @@ export function verifyManifest(manifest: Uint8Array, text: string, key: string):
   try {
     value = JSON.parse(text)
   } catch {
-    /* the schema refuses it */
+    /* rejected by the schema */
   }
   const parsed = signatureSchema.safeParse(value)
   if (!parsed.success) throw new Error(`${SIGNATURE} is not a signature of format 1`)

@@ -10,7 +10,7 @@ import { filesBelow, MANIFEST, MANIFEST_VERSION, writeManifest, type Manifest } 
 import { wrongNames } from './names.ts'
 import { seal } from './sealed.ts'
 
-/** What the operator's entrance of a node is asked. */
+/** Sends a request to a node's operator socket. */
 export type AskNode = (
   signer: NodePeer,
   command: string,
@@ -23,29 +23,29 @@ export interface Backup {
   network: string
   databaseUrl: string | null
   walArchive: string | null
-  /** CUSTODY_SECRETS_KEY; null: the file of the home. */
+  /** CUSTODY_SECRETS_KEY; null: the file in the data folder. */
   secretsKey: string | null
-  /** Public half of the platform's recovery key, in hex; null: secrets are left out. */
+  /** Public half of the platform's recovery key, in hex; null: secrets are not included. */
   recoveryKey: string | null
   /**
-   * Seed that signs the manifest, in hex; null: the manifest is not signed, and its hash is the
-   * only proof.
+   * Seed that signs the manifest, in hex; null: the manifest is not signed, and only its hash can
+   * verify it.
    */
   signingKey: string | null
   withNodes: boolean
   askNode: AskNode
-  /** A line for each part. */
+  /** Called with a progress line for each part. */
   tell: (line: string) => void
   clock: () => Date
 }
 
 /**
- * Files of the platform that are secret or that nobody else can make again: where from, and what
- * they are called in the backup.
+ * Files of the platform that are secret or cannot be generated again: their paths, and their names
+ * in the backup.
  */
 const IDENTITY = ['tls.key', 'tls.crt', 'peers.json']
 
-/** @returns as JSON: the secrets key in base64, and files by their name */
+/** Returns the secrets as JSON: the secrets key in base64, and files by name. */
 function secretsOf({ home, secretsKey }: Backup): string {
   const file = join(home, 'secrets.key')
   const key = secretsKey ?? (existsSync(file) ? readFileSync(file).toString('base64') : null)
@@ -102,10 +102,10 @@ async function takeNodes(
 }
 
 /**
- * Makes a backup: database, secrets, nodes, and a manifest of it all. The folder has its own name
- * only once everything is on the disk. Nodes come after the database, so that they never know less
- * than it does.
- * @throws Error where a part is missing; nothing is left then
+ * Creates a backup: database, secrets, nodes, and a manifest of all of them. The folder gets its
+ * final name only after everything has been flushed to disk. Nodes are backed up after the
+ * database, so that they never have fewer records than it does.
+ * @throws Error if a part is missing; nothing remains then
  */
 export async function takeBackup(
   backup: Backup,

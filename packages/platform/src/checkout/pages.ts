@@ -5,10 +5,12 @@ import type { Page } from '../http/page.ts'
 import { siteOr503 } from '../http/site.ts'
 import { frameAncestors } from '../invoices/frame-ancestors.ts'
 
-/** What an id of an invoice is made of: nothing else is looked for. */
+/** Characters and length of an invoice ID; other paths are not looked up. */
 const INVOICE_ID = /^[\w-]{1,100}$/
 
-/** The page on which an invoice is paid, its files, and the script that shows it in a shop. */
+/**
+ * Returns the page on which an invoice is paid, its files, and the script that embeds it in a shop.
+ */
 export function checkoutPages(log: Logger): Page[] {
   const built = siteOr503(
     NAME,

@@ -70,24 +70,24 @@ export const apiUserShape = z.object({
     .meta({ description: 'Commands for the operator while the request is pending' }),
 })
 
-/** Of a workspace or a sub-account, whose names have no quote. */
+/** Quotes the name of a workspace or sub-account, which cannot contain quotes. */
 const quoted = (name: string): string => `'${name}'`
 
 /**
- * What operators type to make an API user of a request: all nodes on this machine, or each on its
- * own.
- * @throws AuthError where the key is none
+ * Returns the commands with which operators create the API user of a request: with all nodes on
+ * this machine, or with each node on its own host.
+ * @throws AuthError if the key is invalid
  */
 export function enrolmentCommands(
   { signers }: Services,
   workspace: string,
   request: ApiUserRequest,
 ): z.output<typeof commandShape>[] {
-  // Each is one line of words that no shell reads as anything else: the key, too, is somebody's
-  // choice.
+  // The people of the workspace choose the key, so it must be a single word that no shell
+  // interprets otherwise.
   const key = `base64:${publicKeyWord(request.public_key_pem)}`
   const wish = `--workspace ${quoted(workspace)} --sub-account ${quoted(request.sub_account)} --role ${request.role} --public-key ${key}`
-  // Other requests may have the same key.
+  // The ID is included, because other requests may have the same key.
   const rest = `${request.rate_limit === null ? '' : ` --rate-limit ${request.rate_limit}`} --request ${request.id}`
   if (areHere(signers))
     return [
@@ -106,8 +106,8 @@ export function enrolmentCommands(
 }
 
 /**
- * What operators type to end an API key at the nodes: what it signed before, and stole, they would
- * sign for.
+ * Returns the commands with which operators revoke an API key at the nodes. Until then the nodes
+ * would sign requests that were signed with the key, including stolen ones.
  */
 export function revocationCommands(
   { signers }: Services,

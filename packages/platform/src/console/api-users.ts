@@ -22,12 +22,12 @@ import {
 import { changeWorkspace, WORKSPACE, workspaceParams } from './workspace.ts'
 
 /**
- * Open requests of a workspace, and of one person in it, so that one person cannot keep others from
- * asking.
+ * Maximum number of open requests of a workspace, and of one person in it, so that one person
+ * cannot prevent others from making requests.
  */
 const REQUESTS_MAX = { workspace: 100, person: 20 } as const
 
-/** Who calls the API, and who is asked to be let in. */
+/** Lists the API users and the open requests for API users. */
 export const listApiUsers = panelEndpoint({
   method: 'GET',
   path: `${WORKSPACE}/api-users`,
@@ -56,7 +56,7 @@ export const listApiUsers = panelEndpoint({
     return {
       body: rows.map((row) => {
         const key = parsePublicKey(row.public_key_pem)
-        // Rows of earlier versions hold what was uploaded.
+        // Rows of earlier versions contain the key as uploaded.
         const shown = {
           ...row,
           public_key_pem: canonicalPublicKey(row.public_key_pem),
@@ -73,8 +73,8 @@ export const listApiUsers = panelEndpoint({
 })
 
 /**
- * Asks for an API user. The platform cannot make one: nodes take it from their own operators' hands
- * alone.
+ * Requests an API user. The platform cannot create one, because nodes accept API users from their
+ * own operators only.
  */
 export const requestApiUser = panelEndpoint({
   method: 'POST',
@@ -186,7 +186,10 @@ export const requestApiUser = panelEndpoint({
   },
 })
 
-/** The key in its one spelling. @throws ApiError that names the field */
+/**
+ * Returns the key in canonical form.
+ * @throws ApiError that names the field
+ */
 function readPublicKey(pem: string): string {
   try {
     return canonicalPublicKey(pem)
@@ -203,7 +206,7 @@ const keyParams = z.strictObject({ ...workspaceParams, api_key: z.string() })
 const missing = () => new ApiError('NOT_FOUND', 'this workspace has no such API user')
 const OF_WORKSPACE = `api_key::text = $1 and sub_account_id in (select id from sub_accounts where workspace_id = $2)`
 
-/** Changes what the platform keeps of an API user; what the nodes keep is for ever. */
+/** Changes the data of an API user that the platform stores; the nodes' data cannot be changed. */
 export const changeApiUser = panelEndpoint({
   method: 'PATCH',
   path: `${WORKSPACE}/api-users/{api_key}`,
@@ -253,8 +256,8 @@ export const changeApiUser = panelEndpoint({
 })
 
 /**
- * Ends an API key at the platform at once, or withdraws a request; at the nodes their operators end
- * it.
+ * Revokes an API key at the platform immediately, or withdraws a request. At the nodes, their
+ * operators revoke the key.
  */
 export const revokeApiUser = panelEndpoint({
   method: 'POST',
@@ -275,7 +278,7 @@ export const revokeApiUser = panelEndpoint({
       services,
       visitor,
       async (tx) => {
-        // An operator ends what is his own.
+        // A person with the role `operator` may only revoke their own keys.
         const own = `(${isAdmin} or person_id = $4)`
         const values = [id, member.workspaceId, tx.now(), session.personId]
         const user = await tx.one(

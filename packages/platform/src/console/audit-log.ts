@@ -7,7 +7,7 @@ import { WORKSPACE, workspaceParams } from './workspace.ts'
 
 const word = z.string().min(1).max(200)
 
-/** What was done, the newest first. */
+/** Lists the audit log, newest first. */
 export const listAuditLog = panelEndpoint({
   method: 'GET',
   path: `${WORKSPACE}/audit-log`,
@@ -73,7 +73,7 @@ export const listAuditLog = panelEndpoint({
   },
 })
 
-/** All of it, to be kept elsewhere and verified. */
+/** Exports the complete audit log, to be stored elsewhere and verified. */
 export const exportAuditLog = panelEndpoint({
   method: 'GET',
   path: `${WORKSPACE}/audit-log/export`,

@@ -13,7 +13,10 @@ import { beginStep, endStep, tryStep } from '../people/steps.ts'
 
 const response = z.object({ confirmed: z.literal(true) })
 
-/** A factor was shown again: the session may change factors for a while, under another token. */
+/**
+ * Records the confirmation of a factor: the session may change factors for a limited time, and gets
+ * a new token.
+ */
 async function confirmed(
   services: Services,
   visitor: Visitor,
@@ -57,7 +60,7 @@ const byCode = (factor: 'totp' | 'recovery', summary: string) =>
     },
   })
 
-/** Any factor once more, for what a session alone may not do. */
+/** Confirms a factor again, which actions require that a session alone does not permit. */
 export const confirmTotp = byCode(
   'totp',
   'Confirm the sign-in with a code of the authenticator app',

@@ -1,11 +1,13 @@
 import { JsonNumber } from '@custody/request-auth'
 
 /**
- * What a spreadsheet may split a line at, although the text is quoted: with `;` it respects quotes
- * only directly after a `;`.
+ * Characters at which a spreadsheet may split a quoted text: with `;` as separator, it recognizes
+ * quotes only directly after a `;`.
  */
 const SEPARATORS = new Set(';\t\r\n')
-/** What begins a formula, also in full width, in small form and as the minus sign U+2212. */
+/**
+ * First characters of a formula, including full-width and small forms and the minus sign U+2212.
+ */
 const OPERATORS = new Set('=+-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b\u2212')
 /**
  * White space, invisible characters and quotation marks, which spreadsheets may skip before a
@@ -14,9 +16,9 @@ const OPERATORS = new Set('=+-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b\
 const SKIPPED = /[\s\p{Cc}\p{Cf}\p{Pi}\p{Pf}"'\u0060\uff02\uff07]/u
 
 /**
- * A line of CSV (RFC 4180). Text that a spreadsheet would calculate is made text by an apostrophe
- * in front of it, also within a cell where the spreadsheet may split it. Numbers are the platform's
- * own and stay numbers.
+ * Returns a line of CSV (RFC 4180). Text that a spreadsheet would evaluate is prefixed with an
+ * apostrophe, also within a cell if the spreadsheet may split it there. Numbers come from the
+ * platform and remain numbers.
  */
 export const csvLine = (cells: readonly (string | number | JsonNumber | null)[]): string =>
   `${cells.map(cellOf).join(',')}\r\n`
@@ -30,13 +32,13 @@ function cellOf(cell: string | number | JsonNumber | null): string {
 }
 
 /**
- * Puts an apostrophe wherever a cell could begin and a formula, or a line end, would be the first
- * that counts.
+ * Inserts an apostrophe at each position where a cell could begin and the first significant
+ * character would be a formula or a line end.
  */
 function withoutFormulas(text: string): string {
   const characters = [...text]
   let isFormula = false
-  // From the end, so that each character is read once.
+  // Iterates from the end, so that each character is read once.
   for (let at = characters.length - 1; at >= 0; at--) {
     const character = characters[at] as string
     if (OPERATORS.has(character)) isFormula = true

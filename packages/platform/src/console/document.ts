@@ -5,15 +5,17 @@ import { Components } from '../http/openapi/components.ts'
 import { nameProblem } from '../http/openapi/problems.ts'
 import { panelEndpoint, type PanelEndpoint } from '../people/endpoint.ts'
 
-/** What any endpoint may answer beside its own, by whom it lets in. */
+/**
+ * Error codes that every endpoint may return in addition to its own, by its required authorization.
+ */
 const REFUSALS = {
   open: [400, 401, 403, 404, 409, 410, 429, 500],
   closed: [400, 401, 403, 404, 409, 410, 429, 500, 503],
 } as const
 
 /**
- * `GET …/people/{id}` is `get_workspaces_people_id`: one name for each, which stays as long as the
- * path does.
+ * Returns a unique name that stays the same as long as the path does: `GET …/people/{id}` is
+ * `get_workspaces_people_id`.
  */
 const nameOf = ({ method, path }: PanelEndpoint): string =>
   [
@@ -94,7 +96,7 @@ function operationOf(components: Components, definition: PanelEndpoint): object 
   }
 }
 
-/** The control panel's own OpenAPI document. */
+/** Returns the control panel's own OpenAPI document. */
 export function documentOf(endpoints: readonly PanelEndpoint[]): object {
   const components = new Components()
   nameProblem(components)
@@ -120,7 +122,10 @@ export function documentOf(endpoints: readonly PanelEndpoint[]): object {
   }
 }
 
-/** Tells of all endpoints, itself included. @param all asked once, when all are known */
+/**
+ * Returns the endpoint that serves the document of all endpoints, including itself.
+ * @param all called once, when all endpoints are known
+ */
 export function openApiOf(all: () => readonly PanelEndpoint[]): PanelEndpoint {
   let text: string | null = null
   return panelEndpoint({

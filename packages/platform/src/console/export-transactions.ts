@@ -37,8 +37,8 @@ const COLUMNS = [
 ] as const
 
 /**
- * All transactions that a filter asks for, the newest first, read piece by piece however many they
- * are.
+ * Exports all transactions that match a filter, newest first. They are read in batches, so their
+ * number is unlimited.
  */
 export const exportTransactions = panelEndpoint({
   method: 'GET',
@@ -64,8 +64,8 @@ export const exportTransactions = panelEndpoint({
 type Shown = ReturnType<typeof presentTransaction>
 
 /**
- * Each batch begins where the last one ended: what is made meanwhile stands before the first, and
- * moves nothing.
+ * Each batch starts after the last row of the previous batch, so that transactions that are created
+ * during the export do not shift the rows.
  */
 async function* read(
   { database, registry }: Services,
@@ -104,7 +104,10 @@ async function* json(batches: AsyncIterable<Shown[]>): AsyncGenerator<string> {
   yield between === '[\n' ? '[]\n' : '\n]\n'
 }
 
-/** Of the sub-account and the day, in characters that every file system takes. */
+/**
+ * Returns a file name with the sub-account and the day, in characters that every file system
+ * accepts.
+ */
 const fileName = ({ workspace, subAccount }: Caller, { environment }: Services): string =>
   ['transactions', workspace, subAccount, new Date(environment.now()).toISOString().slice(0, 10)]
     .map((part) => part.replaceAll(/[^\w.-]+/g, '_'))

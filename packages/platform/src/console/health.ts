@@ -6,8 +6,8 @@ import { WORKSPACE, workspaceParams } from './workspace.ts'
 
 const NODE_TIMEOUT_MS = 1500
 /**
- * Blocks behind which a chain is not followed any more, and the queue's age from which somebody
- * should look.
+ * Number of blocks from which a scan counts as behind, and age of the queue from which it is
+ * reported.
  */
 const LAG_BLOCKS_MAX = 20
 const QUEUE_AGE_MAX_S = 900
@@ -19,7 +19,9 @@ const alert = z.object({
   message: z.string(),
 })
 
-/** How the parts of the installation are, and what of this workspace waits. */
+/**
+ * Returns the state of the installation's components, and the waiting operations of this workspace.
+ */
 export const readHealth = panelEndpoint({
   method: 'GET',
   path: `${WORKSPACE}/health`,
@@ -159,7 +161,7 @@ function chainsOf(
 ) {
   return networks.all().map(({ network }) => {
     const scan = scans.find((each) => each.network === network.code)
-    // Nobody has an address there yet.
+    // No address exists on this network yet.
     if (!scan || scan.height === null) {
       return {
         network: network.code,

@@ -1,6 +1,6 @@
 import type { AccountKind } from '../ledger/post.ts'
 
-/** The accounts of a wallet that together are all it holds. */
+/** The ledger accounts of a wallet that together are its total balance. */
 export const HELD_ACCOUNTS: readonly AccountKind[] = [
   'available',
   'reserved',

@@ -37,7 +37,7 @@ export const listInvitations = panelEndpoint({
   },
 })
 
-/** Makes a link by which one person joins. It is shown now, and never again; nobody is sent it. */
+/** Creates a link by which one person joins. It is shown only once and is not sent to anyone. */
 export const createInvitation = panelEndpoint({
   method: 'POST',
   path: `${WORKSPACE}/invitations`,
@@ -57,8 +57,8 @@ export const createInvitation = panelEndpoint({
       services,
       visitor,
       async (tx) => {
-        // Somebody who is removed or demoted meanwhile leaves no invitation behind: this waits for
-        // that, or that withdraws it.
+        // If the inviting person is removed or demoted concurrently, either this request waits for
+        // that change and is rejected, or that change withdraws the invitation.
         const now = await tx.one<{ role: Role }>(
           'select role from memberships where workspace_id = $1 and person_id = $2 for share',
           [workspaceId, personId],

@@ -15,7 +15,7 @@ import {
 import { countSignIn, signIn } from '../people/sign-in.ts'
 import { beginStep, endStep, tryStep } from '../people/steps.ts'
 
-/** Accepts an invitation by a passkey, which the browser is to make. */
+/** Returns the options for a passkey that the browser creates to accept an invitation. */
 export const joinPasskeyOptions = panelEndpoint({
   method: 'POST',
   path: '/console/api/join/{token}/passkey/options',

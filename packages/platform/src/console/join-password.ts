@@ -21,8 +21,8 @@ import { beginStep, endStep, tryStep } from '../people/steps.ts'
 import { newTotpSecret, otpauthUri, stepOfCode, takeStep } from '../people/totp.ts'
 
 /**
- * Accepts an invitation by a password; nothing is made before the authenticator app has shown that
- * it holds the secret.
+ * Accepts an invitation with a password. Nothing is created before a code has proved that the
+ * authenticator app has the secret.
  */
 export const joinPassword = panelEndpoint({
   method: 'POST',

@@ -8,8 +8,8 @@ import { presentSession } from '../people/present.ts'
 import { sessionShape, workspaceName } from '../people/schemas.ts'
 
 /**
- * A person who is signed in accepts an invitation to another workspace. His session gets another
- * token with the role.
+ * Accepts an invitation to another workspace for a signed-in person. Their session gets a new token
+ * with the role.
  */
 export const join = panelEndpoint({
   method: 'POST',

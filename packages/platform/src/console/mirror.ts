@@ -2,15 +2,15 @@ import { z } from 'zod'
 import type { Endpoint } from '../http/endpoint.ts'
 import { panelEndpoint, type PanelEndpoint } from '../people/endpoint.ts'
 
-/** Where a sub-account's part of the panel begins. */
+/** Path prefix of a sub-account's endpoints. */
 export const SUB_ACCOUNT = '/console/api/workspaces/{workspace}/sub-accounts/{sub_account}'
-/** What a path names that begins so. */
+/** Parameters of paths with this prefix. */
 export const subAccountParams = { workspace: z.string(), sub_account: z.string() }
 
 /**
- * The API's reading endpoints once more, below a sub-account's part of the panel: the same handler,
- * asked by a session in place of a signature. What is written is written by signed requests alone,
- * and so is not here.
+ * Returns the API's read endpoints for the control panel, below a sub-account's path: the same
+ * handlers, authenticated by a session instead of a signature. Writes require signed requests, so
+ * they are not included.
  */
 export const mirrorOf = (endpoints: readonly Endpoint[]): PanelEndpoint[] =>
   endpoints

@@ -87,8 +87,8 @@ export const addMyPasskey = panelEndpoint({
 })
 
 /**
- * Removes a passkey. Every other session ends: one of them may have been opened by it, on a device
- * that was lost.
+ * Removes a passkey. Every other session ends, because one of them may have been opened with it on
+ * a lost device.
  */
 export const removeMyPasskey = panelEndpoint({
   method: 'DELETE',

@@ -9,8 +9,8 @@ import { assertStrong } from '../people/password-strength.ts'
 import { newPassword, typedPassword } from '../people/schemas.ts'
 
 /**
- * Sets a password, or another one in place of the current; every other session ends. It signs in
- * with an authenticator app alone.
+ * Sets or replaces the password; every other session ends. A sign-in with a password also requires
+ * an authenticator app.
  */
 export const setMyPassword = panelEndpoint({
   method: 'POST',
@@ -60,8 +60,9 @@ export const setMyPassword = panelEndpoint({
 })
 
 /**
- * Checks the current password, where there is one. @returns the hash of the new password @throws
- * ApiError
+ * Checks the current password, if there is one.
+ * @returns the hash of the new password
+ * @throws ApiError
  */
 async function replacedBy(
   { database, environment, people }: Services,
@@ -81,8 +82,8 @@ async function replacedBy(
 }
 
 /**
- * Takes the password away, and with it the authenticator app and the recovery codes: passkeys are
- * left. Every other session ends.
+ * Removes the password, the authenticator app and the recovery codes; only passkeys remain. Every
+ * other session ends.
  */
 export const removeMyPassword = panelEndpoint({
   method: 'DELETE',

@@ -3,7 +3,7 @@ import { panelEndpoint } from '../people/endpoint.ts'
 import { changeOwn, lockPerson } from '../people/factors.ts'
 import { renewRecoveryCodes } from '../people/recovery-codes.ts'
 
-/** Ten new recovery codes in place of those that were there. */
+/** Generates ten recovery codes in place of the earlier ones. */
 export const renewMyRecoveryCodes = panelEndpoint({
   method: 'POST',
   path: '/console/api/me/recovery-codes',

@@ -6,7 +6,7 @@ import { time } from '../people/schemas.ts'
 
 const UUID = z.uuid()
 
-/** Where one is signed in. */
+/** Lists the person's sessions. */
 export const listMySessions = panelEndpoint({
   method: 'GET',
   path: '/console/api/me/sessions',

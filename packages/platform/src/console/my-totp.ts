@@ -9,8 +9,8 @@ import { beginStep, endStep, tryStep } from '../people/steps.ts'
 import { newTotpSecret, otpauthUri, stepOfCode } from '../people/totp.ts'
 
 /**
- * A new secret for an authenticator app, in place of the one that is there once the app has shown a
- * code of it.
+ * Sets up an authenticator app. The new secret replaces the current one after a code has proved
+ * that the app has it.
  */
 export const setMyTotp = panelEndpoint({
   method: 'POST',
@@ -69,7 +69,7 @@ export const confirmMyTotp = panelEndpoint({
         if (!(await endStep(tx, body.totp_token)))
           throw new ApiError('SIGN_IN_FAILED', 'the confirmation was finished before')
         await lockPerson(tx, personId)
-        // Steps are the clock's, so the new secret's go on from here.
+        // Steps are derived from the clock, so the used steps also apply to the new secret.
         const earlier = await tx.one(
           'select 1 from people where id = $1 and totp_secret is not null',
           [personId],
@@ -79,8 +79,8 @@ export const confirmMyTotp = panelEndpoint({
           sealed,
           step,
         ])
-        // One that takes the place of another ends what the other may have opened, on a phone that
-        // was lost.
+        // Replacing an app ends the sessions that may have been opened with the earlier one, on a
+        // lost phone.
         if (earlier) await people.sessions.end(tx, personId, { except: id })
         const left = await tx.one('select 1 from recovery_codes where person_id = $1 limit 1', [
           personId,

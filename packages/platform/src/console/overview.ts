@@ -11,7 +11,7 @@ import { SUB_ACCOUNT, subAccountParams } from './mirror.ts'
 
 const DAY_MS = 86_400_000
 
-/** What a sub-account has, and what asks to be looked at. */
+/** Returns a sub-account's balances and the items that need attention. */
 export const readOverview = panelEndpoint({
   method: 'GET',
   path: `${SUB_ACCOUNT}/overview`,

@@ -5,8 +5,8 @@ import type { Page } from '../http/page.ts'
 import { siteOr503 } from '../http/site.ts'
 
 /**
- * The control panel: one page for every address below /console, which reads the address itself, and
- * its files.
+ * Returns the control panel's page and files. The same page is served for every path below
+ * /console, and reads the path itself.
  */
 export function consolePages(log: Logger): Page[] {
   const built = siteOr503(

@@ -41,14 +41,17 @@ export const listPeople = panelEndpoint({
 
 const personParams = z.strictObject({ ...workspaceParams, id: z.string() })
 
-/** @throws ApiError `NOT_FOUND` */
+/**
+ * Returns a person's membership.
+ * @throws ApiError `NOT_FOUND`
+ */
 async function membership(
   tx: Queryable,
   workspaceId: string,
   id: string,
 ): Promise<{ email: string; role: Role }> {
-  // All owners of the workspace first: of two who take each other's role, the second sees what the
-  // first has done.
+  // All owners of the workspace are locked first: if two owners demote each other, the second
+  // request sees the result of the first.
   await tx.query(
     `select 1 from memberships where workspace_id = $1 and role = 'owner' order by person_id for update`,
     [workspaceId],
@@ -62,7 +65,10 @@ async function membership(
   return row
 }
 
-/** @throws ApiError `LAST_OWNER` */
+/**
+ * Checks that the workspace still has an owner.
+ * @throws ApiError `LAST_OWNER`
+ */
 async function assertOwnerLeft(tx: Queryable, workspaceId: string): Promise<void> {
   const owner = await tx.one(
     `select 1 from memberships where workspace_id = $1 and role = 'owner' limit 1`,
@@ -73,8 +79,8 @@ async function assertOwnerLeft(tx: Queryable, workspaceId: string): Promise<void
 }
 
 /**
- * Gives a person another role. His other sessions end, and the one that asks gets another token: no
- * old one carries a new role.
+ * Changes a person's role. Their other sessions end, and the current one gets a new token, so that
+ * no old token has a new role.
  */
 export const changePerson = panelEndpoint({
   method: 'PATCH',
@@ -126,8 +132,8 @@ export const changePerson = panelEndpoint({
 })
 
 /**
- * Takes a person out of the workspace, and with them their own API keys, the invitations that they
- * made and those to their address. At the nodes their operators end the keys.
+ * Removes a person from the workspace, together with their own API keys, the invitations that they
+ * made and those to their email address. At the nodes, their operators revoke the keys.
  */
 export const removePerson = panelEndpoint({
   method: 'DELETE',
@@ -152,7 +158,7 @@ export const removePerson = panelEndpoint({
       visitor,
       async (tx) => {
         const before = await membership(tx, member.workspaceId, id)
-        // Everybody may leave.
+        // Every person may leave a workspace, so leaving it requires no role.
         if (id !== session.personId) assertMayManage(visitor, before.role)
         await tx.query('delete from memberships where workspace_id = $1 and person_id = $2', [
           member.workspaceId,

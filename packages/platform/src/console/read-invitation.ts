@@ -3,7 +3,7 @@ import { panelEndpoint } from '../people/endpoint.ts'
 import { openInvitation } from '../people/invitations.ts'
 import { role, time } from '../people/schemas.ts'
 
-/** What a link is for, before somebody takes it. */
+/** Returns the purpose of a link, before it is used. */
 export const readInvitation = panelEndpoint({
   method: 'GET',
   path: '/console/api/invitations/{token}',

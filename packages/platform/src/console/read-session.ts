@@ -2,7 +2,7 @@ import { panelEndpoint } from '../people/endpoint.ts'
 import { presentSession } from '../people/present.ts'
 import { sessionShape } from '../people/schemas.ts'
 
-/** Who is signed in, and where he may look. */
+/** Returns the signed-in person and their workspaces. */
 export const readSession = panelEndpoint({
   method: 'GET',
   path: '/console/api/session',

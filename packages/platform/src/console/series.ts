@@ -15,8 +15,8 @@ const DAY_MS = 86_400_000
 const DAYS_MAX = 366
 
 /**
- * Sums by UTC day, in the smallest unit. `now`: the level that they have led to; null: each day
- * stands for itself.
+ * Sums by UTC day, in the smallest unit. `now`: the current balance, if the sums are its changes;
+ * null: each day is independent.
  */
 interface Days {
   sums: ReadonlyMap<string, bigint>
@@ -25,7 +25,7 @@ interface Days {
   unit: string
 }
 
-/** One value for each of the last days, today included: for a chart. */
+/** Returns one value for each of the last days, including today, for a chart. */
 export const readSeries = panelEndpoint({
   method: 'GET',
   path: `${SUB_ACCOUNT}/series`,
@@ -63,7 +63,7 @@ export const readSeries = panelEndpoint({
       const at = new Date(today - back * DAY_MS).toISOString()
       const sum = sums.get(at.slice(0, 10)) ?? 0n
       const value = level ?? sum
-      // A level is walked back from what is there now.
+      // Earlier balances are computed backwards from the current one.
       if (level !== null) level -= sum
       return { at, value: exact(formatAmount(value, decimals)) }
     }).reverse()
@@ -133,7 +133,7 @@ function daysOf(services: Services, caller: Caller, metric: string, o: Of): Prom
   }
 }
 
-/** A balance: what is there now, and what each day has changed. */
+/** Returns the current balance and its change on each day. */
 async function levels(
   services: Services,
   asset: Asset,
@@ -164,7 +164,9 @@ async function levels(
   }
 }
 
-/** What came and went on each day, of transactions that were confirmed then. */
+/**
+ * Returns the incoming and outgoing amounts of each day, of transactions that were confirmed on it.
+ */
 async function flows(
   { database }: Services,
   caller: Caller,
@@ -190,13 +192,19 @@ async function flows(
 const byDay = (rows: readonly { day: string; sum: string }[]) =>
   new Map(rows.map(({ day, sum }) => [day, BigInt(sum)]))
 
-/** @throws ApiError that names the parameter */
+/**
+ * Returns the asset, which is required.
+ * @throws ApiError that names the parameter
+ */
 function need(asset: Asset | null, field: string): Asset {
   if (asset) return asset
   throw new ApiError('INVALID_REQUEST', `${field}: is required for this metric`, { field })
 }
 
-/** @throws ApiError that names the parameter */
+/**
+ * Returns a network's native asset.
+ * @throws ApiError that names the parameter
+ */
 function nativeOf({ registry }: Services, code: string): Asset {
   const network = registry.network(code)
   const asset = network && registry.asset(network.native_asset)

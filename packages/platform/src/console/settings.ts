@@ -5,8 +5,8 @@ import { panelEndpoint } from '../people/endpoint.ts'
 import { WORKSPACE, workspaceParams } from './workspace.ts'
 
 /**
- * What the operator has set, as far as it concerns who uses the panel: no address of an endpoint,
- * and nothing secret.
+ * Returns the installation's settings that are relevant for users of the panel, without endpoint
+ * URLs and secrets.
  */
 export const readSettings = panelEndpoint({
   method: 'GET',

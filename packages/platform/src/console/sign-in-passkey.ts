@@ -6,7 +6,7 @@ import { passkeyOptions, passkeyResponse, sessionShape, token } from '../people/
 import { countSignIn, signIn } from '../people/sign-in.ts'
 import { beginStep, endStep, tryStep } from '../people/steps.ts'
 
-/** What the browser is to show a passkey by. */
+/** Returns the options for a sign-in with a passkey. */
 export const signInPasskeyOptions = panelEndpoint({
   method: 'POST',
   path: '/console/api/sign-in/passkey/options',
@@ -27,7 +27,9 @@ export const signInPasskeyOptions = panelEndpoint({
   },
 })
 
-/** Signs in by a passkey: something that one has, shown by something that one is or knows. */
+/**
+ * Signs in with a passkey, which is a possession factor that is unlocked by biometrics or a PIN.
+ */
 export const signInPasskey = panelEndpoint({
   method: 'POST',
   path: '/console/api/sign-in/passkey',

@@ -3,7 +3,7 @@ import { panelEndpoint } from '../people/endpoint.ts'
 import { code, email, sessionShape, token, typedPassword } from '../people/schemas.ts'
 import { checkPassword, finishSignIn } from '../people/sign-in.ts'
 
-/** The first half of a sign-in by password. */
+/** First step of a sign-in with a password. */
 export const signInPassword = panelEndpoint({
   method: 'POST',
   path: '/console/api/sign-in/password',
@@ -30,7 +30,7 @@ const secondHalf = (factor: 'totp' | 'recovery', summary: string) =>
       finishSignIn(services, body.mfa_token, factor, body.code, visitor.from, visitor.someone),
   })
 
-/** The second half: a code of the authenticator app, or one of the codes that were written down. */
+/** Second step: a code of the authenticator app, or a recovery code. */
 export const signInTotp = secondHalf(
   'totp',
   'Finish the sign-in with a code of the authenticator app',

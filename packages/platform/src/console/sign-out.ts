@@ -6,7 +6,7 @@ import { presentSession } from '../people/present.ts'
 import { actorOf } from '../people/sessions.ts'
 import { sessionShape } from '../people/schemas.ts'
 
-/** Ends the session that asks. */
+/** Ends the current session. */
 export const signOut = panelEndpoint({
   method: 'POST',
   path: '/console/api/sign-out',

@@ -111,7 +111,7 @@ const storyShape = z.object({
   explorer_url: z.string().nullable(),
 })
 
-/** All that is known of one transaction, in one answer. */
+/** Returns all data about one transaction in one response. */
 export const readTimeline = panelEndpoint({
   method: 'GET',
   path: `${SUB_ACCOUNT}/transactions/{id}/story`,
@@ -203,7 +203,7 @@ export const readTimeline = panelEndpoint({
   },
 })
 
-/** What its caller signed, without the token itself. */
+/** Returns the signed request without its token. */
 async function requestOf({ database }: Services, row: TransactionRow) {
   if (!row.request) return null
   const { api_key, token, method, uri, body } = row.request
@@ -255,7 +255,7 @@ async function attemptsOf({ database, registry }: Services, row: TransactionRow)
   )
   const decimals = registry.asset(row.fee_asset)?.decimals ?? 0
   const amount = (text: string) => exact(formatAmount(BigInt(text), decimals))
-  // Of several that cannot all be mined, the one that was.
+  // Of several conflicting transactions, the one that was mined.
   const winner = rows.find(({ state }) => state === 'CONFIRMED' || state === 'INCLUDED')
   return rows.map((each) => ({
     attempt: each.attempt,
@@ -272,10 +272,10 @@ async function attemptsOf({ database, registry }: Services, row: TransactionRow)
   }))
 }
 
-/** Reorganisations after which a deposit's entries are still found. */
+/** Maximum number of reorganisations after which a deposit's entries are still found. */
 const GENERATIONS_MAX = 20
 
-/** Entries of the ledger that were booked for it, or for what took its place. */
+/** Returns the ledger entries of the transaction, or of the one that replaced it. */
 async function ledgerOf(
   { database, registry }: Services,
   row: TransactionRow,
@@ -292,7 +292,8 @@ async function ledgerOf(
     amount: string
     asset: string
   }>(
-    // The few kinds that there are, one after the other: entries are found by kind and reference.
+    // Lists the few existing kinds one after the other, because entries are indexed by kind and
+    // reference.
     `with recursive kinds as (
        (select kind from ledger_entries where workspace_id = $2 order by kind limit 1)
        union all

@@ -13,7 +13,7 @@ const shown = z.array(
 const LIST =
   'select id, name, page, query from saved_views where person_id = $1 and workspace_id = $2 order by at'
 
-/** One's own filters of lists. */
+/** Returns the person's saved list filters. */
 export const listViews = panelEndpoint({
   method: 'GET',
   path: `${WORKSPACE}/views`,
@@ -26,7 +26,7 @@ export const listViews = panelEndpoint({
   },
 })
 
-/** Saves one's views, all of them in place of those before. */
+/** Replaces all of the person's saved views. */
 export const saveViews = panelEndpoint({
   method: 'PUT',
   path: `${WORKSPACE}/views`,

@@ -7,14 +7,14 @@ import type { Visitor } from '../people/endpoint.ts'
 import { mayManage, type Role } from '../people/roles.ts'
 import { actorOf } from '../people/sessions.ts'
 
-/** Where a workspace's part of the panel begins. */
+/** Path prefix of a workspace's endpoints. */
 export const WORKSPACE = '/console/api/workspaces/{workspace}'
-/** What a path names that begins so. */
+/** Parameters of paths with this prefix. */
 export const workspaceParams = { workspace: z.string() }
 
 /**
- * Changes something of a workspace's, and writes it down in the same transaction. @param deed what
- * was done, once it is known
+ * Changes something in a workspace and records it in the audit log, in the same transaction.
+ * @param deed returns what was done
  */
 export async function changeWorkspace<T>(
   { database, people }: Services,
@@ -31,7 +31,10 @@ export async function changeWorkspace<T>(
   return result
 }
 
-/** @throws ApiError `ROLE_REQUIRED` where the visitor may not give or take a role */
+/**
+ * Checks that the visitor may grant or revoke a role.
+ * @throws ApiError `ROLE_REQUIRED` if they may not
+ */
 export function assertMayManage({ member }: Visitor, role: Role): void {
   if (mayManage(member.role, role)) return
   throw new ApiError(

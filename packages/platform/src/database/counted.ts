@@ -3,14 +3,14 @@ import type { Queryable } from './pool.ts'
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 /**
- * So many rows may be read in the list's order to show a page; a page that would take more is found
- * by the counts.
+ * Maximum number of rows that are read in list order to return a page. If more would be needed, the
+ * page is located by the counts.
  */
 const WALK_MAX = 2000
 
 /**
- * The lists whose lengths are kept (`migrations/019_list_counts.sql`): tables with `created_at` and
- * `id`.
+ * Lists whose lengths are maintained (`migrations/019_list_counts.sql`): tables with `created_at`
+ * and `id`.
  */
 type CountedList =
   | 'transactions'
@@ -19,28 +19,26 @@ type CountedList =
   | 'exchange_transfers'
   | 'webhook_deliveries'
 
-/** What of a list is asked for. */
+/** A query of a list. */
 export interface ListQuestion {
   list: CountedList
   columns: string
-  /** The condition in full, and the values that it names; the first is the list's owner. */
+  /** The complete SQL condition and its values; the first value is the owner of the list. */
   found: string
   values: readonly unknown[]
   /**
-   * The same in columns of which counts are kept: equal to, or one of. Null: it asks for something
-   * else too.
+   * The same condition by columns for which counts are maintained: equal to a value, or one of
+   * several. Null: the condition uses other columns too.
    */
   kept: Readonly<Record<string, string | readonly string[]>> | null
-  /**
-   * What `found` says of the time of creation: all rows are of this time or later, and before that.
-   */
+  /** Range of creation times in `found`: `from` inclusive, `before` exclusive. */
   from: Date | null
   before: Date | null
-  /** The kept column that follows the owner in an index, before the time. */
+  /** The counted column that comes after the owner and before the time in an index. */
   indexed?: string
 }
 
-/** Of kept columns those that are asked for. */
+/** Returns the entries whose value is defined. */
 export const given = (
   asked: Readonly<Record<string, string | readonly string[] | undefined>>,
 ): Record<string, string | readonly string[]> =>
@@ -48,11 +46,11 @@ export const given = (
     Object.entries(asked).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
   )
 
-/** Unix seconds as a date; null where none are given. */
+/** Converts Unix seconds to a date; null if undefined. */
 export const dateOf = (seconds: number | undefined): Date | null =>
   seconds === undefined ? null : new Date(seconds * 1000)
 
-/** From a bucket, inclusive, to a bucket, exclusive, in milliseconds; null: without an end. */
+/** Range of buckets, in milliseconds: `from` inclusive, `to` exclusive; null: unbounded. */
 interface Span {
   level: 0 | 1 | 2
   from: number | null
@@ -68,7 +66,7 @@ const dayOf = (ms: number): number => Math.floor(ms / DAY_MS) * DAY_MS
 const hourOf = (ms: number): number => Math.floor(ms / HOUR_MS) * HOUR_MS
 const date = (ms: number | null): Date | null => (ms === null ? null : new Date(ms))
 
-/** Values of a statement, each named where it is given. */
+/** Parameter values of a statement, each added when its placeholder is written. */
 class Values {
   readonly list: unknown[]
   constructor(first: readonly unknown[] = []) {
@@ -82,8 +80,8 @@ class Values {
 }
 
 /**
- * The counts of whole buckets within a time, as few as there are for it. Empty where no whole hour
- * lies in it.
+ * Returns the smallest set of whole buckets that covers a range. Empty if the range contains no
+ * whole hour.
  */
 function spansWithin(from: number | null, to: number | null): Span[] {
   if (from === null && to === null) return [{ level: 0, from, to }]
@@ -110,8 +108,8 @@ function keptCondition(
 }
 
 /**
- * Rows (bucket, dims, n) of the counts and of what is not folded into them yet; the latter by
- * `hour`, an expression of SQL.
+ * Returns an SQL query for rows (bucket, dims, n) of the counts, and of the changes that are not
+ * added to them yet. `hour`: SQL expression for the bucket of the changes.
  */
 function countsOf(
   { list, values: [owner] }: ListQuestion,
@@ -142,8 +140,8 @@ function countsOf(
 }
 
 /**
- * How many rows there are, exactly; `walked`: about how many the list's index goes through to find
- * them all.
+ * Returns the exact number of rows. `walked`: approximate number of index entries that a scan of
+ * the list's index reads to find them all.
  */
 async function totalOf(
   database: Queryable,
@@ -162,7 +160,7 @@ async function totalOf(
   }
   const values = new Values(from === null && before === null ? [] : question.values)
   const walk = Object.fromEntries(Object.entries(kept).filter(([name]) => name === indexed))
-  // Hours that are asked for in part are counted in the list itself.
+  // Partial hours at both ends of the range are counted in the list itself.
   const edges = [
     ...(first === null ? [] : [`created_at < ${values.at(date(first), 'timestamptz')}`]),
     ...(end === null ? [] : [`created_at >= ${values.at(date(end), 'timestamptz')}`]),
@@ -179,8 +177,8 @@ async function totalOf(
 }
 
 /**
- * Of the days before one (null: of all), the newest first, those that hold what stands between
- * `skip` and `end` in the list.
+ * Returns those days before `before` (null: all days), newest first, that contain rows between the
+ * positions `skip` and `end` of the list.
  */
 async function daysOf(
   database: Queryable,
@@ -208,8 +206,8 @@ async function daysOf(
 }
 
 /**
- * The hours of some days in which there is something, the newest first; those before `end` alone,
- * where it is given.
+ * Returns the hours of some days that contain rows, newest first; only those before `end`, if it is
+ * set.
  */
 async function hoursOf(
   database: Queryable,
@@ -236,8 +234,8 @@ async function hoursOf(
 }
 
 /**
- * The hours that hold a page, the newest first, and how many rows stand before it in the first of
- * them.
+ * Returns the hours that contain a page, newest first, and the number of rows before the page in
+ * the first of them.
  */
 async function placeOf(
   database: Queryable,
@@ -249,7 +247,7 @@ async function placeOf(
   const newest: Bucket[] = []
   let lastDay: number | null = null
   if (before !== null) {
-    // The day that is asked for in part: its whole hours, and what is left of the last one.
+    // The partial day at the end of the range: its whole hours, and its partial last hour.
     const end = hourOf(before.getTime())
     lastDay = dayOf(end)
     const values = new Values(question.values)
@@ -278,12 +276,12 @@ async function placeOf(
           question,
           days.map(({ day }) => day),
         )
-  // Whole days, and then the hours of the part before them, stand before the page.
+  // Rows of the partial day and of whole days that come before the page.
   const passed = days[0]?.ahead ? ahead + days[0].ahead : 0
   return within([...(passed > 0 ? [] : newest), ...hours], skip - passed, limit)
 }
 
-/** Of all hours those that hold the page. */
+/** Returns those hours that contain the page. */
 function within(
   all: readonly Bucket[],
   skip: number,
@@ -301,10 +299,10 @@ function within(
 }
 
 /**
- * A page of a list, the newest first, and how long the whole list is, exactly, at a cost that does
- * not grow with the list where only kept columns and times are asked for. What else is asked for is
- * counted row by row, by its index.
- * @param page from 1
+ * Returns a page of a list, newest first, and the exact length of the whole list. If the condition
+ * only uses counted columns and times, the cost does not grow with the list; otherwise the rows are
+ * counted one by one, by index.
+ * @param page page number, starting with 1
  */
 export async function readList<Row>(
   database: Queryable,

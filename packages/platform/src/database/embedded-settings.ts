@@ -2,8 +2,9 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * Settings of an embedded server whose data folder was not made by initdb here: what initdb writes
- * for the options that `startEmbeddedPostgres` gives it. All else is on the server's command line.
+ * Settings of an embedded server whose data folder was not created by initdb here: what initdb
+ * writes for the options of `startEmbeddedPostgres`. All other settings are on the server's command
+ * line.
  */
 const SETTINGS: Readonly<Record<string, string>> = {
   'postgresql.conf': `# Written by the platform when it restored this database.
@@ -15,14 +16,14 @@ lc_numeric = 'C'
 lc_time = 'C'
 default_text_search_config = 'pg_catalog.english'
 `,
-  // The socket's folder is open to one user.
+  // Only one user can access the socket's folder.
   'pg_hba.conf': 'local all all trust\n',
   'pg_ident.conf': '',
 }
 
 /**
- * Writes the settings of a data folder, in place of any that are there. @param recovery lines for a
- * recovery that comes first
+ * Writes the settings of a data folder, in place of existing ones.
+ * @param recovery settings for a recovery that runs first
  */
 export function writeEmbeddedSettings(data: string, recovery: readonly string[] = []): void {
   const files = {

@@ -24,23 +24,29 @@ import { openDatabase } from './pool.ts'
 
 const NOBODY = 65_534
 const START_TIMEOUT_MS = 60_000
-/** A server that died is started again within this time. */
+/** Interval in milliseconds at which a crashed server is detected and restarted. */
 const WATCH_MS = 500
 const POLL_MS = 100
-/** Between two tries to start one that does not start: at first, and in the end. */
+/**
+ * Delay in milliseconds between two attempts to start a server that does not start: the first and
+ * the longest delay.
+ */
 const LAUNCH_MIN_MS = 80
 const LAUNCH_MAX_MS = 2000
 const STOP_MS = 8000
-/** A server that was told to end has this long for it, and for each harder way. */
+/**
+ * Time in milliseconds that a server has to shut down, for each of the increasingly forceful ways.
+ */
 const ENDING_MS = 5000
-/** sun_path holds 107 bytes; PostgreSQL appends `/.s.PGSQL.5432.lock`. */
+/** `sun_path` holds 107 bytes; PostgreSQL appends `/.s.PGSQL.5432.lock`. */
 const SOCKET_FOLDER_LENGTH_MAX = 85
 
-/** `walArchive`: where each piece of the log is copied to once it is full, or a minute old. */
+/** `walArchive`: folder to which each WAL segment is copied when it is full or a minute old. */
 export interface EmbeddedOptions {
   walArchive?: string | null
-  /** For one that reads a long log first. */ startTimeoutMs?: number
-  /** Then it is given up. */
+  /** Time limit of the start in milliseconds, for a server that has to replay a long WAL first. */
+  startTimeoutMs?: number
+  /** Maximum number of attempts to start the server. */
   launchesMax?: number
 }
 
@@ -63,7 +69,7 @@ function binaries(): string {
   }
 }
 
-/** How a command is run so that PostgreSQL does not see root, which it refuses. */
+/** Runs commands so that PostgreSQL does not run as root, which it refuses. */
 interface Runner {
   native: string
   wrap(command: string, args: string[]): [string, string[], { uid?: number; gid?: number }]
@@ -76,7 +82,8 @@ function runner(home: string): Runner {
   if (spawnSync('unshare', [...unshare, 'true']).status === 0) {
     return { native, wrap: (command, args) => ['unshare', [...unshare, command, ...args], {}] }
   }
-  // User namespaces are closed: run as nobody, from a copy that nobody may read.
+  // User namespaces are not available, so the server runs as user nobody, from a copy that this
+  // user can read.
   const copy = join(
     tmpdir(),
     `custody-postgres-${createHash('sha256').update(native).digest('hex').slice(0, 12)}`,
@@ -90,7 +97,7 @@ function runner(home: string): Runner {
   return { native: copy, wrap: (command, args) => [command, args, { uid: NOBODY, gid: NOBODY }] }
 }
 
-/** `ending`: it was told to shut down, and has not ended. */
+/** Returns the state of the server. `ending`: it is shutting down. */
 async function heardOf(url: string): Promise<'ready' | 'ending' | 'silent'> {
   const database = openDatabase(url, { max: 1, onError: () => undefined })
   try {
@@ -104,8 +111,8 @@ async function heardOf(url: string): Promise<'ready' | 'ending' | 'silent'> {
 }
 
 /**
- * The process that a lock file names, if it runs: not always a server, as ids of processes are
- * given again.
+ * Returns the running process that a lock file names. It may not be a server, because process IDs
+ * are reused.
  */
 function lockingPid(data: string): number | null {
   try {
@@ -118,7 +125,7 @@ function lockingPid(data: string): number | null {
   }
 }
 
-/** The server of a folder, if it runs. */
+/** Returns the process ID of the folder's server, if it runs. */
 function postmasterPid(data: string): number | null {
   const pid = lockingPid(data)
   if (pid === null || !existsSync('/proc/self/cmdline')) return pid
@@ -130,10 +137,11 @@ function postmasterPid(data: string): number | null {
 }
 
 /**
- * PostgreSQL starts on no folder whose lock file names a process that runs, be it another program
- * by now. One that names its own parent it takes for an old one, and still looks whether anything
- * of the former server is left. A lock file with nothing in it was left by a server that died, or
- * had no room, before it could write; one that starts now fills it at once.
+ * Removes a stale process ID from the lock file. PostgreSQL does not start in a folder whose lock
+ * file names a running process, even if this is another program by now. It treats a file that names
+ * its own parent as stale, and still checks whether processes of the former server remain. An empty
+ * lock file is from a server that crashed, or ran out of disk space, before it could write; a
+ * server that is starting fills it immediately.
  */
 function disownLock(data: string): void {
   const file = join(data, 'postmaster.pid')
@@ -143,16 +151,19 @@ function disownLock(data: string): void {
   const stranger = lockingPid(data)
   if (stranger === null || stranger === process.pid || postmasterPid(data) !== null) return
   const [, ...rest] = readFileSync(file, 'utf8').split('\n')
-  // Whole or not at all: a disk may be full.
+  // Written atomically, because the disk may be full.
   writeFileSync(`${file}.custody`, [process.pid, ...rest].join('\n'), { mode: 0o600 })
   renameSync(`${file}.custody`, file)
 }
 
-/** No more than this much time is lost with a disk. */
+/**
+ * Maximum age of the unarchived WAL, in seconds: at most this much recent data is lost with a disk.
+ */
 const ARCHIVE_EVERY_S = 60
 
 /**
- * @throws Error where the shell or PostgreSQL would read the name of a folder as more than a name
+ * Checks the name of a folder.
+ * @throws Error if the name contains characters that are special for the shell or PostgreSQL
  */
 export function assertPlainFolder(folder: string, setting: string): void {
   if (/['"\\\r\n]/.test(folder))
@@ -160,8 +171,9 @@ export function assertPlainFolder(folder: string, setting: string): void {
 }
 
 /**
- * A file is whole or not there; one that is there already is the same one, after a crash. The
- * folder is made. @throws Error
+ * Returns the settings for WAL archiving and creates the folder. Files are written atomically;
+ * after a crash, a file that exists already is identical.
+ * @throws Error
  */
 function archiveSettings(folder: string): string[] {
   assertPlainFolder(folder, 'CUSTODY_WAL_ARCHIVE')
@@ -180,10 +192,10 @@ function archiveSettings(folder: string): string[] {
   ]
 }
 
-/** Where the server's own files of a home are. */
+/** Returns the folder of the server's own files. */
 export const embeddedData = (home: string): string => join(home, 'postgres', 'data')
 
-/** The major version of the server that comes with this platform. */
+/** Returns the major version of the server that is part of this platform. */
 export function embeddedVersion(): number {
   const { stdout, error } = spawnSync(join(binaries(), 'bin', 'postgres'), ['--version'], {
     encoding: 'utf8',
@@ -194,10 +206,7 @@ export function embeddedVersion(): number {
   return version
 }
 
-/**
- * Files that were put into a home by hand are taken as the server's own, under the user that it
- * runs as.
- */
+/** Makes files that were copied into a data folder by hand belong to the user of the server. */
 export function takeEmbeddedData(home: string): void {
   chmodSync(embeddedData(home), 0o700)
   writeFileSync(join(home, 'postgres', 'initialised'), '')
@@ -209,15 +218,15 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name)
   } catch {
-    /* it has ended */
+    /* the server has ended */
   }
 }
 
 /**
- * Starts PostgreSQL on a Unix socket below `home`, or adopts the one that a killed start left
- * running; one that dies is started again. @param hear is told of what is done without being asked
- * for
- * @throws Error with PostgreSQL's own last lines when it does not come up within 60 s
+ * Starts PostgreSQL on a Unix socket below `home`, or adopts the server that a killed process left
+ * running. Restarts a server that crashes.
+ * @param hear receives messages about automatic actions
+ * @throws Error with PostgreSQL's last log lines if it does not start within 60 s
  */
 export async function startEmbeddedPostgres(
   home: string,
@@ -240,8 +249,8 @@ export async function startEmbeddedPostgres(
   const url = `postgresql://custody@/custody?host=${encodeURIComponent(socket)}`
   const urlPostgres = `postgresql://custody@/postgres?host=${encodeURIComponent(socket)}`
   const runsAsNobody = run.wrap('true', [])[2].uid !== undefined
-  // A socket below the temporary folder may have been put there by somebody else, except where it
-  // is nobody's by our own hand.
+  // Another user may have created a socket folder below the temporary folder; the check is omitted
+  // if this process gave the folder to user nobody.
   if (socket !== preferred && !runsAsNobody) createPrivateFolder(socket)
   else mkdirSync(socket, { recursive: true, mode: 0o700 })
   if (runsAsNobody) for (const path of [folder, socket]) chownSync(path, NOBODY, NOBODY)
@@ -283,7 +292,10 @@ export async function startEmbeddedPostgres(
   const logFile = join(home, 'postgres.log')
   const lastLines = () => readFileSync(logFile, 'utf8').trim().slice(-800)
   const adopted = postmasterPid(data) !== null && (await heardOf(urlPostgres)) === 'ready'
-  /** @returns whether it has ended */
+  /**
+   * Starts the server.
+   * @returns a function that returns whether it has ended
+   */
   const launch = (): (() => boolean) => {
     disownLock(data)
     const [command, list, identity] = run.wrap(join(run.native, 'bin', 'postgres'), [
@@ -307,7 +319,7 @@ export async function startEmbeddedPostgres(
       'max_wal_size=256MB',
       ...archiving,
     ])
-    // A file, not a pipe: the server outlives a killed parent.
+    // A file instead of a pipe, because the server outlives a killed parent.
     const log = openSync(logFile, 'a', 0o600)
     const started = spawn(command, list, {
       ...identity,
@@ -324,7 +336,7 @@ export async function startEmbeddedPostgres(
     return () => exited
   }
   let watching = true
-  /** Of what was launched last. */
+  /** Whether the server that was started last has ended. */
   let hasEnded = () => true
   const start = async (): Promise<void> => {
     const deadline = Date.now() + startTimeoutMs
@@ -332,7 +344,7 @@ export async function startEmbeddedPostgres(
     let launches = 0
     let endingSince: number | null = null
     for (;;) {
-      // Where none runs there is nobody to ask.
+      // The state is only queried if a server runs.
       const heard =
         launches === 0 && postmasterPid(data) === null ? 'silent' : await heardOf(urlPostgres)
       if (heard === 'ready' || !watching) return
@@ -341,14 +353,14 @@ export async function startEmbeddedPostgres(
       endingSince = heard === 'ending' ? (endingSince ?? Date.now()) : null
       const endingMs = endingSince === null ? 0 : Date.now() - endingSince
       if (pid !== null && endingMs > ENDING_MS) {
-        // Some of its own processes may never end. What is committed is in its log either way.
+        // Some of its processes may never end. All commits are in the WAL in any case.
         hear('PostgreSQL did not stop in time; it is stopped immediately')
         signal(pid, endingMs > 3 * ENDING_MS ? 'SIGKILL' : 'SIGQUIT')
         await sleep(ENDING_MS)
       } else if (pid === null && hasEnded()) {
         if (launches++ >= launchesMax) throw new Error(`PostgreSQL did not start: ${lastLines()}`)
         hasEnded = launch()
-        // A disk that is full stays so for a while.
+        // The cause may last for a while, such as a full disk.
         await sleep((pauseMs = Math.min(LAUNCH_MAX_MS, pauseMs * 1.3)))
       } else await sleep(POLL_MS)
     }
@@ -357,7 +369,8 @@ export async function startEmbeddedPostgres(
   const watch = (async () => {
     while (watching) {
       await sleep(WATCH_MS, undefined, { ref: false })
-      // Of one that this process has started the system tells; one that was adopted is looked for.
+      // The system reports the end of a server that this process has started; an adopted server is
+      // detected by its process ID.
       if (!watching || !hasEnded() || postmasterPid(data) !== null) continue
       hear('PostgreSQL ended; it is restarted')
       await start().catch((error: unknown) => hear(reasonOf(error)))

@@ -1,7 +1,6 @@
 /**
- * Every event that the platform tells of. A name that is not here does not compile, and the table
- * refuses it where a statement of the database writes it; what each means stands in
- * `events/registry.ts`.
+ * All event types. A name that is not in this list does not compile, and the table rejects it if an
+ * SQL statement writes it. `events/registry.ts` describes each type.
  */
 export const EVENT_TYPES = [
   'transaction.created',

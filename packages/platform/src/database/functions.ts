@@ -6,8 +6,8 @@ import type { Queryable } from './pool.ts'
 const FOLDER = new URL('./functions/', import.meta.url)
 
 /**
- * Drops whatever has this name, with any parameters. What a trigger hangs on stays while its file
- * does: its head never changes, so that it can be replaced where it stands.
+ * Drops the functions with this name, with any parameters. A function that a trigger uses is kept
+ * as long as its file exists: its signature never changes, so it can be replaced in place.
  */
 async function drop(tx: Queryable, name: string, triggersToo: boolean): Promise<void> {
   const heads = await tx.query<{ head: string }>(
@@ -19,11 +19,11 @@ async function drop(tx: Queryable, name: string, triggersToo: boolean): Promise<
 }
 
 /**
- * Makes the database's functions what ./functions says: each file holds the one definition of the
- * function that it is named after, and is applied anew when its text has changed, in the order of
- * the names; a function whose file is gone is dropped. Tables come first: call it after the
- * migrations, in the same transaction, so that no migration can use a function.
- * @returns the names of what was applied or dropped
+ * Updates the database's functions to the files in ./functions. Each file contains the definition
+ * of the function that it is named after, and is applied again when its text has changed, in the
+ * order of the names; a function without a file is dropped. Must be called after the migrations, in
+ * the same transaction, so that no migration can use a function.
+ * @returns the names of the functions that were applied or dropped
  */
 export async function applyFunctions(tx: Queryable, folder: URL = FOLDER): Promise<string[]> {
   await tx.query(
@@ -48,8 +48,7 @@ export async function applyFunctions(tx: Queryable, folder: URL = FOLDER): Promi
     const text = readFileSync(new URL(`${name}.sql`, folder), 'utf8')
     const hash = createHash('sha256').update(text).digest('hex')
     if (known.get(name) === hash) continue
-    // Its parameters may be others now, and a second function of the same name would stand beside
-    // it.
+    // The parameters may have changed, and the old function with the same name would remain.
     await drop(tx, name, false)
     await tx.query(text)
     await tx.query(

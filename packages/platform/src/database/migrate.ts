@@ -6,12 +6,12 @@ import type { Database, Queryable } from './pool.ts'
 const LOCK = 7_205_160_001
 /** Folder of the numbered files. */
 export const MIGRATIONS = new URL('./migrations/', import.meta.url)
-/** The last steps of before the squash, for homes that were last started without them. */
+/** The last migrations before the squash, for databases that were last started without them. */
 const EARLIER = new URL('./earlier/', import.meta.url)
 
 /**
- * What the migrations were before they were squashed: all of them together made the tables that
- * {@link SQUASHED} make.
+ * The migrations before they were squashed. Together they created the same tables as {@link
+ * SQUASHED}.
  */
 export const BEFORE_SQUASH: readonly string[] = [
   '001_core',
@@ -55,8 +55,8 @@ export const SQUASHED: readonly string[] = [
 ].map((name) => `${name}.sql`)
 
 /**
- * Takes a database of before the squash, once its last steps are done, as one with the squashed
- * ones, which make the same tables.
+ * Applies the missing last migrations to a database from before the squash, and then records the
+ * squashed migrations, which create the same tables.
  */
 async function recogniseSquashed(tx: Queryable, known: Set<string>): Promise<void> {
   if (!BEFORE_SQUASH.some((name) => known.has(name))) return
@@ -76,8 +76,8 @@ async function recogniseSquashed(tx: Queryable, known: Set<string>): Promise<voi
 }
 
 /**
- * What {@link migrate} would apply, what it would refuse as a newer version's, and what is applied
- * already. Reads only.
+ * Returns the migrations that {@link migrate} would apply, those that it would reject because they
+ * are of a newer version, and those that are applied already. Reads only.
  */
 export async function compareMigrations(
   database: Queryable,
@@ -92,7 +92,7 @@ export async function compareMigrations(
     ? await database.query<{ name: string }>('select name from migrations')
     : []
   const known = new Set(rows.map(({ name }) => name))
-  // A database from before the squash is taken as one with the squashed ones.
+  // A database from before the squash counts as one with the squashed migrations.
   const isEarlier = BEFORE_SQUASH.some((name) => known.has(name))
   const isApplied = (name: string): boolean =>
     known.has(name) || (isEarlier && SQUASHED.includes(name))
@@ -106,22 +106,23 @@ export async function compareMigrations(
 }
 
 /**
- * Waits until no other process brings the database up to date, and holds up each that starts until
- * the end of the transaction.
+ * Waits until no other process migrates the database, and blocks other migrations until the end of
+ * the transaction.
  */
 export const lockMigrations = (tx: Queryable): Promise<unknown> =>
   tx.query('select pg_advisory_xact_lock($1)', [LOCK])
 
 /**
- * Brings the database up to date, in one transaction under an advisory lock: the numbered files of
- * ./migrations that were not applied yet, each once, then what rows look like, and the functions.
+ * Migrates the database, in one transaction under an advisory lock: applies the numbered files in
+ * ./migrations that were not applied yet, each once, then the checks of the rows, and the
+ * functions.
  * @returns the names of what was applied
- * @throws where a newer version has been at it
+ * @throws Error if a newer version has migrated the database
  */
 export async function migrate(database: Database): Promise<string[]> {
   return database.transaction(async (tx) => {
-    // A table of many rows takes longer than a statement may otherwise, and so does the wait for
-    // another process that is at it.
+    // A migration of a large table takes longer than the usual statement timeout, and so may the
+    // wait for another process that is migrating.
     await tx.query('set local statement_timeout = 0')
     await lockMigrations(tx)
     await tx.query(
@@ -138,7 +139,7 @@ export async function migrate(database: Database): Promise<string[]> {
       .filter((name) => !files.includes(name))
       .sort()
       .join(', ')
-    // Its rows may be of forms that are not known here.
+    // Its rows may have formats that are not known to this version.
     if (beyond !== '') {
       throw new Error(
         `the database was changed by a newer version (${beyond}): start that version, or restore a backup that was made before`,

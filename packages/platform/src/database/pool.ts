@@ -6,18 +6,24 @@ import type { EventType } from './event-types.ts'
 
 type Row = Record<string, unknown>
 
-/** What queries run on: the pool, or one connection inside a transaction. */
+/** Runs queries: the pool, or one connection within a transaction. */
 export interface Queryable {
-  /** All rows of a statement. Parameters are $1, $2, …; bigint and numeric come back as strings. */
+  /**
+   * Returns all rows of a statement. Parameters are $1, $2, …; bigint and numeric are returned as
+   * strings.
+   */
   query<T = Row>(text: string, values?: readonly unknown[]): Promise<T[]>
-  /** First row, or undefined. */
+  /** Returns the first row, or undefined. */
   one<T = Row>(text: string, values?: readonly unknown[]): Promise<T | undefined>
   /**
-   * The time of the Environment, for statements: SQL names no clock of its own where a deadline, a
-   * lease or a window depends on it.
+   * Returns the time of the Environment, for statements: SQL uses no clock of its own if a
+   * deadline, a lease or a window depends on it.
    */
   now(): Date
-  /** Told to the pool's `onEvent` once what was done here is committed; never where it was not. */
+  /**
+   * Passes an event to the pool's `onEvent` after the commit; never if the transaction is rolled
+   * back.
+   */
   tell(event: ToldEvent): void
   /** The same for the pool's `onAudit`. */
   tellAudit(entry: ToldAudit): void
@@ -31,8 +37,8 @@ export interface ToldEvent {
 }
 
 /**
- * An entry of a workspace's audit log: what of it the log of the process may have. `hash` is that
- * of its line, in hexadecimal.
+ * The part of an audit-log entry that may be in the process's log. `hash`: hexadecimal hash of its
+ * line.
  */
 export interface ToldAudit {
   workspace: string
@@ -47,33 +53,37 @@ export interface ToldAudit {
 
 export interface Database extends Queryable {
   /**
-   * Runs `work` in one transaction. As a statement alone it is done again after a serialization
+   * Runs `work` in one transaction. Like a single statement, it is repeated after a serialization
    * failure or deadlock, up to 5 times.
    */
   transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>
   /**
-   * Runs work whose caller can ask again: a connection and the answer of each statement are waited
-   * for {@link soonMs} at most, and a commit too, which is unknown afterwards as ever.
+   * Runs work whose caller can retry: the wait for a connection, for the result of each statement
+   * and for the commit is limited to {@link soonMs}. The outcome of a commit that exceeds it is
+   * unknown.
    */
   soon<T>(work: () => Promise<T>): Promise<T>
-  /** Milliseconds. Clients of HTTP often wait for 10 seconds; they are answered before. */
+  /**
+   * Maximum wait of `soon`, in milliseconds. Many HTTP clients have a timeout of 10 seconds, so
+   * this is shorter.
+   */
   readonly soonMs: number
   close(): Promise<void>
 }
 
 const codeOf = (error: unknown): unknown => (error as { code?: unknown } | null)?.code
 /**
- * A server that only reads: a primary of before, to which a connection was open while another was
- * promoted. Nothing of it was done.
+ * The server is read-only: a former primary with an open connection, after another server was
+ * promoted. The statement had no effect.
  */
 const READ_ONLY = '25006'
-/** Serialization failures and deadlocks: nothing of it was done. */
+/** Serialization failures and deadlocks, after which the statement had no effect. */
 const RETRIED = new Set<unknown>(['40001', '40P01'])
 const ATTEMPTS = 5
 
 /**
- * What PostgreSQL ended for somebody else's sake is done once more; what came to a server that only
- * reads too, by a new connection.
+ * Repeats work that PostgreSQL aborted because of another transaction, or that reached a read-only
+ * server; in the latter case by a new connection.
  */
 async function retried<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1, isElsewhere = false; ; attempt++) {
@@ -89,7 +99,7 @@ async function retried<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * The connection is gone, or none could be had; the driver gives its own errors of that kind no
+ * The connection was lost, or none was available. The driver's own errors of this kind have no
  * code.
  */
 class ConnectionLost extends Error {
@@ -100,9 +110,9 @@ class ConnectionLost extends Error {
 }
 
 /**
- * What was written may be there, or not: the connection was lost while it was committed, or the
- * wait for the standby was cut off, and another primary may not have it. Nobody may take it for
- * failed, or for done; whoever asks by its key later is told.
+ * The outcome of a commit is unknown: the connection was lost during the commit, or the wait for
+ * the standby was aborted, so another primary may not have the data. Callers must treat it neither
+ * as failed nor as done; a later request with the same idempotency key returns the outcome.
  */
 export class CommitUnknown extends ConnectionLost {
   constructor(cause: unknown) {
@@ -117,15 +127,16 @@ const SYSTEM_CODES = new Set<unknown>([
   'EPIPE',
   'ENOENT',
   'ETIMEDOUT',
-  // No descriptor for another connection, here, on this machine or in the server's queue.
+  // No file descriptor is available for another connection, in this process, on this machine or in
+  // the server's queue.
   'EMFILE',
   'ENFILE',
   'EAGAIN',
 ])
 
 /**
- * True for errors of a connection that was lost, refused or led to a server that only reads: what
- * was asked may have been done or not.
+ * Returns whether a connection was lost, was refused or led to a read-only server. The outcome of
+ * the statement is unknown.
  */
 export function isConnectionError(error: unknown): boolean {
   const code = codeOf(error)
@@ -138,26 +149,26 @@ export function isConnectionError(error: unknown): boolean {
 }
 
 /**
- * Why the server refuses for now what it would do at another time: its disk is full, it is too
- * slow, or has nothing to spare.
+ * Returns the reason why the server rejects a statement temporarily: its disk is full, it is too
+ * slow, or it lacks resources.
  */
 export function shortageOfDatabase(error: unknown): string | null {
   const code = codeOf(error)
   if (code === '53100') return 'its disk is full'
-  // It was ended, and all that it did is undone.
+  // The statement was cancelled and all of its effects were undone.
   if (code === '57014') return 'the statement exceeded its time limit'
   return typeof code === 'string' && code.startsWith('53')
     ? 'it has no free memory or connection'
     : null
 }
 
-/** The same may go well a moment later: it says nothing about what was asked. */
+/** Returns whether an error is temporary, so that the same statement may succeed later. */
 export function isPassing(error: unknown): boolean {
   const code = codeOf(error)
   return isConnectionError(error) || shortageOfDatabase(error) !== null || RETRIED.has(code)
 }
 
-/** What is asked of the driver's pool. */
+/** The part of the driver's pool that is used. */
 export interface ConnectionPool {
   on(event: 'error', listener: (error: Error) => void): unknown
   on(event: 'connect', listener: (client: pg.PoolClient) => void): unknown
@@ -167,39 +178,39 @@ export interface ConnectionPool {
 
 export interface DatabaseOptions {
   max?: number
-  /** In place of the driver's own pool, for a simulation of many processes in one. */
+  /** Replaces the driver's own pool, for a simulation of many processes in one. */
   pool?: (config: pg.PoolConfig) => ConnectionPool
-  /** True: a pooler of transactions stands between, so that nothing may be kept in a session. */
+  /** True: a transaction pooler is in between, so that nothing may be stored in a session. */
   pooled?: boolean
   /**
-   * A statement's answer is waited for so long, in milliseconds; longer than the server lets a
-   * statement take.
+   * Maximum wait for the result of a statement, in milliseconds; longer than the server's statement
+   * timeout.
    */
   answerMs?: number
-  /** The same for that of a COMMIT, which waits for a standby without an end. */
+  /** Maximum wait for the result of a COMMIT, which waits for a standby without a limit. */
   commitMs?: number
-  /** The same where the caller can ask again: see `Database.soon`. */
+  /** Maximum wait if the caller can retry: see `Database.soon`. */
   soonMs?: number
-  /** The Environment's clock, in milliseconds; without it that of this machine. */
+  /** Returns the Environment's time in milliseconds; absent: this machine's clock. */
   now?: () => number
-  /** What went wrong beside every statement, with a sentence that says what it was. */
+  /** Called for errors that belong to no statement, with a sentence that describes the error. */
   onError?: (error: Error, what: string) => void
-  /** What it throws changes nothing: the event is committed. */
+  /** Called after the commit of an event. Exceptions have no effect. */
   onEvent?: (event: ToldEvent) => void
-  /** Called after the commit of an entry of the audit log. What it throws changes nothing. */
+  /** Called after the commit of an audit-log entry. Exceptions have no effect. */
   onAudit?: (entry: ToldAudit) => void
 }
 
 /**
- * Statements that a connection keeps the plans of; more than the house has, should one be written
- * with its values in its text.
+ * Maximum number of prepared statements of a connection. It is larger than the number of the
+ * platform's statements, and limits memory if a statement contains its values in its text.
  */
 const PREPARED_MAX = 1000
 
 /**
- * Names for statements with parameters, so that a connection parses and plans each once: a third of
- * what PostgreSQL does for the small statements of this house is planning. A text that comes only
- * once is not worth a name.
+ * Returns names of prepared statements, so that a connection parses and plans each statement once:
+ * planning is a third of PostgreSQL's work for small statements. A statement that is only executed
+ * once gets no name.
  */
 function statementNames(): (text: string) => string | undefined {
   const names = new Map<string, string | undefined>()
@@ -219,34 +230,38 @@ function statementNames(): (text: string) => string | undefined {
 const STATEMENT_MS = 30_000
 const IDLE_MS = 60_000
 /**
- * Shorter, and what an idle platform does twice at once every ten seconds would open a connection
- * each time.
+ * Time in milliseconds after which an idle connection is closed. With a shorter time, two
+ * concurrent tasks that run every ten seconds on an idle platform would open a new connection each
+ * time.
  */
 const KEPT_MS = 60_000
 /**
- * More than the server lets a statement take: it does not answer, or what the statement wrote waits
- * for a standby.
+ * Longer than the server's statement timeout. If it is exceeded, the server does not respond, or
+ * the statement waits for a standby.
  */
 const ANSWER_MS = 35_000
-/** A COMMIT has little to do itself; it may wait for a standby without an end. */
+/** A COMMIT itself takes little time, but may wait for a standby without a limit. */
 const COMMIT_MS = 10_000
-/** Less than the ten seconds after which many clients of HTTP give up. */
+/** Less than the ten seconds after which many HTTP clients time out. */
 const SOON_MS = 8000
 const WITHIN = { statement_timeout: STATEMENT_MS, idle_in_transaction_session_timeout: IDLE_MS }
-/** Through a pooler a session is somebody else's next: what is set ends with the transaction. */
+/**
+ * Through a pooler, the session is used by other clients afterwards, so settings must end with the
+ * transaction.
+ */
 const BEGIN_POOLED = [
   'begin',
   ...Object.entries(WITHIN).map(([name, ms]) => `set local ${name} = ${ms}`),
 ].join('; ')
 /**
- * Where PostgreSQL says, in any language, that the wait for a standby was cut off: what was written
- * is committed here alone.
+ * This name in a notice shows, in any language, that the wait for a standby was aborted: the data
+ * is committed on this server only.
  */
 const STANDBY_WAIT = 'SyncRepWaitForLSN'
 
 /**
- * Resolves with the answer. @throws ConnectionLost after so many milliseconds; what was asked goes
- * on
+ * Resolves with the result of the promise.
+ * @throws ConnectionLost after `ms` milliseconds; the work itself continues
  */
 export async function within<T>(answer: Promise<T>, ms: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined
@@ -255,15 +270,15 @@ export async function within<T>(answer: Promise<T>, ms: number): Promise<T> {
       () => reject(new ConnectionLost(new Error(`the database did not respond within ${ms} ms`))),
       ms,
     )
-    // A connection keeps its process alive by itself; the wait for one that is gone must not.
+    // A connection keeps its process alive by itself; the wait for a lost connection must not.
     timer.unref()
   })
   return Promise.race([answer, late]).finally(() => clearTimeout(timer))
 }
 
 /**
- * Opens a pool. Connections that the server closes are replaced by the next query, and so are all
- * that are open when one of them turns out to lead to a server that only reads.
+ * Opens a pool. Connections that the server closes are replaced at the next query. If a connection
+ * turns out to lead to a read-only server, all open connections are replaced.
  */
 export function openDatabase(url: string, options: DatabaseOptions = {}): Database {
   const now = () => new Date((options.now ?? Date.now)())
@@ -280,12 +295,12 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
     ...(pooled ? {} : WITHIN),
   })
   pool.on('error', (error) => options.onError?.(error, 'a database connection was lost'))
-  // A connection that is lost while a statement waits fails that statement; the event itself must
-  // not end the process.
+  // A connection that is lost during a statement fails that statement; the event itself must not
+  // end the process.
   const lost = new WeakSet<pg.PoolClient>()
-  /** Those that committed what no standby has confirmed. */
+  /** Connections whose last commit no standby has confirmed. */
   const unconfirmed = new WeakSet<pg.PoolClient>()
-  /** Those that were opened since one came to a server that only reads. */
+  /** Connections that were opened after another one reached a read-only server. */
   let fresh = new WeakSet<pg.PoolClient>()
   pool.on('connect', (client) => {
     fresh.add(client)
@@ -302,7 +317,7 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
       const wanted = pool.connect()
       const client = await (ms === undefined ? wanted : within(wanted, ms)).catch(
         (error: unknown) => {
-          // One that comes later is the next caller's.
+          // A connection that is established later is given to the next caller.
           wanted.then(
             (late) => late.release(),
             () => undefined,
@@ -332,7 +347,7 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
         throw new CommitUnknown(new Error('no standby has confirmed the commit'))
       return rows
     } catch (error) {
-      // Whoever comes next must not be given the answer to this.
+      // The next user of the connection must not receive the result of this statement.
       if (isConnectionError(error)) lost.add(client)
       if (codeOf(error) === READ_ONLY) fresh = new WeakSet()
       throw told(error, lost.has(client))
@@ -355,7 +370,10 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
       )
     }
   }
-  /** @param committed calls a listener once what was done is committed */
+  /**
+   * Returns the interface for queries.
+   * @param committed calls a listener after the commit
+   */
   const queryable = (
     rows: (text: string, values?: readonly unknown[]) => Promise<unknown[]>,
     committed: (listen: () => void) => void,
@@ -376,7 +394,7 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
       const since = performance.now()
       const client = await connect()
       try {
-        // What was waited for a connection is not waited for once more.
+        // The time spent waiting for a connection is deducted from the limit.
         const left =
           patience.getStore() === undefined
             ? answerMs

@@ -1,4 +1,7 @@
-/** What the database's own functions raise, by the reason. Codes of class CU are nobody else's. */
+/**
+ * Errors that the database's own functions raise, by reason. Only these functions use codes of
+ * class CU.
+ */
 export const SQL_ERRORS = {
   prepaidShort: 'CU001',
   walletInactive: 'CU002',
@@ -10,9 +13,9 @@ export const SQL_ERRORS = {
   depositsWait: 'CU008',
 } as const
 
-/** The code of a database error, and what it tells beside its sentence. */
+/** Returns the code of a database error, and its detail. */
 export const sqlErrorOf = (error: unknown): { code?: string; detail?: string } =>
   (error ?? {}) as { code?: string; detail?: string }
 
-/** PostgreSQL's own: a row like it is there. */
+/** PostgreSQL's code for a unique violation: a row with the same key exists. */
 export const UNIQUE_VIOLATION = '23505'

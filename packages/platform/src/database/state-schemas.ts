@@ -1,7 +1,7 @@
 import { EVENT_TYPES } from './event-types.ts'
 import type { Queryable } from './pool.ts'
 
-/** From a built plan to the chain's answer: what every kind goes through that is signed. */
+/** States from the built plan to the chain's result, which every signed kind of transaction has. */
 const SIGNED = [
   'QUEUED',
   'SIGNING',
@@ -27,13 +27,13 @@ const POINTS = [
   'energy_spared',
   'bandwidth_spared',
 ] as const
-/** What was taken of the gas tank for it. */
+/** Amounts that were taken from the gas tank for the transaction. */
 const FUELLED = ['fuel_id', 'float_taken', 'loan_id'] as const
-/** Another wallet of the sub-account that pays its fee. */
+/** Another wallet of the sub-account that pays the fee. */
 const OTHER_WALLET = ['fee_wallet', 'fee_held'] as const
 /**
- * Earlier builds wrote it into tank transactions that were adopted; one that still waits must go on
- * after an upgrade.
+ * Earlier versions wrote this field into adopted tank transactions; unfinished ones must remain
+ * valid after an upgrade.
  */
 const ONCE_WRITTEN = ['back_fee'] as const
 /** `earlier`: an attempt that nodes had begun to sign. `adopted`: found in the nodes' records. */
@@ -74,9 +74,9 @@ const LENDING = [
 const SCREENED = ['screening_since', 'screening_alerted'] as const
 
 /**
- * Of each kind of transaction, the states that it can be in, and what its plan may hold: amounts as
- * decimal strings in the smallest unit, flags as '1'. The types of {@link ../engine/transaction.ts}
- * and the check of the table are made of this.
+ * States of each kind of transaction, and the permitted fields of its plan: amounts as decimal
+ * strings in the smallest unit, flags as '1'. The types of {@link ../engine/transaction.ts} and the
+ * table's check are derived from this.
  */
 export const STATE_SCHEMAS = {
   WITHDRAWAL: {
@@ -153,7 +153,10 @@ export const STATE_SCHEMAS = {
 
 const list = (words: readonly string[]): string => words.map((word) => `'${word}'`).join(', ')
 
-/** What every row of a table fulfils, by the name of the check; `of`: the columns that it reads. */
+/**
+ * Conditions on every row of a table, by the name of the check; `of`: the columns that the check
+ * reads.
+ */
 const CHECKS: Record<string, { table: string; of: Record<string, string>; form: string }> = {
   transactions_form: {
     table: 'transactions',
@@ -169,9 +172,9 @@ const CHECKS: Record<string, { table: string; of: Record<string, string>; form: 
 }
 
 /**
- * A check asks a function: PostgreSQL reads the text of a check anew for every statement that
- * writes a row, and that of these took a fifth of all that it did; what a function says is read
- * once for a connection.
+ * Returns the function that a check calls. PostgreSQL parses the text of a check again for every
+ * statement that writes a row, which took a fifth of all its work for these checks; the body of a
+ * function is parsed once for each connection.
  */
 const functionOf = (
   name: string,
@@ -183,9 +186,9 @@ const functionOf = (
   returns boolean language plpgsql immutable parallel safe as $$ begin return ${form}; end $$`
 
 /**
- * Makes the tables' checks what {@link STATE_SCHEMAS} and {@link EVENT_TYPES} say, where they are others.
- * Rows that are there already are held to them when they change. @returns the names of those that
- * were made anew
+ * Updates the tables' checks to {@link STATE_SCHEMAS} and {@link EVENT_TYPES}, if they differ.
+ * Existing rows are validated when a check changes.
+ * @returns the names of the checks that were replaced
  */
 export async function applyStateSchemas(tx: Queryable): Promise<string[]> {
   const names: string[] = []

@@ -4,15 +4,16 @@ import { EVENT_TYPES, type EventType } from '../database/event-types.ts'
 const GROUPS = [...new Set(EVENT_TYPES.map((type) => type.split('.', 1)[0] as string))]
 const PATTERNS = new Set<string>(['*', ...GROUPS.map((group) => `${group}.*`), ...EVENT_TYPES])
 
-/** Names that {@link typeFilter} takes at once. */
+/** Maximum number of names that {@link typeFilter} accepts. */
 export const PATTERNS_MAX = 50
 const NAMES = [...PATTERNS].map((name) => name.replaceAll(/[.*]/g, String.raw`\$&`)).join('|')
-/** As the document has them: one name, and several separated by commas. */
+/** Patterns for the OpenAPI document: one name, and several separated by commas. */
 const EVENT_PATTERN = `^(${NAMES})$`
 export const EVENTS_PATTERN = `^(${NAMES})(,(${NAMES})){0,${PATTERNS_MAX - 1}}$`
 
 /**
- * A name of an event, all of a group (`invoice.*`), or all (`*`), in any case. Read as lower case.
+ * A name of an event, of a group (`invoice.*`), or all (`*`), in upper or lower case. Parsed to
+ * lower case.
  */
 export const eventPattern = z
   .string()
@@ -34,7 +35,7 @@ export const eventPattern = z
     examples: ['transaction.confirmed', 'invoice.*', '*'],
   })
 
-/** The types that patterns name. */
+/** Returns the event types that patterns match. */
 export const typesOf = (patterns: readonly string[]): EventType[] =>
   EVENT_TYPES.filter((type) =>
     patterns.some(

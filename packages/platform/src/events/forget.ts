@@ -4,8 +4,8 @@ import { KEPT_DAYS } from './log.ts'
 const BATCH = 5000
 
 /**
- * Deletes published events that are older than the log keeps, and deliveries that are as old.
- * Writes nothing where there are none.
+ * Deletes published events that are older than the retention time, and deliveries of the same age.
+ * Writes nothing if there are none.
  */
 export async function forgetEvents(services: Services): Promise<void> {
   const { database } = services

@@ -4,7 +4,7 @@ import { integer, LIMIT_MAX } from '../http/schemas.ts'
 import { cursor, endOfLog, KEPT_DAYS, messageOf, positionOf, readLog, typeFilter } from './log.ts'
 import { eventShape } from './registry.ts'
 
-/** The log of events, oldest first: what webhooks are made from. */
+/** Lists the event log, oldest first. Webhook deliveries are created from the same log. */
 export const listEvents = endpoint({
   id: 'listEvents',
   tag: 'Events',

@@ -6,10 +6,10 @@ import { ApiError } from '../errors.ts'
 import type { Caller } from '../http/endpoint.ts'
 import { eventPattern, EVENTS_PATTERN, PATTERNS_MAX, typesOf } from './filter.ts'
 
-/** Events are kept for so long. */
+/** Retention time of events, in days. */
 export const KEPT_DAYS = 90
 
-/** What a message is made of. */
+/** The data of a message. */
 export interface Told {
   uid: string
   type: EventType
@@ -20,8 +20,8 @@ export interface Told {
 }
 
 /**
- * An event as callers get it. Numbers are as exact as they were written. @param data in place of
- * its payload
+ * Returns an event in the format that callers receive. Numbers keep their original digits.
+ * @param data replaces its payload
  */
 export const messageOf = (event: Told, data: unknown = parseJson(event.payload)) => ({
   type: event.type,
@@ -66,10 +66,10 @@ export const cursor = z
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /**
- * Where in the log an event stands that the caller has seen. Its id is the cursor, and no number:
- * it tells nothing of others' events, and one that a restored older database does not know is no
- * other event there.
- * @param field what to name where it is wrong
+ * Returns the log position of an event that the caller has received. The cursor is the event's ID
+ * instead of a number, so that it reveals nothing about the events of others, and an ID that is
+ * missing in a restored older database cannot match another event.
+ * @param field name of the request field, for errors
  * @throws ApiError `INVALID_REQUEST`, `CURSOR_EXPIRED`
  */
 export async function positionOf(
@@ -93,18 +93,21 @@ export async function positionOf(
 }
 
 /**
- * Of its workspace's events a key sees those of its own sub-account, and those that concern the
+ * Of its workspace's events, a key receives those of its own sub-account and those that concern the
  * whole workspace.
  */
 const VISIBLE = (subAccount: string): string =>
   `(sub_account_id is null or sub_account_id = ${subAccount})`
 
-/** Where the log ends now; everything up to there is committed. */
+/** Returns the current end of the log. Everything up to it is committed. */
 export async function endOfLog(database: Queryable): Promise<string> {
   return (await database.one<{ last: string }>('select last::text from event_log'))?.last ?? '0'
 }
 
-/** Events of the caller between two positions, the oldest first. @param types null: all */
+/**
+ * Returns the caller's events between two positions, oldest first.
+ * @param types null: all
+ */
 export async function readLog(
   database: Queryable,
   caller: Caller,
@@ -123,5 +126,5 @@ export async function readLog(
   )
 }
 
-/** A message as JSON text. */
+/** Returns a message as JSON text. */
 export const textOf = (event: Told): string => stringifyJson(messageOf(event))

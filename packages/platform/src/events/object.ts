@@ -6,9 +6,10 @@ const idOf = (payload: Record<string, unknown>): string | undefined => {
 }
 
 /**
- * What an event is about: everything with the same name is one object, whose events are numbered 1,
- * 2, 3 … Deposits and what is staked are transactions, and share their numbers.
- * @param payload of the event @param workspace its id, for what a workspace has one of
+ * Returns the name of the object of an event. Events with the same name are numbered 1, 2, 3 …
+ * Deposits and stakes are transactions and share their numbers.
+ * @param payload the event's payload
+ * @param workspace ID of the workspace, for objects that exist once in a workspace
  */
 export function objectOf(
   type: EventType,
@@ -22,7 +23,7 @@ export function objectOf(
     case 'gas_tank':
       return `gas_tank:${workspace}:${String(payload['network'])}`
     case 'address': {
-      // One that was handed out has an id; one that is frozen is somebody else's.
+      // An issued address has an ID; a frozen address belongs to another party.
       const tag = payload['address_tag'] ?? null
       return (
         idOf(type === 'address.created' ? payload : {}) ??

@@ -34,7 +34,7 @@ const test = z.literal(true).optional().meta({
     'Present if `npx custody trigger` sent the event without a real change, on the local network only. Absent from every other event',
 })
 
-/** `webhooks` of the OpenAPI document (3.1): each event, as it is sent. */
+/** Returns `webhooks` of the OpenAPI document (3.1): each event as it is sent. */
 export const openApiWebhooks = (components: Components): Record<string, object> =>
   Object.fromEntries(
     EVENT_TYPES.map((type) => {

@@ -5,12 +5,12 @@ import type { Loop } from '../engine/loop.ts'
 import type { Services } from '../engine/services.ts'
 import { objectOf } from './object.ts'
 
-/** An event with its place in the log. */
+/** An event with its position in the log. */
 export interface Published {
   id: bigint
   uid: string
   workspaceId: string
-  /** Null: it concerns the whole workspace. */ subAccountId: string | null
+  /** Null: the event concerns the whole workspace. */ subAccountId: string | null
   type: EventType
   object: string
   version: bigint
@@ -19,20 +19,23 @@ export interface Published {
   /** JSON text. */ payload: string
 }
 
-/** What else is done with events. */
+/** Creates the deliveries of published events. */
 export interface Distributor {
-  /** In the database transaction that publishes them. */
+  /** Called in the database transaction that publishes the events. */
   write(services: Services, tx: Queryable, events: readonly Published[]): Promise<void>
-  /** Once that is committed. */
+  /** Called after the commit of that transaction. */
   done(services: Services): void
 }
 
 const LOCK = 7_205_160_013
 const BATCH = 200
 const CROWD_MS = 50
-/** The same while requests want the processor. */
+/** Delay in milliseconds between batches while the process is busy with requests. */
 const CROWD_BUSY_MS = 250
-/** Other processes write events too, and are not heard. */
+/**
+ * Maximum poll interval in milliseconds. Other processes write events too, and do not notify this
+ * one.
+ */
 const POLL_MS_MAX = 1000
 
 export const eventPollMs = (services: Pick<Services, 'settings'>): number =>
@@ -48,13 +51,14 @@ interface Row {
   created_at: Date
 }
 
-/** Of `events`, in SQL: not yet in the log. */
+/** SQL condition on `events`: the event has no position in the log yet. */
 const IS_WAITING = 'position is null'
 
 /**
- * Gives committed events their place in the log, in the order of their ids: so whoever reads by
- * position misses none that was committed late. Writes nothing where there is none.
- * @returns how many were published
+ * Assigns committed events their positions in the log, in the order of their IDs, so that a
+ * consumer that pages by position cannot skip an event that was committed late. Writes nothing if
+ * there are none.
+ * @returns the number of published events
  */
 export async function publish(services: Services, distributor: Distributor): Promise<number> {
   const { database } = services
@@ -63,7 +67,7 @@ export async function publish(services: Services, distributor: Distributor): Pro
   const published = await batch(services, distributor.write, BATCH).catch(
     async (error: unknown) => {
       if (isPassing(error)) throw error
-      // What one event is about must not keep all others from being told.
+      // An error of a single event must not block all others.
       return batch(services, distributor.write, 1).catch(async (reason: unknown) => {
         if (isPassing(reason)) throw reason
         services.log.error(
@@ -83,8 +87,8 @@ export async function publish(services: Services, distributor: Distributor): Pro
 }
 
 /**
- * Publishes the oldest events that are not yet. One process at a time does, and the others' events
- * are in its next batch.
+ * Publishes the oldest unpublished events. Only one process publishes at a time; events of other
+ * processes are in its next batch.
  */
 async function batch(
   services: Services,
@@ -117,7 +121,7 @@ async function batch(
   })
 }
 
-/** Positions from the log's end on, and each object's next versions. */
+/** Assigns positions from the end of the log, and the next version of each object. */
 async function numbered(tx: Queryable, rows: readonly Row[]): Promise<Published[]> {
   const found = rows.map((row) => ({
     row,
@@ -172,8 +176,8 @@ async function numbered(tx: Queryable, rows: readonly Row[]): Promise<Published[
 }
 
 /**
- * Publishes as soon as this process has committed an event, and looks for those of others now and
- * then.
+ * Publishes as soon as this process has committed an event, and polls periodically for events of
+ * other processes.
  */
 export function publishLoop(services: Services, distributor: Distributor): Loop {
   return {
@@ -183,7 +187,7 @@ export function publishLoop(services: Services, distributor: Distributor): Loop 
     bell: services.outbox,
     async run(signal) {
       const published = await publish(services, distributor)
-      // What comes in a crowd is published together.
+      // Events that arrive in quick succession are published together.
       if (published > 0 && published < BATCH) {
         await services.environment.sleep(
           services.pressure.isHigh ? CROWD_BUSY_MS : CROWD_MS,

@@ -11,7 +11,7 @@ import { orderShape } from '../trading/order.ts'
 import { walletShape } from '../wallets/present.ts'
 
 interface EventOf {
-  /** When the event is sent, as a sentence without a full stop. */
+  /** Trigger of the event, as a sentence without a full stop. */
   says: string
   /** Kind of object whose changes `version` counts. */
   object:
@@ -287,10 +287,10 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
   },
 }
 
-/** Fields of an event's `data`. */
+/** Maximum number of fields of an event's `data`. */
 const DATA_MAX = 100
 
-/** An event as it is sent and listed. `data`: see {@link EVENTS}. */
+/** Schema of an event as it is sent and listed. `data`: see {@link EVENTS}. */
 export const eventShape = (
   data: z.ZodType = z.looseObject({}).meta({ maxProperties: DATA_MAX }),
   type: z.ZodType = z.enum(EVENT_TYPES),

@@ -48,7 +48,7 @@ const UNPAID: Data = {
 }
 const WORKING: Data = { failures: 0, difference: [], warnings: [], reason: null, status: 'active' }
 
-/** What an event of each type says beyond the usual example of its shape. */
+/** Data of each event type that differs from the usual example of its schema. */
 const SAYS: Readonly<Record<EventType, (usual: Data) => Data>> = {
   'transaction.created': () => ({ sub_status: 'CREATED', hash: null, confirmations: 0 }),
   'transaction.updated': () => ({ sub_status: 'CONFIRMING' }),
@@ -144,7 +144,7 @@ const SAYS: Readonly<Record<EventType, (usual: Data) => Data>> = {
   }),
 }
 
-/** An invoice with one payment of the whole amount. */
+/** Returns an invoice with one payment of the whole amount. */
 const paidWith = (usual: Data, status: string, confirmations: number): Data => ({
   paid_amount: usual['crypto_amount'],
   due_amount: 0,
@@ -172,7 +172,7 @@ const orderOf = (filled: number): Data => ({
   fees: filled === 0 ? [] : [{ asset: 'USD', amount: 2.1 }],
 })
 
-/** The usual example of a type's data, which the OpenAPI document shows too. */
+/** Returns the usual example of a type's data, which is also in the OpenAPI document. */
 function usualData(type: EventType): Data {
   const components = new Components()
   return (
@@ -182,7 +182,7 @@ function usualData(type: EventType): Data {
   ).data
 }
 
-/** Its times are now, and its ids new ones: the same within a field's name. */
+/** Returns the data with current times and new IDs, the same ones within a field's name. */
 function fresh(
   value: unknown,
   field: string,
@@ -199,8 +199,7 @@ function fresh(
 }
 
 /**
- * Data of an event that did not happen, for tests of receivers: made up, and consistent with its
- * type.
+ * Returns invented data of an event, for tests of receivers. It is consistent with the event type.
  */
 export function sampleData(type: EventType, nowMs: number, uuid: () => string = randomUUID): Data {
   const usual = usualData(type)

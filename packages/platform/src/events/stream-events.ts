@@ -8,8 +8,8 @@ import { eventShape } from './registry.ts'
 const BATCH = 100
 
 /**
- * The log as it grows: each event once, in order. What a client has missed comes first when it
- * comes back.
+ * Streams the log: each event once, in order. After a reconnection the events that the client has
+ * missed come first.
  */
 export const streamEvents = endpoint({
   id: 'streamEvents',
@@ -25,7 +25,8 @@ export const streamEvents = endpoint({
   query: z.strictObject({ after: cursor.optional(), type: typeFilter.optional() }),
   response: eventShape(),
   async handler({ services, caller, query, lastEventId }) {
-    // What the client has seen goes before where it once began.
+    // The last event that the client has received takes precedence over the position at which it
+    // first began.
     const [seen, field] =
       lastEventId === undefined || lastEventId === ''
         ? [query.after, 'after']

@@ -40,8 +40,8 @@ const withdrawalBody = z.strictObject({
 type WithdrawalBody = z.output<typeof withdrawalBody>
 
 /**
- * Brings coins from an exchange to a wallet of the sub-account, and nowhere else; at most once per
- * `sequence_id`.
+ * Withdraws coins from an exchange to a wallet of the sub-account, the only permitted destination;
+ * at most once per `sequence_id`.
  */
 export const createExchangeWithdrawal = endpoint({
   id: 'createExchangeWithdrawal',
@@ -139,7 +139,7 @@ async function create(
   const id = services.environment.uuid()
   const response = await services.database.transaction(async (tx) => {
     await admit(tx)
-    // One that is being unlinked gives no more coins.
+    // An account that is being unlinked allows no withdrawals.
     await findAccount(tx, caller, account.id, 'exchange_account', true)
     const row = (await tx.one<ExchangeTransferRow>(
       `insert into exchange_transfers (id, workspace_id, sub_account_id, account_id, exchange, direction, asset, network, coin, amount,
@@ -177,7 +177,10 @@ async function create(
   return { text: response }
 }
 
-/** The name under which the exchange knows an address, where it wants one. @throws VenueError */
+/**
+ * Returns the exchange's name of a registered address, if it requires one.
+ * @throws VenueError
+ */
 async function keyOf(
   services: Services,
   account: AccountRow,
@@ -189,7 +192,8 @@ async function keyOf(
   if (services.devnet === null) return ask()
   return ask().catch(async (error: unknown) => {
     if (!(error instanceof VenueError) || error.kind !== 'missing') throw error
-    // What its holder does by hand at a real exchange's web site.
+    // Registers the address at the local exchange. At a real exchange, the account's owner does
+    // this on its web site.
     await services.devnet?.({
       command: 'venue',
       action: 'address',
@@ -202,7 +206,9 @@ async function keyOf(
   })
 }
 
-/** The wallet's address that was named, or its first; it is handed out where there was none. */
+/**
+ * Returns the named address of the wallet, or its first address, which is created if there is none.
+ */
 async function ownAddress(
   services: Services,
   caller: Caller,

@@ -7,13 +7,13 @@ import { findAccount, venueOf, venueProblem, type AccountRow } from '../exchange
 import type { Caller } from '../http/endpoint.ts'
 import { coinAt, presentExchangeTransfer, toUnits, type ExchangeTransferRow } from './transfer.ts'
 
-/** An address as its family spells it. */
+/** An address in the notation of its network family. */
 interface Place {
   address: string
   tag: string | null
 }
 
-/** Where an exchange takes an asset, and where coins of it last went to. */
+/** The exchange's deposit address for an asset, and the address of the last transfer. */
 export interface ExchangeAddress {
   now: Place
   before: Place | null
@@ -24,10 +24,10 @@ const isSame = (one: Place, other: Place): boolean =>
   one.address === other.address && one.tag === other.tag
 
 /**
- * Asks an exchange where it takes an asset.
- * @param field of the request that names the account
+ * Queries the deposit address of an asset at an exchange.
+ * @param field name of the request field that contains the account
  * @throws ApiError `EXCHANGE_UNAVAILABLE`, `EXCHANGE_KEY_REFUSED`, `EXCHANGE_UNSUPPORTED`;
- *   `EXCHANGE_UNAVAILABLE` too where what it names is no address of that network
+ *   `EXCHANGE_UNAVAILABLE` too if the returned address is not valid on the network
  */
 export async function askForAddress(
   services: Services,
@@ -62,11 +62,13 @@ const show = ({ address, tag }: Place): string =>
   tag === null ? address : `${address} with tag ${tag}`
 
 /**
- * Holds a transfer to an exchange against what the exchange says now: its caller has signed the
- * address, and one that has changed since the last transfer he names once more.
- * @returns what is written beside the transfer, in its commit; null for one that goes elsewhere
- * @throws ApiError `INVALID_REQUEST`, `INVALID_ADDRESS`, `EXCHANGE_ADDRESS_CHANGED` (409), and
- *   what {@link askForAddress} throws
+ * Compares a transfer to an exchange with the exchange's current deposit address. The caller has
+ * signed the address; if it has changed since the last transfer, the caller must confirm it with a
+ * second request.
+ * @returns the data to be stored with the transfer, in its transaction; null for a transfer to
+ *   another destination
+ * @throws ApiError `INVALID_REQUEST`, `INVALID_ADDRESS`, `EXCHANGE_ADDRESS_CHANGED` (409), and the
+ *   errors of {@link askForAddress}
  */
 export async function checkExchangeDestination(
   services: Services,

@@ -6,28 +6,37 @@ import { sameHash } from './to-exchange.ts'
 import { toAmount, TRANSFERS, type ExchangeTransferRow } from './transfer.ts'
 import { waitOn, type Step } from './wait.ts'
 
-/** A request that has not left by then never leaves. */
+/**
+ * Deadline for sending, in milliseconds. A request that was not sent by then will never be sent.
+ */
 const LEAVES_WITHIN_MS = 30_000
-/** What the exchange did not take, since it is asked too much, is tried again for so long. */
+/**
+ * Time in milliseconds within which a request that the exchange did not accept because of its rate
+ * limit is sent again.
+ */
 const TRY_AGAIN_MS = 60_000
 const TRY_AGAIN_WAIT_MS = 2000
-/** How far the exchange's clock may be behind. */
+/** Maximum time in milliseconds by which the exchange's clock may be behind. */
 const BEFORE_MS = 900_000
-/** Before this, of two that look alike, a withdrawal that we did not ask for now is not ours. */
+/**
+ * Tolerance in milliseconds for the exchange's clock when withdrawals are matched by their data: an
+ * earlier withdrawal is not this one.
+ */
 const CLOCK_MS = 60_000
-/** So long after the answer was lost, somebody is told. */
+/** Time in milliseconds after a lost response at which an alert is raised. */
 const ALERT_MS = 120_000
 
 /**
- * A withdrawal from an exchange: asked for once, found again by what the exchange lists, and
- * followed until it is a deposit here.
+ * Executes one step of a withdrawal from an exchange: it is requested once, found again in the
+ * exchange's lists, and followed until it is a deposit here.
  */
 export async function bringOut(step: Step): Promise<void> {
   const { row } = step
   switch (row.state) {
     case 'NEW':
       return send(step)
-    // A worker that died in between may have sent it: only the exchange knows.
+    // A worker that crashed in this state may have sent the request, so only the exchange knows the
+    // outcome.
     case 'SENDING':
     case 'ASKING':
       return ask(step)
@@ -41,8 +50,8 @@ async function send({ services, row, account, venue }: Step): Promise<void> {
   const isLate = now - row.created_at.getTime() > TRY_AGAIN_MS
   if (isLate && row.last_error !== null)
     return fail({ services, row, account, venue }, row.last_error)
-  // Where an exchange takes no id of ours, two that look alike are told apart by time alone: one
-  // after the other.
+  // If an exchange stores no client ID, two identical withdrawals can only be distinguished by
+  // time, so they run one after the other.
   const isBlocked =
     !venue.traits.withdrawalId &&
     (await services.database.one(
@@ -110,14 +119,14 @@ async function send({ services, row, account, venue }: Step): Promise<void> {
   }
 }
 
-/** Nothing has left the exchange. */
+/** Ends the withdrawal as failed; no coins have left the exchange. */
 async function fail({ services, row }: Step, reason: string): Promise<void> {
   await services.database.transaction((tx) =>
     advance(tx, TRANSFERS, row, { state: 'FAILED', status: 'failed', reason, again: null }),
   )
 }
 
-/** The exchange has it: from now on it owes so much less. */
+/** The exchange has accepted the withdrawal, which reduces the ledger's claim on it. */
 async function taken({ services, row, account }: Step, venueId: string): Promise<void> {
   await services.database.transaction(async (tx) => {
     await bookWithdrawal(tx, account, row.id, row.coin, BigInt(row.amount))
@@ -135,7 +144,7 @@ async function taken({ services, row, account }: Step, venueId: string): Promise
 const withdrawalsOf = ({ row, venue }: Step): Promise<Transfer[]> =>
   venue.withdrawals(row.coin, (row.sent_at ?? row.created_at).getTime() - BEFORE_MS)
 
-/** Asks what became of a request whose answer was lost. It is never made again. */
+/** Queries the outcome of a request whose response was lost. The request is never sent again. */
 async function ask(step: Step): Promise<void> {
   const { services, row, venue } = step
   const now = services.environment.now()
@@ -173,14 +182,14 @@ async function ask(step: Step): Promise<void> {
 }
 
 /**
- * By our id where the exchange keeps it; else by what it is: lists tell the amount with the fee or
- * without.
+ * Returns whether a listed withdrawal is this one: by the client ID if the exchange stores it,
+ * otherwise by its data. Lists report the amount with or without the fee.
  */
 function isOurs(row: ExchangeTransferRow, each: Transfer, sentAt: number): boolean {
   if (each.clientId !== null) return each.clientId === row.client_id
   const amount = BigInt(row.amount)
-  // What a list does not tell speaks against nothing: a withdrawal that is overlooked would be
-  // asked for again.
+  // Data that a list does not contain counts as matching, because a withdrawal that is overlooked
+  // would be requested again.
   return (
     (each.address ?? row.address) === row.address &&
     (each.tag ?? row.address_tag) === row.address_tag &&
@@ -190,15 +199,15 @@ function isOurs(row: ExchangeTransferRow, each: Transfer, sentAt: number): boole
 }
 
 /**
- * In SQL, of a deposit `d` of a transaction `t`: what paid it; of one that the operator made of a
- * surplus, what he named for it.
+ * SQL for the hash of the transaction that paid a deposit `d` of a transaction `t`; if the operator
+ * booked the deposit from a surplus, the hash that the operator entered.
  */
 const TXID = 'case when d.adopted then t.hash else d.txid end'
 
 /**
- * Until the coins are a deposit of the wallet, which is no stranger's then; or until the exchange
- * gives them back. It may pay several withdrawals in one transaction: each is the deposit nearest
- * to its amount that is no other's.
+ * Follows the withdrawal until its coins are a deposit of the wallet, which is then assigned to it,
+ * or until the exchange returns them. The exchange may pay several withdrawals in one transaction:
+ * each is matched with the unassigned deposit that is nearest to its amount.
  */
 async function follow(step: Step): Promise<void> {
   const { services, row, account } = step

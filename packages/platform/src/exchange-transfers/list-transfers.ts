@@ -12,7 +12,7 @@ import {
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-/** Transfers between the sub-account's wallets and exchanges, newest first. */
+/** Lists transfers between the sub-account's wallets and exchanges, newest first. */
 export const listExchangeTransfers = endpoint({
   id: 'listExchangeTransfers',
   tag: 'Exchange transfers',
@@ -45,7 +45,7 @@ export const listExchangeTransfers = endpoint({
     where(query.asset, (at) => `asset = ${at}`)
     where(query.direction, (at) => `direction = ${at}`)
     where(query.status, (at) => `status = ${at}`)
-    // What is no id is nobody's.
+    // An invalid ID matches nothing.
     where(query.transaction_id, (at) =>
       UUID.test(query.transaction_id ?? '')
         ? `transaction_id = ${at}::uuid`

@@ -5,9 +5,9 @@ import type { Notifier } from '../ledger/notifier.ts'
 import { stepTransfer } from './step.ts'
 import { TRANSFERS } from './transfer.ts'
 
-/** Of transfers between wallets and exchanges. */
+/** Services of transfers between wallets and exchanges. */
 interface ExchangeTransfers {
-  /** Rung when one of this process is due. */
+  /** Notified when a transfer of this process is due. */
   due: Notifier
 }
 

@@ -7,7 +7,10 @@ import { askForAddress } from './destination.ts'
 
 const place = z.object({ address: z.string(), address_tag: z.string().nullable() })
 
-/** Where an exchange takes an asset: what a transfer to it must name, for the caller signs it. */
+/**
+ * Returns the exchange's deposit address for an asset. A transfer to the exchange must contain it,
+ * because the caller signs it.
+ */
 export const readExchangeAddress = endpoint({
   id: 'readExchangeDepositAddress',
   tag: 'Exchange transfers',

@@ -2,7 +2,7 @@ import { endpoint } from '../http/endpoint.ts'
 import { idParam } from '../exchanges/account.ts'
 import { exchangeTransferShape, findTransfer, presentExchangeTransfer } from './transfer.ts'
 
-/** One transfer between wallet and exchange. */
+/** Returns one transfer between wallet and exchange. */
 export const readExchangeTransfer = endpoint({
   id: 'readExchangeTransfer',
   tag: 'Exchange transfers',

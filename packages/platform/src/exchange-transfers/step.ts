@@ -11,7 +11,7 @@ import { pause } from './wait.ts'
 
 const REFUSED_WAIT_MS = 30_000
 
-/** One step of a leased transfer. */
+/** Executes one step of a leased transfer. */
 export async function stepTransfer(services: Services, row: ExchangeTransferRow): Promise<void> {
   try {
     const account = (await services.database.one<AccountRow>(

@@ -4,10 +4,13 @@ import type { Transfer } from '../exchanges/venue.ts'
 import { TRANSFERS } from './transfer.ts'
 import { waitOn, type Step } from './wait.ts'
 
-/** Exchanges' clocks, and lists that begin where they were asked to. */
+/**
+ * Time in milliseconds before the transfer from which the exchange's list is read, because clocks
+ * differ.
+ */
 const BEFORE_MS = 900_000
 
-/** The transfer as the chain has it. */
+/** The transaction that carries the transfer on the network. */
 interface Carrier {
   status: 'pending' | 'confirmed' | 'failed'
   hash: string | null
@@ -15,13 +18,17 @@ interface Carrier {
   failure_reason: string | null
 }
 
-/** Some write hashes with a prefix, or in capitals. */
+/**
+ * Returns whether two hashes are the same. Some exchanges write hashes with a prefix or in
+ * capitals.
+ */
 export const sameHash = (one: string | null, other: string | null): boolean =>
   one !== null && other !== null && plain(one) === plain(other)
 const plain = (hash: string): string => hash.toLowerCase().replace(/^0x/, '')
 
 /**
- * The exchange's deposit that a transaction made: more outputs of it may have come to the account.
+ * Returns the exchange's deposit for this output of a transaction, because several outputs may have
+ * been paid to the account.
  */
 function depositOf(
   deposits: readonly Transfer[],
@@ -38,7 +45,8 @@ function depositOf(
 }
 
 /**
- * A transfer on its way to an exchange: until a block holds it, and until the exchange credits it.
+ * Executes one step of a transfer to an exchange: until a block includes it, and until the exchange
+ * credits it.
  */
 export async function bringIn({ services, row, account, venue }: Step): Promise<void> {
   const carrier = (await services.database.one<Carrier>(

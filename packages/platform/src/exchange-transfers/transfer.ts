@@ -113,7 +113,7 @@ export function presentExchangeTransfer(row: ExchangeTransferRow) {
   }
 }
 
-/** Tells an event of a transfer, whose row is locked. */
+/** Emits an event about a transfer, whose row is locked. */
 export async function tellTransfer(
   tx: Queryable,
   row: ExchangeTransferRow,
@@ -146,23 +146,25 @@ export const TRANSFERS: LeasedTable<ExchangeTransferRow> = {
 }
 
 /**
- * An amount of an asset in its smallest unit, as the units in which everything at a venue is kept.
+ * Converts an amount in an asset's smallest unit to the units in which all amounts at exchanges are
+ * stored.
  */
 export const toUnits = (amount: bigint, { decimals }: Asset): bigint =>
   amount * 10n ** BigInt(VENUE_DECIMALS - decimals)
 
-/** The way back; what is less than the smallest unit is cut off. */
+/** Converts units to an asset's smallest unit, rounded down. */
 export const toAmount = (units: bigint, asset: Asset | undefined): bigint =>
   units / 10n ** BigInt(VENUE_DECIMALS - (asset?.decimals ?? 0))
 
-/** The exchange's name of an asset's coin. */
+/** Returns the exchange's name of an asset's coin. */
 export const coinAt = ({ ticker }: Asset): string => ticker
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /**
- * A transfer of the caller's sub-account; what another has reads as none. @throws ApiError
- * `NOT_FOUND`
+ * Returns a transfer of the caller's sub-account. A transfer of another sub-account is reported as
+ * missing.
+ * @throws ApiError `NOT_FOUND`
  */
 export async function findTransfer(
   database: Queryable,

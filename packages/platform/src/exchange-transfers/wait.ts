@@ -4,17 +4,20 @@ import { advance, type Change } from '../exchanges/lease.ts'
 import type { Venue } from '../exchanges/venue.ts'
 import { TRANSFERS, type ExchangeTransferRow } from './transfer.ts'
 
-/** How soon one is looked at again: twice as long each time, up to the most. */
+/**
+ * First delay in milliseconds until a transfer is queried again. It doubles each time, up to the
+ * maximum.
+ */
 const FIRST_LOOK_MS = 1000
 const LOOK_MS_MAX = 60_000
-/** What waits for so long is told of, once. */
+/** Time in milliseconds of waiting after which an alert is raised, once. */
 const OVERDUE_MS = 3_600_000
 
-/** Milliseconds until one that was looked at so often is looked at again. */
+/** Returns the delay after this number of attempts, in milliseconds. */
 export const pause = (attempts: number): number =>
   Math.min(LOOK_MS_MAX, FIRST_LOOK_MS * 2 ** Math.min(Math.max(0, attempts - 1), 10))
 
-/** What a step is given: the leased row, its account, and its venue. */
+/** Arguments of a step: the leased row, its account, and its exchange. */
 export interface Step {
   services: Services
   row: ExchangeTransferRow
@@ -22,7 +25,7 @@ export interface Step {
   venue: Venue
 }
 
-/** Waits for what others do; after an hour somebody is told. */
+/** Waits for others, such as the exchange; after an hour an alert is raised. */
 export async function waitOn(
   services: Services,
   row: ExchangeTransferRow,
@@ -30,7 +33,7 @@ export async function waitOn(
 ): Promise<void> {
   const now = services.environment.now()
   const isOverdue = row.overdue_at === null && now - row.created_at.getTime() > OVERDUE_MS
-  // What has moved is looked at soon again.
+  // The delay starts again from the minimum after a change of state.
   const attempts = change.state !== undefined && change.state !== row.state ? 1 : row.attempts
   const again = pause(attempts)
   await services.database.transaction((tx) =>

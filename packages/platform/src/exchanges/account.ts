@@ -14,15 +14,18 @@ import type { Permissions, Venue } from './venue.ts'
 import { VenueError } from './venue.ts'
 import type { Credentials } from './venues.ts'
 
-/** One coin of which the venue says another total than the books. Units, as decimal strings. */
+/**
+ * One coin whose total at the exchange differs from the ledger. Both amounts in units of 10⁻¹⁸, as
+ * decimal strings.
+ */
 export interface Gap {
   coin: string
   ledger: string
   venue: string
 }
 /**
- * What was found, and stays suspect until it has been found for long enough. `since` in
- * milliseconds since the Unix Epoch.
+ * A difference that was found but is not confirmed until it has lasted long enough. `since`: time
+ * of the first finding, in milliseconds since the Unix Epoch.
  */
 export interface Suspected extends Gap {
   since: number
@@ -51,7 +54,7 @@ export interface AccountRow {
   updated_at: Date
 }
 
-/** One for each permission of a key. */
+/** Maximum number of warnings, one for each permission of a key. */
 const WARNINGS_MAX = 3
 
 const told = z.boolean().nullable().meta({ description: 'null: the exchange does not report it' })
@@ -127,7 +130,10 @@ export function presentAccount(row: AccountRow) {
   }
 }
 
-/** Tells an event of an account, whose row is locked; its payload is what the API answers. */
+/**
+ * Emits an event about an account, whose row is locked. The payload is the API's representation of
+ * the account.
+ */
 export async function tellAccount(
   tx: Queryable,
   row: AccountRow,
@@ -139,8 +145,10 @@ export async function tellAccount(
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /**
- * An exchange account of the caller's sub-account; what another has reads as none.
- * @param field by which the caller named it @throws ApiError `NOT_FOUND`
+ * Returns an exchange account of the caller's sub-account. An account of another sub-account is
+ * reported as missing.
+ * @param field name of the request field that contains the ID
+ * @throws ApiError `NOT_FOUND`
  */
 export async function findAccount(
   database: Queryable,
@@ -164,13 +172,13 @@ export async function findAccount(
   )
 }
 
-/** What credentials are sealed to. */
+/** Returns the context that the account's credentials are encrypted for. */
 export const credentialsOwner = (id: string): string => `exchange account ${id}`
 
 export const sealCredentials = (services: Services, id: string, credentials: Credentials): Buffer =>
   services.aml.secrets.seal(credentialsOwner(id), JSON.stringify(credentials))
 
-/** The API key of an account, as its exchange knows it. It is no secret of its own. */
+/** Returns the API key of an account, as its exchange issued it. The key alone is not a secret. */
 export function keyIn(services: Services, { id, sealed_credentials: sealed }: AccountRow): string {
   return sealed === null
     ? ''
@@ -178,8 +186,8 @@ export function keyIn(services: Services, { id, sealed_credentials: sealed }: Ac
 }
 
 /**
- * The venue of an account. @throws VenueError where its secrets do not open, or its exchange cannot
- * be loaded
+ * Returns the connection to the exchange of an account.
+ * @throws VenueError if its secrets cannot be decrypted, or its exchange cannot be loaded
  */
 export async function venueOf(services: Services, row: AccountRow): Promise<Venue> {
   const { id, exchange, sealed_credentials: sealed, credentials_version: version } = row
@@ -192,7 +200,10 @@ export async function venueOf(services: Services, row: AccountRow): Promise<Venu
   })
 }
 
-/** A venue's failure as the API answers it. @param field of the request that it is about */
+/**
+ * Converts an error of an exchange into an API error.
+ * @param field name of the request field that caused the call
+ */
 export function venueProblem(error: unknown, field: string): unknown {
   if (!(error instanceof VenueError)) return error
   switch (error.kind) {

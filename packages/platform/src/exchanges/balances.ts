@@ -20,8 +20,8 @@ export const balanceShape = z
   .meta({ id: 'ExchangeBalance' })
 
 /**
- * What the venue said, in place of what it said before. Call it under the lock of the account's
- * row.
+ * Stores the balances that the exchange reported, in place of the earlier ones. The caller must
+ * hold the lock of the account's row.
  */
 export async function keepBalances(
   tx: Queryable,
@@ -49,7 +49,7 @@ export async function keepBalances(
   ])
 }
 
-/** Balances as they were last read, coin by coin, with what they are worth now. */
+/** Returns the balances that were read last, coin by coin, with their current value. */
 export async function presentBalances(services: Services, row: AccountRow) {
   const rows = await services.database.query<{ coin: string; available: string; total: string }>(
     'select coin, available::text, total::text from exchange_balances where account_id = $1 order by coin limit $2',
@@ -67,7 +67,8 @@ export async function presentBalances(services: Services, row: AccountRow) {
 }
 
 /**
- * Millionths of a USD that an amount at a venue is worth now; null where no current price is known.
+ * Returns the current value of an amount at an exchange, in millionths of a USD; null if no current
+ * price is known.
  */
 export function worthOf(services: Services, coin: string, amount: bigint): bigint | null {
   if (coin === 'USD') return amount / 10n ** BigInt(VENUE_DECIMALS - USD_DECIMALS)

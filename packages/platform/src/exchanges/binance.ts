@@ -13,12 +13,12 @@ const TRADES_MAX = 1000
 const LIST_MAX = 1000
 
 /**
- * Binance spot REST; codes: binance-spot-api-docs, errors.md. A 5xx and −1007 leave the outcome
- * open.
+ * Binance spot REST; error codes: binance-spot-api-docs, errors.md. After a 5xx or −1007 the
+ * outcome is unknown.
  */
 export const binance: VenueAdapter = {
   traits: {
-    // A fresh order may read as unknown for minutes.
+    // A new order may be reported as unknown for minutes.
     orders: 'tested',
     absence: { afterMs: 300_000, beforeMs: null },
     passphrase: false,
@@ -42,7 +42,7 @@ export const binance: VenueAdapter = {
   codes: [
     [/^-2013\b|^-2026\b/, 'missing', WORDS.missing],
     [/^-2011 .*(Unknown order|UNKNOWN_ORDER)/i, 'missing', WORDS.missing],
-    // An order of this client id is there: its fate is asked for.
+    // An order with this client ID exists, so its state is queried.
     [/^-2010 .*insufficient balance/i, 'refused', WORDS.funds],
     [/^-2010 .*(immediately match|would immediately)/i, 'refused', WORDS.maker],
     [/^-2010 .*(Market is closed|not enabled|Rest API trading|too many)/i, 'refused', WORDS.closed],

@@ -1,8 +1,8 @@
 import { dict, list, NETWORKS, WORDS, words, type VenueAdapter } from './venue-adapter.ts'
 
 /**
- * Bitstamp v2; codes: its "Error codes" (`response_code`). ccxt reads neither post-only nor a time
- * in force for it.
+ * Bitstamp v2; error codes: its "Error codes" (`response_code`). ccxt does not parse post-only and
+ * time-in-force from its orders.
  */
 export const bitstamp: VenueAdapter = {
   traits: {
@@ -41,7 +41,7 @@ export const bitstamp: VenueAdapter = {
       WORDS.key,
     ],
     [/\bAPI0004\b|Invalid nonce/, 'later', WORDS.limit],
-    // 400.019: the client id was used, so that the order is there.
+    // 400.019: the client ID was used before, so the order exists.
     [/^400\.(?!019)\d{3}\b/, 'refused', WORDS.order],
   ],
   isSound: (body) => typeof body === 'object' && body !== null,

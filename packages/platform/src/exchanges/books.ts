@@ -3,18 +3,21 @@ import { post, type Posting } from '../ledger/post.ts'
 import type { AccountRow } from './account.ts'
 import type { Balance, Fill } from './venue.ts'
 
-/** Claims are named apart from the coins of chains, which have other decimals. */
+/**
+ * Returns the ledger asset for a coin at an exchange. It differs from the assets of networks, which
+ * have other decimals.
+ */
 const claimOn = (coin: string): string => `venue:${coin}`
 
 type Owner = Pick<AccountRow, 'id' | 'workspace_id'>
 
-/** Both sides of a claim that grows by so much. */
+/** Returns both postings of an increase of the claim on an exchange by an amount. */
 const claim = ({ id, workspace_id: workspace }: Owner, coin: string, amount: bigint): Posting[] => [
   { workspace, asset: claimOn(coin), kind: 'venue', address: id, amount },
   { workspace, asset: claimOn(coin), kind: 'venue_outside', address: id, amount: -amount },
 ]
 
-/** What the venue held when the account was linked. */
+/** Books the balances that the exchange reported when the account was linked. */
 export async function bookOpening(
   tx: Queryable,
   owner: Owner,
@@ -28,7 +31,10 @@ export async function bookOpening(
   )
 }
 
-/** What the books held when the account was taken off: nothing is claimed any more. */
+/**
+ * Books the account's balances out of the ledger when the account is deleted. The ledger has no
+ * claim on the exchange afterwards.
+ */
 export async function bookClosing(tx: Queryable, owner: Owner): Promise<void> {
   const held = await claims(tx, owner)
   await post(
@@ -40,8 +46,9 @@ export async function bookClosing(tx: Queryable, owner: Owner): Promise<void> {
 }
 
 /**
- * The caller's word that what the venue says is right, though no order here says why. @param
- * reference once each
+ * Books the exchange's balance as correct, on the caller's confirmation, although no order explains
+ * the difference.
+ * @param reference unique for each correction
  */
 export async function bookCorrection(
   tx: Queryable,
@@ -57,7 +64,7 @@ export async function bookCorrection(
   )
 }
 
-/** One fill, once: what came, what went, and the fee. A rebate is a fee below zero. */
+/** Books one fill, once: the amounts bought and sent, and the fee. A negative fee is a rebate. */
 export async function bookFill(
   tx: Queryable,
   owner: Owner,
@@ -85,7 +92,7 @@ export async function bookFill(
   )
 }
 
-/** What a venue credited of a transfer to it. */
+/** Books the amount that an exchange credited for a transfer to it. */
 export async function bookDeposit(
   tx: Queryable,
   owner: Owner,
@@ -96,7 +103,7 @@ export async function bookDeposit(
   await post(tx, 'venue-deposit', transferId, claim(owner, coin, amount))
 }
 
-/** What a venue took for a withdrawal; its fee is in it. */
+/** Books the amount that an exchange deducted for a withdrawal, including its fee. */
 export async function bookWithdrawal(
   tx: Queryable,
   owner: Owner,
@@ -107,7 +114,7 @@ export async function bookWithdrawal(
   await post(tx, 'venue-withdrawal', transferId, claim(owner, coin, -amount))
 }
 
-/** What it gave back, as it did not pay. */
+/** Books the amount that the exchange returned, because it did not pay the withdrawal. */
 export async function bookWithdrawalBack(
   tx: Queryable,
   owner: Owner,
@@ -118,7 +125,7 @@ export async function bookWithdrawalBack(
   await post(tx, 'venue-withdrawal-back', transferId, claim(owner, coin, amount))
 }
 
-/** One line an account. */
+/** Merges postings so that each account has one. */
 function merged(postings: readonly Posting[]): Posting[] {
   const sums = new Map<string, Posting>()
   for (const each of postings) {
@@ -128,7 +135,7 @@ function merged(postings: readonly Posting[]): Posting[] {
   return [...sums.values()]
 }
 
-/** What the books claim of a venue, coin by coin. Units. */
+/** Returns the ledger's claims on an exchange, coin by coin, in units. */
 export async function claims(database: Queryable, owner: Owner): Promise<Map<string, bigint>> {
   const rows = await database.query<{ asset: string; balance: string }>(
     `select asset, balance::text from ledger_accounts

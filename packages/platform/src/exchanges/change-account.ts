@@ -17,8 +17,8 @@ import { existing, fields, hintOf, tryKey } from './create-account.ts'
 import { hashOfKey, type Credentials } from './venues.ts'
 
 /**
- * Renames an account, gives it a new key (tried first), or takes the exchange's word for its
- * balances.
+ * Renames an account, replaces its API key (which is tested first), or accepts the balances of the
+ * exchange.
  */
 export const changeAccount = endpoint({
   id: 'changeExchangeAccount',
@@ -115,12 +115,12 @@ export const changeAccount = endpoint({
   },
 })
 
-/** What waits for a key that works is tried with the new one at once. */
+/** Schedules the account's waiting orders for immediate execution with the new key. */
 async function wakeOrders(
   { database }: Services,
   { id, workspace_id: workspace }: AccountRow,
 ): Promise<void> {
-  // Of an account's orders few have not ended, and an index knows those.
+  // Only few of an account's orders are unfinished, and an index finds them.
   await database.query(
     `update orders set next_run_at = $2
      where workspace_id = $3 and account_id = $1 and state <> 'ENDED' and next_run_at is not null and lease_token is null`,
@@ -128,7 +128,10 @@ async function wakeOrders(
   )
 }
 
-/** @throws ApiError `INVALID_REQUEST` where only a part is given */
+/**
+ * Returns the new credentials, if the request has any.
+ * @throws ApiError `INVALID_REQUEST` if only a part of them is given
+ */
 function newCredentials({
   api_key: apiKey,
   api_secret: apiSecret,

@@ -1,6 +1,6 @@
 import type { CcxtClient } from '../ccxt.ts'
 
-/** What is used of ccxt's unified calls. Every number is text. */
+/** The part of ccxt's unified API that is used. Every number is a string. */
 export interface Client extends CcxtClient {
   enableRateLimit: boolean
   throttle(cost: number): Promise<void>
@@ -16,7 +16,7 @@ export interface Client extends CcxtClient {
   setMarketsFromExchange(source: Client): unknown
   market(symbol: string): CcxtMarket
   currency(code: string): { id: string }
-  /** By ccxt's code: all that the exchange lists, once its markets were read. */
+  /** Currencies of the exchange by ccxt's code, after its markets were loaded. */
   currencies?: Readonly<Record<string, unknown>>
   markets: Record<string, CcxtMarket> | undefined
   fetchBalance(
@@ -81,7 +81,7 @@ export interface Client extends CcxtClient {
     params: object,
   ): Promise<CcxtTransfer>
   /**
-   * Calls that ccxt derives from an exchange's own list of paths, such as
+   * Methods that ccxt derives from an exchange's own list of paths, such as
    * `privatePostGetApiKeyInfo`.
    */
   [call: string]: unknown
@@ -132,7 +132,7 @@ export interface CcxtTransfer {
   info: Record<string, unknown>
 }
 
-/** One of an exchange's own calls. */
+/** Calls one of an exchange's own methods. */
 export async function callOwn(
   client: Client,
   call: string,

@@ -5,7 +5,7 @@ import type { CcxtOrder, CcxtTrade } from './client.ts'
 const PAGE = 100
 const PAGES_MAX = 20
 
-/** Lists that go on by a cursor, which ccxt leaves with the first of a page. */
+/** Reads all pages of a cursor-based list, of which ccxt returns only the first. */
 async function byCursor<T extends CcxtOrder | CcxtTrade>(
   page: (params: object) => Promise<T[]>,
 ): Promise<T[]> {
@@ -22,7 +22,7 @@ async function byCursor<T extends CcxtOrder | CcxtTrade>(
   throw new Error(`a list is longer than ${PAGES_MAX} pages`)
 }
 
-/** Coinbase Advanced Trade; codes: its NewOrderFailureReason and PreviewFailureReason. */
+/** Coinbase Advanced Trade; error codes: its NewOrderFailureReason and PreviewFailureReason. */
 export const coinbase: VenueAdapter = {
   traits: {
     orders: 'tested',
@@ -52,7 +52,7 @@ export const coinbase: VenueAdapter = {
   },
   codes: [
     [/\bnot_found\b|NOT_FOUND/, 'missing', WORDS.missing],
-    // The same client id again: the order is there.
+    // The client ID was used before, so the order exists.
     [/INSUFFICIENT_(FUND|FUNDS)\b|INVALID_LEDGER_BALANCE/, 'refused', WORDS.funds],
     [/POST_ONLY/, 'refused', WORDS.maker],
     [
@@ -75,7 +75,8 @@ export const coinbase: VenueAdapter = {
     ],
   ],
   isSound: (body) => typeof body === 'object' && body !== null,
-  // ccxt drops its own name of it, and would send one that nobody knows.
+  // ccxt deletes its own name of this parameter, and would send one that the exchange does not
+  // know.
   orderParams: ({ clientId, timeInForce, postOnly }) => ({
     client_order_id: clientId,
     ...(timeInForce === 'GTC' ? {} : { timeInForce }),

@@ -22,7 +22,7 @@ import {
   type VenueTraits,
 } from './venue.ts'
 
-/** What the answers to one call of ours were: calls of one client overlap. */
+/** The HTTP responses to one call of the connector. Calls of one client overlap. */
 interface Exchanged {
   last: RawAnswer | null
   sent: boolean
@@ -31,8 +31,8 @@ interface Exchanged {
 const exchanged = new AsyncLocalStorage<Exchanged>()
 
 /**
- * For the client's `onAnswer`: notes what came back to the call that is under way. @throws Error
- * where a request is too late to leave
+ * For the client's `onAnswer`: records a response for the call in progress.
+ * @throws Error if the deadline for sending the request has passed
  */
 export function note(answer: RawAnswer): void {
   const call = exchanged.getStore()
@@ -43,7 +43,7 @@ export function note(answer: RawAnswer): void {
   call.last = answer
 }
 
-/** Nothing of a request has left: it may be made again. */
+/** No part of the request was sent, so it may be repeated. */
 const NOT_SENT = 'NOT_SENT'
 const OK_STATUS_MAX = 499
 const REQUEST_TIMEOUT = 408
@@ -63,21 +63,24 @@ function bodyOf(answer: RawAnswer | null): unknown {
   }
 }
 
-/** What went wrong, in a few words: ccxt's own messages hold the URL and the whole body. */
+/**
+ * Returns a short description of a failure, because ccxt's own messages contain the URL and the
+ * complete body.
+ */
 const failureOf = (error: unknown, answer: RawAnswer | null): string => {
   const name = error instanceof Error ? error.constructor.name : ''
   const what = name === '' || name === 'Error' ? redacted(error) : name
   return answer?.status ? `${what}, HTTP ${answer.status}` : what
 }
 
-/** A venue through ccxt. It writes nothing down; what it answers is for others to book. */
+/** Access to an exchange through ccxt. It stores nothing; its callers book the results. */
 export class Connector implements Venue {
   readonly exchange: string
   readonly traits: VenueTraits
   readonly #client: Client
   readonly #manner: VenueAdapter
   readonly #clock: () => number
-  /** Loads the markets that the client shares with others of its exchange. */
+  /** Loads the markets, which all clients of the exchange share. */
   readonly #ready: () => Promise<void>
 
   constructor(o: {
@@ -245,13 +248,16 @@ export class Connector implements Venue {
     }
   }
 
-  /** Runs a question of one or more requests. @throws VenueError */
+  /**
+   * Runs a read of one or more requests.
+   * @throws VenueError
+   */
   async #ask<T>(work: () => Promise<T>): Promise<T> {
     return this.#judged(async () => {
       await this.#ready()
       const answer = await work()
       const { last } = exchanged.getStore() as Exchanged
-      // What is no answer of this venue would read as an empty one.
+      // A response that does not come from this exchange's API could be parsed as an empty result.
       if (last !== null && !this.#manner.isSound(bodyOf(last)))
         throw new Error('the response is not in the format of this exchange')
       return answer
@@ -270,7 +276,9 @@ export class Connector implements Venue {
     }
   }
 
-  /** Runs the one request that would change something, and says what is known of it afterwards. */
+  /**
+   * Runs a single request that changes something, and returns what is certain about its outcome.
+   */
   async #change(
     work: () => Promise<{ id?: string; status?: string }>,
     notAfter: number,
@@ -300,7 +308,10 @@ export class Connector implements Venue {
     }
   }
 
-  /** What an answer means by the venue's own codes. A 5xx means nothing, whatever it says. */
+  /**
+   * Classifies a response by the exchange's own error codes. A 5xx response is always inconclusive,
+   * whatever its body says.
+   */
   #judge(answer: RawAnswer | null, error: unknown): Judged {
     const status = answer?.status ?? null
     if (status === null || status > OK_STATUS_MAX || status === REQUEST_TIMEOUT)
@@ -321,7 +332,10 @@ export class Connector implements Venue {
   }
 }
 
-/** @returns a market as it is kept; steps that a venue does not name are the smallest unit */
+/**
+ * Converts a market.
+ * @returns the market; a step that the exchange does not state is the smallest unit
+ */
 export function marketOf(market: CcxtMarket, manner: VenueAdapter): Market {
   const read = (text: string | undefined) => (text === undefined ? null : readUnits(text))
   return {

@@ -26,7 +26,7 @@ const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$
 // oxlint-disable-next-line no-control-regex
 const CONTROL_CHARACTERS = /[\u0000-\u0009\u000b-\u001f\u007f]/
 
-/** A private key in PEM has several lines; clients that cannot send them write `\n`. */
+/** A private key in PEM has several lines; clients that cannot send line breaks write `\n`. */
 const secret = z
   .string()
   .min(1, 'must not be empty')
@@ -48,7 +48,7 @@ export const fields = {
     .meta({ description: 'A key with withdrawal permission is rejected unless this is true' }),
 }
 
-/** Links an account at an exchange, once the exchange has answered to its key. */
+/** Links an account at an exchange, after a test of its API key at the exchange. */
 export const createAccount = endpoint({
   id: 'createExchangeAccount',
   tag: 'Exchange accounts',
@@ -130,7 +130,10 @@ export const createAccount = endpoint({
 
 export const hintOf = ({ apiKey }: Credentials): string => `…${apiKey.slice(-HINT_CHARACTERS)}`
 
-/** @throws ApiError `INVALID_REQUEST` where there is no such exchange here */
+/**
+ * Checks that an exchange is supported.
+ * @throws ApiError `INVALID_REQUEST` if it is not
+ */
 export function assertExchange(services: Services, exchange: string, field = 'exchange'): void {
   if (services.exchanges.has(exchange)) return
   const { only } = services.exchanges
@@ -146,9 +149,9 @@ export function assertExchange(services: Services, exchange: string, field = 'ex
 }
 
 /**
- * Asks the exchange what a key may do and what it sees; nothing is kept.
- * @throws ApiError `EXCHANGE_KEY_REFUSED`, `EXCHANGE_UNAVAILABLE`, `INVALID_REQUEST` where it may
- *   withdraw and must not
+ * Queries the permissions and balances of a key at the exchange; stores nothing.
+ * @throws ApiError `EXCHANGE_KEY_REFUSED`, `EXCHANGE_UNAVAILABLE`, or `INVALID_REQUEST` if the key
+ *   has the withdrawal permission and must not have it
  */
 export async function tryKey(
   services: Services,
@@ -189,8 +192,8 @@ export async function tryKey(
 }
 
 /**
- * The refusal, where the key is linked already: it may be the answer to the same request that was
- * lost.
+ * Returns the error for a key that is linked already; the caller may be repeating a request whose
+ * response was lost.
  */
 export async function existing(
   services: Services,

@@ -5,8 +5,8 @@ import { findAccount, idParam, tellAccount, type AccountRow } from './account.ts
 import { bookClosing } from './books.ts'
 
 /**
- * Takes an account off: its secrets are erased, its orders stay to be read, and nothing is claimed
- * of the exchange any more.
+ * Deletes an account: its secrets are erased, its orders stay readable, and the ledger has no claim
+ * on the exchange afterwards.
  */
 export const deleteAccount = endpoint({
   id: 'deleteExchangeAccount',

@@ -5,13 +5,13 @@ import type { Environment } from '../environment.ts'
 import { databaseNonces } from './nonces.ts'
 import { Venues } from './venues.ts'
 
-/** Exchanges that the local network comes with, on their production protocols. */
+/** Exchanges that the local network emulates, with their production protocols. */
 const LOCAL = ['kraken', 'binance']
 
 /**
- * The exchanges of an installation.
- * @param devnetUrl base of the local chains, whose exchanges stand in for the real ones and are
- *   the only ones; null: the real ones
+ * Creates the exchanges of an installation.
+ * @param devnetUrl base URL of the local chains, whose exchanges replace the real ones and are the
+ *   only ones available; null: the real exchanges
  */
 export function createExchanges(o: {
   devnetUrl: string | null

@@ -2,9 +2,9 @@ import type { Client } from './client.ts'
 import { BEFORE_MS, NETWORKS, WORDS, type VenueAdapter } from './venue-adapter.ts'
 
 /**
- * Every other exchange, by what ccxt says of it. Its codes are nobody's here: what ccxt calls a
- * refusal is one only where the exchange answered it (`RefusedByClass`), and no absence of an order
- * proves anything.
+ * Adapter for every other exchange, based on ccxt's description of it. Its error codes are not
+ * known here: an error that ccxt classifies as a rejection only counts as one if the exchange sent
+ * a response (`RefusedByClass`), and a missing order proves nothing.
  */
 export function generic(has: Readonly<Record<string, unknown>>): VenueAdapter {
   const lists =
@@ -65,7 +65,9 @@ export function generic(has: Readonly<Record<string, unknown>>): VenueAdapter {
   }
 }
 
-/** ccxt's classes of refusals, by name, for exchanges whose codes are not known here. */
+/**
+ * ccxt's error classes for rejections, by name, for exchanges whose error codes are not known here.
+ */
 export const REFUSED_BY_CLASS: Readonly<Record<string, string>> = {
   InsufficientFunds: WORDS.funds,
   InvalidOrder: WORDS.order,

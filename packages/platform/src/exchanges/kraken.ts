@@ -11,13 +11,15 @@ import {
 import { VenueError } from './venue.ts'
 
 /**
- * After this time the venue itself refuses a request that has not arrived; it allows 2 to 60
- * seconds.
+ * Deadline in milliseconds after which the exchange itself rejects a request that has not arrived;
+ * it allows 2 to 60 seconds.
  */
 const DEADLINE_MS = 20_000
 const TRADES_AT_ONCE = 20
 
-/** Words by which its funding methods name a network, exactly one of which must fit. */
+/**
+ * Patterns of a network's name in the exchange's funding methods. Exactly one method must match.
+ */
 const METHODS: Readonly<Record<string, RegExp>> = {
   BTC: /^Bitcoin$/,
   LTC: /^Litecoin$/,
@@ -39,13 +41,13 @@ const METHODS: Readonly<Record<string, RegExp>> = {
 }
 
 /**
- * Balances of a coin that earn or are on hold: `BTC.F` in Kraken Rewards, which can be spent as
- * usual; `.B` and `.S` bonded and staked (`DOT28.S`: for 28 days), `.M` opted in to rewards, `.P`
- * parachains, `.HOLD` money on hold. `.T` is a token of its own.
+ * Balances of a coin that earn rewards or are on hold: `BTC.F` in Kraken Rewards, which can be
+ * spent as usual; `.B` and `.S` bonded and staked (`DOT28.S`: for 28 days), `.M` opted in to
+ * rewards, `.P` parachains, `.HOLD` money on hold. `.T` is a separate token.
  */
 const VARIANT = /^([A-Z0-9]+?)(?:\d\d)?\.(F|B|S|M|P|HOLD)$/
 
-/** Kraken spot REST; codes: docs.kraken.com, "Error messages". */
+/** Kraken spot REST; error codes: docs.kraken.com, "Error messages". */
 export const kraken: VenueAdapter = {
   traits: {
     orders: 'tested',
@@ -90,8 +92,8 @@ export const kraken: VenueAdapter = {
   ],
   isSound: (body) => 'result' in dict(body),
   orderParams: ({ clientId, timeInForce, postOnly }, now) => ({
-    // Whatever the side, the fee is taken in the quote coin: what is booked must not hang on a
-    // default.
+    // The fee is always charged in the quote coin, for both sides, so that the booked amounts do
+    // not depend on a default.
     clientOrderId: clientId,
     oflags: 'fciq',
     deadline: new Date(now + DEADLINE_MS).toISOString(),
@@ -104,8 +106,8 @@ export const kraken: VenueAdapter = {
       const order = await unlessMissing(() => client.fetchOrder(venueId, symbol))
       if (order) return found({ ...order, trades: undefined } as CcxtOrder, market(symbol))
     }
-    // ccxt's fetchOrder would send the client id as another field, so that the lists are asked by
-    // it.
+    // ccxt's fetchOrder would send the client ID in another field, so the order lists are queried
+    // with it.
     const params = { clientOrderId: clientId }
     const mine = (orders: CcxtOrder[]) =>
       orders.find((order) => order.clientOrderId === clientId || order.id === venueId)
@@ -153,11 +155,11 @@ export const kraken: VenueAdapter = {
       ? null
       : { coin: coin === 'ETH2' ? 'ETH' : coin, isSpendable: kind === 'F' }
   },
-  // Its prices may have more decimals than the grid on which they must lie.
+  // Its prices may have more decimals than its price step allows.
   priceStep: ({ info }) =>
     info['tick_size'] === undefined ? undefined : String(info['tick_size']),
   networks: NETWORKS,
-  // With a method of its own for the coin ccxt asks for no other network.
+  // If the exchange has a method for this coin, ccxt does not query other networks.
   async depositAddress(client, coin, network) {
     const asset = client.currency(coin).id
     const { result } = await callOwn(client, 'privatePostDepositMethods', { asset })

@@ -1,13 +1,19 @@
 import type { Queryable } from '../database/pool.ts'
 import type { Services } from '../engine/services.ts'
 
-/** Longer than any step can take: a request leaves at most so late, and ends in time. */
+/**
+ * Duration of a lease in milliseconds, longer than any step can take: a request must be sent before
+ * a deadline, and has a timeout.
+ */
 const LEASE_MS = 120_000
 
-/** Another worker took the row, because this one was too slow: nothing may be written any more. */
+/**
+ * Another worker has taken over the row, because this worker was too slow. This worker must not
+ * write any more.
+ */
 export class LeaseLost extends Error {}
 
-/** What every row has that workers take turns at. */
+/** Columns of every row that workers lease. */
 export interface Leased {
   id: string
   workspace_id: string
@@ -16,29 +22,29 @@ export interface Leased {
   lease_token: string | null
 }
 
-/** A table of such rows. */
+/** A table of leased rows. */
 export interface LeasedTable<Row extends Leased> {
   readonly name: 'orders' | 'exchange_transfers'
-  /** Columns that hold JSON. */
+  /** Columns that contain JSON. */
   readonly json: ReadonlySet<string>
-  /** Where one of these has changed, callers are told. */
+  /** An event is emitted when one of these columns has changed. */
   readonly told: readonly (keyof Row & string)[]
   /**
-   * What somebody else writes while the row is held, and which is not to be left lying; null:
-   * nothing.
+   * Column that other code may write while the row is leased. If it has changed, the row becomes
+   * due again immediately; null: no such column.
    */
   readonly interrupt: (keyof Row & string) | null
   tell(tx: Queryable, row: Row): Promise<void>
 }
 
-/** Of a row, in SQL, at the time $1: nobody holds it, and it is to be worked on. */
+/** SQL condition on a row at the time $1: it is not leased, and it is due. */
 const IS_DUE = '(next_run_at <= $1 and (lease_until is null or lease_until < $1))'
 
-/** Whether a table has such a row, in SQL. */
+/** Returns an SQL expression for whether a table has such a row. */
 export const hasDue = ({ name }: Pick<LeasedTable<Leased>, 'name'>): string =>
   `exists (select 1 from ${name} where ${IS_DUE})`
 
-/** Takes the row that has been due the longest, of none of these accounts. */
+/** Leases the row that has been due the longest, except rows of the accounts in `busy`. */
 export async function claim<Row extends Leased>(
   services: Services,
   { name }: LeasedTable<Row>,
@@ -55,14 +61,14 @@ export async function claim<Row extends Leased>(
 }
 
 /**
- * What a step writes. `again`: in how many milliseconds it is due again; `hold`: the worker keeps
- * it; null: never.
+ * Result of a step. `again`: time in milliseconds after which the row is due again; `hold`: the
+ * worker keeps the lease; null: never.
  */
 export type Change<Row> = Partial<Row> & { again: number | 'hold' | null }
 
 /**
- * Writes a step's outcome and gives the row back, or keeps it. Where callers see something else
- * than before, they are told.
+ * Stores the result of a step and releases the row, or keeps the lease. Emits an event if data that
+ * callers can see has changed.
  * @throws LeaseLost
  */
 export async function advance<Row extends Leased>(

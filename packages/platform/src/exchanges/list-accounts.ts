@@ -3,7 +3,7 @@ import { endpoint } from '../http/endpoint.ts'
 import { pageOf, pageQuery, text } from '../http/schemas.ts'
 import { accountShape, presentAccount, type AccountRow } from './account.ts'
 
-/** The sub-account's accounts at exchanges, newest first. */
+/** Lists the sub-account's exchange accounts, newest first. */
 export const listAccounts = endpoint({
   id: 'listExchangeAccounts',
   tag: 'Exchange accounts',

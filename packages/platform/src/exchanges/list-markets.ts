@@ -4,9 +4,7 @@ import { endpoint } from '../http/endpoint.ts'
 import { text } from '../http/schemas.ts'
 import { asked, decimalOrNull, marketQuery, units } from './market-data.ts'
 
-/**
- * Markets of an exchange for immediate delivery, with the grids on which amounts and prices lie.
- */
+/** Lists the spot markets of an exchange, with the steps of their amounts and prices. */
 export const listMarkets = endpoint({
   id: 'listMarkets',
   tag: 'Trading',

@@ -20,7 +20,7 @@ export const decimalOrNull = (units: bigint | null) =>
   units === null ? null : exact(showUnits(units))
 export const units = z.number().meta({ description: 'Exact decimal' })
 
-/** What an exchange is asked, with its failures as the API answers them. */
+/** Runs a query to an exchange and converts its errors into API errors. */
 export async function asked<T>(
   services: Services,
   exchange: string,
@@ -36,8 +36,8 @@ export async function asked<T>(
 }
 
 /**
- * A market by its name. @throws ApiError `INVALID_REQUEST` that names the field,
- * `EXCHANGE_UNAVAILABLE`
+ * Returns a market by its name.
+ * @throws ApiError `INVALID_REQUEST` that names the field, `EXCHANGE_UNAVAILABLE`
  */
 export async function findMarket(
   services: Services,

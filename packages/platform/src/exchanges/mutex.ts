@@ -1,23 +1,25 @@
 import type { Environment } from '../environment.ts'
 import type { Client } from './client.ts'
 
-/** Longer than a call may take: after this the turn of a process that died is another's. */
+/**
+ * Lifetime of a lock in milliseconds, longer than a call may take. After it, another process may
+ * take the lock of a process that has crashed.
+ */
 export const LOCK_MS = 15_000
 const ASK_AGAIN_MS = 40
 
-/**
- * Numbers of keys whose requests must carry one that rises, in the order in which the venue gets
- * them.
- */
+/** Nonces for API keys whose requests must arrive at the exchange with increasing nonces. */
 export interface Nonces {
-  /** The turn of a key and its next number; null while another has it. */
+  /**
+   * Takes the lock of a key and returns its next nonce; null while another process has the lock.
+   */
   take(keyHash: string, token: string): Promise<bigint | null>
   giveBack(keyHash: string, token: string): Promise<void>
 }
 
 /**
- * Sends requests of one key one after another, over all processes that have the key: two that
- * overtook each other would be refused, and too many of those lock the key out.
+ * Sends the requests of one key one after another, across all processes that use the key. A request
+ * that overtook another would be rejected, and too many rejections lock the key out.
  */
 export class KeyMutex {
   readonly #nonces: Nonces
@@ -32,7 +34,7 @@ export class KeyMutex {
     this.#environment = o.environment
   }
 
-  /** Has a client take a turn for each of its private calls. */
+  /** Makes a client take the lock for each of its private calls. */
   guard(client: Client): void {
     const send = client.fetch2.bind(client)
     client.nonce = () => Number(this.#nonce)
@@ -40,9 +42,10 @@ export class KeyMutex {
     client.enableRateLimit = false
     client.fetch2 = async (path, api, ...rest) => {
       const [method, params, , , config] = rest
-      // The pace is kept before the turn is taken: nobody else waits for it.
+      // The rate-limit wait happens before the lock is taken, so that it does not delay other
+      // processes.
       const cost = client.calculateRateLimiterCost(api, method, path, params ?? {}, config ?? {})
-      // Orders are counted by the venue apart, and never wait behind questions.
+      // The exchange counts orders separately, so they never wait behind reads.
       if (isLimited && cost > 0) await client.throttle(cost)
       return api === 'private'
         ? this.#inTurn(() => send(path, api, ...rest))
@@ -68,7 +71,7 @@ export class KeyMutex {
       try {
         return await send()
       } finally {
-        // A turn that cannot be given back ends by itself.
+        // A lock that cannot be released expires by itself.
         await this.#nonces.giveBack(this.#keyHash, token).catch(() => undefined)
       }
     } finally {

@@ -2,8 +2,8 @@ import type { Queryable } from '../database/pool.ts'
 import { LOCK_MS, type Nonces } from './mutex.ts'
 
 /**
- * Numbers and turns in the database, where every process sees them: a number never falls, whatever
- * a clock does.
+ * Stores nonces and locks in the database, which all processes share. A nonce never decreases, even
+ * if a clock goes back.
  */
 export const databaseNonces = (database: Queryable): Nonces => ({
   async take(keyHash, token) {

@@ -5,8 +5,8 @@ const TRADES_MAX = 100
 const HOUR_MS = 3_600_000
 
 /**
- * OKX v5; codes: its "Error Code". An order that was cancelled unfilled is forgotten after two
- * hours.
+ * OKX v5; error codes: its "Error Code". The exchange deletes an order that was cancelled without a
+ * fill after two hours.
  */
 export const okx: VenueAdapter = {
   traits: {
@@ -37,7 +37,7 @@ export const okx: VenueAdapter = {
     [/^50011\b|^50061\b/, 'later', WORDS.limit],
     [/^50102\b|^50112\b/, 'refused', WORDS.clock],
     [/^501(?:0[013-9]|1[0-4]|19|20)\b|^5000[789]\b|^50027\b|^50030\b/, 'key', WORDS.key],
-    // 51016: the client id is taken, so that the order is there; 51149: a time-out.
+    // 51016: the client ID was used before, so the order exists. 51149: timeout.
     [/^51(?!016|149)(?:0\d\d|1\d\d)\b/, 'refused', WORDS.order],
     [/^5000[02]\b|^50006\b|^5001[456]\b|^50024\b/, 'refused', WORDS.order],
   ],

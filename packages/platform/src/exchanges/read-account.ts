@@ -6,12 +6,12 @@ import { accountShape, findAccount, idParam, presentAccount } from './account.ts
 import { balanceShape, presentBalances } from './balances.ts'
 import { reconcileAccount } from './reconcile.ts'
 
-/** Balances of this age are shown as they are. */
+/** Age in milliseconds up to which stored balances are returned without a new read. */
 const FRESH_MS = 5000
 
 /**
- * One account with its balances: read from the exchange where it answers soon, else as they were,
- * with their age.
+ * Returns one account with its balances: read from the exchange if it responds soon, otherwise the
+ * stored ones with their age.
  */
 export const readAccount = endpoint({
   id: 'readExchangeAccount',

@@ -8,7 +8,7 @@ const DEPTH_MAX = 500
 
 const levels = z.array(z.object({ price: units, amount: units })).max(DEPTH_MAX)
 
-/** Open orders of a market, best first. */
+/** Returns the open orders of a market, best price first. */
 export const readOrderBook = endpoint({
   id: 'readOrderBook',
   tag: 'Trading',

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
 import { asked, decimalOrNull, findMarket, marketQuery, units } from './market-data.ts'
 
-/** Best bid and ask, and the last price, as the exchange says now. */
+/** Returns the exchange's current best bid and ask, and the last price. */
 export const readTicker = endpoint({
   id: 'readTicker',
   tag: 'Trading',

@@ -7,18 +7,22 @@ import { keepBalances } from './balances.ts'
 import { claims } from './books.ts'
 import { VenueError, type Balance } from './venue.ts'
 
-/** Each account is compared with its venue so often. */
+/** Interval in milliseconds at which each account is compared with its exchange. */
 export const RECONCILE_MS = 60_000
-/** A difference is one once it was found so long: fills arrive at their own pace. */
+/**
+ * Time in milliseconds for which a difference must last before it is confirmed, because fills
+ * arrive with a delay.
+ */
 const SUSPECT_MS = 30_000
-/** Longer than the requests of one comparison can take. */
+/** Duration of a lease in milliseconds, longer than the requests of one comparison can take. */
 const LEASE_MS = 60_000
 const AT_ONCE = 4
 const LOOK_MS = 1000
 
 /**
- * Where a venue's totals are others than the books claim. Nothing is compared (`null`) where the
- * books moved while the venue was asked. @throws VenueError
+ * Compares an exchange's totals with the ledger. `gaps` is null if the ledger changed during the
+ * query, because then nothing can be compared.
+ * @throws VenueError
  */
 export async function compareAccount(
   services: Services,
@@ -43,8 +47,8 @@ const isSame = (one: Gap) => (other: Gap) =>
   one.coin === other.coin && one.ledger === other.ledger && one.venue === other.venue
 
 /**
- * Reads a venue's balances and holds the books against them. What differs is first looked for among
- * the orders that are under way.
+ * Reads an exchange's balances and compares them with the ledger. If they differ, the unfinished
+ * orders are queried first.
  * @throws VenueError
  */
 export async function reconcileAccount(services: Services, row: AccountRow): Promise<void> {
@@ -92,7 +96,7 @@ export async function reconcileAccount(services: Services, row: AccountRow): Pro
   services.environment.checkpoint('exchange-account.reconciled')
 }
 
-/** A fill that is not known here yet would explain it. */
+/** A fill that has not been read yet would explain the difference. */
 async function askOrders(
   tx: Queryable,
   { id, workspace_id: workspace }: AccountRow,
@@ -103,7 +107,10 @@ async function askOrders(
   )
 }
 
-/** Notes that a venue refuses the key; told once. What waits for the venue goes on waiting. */
+/**
+ * Records that an exchange rejects the key; emits the event only once. Orders that wait for the
+ * exchange continue to wait.
+ */
 export async function noteRefused(
   services: Services,
   accountId: string,
@@ -118,17 +125,20 @@ export async function noteRefused(
   })
 }
 
-/** Of `exchange_accounts`, in SQL, at the time $1. */
+/**
+ * SQL condition for an account of `exchange_accounts` that is due for a comparison at the time $1.
+ */
 const IS_DUE = `(reconcile_at <= $1 and (lease_until is null or lease_until < $1) and status <> 'deleted')`
 
 /**
- * Compares what is due; one that cannot be asked is asked again in its turn, and keeps nobody
- * waiting. @returns how many there were
+ * Compares the accounts that are due. An account that cannot be queried is queried again at its
+ * next turn and does not delay others.
+ * @returns the number of accounts that were due
  */
 export async function reconcileDue(services: Services): Promise<number> {
   const now = services.database.now()
   const due = await services.database.query<AccountRow>(
-    // Materialized: what is taken under a limit is looked for once.
+    // Materialized, so that the limited selection is evaluated once.
     `with mine as materialized (
        select id from exchange_accounts where ${IS_DUE} order by reconcile_at limit $3 for update skip locked
      ) update exchange_accounts a set lease_until = $2 from mine where a.id = mine.id returning a.*`,
@@ -155,7 +165,7 @@ export async function reconcileDue(services: Services): Promise<number> {
   return due.length
 }
 
-/** Holds every account's books against its venue, each once a minute. */
+/** Compares the ledger of every account with its exchange, each once a minute. */
 export const reconcileLoop = (services: Services): Loop => ({
   name: 'exchange accounts',
   everyMs: LOOK_MS,

@@ -15,7 +15,10 @@ import { keepBalances } from './balances.ts'
 import { noteRefused } from './reconcile.ts'
 import { VenueError, type Balance, type Permissions } from './venue.ts'
 
-/** Asks the exchange whether the key works and what it may do, and keeps what it says. */
+/**
+ * Queries at the exchange whether the key works and which permissions it has, and stores the
+ * result.
+ */
 export const testAccount = endpoint({
   id: 'testExchangeAccount',
   tag: 'Exchange accounts',

@@ -1,16 +1,16 @@
 import { formatAmount } from '@custody/chains'
 
 /**
- * Everything at a venue (amounts, prices, fees, of whatever coin) is kept as an integer of this
- * many decimals.
+ * Number of decimals of the integers in which everything at an exchange (amounts, prices and fees
+ * of every coin) is stored.
  */
 export const VENUE_DECIMALS = 18
 const ONE = 10n ** BigInt(VENUE_DECIMALS)
 
 /**
- * A venue's decimal as an integer, exponents and a sign included; what lies beyond 18 decimals is
- * cut off.
- * @returns null where it is none
+ * Converts an exchange's decimal, which may have an exponent and a sign, to an integer. Digits
+ * after 18 decimals are cut off.
+ * @returns null if the value is not a decimal
  */
 export function readUnits(given: unknown): bigint | null {
   const match = /^([+-]?)(\d{1,40})(?:\.(\d{0,60}))?(?:[eE]([+-]?\d{1,2}))?$/.exec(
@@ -24,16 +24,16 @@ export function readUnits(given: unknown): bigint | null {
   return sign === '-' ? -value : value
 }
 
-/** The shortest exact decimal. */
+/** Returns the shortest exact decimal. */
 export const showUnits = (units: bigint): string => formatAmount(units, VENUE_DECIMALS)
 
-/** Amount × price, in the quote coin; what is less than the smallest unit is cut off. */
+/** Returns amount × price in the quote coin, rounded down to the smallest unit. */
 export const times = (amount: bigint, price: bigint): bigint => (amount * price) / ONE
-/** Quote ÷ price, in the base coin; cut off likewise. */
+/** Returns quote ÷ price in the base coin, rounded down to the smallest unit. */
 export const over = (quote: bigint, price: bigint): bigint => (quote * ONE) / price
 
-/** Down to a multiple of a step. */
+/** Rounds down to a multiple of a step. */
 export const floorTo = (units: bigint, step: bigint): bigint =>
   step <= 1n ? units : units - (units % step)
-/** Up to a multiple of a step. */
+/** Rounds up to a multiple of a step. */
 export const ceilTo = (units: bigint, step: bigint): bigint => -floorTo(-units - step + 1n, step)

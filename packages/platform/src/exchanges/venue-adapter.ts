@@ -3,85 +3,89 @@ import type { Fill, Found, Market, NewOrder, OrderRef, Permissions, VenueTraits 
 import type { CcxtMarket, CcxtTrade } from './client.ts'
 
 /**
- * What a venue's own code means for a request: `refused`, it was not done and will not be; `key`,
- * the same, since the key may not; `later`, it was not done and may be tried again; `missing`,
- * there is no such order.
+ * Meaning of an exchange's error code for a request. `refused`: it was not executed and will not
+ * be. `key`: the same, because the key lacks the permission. `later`: it was not executed and may
+ * be tried again. `missing`: the order does not exist.
  */
 export type ErrorClass = 'refused' | 'key' | 'later' | 'missing'
 
 /**
- * The first line that fits says what is meant, and our word for it. What no line names is unknown.
+ * The first entry whose pattern matches gives the meaning and this platform's reason. An error
+ * without an entry is unknown.
  */
 type CodeTable = readonly (readonly [code: RegExp, meaning: ErrorClass, word: string])[]
 
-/** How one venue differs. */
+/** The specific behaviour of one exchange. */
 export interface VenueAdapter {
   traits: VenueTraits
-  /** Of ccxt's client. */
+  /** Options of ccxt's client. */
   options: Record<string, unknown>
-  /**
-   * Its requests carry a number that must rise from one to the next, whatever process sends them.
-   */
+  /** Requests need a nonce that increases from one request to the next, across all processes. */
   serial: boolean
-  /** `code message` of an answer that is a refusal; null: it is none. */
+  /** Returns `code message` if the response is an error; otherwise null. */
   said(body: unknown): string | null
   codes: CodeTable
   /**
-   * False for an answer that is no answer of this venue: ccxt takes an empty page for an empty
-   * account.
+   * Returns false for a response that does not come from this exchange's API, because ccxt parses
+   * an empty page as an empty account.
    */
   isSound(body: unknown): boolean
-  /** Parameters of ccxt's `createOrder` beside the limit itself. */
+  /** Returns the parameters of ccxt's `createOrder` besides the limit order itself. */
   orderParams(order: NewOrder, now: number): Record<string, unknown>
   find(tools: VenueTools, ref: OrderRef): Promise<Found>
-  /** `id` and parameters of ccxt's `cancelOrder`. */
+  /** Returns `id` and parameters of ccxt's `cancelOrder`. */
   cancelBy(ref: OrderRef): { id: string; params: object }
   fills(tools: VenueTools, ref: OrderRef & { venueId: string }): Promise<Fill[]>
   permissions(client: Client): Promise<Permissions>
   /**
-   * What a balance under ccxt's code for it really is: the coin, and whether orders and withdrawals
-   * can spend it. Null: the code is a coin itself. `isCoin`: whether the exchange lists a coin of
-   * that code.
+   * Returns the coin of a balance with this ccxt code, and whether orders and withdrawals can spend
+   * it. Null: the code is a coin itself. `isCoin`: returns whether the exchange lists a coin with a
+   * code.
    */
   variant?(
     code: string,
     isCoin: (code: string) => boolean,
   ): { coin: string; isSpendable: boolean } | null
-  /** The grid of prices, where it is not what ccxt says. */
+  /** Returns the price step, if ccxt's value is wrong. */
   priceStep?(market: CcxtMarket): string | undefined
-  /** ccxt's names of our networks. */
+  /** ccxt's names of the platform's networks. */
   networks: Readonly<Record<string, string>>
-  /** How the venue's own words for a state are read that ccxt passes through. */
+  /** Meaning of those order states of the exchange that ccxt does not translate. */
   states?: Readonly<Record<string, 'open' | 'closed' | 'cancelled' | 'rejected'>>
-  /** The deposit address of an exact network, where ccxt's own call may answer another's. */
+  /**
+   * Returns the deposit address of exactly this network, if ccxt's own call may return that of
+   * another network.
+   */
   depositAddress?(
     client: Client,
     coin: string,
     network: string,
   ): Promise<{ address?: string; tag?: string }>
   /**
-   * The name of a registered address, where withdrawals are asked for by one; null: it is not
-   * registered.
+   * Returns the name of a registered address, if the exchange requires one for withdrawals; null:
+   * the address is not registered.
    */
   withdrawalKey?(
     client: Client,
     place: { coin: string; network: string; address: string; tag: string | null },
   ): Promise<string | null>
-  /** Parameters of ccxt's `withdraw`. */
+  /** Returns the parameters of ccxt's `withdraw`. */
   withdrawParams(clientId: string, network: string, key: string | null): Record<string, unknown>
 }
 
-/** What a manner may ask with. */
+/** Functions that an adapter may use for queries. */
 export interface VenueTools {
   client: Client
-  /** What there is, or null where the venue says that there is no such order. */
+  /**
+   * Returns the result of a query, or null if the exchange reports that the order does not exist.
+   */
   unlessMissing<T>(ask: () => Promise<T>): Promise<T | null>
   found(order: import('./client.ts').CcxtOrder, market: Market): Found
   fill(trade: CcxtTrade, market: Market): Fill
   market(symbol: string): Market
 }
 
-/** ccxt's codes of our networks, where venues agree. */
+/** ccxt's codes of the platform's networks, for networks on which exchanges agree. */
 export const NETWORKS: Readonly<Record<string, string>> = {
   BTC: 'BTC',
   LTC: 'LTC',
@@ -102,7 +106,7 @@ export const NETWORKS: Readonly<Record<string, string>> = {
   SOL: 'SOL',
 }
 
-/** Words that more than one venue has. */
+/** Reasons that more than one exchange uses. */
 export const WORDS = {
   funds: 'INSUFFICIENT_FUNDS',
   key: 'KEY_REFUSED',
@@ -116,9 +120,7 @@ export const WORDS = {
   many: 'TOO_MANY_ORDERS',
 } as const
 
-/**
- * Every page of a list, until one is short; a list that does not end in so many pages is no answer.
- */
+/** Reads every page of a list until one is short. Throws if the list has more than `most` pages. */
 export async function allPages<T>(
   page: (last: T | undefined, at: number) => Promise<T[]>,
   size: number,
@@ -134,8 +136,8 @@ export async function allPages<T>(
 }
 
 /**
- * How far before the sending a list is asked for: clocks differ, and ccxt leaves out what seems
- * older.
+ * How long before the time of sending a list query starts, in milliseconds, because clocks differ
+ * and ccxt leaves out entries that seem older.
  */
 export const BEFORE_MS = 900_000
 

@@ -1,35 +1,35 @@
 /**
- * All that the platform asks of one account at one exchange, in its own terms. Amounts and prices
- * are integers of {@link ../exchanges/units.ts} `VENUE_DECIMALS`; coins and markets have ccxt's
- * unified names (`BTC`, `BTC/USD`); times are milliseconds since the Unix Epoch. Whatever only asks
- * throws {@link VenueError}; what would change something answers what is known.
+ * All operations of the platform on one account at one exchange, in the platform's terms. Amounts
+ * and prices are integers of {@link ../exchanges/units.ts} `VENUE_DECIMALS`; coins and markets have
+ * ccxt's unified names (`BTC`, `BTC/USD`); times are milliseconds since the Unix Epoch. Reads throw
+ * {@link VenueError}; operations that change something return what is certain about their outcome.
  */
 export interface Venue {
-  /** ccxt's name. */
+  /** ccxt's name of the exchange. */
   readonly exchange: string
   readonly traits: VenueTraits
-  /** Whether the key works, and what it may do. */
+  /** Returns whether the key works, and its permissions. */
   probe(): Promise<Permissions>
   balances(): Promise<Balance[]>
   /**
-   * @param notAfter the request does not leave later than this: what was never sent by then never
-   *   will be
+   * Places an order.
+   * @param notAfter deadline for sending; a request that was not sent by then will never be sent
    */
   place(order: NewOrder, notAfter: number): Promise<Placed>
-  /** Asks for an order wherever the venue may have it. */
+  /** Queries an order in every list in which the exchange may have it. */
   find(ref: OrderRef): Promise<Found>
   /**
-   * `asked`: it was taken, and `find` tells what came of it. `gone`: the venue has nothing open to
-   * cancel.
+   * Cancels an order. `asked`: the exchange accepted the request, and `find` returns the outcome.
+   * `gone`: the exchange has no such open order.
    */
   cancel(ref: OrderRef): Promise<'asked' | 'gone'>
   fills(ref: OrderRef & { venueId: string }): Promise<Fill[]>
   depositAddress(coin: string, network: string): Promise<DepositAddress>
   deposits(coin: string, sinceMs: number): Promise<Transfer[]>
   /**
-   * The name under which the venue knows an address that withdrawals may go to; null: it takes the
+   * Returns the exchange's name of a registered withdrawal address; null: the exchange accepts the
    * address itself.
-   * @throws VenueError `missing` where it must be registered there first
+   * @throws VenueError `missing` if the address must be registered at the exchange first
    */
   withdrawalKey(
     coin: string,
@@ -41,39 +41,40 @@ export interface Venue {
   withdrawals(coin: string, sinceMs: number): Promise<Transfer[]>
 }
 
-/** What differs between venues, for those who plan and judge. */
+/** Differences between exchanges that planning and evaluation depend on. */
 export interface VenueTraits {
   /**
-   * `tested`: orders, their look-up and their outcome are held to this venue's own codes. `none`:
-   * an order's fate could not be asked.
+   * `tested`: orders, their queries and their outcomes were tested with this exchange's own error
+   * codes. `none`: the outcome of an order could not be queried.
    */
   orders: 'tested' | 'generic' | 'none'
   /**
-   * An order that no list of the venue has was never taken, if it is asked between these times
-   * after it was sent; null: no absence proves anything. `beforeMs` null: at any later time.
+   * An order that is in none of the exchange's lists was never accepted, if it is queried between
+   * these times after it was sent; null: a missing order proves nothing. `beforeMs` null: at any
+   * later time.
    */
   absence: { afterMs: number; beforeMs: number | null } | null
-  /** Credentials beside key and secret. */
+  /** Whether the credentials include a passphrase. */
   passphrase: boolean
-  /** Its secrets are base64, of which a signature is made. */
+  /** Whether its secrets are base64, which is decoded to sign requests. */
   secretIsBase64?: boolean
   postOnly: boolean
   timesInForce: readonly TimeInForce[]
-  /** Whether a withdrawal names its client id, by which the venue refuses a second. */
+  /** Whether a withdrawal has a client ID, by which the exchange rejects a duplicate. */
   withdrawalId: boolean
 }
 
 export type Side = 'buy' | 'sell'
 export type TimeInForce = 'GTC' | 'IOC' | 'FOK'
 
-/** `null`: the venue does not tell. */
+/** Permissions of a key. `null`: the exchange does not report it. */
 export interface Permissions {
   trade: boolean | null
   withdraw: boolean | null
   ip_restricted: boolean | null
 }
 
-/** `available` is what `total` holds beside what open orders hold. */
+/** `available` is the part of `total` that open orders do not reserve. */
 export interface Balance {
   coin: string
   available: bigint
@@ -81,8 +82,8 @@ export interface Balance {
 }
 
 /**
- * A market as it was last read. Steps are the grids on which amounts and prices lie; null: the
- * venue names no bound.
+ * A market as it was last read. Steps are the multiples that amounts and prices must have; null:
+ * the exchange states no bound.
  */
 export interface Market {
   symbol: string
@@ -94,7 +95,7 @@ export interface Market {
   amountMin: bigint | null
   amountMax: bigint | null
   costMin: bigint | null
-  /** Shares in units, such as 0.0026; null: not told. */
+  /** Fees as fractions in units, such as 0.0026; null: unknown. */
   makerFee: bigint | null
   takerFee: bigint | null
 }
@@ -110,7 +111,7 @@ export interface Level {
   price: bigint
   amount: bigint
 }
-/** Best first. */
+/** An order book, best price first. */
 export interface OrderBook {
   symbol: string
   bids: Level[]
@@ -118,7 +119,7 @@ export interface OrderBook {
   at: number
 }
 
-/** A limit order: what is to be done at any price carries one that it may reach. */
+/** A limit order. A market order has a limit too, the worst acceptable price. */
 export interface NewOrder {
   clientId: string
   symbol: string
@@ -130,8 +131,8 @@ export interface NewOrder {
 }
 
 /**
- * `later`: provably not taken, and it may be tried again. `unknown`: it may or may not have been
- * taken.
+ * `later`: certainly not accepted, and may be tried again. `unknown`: may or may not have been
+ * accepted.
  */
 export type Placed =
   | { kind: 'accepted'; venueId: string | null }
@@ -147,8 +148,8 @@ export interface OrderRef {
 }
 
 /**
- * An order as the venue tells it. `filled` null: its fills say. `fills` where the same answer had
- * them.
+ * An order as the exchange reports it. `filled` null: the amount follows from its fills. `fills`:
+ * present if the same response contained them.
  */
 export interface VenueOrder {
   venueId: string
@@ -157,11 +158,12 @@ export interface VenueOrder {
   fills: Fill[] | null
 }
 /**
- * `absent`: no list of the venue has it now; whether that proves anything `traits.absence` says.
+ * `absent`: the order is in none of the exchange's lists now; `traits.absence` states whether that
+ * proves anything.
  */
 export type Found = { kind: 'found'; order: VenueOrder } | { kind: 'absent' }
 
-/** `fee` above zero is paid; below, it is a rebate. */
+/** A positive `fee` was paid; a negative one is a rebate. */
 export interface Fill {
   tradeId: string
   price: bigint
@@ -178,7 +180,7 @@ export interface DepositAddress {
   tag: string | null
   network: string
 }
-/** `key`: the name under which the venue knows the address, where it wants one. */
+/** `key`: the exchange's name of the registered address, if it requires one. */
 export interface NewWithdrawal {
   clientId: string
   coin: string
@@ -203,13 +205,14 @@ export interface Transfer {
 }
 
 /**
- * Nothing usable was answered. `refused`: the venue takes the key no more, or the key may not do
- * this; `missing`: what was asked for is not there; `unsupported`: the venue does not offer it;
- * `unavailable`: it may answer later. The message holds no URL and no body.
+ * The exchange returned no usable result. `refused`: it does not accept the key any more, or the
+ * key lacks the permission; `missing`: the requested object does not exist; `unsupported`: the
+ * exchange does not offer the operation; `unavailable`: it may respond later. The message contains
+ * no URL and no body.
  */
 export class VenueError extends Error {
   readonly kind: 'refused' | 'missing' | 'unsupported' | 'unavailable'
-  /** The venue's own code, where it named one. */
+  /** The exchange's own error code, if it returned one. */
   readonly code: string | null
   constructor(kind: VenueError['kind'], message: string, code: string | null = null) {
     super(message)

@@ -22,7 +22,7 @@ import {
   type VenueTraits,
 } from './venue.ts'
 
-/** Those whose codes, look-ups and outcomes are known here. */
+/** Exchanges whose error codes, queries and outcomes are known here. */
 export const MANNERS: Readonly<Record<string, VenueAdapter>> = {
   kraken,
   binance,
@@ -31,15 +31,15 @@ export const MANNERS: Readonly<Record<string, VenueAdapter>> = {
   bitstamp,
 }
 
-/** By which a key is known again without being kept: the same at the same exchange only. */
+/** Returns a hash by which a key is recognized without being stored. It includes the exchange. */
 export const hashOfKey = (exchange: string, apiKey: string): string =>
   createHash('sha256').update(`${exchange} ${apiKey}`).digest('hex')
 
 const MARKETS_MS = 3_600_000
 const CLIENTS_MAX = 200
 /**
- * Whoever asks in this time for the same is answered the same: readers use up no venue's patience
- * with others.
+ * Cache time of public data in milliseconds. Identical queries within this time share one result,
+ * so that readers do not use up the exchange's rate limit.
  */
 const RECENT_MS = 500
 const RECENT_MAX = 1000
@@ -51,22 +51,19 @@ export interface Credentials {
 }
 
 interface VenuesOptions {
-  /** Base URLs by exchange, in place of their own hosts. */
+  /** Base URLs by exchange, in place of their public hosts. */
   urls: Readonly<Record<string, string>>
-  /** Where only some exist: their names. Null: every exchange that ccxt knows. */
+  /** Names of the available exchanges. Null: every exchange that ccxt supports. */
   only: readonly string[] | null
   environment: Environment
   fetch: Fetch
   nonces: Nonces
   timeoutMs?: number
-  /** Whether requests are kept to each venue's pace; absent: wherever it is the venue itself. */
+  /** Whether requests are limited to each exchange's rate; absent: only for the real exchanges. */
   paced?: boolean
 }
 
-/**
- * An exchange without a key: what everybody may ask of it. Its markets are shared by all accounts
- * there.
- */
+/** An exchange without a key, for public data. All accounts at the exchange share its markets. */
 interface Public {
   client: Client
   manner: VenueAdapter
@@ -75,7 +72,7 @@ interface Public {
   markets: Map<string, Market>
 }
 
-/** The exchanges, each loaded when it is first used. */
+/** The exchanges, each loaded on first use. */
 export class Venues {
   readonly #o: VenuesOptions
   readonly #public = new Map<string, Promise<Public>>()
@@ -86,7 +83,7 @@ export class Venues {
     this.#o = o
   }
 
-  /** Names that may be used here; null: every one that ccxt knows. */
+  /** Names of the exchanges that may be used here; null: every exchange that ccxt supports. */
   get only(): readonly string[] | null {
     return this.#o.only
   }
@@ -95,7 +92,10 @@ export class Venues {
     return this.#o.only === null ? isExchange(exchange) : this.#o.only.includes(exchange)
   }
 
-  /** Every market for immediate delivery. @throws VenueError */
+  /**
+   * Returns every spot market.
+   * @throws VenueError
+   */
   async markets(exchange: string): Promise<ReadonlyMap<string, Market>> {
     return (await this.#loaded(exchange)).markets
   }
@@ -114,11 +114,11 @@ export class Venues {
     })
   }
 
-  /** @param depth levels of each side */
+  /** @param depth number of levels of each side */
   async orderBook(exchange: string, symbol: string, depth: number): Promise<OrderBook> {
     const { client } = await this.#loaded(exchange)
     const book = await this.#asked(client, `book ${symbol}`, async () => {
-      // Venues take some depths only: all take what they give by themselves.
+      // Exchanges accept only certain depths, but every exchange accepts a query without a depth.
       const whole = await client.fetchOrderBook(symbol)
       const levels = (side: [string, string][]) =>
         side.flatMap(([price, amount]) => {
@@ -136,8 +136,10 @@ export class Venues {
   }
 
   /**
-   * An account at an exchange. The same client serves it until its credentials change.
-   * @param key what changes with the credentials @throws Error of `open`
+   * Returns the connection for an account. The same client is used until the account's credentials
+   * change.
+   * @param o `key` changes with the credentials; `open` returns them
+   * @throws Error of `open`
    */
   account(o: { id: string; exchange: string; key: string; open(): Credentials }): Promise<Venue> {
     const known = this.#accounts.get(o.id)
@@ -151,7 +153,7 @@ export class Venues {
     return venue
   }
 
-  /** An account that is not kept, to be tried. */
+  /** Returns a connection for credentials that are not stored, to test them. */
   tried(exchange: string, credentials: Credentials): Promise<Venue> {
     return this.#open(exchange, credentials)
   }
@@ -229,7 +231,10 @@ export class Venues {
     return opening
   }
 
-  /** An hour-old list is read anew; where that fails, the old one goes on. */
+  /**
+   * Loads an exchange. Its list of markets is reloaded after an hour; if that fails, the old list
+   * stays in use.
+   */
   async #loaded(exchange: string): Promise<Public> {
     const shared = await this.#exchange(exchange)
     const now = this.#o.environment.now()
@@ -241,7 +246,7 @@ export class Venues {
 
   async #load(shared: Public): Promise<void> {
     try {
-      // Without `true` a first failure would be answered for ever.
+      // Without `true`, ccxt would return the first failure permanently.
       await shared.client.loadMarkets(true)
       const markets = Object.values(shared.client.markets ?? {}).filter(({ spot }) => spot === true)
       if (markets.length === 0) throw new Error('the response contains no market')
@@ -254,7 +259,7 @@ export class Venues {
     }
   }
 
-  /** @param what within this client */
+  /** @param what name of the query, unique within this client */
   async #asked<T>(client: Client, what: string, ask: () => Promise<T>): Promise<T> {
     const now = this.#o.environment.now()
     const key = `${client.id} ${what}`

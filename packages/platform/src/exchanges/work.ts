@@ -5,16 +5,19 @@ import type { Notifier } from '../ledger/notifier.ts'
 import { claim, hasDue, type Leased, type LeasedTable } from './lease.ts'
 
 const AT_ONCE = 16
-/** One venue that is slow holds up no more. */
+/**
+ * Maximum number of concurrent steps of one account, so that a slow exchange does not block the
+ * others.
+ */
 const OF_AN_ACCOUNT = 4
 const ERROR_WAIT_MS = 10_000
 
-/** One step of a row that this worker holds. */
+/** One step of a row that this worker has leased. */
 export type StepOf<Row> = (services: Services, row: Row) => Promise<void>
 
 /**
- * Works on rows that are due, several at once, few of one account. @param due rung when one of this
- * process is
+ * Works on due rows, several concurrently, but few of one account.
+ * @param due notified when a row becomes due in this process
  */
 export function leasedLoop<Row extends Leased>(
   services: Services,
@@ -43,7 +46,7 @@ export function leasedLoop<Row extends Leased>(
         .map(([account]) => account)
       const row = running.size < AT_ONCE ? await claim(services, table, full) : undefined
       if (row) start(row)
-      // What is under way is waited for here, so that it has ended when this loop has.
+      // Waits for the steps in progress, so that they have ended when this loop ends.
       else if (running.size > 0) await due.wait(services.settings.pollMs, signal)
       if (signal.aborted) await Promise.all(running)
       return row !== undefined || running.size > 0
@@ -51,7 +54,7 @@ export function leasedLoop<Row extends Leased>(
   }
 }
 
-/** One step. What goes wrong with one row keeps no other waiting. */
+/** Runs one step. A failure of one row does not delay others. */
 export async function workOn<Row extends Leased>(
   services: Services,
   { name }: LeasedTable<Row>,

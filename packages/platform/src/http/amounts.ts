@@ -2,13 +2,13 @@ import { JsonNumber, parseJson, stringifyJson } from '@custody/request-auth'
 import { ApiError } from '../errors.ts'
 import type { JsonSchema } from './openapi/components.ts'
 
-/** The media type of an answer whose decimals are texts. */
+/** Media type of a response whose decimals are JSON strings. */
 export const TEXT_AMOUNTS = 'application/json; amounts=string'
 
 /**
- * Whether the caller wants decimals as texts of digits, because its JSON reader makes doubles of
- * numbers: `Accept: application/json; amounts=string`.
- * @throws ApiError `INVALID_REQUEST`, field `accept`, where `amounts` is something else
+ * Returns whether the caller requests decimals as JSON strings, because its JSON parser would read
+ * numbers as doubles: `Accept: application/json; amounts=string`.
+ * @throws ApiError `INVALID_REQUEST`, field `accept`, if `amounts` has another value
  */
 export function wantsTexts(accept: string | undefined): boolean {
   const values = (accept ?? '').split(',').flatMap((range) => {
@@ -27,7 +27,7 @@ export function wantsTexts(accept: string | undefined): boolean {
   return values.includes('string')
 }
 
-/** Where an answer has decimals. */
+/** Positions of the decimals in a response. */
 export interface Decimals {
   isDecimal: boolean
   fields: Map<string, Decimals>
@@ -51,8 +51,9 @@ function join(a: Decimals | null, b: Decimals | null): Decimals | null {
 }
 
 /**
- * Of a schema of the OpenAPI document: every number with the format `decimal`. @param resolve the
- * schema that a reference stands for
+ * Returns the positions of the decimals in a schema of the OpenAPI document: every number with the
+ * format `decimal`.
+ * @param resolve returns the schema that a reference points to
  */
 export function decimalsOf(
   schema: JsonSchema,
@@ -91,7 +92,7 @@ export function decimalsOf(
   )
 }
 
-/** The same JSON text with its decimals as texts, of exactly their digits. */
+/** Returns the same JSON text with each decimal as a string of exactly the same digits. */
 export function withTexts(json: string, decimals: Decimals): string {
   const changed = (value: unknown, at: Decimals | null): unknown => {
     if (at === null) return value

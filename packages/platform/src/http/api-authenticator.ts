@@ -10,8 +10,8 @@ import { assertExactTarget } from './exact-target.ts'
 import type { AddressLimits, RateState } from './rate-limit.ts'
 
 /**
- * Told of what is asked to be changed, before anything is: by a key that belongs to a person, and
- * of settings by any key.
+ * Writes a requested change to the audit log before it is made: requests of API keys that belong to
+ * a person, and changes of settings by any key.
  */
 export type AuditWrite = (
   services: Services,
@@ -20,13 +20,13 @@ export type AuditWrite = (
   ip: string,
 ) => Promise<void>
 
-/** The door of the API: callers sign each request. */
+/** Authenticator of the API: callers sign each request. */
 export function apiAuthenticator(
   limits: AddressLimits,
   auditWrite: AuditWrite | null,
 ): Authenticator<Endpoint> {
   return {
-    // What a caller writes is shown to the signer nodes as it came.
+    // The signed bytes of a write request are passed on to the signer nodes.
     bodyBytesMax: ({ access }) => (access === 'write' ? SIGNED_BODY_BYTES_MAX : null),
     async admit(services, request, rawBody, definition) {
       if (definition.access === 'public') {
@@ -47,7 +47,10 @@ export function apiAuthenticator(
   }
 }
 
-/** Who asks, and whether he may. Only a failed authentication costs the address something. */
+/**
+ * Authenticates and authorizes the caller. Only a failed authentication counts against the rate
+ * limit of the client's address.
+ */
 async function admitCaller(
   services: Services,
   limits: AddressLimits,

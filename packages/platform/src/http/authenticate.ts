@@ -9,15 +9,15 @@ import type { RateState } from './rate-limit.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 /**
- * Signer nodes compare a key byte by byte with the claim `sub`, and ids of transfers are made of
- * it: it has one spelling.
+ * Error message for a key in another spelling. Signer nodes compare the API key byte by byte with
+ * the claim `sub`, and transfer IDs are derived from it, so only one spelling is accepted.
  */
 const NO_KEY =
   'must be an API key as it was issued: a UUID in lower case, the same as the claim sub'
 
 /**
- * A header that appears once, or null. Throws where it appears twice: Node would silently keep the
- * first.
+ * Returns a header that appears once, or null. Throws if it appears twice, because Node would
+ * silently keep only the first value.
  */
 function onlyHeader(message: IncomingMessage, name: string): string | null {
   const values: string[] = []
@@ -36,10 +36,10 @@ export interface Authenticated {
 }
 
 /**
- * Authenticates a request in the fixed order; the nonce is spent last, so that a forgery cannot
- * burn one.
- * @throws ApiError 401 that names the claim, 403 from an address that the key is not used from,
- *   429 beyond the allowance
+ * Authenticates a request in a fixed order. The nonce is spent last, so that a forged request
+ * cannot use one up.
+ * @throws ApiError 401 that names the claim, 403 if the key may not be used from this address, 429
+ *   above the rate limit
  */
 export async function authenticate(
   services: Services,
@@ -87,7 +87,7 @@ async function attempt(
     age: 'live',
     legacy: services.settings.authLegacy,
   })
-  // After the signature: who cannot sign learns nothing of the list.
+  // Checked after the signature, so that only the key's owner learns about the list.
   if (!isAllowed(caller.ipAllowList, ip)) {
     throw new ApiError(
       'IP_NOT_ALLOWED',
@@ -95,7 +95,7 @@ async function attempt(
     )
   }
   const limit = caller.rateLimit ?? services.settings.rateLimit
-  // HEAD asks for what GET does.
+  // A HEAD request has the same authorization as a GET request.
   const method = message.method === 'HEAD' ? 'GET' : message.method
   const subject =
     services.settings.rateScope === 'endpoint' ? `${apiKey} ${method} ${route}` : apiKey

@@ -4,28 +4,29 @@ import type { Services } from '../engine/services.ts'
 import type { Operation } from './endpoint.ts'
 import type { AddressLimit } from './rate-limit.ts'
 
-/** For whom an answer without an end is open. */
+/** Owner of an open stream. */
 export interface Principal {
-  /** Those of one name are counted together. */
+  /** Streams with the same name are counted together. */
   name: string
-  /** Workspace or person that the places for streams are divided by, for example `workspace 12`. */
+  /** Workspace or person among which stream capacity is divided, for example `workspace 12`. */
   share: string
   /**
-   * Asked before each piece of it: whether it may go on. Remembers for a moment what it asks of the
-   * database.
+   * Called before each part of the stream is sent. Returns whether the stream may continue. Caches
+   * the database's answer for a short time.
    */
   stays(): Promise<boolean>
 }
 
-/** How those who ask are let in at one list of endpoints. */
+/** Authenticates and authorizes the requests of one list of endpoints. */
 export interface Authenticator<O extends Operation = Operation> {
-  /** Bytes that a body may have; null: as many as everywhere. */
+  /** Maximum size of a request body in bytes; null: the server's default. */
   bodyBytesMax(definition: O): number | null
   /**
-   * Who asks, and whether he may. It counts the request: `request.rate` is what it costs.
-   * @returns what handlers are told beside what was asked, and for whom streams are open: null
-   *   for the client's address
-   * @throws ApiError where he may not
+   * Authenticates and authorizes a request and counts it: `request.rate` is the resulting
+   * rate-limit state.
+   * @returns the additional context for handlers, and the owner of streams; a null owner means that
+   *   streams are counted for the client's address
+   * @throws ApiError if the caller may not make the request
    */
   admit(
     services: Services,
@@ -35,7 +36,10 @@ export interface Authenticator<O extends Operation = Operation> {
   ): Promise<{ admission: object; holder: Principal | null }>
 }
 
-/** @throws ApiError `RATE_LIMITED` where the client's address has used up this allowance */
+/**
+ * Counts a request against a limit of the client's address.
+ * @throws ApiError `RATE_LIMITED` if the client's address has used up this limit
+ */
 export function countAddress(
   limit: AddressLimit,
   services: Services,

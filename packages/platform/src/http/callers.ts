@@ -10,23 +10,25 @@ import { windowOf } from './rate-limit.ts'
 export interface KnownCaller extends Caller {
   publicKey: KeyObject
   rateLimit: number | null
-  /** Where it is used from; empty: from anywhere. */
+  /** Address ranges that the key may be used from; empty: any address. */
   ipAllowList: readonly Range[]
-  /** Whose own it is, of those who use the panel. */
+  /** Person who owns the key, if it belongs to a user of the control panel. */
   personId: string | null
 }
 
-/** A revocation reaches every API process within this time. */
+/** Cache time in milliseconds. A revocation reaches every API process within this time. */
 const REMEMBER_MS = 1000
 const REMEMBERED_MAX = 10_000
-/** How exactly it is known when a key was last used. */
+/** Resolution of a key's last-used time, in milliseconds. */
 const USED_EVERY_MS = 60_000
 
-/** Requests that are admitted by one call, and such calls under way. */
+/** Maximum number of requests in one admission call, and of concurrent admission calls. */
 const ADMITTED_MAX = 200
 const ADMITTING_MAX = 1
 
-/** A request whose signature was verified. `subject`: what is counted. */
+/**
+ * A request whose signature was verified. `subject`: the name under which the request is counted.
+ */
 interface Asking {
   apiKey: string
   nonce: string
@@ -34,7 +36,7 @@ interface Asking {
   limit: number
 }
 
-/** `requests`: of its subject in this window, itself included. */
+/** `requests`: requests of the subject in this window, including this one. */
 interface Admitted {
   nonceOk: boolean
   requests: number
@@ -42,16 +44,16 @@ interface Admitted {
 }
 
 /**
- * Looks callers up by API key and keeps them for a moment; a public key that has not changed is not
- * parsed again.
+ * Looks up callers by API key and caches them for a short time. A public key is only parsed again
+ * after it has changed.
  */
 export class Callers {
   readonly #database: Database
   readonly #environment: Environment
   readonly #known = new Map<string, { caller: KnownCaller; pem: string; at: number }>()
-  /** Those that are being looked up: who asks meanwhile has the same answer. */
+  /** Lookups in progress. Concurrent lookups of the same key share one result. */
   readonly #looking = new Map<string, Promise<KnownCaller | null>>()
-  /** When this process last wrote down that a key was used. */
+  /** Time at which this process last stored that a key was used. */
   readonly #used = new Map<string, number>()
   readonly #admissions: Batch<Asking, Admitted>
 
@@ -64,10 +66,13 @@ export class Callers {
     })
   }
 
-  /** Spends the nonce and counts the request, durably. One beyond its limit keeps its nonce. */
+  /**
+   * Spends the nonce and counts the request, durably. A request above its limit does not spend its
+   * nonce.
+   */
   admit(asking: Asking): Promise<Admitted> {
-    // One that waits behind a call without an answer does not wait for its own in addition. It may
-    // be admitted later, for nothing.
+    // The time limit includes the wait behind an earlier call that does not return. The request may
+    // still be admitted later, without effect.
     return within(this.#admissions.ask(asking), this.#database.soonMs)
   }
 
@@ -88,7 +93,7 @@ export class Callers {
     return rows.map(({ nonce_ok: nonceOk, requests }) => ({ nonceOk, requests, window }))
   }
 
-  /** Null where the key is unknown or revoked. */
+  /** Returns the caller with this API key, or null if the key is unknown or revoked. */
   async find(apiKey: string): Promise<KnownCaller | null> {
     const known = this.#known.get(apiKey)
     if (known && Math.abs(this.#environment.now() - known.at) < REMEMBER_MS) return known.caller
@@ -141,7 +146,7 @@ export class Callers {
           personId: row.person_id,
         }
       : null
-    // Unknown keys are not remembered: their number has no bound.
+    // Unknown keys are not cached, because their number is unbounded.
     if (row && caller) {
       if (this.#known.size >= REMEMBERED_MAX) this.#known.clear()
       this.#known.set(apiKey, { caller, pem: row.public_key_pem, at: this.#environment.now() })
@@ -150,8 +155,8 @@ export class Callers {
   }
 
   /**
-   * Writes down that a key was used, at most once a minute. Nobody waits for it: a line that is
-   * lost is one minute's.
+   * Stores that a key was used, at most once a minute. The write is not awaited: a lost write only
+   * makes the time one minute older.
    */
   used(apiKey: string): void {
     const now = this.#environment.now()

@@ -1,16 +1,23 @@
 import ipaddr from 'ipaddr.js'
 
-/** Networks of a client by which quotas and limits are counted. */
+/** Networks of a client, by which quotas and rate limits are counted. */
 export interface ClientNetworks {
-  /** The IPv4 address; of IPv6 the /64, because one client is given that many addresses. */
+  /**
+   * The IPv4 address, or the /64 of an IPv6 address, because a single client usually has a whole
+   * /64.
+   */
   network: string
-  /** The IPv4 address; of IPv6 the /48, which a customer of an internet provider can obtain. */
+  /**
+   * The IPv4 address, or the /48 of an IPv6 address, which a customer of an internet provider can
+   * obtain.
+   */
   site: string
 }
 
 /**
- * @param ip address of the client. An IPv4 address that is written as IPv6 (::ffff:…) counts as
- *   IPv4. A text that is no address counts as itself.
+ * Returns the networks of a client's address.
+ * @param ip address of the client. An IPv4 address in IPv6 notation (::ffff:…) counts as IPv4. A
+ *   text that is not an address counts as itself.
  */
 export function clientNetworks(ip: string): ClientNetworks {
   if (!ipaddr.isValid(ip)) return { network: ip, site: ip }
@@ -25,5 +32,5 @@ export function clientNetworks(ip: string): ClientNetworks {
   return { network: `${first(4)}::/64`, site: `${first(3)}::/48` }
 }
 
-/** The IPv4 address, or the /64 of an IPv6 address. */
+/** Returns the IPv4 address, or the /64 of an IPv6 address. */
 export const networkOf = (ip: string): string => clientNetworks(ip).network

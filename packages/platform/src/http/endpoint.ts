@@ -4,7 +4,7 @@ import type { Services } from '../engine/services.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { Tag } from './openapi/tags.ts'
 
-/** Who makes an authenticated request. A key acts in its own sub-account only. */
+/** Caller of an authenticated request. A key acts only in its own sub-account. */
 export interface Caller {
   apiKey: string
   role: 'full' | 'read-only'
@@ -12,15 +12,15 @@ export interface Caller {
   workspace: string
   subAccountId: string
   subAccount: string
-  /** First element of the sub-account's derivation paths. */
+  /** First element of the derivation paths of the sub-account's addresses. */
   subAccountIndex: number
 }
 
-/** What the API's door knows of who asks (`http/authenticator.ts`). */
+/** What the API's authenticator adds to a handler's context (`http/authenticator.ts`). */
 export interface Admission {
-  /** Present wherever `access` is not public. */
+  /** The authenticated caller; present unless `access` is `public`. */
   caller: Caller
-  /** The signed request, raw, as it goes to the signer nodes. */
+  /** The raw signed request, as it is sent to the signer nodes. */
   signed: SignedRequest
 }
 
@@ -30,30 +30,30 @@ export interface Context<Body, Query, Params> extends Admission {
   query: Query
   params: Params
   /**
-   * When the request came, before anybody was asked who sent it: milliseconds of this process's
+   * Time at which the request arrived, before authentication, in milliseconds of this process's
    * clock.
    */
   askedAt: number
-  /** `Last-Event-ID`: what the client of a stream has seen already. */
+  /** `Last-Event-ID`: the last event that the client of a stream has received. */
   lastEventId?: string | undefined
 }
 
-/**
- * What a stream sends: see the HTML standard, server-sent events. `data` may have several lines.
- */
+/** One event of a stream (HTML standard, server-sent events). `data` may have several lines. */
 export interface ServerEvent {
-  /** Comes back as `Last-Event-ID` when the client reconnects. */ id?: string
+  /** The client sends it as `Last-Event-ID` when it reconnects. */ id?: string
   event?: string
   data: string
 }
 
-/** A request that may carry an idempotency key, also one whose other fields are refused. */
+/**
+ * A request that may have an idempotency key, including a request whose other fields are rejected.
+ */
 export interface Repeated<Body> {
   services: Services
   caller: Caller
-  /** Of the JSON body, as they were sent: their types are not checked. */
+  /** Fields of the JSON body as sent; their types are not validated. */
   fields: Readonly<Record<string, unknown>>
-  /** Undefined where the body, the query or the path is refused. */
+  /** Undefined if the body, the query or the path is rejected. */
   body: Body | undefined
   params: Readonly<Record<string, string>>
 }
@@ -62,25 +62,25 @@ export interface Reply {
   status?: number
   headers?: Record<string, string>
   body?: unknown
-  /** JSON text to send as it is. */ text?: string
+  /** JSON text to send unchanged. */ text?: string
   /**
-   * Server-sent events in place of a body. They must end soon after the signal: the client has
-   * left, or the server closes.
+   * Server-sent events in place of a body. The iteration must end soon after the signal, which
+   * means that the client has disconnected or the server is closing.
    */
   stream?(signal: AbortSignal): AsyncIterable<ServerEvent>
   /**
-   * What a stream without a key reports on, for example `invoice …`: those of one resource are
-   * counted together.
+   * Subject of a stream that needs no key, for example `invoice …`. Streams with the same subject
+   * are counted together.
    */
   resource?: string
   /**
-   * A body of any length, a piece after the other, asked for no faster than the client reads. It
-   * has its `content-type`.
+   * A body of unlimited length, sent in pieces. Pieces are requested no faster than the client
+   * reads. The reply must set its `content-type`.
    */
   pieces?(signal: AbortSignal): AsyncIterable<string>
 }
 
-/** What is asked for at one path by one method, whoever may ask. */
+/** An operation: one method of one path, for any kind of caller. */
 export interface Operation<
   B extends z.ZodType = z.ZodType,
   Q extends z.ZodType = z.ZodType,
@@ -92,46 +92,46 @@ export interface Operation<
   body?: B
   query?: Q
   params?: P
-  /** Documentation of the 200 body. */
+  /** Schema of the body of the 200 response, for the documentation. */
   response?: z.ZodType
-  /** The 200 answer is a stream of server-sent events, whose data `response` describes. */
+  /** The 200 response is a stream of server-sent events whose data has the schema `response`. */
   streams?: true
-  /** Of the 200 answer, where it is not JSON. */
+  /** Media type of the 200 response, if it is not JSON. */
   mediaType?: string
   handler(context: Context<z.output<B>, z.output<Q>, z.output<P>>): Promise<Reply>
   /**
-   * The answer that the request's idempotency key has already; null where it is new, or cannot be
-   * read. It is looked up where the request is refused, and takes the place of the refusal: what
-   * was made under the key exists, whatever is wrong with this request.
+   * Returns the earlier response to the request's idempotency key, or null if the key is new or
+   * cannot be read. It is called when the request is rejected, and its result replaces the error:
+   * what was made under the key exists, whatever is wrong with this request.
    */
   earlier?(request: Repeated<z.output<B>>): Promise<Reply | null>
 }
 
-/** One endpoint of the API: one file holds its schemas and handler. */
+/** One endpoint of the API. Each endpoint has a file with its schemas and handler. */
 export interface Endpoint<
   B extends z.ZodType = z.ZodType,
   Q extends z.ZodType = z.ZodType,
   P extends z.ZodType = z.ZodType,
 > extends Operation<B, Q, P> {
-  /** `operationId`: what generated clients call it. Never changed. */
+  /** `operationId`: the method's name in generated clients. Never changed. */
   id: string
   tag: Tag
-  /** What it does, for its caller: Markdown. */
+  /** Description of the endpoint for its callers, in Markdown. */
   description: string
   /**
-   * Its own codes, beside those that follow from method and access. What it answers is held against
-   * them in the tests.
+   * Error codes of this endpoint, in addition to those that follow from method and access. Tests
+   * compare them with the responses.
    */
   errors?: readonly ErrorCode[]
-  /** A body as it is usually sent, where that of the schema alone says little. */
+  /** A typical request body, if the example from the schema alone is not useful. */
   example?: Record<string, unknown>
   /** `public`: no authentication. `read`: any key. `write`: a key with the full role. */
   access: 'public' | 'read' | 'write'
-  /** It changes how things are done from now on: the audit log tells of it, whoever asks. */
+  /** The endpoint changes a setting: the audit log records its requests for every kind of key. */
   isSetting?: true
 }
 
-/** Keeps the types of one endpoint's schemas for its handler. */
+/** Preserves the types of an endpoint's schemas for its handler. */
 export function endpoint<B extends z.ZodType, Q extends z.ZodType, P extends z.ZodType>(
   definition: Endpoint<B, Q, P>,
 ): Endpoint {

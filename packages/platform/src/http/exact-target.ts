@@ -1,10 +1,11 @@
 import { ApiError } from '../errors.ts'
 
 /**
- * A caller's signature covers the path as it was spelt, and the signer nodes know one spelling of
- * each: what the router would tidy up (a query, percent-encoding, a fragment) is refused on writes.
- * @param target in origin-form
- * @param path of the endpoint, with its parameters in braces
+ * Rejects write requests whose target is not in canonical form. The caller's signature covers the
+ * path as sent, and the signer nodes accept only one spelling of each path, so anything that the
+ * router would normalize (a query, percent-encoding, a fragment) is rejected.
+ * @param target request target in origin-form
+ * @param path path of the endpoint, with its parameters in braces
  * @throws ApiError `INVALID_REQUEST`
  */
 export function assertExactTarget(target: string, path: string): void {

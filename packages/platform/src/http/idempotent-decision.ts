@@ -2,20 +2,23 @@ import { isConnectionError, type Database, type Queryable } from '../database/po
 import { ApiError, type ErrorCode } from '../errors.ts'
 import type { Reply } from './endpoint.ts'
 
-/** What a sub-account's idempotency key stands for. */
+/** An idempotency key of a sub-account, with the request that it identifies. */
 export interface IdempotencyKey {
   scope: 'orders' | 'exchange_transfers' | 'conversions' | 'quotes'
   subAccountId: string
-  /** Undefined: the request has none. */
+  /** Undefined: the request has no idempotency key. */
   name: string | undefined
   payloadHash: string
-  /** When the request came: what was refused after that, under this key, refuses it too. */
+  /**
+   * Time at which the request arrived. An error that was returned for this key after that time is
+   * returned to this request too.
+   */
   askedAt: number
 }
 
 /**
- * To be called first in the commit that makes what is asked for. @throws where the key has an
- * answer by then
+ * To be called first in the database transaction that makes the requested object.
+ * @throws Error if the key has a response by then
  */
 export type Admit = (tx: Queryable) => Promise<void>
 
@@ -25,7 +28,7 @@ interface Refusal {
   refusal: { code: ErrorCode; message: string; field?: string; details?: Record<string, unknown> }
 }
 
-/** A request under the same key was answered while this one was under way. */
+/** Another request with the same key was answered while this one was in progress. */
 class Answered extends Error {
   readonly reply: Reply
   constructor(reply: Reply) {
@@ -36,12 +39,12 @@ class Answered extends Error {
 }
 
 /**
- * Makes something that others outside are asked about first, at most once for a key, and with one
- * answer: whoever comes to its end first decides for all that are under way with the key and the
- * same payload. What was made meanwhile is answered, and what was refused meanwhile is refused, for
- * its caller has been told that nothing was done. A refusal that time may heal (5xx) decides
- * nothing: it tells callers to ask again.
- * @param answered what was answered to the key before
+ * Makes an object that requires calls to an external service first, at most once for each key, and
+ * returns the same response to all concurrent requests with the same key and payload. The first
+ * request to finish decides: if it made the object, the others return that object; if it was
+ * rejected, the others are rejected, because its caller was told that nothing was done. A temporary
+ * error (5xx) decides nothing, because it tells the caller to retry.
+ * @param answered returns the earlier response to the key, or null
  */
 export async function decideOnce(
   database: Database,
@@ -53,8 +56,8 @@ export async function decideOnce(
   const before = await refusalOf(database, key)
   const early = await answered(database)
   if (early) return early
-  // It may have stood still between its coming and this, for long enough that its caller was
-  // refused by another.
+  // The request may have been paused between its arrival and this line, for long enough that
+  // another request with the key was rejected.
   if (before && before.refused_at.getTime() > key.askedAt) throw asError(before)
   try {
     return await make(async (tx) => {
@@ -66,7 +69,7 @@ export async function decideOnce(
     })
   } catch (error) {
     if (error instanceof Answered) return error.reply
-    // What can be read now may be on no standby yet; see madeOnce.
+    // A row that can be read now may not be on a standby yet; see `madeOnce`.
     if (isConnectionError(error)) throw error
     const late = await database.transaction(async (tx) => {
       await lockKey(tx, key)
@@ -81,8 +84,8 @@ export async function decideOnce(
 }
 
 /**
- * Answers and refusals of one key follow each other; until the database transaction ends. Before
- * every other lock.
+ * Serializes responses and rejections of one key until the end of the database transaction. Taken
+ * before every other lock.
  */
 const lockKey = (tx: Queryable, { scope, subAccountId, name }: IdempotencyKey) =>
   tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
@@ -124,10 +127,12 @@ async function noteRefusal(
   )
 }
 
-/** No request is under way for so long. */
+/**
+ * Time in milliseconds after which a rejection is deleted. No request is in progress for that long.
+ */
 const FORGOTTEN_MS = 3_600_000
 
-/** Forgets refusals that no request under way can be older than. */
+/** Deletes rejections that are older than any request that may be in progress. */
 export async function deleteOldRefusals(database: Queryable): Promise<void> {
   await database.query(
     `delete from refused_keys where refused_at < $1::timestamptz - $2 * interval '1 millisecond'`,

@@ -1,19 +1,21 @@
 import ipaddr from 'ipaddr.js'
 
-/** A range of addresses, IPv4 or IPv6. */
+/** A range of IPv4 or IPv6 addresses. */
 export type Range = ReturnType<typeof ipaddr.parseCIDR>
 
 /**
- * An address, or a range such as 203.0.113.0/24 or 2001:db8::/32. @returns null where it is neither
+ * Parses an address, or a range such as 203.0.113.0/24 or 2001:db8::/32.
+ * @returns null if the text is neither
  */
 export function readRange(text: string): Range | null {
   try {
-    // The last part of an IPv4 address may be left out, by an old reading that nobody means.
+    // The library would also accept the obsolete short notation of IPv4 addresses, such as 10.1.
     if (!text.includes(':') && !/^\d+\.\d+\.\d+\.\d+(?:\/\d+)?$/.test(text)) return null
     const [address, bits] = text.includes('/')
       ? ipaddr.parseCIDR(text)
       : [ipaddr.parse(text), text.includes(':') ? 128 : 32]
-    // A client of IPv4 is one of IPv4 here, however its address is written.
+    // IPv4 clients are always compared as IPv4, so a range in IPv4-mapped IPv6 notation would never
+    // match.
     if (address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress()) return null
     return [address, bits] as Range
   } catch {
@@ -21,19 +23,19 @@ export function readRange(text: string): Range | null {
   }
 }
 
-/** Of what is stored, which was read when it was written. */
+/** Parses stored ranges, which were validated when they were stored. */
 export const readRanges = (texts: readonly string[]): Range[] =>
   texts.map((text) => {
     const range = readRange(text)
-    // Left out, it would let everybody in.
+    // Ignoring the range could leave an empty list, which allows every address.
     if (range === null) throw new Error(`an API key has an invalid range of addresses: ${text}`)
     return range
   })
 
 /**
- * Whether a client's address lies in one of the ranges; where there is none, every address does.
- * @param ip as the connection, or the proxies that are trusted, tell it; an IPv4 address may be
- *   written as IPv6 (::ffff:…)
+ * Returns whether a client's address is in one of the ranges. An empty list allows every address.
+ * @param ip the client's address, as the connection or the trusted proxies report it; an IPv4
+ *   address may be in IPv6 notation (::ffff:…)
  */
 export function isAllowed(ranges: readonly Range[], ip: string): boolean {
   if (ranges.length === 0) return true

@@ -12,8 +12,8 @@ const MEANINGS: Record<string, [ErrorCode, string]> = {
 }
 
 /**
- * Answers bytes of which no request can be made, so that no framework sees them.
- * @param routes for requests by a method that Node does not parse
+ * Responds to bytes that cannot be parsed as a request. They never reach the framework.
+ * @param routes used for requests with a method that Node does not parse
  */
 export function answerMalformed(
   services: Services,
@@ -42,7 +42,7 @@ export function answerMalformed(
   answerOnSocket(services, limits, new ApiError(code, message), socket)
 }
 
-/** Writes an error to a socket and ends it. */
+/** Writes an error response to a socket and closes the socket. */
 export function answerOnSocket(
   services: Services,
   limits: AddressLimits,

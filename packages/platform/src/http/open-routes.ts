@@ -12,10 +12,13 @@ import type { AddressLimits } from './rate-limit.ts'
 import { countAddress } from './authenticator.ts'
 import { readQuery } from './validate.ts'
 
-/** Nobody needs a key to ask, and each question is one to the database and to every signer node. */
+/**
+ * Cache time of the readiness checks, in milliseconds. Requests for readiness need no key, and each
+ * check queries the database and every signer node.
+ */
 const READINESS_KEPT_MS = 1000
 
-/** Where a caller finds what. */
+/** Body of the index, which lists the locations of the API's resources. */
 const INDEX = {
   name: 'Custody API',
   description: 'Digital-asset custody: threshold-signed wallets, idempotent transfers',
@@ -58,14 +61,14 @@ const INDEX_SHAPE = z.object({
   authentication: z.string(),
   documentation: z.array(z.string()).max(INDEX.documentation.length),
 })
-/** Of readiness: the database, each signer node, the roles. */
+/** Maximum number of readiness checks: the database, each signer node, and the roles. */
 const CHECKS_MAX = 50
 const READINESS_SHAPE = z.object({
   status: z.enum(['ok', 'unavailable']),
   checks: z.record(z.string(), z.string()).meta({ maxProperties: CHECKS_MAX }),
 })
 
-/** The same, for the OpenAPI document. */
+/** The routes that need no key, for the OpenAPI document. */
 export const OPEN_OPERATIONS: readonly OpenOperation[] = [
   {
     path: '/',
@@ -115,7 +118,7 @@ export const OPEN_OPERATIONS: readonly OpenOperation[] = [
 const takesNoQuery = (request: FastifyRequest) =>
   void readQuery(null, request.query as Record<string, unknown>)
 
-/** What needs no key and is no endpoint of the API: where things are. */
+/** Registers the routes that need no key and are not endpoints of the API: index and documents. */
 export function registerOpenRoutes(
   server: FastifyInstance,
   services: Services,
@@ -127,7 +130,7 @@ export function registerOpenRoutes(
     takesNoQuery(request)
   }
   server.get('/', { preHandler: counted }, async () => INDEX)
-  // Made at the first question, once for each name that this server is known by.
+  // Generated on the first request, once for each origin of this server.
   const texts = new Map<string, string>()
   const ask = async (request: FastifyRequest) => countAddress(limits.open, services, request)
   server.get('/openapi.json', { preHandler: ask }, async (request, reply) => {
@@ -143,13 +146,13 @@ export function registerOpenRoutes(
   })
 }
 
-/** How the process is: what every role answers. */
+/** Registers the health probes, which every role serves. */
 export function registerProbes(
   server: FastifyInstance,
   services: Services,
   limits: AddressLimits,
 ): void {
-  // A probe is never refused, and costs its address nothing.
+  // A probe is never rate-limited and does not count against its address.
   const look = async (request: FastifyRequest) => {
     request.rate = limits.open.look(request.ip, services.environment.now())
   }
@@ -170,7 +173,7 @@ export function registerProbes(
     return reply.code(isReady ? 200 : 503).send({ status: isReady ? 'ok' : 'unavailable', checks })
   })
   server.get('/metrics', { preHandler: probe }, async (request, reply) => {
-    // A request that a proxy passed on comes from outside, whatever its last hop.
+    // A request forwarded by a proxy comes from outside, even if its last hop is local.
     const isForwarded =
       request.headers['x-forwarded-for'] !== undefined || request.headers['forwarded'] !== undefined
     if (isForwarded || !isWithin(services.settings.metricsAllow, request.ip))
@@ -182,7 +185,10 @@ export function registerProbes(
   })
 }
 
-/** An IPv4 address that came over an IPv6 socket is what it was. */
+/**
+ * Returns whether the address is in one of the ranges. An IPv4 address received on an IPv6 socket
+ * is compared as IPv4.
+ */
 function isWithin(ranges: readonly string[], address: string): boolean {
   const parsed = ipaddr.process(address)
   return ranges.some((range) => {

@@ -3,7 +3,7 @@ import type { Services } from '../engine/services.ts'
 import type { AddressLimits } from './rate-limit.ts'
 import { countAddress } from './authenticator.ts'
 
-/** What is answered for people: bytes of any type, with the headers that they need. */
+/** A response for a browser: bytes of any type, with the required headers. */
 interface PageReply {
   status: number
   headers: Record<string, string>
@@ -11,22 +11,25 @@ interface PageReply {
 }
 
 /**
- * A page or a file of one, open to everybody. It is no endpoint of the API, and not in its
- * document.
+ * A public page or a file that belongs to it. It is not an endpoint of the API and is not in the
+ * OpenAPI document.
  */
 export interface Page {
   path: string
-  /** Costs the client's address one of its open requests; what lies in memory costs nothing. */
+  /**
+   * Whether a request counts against the client address's limit for open endpoints; responses from
+   * memory do not count.
+   */
   isCounted: boolean
   handler(context: {
     services: Services
     params: Record<string, string>
-    /** Request headers by their name in lower case. */
+    /** Returns a request header by its lower-case name. */
     header(name: string): string | undefined
   }): Promise<PageReply> | PageReply
 }
 
-/** Makes a page a route. */
+/** Registers a page as a route. */
 export function registerPage(
   server: FastifyInstance,
   services: Services,

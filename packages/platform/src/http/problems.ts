@@ -10,7 +10,7 @@ import { windowOf, type RateState } from './rate-limit.ts'
 const FIELD_LOGGED_MAX = 100
 const PATH_LOGGED_MAX = 200
 
-/** The body of an error. */
+/** Returns the body of an error response. */
 export function problemOf(
   base: string,
   error: ApiError,
@@ -34,7 +34,8 @@ export function problemOf(
 }
 
 /**
- * Answers an error; one that is not in the registry is logged and answered without a word of it.
+ * Sends an error response. An error that is not in the registry is logged, and the response does
+ * not contain its details.
  */
 export async function sendError(
   services: Services,
@@ -69,8 +70,8 @@ export async function sendError(
 }
 
 /**
- * One line for each answer that is an error. Without the query and the body: both are the caller's
- * own.
+ * Logs one line for each error response. Query and body are omitted, because they are private to
+ * the caller.
  */
 export function logProblem(services: Services, request: FastifyRequest, reply: FastifyReply): void {
   const { code, field } = request.problem ?? {}
@@ -88,11 +89,11 @@ export function logProblem(services: Services, request: FastifyRequest, reply: F
   else services.log.info(line, 'request refused')
 }
 
-/** A path without the token of a link: whoever reads the log could open it. */
+/** Returns a path without the token of a link, because a reader of the log could use the link. */
 const withoutToken = (path: string): string =>
   path.replace(/(\/(?:join|invitations)\/)[^/]+/i, '$1{token}')
 
-/** A parameter of a path may have so many characters. */
+/** Maximum length of a path parameter, in characters. */
 export const PATH_PART_MAX = 200
 const TOO_LONG: [ErrorCode, string, string] = [
   'URI_TOO_LONG',
@@ -100,7 +101,7 @@ const TOO_LONG: [ErrorCode, string, string] = [
   'path',
 ]
 
-/** The framework's errors in our words. */
+/** Error codes and messages for the errors of the framework. */
 const FRAMEWORK: Record<string, [ErrorCode, string, field?: string]> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: [
     'UNSUPPORTED_MEDIA_TYPE',

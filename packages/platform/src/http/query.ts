@@ -1,9 +1,10 @@
-/** A value of a query string that is not percent-encoded UTF-8. */
+/** Value of a query parameter that is not percent-encoded UTF-8. */
 export const UNDECODABLE = Symbol('not percent-encoded UTF-8')
 
 /**
- * @returns null where a percent sign is not followed by two hexadecimal digits, or the bytes are
- *   not UTF-8
+ * Decodes a part of a query string.
+ * @returns null if a percent sign is not followed by two hexadecimal digits, or the bytes are not
+ *   UTF-8
  */
 function decoded(text: string): string | null {
   try {
@@ -14,9 +15,9 @@ function decoded(text: string): string | null {
 }
 
 /**
- * The parameters of a query string, as forms encode them. One that is given twice has a list of its
- * values; one that cannot be decoded has {@link UNDECODABLE}, and keeps its name as it was sent
- * where that is the name.
+ * Parses a query string in form encoding. A parameter that appears more than once has a list of its
+ * values. A parameter that cannot be decoded has the value {@link UNDECODABLE}; if its name cannot
+ * be decoded, the name is returned as sent.
  */
 export function parseQuery(text: string): Record<string, unknown> {
   const parameters = Object.create(null) as Record<string, unknown>

@@ -1,7 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { clientNetworks } from './client-network.ts'
 
-/** Requests left in a one-minute window, and when it ends (milliseconds since the Unix Epoch). */
+/**
+ * Remaining requests in a one-minute window, and the end of the window (milliseconds since the Unix
+ * Epoch).
+ */
 export interface RateState {
   remaining: number
   reset: number
@@ -9,21 +12,24 @@ export interface RateState {
 
 const WINDOW_MS = 60_000
 const NAMES_MAX = 50_000
-/** One for each value of two bytes. */
+/** Number of shared counters: one for each value of two bytes. */
 const SHARED_COUNTERS = 65_536
-/** Limit of an IPv6 /48, as a multiple of that of a /64. */
+/** Limit of an IPv6 /48, as a multiple of the limit of a /64. */
 export const SITE_FACTOR = 16
 
-/** The full minute that holds `now`. */
+/** Returns the full minute that contains `now`. */
 export function windowOf(now: number): { start: number; end: number } {
   const start = Math.floor(now / WINDOW_MS) * WINDOW_MS
   return { start, end: start + WINDOW_MS }
 }
 
-/** The end of the window that was told last: all who ask within one minute are told the same. */
+/**
+ * Cached header text for the end of the current window, which is the same for all requests within
+ * one minute.
+ */
 let told = { reset: Number.NaN, text: '' }
 
-/** The headers that every response carries; both spellings of the document. */
+/** Returns the rate-limit headers of every response, in both spellings of the specification. */
 export function rateHeaders({ remaining, reset }: RateState): Record<string, string> {
   if (told.reset !== reset) told = { reset, text: new Date(reset).toISOString() }
   return {
@@ -35,13 +41,16 @@ export function rateHeaders({ remaining, reset }: RateState): Record<string, str
 }
 
 /**
- * Requests of each name in one window. A count is never below the requests that were made, however
- * many names there are.
+ * Counts the requests of each name in one window. With any number of names, a count is never lower
+ * than the number of requests.
  */
 class WindowCounts {
   readonly #namesMax: number
   readonly #counts = new Map<string, number>()
-  /** Names that found the table full share counters, by a hash that nobody outside can compute. */
+  /**
+   * Counters for names that did not fit into the table. They are shared by a hash that a client
+   * cannot compute.
+   */
   #shared: Uint32Array | null = null
   #secret = ''
 
@@ -81,9 +90,9 @@ class WindowCounts {
 }
 
 /**
- * Counts requests in this process. A name that is an IP address counts as its network: an IPv4
- * address, also in IPv6 notation, as itself, and an IPv6 address as its /64, of which all in one
- * /48 have {@link SITE_FACTOR} times the limit together.
+ * Counts requests in this process. A name that is an IP address is counted by its network: an IPv4
+ * address (in IPv6 notation too) by itself, an IPv6 address by its /64. All /64 networks of one /48
+ * together have {@link SITE_FACTOR} times the limit.
  */
 export class AddressLimit {
   readonly #limit: number
@@ -92,8 +101,8 @@ export class AddressLimit {
   #window = 0
 
   /**
-   * @param namesMax networks that have a counter of their own in one window; all others share
-   *   counters
+   * @param namesMax maximum number of networks with their own counter in one window; all others
+   *   share counters
    */
   constructor(limit: number, namesMax = NAMES_MAX) {
     this.#limit = limit
@@ -101,7 +110,7 @@ export class AddressLimit {
     this.#sites = new WindowCounts(namesMax)
   }
 
-  /** `exceeded` where this request is beyond the allowance. */
+  /** Counts a request. `exceeded` is true if the request is above the limit. */
   count(address: string, now: number): RateState & { exceeded: boolean } {
     this.#turn(now)
     const { network, site } = clientNetworks(address)
@@ -112,7 +121,7 @@ export class AddressLimit {
     return { remaining: Math.max(0, left), reset: windowOf(now).end, exceeded: left < 0 }
   }
 
-  /** What an address has left; costs it nothing. */
+  /** Returns the remaining requests of an address without counting one. */
   look(address: string, now: number): RateState {
     this.#turn(now)
     const { network, site } = clientNetworks(address)
@@ -120,7 +129,7 @@ export class AddressLimit {
     return { remaining: Math.max(0, left), reset: windowOf(now).end }
   }
 
-  /** Below zero where a limit is exceeded. */
+  /** Returns the remaining requests; negative if a limit is exceeded. */
   #left(ofNetwork: number, ofSite: number): number {
     return Math.min(this.#limit - ofNetwork, this.#limit * SITE_FACTOR - ofSite)
   }
@@ -135,16 +144,16 @@ export class AddressLimit {
 }
 
 /**
- * Allowances of a client address, apart from each other: whoever reads open endpoints may still
- * mistype a key.
+ * Separate limits of a client address, so that a client that reads open endpoints can still
+ * authenticate after typing errors in a key.
  */
 export class AddressLimits {
   /**
-   * Requests that never reached a caller: refused before routing, no such path, failed
-   * authentication.
+   * Limit for requests without an authenticated caller: rejected before routing, unknown path, or
+   * failed authentication.
    */
   readonly strangers: AddressLimit
-  /** Endpoints that need no key. */
+  /** Limit for endpoints that need no key. */
   readonly open: AddressLimit
 
   constructor(limit: number) {

@@ -9,7 +9,10 @@ import { Components } from './openapi/components.ts'
 import type { Streams } from './streams.ts'
 import { assertStorablePath, fieldsOf, readBody, readParams, readQuery } from './validate.ts'
 
-/** Makes an endpoint a route: lets the caller in, validates, calls its handler. */
+/**
+ * Registers an endpoint as a route: authenticates the caller, validates the request and calls the
+ * handler.
+ */
 export function register<O extends Operation>(
   server: FastifyInstance,
   services: Services,
@@ -19,7 +22,7 @@ export function register<O extends Operation>(
 ): void {
   const bodyLimit = door.bodyBytesMax(definition)
   let decimals: Decimals | undefined
-  /** Known at the first answer with texts. */
+  /** Computed when a response with decimals as strings is first needed. */
   const decimalsHere = (): Decimals => {
     const components = new Components()
     return (decimals ??= decimalsOf(
@@ -32,7 +35,7 @@ export function register<O extends Operation>(
     url: definition.path.replaceAll(/\{(\w+)\}/g, ':$1'),
     ...(bodyLimit === null ? {} : { bodyLimit }),
     async handler(request, reply) {
-      // Before anything is done: a request with a wrong header has changed nothing.
+      // Read first, so that a request with an invalid header changes nothing.
       const isText = wantsTexts(request.headers.accept)
       const { holder, answer } = await services.pressure.during(() => answered(request))
       for (const [name, value] of Object.entries(answer.headers ?? {})) reply.header(name, value)
@@ -53,8 +56,8 @@ export function register<O extends Operation>(
     request: FastifyRequest,
   ): Promise<{ holder: Principal | null; answer: Reply }> {
     const askedAt = services.environment.now()
-    // Before the caller is authenticated, because that already reads the database by parts of the
-    // path.
+    // Checked before authentication, because authentication already queries the database with parts
+    // of the path.
     assertStorablePath(request.params as Record<string, string>)
     const rawBody = request.body instanceof Buffer ? request.body.toString('utf8') : ''
     const { admission, holder } = await services.database.soon(() =>
@@ -62,7 +65,7 @@ export function register<O extends Operation>(
     )
     let body: unknown
     try {
-      // Without a schema a body may be absent, or an empty object.
+      // Without a schema the body may be absent or an empty object.
       const given =
         definition.body || (definition.method !== 'GET' && rawBody.trim() !== '')
           ? readBody(definition.body ?? null, rawBody)
@@ -81,7 +84,8 @@ export function register<O extends Operation>(
         lastEventId,
       }
       const handled = () => definition.handler(context)
-      // What is written is waited for longer: its caller would not know whether it was made.
+      // A write has a longer timeout, because after a timeout the caller would not know whether it
+      // was done.
       return {
         holder,
         answer: await (definition.method === 'GET' ? services.database.soon(handled) : handled()),
@@ -100,8 +104,8 @@ export function register<O extends Operation>(
   }
 
   /**
-   * What was answered to the request's idempotency key before, in place of a refusal; a lost
-   * connection refuses nothing.
+   * Returns the earlier response to the request's idempotency key, which replaces the error. A lost
+   * database connection is not a rejection, so it returns nothing.
    */
   async function earlierAnswer(
     refusal: unknown,

@@ -4,7 +4,7 @@ import { assetName } from './schemas.ts'
 import type { Caller, Reply } from './endpoint.ts'
 import { isSamePayload } from '../engine/payload.ts'
 
-/** The first answer, once more. */
+/** Returns the first response again. */
 export function replayed(response: string, same: boolean): Reply {
   const warning =
     '299 custody "sequence_id was used before with another payload; the first answer is given and nothing new was done"'
@@ -15,13 +15,14 @@ export function replayed(response: string, same: boolean): Reply {
 }
 
 /**
- * The same of a transaction: earlier versions had null where there is no memo, and now that is an
- * empty text, as the document says. (Within a text the quotes of the name would be escaped.)
+ * Returns the first response of a transaction again. Earlier versions stored null for a missing
+ * memo; it is now an empty string, as documented. (The quotes of the field's name would be escaped
+ * within a JSON string, so the replacement only matches the field.)
  */
 export const replayedTransaction = (response: string, same: boolean): Reply =>
   replayed(response.replace('"memo":null', '"memo":""'), same)
 
-/** What was answered to this `sequence_id` before; null where it is new, or none was given. */
+/** Returns the earlier response to this `sequence_id`; null if it is new or missing. */
 export async function answeredBefore(
   database: Queryable,
   workspace: string,
@@ -40,14 +41,14 @@ export async function answeredBefore(
 }
 
 /**
- * A key as it was sent; undefined where there is none, or none that a request could have been taken
- * with.
+ * Returns a `sequence_id` as sent; undefined if it is missing or invalid, in which case no request
+ * can have been accepted with it.
  */
 export const sequenceIdIn = (value: unknown): string | undefined => sequenceId.safeParse(value).data
 
 /**
- * As {@link answeredBefore}, by a wallet's asset as it was sent: whether the asset and its network
- * are still offered does not matter.
+ * As {@link answeredBefore}, for the asset of a wallet as sent in the request. The asset and its
+ * network need not be supported any more.
  */
 export async function answeredInWallet(
   database: Queryable,
@@ -65,7 +66,10 @@ export async function answeredInWallet(
   return wallet ? answeredBefore(database, workspaceId, wallet.id, sequenceId, payloadHash) : null
 }
 
-/** The same of what a sub-account's own keys count in, and whose rows keep their first answer. */
+/**
+ * Returns the earlier response to an idempotency key that is unique within a sub-account, from a
+ * table whose rows store their first response.
+ */
 export async function answeredTo(
   database: Queryable,
   table: 'invoices' | 'orders' | 'exchange_transfers',
@@ -82,9 +86,9 @@ export async function answeredTo(
 }
 
 /**
- * Makes something at most once: what was answered before goes before all that time may change, and
- * before a refusal too, for the same request may have been taken meanwhile, and who reads a refusal
- * then would pay again.
+ * Makes an object at most once. An earlier response takes precedence over every check whose result
+ * can change with time. It is also looked up before an error is returned, because a concurrent
+ * request with the key may have been accepted, and a caller who receives an error would pay again.
  */
 export async function onceOnly(
   answered: () => Promise<Reply | null>,
@@ -94,10 +98,10 @@ export async function onceOnly(
 }
 
 /**
- * The same where `make` itself answers what was answered before, and asks nobody outside. Where the
- * connection was lost while it wrote, nothing is looked up: a row that can be read may be on no
- * standby yet, and would be gone with its server. The next request is certain, as its nonce is
- * committed first, which waits for the standby to have all that was written before.
+ * As {@link onceOnly}, if `make` itself returns an earlier response and calls no external service.
+ * If the connection is lost during the write, nothing is looked up: a row that can be read may not
+ * be on a standby yet and would be lost with its server. The result is certain for the next
+ * request, because the commit of its nonce waits until the standby has all earlier writes.
  */
 export async function madeOnce(
   answered: () => Promise<Reply | null>,

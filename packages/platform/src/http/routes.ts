@@ -6,21 +6,21 @@ const PATH_SHOWN_MAX = 200
 const REQUEST_LINE = /^([!#$%&'*+.^_`|~\w-]{1,30}) (\S+) HTTP\/1\.[01]\r?\n/
 
 /**
- * Why a request has no endpoint. `allow`: the methods of its path; null where there is no such
- * path.
+ * Reason why a request has no endpoint. `allow`: the methods of its path; null if the path does not
+ * exist.
  */
 export interface Unrouted {
   error: ApiError
   allow: string | null
 }
 
-/** The paths of a server, and the methods of each. */
+/** The paths of a server, with the methods of each. */
 export class Routes {
   readonly #routes: { method: string; pattern: RegExp }[] = []
   /** Methods of each path without parameters. */
   readonly #fixed = new Map<string, Set<string>>()
 
-  /** Before the first route is added. */
+  /** Must be called before the first route is added. */
   constructor(server: FastifyInstance) {
     server.addHook('onRoute', ({ method, url }) => {
       const pattern = new RegExp(
@@ -35,16 +35,19 @@ export class Routes {
   }
 
   /**
-   * Whether the target is a path without parameters that lacks the method. The router would read
-   * its last part as a parameter of another path that has the method.
-   * @param target as it was sent, in origin-form
+   * Returns whether the target is a path without parameters that does not support the method. The
+   * router would match its last part as a parameter of another path that supports the method.
+   * @param target request target as sent, in origin-form
    */
   lacks(method: string, target: string): boolean {
     const path = target.split(/[?#]/, 1)[0] as string
     return this.#fixed.get(decodedPath(path))?.has(method) === false
   }
 
-  /** @param target as it was sent, in origin-form */
+  /**
+   * Returns why the target has no endpoint for this method.
+   * @param target request target as sent, in origin-form
+   */
   unrouted(method: string, target: string): Unrouted {
     const path = target.split(/[?#]/, 1)[0] as string
     const decoded = decodedPath(path)
@@ -73,9 +76,9 @@ export class Routes {
   }
 
   /**
-   * The same for a method that Node does not parse.
-   * @param bytes that it refused
-   * @returns null where they do not begin with a request line of such a method
+   * Returns why a request has no endpoint if Node does not parse its method.
+   * @param bytes the bytes that Node rejected
+   * @returns null if they do not begin with a request line of such a method
    */
   unknownMethod(bytes: Buffer): Unrouted | null {
     const [, method, target] = REQUEST_LINE.exec(bytes.toString('latin1', 0, 20_000)) ?? []
@@ -85,7 +88,7 @@ export class Routes {
   }
 }
 
-/** As the router reads a path: reserved characters stay encoded. */
+/** Decodes a path as the router does: reserved characters stay encoded. */
 function decodedPath(path: string): string {
   try {
     return decodeURI(path)

@@ -16,8 +16,8 @@ export {
 } from '@custody/request-auth/bodies'
 
 /**
- * The id of something in a path. In another form it is nothing's, and the answer is 404: whoever
- * looks it up sees to that.
+ * An ID in a path. An ID in another format does not exist, so the response is 404; the lookup must
+ * handle it.
  */
 export const pathId = z.string().meta({
   minLength: 36,
@@ -27,21 +27,21 @@ export const pathId = z.string().meta({
 })
 
 /**
- * Whether a text can be sent in a header as it is: what a provider issues as a key is such a text.
+ * Returns whether a string can be sent in a header unchanged. Providers issue such strings as keys.
  */
 export const isPrintable = (value: string): boolean => /^[\x20-\x7e]*$/.test(value)
-/** Spaces of another kind are allowed around it, which the document does not say. */
+/** The string may have other white space around it, which the document does not mention. */
 const PRINTABLE_TEXT = String.raw`^[\x20-\x7e]*$`
 export const PRINTABLE = 'must consist of printable ASCII characters, as the provider displays it'
 
-/** A key or token that another service has issued, without the spaces around it. */
+/** A key or token that another service issued; surrounding white space is removed. */
 export const credential = (max: number) =>
   text(max)
     .refine((value) => isPrintable(value.trim()), PRINTABLE)
     .transform((value) => value.trim())
     .meta({ ...textSchema(max), pattern: PRINTABLE_TEXT })
 
-/** One of a few words in any case; what is read is the word as it stands in the list. */
+/** One of several words in upper or lower case; parsed to the spelling in the list. */
 export const oneOf = <T extends string>(values: readonly T[], description?: string) =>
   z
     .string()
@@ -70,8 +70,9 @@ export const integer = (min: number, max: number, description: string) =>
     .meta({ type: 'integer', minimum: min, maximum: max, description })
 
 /**
- * Value of an integer in a JSON text, judged by its digits: a double would round
- * 1.00000000000000000001 to 1. `900.0`, `9e2` and `-0` are integers too, by JSON Schema.
+ * Returns the value of an integer in a JSON text. It is checked by its digits, because a double
+ * would round 1.00000000000000000001 to 1. `900.0`, `9e2` and `-0` are integers too, according to
+ * JSON Schema.
  *
  * @returns NaN for everything that is not a non-negative integer
  */
@@ -96,17 +97,17 @@ export const wholeNumber = (min: number, max: number, description: string) =>
     })
     .meta({ type: 'integer', minimum: min, maximum: max, description })
 
-/** The last page that can be asked for, and the most records on one. */
+/** Highest page number, and the maximum number of records per page. */
 const PAGE_MAX = 1_000_000_000
 export const LIMIT_MAX = 500
 
-/** Query of a paged list. */
+/** Query parameters of a paged list. */
 export const pageQuery = {
   page: integer(1, PAGE_MAX, 'Page number; by default 1').default(1),
   limit: integer(1, LIMIT_MAX, 'Records per page; by default 50').default(50),
 }
 
-/** A page of a list, as it is answered. */
+/** Schema of the response of a paged list. */
 export const pageOf = <T extends z.ZodType>(shape: T, limitMax = LIMIT_MAX) =>
   z.object({
     data: z.array(shape).max(limitMax),

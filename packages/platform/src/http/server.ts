@@ -27,20 +27,23 @@ declare module 'fastify' {
 }
 
 const BODY_BYTES_MAX = 1024 * 1024
-/** A request has to arrive within this time. */
+/** Maximum time in milliseconds within which a request must be received completely. */
 const REQUEST_TIMEOUT_MS = 30_000
-/** How often Node looks for requests that did not; 30 seconds where it is not set. */
+/**
+ * Interval in milliseconds at which Node checks for requests that exceeded this time; Node's
+ * default is 30 seconds.
+ */
 const REQUEST_CHECK_EVERY_MS = 1000
 
-/** Endpoints with a door of their own, that are none of the API. */
+/** Endpoints with their own authenticator, which are not part of the API. */
 export interface OtherEndpoints<O extends Operation = never> {
   list: readonly O[]
   door(limits: AddressLimits): Authenticator<O>
 }
 
 /**
- * What the server has beside the API's endpoints. `webhooks`: of the OpenAPI document, what it
- * sends by itself.
+ * What the server has besides the API's endpoints. `webhooks`: the requests that it sends itself,
+ * for the OpenAPI document.
  */
 export interface Beside<O extends Operation = never> {
   pages?: readonly Page[]
@@ -50,8 +53,8 @@ export interface Beside<O extends Operation = never> {
 }
 
 /**
- * Builds the HTTP server. It does not listen yet. Without endpoints it tells how the process is,
- * and nothing else.
+ * Builds the HTTP server, which does not listen yet. Without endpoints it serves only the health
+ * probes.
  */
 export async function buildServer<O extends Operation = never>(
   services: Services,
@@ -70,21 +73,21 @@ export async function buildServer<O extends Operation = never>(
   }
   const server = Fastify({
     bodyLimit: BODY_BYTES_MAX,
-    // As many of the last hops are ours; what stands before them the client may have written
-    // itself.
+    // Number of trusted proxies. A client can forge the entries before theirs.
     trustProxy: (_address, hop) => hop < services.settings.trustProxy,
     genReqId: () => services.environment.uuid(),
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: 65_000,
     exposeHeadRoutes: true,
-    // What still arrives while the server closes is answered: everything it needs is closed after
-    // it.
+    // Requests that arrive while the server closes are still answered, because their dependencies
+    // are closed after the server.
     return503OnClosing: false,
-    // Node answers such a request itself, without our headers; so it is refused below.
+    // Node would respond to such a request itself, without this server's headers; it is rejected
+    // below instead.
     http: {
       requireHostHeader: false,
       connectionsCheckingInterval: REQUEST_CHECK_EVERY_MS,
-      // Where it is longer than the request's, as it is by default, Node takes each for the other.
+      // If this timeout is longer than the request timeout, as by default, Node swaps the two.
       headersTimeout: REQUEST_TIMEOUT_MS,
     },
     rewriteUrl: originForm,
@@ -95,7 +98,7 @@ export async function buildServer<O extends Operation = never>(
     },
     logger: false,
     frameworkErrors(error, request, reply) {
-      // No hook runs for these.
+      // No hook runs for these requests.
       finish(request as FastifyRequest, reply as unknown as FastifyReply)
       void sendError(services, request as FastifyRequest, reply as unknown as FastifyReply, error)
       logProblem(services, request as FastifyRequest, reply as unknown as FastifyReply)
@@ -112,14 +115,14 @@ export async function buildServer<O extends Operation = never>(
       socket as Parameters<typeof answerOnSocket>[3],
     ),
   )
-  // An expectation that nobody knows may be passed over (RFC 9110); Node would answer it without
-  // our headers.
+  // An unknown expectation may be ignored (RFC 9110); Node would respond without this server's
+  // headers.
   server.server.on(
     'checkExpectation',
     (request, response) => void server.server.emit('request', request, response),
   )
   server.removeAllContentTypeParsers()
-  // Hash first, parse after: the raw bytes are what the caller signed.
+  // The body is hashed before it is parsed, because the caller signed the raw bytes.
   server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) =>
     done(refusedBytes(request, body as Buffer), body),
   )
@@ -139,7 +142,7 @@ export async function buildServer<O extends Operation = never>(
   server.addHook('onRequest', async (request, reply) => {
     if (request.headers.host === undefined && request.raw.httpVersion !== '1.0')
       throw new ApiError('INVALID_REQUEST', 'Host: header is missing', { field: 'Host' })
-    // Before its body is read, which may be of any type.
+    // Checked before the body is read, which may be of any type.
     if (request.is404 || routes.lacks(request.method, request.url))
       return sendUnrouted(request, reply)
     if (!request.url.startsWith('/'))
@@ -174,7 +177,7 @@ export async function buildServer<O extends Operation = never>(
   server.setErrorHandler((error, request, reply) => sendError(services, request, reply, error))
   server.setNotFoundHandler((request, reply) => sendUnrouted(request, reply))
   const streams = new Streams(services)
-  // Closing waits for every open answer, and a stream has no end of its own.
+  // Closing waits for every open response, and a stream does not end by itself.
   server.addHook('preClose', async () => streams.close())
   const door = apiAuthenticator(limits, auditWrite ?? null)
   for (const definition of endpoints) register(server, services, definition, door, streams)
@@ -195,8 +198,9 @@ const hasBody = ({ headers }: FastifyRequest): boolean =>
   headers['transfer-encoding'] !== undefined || !/^0*$/.test(headers['content-length'] ?? '')
 
 /**
- * Nothing here decompresses: the signed hash covers the bytes as sent. @throws ApiError
- * `UNSUPPORTED_MEDIA_TYPE`
+ * Rejects compressed bodies: the signed hash covers the bytes as sent, and the server does not
+ * decompress them.
+ * @throws ApiError `UNSUPPORTED_MEDIA_TYPE`
  */
 function assertPlainBody({ headers }: FastifyRequest): void {
   const coding = headers['content-encoding']
@@ -209,8 +213,8 @@ function assertPlainBody({ headers }: FastifyRequest): void {
 }
 
 /**
- * Bytes that are no text cannot be hashed again from the stored request, nor shown to a signer
- * node.
+ * Returns the error for a body that is not valid UTF-8. It could not be hashed again from the
+ * stored request, nor sent to a signer node.
  */
 function refusedBytes(request: FastifyRequest, body: Buffer): ApiError | null {
   const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(request.headers['content-type'] ?? '')?.[1]

@@ -3,8 +3,10 @@ import { reasonOf } from '@custody/chains/reason'
 import type { Logger } from 'pino'
 
 /**
- * A built site, or 503 in its place: the platform runs without it, and says what to run.
- * @param what e.g. `the checkout page`; @param without what is missing where it was not built
+ * Returns a built site; responds 503 if it is missing. The platform runs without it, and the error
+ * names the command that builds it.
+ * @param what for example `the checkout page`
+ * @param without what is unavailable without the site
  */
 export function siteOr503<Site>(
   what: string,

@@ -1,9 +1,9 @@
 import { ApiError } from '../errors.ts'
 
 /**
- * Most streams that one process has open: with an API key or a session (`keyed`) and without
- * (`open`); of one API key or session (`holder`); without one: of one client network (`address`)
- * and of one resource such as an invoice (`resource`).
+ * Maximum numbers of open streams of one process: with an API key or session (`keyed`) and without
+ * (`open`), of one API key or session (`holder`), and, without a key, of one client network
+ * (`address`) and of one resource such as an invoice (`resource`).
  */
 export const STREAMS_MAX = {
   holder: 16,
@@ -14,15 +14,15 @@ export const STREAMS_MAX = {
 } as const
 type Limits = { readonly [Name in keyof typeof STREAMS_MAX]: number }
 
-/** Who opens a stream. */
+/** Owner of a stream. */
 export type StreamOwner =
   /**
-   * `name`: one API key or session; `share`: workspace or person, among whom places are divided.
+   * `name`: one API key or session. `share`: workspace or person among which places are divided.
    */
   | { kind: 'holder'; name: string; share: string }
   /**
-   * `network` and `site` as of `clientNetworks`; `resource`: what the stream reports on, for
-   * example `invoice inv_…`.
+   * `network` and `site` as in `clientNetworks`. `resource`: the subject of the stream, for example
+   * `invoice inv_…`.
    */
   | { kind: 'open'; network: string; site: string; resource: string | null }
 
@@ -31,7 +31,7 @@ interface Place {
   end: (() => void) | null
 }
 
-/** Streams counted by the name of who has them. */
+/** Streams counted by the name of their owner. */
 class Groups {
   readonly #places = new Map<string, Set<Place>>()
 
@@ -50,7 +50,7 @@ class Groups {
     if (places?.delete(place) && places.size === 0) this.#places.delete(name)
   }
 
-  /** How many names have a stream. */
+  /** Number of names that have a stream. */
   get size(): number {
     return this.#places.size
   }
@@ -58,10 +58,10 @@ class Groups {
 const NONE: ReadonlySet<Place> = new Set()
 
 /**
- * Places for open streams. Streams without a key never use the places of those with one. When all
- * places of a kind are taken, a new stream replaces one of the share that has the most, where that
- * leaves this share with no fewer streams than the new one's; otherwise it is refused. So a share
- * that has fewer than an equal part always gets a place.
+ * Places for open streams. Streams without a key never use the places of streams with a key. When
+ * all places of a kind are taken, a new stream replaces one of the share that has the most, if that
+ * leaves this share with at least as many streams as the new stream's share; otherwise it is
+ * rejected. So a share with fewer streams than an equal part always gets a place.
  */
 export class StreamQuota {
   readonly #limits: Limits
@@ -75,8 +75,8 @@ export class StreamQuota {
   }
 
   /**
-   * @throws ApiError `RATE_LIMITED` or `UNAVAILABLE` where {@link take} would throw. Ends no
-   *   stream.
+   * Checks whether {@link take} would succeed, without ending a stream.
+   * @throws ApiError `RATE_LIMITED` or `UNAVAILABLE` if {@link take} would throw
    */
   assertFree(owner: StreamOwner): void {
     this.#victims(owner)
@@ -84,11 +84,11 @@ export class StreamQuota {
 
   /**
    * Takes a place for a stream.
-   * @param end ends the stream, so that another one gets its place; null where it must not be cut
-   *   off
-   * @returns gives the place back; further calls do nothing
-   * @throws ApiError `RATE_LIMITED` where the quota of its owner is used up, `UNAVAILABLE` where
-   *   all places are taken fairly
+   * @param end ends the stream, so that another one gets its place; null if it must not be ended
+   *   early
+   * @returns a function that frees the place; further calls do nothing
+   * @throws ApiError `RATE_LIMITED` if the quota of its owner is used up, `UNAVAILABLE` if all
+   *   places are taken fairly
    */
   take(owner: StreamOwner, end: (() => void) | null): () => void {
     for (const victim of this.#victims(owner)) {
@@ -105,17 +105,17 @@ export class StreamQuota {
     return () => this.#remove(place)
   }
 
-  /** Streams that are open. */
+  /** Number of open streams. */
   get size(): number {
     return this.#places.holder.size + this.#places.open.size
   }
 
-  /** Names of which something is kept; none once every stream has ended. */
+  /** Number of names that are in memory; 0 after every stream has ended. */
   get names(): number {
     return this.#holders.size + this.#networks.size + this.#resources.size
   }
 
-  /** Streams that end so that one of this owner can begin: none, one, or two. */
+  /** Returns the streams that end so that a stream of this owner can begin: none, one, or two. */
   #victims(owner: StreamOwner): Place[] {
     const victims: Place[] = []
     if (owner.kind === 'holder') {
@@ -169,8 +169,9 @@ export class StreamQuota {
 const shareOf = (owner: StreamOwner): string => (owner.kind === 'holder' ? owner.share : owner.site)
 
 /**
- * @returns null where a place is free; the stream that one of this owner replaces; undefined
- *   where it has to be refused
+ * Finds the stream that a new stream of this owner replaces.
+ * @returns null if a place is free; the stream to replace; undefined if the new stream must be
+ *   rejected
  */
 function replaceable(
   places: ReadonlySet<Place>,

@@ -9,14 +9,14 @@ import type { ServerEvent } from './endpoint.ts'
 import { StreamQuota, type StreamOwner } from './stream-quota.ts'
 
 /**
- * A comment this often keeps proxies from closing a stream on which nothing happens, and finds
- * clients that are gone.
+ * Interval of comments in milliseconds. They keep proxies from closing an idle stream, and detect
+ * disconnected clients.
  */
 const COMMENT_EVERY_MS = 15_000
-/** What a browser waits before it comes back, unless it is told otherwise. */
+/** Time in milliseconds after which a browser reconnects by default. */
 const RETRY_MS = 3000
 
-/** The answers that a server has open: streams of events, and bodies of any length. */
+/** Open responses of a server: event streams, and bodies of unlimited length. */
 export class Streams {
   readonly #services: Services
   readonly #open = new Set<AbortController>()
@@ -28,13 +28,14 @@ export class Streams {
   }
 
   /**
-   * Answers with server-sent events: of `events`, and a comment now and then, until the client
-   * leaves, the events end, its API key or session is revoked, or the server closes.
-   * @param holder null: the stream needs no key, and counts for the client's network and its
+   * Responds with server-sent events: those of `events`, and a comment at a fixed interval, until
+   * the client disconnects, the events end, the API key or session is revoked, or the server
+   * closes.
+   * @param holder null: the stream needs no key, and is counted for the client's network and its
    *   resource
    * @param events called once; its iteration ends soon after the signal
-   * @param resource what the stream reports on, for example `invoice …`
-   * @throws ApiError `RATE_LIMITED` or `UNAVAILABLE` where {@link StreamQuota} has no place
+   * @param resource subject of the stream, for example `invoice …`
+   * @throws ApiError `RATE_LIMITED` or `UNAVAILABLE` if {@link StreamQuota} has no place
    */
   async sendEvents(
     request: FastifyRequest,
@@ -44,8 +45,8 @@ export class Streams {
     resource: string | null = null,
   ): Promise<FastifyReply> {
     const owner = ownerOf(request, holder, resource)
-    // A client of events reconnects and continues where it stopped, so its stream may be ended for
-    // another holder's.
+    // A client of events reconnects and continues from its last event, so its stream may be ended
+    // for the stream of another owner.
     return this.#send(
       request,
       reply,
@@ -58,8 +59,8 @@ export class Streams {
   }
 
   /**
-   * Answers with a body of any length, on the same terms. One that breaks off breaks the
-   * connection: nobody takes a part for all.
+   * Responds with a body of unlimited length, under the same conditions. If the iteration fails,
+   * the connection is destroyed, so that the client cannot mistake a part for the complete body.
    */
   async sendPieces(
     request: FastifyRequest,
@@ -81,7 +82,7 @@ export class Streams {
     begin: () => void = () => undefined,
   ): Promise<FastifyReply> {
     if (this.#isClosed) throw new ApiError('UNAVAILABLE', 'the server is closing; reconnect')
-    // HEAD returns the headers only; a stream behind them would never end.
+    // HEAD returns the headers only; a stream after them would never end.
     if (request.method === 'HEAD') {
       this.#places.assertFree(owner)
       begin()
@@ -141,7 +142,7 @@ export class Streams {
       let next = iterator.next()
       while (!signal.aborted) {
         const passed = new AbortController()
-        // Ends with the signal as well.
+        // The wait also ends with the signal.
         const pause = environment
           .sleep(COMMENT_EVERY_MS, AbortSignal.any([signal, passed.signal]))
           .then(() => null)
@@ -155,11 +156,11 @@ export class Streams {
         if (first.done || (await hasLeft(holder))) return
         yield frameOf(first.value)
         next = iterator.next()
-        // Its failure is told where it is waited for.
+        // The rejection is handled where the promise is awaited.
         next.catch(() => undefined)
       }
     } catch (error) {
-      // The answer has begun: the client comes back by itself.
+      // The response has begun, so no error can be sent; the client reconnects by itself.
       log.warn({ err: reasonOf(error) }, 'an event stream was interrupted')
     } finally {
       void iterator.return?.().catch(() => undefined)
@@ -180,8 +181,8 @@ const hasLeft = async (holder: Principal | null): Promise<boolean> =>
   holder !== null && !(await holder.stays())
 
 /**
- * One event as the HTML standard's section on server-sent events writes it. Neither id nor name may
- * hold a line break.
+ * Formats one event according to the HTML standard (server-sent events). The ID and the name must
+ * not contain a line break.
  */
 function frameOf({ id, event, data }: ServerEvent): string {
   const lines = data.split(/\r\n|\r|\n/).map((line) => `data: ${line}\n`)

@@ -9,8 +9,8 @@ const NAME_SHOWN_MAX = 100
 const BYTE_ORDER_MARK = '\uFEFF'
 
 /**
- * The fields of a JSON body. `null` for an optional field is the same as none: clients of typed
- * languages send it.
+ * Reads the fields of a JSON body. `null` for an optional field means absent, because clients in
+ * typed languages send it.
  * @param schema null: the request takes no fields
  * @throws ApiError 400 that names the field
  */
@@ -25,10 +25,10 @@ export function readBody<T>(schema: z.ZodType<T> | null, rawBody: string): T {
 }
 
 /**
- * The parameters of a query string, as `parseQuery` reads them. An empty one is refused: as a
- * filter it would find nothing.
- * @param schema null: the request takes none
- * @param mayBeEmpty names that stand without a value
+ * Reads the parameters of a query string, as `parseQuery` returns them. An empty parameter is
+ * rejected, because as a filter it would match nothing.
+ * @param schema null: the request takes no parameters
+ * @param mayBeEmpty names of parameters that may have no value
  * @throws ApiError 400 that names the parameter
  */
 export function readQuery<T>(
@@ -61,12 +61,15 @@ export function readQuery<T>(
   return query
 }
 
-/** @throws ApiError 400 that names the part of the path */
+/**
+ * Reads the parameters of a path.
+ * @throws ApiError 400 that names the part of the path
+ */
 export function readParams<T>(schema: z.ZodType<T>, given: unknown): T {
   return parse(schema, given, 'path')
 }
 
-/** The fields of a JSON body, unchecked; null where it is no JSON object. */
+/** Returns the unvalidated fields of a JSON body; null if it is not a JSON object. */
 export function fieldsOf(rawBody: string): Record<string, unknown> | null {
   try {
     return parseObject(rawBody)
@@ -100,11 +103,14 @@ function parseObject(rawBody: string): Record<string, unknown> {
   return value as Record<string, unknown>
 }
 
-/** Every schema of a body or query is an object's. */
+/** Every schema of a body or query is an object schema. */
 const namesOf = (schema: z.ZodType): string[] =>
   Object.keys((schema as unknown as { shape: Record<string, unknown> }).shape)
 
-/** Told before anything that is missing: the misspelt field mostly is the missing one. */
+/**
+ * Returns the first unknown field. It is reported before missing fields, because a misspelt field
+ * usually is the missing one.
+ */
 function unknownName(
   name: string,
   what: 'field' | 'parameter',
@@ -132,7 +138,8 @@ function parse<T>(schema: z.ZodType<T>, value: unknown, part: string): T {
   }
   const [issue] = result.error.issues
   const field = issue && issue.path.length > 0 ? issue.path.map(String).join('.') : part
-  // A schema's own message, such as "must be EXTERNAL", says less of a field that is not there.
+  // For a missing field, the schema's own message, such as "must be EXTERNAL", would be less
+  // helpful.
   const isAbsent =
     issue?.path.length === 1 && !Object.hasOwn(value as object, issue.path[0] as PropertyKey)
   throw new ApiError(
@@ -143,19 +150,22 @@ function parse<T>(schema: z.ZodType<T>, value: unknown, part: string): T {
 }
 
 /**
- * Whether PostgreSQL stores a text as it is: it has no NUL, and stores half of a surrogate pair as
- * another character.
+ * Returns whether PostgreSQL stores a string unchanged: it must not contain NUL or an unpaired
+ * surrogate.
  */
 const isStorable = (text: string): boolean => !text.includes('\0') && text.isWellFormed()
 
-/** @throws ApiError `NOT_FOUND` where a part of the path is no text that the database could hold */
+/**
+ * Checks that the database could store all parts of the path.
+ * @throws ApiError `NOT_FOUND` if it could not
+ */
 export function assertStorablePath(params: Record<string, string>): void {
   if (!Object.values(params).every(isStorable))
     throw new ApiError('NOT_FOUND', 'no such path: a part of it contains the character NUL')
 }
 
 /**
- * Applies to every text of a request, whatever its schema allows.
+ * Checks that every string of a request can be stored, whatever its schema allows.
  * @throws ApiError 400 that names the field
  */
 function assertStorable(value: unknown, path: readonly string[], part: string): void {
@@ -183,7 +193,10 @@ const KINDS: Record<string, string> = {
   array: 'a list',
 }
 
-/** What a schema that has no words of its own says of a value: ours, never a library's. */
+/**
+ * Returns this API's message for an invalid value whose schema has no message, so that a library's
+ * message is never returned.
+ */
 function inOurWords(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {
     case 'invalid_type':
@@ -205,6 +218,6 @@ function inOurWords(issue: z.core.$ZodRawIssue): string {
   }
 }
 
-/** The one sentence for a value that is none of a list. */
+/** Returns the message for a value that is not in a list. */
 export const mustBeOneOf = (values: readonly string[]): string =>
   values.length === 1 ? `must be ${values[0]}` : `must be one of ${values.join(', ')}`

@@ -5,18 +5,23 @@ import { FIATS } from './quote.ts'
 
 const URL_MAX = 2000
 export const OFFERS_MAX = 50
-/** Of the settings: origins that may show the checkout, depths by worth, and blocks of one. */
+/**
+ * Maximum number of entries in the settings: origins that may embed the checkout, depths by value,
+ * and blocks of one depth.
+ */
 export const ORIGINS_MAX = 50
 export const DEPTHS_MAX = 20
 export const CONFIRMATIONS_MAX = 10_000
-/** USD, of the worth that a depth begins at. */
+/** Largest value, in USD, from which a depth applies. */
 export const FROM_USD_MAX = 1e21
-/** Seconds of an invoice's life. Short ones are for tests on local chains. */
+/** Lifetime of an invoice, in seconds. Short lifetimes are for tests on local chains. */
 export const EXPIRES_IN_S = { least: 5, leastReal: 60, usual: 1800, most: 30 * 86_400 }
-/** Percent that may be missing. More than a tenth is no tolerance. */
+/** Percentage by which a payment may be too low. More than a tenth is not allowed. */
 export const TOLERANCE_PERCENT = { usual: '0.5', most: 10 }
 
-/** The id of an invoice in a path. In another form it is no invoice's, and the answer is 404. */
+/**
+ * The ID of an invoice in a path. An ID in another format does not exist, so the response is 404.
+ */
 export const pathInvoiceId = z.string().meta({
   minLength: 36,
   maxLength: 36,
@@ -24,12 +29,12 @@ export const pathInvoiceId = z.string().meta({
   examples: ['inv_7c9e6679742540de944be07fc1f90ae7'],
 })
 
-/** Control characters, spaces and other protocols are refused. */
+/** Control characters, spaces and other protocols are rejected. */
 const WEB_URL = String.raw`^[hH][tT][tT][pP][sS]?:[^\u0000-\u001f\u007f]*$`
 
 /**
- * An address of the web that a payer or an event is sent to. Nothing but http(s): the checkout
- * makes links of them.
+ * URL to which a payer or an event is sent. Only http(s) is allowed, because the checkout renders
+ * it as a link.
  */
 const webUrl = (description: string) =>
   text(URL_MAX)
@@ -45,8 +50,8 @@ const webUrl = (description: string) =>
     .meta({ ...textSchema(URL_MAX), pattern: WEB_URL, format: 'uri', description })
 
 /**
- * A tolerance as a text: no more than ten, and no more than four decimals that are not zero.
- * Exponents are read, but not documented.
+ * A tolerance as text: at most ten, with at most four significant decimals. Exponents are accepted,
+ * but not documented.
  */
 const TOLERANCE_TEXT = /^0*(\d(\.\d{1,4}0*)?|10(\.0+)?)$/
 const TOLERANCE = `0 to ${TOLERANCE_PERCENT.most}, four decimals`
@@ -107,5 +112,5 @@ export const invoiceBody = z.strictObject({
   }),
 })
 
-/** What {@link invoiceBody} reads. */
+/** Parsed form of {@link invoiceBody}. */
 export type InvoiceBody = z.output<typeof invoiceBody>

@@ -4,10 +4,9 @@ import { lockInvoice, ownInvoice, readInvoice, type Invoice } from './invoice.ts
 import { evaluateInvoice, type ManualDecision } from './evaluate-invoice.ts'
 
 /**
- * Changes an invoice by its merchant's word.
- * @param decide sees the invoice as it is at this moment, its payments counted; null: nothing is
- *   to be changed
- * @throws ApiError `NOT_FOUND`, `FORBIDDEN`, and what `decide` throws
+ * Changes an invoice by a decision of its merchant.
+ * @param decide receives the current invoice including all payments; null: no change
+ * @throws ApiError `NOT_FOUND`, `FORBIDDEN`, and the errors of `decide`
  */
 export async function byHand(
   services: Services,
@@ -16,7 +15,7 @@ export async function byHand(
   decide: (invoice: Invoice) => ManualDecision | null,
 ): Promise<Invoice> {
   return services.database.transaction(async (tx) => {
-    // What came in a moment ago counts before it is decided.
+    // A payment that arrived a moment ago is counted before the decision.
     const own =
       (await lockInvoice(services, tx, { id, workspace_id: caller.workspaceId })) ??
       (await readInvoice(services, tx, id))

@@ -6,7 +6,7 @@ import { pathInvoiceId } from './body.ts'
 import { byHand } from './by-hand.ts'
 import { invoiceShape, presentInvoice } from './present.ts'
 
-/** Ends an invoice that is not paid. What is paid all the same is credited, and shown as late. */
+/** Cancels an unpaid invoice. Later payments are still credited, and shown as late. */
 export const cancelInvoice = endpoint({
   id: 'cancelInvoice',
   tag: 'Invoices',

@@ -4,12 +4,12 @@ import { checkoutShape, checkoutState, invoiceParams } from './checkout-state.ts
 import { noInvoice, readInvoice } from './invoice.ts'
 
 /**
- * While a payment waits for blocks nothing is told of each: it is looked at this often, to show how
- * deep it is.
+ * Interval in milliseconds at which the number of confirmations is read while a payment waits for
+ * blocks, because no event is emitted for each block.
  */
 const DEEPER_EVERY_MS = 2000
 
-/** The state of an invoice at once, and again whenever it changes. */
+/** Streams the state of an invoice: immediately, and again whenever it changes. */
 export const checkoutEvents = endpoint({
   id: 'streamCheckout',
   tag: 'Checkout',
@@ -42,7 +42,8 @@ async function* statesOf(
   const listener = services.feed.listen({ workspace, object: id })
   let shown = ''
   try {
-    // One wait at a time: a look in between does not take a ring away.
+    // A pending wait is reused, so that a check of the state in between does not lose a
+    // notification.
     let told = listener.next(signal)
     while (!signal.aborted) {
       const invoice = await readInvoice(services, services.database, id)

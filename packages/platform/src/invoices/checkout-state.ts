@@ -22,7 +22,7 @@ const coin = {
   network_name: z.string(),
 }
 
-/** What a payer sees of an invoice. It names nobody but the merchant. */
+/** The payer's view of an invoice. It identifies nobody except the merchant. */
 export const checkoutShape = z
   .object({
     inv_id: z.string(),
@@ -83,7 +83,7 @@ export const checkoutShape = z
   .meta({ id: 'Checkout' })
 export type CheckoutState = z.output<typeof checkoutShape>
 
-/** The state of an invoice as its payer sees it, at this moment. */
+/** Returns the current state of an invoice for its payer. */
 export async function checkoutState(services: Services, invoice: Invoice): Promise<CheckoutState> {
   const { row, offers, payments } = invoice
   const { displayName } = await readInvoiceSettings(services.database, row.workspace_id)
@@ -107,7 +107,7 @@ export async function checkoutState(services: Services, invoice: Invoice): Promi
       network_name: network.name,
     }
   }
-  // A network whose endpoint was taken out of the configuration still has invoices.
+  // A network whose endpoint was removed from the configuration may still have invoices.
   const tagName = (code: string) =>
     (services.networks.has(code) ? services.networks.get(code).tagName : undefined) ?? 'tag'
   const selectedOf = (offer: OfferRow & { address: string }) => {
@@ -167,7 +167,7 @@ export async function checkoutState(services: Services, invoice: Invoice): Promi
 
 export const invoiceParams = z.strictObject({ inv_id: pathInvoiceId })
 
-/** What the checkout shows. Whoever knows the id may ask. */
+/** Returns the data of the checkout. Access requires only the ID. */
 export const readCheckout = endpoint({
   id: 'readCheckout',
   tag: 'Checkout',

@@ -4,7 +4,7 @@ import { assetName } from '../http/schemas.ts'
 import { checkoutShape, checkoutState, invoiceParams } from './checkout-state.ts'
 import { choose } from './choose.ts'
 
-/** The payer chooses what to pay in, and is answered an address. */
+/** Chooses the asset in which the payer wants to pay, and returns its address. */
 export const chooseAsset = endpoint({
   id: 'chooseCheckoutAsset',
   tag: 'Checkout',

@@ -8,10 +8,13 @@ import { lockInvoice, noInvoice, readInvoice, type Invoice } from './invoice.ts'
 import { evaluateInvoice } from './evaluate-invoice.ts'
 import { placeOf } from './present.ts'
 
-/** A payer may look at so many assets; each costs an address that is watched for ever. */
+/**
+ * Maximum number of assets that a payer may choose in turn; each requires an address that is
+ * monitored permanently.
+ */
 export const CHOICES_MAX = 10
 
-/** Whose address it is, and that it was handed out for an invoice. */
+/** A deposit address with its wallet; it is recorded as issued for an invoice. */
 interface Place {
   wallet_id: string
   address: string
@@ -20,7 +23,7 @@ interface Place {
 }
 
 /**
- * An address, or a tag, that is this invoice's alone and for ever.
+ * Returns an address or a tag that permanently belongs to this invoice alone.
  * @throws ApiError `WALLET_INACTIVE`
  */
 export async function placeFor(
@@ -48,10 +51,10 @@ export async function placeFor(
 }
 
 /**
- * Asks what can only be asked outside of a database transaction, before {@link placeFor}: and
- * whether the chain would take a payment of this amount, since one that is too small makes no
- * account.
- * @param field whose fault it is
+ * Makes the checks that need external calls, before the database transaction of {@link placeFor}.
+ * Also checks whether the chain accepts a payment of this amount, because a very small one would
+ * not create an account.
+ * @param field name of the field to which errors refer
  * @throws ApiError `INVALID_AMOUNT`, 503
  */
 export async function readyFor(
@@ -69,8 +72,9 @@ export async function readyFor(
 }
 
 /**
- * The payer chooses one of the assets that are offered: it gets an address of its own, once; an
- * address that was shown before stays this invoice's. The same choice again changes nothing.
+ * Chooses one of the offered assets for the payer. The asset is assigned its own address once;
+ * addresses that were shown earlier remain assigned to this invoice. The same choice again changes
+ * nothing.
  * @throws ApiError `NOT_FOUND`, `INVOICE_CLOSED`, `INVALID_REQUEST`, `INVALID_AMOUNT`,
  *   `WALLET_INACTIVE`, 503
  */

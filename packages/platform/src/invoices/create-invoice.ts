@@ -12,10 +12,7 @@ import { invoiceShape, presentInvoice } from './present.ts'
 import { microOf } from './quote.ts'
 import { depthFor, readInvoiceSettings, readLife, readTolerance } from './settings.ts'
 
-/**
- * Asks a payer for money, at rates that stay; at most one invoice per sub-account and
- * `sequence_id`.
- */
+/** Creates an invoice with fixed rates; at most one per sub-account and `sequence_id`. */
 export const createInvoice = endpoint({
   id: 'createInvoice',
   tag: 'Invoices',
@@ -61,7 +58,7 @@ export const createInvoice = endpoint({
   },
 })
 
-/** What the invoice asks for. */
+/** Returns the hash of what the invoice requests, without the payer's data. */
 const hashAsked = ({ payer, ...body }: InvoiceBody): string =>
   hashPayload({ ...body, payer_email: payer?.email, payer_name: payer?.name })
 
@@ -119,7 +116,7 @@ async function create(
     path: null,
     chosen_at: null,
   }))
-  // Where there is nothing to choose the payer need not.
+  // If only one asset is offered, it is chosen for the payer.
   const only = offers.length === 1 ? (offers[0] as Offered) : null
   if (only)
     await readyFor(services, caller, only, only.amount, asked.fiat ? 'fiat_amount' : 'amount')

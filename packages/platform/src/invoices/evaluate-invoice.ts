@@ -17,7 +17,7 @@ import { presentInvoice } from './present.ts'
 type InvoiceEvent = Extract<EventType, `invoice.${string}`>
 
 /**
- * What is told when an invoice comes to a state; back in Pending, and for all else, it is
+ * Events for an invoice's new state. For a return to Pending, and all other changes, the event is
  * `invoice.updated`.
  */
 const EVENTS: Partial<Record<InvoiceStatus, InvoiceEvent>> = {
@@ -27,7 +27,7 @@ const EVENTS: Partial<Record<InvoiceStatus, InvoiceEvent>> = {
   Invalid: 'invoice.invalid',
 }
 
-/** Tells an event of an invoice; its payload is what the API answers. */
+/** Emits an event about an invoice. The payload is the API's representation of the invoice. */
 export async function publishInvoiceEvent(
   services: Services,
   tx: Queryable,
@@ -43,7 +43,10 @@ export async function publishInvoiceEvent(
   )
 }
 
-/** Writes how each payment stands. @returns whether one is new, or stands otherwise than before */
+/**
+ * Stores the state of each payment.
+ * @returns whether a payment is new or its state has changed
+ */
 async function notePayments(tx: Queryable, { row, payments }: Invoice): Promise<boolean> {
   const deposits = payments.filter(({ transaction_id }) => transaction_id !== null)
   const arePooled = await notePooled(
@@ -62,7 +65,7 @@ async function notePayments(tx: Queryable, { row, payments }: Invoice): Promise<
   return arePooled || changed.length > 0
 }
 
-/** The same of what waits in mempools; what a deposit stands for by now is noted no more. */
+/** The same for payments in mempools; a payment that has become a deposit is no longer updated. */
 async function notePooled(
   tx: Queryable,
   invoice: InvoiceRow,
@@ -81,8 +84,8 @@ async function notePooled(
 }
 
 /**
- * The block at which a payment that is in the books will be deep enough for the invoice, if one
- * waits for that.
+ * Returns the next block height at which a credited payment has enough confirmations for the
+ * invoice, if a payment is waiting for that.
  */
 function nextDepth({ offers, payments }: Invoice): { network: string; height: number } | null {
   const waiting = payments.flatMap(({ asset, network, status, confirmations, block_height }) => {
@@ -94,15 +97,15 @@ function nextDepth({ offers, payments }: Invoice): { network: string; height: nu
   return waiting.toSorted((a, b) => a.height - b.height)[0] ?? null
 }
 
-/** What the merchant changes of an invoice by hand. */
+/** Changes of an invoice by its merchant. */
 export type ManualDecision = Partial<
   Pick<InvoiceRow, 'cancelled_at' | 'marked' | 'marked_reason' | 'marked_at' | 'selected'>
 >
 
 /**
- * Evaluates an invoice whose row is locked, writes what came of it, and tells it in the same
- * transaction. Where nothing has changed only the next look is written.
- * @param byHand what was decided in the same moment
+ * Evaluates an invoice whose row is locked, stores the result, and emits the event in the same
+ * transaction. If nothing has changed, only the time of the next evaluation is stored.
+ * @param byHand changes that the merchant makes at the same time
  */
 export async function evaluateInvoice(
   services: Services,

@@ -4,8 +4,8 @@ export const EXCEPTIONS = ['late', 'partial', 'over'] as const
 export type InvoiceException = (typeof EXCEPTIONS)[number]
 
 /**
- * What is known of a payment: waiting in a mempool, in a block, credited and deep enough, held by
- * screening, taken back by a reorganisation, or gone from the mempool without a block.
+ * States of a payment: waiting in a mempool, in a block, credited with enough confirmations, held
+ * by screening, undone by a reorganisation, or gone from the mempool without a block.
  */
 export const PAYMENT_STATUSES = [
   'seen',
@@ -17,21 +17,21 @@ export const PAYMENT_STATUSES = [
 ] as const
 export type PaymentStatus = (typeof PAYMENT_STATUSES)[number]
 
-/** Whether a payment counts as made; only one that is `confirmed` ever makes an invoice Paid. */
+/** Returns whether a payment counts as made. Only `confirmed` payments make an invoice Paid. */
 export const stands = (status: PaymentStatus): boolean =>
   status !== 'reverted' && status !== 'dropped'
 
-/** A tolerance is told in millionths of the amount. */
+/** A tolerance is in millionths of the amount. */
 const TOLERANCE_WHOLE = 1_000_000n
 
 /**
- * What was agreed, and what the merchant has decided since. Times are milliseconds since the Unix
- * Epoch.
+ * The terms of an invoice, and the merchant's later decisions. Times are milliseconds since the
+ * Unix Epoch.
  */
 export interface Terms {
-  /** What each asset would pay the whole invoice with, smallest unit. */
+  /** Amount of each asset that pays the whole invoice, in the smallest unit. */
   offers: ReadonlyMap<string, bigint>
-  /** Millionths of the amount that may be missing. */
+  /** Accepted shortfall in millionths of the amount. */
   tolerance: number
   expiresAt: number
   cancelledAt: number | null
@@ -39,8 +39,8 @@ export interface Terms {
 }
 
 /**
- * A payment to an address of the invoice. `amount` in the asset's smallest unit; `seenAt`: it was
- * made after this time.
+ * A payment to an address of the invoice. `amount` in the asset's smallest unit. `seenAt`: the
+ * payment was made after this time.
  */
 export interface Payment {
   asset: string
@@ -56,8 +56,8 @@ export interface Share {
 }
 
 /**
- * What payments come to, each in coin at the rate that was locked for its asset; what was not
- * offered counts nothing.
+ * Returns the fraction of the invoice that the payments cover, each converted at the fixed rate of
+ * its asset; an asset that was not offered counts as zero.
  */
 export function shareOf(offers: Terms['offers'], payments: readonly Payment[]): Share {
   const paid = new Map<string, bigint>()
@@ -75,8 +75,8 @@ export function shareOf(offers: Terms['offers'], payments: readonly Payment[]): 
 }
 
 /**
- * The part of an amount that a share is, rounded down; and what is missing of it, rounded up and
- * never below 0.
+ * Returns the covered part of an amount, rounded down, and the missing part, rounded up and never
+ * negative.
  */
 export function partOf(
   amount: bigint,
@@ -93,8 +93,8 @@ const isOver = ({ numerator, denominator }: Share): boolean => numerator > denom
 const isSome = ({ numerator }: Share): boolean => numerator > 0n
 
 /**
- * The state of an invoice: of nothing but what was agreed, what was paid, and the time. Its table
- * with examples is docs/invoices.md.
+ * Returns the state of an invoice. It depends only on the terms, the payments and the time.
+ * docs/invoices.md has the table with examples.
  * @param now milliseconds since the Unix Epoch
  */
 export function evaluate(
@@ -119,8 +119,8 @@ export function evaluate(
     }
   }
   const seen = shareOf(offers, inTime)
-  // A payment that a reorganisation took back may come again after the cancellation: what then pays
-  // it all came too late as well.
+  // A payment that a reorganisation undid may be included again after the cancellation; the
+  // payments that pay the invoice then are all late.
   if (cancelledAt !== null)
     return { status: 'Invalid', exception: isLate || isEnough(seen) ? 'late' : short }
   if (isEnough(seen)) {

@@ -1,8 +1,8 @@
 import type { Services } from '../engine/services.ts'
 
 /**
- * Origins whose pages may show an invoice's checkout in a frame, as its workspace has set them;
- * null: there is no such invoice.
+ * Returns the origins whose pages may embed an invoice's checkout in a frame, as configured by its
+ * workspace; null if the invoice does not exist.
  */
 export async function frameAncestors(
   services: Services,

@@ -36,8 +36,8 @@ export interface InvoiceRow {
 }
 
 /**
- * A row of `invoice_offers`: what an invoice may be paid in. `address` and its path are null until
- * it is chosen.
+ * A row of `invoice_offers`: an asset in which an invoice can be paid. `address` and its path are
+ * null until the asset is chosen.
  */
 export interface OfferRow {
   asset: string
@@ -53,9 +53,9 @@ export interface OfferRow {
 }
 
 /**
- * A payment to an invoice's address: a deposit, or with `transaction_id` null what waits, or
- * waited, in a mempool. `confirmations` by the scan; 0 where no block holds it. `required` before
- * it counts as settled.
+ * A payment to an invoice's address: a deposit, or, if `transaction_id` is null, a payment that is
+ * or was in a mempool. `confirmations` as of the scan; 0 if it is in no block. `required`: number
+ * of confirmations before it counts as settled.
  */
 export interface PaymentRow {
   transaction_id: string | null
@@ -69,11 +69,13 @@ export interface PaymentRow {
   block_height: number | null
   counts: boolean
   seen_at: Date
-  /** The time that counts: when the chain was last known without it. */
+  /**
+   * The relevant time of the payment: the last time at which the chain was known not to contain it.
+   */
   since: Date
 }
 
-/** A transfer that gave something back. */
+/** A transfer that refunded a payment. */
 interface RefundRow {
   transaction_id: string
   asset: string
@@ -82,7 +84,7 @@ interface RefundRow {
   hash: string | null
 }
 
-/** An invoice with all that its presentation needs. */
+/** An invoice with all data for its presentation. */
 export interface Invoice {
   row: InvoiceRow
   offers: OfferRow[]
@@ -94,8 +96,8 @@ const OFFERS = `select invoice_id, asset, network, amount::text, rate::text, rat
   from invoice_offers where workspace_id = any($2) and invoice_id = any($1) order by invoice_id, position`
 
 /**
- * What lies at the invoice's addresses, whatever was asked for; a tag that was given to nobody is
- * nobody's invoice.
+ * Payments to the invoice's addresses, in any asset. A tag that was never issued belongs to no
+ * invoice.
  */
 const PAYMENTS = `select o.invoice_id, t.id transaction_id, t.hash, t.asset, t.network, t.amount::text, t.state, t.created_at seen_at,
     d.known_at, d.block_height::text, s.height::text scanned, p.status noted, m.waiting, m.seen_at pool_seen_at,
@@ -112,8 +114,8 @@ const PAYMENTS = `select o.invoice_id, t.id transaction_id, t.hash, t.asset, t.n
   order by t.created_at, d.block_height, d.txid, d.position`
 
 /**
- * What no block has held yet; and what one holds by now, as long as the invoice was not looked at
- * since.
+ * Payments that are in no block yet, and those that are in one by now, until the invoice is
+ * evaluated again.
  */
 const POOLED = `select m.invoice_id, null transaction_id, m.txid hash, m.asset, m.network, m.amount::text, 'POOLED' state,
     m.seen_at, m.known_at, null block_height, null scanned, m.noted, m.waiting, null pool_seen_at, null pool_known_at,
@@ -141,15 +143,15 @@ interface Found {
   block_height: string | null
   scanned: string | null
   noted: PaymentStatus | null
-  /** In a mempool: it is there now; it is not any more; null: it was never seen in one. */
+  /** Whether the payment is in the mempool now; null: it was never seen in one. */
   waiting: boolean | null
   pool_seen_at: Date | null
   pool_known_at: Date | null
-  /** False: a deposit stands for it. */
+  /** False: it has become a deposit. */
   is_current: boolean
 }
 
-/** States of a deposit in which it stands in the books as the wallet's, or in suspense. */
+/** States of a deposit in which it is booked for the wallet, or in suspense. */
 const CREDITED = new Set(['CREDITED', 'SWEPT', 'SUSPENSE'])
 
 function paymentOf(services: Services, offers: readonly OfferRow[], row: Found): PaymentRow {
@@ -183,7 +185,7 @@ function statusOf({ state, waiting }: Found, isDeep: boolean): PaymentStatus {
   switch (state) {
     case 'POOLED':
       return waiting ? 'seen' : 'dropped'
-    // What a reorganisation takes out of a block usually waits again.
+    // A transaction that a reorganisation removes from a block usually returns to the mempool.
     case 'REORGED':
       return waiting ? 'seen' : 'reverted'
     case 'FROZEN':
@@ -193,12 +195,12 @@ function statusOf({ state, waiting }: Found, isDeep: boolean): PaymentStatus {
   }
 }
 
-/** The columns of an {@link InvoiceRow}. */
+/** Columns of an {@link InvoiceRow}. */
 export const INVOICE_COLUMNS = `id, workspace_id, sub_account_id, status, exception, fiat, fiat_amount::text, memo, order_id, payer,
   webhook_url, success_url, failed_url, tolerance, selected, cancelled_at, marked, marked_reason, marked_at, version, sequence_id,
   expires_at, created_at, updated_at`
 
-/** What belongs to an invoice, beside its row. */
+/** The data that belongs to an invoice besides its row. */
 interface Part {
   invoice_id: string
 }
@@ -233,8 +235,8 @@ async function partsOf(
 }
 
 /**
- * Invoices whose rows are known. What is shown agrees with the state beside it: payments are as
- * they were when that was evaluated.
+ * Returns invoices with their related data. The payments are those of the last evaluation, so that
+ * they are consistent with the state.
  */
 export async function withParts(
   services: Services,
@@ -250,7 +252,7 @@ export async function withParts(
   }))
 }
 
-/** What names an invoice. */
+/** Key of an invoice. */
 type Named = Pick<InvoiceRow, 'id' | 'workspace_id'>
 
 const rowOf = async (
@@ -266,8 +268,8 @@ const rowOf = async (
     : undefined
 
 /**
- * An invoice as it is shown, whosever it is: a payer knows its id alone. Undefined where there is
- * none.
+ * Returns an invoice by its ID alone, for payers, without a check of ownership. Undefined if it
+ * does not exist.
  */
 export async function readInvoice(
   services: Services,
@@ -281,7 +283,7 @@ export async function readInvoice(
 }
 
 /**
- * A caller's invoice as it is shown.
+ * Returns an invoice of the caller.
  * @throws ApiError `NOT_FOUND`, `FORBIDDEN` (another workspace's)
  */
 export async function readOwnInvoice(
@@ -299,8 +301,8 @@ export async function readOwnInvoice(
 }
 
 /**
- * An invoice to be changed: its row locked, its payments as they stand now. Undefined where there
- * is none, or `lock` passes it over.
+ * Returns an invoice for a change: its row locked, its payments as of now. Undefined if it does not
+ * exist, or if `lock` skips it.
  */
 export async function lockInvoice(
   services: Services,
@@ -319,7 +321,7 @@ export async function lockInvoice(
 const ID = /^inv_[0-9a-f]{32}$/
 const ID_BYTES = 16
 
-/** 128 random bits: nobody guesses it. */
+/** Returns an ID of 128 random bits, which cannot be guessed. */
 export const newInvoiceId = (services: Services): string =>
   `inv_${Buffer.from(services.environment.bytes(ID_BYTES)).toString('hex')}`
 
@@ -329,7 +331,7 @@ export const noInvoice = (id: string): ApiError =>
   })
 
 /**
- * Holds an invoice against its caller.
+ * Checks that an invoice belongs to its caller.
  * @throws ApiError `NOT_FOUND`, `FORBIDDEN` (another workspace's)
  */
 export function ownInvoice(invoice: Invoice | undefined, caller: Caller, id: string): Invoice {
@@ -343,7 +345,7 @@ export function ownInvoice(invoice: Invoice | undefined, caller: Caller, id: str
   return invoice
 }
 
-/** What the state of an invoice follows from. */
+/** Returns the terms from which an invoice's state is computed. */
 export function termsOf({ row, offers }: Pick<Invoice, 'row' | 'offers'>): Terms {
   return {
     offers: new Map(offers.map(({ asset, amount }) => [asset, BigInt(amount)])),

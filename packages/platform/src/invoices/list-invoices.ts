@@ -9,7 +9,7 @@ import { invoiceShape, presentInvoice } from './present.ts'
 
 const INT32_MAX = 2_147_483_647
 
-/** Invoices of the sub-account, newest first. */
+/** Lists the invoices of the sub-account, newest first. */
 export const listInvoices = endpoint({
   id: 'listInvoices',
   tag: 'Invoices',

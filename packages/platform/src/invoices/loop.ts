@@ -4,7 +4,7 @@ import type { Loop } from '../engine/loop.ts'
 import { lockInvoice, type InvoiceRow } from './invoice.ts'
 import { evaluateInvoice } from './evaluate-invoice.ts'
 
-/** Of `invoices i`, in SQL, at the time $1. */
+/** SQL condition for an invoice `i` that is due at the time $1. */
 const IS_TIMELY = '(i.due_at <= $1)'
 const DEEP =
   'network_scans s join invoices i on i.due_network = s.network and i.due_height <= s.height'
@@ -13,11 +13,15 @@ type Due = Pick<InvoiceRow, 'id' | 'workspace_id'>
 
 const INVOICES_PER_RUN = 400
 const AT_ONCE = 8
-/** One that could not be looked at is tried again after this time; the others go on. */
+/**
+ * Delay in milliseconds after which a failed evaluation is repeated. It does not
+ * delay other invoices.
+ */
 const ERROR_WAIT_MS = 10_000
 
 /**
- * What invoices are told of deposits. One statement by index: most deposits are nobody's invoice.
+ * Schedules the evaluation of invoices whose deposits have changed. Uses a single indexed
+ * statement, because most deposits belong to no invoice.
  */
 export const invoices: Invoices = {
   async moved(tx, { workspace_id: workspace, network, destination_id, address_tag }) {
@@ -31,8 +35,9 @@ export const invoices: Invoices = {
 }
 
 /**
- * Looks at invoices whose payments have moved, whose time is over, or whose payments have become
- * deep enough; at so many, which the longest wait for. @returns how many there were
+ * Evaluates invoices whose payments have changed, that have expired, or whose payments have enough
+ * confirmations. Processes one batch, longest wait first.
+ * @returns the number of evaluated invoices
  */
 export async function lookAtDue(services: Services): Promise<number> {
   const due = await services.database.query<Due>(
@@ -50,7 +55,8 @@ export async function lookAtDue(services: Services): Promise<number> {
 }
 
 /**
- * Looks as soon as this process has told of a deposit, and now and then for what others have done.
+ * Evaluates invoices as soon as this process has emitted an event of a deposit, and periodically
+ * for those of other processes.
  */
 export function invoiceLoop(services: Services): Loop {
   return {

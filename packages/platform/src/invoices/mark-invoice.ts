@@ -6,8 +6,8 @@ import { byHand } from './by-hand.ts'
 import { invoiceShape, presentInvoice } from './present.ts'
 
 /**
- * The merchant's word goes before what was paid: a late payment is taken, a paid invoice is
- * refused. The last word counts.
+ * The merchant's decision overrides the payments: a late payment is accepted, a paid invoice is
+ * rejected. The last decision counts.
  */
 export const markInvoice = endpoint({
   id: 'markInvoice',

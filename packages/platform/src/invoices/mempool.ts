@@ -5,23 +5,34 @@ import type { Loop } from '../engine/loop.ts'
 import type { Services } from '../engine/services.ts'
 import { shared } from '../engine/shared.ts'
 
-/** Transactions that are read in one look; the others are read in the next, at once. */
+/**
+ * Maximum number of transactions that are read in one pass. The next pass, which starts
+ * immediately, reads the others.
+ */
 const READ_PER_LOOK = 400
 /**
- * Of what waited before the first look so many are read: a full pool of Bitcoin's would be 100,000
- * questions.
+ * Maximum number of transactions that are read of those that were in the mempool before the first
+ * pass: a full mempool of Bitcoin would require 100,000 requests.
  */
 const BACKLOG_MAX = 2000
-/** The ids of a long pool are a long answer: they are asked for the less often. */
+/**
+ * Additional pause in milliseconds for each ID, because the ID list of a large mempool is a large
+ * response.
+ */
 const PAUSE_MS_PER_ID = 0.2
-/** An endpoint that shows no pool is asked again after this time. */
+/**
+ * Delay in milliseconds after which an endpoint that does not expose its mempool is queried again.
+ */
 const REFUSED_WAIT_MS = 60_000
-/** Payments that have left the pool without a block, asked for one by one in one look. */
+/**
+ * Maximum number of payments per pass that are queried because they have left the mempool without a
+ * block.
+ */
 const GONE_PER_LOOK = 50
 
 /**
- * Networks where a payment may be waited for: an invoice is open there, or something was seen that
- * no block has held yet.
+ * Networks on which a payment may be expected: an invoice is open, or a payment was seen that is in
+ * no block yet.
  */
 const AWAITED = `select distinct o.network from invoices i
     join invoice_offers o on o.workspace_id = i.workspace_id and o.invoice_id = i.id
@@ -34,23 +45,26 @@ async function awaitedNetworks({ database }: Services): Promise<Set<string>> {
   )
 }
 
-/** What a process remembers of a pool between two looks; a new one reads the pool anew. */
+/**
+ * State of a mempool that a process keeps between two passes. A new process reads the mempool from
+ * the start.
+ */
 export class PoolMemory {
   /**
-   * Ids that were there last time and have been read, or were too many to be. Null before the first
-   * look.
+   * IDs that were in the mempool at the last pass and were read, or skipped because there were too
+   * many. Null before the first pass.
    */
   known: Set<string> | null = null
-  /** Payments that were missing last time. */
+  /** Payments that were missing at the last pass. */
   missing: ReadonlySet<string> = new Set()
-  /** When the pool was last known to the end. */
+  /** Time at which the whole mempool was last known. */
   knownAt: Date | null = null
 }
 
 /**
- * Looks once through what waits to be mined, and marks the invoices that it pays, or that it pays
- * no more. What is seen so is never credited; it makes an invoice Processing.
- * @returns how many transactions wait, and whether some of them are still to be read
+ * Reads the mempool once, and updates the invoices that its transactions pay, or no longer pay.
+ * Such a payment is never credited; it makes an invoice Processing.
+ * @returns the number of transactions in the mempool, and whether some are still to be read
  */
 export async function lookAtMempool(
   services: Services,
@@ -81,11 +95,11 @@ export async function lookAtMempool(
   const more = unread.length > batch.length
   if (!more) memory.knownAt = askedAt
 
-  // One node of several behind an endpoint may not have heard of it yet: only what is missing twice
-  // is asked for.
+  // One of several nodes behind an endpoint may not have received the transaction yet, so only
+  // transactions that are missing twice are queried.
   const missing = (await unconfirmed(services, network.code)).filter((txid) => !waiting.has(txid))
   for (const txid of missing.filter((each) => memory.missing.has(each)).slice(0, GONE_PER_LOOK)) {
-    // One that a block holds is a deposit as soon as that block is scanned.
+    // A transaction in a block becomes a deposit when the block is scanned.
     if ((await client.status(txid)).state === 'absent')
       moved = (await noteGone(services, network.code, txid)) || moved
   }
@@ -95,8 +109,8 @@ export async function lookAtMempool(
 }
 
 /**
- * Sums what each transaction pays to each invoice, and writes what is new. @returns whether
- * something is
+ * Sums the payments of each transaction to each invoice, and stores new ones.
+ * @returns whether there are new ones
  */
 async function noteSeen(
   services: Services,
@@ -111,8 +125,7 @@ async function noteSeen(
     address,
     amount: amount.toString(),
   }))
-  // The memory of a process is short: what it does not know of the pool, the scan of the chain
-  // says.
+  // If this process has not read the whole mempool yet, the time of the chain's scan is used.
   const changed = await services.database.query(
     `with seen as (
        select s.txid, o.workspace_id, o.invoice_id, s.asset, sum(s.amount) amount
@@ -135,8 +148,8 @@ async function noteSeen(
 }
 
 /**
- * Payments that were seen and that no block is known to hold. Those that one holds by now wait no
- * more.
+ * Returns payments that were seen and are not known to be in a block. Those that are in a block by
+ * now are marked as no longer waiting.
  */
 async function unconfirmed({ database }: Services, network: string): Promise<string[]> {
   await database.query(
@@ -153,7 +166,7 @@ async function unconfirmed({ database }: Services, network: string): Promise<str
   return rows.map(({ txid }) => txid)
 }
 
-/** Replaced, or dropped by the node. */
+/** Records that a transaction was replaced, or dropped by the node. */
 async function noteGone({ database }: Services, network: string, txid: string): Promise<boolean> {
   const rows = await database.query(
     `with gone as (
@@ -164,10 +177,7 @@ async function noteGone({ database }: Services, network: string, txid: string): 
   return rows.length > 0
 }
 
-/**
- * The same for many loops that ask at the same pace: one query serves them all, whichever asks
- * first.
- */
+/** Returns the same for many loops with the same interval, which share one query. */
 export function awaitedNetworksShared(services: Services): () => Promise<Set<string>> {
   return shared(
     () => awaitedNetworks(services),
@@ -176,7 +186,7 @@ export function awaitedNetworksShared(services: Services): () => Promise<Set<str
   )
 }
 
-/** Follows what waits on one network, while somebody may pay an invoice there. */
+/** Monitors the mempool of one network while payments of invoices are expected there. */
 export function mempoolLoop(
   services: Services,
   chain: Chain,

@@ -18,16 +18,19 @@ import {
   type Value,
 } from './quote.ts'
 
-/** What an invoice asks for. `fiat` in millionths; null: an amount of an asset was asked for. */
+/**
+ * The amount that an invoice requests. `fiat` in millionths; null: an amount of an asset was
+ * requested.
+ */
 export interface Asked {
   fiat: { currency: (typeof FIATS)[number]; amount: bigint } | null
-  /** Null: of the asset that was asked for there is no current price. */
+  /** Null: the requested asset has no current price. */
   value: Value | null
   asset: Asset | null
   amount: bigint
 }
 
-/** One of the assets that it may be paid in: its amount in the smallest unit. */
+/** One of the assets in which the invoice can be paid: its amount in the smallest unit. */
 export interface Offered {
   asset: Asset
   network: Network
@@ -44,7 +47,7 @@ const unpriced = (asset: Asset, field: string) =>
     { field, details: { asset: asset.asset_name } },
   )
 
-/** What is owed: in a currency, or in an asset. */
+/** Returns the requested amount: in a currency, or in an asset. */
 export function whatIsAsked(services: Services, body: InvoiceBody): Asked {
   if (body.fiat_amount !== undefined || body.fiat !== undefined) {
     if (body.fiat === undefined)
@@ -78,8 +81,9 @@ export function whatIsAsked(services: Services, body: InvoiceBody): Asked {
 }
 
 /**
- * What an invoice may be paid in, each at its current price. What the caller has named must be
- * possible; of the sub-account's own wallets those are left out that are not.
+ * Returns the assets in which an invoice can be paid, each at its current price. Assets that the
+ * caller named must be possible; of the sub-account's own wallets, those that are not possible are
+ * left out.
  * @throws ApiError that names the asset
  */
 export async function offersOf(
@@ -128,7 +132,7 @@ export async function offersOf(
   throw problem ?? new ApiError('WALLET_MISSING', none, { field: 'assets' })
 }
 
-/** An error of one asset under the name of the field in which it was named. */
+/** Runs a check and reports its error for the field in which the asset was named. */
 async function nameField<T>(find: () => Promise<T>, field: string): Promise<T> {
   try {
     return await find()

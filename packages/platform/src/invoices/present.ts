@@ -128,7 +128,7 @@ export const invoiceShape = z
   })
   .meta({ id: 'Invoice' })
 
-/** A tolerance is kept in millionths and shown in percent. */
+/** A tolerance is stored in millionths and shown in percent. */
 export const TOLERANCE_DECIMALS = 4
 
 export function placeOf({ registry }: Services, name: string): { asset: Asset; network: Network } {
@@ -148,8 +148,8 @@ export const explorerUrl = (
 }
 
 /**
- * What of an offer is paid and what is missing, by all that stands at the invoice's addresses.
- * Smallest unit.
+ * Returns the paid and the missing amount of an offer, based on all counted payments to the
+ * invoice's addresses. Smallest unit.
  */
 export function stillDue(invoice: Invoice, offer: OfferRow): { paid: bigint; due: bigint } {
   const { offers } = termsOf(invoice)
@@ -162,7 +162,7 @@ export function stillDue(invoice: Invoice, offer: OfferRow): { paid: bigint; due
   )
 }
 
-/** What a wallet is told: the whole amount, or what is missing of it. */
+/** Returns the payment URI for a wallet: the whole amount, or the missing part. */
 export function uriOf(services: Services, invoice: Invoice, offer: OfferRow): string | null {
   if (offer.address === null) return null
   const { asset, network } = placeOf(services, offer.asset)
@@ -175,7 +175,7 @@ export function uriOf(services: Services, invoice: Invoice, offer: OfferRow): st
   })
 }
 
-/** What was credited, asset by asset, less what was given back or is about to be. Smallest unit. */
+/** Returns the credited amount of each asset, less completed and pending refunds. Smallest unit. */
 function refundable({ payments, refunds }: Invoice): Map<string, bigint> {
   const left = new Map<string, bigint>()
   const add = (asset: string, change: bigint) => left.set(asset, (left.get(asset) ?? 0n) + change)
@@ -187,8 +187,8 @@ function refundable({ payments, refunds }: Invoice): Map<string, bigint> {
 }
 
 /**
- * Of what can be given back, what is beyond the whole amount; the last asset that came is given
- * back first.
+ * Returns the part of the refundable amounts that exceeds the whole amount; assets that were paid
+ * last are refunded first.
  */
 function excess(invoice: Invoice, left: Map<string, bigint>): Map<string, bigint> {
   const { offers } = termsOf(invoice)
@@ -206,7 +206,7 @@ function excess(invoice: Invoice, left: Map<string, bigint>): Map<string, bigint
 }
 
 /**
- * Whether payments of an asset may carry a tag, and whether its addresses are complete only with
+ * Returns whether payments of an asset may have a tag, and whether its addresses always include
  * one.
  */
 export function tagsOf(
@@ -217,7 +217,7 @@ export function tagsOf(
   return { takes_tag: asset?.takes_tag ?? false, requires_tag: asset?.requires_tag ?? false }
 }
 
-/** The public shape of an invoice, for its merchant. */
+/** Returns the API's representation of an invoice, for its merchant. */
 export function presentInvoice(services: Services, invoice: Invoice) {
   const { row, offers, payments, refunds } = invoice
   const show = (asset: string, value: bigint) =>
@@ -297,7 +297,7 @@ export function presentInvoice(services: Services, invoice: Invoice) {
   }
 }
 
-/** Of the checkout. */
+/** Services of the checkout. */
 declare module '../engine/services.ts' {
   interface Services {
     checkout: Checkout
@@ -305,12 +305,13 @@ declare module '../engine/services.ts' {
 }
 
 interface Checkout {
-  /** The address of this server as payers reach it, without a slash at its end. */
+  /** URL of this server for payers, without a trailing slash. */
   base: string
-  /** Rung when a deposit was told of in this process. */
+  /** Notified when this process has emitted an event of a deposit. */
   moved: Notifier
   /**
-   * Whether events may be sent to a URL. @throws ApiError `INVALID_REQUEST` that names the field
+   * Checks whether events may be sent to a URL.
+   * @throws ApiError `INVALID_REQUEST` that names the field
    */
   checkWebhook(url: string, field: string): void
 }

@@ -5,10 +5,10 @@ import type { Services } from '../engine/services.ts'
 import { coinOf } from '../prices/coins.ts'
 import { PRICE_DECIMALS } from '../prices/decimals.ts'
 
-/** Currencies that prices are known in. */
+/** Currencies in which prices are known. */
 export const FIATS = ['USD'] as const
 
-/** Rounding an amount up to fewer digits costs its payer less than one part in this many. */
+/** Rounding an amount up to fewer digits costs the payer less than one part in this number. */
 const ROUNDING_PARTS = 10_000n
 
 /**
@@ -20,7 +20,7 @@ export interface Value {
 }
 
 /**
- * USD of one coin with {@link PRICE_DECIMALS} decimals, and when its sources told it, milliseconds
+ * USD per coin with {@link PRICE_DECIMALS} decimals, and the time of its sources in milliseconds
  * since the Unix Epoch.
  */
 export interface Rate {
@@ -28,19 +28,25 @@ export interface Rate {
   at: number
 }
 
-/** @param fiat millionths of a USD */
+/**
+ * Returns the value of an amount of fiat.
+ * @param fiat millionths of a USD
+ */
 export const valueOfFiat = (fiat: bigint): Value => ({
   numerator: fiat * 10n ** BigInt(PRICE_DECIMALS - USD_DECIMALS),
   denominator: 1n,
 })
 
-/** @param amount smallest unit */
+/**
+ * Returns the value of an amount of an asset.
+ * @param amount smallest unit
+ */
 export const valueOfCoin = (amount: bigint, asset: Asset, rate: Rate): Value => ({
   numerator: amount * rate.price,
   denominator: 10n ** BigInt(asset.decimals),
 })
 
-/** A value in millionths of a USD, rounded down. */
+/** Returns a value in millionths of a USD, rounded down. */
 export const microOf = ({ numerator, denominator }: Value): bigint =>
   numerator / (denominator * 10n ** BigInt(PRICE_DECIMALS - USD_DECIMALS))
 
@@ -48,8 +54,8 @@ const dividedUp = (numerator: bigint, denominator: bigint): bigint =>
   (numerator + denominator - 1n) / denominator
 
 /**
- * The coarsest power of ten to which an amount can be rounded up for less than one part in {@link
- * ROUNDING_PARTS}.
+ * Returns the largest power of ten to which an amount can be rounded up at a cost of less than one
+ * part in {@link ROUNDING_PARTS}.
  */
 export function stepOf(amount: bigint): bigint {
   let step = 1n
@@ -58,10 +64,10 @@ export function stepOf(amount: bigint): bigint {
 }
 
 /**
- * The least amount of an asset that is worth a value: rounded up to what a wallet can send, and to
- * as many digits as matter.
- * @param price USD of one coin with {@link PRICE_DECIMALS} decimals
- * @param decimals of the asset
+ * Returns the smallest amount of an asset that is worth a value, rounded up to a precision that
+ * wallets can send and to the significant digits.
+ * @param price USD per coin with {@link PRICE_DECIMALS} decimals
+ * @param decimals decimals of the asset
  * @returns smallest unit
  */
 export function amountFor(
@@ -76,7 +82,10 @@ export function amountFor(
 
 const FIAT_MAX = 10n ** 15n * 10n ** BigInt(USD_DECIMALS)
 
-/** An amount of a currency in millionths. @throws ApiError `INVALID_AMOUNT` */
+/**
+ * Parses an amount of a currency; returns millionths.
+ * @throws ApiError `INVALID_AMOUNT`
+ */
 export function readFiat(text: string): bigint {
   const refused = (reason: string) =>
     new ApiError('INVALID_AMOUNT', `fiat_amount: ${reason}`, { field: 'fiat_amount' })
@@ -92,15 +101,15 @@ export function readFiat(text: string): bigint {
 }
 
 /**
- * The price of an asset now; null where it is not known or stale, for nothing is asked by such a
- * one.
+ * Returns the current price of an asset; null if it is unknown or outdated, because no amount may
+ * be requested at such a price.
  */
 export function currentRate({ prices }: Services, asset: Asset): Rate | null {
   const price = prices.price(coinOf(asset))
   return price && !price.stale ? { price: price.price, at: price.at } : null
 }
 
-/** The least that is asked of an asset, smallest unit. */
+/** Returns the smallest amount of an asset that can be requested, in the smallest unit. */
 export const leastOf = (asset: Asset): bigint => parseAmount(asset.min_withdrawal, asset.decimals)
 
 export const showRate = (price: bigint): string => formatAmount(price, PRICE_DECIMALS)

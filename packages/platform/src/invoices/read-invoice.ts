@@ -4,7 +4,7 @@ import { pathInvoiceId } from './body.ts'
 import { readOwnInvoice } from './invoice.ts'
 import { invoiceShape, presentInvoice } from './present.ts'
 
-/** One invoice of the caller's sub-account. */
+/** Returns one invoice of the caller's sub-account. */
 export const getInvoice = endpoint({
   id: 'readInvoice',
   tag: 'Invoices',

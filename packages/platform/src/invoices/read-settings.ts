@@ -47,7 +47,7 @@ export const presentSettings = ({
   expires_in: expiresInS,
 })
 
-/** What holds for the workspace's new invoices. */
+/** Returns the settings for the workspace's new invoices. */
 export const getInvoiceSettings = endpoint({
   id: 'readInvoiceSettings',
   tag: 'Invoices',

@@ -8,8 +8,8 @@ import { pathInvoiceId } from './body.ts'
 import { readOwnInvoice } from './invoice.ts'
 
 /**
- * Gives back what was paid: the caller's own signed transfer, as of POST /dac/v1/transaction,
- * linked with the invoice. No more of an asset than was credited.
+ * Refunds a payment: the caller's own signed transfer, as in POST /dac/v1/transaction, linked to
+ * the invoice. The amount of an asset cannot exceed the credited amount.
  */
 export const refundInvoice = endpoint({
   id: 'refundInvoice',

@@ -28,7 +28,8 @@ const FROM_USD = {
 
 const isOrigin = (value: string): boolean => {
   const url = URL.canParse(value) ? new URL(value) : null
-  // A browser's own origin has no wildcard; a policy would read one as every server.
+  // A browser's own origin has no wildcard; a content security policy would interpret one as every
+  // server.
   return (
     url !== null &&
     /^https?:$/.test(url.protocol) &&
@@ -38,8 +39,8 @@ const isOrigin = (value: string): boolean => {
 }
 
 /**
- * Saves what holds for the workspace's new invoices, as a whole: what is left out is the
- * installation's own.
+ * Replaces all settings for the workspace's new invoices. A missing setting is reset to the
+ * installation's default.
  */
 export const saveInvoiceSettings = endpoint({
   id: 'saveInvoiceSettings',

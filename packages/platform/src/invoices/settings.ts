@@ -5,13 +5,15 @@ import type { Services } from '../engine/services.ts'
 import { EXPIRES_IN_S, TOLERANCE_PERCENT } from './body.ts'
 import { TOLERANCE_DECIMALS } from './present.ts'
 
-/** How many blocks a payment needs, by what it is worth: `fromUsd` in millionths, rising. */
+/**
+ * Number of confirmations that a payment needs, by its value: `fromUsd` in millionths, ascending.
+ */
 export interface Depth {
   fromUsd: bigint
   confirmations: number
 }
 
-/** What holds for a workspace's new invoices. `tolerance` in millionths. */
+/** Settings for a workspace's new invoices. `tolerance` in millionths. */
 export interface InvoiceSettings {
   displayName: string | null
   allowedOrigins: string[]
@@ -28,7 +30,10 @@ interface Row {
   expires_in_s: number | null
 }
 
-/** @throws ApiError `INVALID_REQUEST` that names the field */
+/**
+ * Parses a tolerance.
+ * @throws ApiError `INVALID_REQUEST` that names the field
+ */
 export function readTolerance(percent: string): number {
   const refused = (reason: string) =>
     new ApiError('INVALID_REQUEST', `tolerance: ${reason}`, { field: 'tolerance' })
@@ -44,7 +49,10 @@ export function readTolerance(percent: string): number {
   return Number(value)
 }
 
-/** Seconds of an invoice's life. @throws ApiError `INVALID_REQUEST` */
+/**
+ * Validates an invoice's lifetime in seconds.
+ * @throws ApiError `INVALID_REQUEST`
+ */
 export function readLife({ settings }: Services, seconds: number | undefined): number | undefined {
   if (seconds === undefined || settings.network === 'local' || seconds >= EXPIRES_IN_S.leastReal)
     return seconds
@@ -78,8 +86,9 @@ export async function readInvoiceSettings(
 }
 
 /**
- * Blocks that a payment of this worth needs beside being credited. @param micro millionths of a
- * USD; null: nobody knows it
+ * Returns the number of confirmations that a payment of this value needs, in addition to being
+ * credited.
+ * @param micro millionths of a USD; null: the value is unknown
  */
 export function depthFor(depths: readonly Depth[], micro: bigint | null): number {
   if (micro === null) return Math.max(0, ...depths.map(({ confirmations }) => confirmations))

@@ -8,7 +8,10 @@ import type { Chain } from '../engine/chain.ts'
 import type { Services } from '../engine/services.ts'
 import { given, OperatorError, type Command } from './command.ts'
 
-/** What moves settles within a few seconds; a deficit that stays is one. */
+/**
+ * Number of attempts to find no deficit. Coins in transit are booked within a few seconds; a
+ * deficit that remains is a real one.
+ */
 const ATTEMPTS_MAX = 15
 const PAUSE_MS = 1000
 
@@ -24,8 +27,9 @@ function amountOf(typed: string, { asset_name: name, decimals }: Asset): bigint 
 }
 
 /**
- * @throws OperatorError where other addresses of the workspace hold less than the books say: then
- *   coins moved between its own addresses
+ * Checks that no other address of the workspace has a deficit.
+ * @throws OperatorError if other addresses hold less than the ledger states, because then coins
+ *   moved between the workspace's own addresses
  */
 async function assertNoDeficit(
   services: Services,
@@ -47,7 +51,7 @@ async function assertNoDeficit(
   }
 }
 
-/** The transaction that is shown for an adopted deposit has to be one that was carried out. */
+/** Checks that the transaction that is recorded for an adopted deposit was executed. */
 async function assertCarriedOut({ network, client }: Chain, txid: string): Promise<void> {
   let status
   try {
@@ -62,7 +66,7 @@ async function assertCarriedOut({ network, client }: Chain, txid: string): Promi
 }
 
 /**
- * Makes a deposit of what an address holds beyond the books, such as ether that a contract has
+ * Books the surplus of an address over the ledger as a deposit, such as ether that a contract has
  * sent.
  */
 export const adoptIntoBooks: Command = async (services, input) => {

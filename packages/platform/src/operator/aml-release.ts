@@ -6,8 +6,8 @@ import type { TransactionRow } from '../engine/transaction.ts'
 import { OperatorError, type Command } from './command.ts'
 
 /**
- * Lets one deposit go on whose senders are not all known. Those that are known stay screened, and a
- * deposit that a reorganisation brings again is held again.
+ * Releases one deposit some of whose senders are unknown. The known senders are still screened, and
+ * a deposit that a reorganisation includes again is held again.
  */
 export const releaseDeposit: Command = async (services, input) => {
   const id = String(input['transaction'] ?? '')

@@ -5,9 +5,9 @@ import { OPERATOR, writeAudit } from '../people/audit-log.ts'
 import { ensureWorkspace } from '../prepaid-fee/ensure-workspace.ts'
 
 /**
- * Writes an API user down, and its workspace and sub-account where they do not exist. API key and
- * index come from the operator, who has them from the signer nodes. The same again changes nothing.
- * Without the id of a request of the control panel the API user has no label and no owner.
+ * Stores an API user, and creates its workspace and sub-account if they do not exist. The operator
+ * passes the API key and the index, which the signer nodes assigned. A repeated command changes
+ * nothing. Without the ID of a control-panel request, the API user has no label and no owner.
  */
 export const createApiUser: Command = async (services, input) => {
   const wish = readWish({

@@ -2,8 +2,8 @@ import '../../../../scripts/compile-cache.mjs'
 import { dataDirOf } from '../data-dir.ts'
 
 /**
- * `npx custody …`, and `custody …` of the platform's bundle. What a command needs is loaded when it
- * is run.
+ * Entry point of `npx custody …` and of `custody …` in the platform's bundle. The modules that a
+ * command needs are loaded when it runs.
  */
 const { main } = await import('./cli/program.ts')
 const { COMMANDS } = await import('./cli/commands.ts')

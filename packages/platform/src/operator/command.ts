@@ -1,7 +1,7 @@
 import { TerminalError } from '@custody/chains/terminal'
 import type { Services } from '../engine/services.ts'
 
-/** A wrong option or an impossible wish; the message is for the operator. */
+/** A wrong option or an impossible request. The message is shown to the operator. */
 export class OperatorError extends TerminalError {
   constructor(message: string, ...lines: readonly string[]) {
     super(message, ...lines)
@@ -9,7 +9,7 @@ export class OperatorError extends TerminalError {
   }
 }
 
-/** An option as it was typed; null where it was not. */
+/** Returns an option as entered; null if it is missing. */
 export const given = (input: Record<string, unknown>, name: string): string | null =>
   input[name] === undefined || input[name] === null ? null : String(input[name])
 

@@ -5,8 +5,8 @@ import { identityFolder } from '../data-dir.ts'
 import { OperatorError } from './command.ts'
 
 /**
- * Not imported: an import of this module loads all that it names, fetch and WebSocket too, which is
- * half of what a command takes.
+ * Loaded on demand: importing this module would load its dependencies too, such as fetch and
+ * WebSocket, which take half of a command's time.
  */
 const { request } = process.getBuiltinModule('node:http')
 
@@ -18,7 +18,7 @@ function post(
   body: string,
 ): Promise<{ status: number; body: Record<string, unknown> }> {
   return new Promise((resolve, reject) => {
-    // A connection of its own: one that was kept may have been closed by the other side meanwhile.
+    // A new connection, because the other side may have closed a reused one.
     const outgoing = request(
       {
         agent: false,
@@ -51,11 +51,12 @@ function post(
   })
 }
 
-/** The platform did not answer: whether it did what was asked is not known. */
+/** The platform did not respond, so it is unknown whether it executed the request. */
 export class PlatformAway extends OperatorError {}
 
 /**
- * Runs a command in the platform of a home. Throws OperatorError with the platform's own sentence.
+ * Runs a command in the platform that uses this data folder.
+ * @throws OperatorError with the platform's own message
  */
 export async function callPlatform(
   home: string,
@@ -78,7 +79,7 @@ export async function callPlatform(
   return answer.body
 }
 
-/** Signer nodes whose own entrance is on this machine. */
+/** Returns the signer nodes whose operator socket is on this machine. */
 export function localSigners(home: string): NodePeer[] {
   const file = join(identityFolder(home), 'peers.json')
   if (!existsSync(file)) throw new OperatorError(`there are no signer nodes at ${file}`)
@@ -87,7 +88,7 @@ export function localSigners(home: string): NodePeer[] {
   )
 }
 
-/** Runs a command at a node's own entrance. */
+/** Runs a command on a node's operator socket. */
 export async function callSigner(
   signer: NodePeer,
   command: string,

@@ -20,8 +20,8 @@ const linkFor = ({ settings, checkout }: Services, token: string): string =>
   linkOf(consoleOrigin(settings, Number(new URL(checkout.base).port || settings.port)), token)
 
 /**
- * A link by which somebody joins a workspace's control panel, with any role: also where no owner
- * can sign in any more.
+ * Creates a link by which a person joins a workspace's control panel, with any role. It also works
+ * if no owner can sign in any more.
  */
 export const inviteToConsole: Command = async (services, input) => {
   const workspace = readName(input['workspace'], 'workspace')
@@ -42,15 +42,15 @@ export const inviteToConsole: Command = async (services, input) => {
 }
 
 /**
- * A link by which a person who has lost every factor sets new ones; it ends those before it. Until
- * it is taken the old factors stand.
+ * Creates a link by which a person who has lost every factor sets new ones, and withdraws earlier
+ * links. The old factors remain valid until the link is used.
  */
 export const resetPerson: Command = async (services, input) => {
   const email = readEmail(given(input, 'email'))
   const { token, expiresAt } = await services.database.transaction(async (tx) => {
     const person = await tx.one<{ id: string }>('select id from people where email = $1', [email])
     if (!person) throw new OperatorError('--email: no person of the control panel has this address')
-    // Of two links that are made at once, the later commit ends the earlier one.
+    // Of two links that are created concurrently, the later commit withdraws the earlier link.
     await lockPerson(tx, person.id)
     await withdrawResets(tx, person.id)
     const made = await invite(services, tx, {
@@ -70,7 +70,7 @@ export const resetPerson: Command = async (services, input) => {
   return { email, link: linkFor(services, token), expires_at: expiresAt.toISOString() }
 }
 
-/** Who uses the control panel. */
+/** Lists the users of the control panel. */
 export const listConsolePeople: Command = async ({ database }, input) => ({
   people: await database.query<{
     email: string
@@ -89,7 +89,7 @@ export const listConsolePeople: Command = async ({ database }, input) => ({
 
 const TEXT_MAX = 64 * 1024 * 1024
 
-/** A workspace's whole audit log, as the panel exports it. */
+/** Exports a workspace's complete audit log, as the panel does. */
 export const exportAuditLog: Command = async ({ database }, input) => {
   const workspace = readName(input['workspace'], 'workspace')
   const found = await database.one<{ id: string }>('select id from workspaces where name = $1', [

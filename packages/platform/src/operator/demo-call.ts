@@ -8,7 +8,7 @@ export interface User {
   name: string
 }
 
-/** What the demo's calls are made with; a test has its own. */
+/** Dependencies of the demo's API calls, which tests replace. */
 export interface Means {
   fetch: typeof fetch
   clock: () => number
@@ -17,16 +17,19 @@ export interface Means {
 }
 
 /**
- * The errors at which nothing was done and that go by themselves: another 503 may come after
+ * Temporary errors after which nothing was changed. Other 503 errors may be returned after
  * something was written.
  */
 const PASSES: ReadonlySet<string> = new Set<ErrorCode>(['NETWORK_UNAVAILABLE', 'RATE_LIMITED'])
-/** On a busy machine the local chains need their time to start. */
+/**
+ * Time limit of all attempts in milliseconds. On a busy machine the local chains need time to
+ * start.
+ */
 const PATIENCE_MS = 180_000
-/** Where an answer does not say when to come again. */
+/** Delay in milliseconds if a response has no `Retry-After`. */
 const AGAIN_MS = 5000
 
-/** Numbers stay the text they were: nothing is rounded on the way to the screen. */
+/** Converts numbers to their original text, so that they are shown without rounding. */
 function plain(value: unknown): unknown {
   if (value instanceof JsonNumber) return value.text
   if (Array.isArray(value)) return value.map(plain)
@@ -36,17 +39,17 @@ function plain(value: unknown): unknown {
   return value
 }
 
-/** Seconds as `Retry-After` names them. */
+/** Returns the delay of `Retry-After`, in milliseconds. */
 function waitOf(response: Response): number {
   const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
   return Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : AGAIN_MS
 }
 
 /**
- * One request to the API, signed where a user asks; asked again for some minutes while a chain is
- * not reached or too much is asked.
- * @throws Error with status and message of any other refusal, and where the `sequence_id` is that
- *   of another request
+ * Makes one API request, signed if there is a user. Repeats it for some minutes while a chain is
+ * unreachable or the rate limit is exceeded.
+ * @throws Error with status and message for any other error, and if the `sequence_id` belongs to
+ *   another request
  */
 export async function callApi<T>(
   { fetch, clock, sleep, say }: Means,

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { callPlatform } from './connect.ts'
 
 /**
- * What the demo lends to one of its parts: `call` with a user's signature, a line on the screen,
- * and waiting.
+ * Functions of the demo for its parts: `call` makes a request signed by a user, `say` prints a
+ * line, and `waitFor` waits.
  */
 export interface DemoTools {
   home: string
@@ -38,8 +38,8 @@ const SENT = '0.5'
 const BACK = '0.25'
 
 /**
- * Links an account at the local Kraken, sends a coin there, trades it, and brings it back. @throws
- * where anything ends otherwise
+ * Links an account at the local Kraken, sends a coin there, trades it, and returns it.
+ * @throws Error if a step has another result
  */
 export async function tradeInDemo({ home, call, say, waitFor }: DemoTools): Promise<void> {
   const key = (await callPlatform(home, 'devnet', {

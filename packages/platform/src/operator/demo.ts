@@ -13,14 +13,17 @@ import { createApiUserEverywhere } from './enrol.ts'
 import { keygen } from './keygen.ts'
 
 /**
- * `npm run demo`: a newcomer's walk through the platform, on the local chains. Exit 0 only if all
- * was confirmed.
+ * `npm run demo` shows newcomers the platform's functions on the local chains. The exit code is 0
+ * only if everything was confirmed.
  */
 
 const FUND = '25'
 const SEND = '1.5'
 const CONFIRM_TIMEOUT_MS = 180_000
-/** About forty assets are polled at a time, and a key has 1,000 requests a minute. */
+/**
+ * Poll interval in milliseconds. About forty assets are polled concurrently, and a key may make
+ * 1,000 requests a minute.
+ */
 const POLL_MS = 2000
 
 interface Asset {
@@ -66,7 +69,9 @@ async function isFree(port: number): Promise<boolean> {
   })
 }
 
-/** Uses the platform that runs on this home, or starts one for the time of the demo. */
+/**
+ * Uses the platform that runs with this data folder, or starts one for the duration of the demo.
+ */
 async function platform(): Promise<{ base: string; child: ChildProcess | null }> {
   const urlFile = join(home, 'url')
   if (existsSync(urlFile)) {
@@ -224,8 +229,8 @@ async function oneAsset(base: string, asset: Asset, sender: User, receiver: User
 }
 
 /**
- * Shows a flagged deposit held, and released. The sender of the local coins is flagged for this
- * customer alone.
+ * Shows how a flagged deposit is held and released. The sender of the local coins is flagged only
+ * for this customer.
  */
 async function screening(base: string, user: User): Promise<void> {
   await call(base, user, 'POST', '/dac/v1/create-wallet', { asset: 'ETH' })
@@ -269,7 +274,7 @@ async function screening(base: string, user: User): Promise<void> {
   say('screening: unfrozen, and credited; spendable 2')
 }
 
-/** Shows a standing rule: what comes in goes on to the customer by itself. */
+/** Shows a standing rule that forwards incoming coins to the customer automatically. */
 async function forwarding(base: string, user: User, customer: User): Promise<void> {
   for (const each of [user, customer])
     await call(base, each, 'POST', '/dac/v1/create-wallet', { asset: 'ETH' }).catch(() => null)
@@ -361,7 +366,8 @@ async function staking(base: string, user: User): Promise<void> {
 }
 
 /**
- * Shows an invoice from its charge to its payment; its page can be opened in a browser meanwhile.
+ * Shows an invoice from its charge to its payment; its page can be opened in a browser during this
+ * time.
  */
 async function charging(base: string, merchant: User): Promise<void> {
   await call(base, merchant, 'POST', '/dac/v1/create-wallet', { asset: 'ETH' })
@@ -416,7 +422,7 @@ async function demo(): Promise<number> {
   try {
     const folder = join(home, 'demo')
     mkdirSync(folder, { recursive: true, mode: 0o700 })
-    // Each run has workspaces of its own, so that it can be run again and again on one home.
+    // Each run uses its own workspaces, so that the demo can be repeated with one data folder.
     const run = Date.now().toString(36)
     const sender = await makeUser(`demo-${run}`, join(folder, 'key.pem'))
     const receiver = await makeUser(`demo-${run}-customer`, join(folder, 'key.pem'))
@@ -434,7 +440,7 @@ async function demo(): Promise<number> {
     say(
       `prepaid fee account: ${paidIn.balance} USD; ${paidIn.tier}: ${percent} % of a transfer, at least ${minimum} USD`,
     )
-    // One asset of a network after the other, networks side by side.
+    // Assets of one network are processed sequentially, networks concurrently.
     const networks = [...new Set(assets.map((asset) => asset.network))]
     const lines: Line[] = []
     const failures: string[] = []

@@ -4,7 +4,7 @@ import { callPlatform } from './connect.ts'
 
 type Input = Record<string, unknown>
 
-/** What each word of `custody devnet` asks of the local chains. */
+/** Requests to the local chains, by the words of `custody devnet`. */
 const COMMANDS: Record<string, (words: (string | undefined)[], values: Input) => Input> = {
   fund: ([asset, address, amount], values) => ({
     command: 'fund',
@@ -53,7 +53,7 @@ const COMMANDS: Record<string, (words: (string | undefined)[], values: Input) =>
   info: () => ({ command: 'info' }),
 }
 
-/** `custody devnet …`: the side of the local chains that no real network has. */
+/** `custody devnet …`: controls functions of the local chains that no real network has. */
 export async function devnetCommand(
   home: string,
   words: readonly string[],
@@ -66,7 +66,7 @@ export async function devnetCommand(
       `devnet: ${action || '(nothing)'} is not one of ${Object.keys(COMMANDS).join(', ')}`,
     )
   const result = await callPlatform(home, 'devnet', input(rest, values))
-  // Whoever asks for a key pastes it elsewhere, or reads it by a program.
+  // A key is copied elsewhere or read by a program, so it is printed as JSON.
   if (action === 'venue key') return { result, text: jsonText(result) }
   if (action === 'urls')
     return { result, text: (result['endpoints'] as Endpoint[]).flatMap(endpointLines) }

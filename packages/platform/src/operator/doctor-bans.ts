@@ -4,8 +4,8 @@ import { SignerNodes } from '../signing/nodes.ts'
 import { heardStatus } from '../signing/status.ts'
 
 /**
- * `confirmed`: the node `by` says so itself; otherwise it is known only from the report that
- * another node received.
+ * `confirmed`: the node `by` reports the ban itself; otherwise it is known only from the report
+ * that another node received.
  */
 export interface BanDiagnosis {
   by: number
@@ -14,9 +14,9 @@ export interface BanDiagnosis {
 }
 
 /**
- * Reads which signer nodes have banned which. It connects to each node.
+ * Reads which signer nodes have banned which others. Connects to each node.
  * @param folder the platform's folder with tls.key, tls.crt and peers.json
- * @returns nothing where the folder is not set up
+ * @returns an empty list if the folder is not set up
  */
 export async function diagnoseBans(
   folder: string,

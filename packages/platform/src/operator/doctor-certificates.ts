@@ -13,8 +13,8 @@ const WARN_DAYS = 30
 const RENEW = 'custody tls renew --home'
 
 export interface CertificateDiagnosis {
-  /** `platform`, or `signer 1`. */ of: string
-  /** `unknown`: the node presented no certificate of its pinned key. */ state:
+  /** Owner of the certificate: `platform`, or `signer 1`. */ of: string
+  /** `unknown`: the node presented no certificate with its pinned key. */ state:
     | 'ok'
     | 'expires soon'
     | 'expired'
@@ -43,10 +43,10 @@ function diagnose(
 }
 
 /**
- * Reads when the TLS certificates of the platform and of the signer nodes expire. It connects to
- * each node.
+ * Reads when the TLS certificates of the platform and of the signer nodes expire. Connects to each
+ * node.
  * @param folder the platform's folder with tls.key, tls.crt and peers.json
- * @returns nothing where the folder is not set up
+ * @returns an empty list if the folder is not set up
  */
 export async function diagnoseCertificates(
   folder: string,
@@ -78,7 +78,7 @@ export async function diagnoseCertificates(
   }
 }
 
-/** A line for a certificate that the operator has to renew; none for any other. */
+/** Returns a line for a certificate that the operator has to renew; an empty list for any other. */
 export function certificateLines(each: CertificateDiagnosis): string[] {
   if (each.state !== 'expires soon' && each.state !== 'expired') return []
   const verb = each.state === 'expired' ? 'expired' : 'expires'

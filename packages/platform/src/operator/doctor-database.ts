@@ -8,13 +8,14 @@ import { ok, problem, warning, type Finding } from './doctor-findings.ts'
 
 const VERSION_MIN = 150_000
 const MEBIBYTE = 1024 ** 2
-/** Of all connections that the server takes, so many in use leave no room for another process. */
+/**
+ * Fraction of the server's maximum number of connections above which another process may not be
+ * able to connect.
+ */
 const CONNECTIONS_SHARE = 0.9
 const TIMEOUT_MS = 5000
 
-/**
- * What a database says of itself. Its clock is not asked for: no statement of the platform uses it.
- */
+/** State of a database. Its clock is not read, because no statement of the platform uses it. */
 export interface DatabaseFacts {
   version: string
   version_num: number
@@ -22,7 +23,7 @@ export interface DatabaseFacts {
   read_only: boolean
   connections: number
   connections_max: number
-  /** Names of the migrations that were applied; empty where there are none yet. */
+  /** Names of the applied migrations; empty if there are none yet. */
   migrations: string[]
 }
 
@@ -52,13 +53,13 @@ async function databaseFacts(database: Queryable): Promise<DatabaseFacts> {
   }
 }
 
-/** What a running platform says for the doctor, of its own database and prices. */
+/** Returns the state of a running platform's database and prices, for the doctor. */
 export const doctorFacts: Command = async (services) => ({
   database: await databaseFacts(services.database),
   unpriced: unpricedCoins(services),
 })
 
-/** Asks a database that is configured by its URL, where no platform runs that could. */
+/** Reads the state of a database by its configured URL, if no running platform can return it. */
 export async function askDatabase(url: string, pooled: boolean): Promise<DatabaseFacts> {
   const database = openDatabase(url, { max: 1, pooled, answerMs: TIMEOUT_MS })
   try {
@@ -69,8 +70,9 @@ export async function askDatabase(url: string, pooled: boolean): Promise<Databas
 }
 
 /**
- * @param facts what it says, or why it could not be asked @param isRunning whether a platform
- *   runs, which migrates at its start
+ * Returns the findings about a database.
+ * @param facts its state, or why it could not be read
+ * @param isRunning whether a platform runs, which applies migrations at its start
  */
 export function databaseFindings(
   facts: DatabaseFacts | { error: unknown },

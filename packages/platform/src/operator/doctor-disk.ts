@@ -3,12 +3,16 @@ import { ok, problem, warning, type Finding } from './doctor-findings.ts'
 
 const MEBIBYTE = 1024 ** 2
 const GIBIBYTE = 1024 ** 3
-/** Below it the platform stops accepting work soon: it does at 64 MiB. */
+/**
+ * Free space in bytes below which the platform soon stops accepting requests: it does so at 64 MiB.
+ */
 const ERROR_BYTES = 512 * MEBIBYTE
 const WARNING_BYTES = 5 * GIBIBYTE
 const FILES_MIN = 10_000
 
-/** Of a file system: bytes and files that may still be written; `files` 0: it counts none. */
+/**
+ * Free space of a file system: bytes and files; `files` 0: the file system does not count files.
+ */
 export interface Room {
   bytes: number
   files: number
@@ -23,7 +27,10 @@ function roomOf(folder: string): Room {
 const sizeOf = (bytes: number): string =>
   bytes < GIBIBYTE ? `${Math.floor(bytes / MEBIBYTE)} MiB` : `${Math.floor(bytes / GIBIBYTE)} GiB`
 
-/** Free room of a folder's disk. @param what such as `the data folder` */
+/**
+ * Returns the free space of a folder's disk.
+ * @param what name of the folder, such as `the data folder`
+ */
 export function diagnoseDisk(
   what: string,
   folder: string,

@@ -1,14 +1,14 @@
 import { asInstalled } from '@custody/chains/terminal'
 
 /**
- * What the doctor found at one place. An error is work that has stopped or will stop; a warning is
- * to be dealt with before it is one.
+ * A result of the doctor. An error is a function that has stopped or will stop; a warning should be
+ * resolved before it becomes an error.
  */
 export interface Finding {
   area: 'platform' | 'signers' | 'database' | 'disk' | 'certificates'
   level: 'ok' | 'warning' | 'error'
   message: string
-  /** What the operator does about it; null where there is nothing to do. */
+  /** What the operator should do; null if there is nothing to do. */
   advice: string | null
 }
 

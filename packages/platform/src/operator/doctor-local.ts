@@ -5,9 +5,9 @@ import type { Settings } from '../settings/settings.ts'
 import { warning, type Finding } from './doctor-findings.ts'
 
 /**
- * What there is of the local chains. `running`: where they are, and the networks whose chain has
- * been started by somebody; the others start with their first request, which takes seconds and
- * memory, and a question after health is none. `failed`: why they do not answer.
+ * State of the local chains. `running`: their URL, and the networks whose chain was started; the
+ * others start with their first request, which takes seconds and memory, so a health check does not
+ * start them. `failed`: why they do not respond.
  */
 export type LocalChains =
   | { state: 'running'; url: string; started: ReadonlySet<string> }
@@ -19,8 +19,9 @@ const info = z.object({
 })
 
 /**
- * @param isRunning whether a platform runs on the home: then its local chains must answer, and so
- *   must those that a setting names
+ * Checks the local chains.
+ * @param isRunning whether a platform runs with the data folder: then its local chains must
+ *   respond, and so must those that a setting names
  */
 export async function askLocalChains(
   settings: Pick<Settings, 'home' | 'localChains'>,
@@ -35,13 +36,16 @@ export async function askLocalChains(
       .map(([code]) => code)
     return { state: 'running', url, started: new Set(started) }
   } catch (error) {
-    // The port may be another program's by now.
+    // The port may belong to another program by now.
     if (!isRunning && settings.localChains === null) return { state: 'away' }
     return { state: 'failed', reason: `${url} does not respond: ${reasonOf(error)}` }
   }
 }
 
-/** What was left out at a home where nothing runs. */
+/**
+ * Returns the finding about the checks that were skipped because no platform runs with the data
+ * folder.
+ */
 export const notRunning = (): Finding =>
   warning(
     'platform',

@@ -7,12 +7,12 @@ import { ok, problem, warning, type Finding } from './doctor-findings.ts'
 
 const TIMEOUT_MS = 3000
 /**
- * Requests live for 30 seconds and may be 5 seconds early: a clock that is further off refuses some
- * of them.
+ * Clock difference in seconds above which requests are rejected: a request is valid for 30 seconds
+ * and may be 5 seconds early.
  */
 const CLOCK_OFF_S = 5
 
-/** What a node's `/status` may say; of an earlier version some of it is missing. */
+/** Response of a node's `/status`; an earlier version may omit some fields. */
 interface Status {
   ready?: unknown
   mode?: unknown
@@ -22,8 +22,8 @@ interface Status {
   peers?: unknown
 }
 /**
- * `offS`: by how many seconds the node's clock is off, positive where it is ahead; null where it
- * does not say its time.
+ * `offS`: difference of the node's clock in seconds, positive if it is ahead; null if the node does
+ * not report its time.
  */
 interface Asked {
   node: number
@@ -35,14 +35,14 @@ interface Asked {
 export interface NodesExpected {
   mode: string
   version: string
-  /** Milliseconds since the Unix Epoch. */ clock: () => number
+  /** Returns the time in milliseconds since the Unix Epoch. */ clock: () => number
 }
 
 /**
- * Asks each signer node for its status: whether it can sign, its version, its clock, and which
+ * Reads the status of each signer node: whether it can sign, its version, its clock, and which
  * other nodes it reaches.
  * @param folder the platform's folder with tls.key, tls.crt and peers.json
- * @returns nothing where the folder is not set up
+ * @returns an empty list if the folder is not set up
  */
 export async function diagnoseNodes(
   folder: string,
@@ -56,7 +56,7 @@ export async function diagnoseNodes(
         const from = clock()
         try {
           const status = await signers.call<Status>(node, 'GET', '/status', undefined, TIMEOUT_MS)
-          // In whole seconds, somewhere between question and answer.
+          // The node reports whole seconds, at some time between request and response.
           return {
             node,
             status,
@@ -80,8 +80,8 @@ export async function diagnoseNodes(
 }
 
 /**
- * Seconds that a clock of whole seconds is certainly off, read between two moments of this
- * machine's.
+ * Returns the minimum difference in seconds of a clock that reports whole seconds and was read
+ * between two times of this machine's clock.
  */
 function offBy(clockS: number, fromMs: number, toMs: number): number {
   if (clockS * 1000 > toMs) return Math.ceil((clockS * 1000 - toMs) / 1000)
@@ -113,7 +113,7 @@ function quorum(asked: readonly Asked[]): Finding[] {
 
 function ofNode({ node, status, reason, offS }: Asked, mode: string, version: string): Finding[] {
   const name = `signer ${node}`
-  // The quorum is judged once, for all nodes.
+  // The quorum is evaluated once, for all nodes.
   if (!status) {
     return [
       warning(
@@ -142,7 +142,7 @@ function ofNode({ node, status, reason, offS }: Asked, mode: string, version: st
       ),
     )
   }
-  // Such a clock stands still, so how far it is off says nothing.
+  // Such a clock is stopped, so its difference has no meaning.
   if (status.clock_doubted === true) {
     found.push(
       warning(

@@ -4,8 +4,8 @@ import { ok, problem, warning, type Finding } from './doctor-findings.ts'
 
 const DAY_MS = 86_400_000
 /**
- * Authorities that renew by themselves do so 30 days before the end: one that is this close was not
- * renewed.
+ * Days before the end of the certificate from which it is reported. Automatic renewal happens 30
+ * days before the end, so a certificate with less time was not renewed.
  */
 const WARN_DAYS = 14
 const TIMEOUT_MS = 5000
@@ -17,7 +17,8 @@ interface Presented {
 }
 
 /**
- * The certificate that a public name presents. @param ca authorities besides the usual ones, in PEM
+ * Returns the certificate that a public host name presents.
+ * @param ca additional certificate authorities, in PEM
  */
 function presented(url: URL, ca?: string): Promise<Presented> {
   return new Promise((resolve, reject) => {
@@ -45,8 +46,8 @@ function presented(url: URL, ca?: string): Promise<Presented> {
 }
 
 /**
- * The TLS certificate under which callers and payers reach the platform. @param url
- * CUSTODY_PUBLIC_URL; nothing where it is not https
+ * Checks the TLS certificate of the platform's public name, which callers and payers use.
+ * @param url CUSTODY_PUBLIC_URL; if it is not HTTPS, there is nothing to check
  */
 export async function diagnosePublic(
   url: string | null,

@@ -26,8 +26,8 @@ import { diagnosePublic } from './doctor-public.ts'
 export interface Diagnosis {
   network: string
   /**
-   * `not started`, `not running`: local chains alone. The first starts with its first use, which a
-   * diagnosis is not.
+   * `not started`, `not running`: local chains only. A chain that is not started starts with its
+   * first use, and a diagnosis does not start it.
    */
   state:
     | 'ok'
@@ -41,7 +41,10 @@ export interface Diagnosis {
   height: number | null
   milliseconds: number | null
   advice: string | null
-  /** What the endpoint does not serve and is done without, and what is closed on the network. */
+  /**
+   * Functions that the endpoint does not support and the platform works without, and functions that
+   * are disabled on the network.
+   */
   limits: string[]
 }
 
@@ -51,7 +54,10 @@ const WORDS: Record<string, string> = {
     'check the URL, the credentials and the firewall; a provider may limit requests; "npx custody probe" checks it completely',
 }
 
-/** Only the endpoints are asked: there may be no database and no signer node to ask. */
+/**
+ * Returns a chain context without database and signer nodes, which may not exist: only the
+ * endpoints are checked.
+ */
 function withoutPlatform(registry: Registry): ChainContext {
   const nobody = () => Promise.reject(new Error('the doctor queries only endpoints'))
   return {
@@ -69,7 +75,7 @@ function withoutPlatform(registry: Registry): ChainContext {
   }
 }
 
-/** One line for what an endpoint said. */
+/** Returns one line for the result of an endpoint. */
 export function diagnosisLine(each: Omit<Diagnosis, 'limits'>): string {
   const seen =
     each.state === 'ok'
@@ -78,10 +84,10 @@ export function diagnosisLine(each: Omit<Diagnosis, 'limits'>): string {
   return `${each.network.padEnd(7)} ${each.state.padEnd(15)} ${seen}`
 }
 
-/** Networks of these, each of which may have several endpoints. */
+/** Returns the number of networks, each of which may have several endpoints. */
 const count = (of: readonly Diagnosis[]): number => new Set(of.map(({ network }) => network)).size
 
-/** A line for each asset of a network of which no wallet and address is made. */
+/** Returns a line for each asset of a network for which no wallets and addresses can be created. */
 const closedAssets = (settings: Settings, registry: Registry, network: string): string[] =>
   registry
     .assetsOf(network)
@@ -92,8 +98,8 @@ const closedAssets = (settings: Settings, registry: Registry, network: string): 
     )
 
 /**
- * The loops that have failed for minutes in the platform of this home, such as the scan of a
- * network; none where it does not run.
+ * Returns the loops, such as the scan of a network, that have failed for minutes in the running
+ * platform; an empty list if it does not run.
  */
 async function diagnoseLoops(home: string): Promise<FailingLoop[]> {
   try {
@@ -104,13 +110,16 @@ async function diagnoseLoops(home: string): Promise<FailingLoop[]> {
   }
 }
 
-/** What a running platform says. */
+/** State that a running platform reports. */
 interface PlatformFacts {
   database: DatabaseFacts | { error: unknown }
   unpriced: string[]
 }
 
-/** Of its database and prices; null where none runs on this home. */
+/**
+ * Reads the state of a running platform's database and prices; null if no platform runs with this
+ * data folder.
+ */
 async function askPlatform(home: string): Promise<PlatformFacts | null> {
   try {
     return (await callPlatform(home, 'doctor', {})) as unknown as {
@@ -122,7 +131,7 @@ async function askPlatform(home: string): Promise<PlatformFacts | null> {
   }
 }
 
-/** Of signer nodes, database, disk and public certificate. */
+/** Checks signer nodes, database, disk and public certificate. */
 async function diagnoseHosts(
   settings: Settings,
   folder: string,
@@ -164,7 +173,10 @@ async function diagnoseHosts(
 
 const LOCAL_START = 'the local chains run with "npm start"'
 
-/** What is known of a local network without asking its chain; null: the chain runs and is asked. */
+/**
+ * Returns the known result for a local network without a query to its chain; null: the chain runs
+ * and is queried.
+ */
 function withoutAsking(
   local: LocalChains | null,
   network: string,
@@ -180,9 +192,9 @@ function withoutAsking(
 
 /**
  * Checks each configured endpoint, the loops of the running platform, the signer nodes, the
- * database, the free room of the disk, the TLS certificates of platform, signer nodes and public
- * name, whether a node is banned, and whether each coin in use has a price. Works with and without
- * a running platform.
+ * database, the free disk space, the TLS certificates of platform, signer nodes and public name,
+ * whether a node is banned, and whether each coin in use has a price. Works with and without a
+ * running platform.
  */
 export async function doctor(): Promise<{
   result: Record<string, unknown>
@@ -204,8 +216,8 @@ export async function doctor(): Promise<{
     systemEnvironment(),
     fetch,
   )
-  // Where the local chains do not answer, their prices do not either, and no public source is asked
-  // in their place.
+  // If the local chains do not respond, their prices are unavailable too, and no public source is
+  // queried in their place.
   const arePricesAsked = local === null || local.state === 'running'
   const diagnosing = Promise.all([
     diagnoseCertificates(folder),
@@ -271,7 +283,7 @@ export async function doctor(): Promise<{
         await networks.client(code).probe()
         const { height } = await networks.client(code).tip()
         const milliseconds = Math.round(performance.now() - started)
-        // As a scan reads it: a field that is missing is named.
+        // The block is read as a scan does it, so that the error names a missing field.
         await networks.client(code).block(height)
         const limits = [...((await networks.client(code).limits?.()) ?? []), ...closed]
         return { network: code, state: 'ok', host, height, milliseconds, advice: null, limits }

@@ -11,7 +11,9 @@ import { callPlatform, callSigner, localSigners, PlatformAway } from './connect.
 import { orderNodes, type NodeAnswer } from './nodes.ts'
 import { readName } from './workspaces.ts'
 
-/** What the operator says of an API user; the API key is made here, never by the platform. */
+/**
+ * The operator's parameters of an API user. The API key is generated here, never by the platform.
+ */
 export interface Wish {
   workspace: string
   subAccount: string
@@ -19,11 +21,14 @@ export interface Wish {
   publicKeyPem: string
   apiKey?: string
   index?: number
-  /** Id of the control panel's request that it fulfils. */
+  /** ID of the control-panel request that it fulfils. */
   request?: string
 }
 
-/** What a caller pins: handed over with the API key, out of the nodes' own mouths. */
+/**
+ * The data that a caller pins. It comes from the nodes themselves and is handed over with the API
+ * key.
+ */
 export interface Trust {
   version: 1
   network: string
@@ -44,7 +49,7 @@ export interface Enrolled {
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** An API key as an operator typed it. */
+/** Reads an API key as an operator entered it. */
 export function readApiKey(value: unknown): string {
   if (typeof value !== 'string' || !UUID.test(value)) {
     throw new OperatorError(
@@ -55,8 +60,8 @@ export function readApiKey(value: unknown): string {
 }
 
 /**
- * Everything that was typed, checked before anyone hears of it. @throws OperatorError that names
- * the option
+ * Validates all entered values before anything is sent.
+ * @throws OperatorError that names the option
  */
 export function readWish(
   wish: Wish,
@@ -91,8 +96,8 @@ export function readWish(
 }
 
 /**
- * Enrols an API key at these nodes. A node that holds anything but what was typed makes it fail
- * loudly, and the key, which nobody was given yet, is revoked everywhere.
+ * Enrols an API key at these nodes. If a node stores anything other than the entered values, this
+ * fails and the key, which has not been handed to a caller yet, is revoked everywhere.
  */
 export async function enrolAtNodes(signers: readonly NodePeer[], wish: Wish): Promise<Enrolled> {
   const { workspace, subAccount, role, publicKeyPem, apiKey, fingerprint, index } = readWish(wish)
@@ -134,7 +139,7 @@ export async function enrolAtNodes(signers: readonly NodePeer[], wish: Wish): Pr
   return { apiKey, index: Number(sub_account_index), fingerprint, trust, answers, problems }
 }
 
-/** A line for what a node holds. */
+/** Returns a line for what a node has stored. */
 export function enrolmentLine(answer: NodeAnswer): string {
   const said = (field: string) => String(answer[field])
   const owner = `${said('workspace')} / ${said('sub_account')} (index ${said('sub_account_index')})`
@@ -143,10 +148,10 @@ export function enrolmentLine(answer: NodeAnswer): string {
 }
 
 /**
- * Makes an API user: at the nodes first, then at the platform, which is told the nodes' index and
- * never asked for one.
- * @param signers none: the nodes are elsewhere, each told by its own operator; then `apiKey` and
- *   `index` are theirs
+ * Creates an API user: first at the nodes, then at the platform, which receives the nodes' index
+ * and never chooses one.
+ * @param signers empty: the nodes are on other hosts, and each was given the order by its own
+ *   operator; then `apiKey` and `index` are theirs
  */
 export async function createApiUserEverywhere(
   home: string,
@@ -163,7 +168,7 @@ export async function createApiUserEverywhere(
       'the signer nodes run on other hosts: run "custody signer enrol" at each, then this command with the --api-key and --index that they printed (docs/enrolment.md)',
     )
   }
-  // Whether it runs at all; what it answers goes nowhere.
+  // Checks that the platform runs; the response is not used.
   await callPlatform(home, 'api-user list', { workspace })
   const enrolled =
     signers.length === 0
@@ -203,7 +208,10 @@ export async function createApiUserEverywhere(
   return enrolled
 }
 
-/** An enrolment that two nodes tell alike, for one that was away: the nodes' own knowledge. */
+/**
+ * Returns an enrolment on which two nodes agree, for a node that missed it. The data comes from the
+ * nodes only.
+ */
 export async function enrolmentOfNodes(
   signers: readonly NodePeer[],
   apiKey: string,

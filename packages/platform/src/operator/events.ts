@@ -5,8 +5,9 @@ import { given, OperatorError, type Command } from './command.ts'
 const BATCH = 100
 
 /**
- * Events after a place in the log, of one workspace or of all, as they would be delivered; without
- * a place none, and where the log ends. `sign`: with their `x-signature`.
+ * Returns the events after a position in the log, of one workspace or of all, as they would be
+ * delivered. Without a position it returns no events, but the end of the log. `sign`: includes
+ * their `x-signature`.
  */
 export const eventsAfter: Command = async (services, input) => {
   const { database } = services

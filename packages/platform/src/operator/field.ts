@@ -1,6 +1,6 @@
 const NAMES_MAX = 20
 
-/** A field of an answer: its text, or, where the answer does not have it, what is there instead. */
+/** A field of a result: its text, or, if the result does not have it, the reason. */
 export type Field = { found: true; text: string } | { found: false; reason: string }
 
 function kindOf(value: unknown): string {
@@ -18,8 +18,9 @@ function kindOf(value: unknown): string {
 }
 
 /**
- * One field of an answer by its path of names and positions: `address`, `data.0.id`. Of a signed
- * request's answer the path begins in its body. `null` is an empty text, and an object stays JSON.
+ * Returns one field of a result by its path of names and indexes: `address`, `data.0.id`. For the
+ * response to a signed request, the path starts in its body. `null` becomes an empty string, and an
+ * object remains JSON.
  */
 export function findField(result: Record<string, unknown>, path: string): Field {
   let value: unknown = 'status' in result && 'body' in result ? result['body'] : result
@@ -39,7 +40,7 @@ export function findField(result: Record<string, unknown>, path: string): Field 
   return { found: true, text: typeof value === 'object' ? JSON.stringify(value) : String(value) }
 }
 
-/** The text of a field; empty where the answer does not have it. */
+/** Returns the text of a field; empty if the result does not have it. */
 export function fieldOf(result: Record<string, unknown>, path: string): string {
   const field = findField(result, path)
   return field.found ? field.text : ''

@@ -9,7 +9,7 @@ import { insertTransaction } from '../engine/insert.ts'
 import type { Services } from '../engine/services.ts'
 import { OperatorError, type Command } from './command.ts'
 
-/** A local tank that is getting its first fill is waited for. */
+/** Number of checks while a local tank receives its first fill. */
 const FILL_CHECKS = 60
 const FILL_CHECK_MS = 500
 
@@ -54,7 +54,7 @@ export const tankAddress: Command = async (services, input) => {
   return { network: network.code, address: row?.address }
 }
 
-/** A decimal of an option; `none` takes the limit away. */
+/** Reads a decimal of an option; `none` removes the limit. */
 function limit(
   input: Record<string, unknown>,
   name: string,
@@ -70,7 +70,7 @@ function limit(
   }
 }
 
-/** Changes a tank's threshold and limits: what is not named stays. */
+/** Changes a tank's threshold and limits. Options that are missing stay unchanged. */
 export const setTank: Command = async (services, input) => {
   const workspaceId = await workspaceOf(services, input)
   const { network } = chainOf(services, input)
@@ -104,7 +104,8 @@ export const setTank: Command = async (services, input) => {
 }
 
 /**
- * Whether nothing under way will leave the tank: fuel would take the free bandwidth before a drain.
+ * Returns whether no unfinished operation will use the tank, because fuel would use the free
+ * bandwidth before a drain.
  */
 async function isIdle(services: Services, workspaceId: string, native: Asset): Promise<boolean> {
   return !(await services.database.one(
@@ -114,8 +115,9 @@ async function isIdle(services: Services, workspaceId: string, native: Asset): P
 }
 
 /**
- * Sends all that a tank holds to an address; on Tron a fee is set aside only where no free
- * bandwidth carries it. The order was recorded at the signer nodes by the operator before.
+ * Sends a tank's full balance to an address; on Tron an amount for the fee is only deducted if
+ * there is not enough free bandwidth. The operator has already recorded the order at the signer
+ * nodes.
  */
 export const drainTank: Command = async (services, input) => {
   const workspaceId = await workspaceOf(services, input)
@@ -189,7 +191,7 @@ export const drainTank: Command = async (services, input) => {
   })
 }
 
-/** State of a drain, for the command that waits for it. */
+/** Returns the state of a drain, for the command that waits for it. */
 export const transactionState: Command = async (services, input) => {
   const row = await services.database.one<Record<string, unknown>>(
     'select id, state, status, hash, failure_reason, last_error from transactions where id::text = $1',

@@ -8,8 +8,8 @@ import { OperatorError } from './command.ts'
 const generate = promisify(generateKeyPair)
 
 /**
- * Makes an RSA-4096 pair: FILE holds the private key (mode 0600), FILE.pub the public one. Never
- * overwrites.
+ * Generates an RSA-4096 key pair: FILE contains the private key (mode 0600), FILE.pub the public
+ * one. Never overwrites a file.
  */
 export async function keygen(
   values: Record<string, string | boolean | undefined>,

@@ -35,7 +35,8 @@ interface Forwarded {
 }
 
 /**
- * The secret under which this home's events are forwarded to developers: made once, no webhook's.
+ * Returns the secret by which forwarded events are signed. It is generated once for each data
+ * folder and differs from the secrets of webhooks.
  */
 function secretOf(home: string): string {
   const file = join(home, SECRET_FILE)
@@ -95,10 +96,10 @@ function lineOf(event: Event, forwarded: Forwarded | null): string {
 }
 
 /**
- * Shows the events of the running platform as they come, from now on, and posts them, signed, to a
- * developer's machine. A receiver that fails is told of and not asked again: `POST
- * …/deliveries/{delivery}/resend` is for real webhooks.
- * @param signal ends it
+ * Prints the events of the running platform as they occur, starting now, and posts them, signed, to
+ * a developer's machine. If the receiver fails, this is printed and the event is not repeated:
+ * `POST …/deliveries/{delivery}/resend` is for real webhooks.
+ * @param signal ends the command
  */
 export async function listen(
   home: string,

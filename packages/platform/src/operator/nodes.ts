@@ -7,9 +7,9 @@ import { OperatorError } from './command.ts'
 import { callSigner } from './connect.ts'
 
 /**
- * Orders of the operator at the signer nodes' own entrances. Only what he typed, or what the nodes
- * know themselves, ever reaches a node: a platform that was taken over must not be able to put its
- * words into his order.
+ * Orders of the operator to the operator sockets of the signer nodes. Only values that the operator
+ * entered, or that the nodes store themselves, are sent to a node: a compromised platform must not
+ * be able to change an order.
  */
 
 export interface NodeAnswer {
@@ -19,7 +19,7 @@ export interface NodeAnswer {
 
 const say = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-/** The node whose home is on this machine, as its operator names it. */
+/** Returns the node whose data folder is on this machine, as its operator names it. */
 export function nodeAt(home: string): NodePeer {
   const file = join(home, 'config.json')
   if (!existsSync(file))
@@ -33,17 +33,20 @@ export function nodeAt(home: string): NodePeer {
   return { node, host, port, socket, certificate: '', identity: '' }
 }
 
-/** A name for an order about a tank, the same at each node. */
+/** Generates an ID of an order about a tank, which is the same at each node. */
 export const newOrder = (): string => randomBytes(16).toString('hex')
 
 interface Comparison {
-  /** What each node must have written down: what the operator typed. */
+  /** Values that each node must have stored, as the operator entered them. */
   expect: Record<string, unknown>
-  /** Fields in which all nodes must agree, whatever they say. */
+  /** Fields in which all nodes must agree, whatever the values are. */
   alike?: readonly string[]
 }
 
-/** Sentences about where the nodes' answers differ from what was typed, or from each other. */
+/**
+ * Returns a sentence for each difference between the nodes' responses and the entered values, or
+ * between the nodes.
+ */
 export function differences(
   answers: readonly NodeAnswer[],
   { expect, alike = [] }: Comparison,
@@ -71,9 +74,9 @@ export function differences(
 }
 
 /**
- * Gives the same order to each of these nodes. At least `least` must accept.
- * @returns what the nodes wrote down, and a sentence for each that did not answer
- * @throws OperatorError where too few accepted, or where a node wrote down something else
+ * Sends the same order to each of these nodes. At least `least` nodes must accept it.
+ * @returns what the nodes have stored, and a sentence for each node that did not respond
+ * @throws OperatorError if too few accepted, or if a node has stored other values
  */
 export async function orderNodes(
   signers: readonly NodePeer[],

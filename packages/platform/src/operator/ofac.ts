@@ -11,7 +11,8 @@ interface Outcome {
 }
 
 /**
- * Replaces the list of sanctioned addresses. A running platform on this home takes it up at once.
+ * Replaces the list of sanctioned addresses. A running platform with this data folder uses it
+ * immediately.
  */
 export async function refreshOfac(
   home: string,

@@ -29,7 +29,10 @@ function readAmount(value: unknown): bigint {
   return sign === '-' ? -amount : amount
 }
 
-/** Tops a workspace's account up, or takes from it, never below zero. */
+/**
+ * Adds an amount to a workspace's prepaid-fee account, or deducts one; the balance never becomes
+ * negative.
+ */
 export const adjustPrepaidFee: Command = async (services, input) => {
   const name = readName(input['workspace'], 'workspace')
   const amount = readAmount(input['amount'])

@@ -23,13 +23,16 @@ const CLOCKS: ProbeEnvironment = {
 }
 
 /**
- * `custody probe`: checks an endpoint that no platform is configured with yet. Needs no platform
+ * `custody probe`: checks an endpoint before the platform is configured with it. Needs no platform
  * and no database.
  */
 export const probeRun: Run = ({ words: [network = '', url = ''], values }) =>
   probe({ network, url, values })
 
-/** @throws OperatorError where the words are wrong, or nothing answers there */
+/**
+ * Checks an endpoint.
+ * @throws OperatorError if the arguments are wrong, or the endpoint does not respond
+ */
 export async function probe(
   { network: code, url, values }: { network: string; url: string; values: Values },
   ask: Fetch = fetch,
@@ -67,7 +70,7 @@ function networkOf(code: string): Network {
   )
 }
 
-/** Says what is wrong without the URL itself, which may contain a key. */
+/** Parses a URL. The error does not contain the URL, which may contain a key. */
 function urlOf(text: string): string {
   const url = URL.parse(text)
   if (!url)
@@ -120,7 +123,7 @@ function headersOf(given: Values[string]): Record<string, string> {
   )
 }
 
-/** The first line of a file. */
+/** Returns the first line of a file. */
 function contentOf(option: string, path: string): string {
   if (!existsSync(path)) throw new OperatorError(`--${option}: the file ${path} does not exist`)
   const [line = ''] = readFileSync(path, 'utf8').split(/\r?\n/)
@@ -135,7 +138,7 @@ const VERDICTS: Record<ProbeResult['verdict'], string> = {
   'wrong network': 'wrong network',
 }
 
-/** As a table, and as an object whose codes are stable. */
+/** Formats a result as a table, and as an object whose codes are stable. */
 function shown(found: ProbeResult): { result: Record<string, unknown>; text: string[] } {
   const {
     network,

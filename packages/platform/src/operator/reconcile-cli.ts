@@ -3,7 +3,9 @@ import { callPlatform } from './connect.ts'
 
 const POLL_MS = 500
 
-/** `custody reconcile`: starts it in the platform, waits, and tells what was done. */
+/**
+ * `custody reconcile`: starts the reconciliation in the platform, waits, and prints what was done.
+ */
 export async function reconcileBooks(
   home: string,
   values: Record<string, string | boolean | undefined>,

@@ -4,7 +4,8 @@ import type { Services } from '../engine/services.ts'
 import { OperatorError, type Command } from './command.ts'
 
 /**
- * Scanning a week of blocks takes longer than a call may: it goes on by itself, and is asked for.
+ * A reconciliation in progress. Scanning a week of blocks takes longer than a call may, so it runs
+ * in the background and is polled.
  */
 interface Job {
   report: ReconcileReport | null
@@ -29,7 +30,7 @@ function wholeNumber(value: unknown, option: string, fallback: number, max: numb
   return number
 }
 
-/** NETWORK=HEIGHT, several with commas. */
+/** Parses NETWORK=HEIGHT, several separated by commas. */
 function scanFrom(services: Services, value: unknown): Record<string, number> {
   const heights: Record<string, number> = {}
   for (const part of typeof value === 'string' && value !== '' ? value.split(',') : []) {
@@ -46,7 +47,10 @@ function scanFrom(services: Services, value: unknown): Record<string, number> {
   return heights
 }
 
-/** Begins to adopt what the signer nodes have recorded; one at a time. */
+/**
+ * Starts to adopt the transactions that the signer nodes have recorded; only one reconciliation can
+ * run at a time.
+ */
 export const startReconcile: Command = async (services, input) => {
   const running = services.reconciling.job
   if (running && running.report === null && running.error === null)
@@ -72,7 +76,7 @@ export const startReconcile: Command = async (services, input) => {
   return { started: true }
 }
 
-/** What became of it; `done` false while it goes on. */
+/** Returns the result of the reconciliation; `done` is false while it is running. */
 export const reconcileOutcome: Command = async (services) => {
   const { job } = services.reconciling
   if (!job)

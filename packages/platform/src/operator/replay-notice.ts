@@ -1,7 +1,8 @@
-/** What the headers of an answer say of its `sequence_id`. */
+/** What a response's headers state about the request's `sequence_id`. */
 export interface Replay {
   replayed: boolean
-  /** Another payload was sent under it: nothing was done for this one. */ mismatch: boolean
+  /** Another payload was sent with this `sequence_id` before, so this request had no effect. */
+  mismatch: boolean
 }
 
 /** The platform's warn-code (http/replay.ts). A proxy may add warnings with other codes. */
@@ -12,7 +13,7 @@ export function replayOf(headers: Headers): Replay {
   return { replayed, mismatch: replayed && MISMATCH.test(headers.get('warning') ?? '') }
 }
 
-/** For the person at the terminal; null for the answer to a new request. */
+/** Returns the notice for the person at the terminal; null for the response to a new request. */
 export function replayNotice({ replayed, mismatch }: Replay): string | null {
   if (mismatch) {
     return 'warning: sequence_id: was used before with another payload. The response is that of the earlier request, and nothing was created for this one. If this one is to be carried out too, send it with a new sequence_id'

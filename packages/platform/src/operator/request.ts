@@ -39,7 +39,7 @@ const USAGE =
   'METHOD must be GET, POST, PUT, PATCH or DELETE, and PATH must begin with /. Usage: custody request METHOD PATH [BODY] --api-key KEY --key FILE'
 const UNTIL_DEFAULT_S = 120
 const UNTIL_PAUSE_MS = 1000
-/** Answers after which the same GET may succeed a moment later. */
+/** Temporary statuses after which the same GET may succeed a moment later. */
 const PASSING = new Set([429, 502, 503, 504])
 
 interface Call {
@@ -52,9 +52,9 @@ interface Call {
 }
 
 /**
- * Sends one signed request to the running platform and answers its body; with `--until`, again
- * until it says what is waited for. Exit code 2: the `sequence_id` was used before with another
- * payload, and nothing was done for this request.
+ * Sends one signed request to the running platform and returns the response body; with `--until`,
+ * repeats it until the body meets the condition. Exit code 2: the `sequence_id` was used before
+ * with another payload, and this request had no effect.
  */
 export async function sendRequest(home: string, words: string[], values: Values): Promise<Outcome> {
   const [method = '', path = '', body] = words
@@ -153,7 +153,7 @@ async function send({ base, apiKey, privateKey, method, path, body }: Call): Pro
     ? { replayed: true, ...(replay.mismatch ? { mismatch: true } : {}) }
     : {}
   try {
-    // Re-indented only where no digits can be lost by it.
+    // Indented again only if no digits can be lost.
     const parsed: unknown = JSON.parse(text)
     const shown =
       JSON.stringify(parsed) === text ? JSON.stringify(parsed, null, 2).split('\n') : [text]

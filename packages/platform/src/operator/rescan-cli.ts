@@ -19,7 +19,7 @@ interface Progress {
 const line = ({ network, from, to, heights, deposits, reason }: Progress): string =>
   `${network}: ${heights} of ${to - from + 1} heights done, ${deposits} deposits found${reason === null ? '' : `; waits: ${reason}`}`
 
-/** `custody rescan`: starts it in the platform, prints how far it is, and ends with it. */
+/** `custody rescan`: starts a rescan in the platform, prints its progress, and ends with it. */
 export async function rescan(home: string, network: string, values: Values): Promise<Outcome> {
   const ask = async (command: string) =>
     (await callPlatform(home, command, { network })) as unknown as Progress
@@ -32,7 +32,7 @@ export async function rescan(home: string, network: string, values: Values): Pro
     from: need(values, 'from'),
     to: values['to'],
   })
-  // One JSON object, or one field, is all that is wanted of standard output then.
+  // In this case standard output may only contain one JSON object or one field.
   const print = values['json'] === true || values['field'] !== undefined ? printNotice : printLines
   for (let printed = '', at = -Infinity; ;) {
     const progress = await ask('rescan progress')

@@ -30,8 +30,8 @@ function heightOf(typed: unknown, option: string): number {
 }
 
 /**
- * Begins to read heights of a network again, or continues the rescan of the same heights; one at a
- * time for each network.
+ * Starts a rescan of a network's heights, or continues the rescan of the same heights; only one
+ * rescan can run for each network.
  */
 export const startRescan: Command = async (services, input) => {
   const network = networkOf(services, input['network'])
@@ -56,7 +56,7 @@ export const startRescan: Command = async (services, input) => {
     )
   }
   const known = await readRescan(services, code)
-  // Without --to an interrupted rescan from the same height is continued to its own end.
+  // Without --to, an interrupted rescan from the same height continues to its original end.
   const isSame =
     known !== null &&
     known.from === from &&
@@ -93,7 +93,7 @@ export const startRescan: Command = async (services, input) => {
   return { network: code, from, to, started: true }
 }
 
-/** How far the last rescan of a network is. */
+/** Returns the progress of a network's last rescan. */
 export const rescanProgress: Command = async (services, input) => {
   const { code } = networkOf(services, input['network'])
   const rescan = await readRescan(services, code)
@@ -111,7 +111,7 @@ export const rescanProgress: Command = async (services, input) => {
   }
 }
 
-/** Ends a rescan that is under way; what it has found stays. */
+/** Stops a running rescan; the deposits that it found remain. */
 export const endRescan: Command = async (services, input) => {
   const { code } = networkOf(services, input['network'])
   await stopRescan(services, code, null, null)

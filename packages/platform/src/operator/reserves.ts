@@ -11,8 +11,8 @@ interface Told {
 }
 
 /**
- * What an operator is told of a statement: its totals, and where more is owed than held. Amounts in
- * the smallest unit.
+ * Returns the operator's summary of a statement: its totals, and the assets of which more is owed
+ * than held. Amounts in the smallest unit.
  */
 const tell = (row: Pick<SnapshotRow, 'id' | 'hash' | 'statement' | 'signatures'>) => {
   const { time, networks, assets } = JSON.parse(row.statement) as Told
@@ -28,8 +28,8 @@ const tell = (row: Pick<SnapshotRow, 'id' | 'hash' | 'statement' | 'signatures'>
 }
 
 /**
- * Publishes what is held and owed now; `short` is what an operator must explain, and is published
- * all the same.
+ * Publishes the current holdings and liabilities. `short` lists shortfalls that an operator must
+ * explain; the statement is published anyway.
  */
 export const publish: Command = async (services) => {
   const made = await publishReserves(services)
@@ -41,8 +41,8 @@ export const list: Command = async ({ database }) => ({
 })
 
 /**
- * One statement as it was published, the newest where none is named; its list of addresses where
- * that is asked for.
+ * Returns one published statement, by default the newest; includes its list of addresses if
+ * requested.
  */
 export const show: Command = async ({ database }, input) => {
   const id = given(input, 'id')

@@ -15,8 +15,8 @@ const fileOf = (home: string): string =>
   secretsFile(process.env['CUSTODY_SECRETS_KEY'] ?? null) ?? join(home, 'secrets.key')
 
 /**
- * The file of the secrets key under another key-encryption key, or for the first time under one;
- * the platform may run.
+ * Encrypts the file of the secrets key with another key-encryption key, or for the first time with
+ * one; the platform may be running.
  */
 export const wrap: Run = async ({ home, values }) => {
   const setting = process.env['CUSTODY_SECRETS_KEY']
@@ -46,8 +46,8 @@ export const status: Run = ({ home }) => {
 }
 
 /**
- * The new key: of a file with its 32 bytes, with their base64 (as CUSTODY_SECRETS_KEY takes it), or
- * wrapped by a provider.
+ * Returns the new key from a file: 32 bytes, their base64 (as in CUSTODY_SECRETS_KEY), or wrapped
+ * by a key-encryption provider.
  */
 async function newKeyOf(file: string, home: string): Promise<Secrets> {
   if (!existsSync(file)) throw new OperatorError(`--new-key: the file ${file} does not exist`)
@@ -61,8 +61,8 @@ async function newKeyOf(file: string, home: string): Promise<Secrets> {
 }
 
 /**
- * Seals all secrets of the database under another key, while no process of the platform runs. The
- * key files stay as they are.
+ * Encrypts all secrets in the database with another key. No process of the platform may be running.
+ * The key files are not changed.
  */
 export const change: Run = async ({ home, values }) => {
   const file = resolve(need(values, 'new-key'))

@@ -36,8 +36,8 @@ const SOCKET_LENGTH_MAX = 100
 const BODY_BYTES_MAX = 1024 * 1024
 
 /**
- * Where the operator's socket of a home is: in it, or below the temporary folder where the path
- * would be too long.
+ * Returns the path of the operator socket for a data folder: in the folder, or below the temporary
+ * folder if the path would be too long.
  */
 function operatorSocket(home: string): string {
   const path = join(home, 'operator.sock')
@@ -108,7 +108,10 @@ const COMMANDS: Record<string, Command> = {
   }),
 }
 
-/** What changes nothing, or brings a database up to date. */
+/**
+ * Commands that are allowed while the platform is on hold: they change nothing, or bring an
+ * outdated database up to date.
+ */
 const WHILE_HELD = new Set([
   'api-user list',
   'api-user revoke',
@@ -137,7 +140,7 @@ const WHILE_HELD = new Set([
   'rescan stop',
 ])
 
-/** Opens the operator's entrance: HTTP on a Unix socket that only this user may open. */
+/** Opens the operator socket: HTTP on a Unix socket that only this user can connect to. */
 export async function startOperatorServer(services: Services): Promise<{ close(): Promise<void> }> {
   const path = operatorSocket(services.settings.home)
   if (dirname(path) !== services.settings.home) createPrivateFolder(dirname(path))
@@ -182,7 +185,7 @@ async function answer(
     }
     const run = Object.hasOwn(COMMANDS, command) ? COMMANDS[command] : undefined
     if (!run) throw new OperatorError(`unknown command ${command}`)
-    // A sub-account that is made by an older database would get the keys of one that exists.
+    // A sub-account created in an outdated database would get the keys of an existing one.
     if (!WHILE_HELD.has(command)) services.hold.assertNone()
     return { status: 200, body: await run(services, input ?? {}) }
   } catch (error) {

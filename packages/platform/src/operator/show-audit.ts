@@ -7,8 +7,8 @@ const KINDS: Readonly<Record<DifferenceKind, string>> = {
 }
 
 /**
- * An audit's report for a terminal: a line for each difference with its kind, then how many there
- * are and what to do first.
+ * Formats an audit's report for a terminal: a line for each difference with its kind, then the
+ * number of differences and what to do first.
  */
 export function showAudit({
   differences,

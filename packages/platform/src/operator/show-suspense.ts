@@ -1,4 +1,4 @@
-/** One line each, which begins with the id that `suspense assign` takes. */
+/** Returns one line for each deposit, which begins with the ID that `suspense assign` takes. */
 export const showSuspense = (rows: readonly Record<string, unknown>[]): string[] => {
   const lines = rows.map((each) =>
     [

@@ -1,4 +1,4 @@
-/** A line for each, which begins with its id. */
+/** Returns one line for each operation, which begins with its ID. */
 export function waitingLines({ waiting, more }: Record<string, unknown>): string[] {
   const lines = (waiting as Record<string, unknown>[]).map((each) =>
     [

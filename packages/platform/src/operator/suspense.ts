@@ -5,8 +5,8 @@ import type { TransactionRow } from '../engine/transaction.ts'
 import { OperatorError, type Command } from './command.ts'
 
 /**
- * Deposits that belong to no wallet: their tag was never handed out, or their wallet does not exist
- * yet. Oldest first.
+ * Lists deposits that belong to no wallet, because their tag was never issued or their wallet does
+ * not exist yet. Oldest first.
  */
 export const listSuspense: Command = async (services) => {
   const rows = await services.database.query<{
@@ -40,8 +40,8 @@ export const listSuspense: Command = async (services) => {
 }
 
 /**
- * Credits a deposit in suspense to the wallet of the account that its coins lie at: whose tag it
- * was meant for is the operator's to find out.
+ * Credits a deposit in suspense to a wallet of the account that received its coins. The operator
+ * has to find out for which tag it was intended.
  */
 export const assignSuspense: Command = async (services, input) =>
   services.database.transaction(async (tx) => {

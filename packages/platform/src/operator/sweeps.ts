@@ -9,7 +9,10 @@ import { OperatorError, type Command } from './command.ts'
 const textOf = (input: Record<string, unknown>, name: string): string | undefined =>
   input[name] === undefined || input[name] === null ? undefined : String(input[name])
 
-/** Null: `none`, which gives the decision back to the next wider scope. */
+/**
+ * Reads a decimal of an option. Null: `none`, which removes the setting, so that the next wider
+ * scope applies.
+ */
 function decimalOf(
   input: Record<string, unknown>,
   name: string,
@@ -23,8 +26,8 @@ function decimalOf(
 }
 
 /**
- * Changes when deposit addresses are swept, for all, one network or one asset. Sweeps that wait are
- * looked at again.
+ * Changes when deposit addresses are swept, for all networks, one network or one asset. Waiting
+ * sweeps are evaluated again.
  */
 export const setSweep: Command = async (services, input) => {
   const [network, asset] = [textOf(input, 'network'), textOf(input, 'asset')]
@@ -79,7 +82,7 @@ export const setSweep: Command = async (services, input) => {
 
 export const showSweep: Command = async (services) => report(services)
 
-/** What decides for each asset that is swept, and what waits. */
+/** Returns the effective setting for each swept asset, and the waiting sweeps. */
 async function report(services: Services): Promise<Record<string, unknown>> {
   const assets = []
   for (const { network } of services.networks.all()) {

@@ -16,15 +16,18 @@ import { orderNodes, type NodeAnswer } from './nodes.ts'
 const LEAST_SUN = 1_000_000n
 
 export type StakeAction = 'stake' | 'unstake' | 'release'
-/** Amount in sun; a release has no resource and takes all that has matured. */
+/**
+ * Amount in sun; a release has no resource, and takes all unstaked TRX whose waiting period is
+ * over.
+ */
 export interface StakeTerms {
   amount: string
   resource: 'ENERGY' | 'BANDWIDTH' | null
 }
 
 /**
- * What an order about a tank's stake says, out of what was typed alone. @throws OperatorError that
- * names the option
+ * Reads the parameters of an order about a tank's stake from the entered values alone.
+ * @throws OperatorError that names the option
  */
 export function stakeTerms(
   registry: Registry,
@@ -55,7 +58,10 @@ export function stakeTerms(
   return { amount: amount.toString(), resource }
 }
 
-/** The networks that a signer node signs for, by the mode in the configuration of its home. */
+/**
+ * Returns the networks that a signer node signs for, by the mode in the configuration of its data
+ * folder.
+ */
 export function registryAt(home: string): Registry {
   return loadRegistry(
     (JSON.parse(readFileSync(join(home, 'config.json'), 'utf8')) as { mode: 'local' | 'mainnet' })
@@ -71,7 +77,7 @@ export interface TankOrder {
   problems: string[]
 }
 
-/** Gives these nodes the order to send all that a tank holds to an address. */
+/** Sends these nodes the order to transfer a tank's full balance to an address. */
 export async function orderDrain(
   signers: readonly NodePeer[],
   registry: Registry,
@@ -96,7 +102,7 @@ export async function orderDrain(
   }
 }
 
-/** Gives these nodes the order about a tank's stake. */
+/** Sends these nodes the order about a tank's stake. */
 export async function orderStake(
   signers: readonly NodePeer[],
   registry: Registry,
@@ -119,7 +125,7 @@ export async function orderStake(
   }
 }
 
-/** A line for what a node wrote down. */
+/** Returns a line for what a node has stored. */
 export function orderLine(answer: NodeAnswer): string {
   const { action = 'drain', amount, resource, to_address: to, workspace, network, order } = answer
   const words = [

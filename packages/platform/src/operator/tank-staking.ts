@@ -14,8 +14,8 @@ const FILL_CHECKS = 60
 const FILL_CHECK_MS = 500
 
 /**
- * Stakes, unstakes or releases TRX of a gas tank. The order was recorded at the signer nodes by the
- * operator before.
+ * Stakes, unstakes or releases TRX of a gas tank. The operator has already recorded the order at
+ * the signer nodes.
  */
 export const stakeTank: Command = async (services, input) => {
   const action = String(input['action']) as StakeAction

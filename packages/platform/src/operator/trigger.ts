@@ -34,8 +34,9 @@ function readType(text: string | null): EventType {
 }
 
 /**
- * @throws OperatorError where a webhook that was named does not exist, or where none is named and
- *   none listens
+ * Returns the webhooks that receive the event.
+ * @throws OperatorError if a named webhook does not exist, or if none is named and no webhook is
+ *   subscribed
  */
 async function receiversOf(
   services: Services,
@@ -117,9 +118,9 @@ const classicOf = (
   )
 
 /**
- * Sends an event that did not happen to webhooks, once, marked as a test. Only with the local
- * chains: a receiver that books deposits may not check the mark, and there is nothing of value on
- * them. Nothing is written: neither the log of events nor the deliveries show it.
+ * Sends a test event to webhooks, once and marked as a test. Only available with the local chains,
+ * because a receiver that books deposits may not check the mark, and the local chains hold nothing
+ * of value. Nothing is stored: the event is neither in the event log nor in the deliveries.
  */
 export const triggerEvent: Command = async (services, input) => {
   if (services.settings.network !== 'local') {

@@ -8,7 +8,7 @@ import { assertRestored } from '../data-dir.ts'
 import { OperatorError } from './command.ts'
 import type { Outcome, Run } from './cli/typed.ts'
 
-/** Processes of the platform that were there a moment ago, as `role on host`. */
+/** Returns the processes of the platform that were running recently, as `role on host`. */
 async function runningIn(database: Database): Promise<string[]> {
   const table = await database.one<{ there: string | null }>(
     `select to_regclass('processes')::text as there`,

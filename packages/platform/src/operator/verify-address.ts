@@ -31,9 +31,9 @@ function readPath(text: string): number[] {
 }
 
 /**
- * Checks a deposit address without the platform and without a network, by the code that the client
- * checks with: a saved answer of GET /dac/v1/keys (also as `custody request … --json` prints it)
- * and the trust file that the operator handed out.
+ * Verifies a deposit address without the platform and without a network connection, by the same
+ * code as the client: from a saved response of GET /dac/v1/keys (also as printed by `custody
+ * request … --json`) and the trust file that the operator handed out.
  */
 export async function verifyAddressCommand(words: string[], values: Values): Promise<Outcome> {
   const [asset, address] = words

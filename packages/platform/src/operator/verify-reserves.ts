@@ -16,7 +16,7 @@ function readText(file: string | boolean | undefined, option: string): string {
   return readFileSync(file, 'utf8')
 }
 
-/** Also as `custody request … --json` prints an answer. */
+/** Reads a JSON file, also in the form that `custody request … --json` prints. */
 function readJson(file: string | boolean | undefined, option: string): unknown {
   try {
     const value = JSON.parse(readText(file, option)) as { status?: unknown; body?: unknown } | null
@@ -28,9 +28,9 @@ function readJson(file: string | boolean | undefined, option: string): unknown {
 }
 
 /**
- * Checks a statement of reserves, and what it owes to a sub-account, without the platform and
- * without a network, by the code that the client checks with. A statement that owes more than it
- * holds is true all the same: it is told, and the exit code is 0.
+ * Verifies a statement of reserves, and its liability to a sub-account, without the platform and
+ * without a network connection, by the same code as the client. A statement that owes more than it
+ * holds is still valid: the shortfall is printed, and the exit code is 0.
  */
 export async function verifyReservesCommand(words: string[], values: Values): Promise<Outcome> {
   const [published, trust] = [

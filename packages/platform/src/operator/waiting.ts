@@ -21,8 +21,8 @@ interface Row {
 }
 
 /**
- * What is under way and not finished, oldest first, with the reason why the last attempt made no
- * progress. Changes nothing.
+ * Lists unfinished operations, oldest first, with the reason why the last attempt made no progress.
+ * Changes nothing.
  */
 export const listWaiting: Command = async ({ database, registry }, input) => {
   const rows = await database.query<Row>(

@@ -19,7 +19,7 @@ interface Found {
 const FOUND = `select x.id, x.workspace_id, x.sub_account_id, w.name workspace, s.name sub_account, x.asset, x.network, x.status
   from wallets x join workspaces w on w.id = x.workspace_id join sub_accounts s on s.id = x.sub_account_id`
 
-/** By its id, or by workspace, sub-account and asset. */
+/** Returns a wallet by its ID, or by workspace, sub-account and asset. */
 async function findOne(services: Services, input: Record<string, unknown>): Promise<Found> {
   const [id, workspace, subAccount, asset] = [
     given(input, 'id'),
@@ -44,9 +44,9 @@ async function findOne(services: Services, input: Record<string, unknown>): Prom
 }
 
 /**
- * Makes a wallet inactive or active again. An inactive one takes no new addresses and no new
- * transfers, stakes or forwards; deposits are credited, and what was begun goes on. Each change is
- * kept for good.
+ * Makes a wallet inactive or active again. An inactive wallet accepts no new addresses and no new
+ * transfers, stakes or forwards; deposits are credited, and operations in progress continue. Each
+ * change is recorded permanently.
  */
 export const setWallet: Command = async (services, input) => {
   const status = given(input, 'status')
@@ -78,7 +78,7 @@ export const setWallet: Command = async (services, input) => {
       'wallet.updated',
       JSON.stringify({ id: wallet.id, asset: wallet.asset, status, updated_at: at.toISOString() }),
     )
-    // Rules that wait for the wallet look at it again.
+    // Rules that wait for the wallet are evaluated again.
     if (status === 'active')
       await tx.query(
         `update forward_rules set next_run_at = $2 where workspace_id = $3 and wallet_id = $1 and state = 'ACTIVE'`,
@@ -94,7 +94,7 @@ export const setWallet: Command = async (services, input) => {
   return { ...wallet, status, changed }
 }
 
-/** Wallets, each with the operator's changes of its status. */
+/** Lists wallets, each with the operator's changes of its status. */
 export const listWallets: Command = async (services, input) => {
   const rows = await services.database.query<
     Found & { changes: { status: string; reason: string | null; changed_at: string }[] }

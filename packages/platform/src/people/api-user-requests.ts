@@ -1,6 +1,6 @@
 import type { Queryable } from '../database/pool.ts'
 
-/** What the panel asked for: an API user that its operators have still to make. */
+/** A request from the control panel for an API user, which an operator has to create. */
 export interface ApiUserRequest {
   id: string
   sub_account: string
@@ -15,11 +15,11 @@ export interface ApiUserRequest {
 }
 
 /**
- * Makes an API user what a request asks for: it gets the request's label, allowance, addresses and
- * owner. A rate limit that the operator typed takes precedence. The operator names the request:
- * anybody in the workspace may ask with a public key that somebody else uses, so that the key alone
- * does not tell whose request it is.
- * @returns false where no open request of this id asks for this key, role and sub-account
+ * Marks a request as fulfilled and creates the API user with the request's label, rate limit,
+ * addresses and owner. A rate limit that the operator entered takes precedence. The operator must
+ * name the request: every member of the workspace may make a request with a public key that
+ * somebody else uses, so the key alone does not identify the request.
+ * @returns false if no open request has this ID, key, role and sub-account
  */
 export async function fulfilRequest(
   tx: Queryable,
@@ -40,7 +40,7 @@ export async function fulfilRequest(
     [made.workspaceId, made.fingerprint, made.subAccount, made.role, id],
   )
   if (!request) return false
-  // A person who has left the workspace in the meantime owns nothing in it.
+  // A person who has left the workspace since the request owns nothing in it.
   await tx.query(
     `update api_users set label = $2, ip_allow_list = $3, rate_limit = coalesce(rate_limit, $4),
        person_id = (select person_id from memberships where workspace_id = $6 and person_id = $5)

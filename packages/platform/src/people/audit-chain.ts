@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto'
 import { canonicalJson } from '@custody/request-auth'
 
 /**
- * What a line tells beside what it did. `details`: strings, whole numbers, true, false, null, lists
+ * Additional details of an audit line. `details`: strings, integers, true, false, null, and lists
  * and objects of them.
  */
 export type Details = {
   [name: string]: string | number | boolean | null | Details | readonly (string | Details)[]
 }
 
-/** One line of a workspace's audit log, as it is exported. */
+/** One line of a workspace's audit log, as exported. */
 export interface AuditLine {
   workspace: string
   seq: number
@@ -24,21 +24,21 @@ export interface AuditLine {
   hash: string
 }
 
-/** What the first line is chained to. */
+/** Previous hash of the first line. */
 export const FIRST_HASH = '0'.repeat(64)
 
-/** SHA-256, in hexadecimal, over a line's canonical JSON (RFC 8785) without its own hash. */
+/** Returns the hexadecimal SHA-256 of a line's canonical JSON (RFC 8785) without its own hash. */
 export const hashOfLine = (line: Omit<AuditLine, 'hash'>): string =>
   createHash('sha256')
     .update(canonicalJson({ ...line, hash: undefined }))
     .digest('hex')
 
-/** How an export ends: so that one that was cut off is not taken for all. */
+/** Last line of an export. It shows that the export was not cut off. */
 export interface AuditEnd {
   end: { workspace: string; seq: number; hash: string }
 }
 
-/** What is wrong with an exported log, with the number of its line in the file. */
+/** Describes a fault of an exported log, with the number of its line in the file. */
 export class BrokenLog extends Error {
   constructor(at: number, message: string) {
     super(`line ${at}: ${message}`)
@@ -61,12 +61,12 @@ const NAMES = [
 ]
 
 /**
- * Verifies an exported log: nothing changed, removed, added or in another order, from its first
- * line to its end.
- * @param lines of the file
- * @param head a hash that was noted earlier: the log must still hold its line. Only this finds a
- *   log that was made anew as a whole
- * @returns the lines' number and the newest hash
+ * Verifies an exported log: that no line was changed, removed, added or moved, from the first line
+ * to the end.
+ * @param lines lines of the file
+ * @param head a hash that was noted earlier; the log must still contain its line. Only this detects
+ *   a log that was rewritten completely.
+ * @returns the number of lines and the newest hash
  * @throws BrokenLog
  */
 export async function verifyLog(

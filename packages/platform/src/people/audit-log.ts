@@ -7,7 +7,7 @@ import {
   type Details,
 } from './audit-chain.ts'
 
-/** Who did something, from where. */
+/** The person or key that did something, and their network address. */
 export interface Actor {
   type: AuditLine['actor']['type']
   id: string | null
@@ -24,7 +24,10 @@ export const OPERATOR: Actor = {
   ip: null,
 }
 
-/** What was done. `action`: `noun.verb`. `object`: the id or name of what it was done to. */
+/**
+ * An action to be recorded. `action`: `noun.verb`. `object`: ID or name of the object of the
+ * action.
+ */
 export interface Deed {
   action: string
   object?: string | null
@@ -32,8 +35,8 @@ export interface Deed {
 }
 
 /**
- * Writes a line into a workspace's audit log, in the transaction of what it tells. It is called
- * last there: it holds the log's end until the commit.
+ * Writes a line into a workspace's audit log, in the transaction of the action. Must be called last
+ * in it, because it locks the end of the log until the commit.
  */
 export async function writeAudit(
   tx: Queryable,
@@ -101,14 +104,17 @@ export async function writeAudit(
   })
 }
 
-/** The same in every workspace of a person's: what concerns how he signs in concerns them all. */
+/**
+ * Writes the line in every workspace of a person, for changes of how they sign in, which concern
+ * all of these workspaces.
+ */
 export async function writeAuditEverywhere(
   tx: Queryable,
   personId: string,
   actor: Actor,
   deed: Deed,
 ): Promise<void> {
-  // In one order, so that two of them do not wait for each other.
+  // The order is fixed, so that two concurrent calls cannot deadlock.
   const rows = await tx.query<{ workspace_id: string }>(
     'select workspace_id from memberships where person_id = $1 order by workspace_id',
     [personId],
@@ -132,7 +138,7 @@ export interface AuditRow {
   hash: Buffer
 }
 
-/** A line as it is exported, and as its hash was made. */
+/** Returns a line as it is exported and was hashed. */
 export const lineOfRow = (row: AuditRow): AuditLine => ({
   workspace: row.workspace_id,
   seq: Number(row.seq),
@@ -150,8 +156,8 @@ export const lineOfRow = (row: AuditRow): AuditLine => ({
 const BATCH = 500
 
 /**
- * A workspace's whole log as text, line by line (NDJSON), as it stood when the export began; the
- * last line is its end.
+ * Exports a workspace's complete log as text, line by line (NDJSON), as of the begin of the export.
+ * The last line is the end marker.
  */
 export async function* exportAudit(
   database: Queryable,
@@ -167,7 +173,7 @@ export async function* exportAudit(
       'select * from audit_log where workspace_id = $1 and seq > $2 and seq <= $3 order by seq limit $4',
       [workspaceId, seq, last, BATCH],
     )
-    // A row that is missing is for the verification to find.
+    // A missing row is left to the verification to detect.
     if (rows.length === 0) break
     yield rows.map((row) => `${JSON.stringify(lineOfRow(row))}\n`).join('')
     seq = Number(rows.at(-1)?.seq)

@@ -5,9 +5,10 @@ import { writeAudit } from './audit-log.ts'
 const URI_MAX = 500
 
 /**
- * Writes down what an API key asks to be changed, before anything is: an answer that was lost was
- * asked for all the same. Of keys of machines, which are not a person's, only changes of settings:
- * a line for each transfer would be one after the other for a workspace.
+ * Records a change that an API key requests, before it is made, because the change may be made
+ * although the response is lost. For keys of machines, which do not belong to a person, only
+ * changes of settings are recorded: a line for each transfer would serialize the transfers of a
+ * workspace.
  */
 export const auditWrite: AuditWrite = async ({ database }, caller, signed, ip) => {
   const person =

@@ -1,8 +1,8 @@
 import { LIFE_MS, type From } from './sessions.ts'
 
 /**
- * Over https a cookie that no other host can set and no plain connection carries; over http, on
- * this machine alone, a plain one.
+ * Over HTTPS, a cookie that no other host can set and that is never sent over an unencrypted
+ * connection; over HTTP, which is only allowed on this machine, a plain cookie.
  */
 const SECURE = { name: '__Host-custody', attributes: 'Path=/; Secure; HttpOnly; SameSite=Lax' }
 const PLAIN = { name: 'custody', attributes: 'Path=/console; HttpOnly; SameSite=Strict' }
@@ -10,8 +10,8 @@ const PLAIN = { name: 'custody', attributes: 'Path=/console; HttpOnly; SameSite=
 const kindOf = ({ isSecure }: Pick<From, 'isSecure'>) => (isSecure ? SECURE : PLAIN)
 
 /**
- * The session's token in a `Cookie` header; null where it has none, or two: then somebody else set
- * one.
+ * Returns the session's token from a `Cookie` header; null if it has none, or two, because then
+ * another host set one of them.
  */
 export function tokenOfCookie(
   header: string | undefined,
@@ -27,7 +27,7 @@ export function tokenOfCookie(
   return values.length === 1 && value !== undefined && /^[\w-]{43}$/.test(value) ? value : null
 }
 
-/** Headers that hand a session's token to the browser; null takes it away. */
+/** Returns the headers that set the cookie to a session's token; null deletes the cookie. */
 export function cookieHeaders(
   token: string | null,
   from: Pick<From, 'isSecure'>,

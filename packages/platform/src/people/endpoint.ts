@@ -3,34 +3,34 @@ import type { Context, Operation, Reply } from '../http/endpoint.ts'
 import type { Role } from './roles.ts'
 import type { From, Session } from './sessions.ts'
 
-/** Who asks by a session, or without one. */
+/** The sender of a request to the control panel, signed in or not. */
 export interface Visitor {
   from: From
-  /** Who is signed in, where somebody is. */
+  /** The session, if the visitor is signed in. */
   someone: Session | null
-  /** The same, present wherever `needs` is not `nobody`. */
+  /** The session; present unless `needs` is `nobody`. */
   session: Session
-  /** His place in the workspace of the path; present where the path names one. */
+  /** The visitor's membership of the workspace in the path; present if the path has a workspace. */
   member: { workspaceId: string; workspace: string; role: Role }
 }
 
 /**
- * `caller`: the session as a reading key of the sub-account that the path names. `signed` is never
- * there.
+ * `caller`: the session as a read-only key of the sub-account in the path. `signed` is always
+ * absent.
  */
 interface PanelContext<Body, Query, Params> extends Context<Body, Query, Params> {
   visitor: Visitor
 }
 
 /**
- * Who may ask. `nobody`: everybody, signed in or not. `anybody`: who is signed in. A role: its
- * holders, and those above, in the workspace of the path.
+ * Required authorization. `nobody`: no session is required. `anybody`: any session. A role: members
+ * of the workspace in the path with this role or a higher one.
  */
 type Needs = 'nobody' | 'anybody' | Role
 
 /**
- * One endpoint of the control panel, asked by its pages in a session. It is none of the API, and
- * moves no coins.
+ * One endpoint of the control panel, which its pages call in a session. It is not part of the API
+ * and cannot move coins.
  */
 export interface PanelEndpoint<
   B extends z.ZodType = z.ZodType,
@@ -38,12 +38,12 @@ export interface PanelEndpoint<
   P extends z.ZodType = z.ZodType,
 > extends Operation<B, Q, P> {
   needs: Needs
-  /** Asked only by who has shown a factor of his in the last quarter of an hour. */
+  /** Only allowed if the person has confirmed a factor in the last 15 minutes. */
   isSensitive?: true
   handler(context: PanelContext<z.output<B>, z.output<Q>, z.output<P>>): Promise<Reply>
 }
 
-/** Keeps the types of one endpoint's schemas for its handler. */
+/** Preserves the types of an endpoint's schemas for its handler. */
 export function panelEndpoint<B extends z.ZodType, Q extends z.ZodType, P extends z.ZodType>(
   definition: PanelEndpoint<B, Q, P>,
 ): PanelEndpoint {

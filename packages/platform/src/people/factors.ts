@@ -5,7 +5,10 @@ import { writeAuditEverywhere, type Deed } from './audit-log.ts'
 import type { Visitor } from './endpoint.ts'
 import { actorOf } from './sessions.ts'
 
-/** Changes something of one's own, and tells every workspace of it. */
+/**
+ * Changes a person's own sign-in settings and records the change in the audit log of each of their
+ * workspaces.
+ */
 export async function changeOwn<T>(
   { database, people }: Services,
   { session, from }: Pick<Visitor, 'session' | 'from'>,
@@ -22,11 +25,12 @@ export async function changeOwn<T>(
 }
 
 /**
- * Called after a factor was taken away, before the commit: it must not be the last.
- * @throws ApiError `LAST_FACTOR`
+ * Checks that a person can still sign in. Called after a factor was removed, before the commit.
+ * @throws ApiError `LAST_FACTOR` if it was the last one
  */
 export async function assertCanSignIn(tx: Queryable, personId: string): Promise<void> {
-  // Of two who each take another of the last two away, the second waits here and is refused.
+  // If two concurrent requests each remove one of the last two factors, the second one waits here
+  // and is rejected.
   const row = await tx.one<{ can: boolean }>(
     `select (password_hash is not null and totp_secret is not null) or exists (select 1 from passkeys where person_id = $1) can
      from people where id = $1`,
@@ -36,6 +40,6 @@ export async function assertCanSignIn(tx: Queryable, personId: string): Promise<
     throw new ApiError('LAST_FACTOR', 'this is your last way to sign in: add another one first')
 }
 
-/** Holds a person's factors until the commit. */
+/** Locks a person's factors until the commit. */
 export const lockPerson = (tx: Queryable, personId: string): Promise<unknown> =>
   tx.query('select 1 from people where id = $1 for no key update', [personId])

@@ -4,18 +4,18 @@ import { ApiError } from '../errors.ts'
 import { networkOf } from '../http/client-network.ts'
 
 /**
- * Failures in a row before a lock: of one e-mail address, and of one client's address, behind which
- * many may be.
+ * Number of consecutive failures before a lock: for one email address, and for one client address,
+ * which many people may share.
  */
 const FREE = { email: 5, address: 30 } as const
 const LOCK_MS_MIN = 60_000
 const LOCK_MS_MAX = 3_600_000
-/** So long without a failure, and they are forgotten. */
+/** Time in milliseconds without a failure after which earlier failures are deleted. */
 export const FORGOTTEN_AFTER_MS = 86_400_000
 
 /**
- * Who tries: the e-mail address, whether or not somebody has it, so that a lock tells nobody who
- * exists.
+ * Whose attempts are counted: the email address, whether or not it belongs to a person, so that a
+ * lock does not reveal which people exist.
  */
 export interface Trier {
   email: string
@@ -31,16 +31,16 @@ const subjectsOf = ({
 ]
 
 /**
- * Counts a try as failed before it is looked at, so that as many at once as anybody likes are
- * counted too. What turns out right is taken back by {@link forgive}. In a transaction of its own:
- * what is refused counts nothing.
- * @throws ApiError `RATE_LIMITED` with the time until which nothing is looked at
+ * Counts an attempt as failed before it is checked, so that any number of concurrent attempts are
+ * counted too. {@link forgive} undoes this for a successful attempt. Uses a transaction of its own.
+ * A rejected attempt is not counted.
+ * @throws ApiError `RATE_LIMITED` with the time until which attempts are not checked
  */
 export async function countTry(tx: Queryable, trier: Trier): Promise<void> {
   const now = tx.now()
   const subjects = subjectsOf(trier)
   for (const { subject, free } of subjects) {
-    // The lock doubles with each failure beyond those that are free.
+    // The duration of the lock doubles with each failure above the free ones.
     const counted = await tx.one(
       `insert into sign_in_failures as f (subject, failures, last_at) values ($1, 1, $2)
        on conflict (subject) do update set
@@ -61,15 +61,15 @@ export async function countTry(tx: Queryable, trier: Trier): Promise<void> {
   }
 }
 
-/** @throws ApiError whose `locked_until` says until when */
+/** Returns an error whose `locked_until` is the end of the lock. */
 const tooMany = (until: Date): ApiError =>
   new ApiError('RATE_LIMITED', `too many failed sign-ins; wait until ${until.toISOString()}`, {
     details: { locked_until: until.toISOString(), rate: { remaining: 0, reset: until.getTime() } },
   })
 
 /**
- * Takes a counted try back. `all`: somebody has signed in, and what failed before is forgotten for
- * his e-mail address.
+ * Undoes the count of an attempt. `all`: the person has signed in, so all earlier failures of their
+ * email address are deleted.
  */
 export async function forgive(tx: Queryable, trier: Trier, { all = false } = {}): Promise<void> {
   const [email, address] = subjectsOf(trier)

@@ -1,13 +1,11 @@
 import type { Services } from '../engine/services.ts'
 import { FORGOTTEN_AFTER_MS } from './failures.ts'
 
-/** Ended sessions are kept for so long: the audit log names them. */
+/** Time in milliseconds after which ended sessions are deleted. The audit log refers to them. */
 const SESSIONS_KEPT_MS = 90 * 86_400_000
 const BATCH = 10_000
 
-/**
- * Forgets what was begun and not finished, failures that lie back, and sessions that are long over.
- */
+/** Deletes unfinished steps, old failures, and sessions that ended long ago. */
 export async function forgetSignIns({ database }: Pick<Services, 'database'>): Promise<void> {
   const now = database.now()
   const before = (ms: number) => new Date(now.getTime() - ms)

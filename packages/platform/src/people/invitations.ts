@@ -4,11 +4,11 @@ import type { Services } from '../engine/services.ts'
 import { mayManage, type Role } from './roles.ts'
 import { hashOfToken, newToken } from './token.ts'
 
-/** A link is good for so long. */
+/** Lifetime of a link, in milliseconds. */
 const LIFE_MS = 7 * 86_400_000
 /**
- * Life of a link that replaces a person's factors, and of the first owner's, which no owner can
- * withdraw.
+ * Lifetime in milliseconds of a link that replaces a person's factors, and of the first owner's
+ * link, which no owner can withdraw.
  */
 const SHORT_LIFE_MS = 3_600_000
 
@@ -22,15 +22,15 @@ export interface Invitation {
   expires_at: Date
   accepted_at: Date | null
   revoked_at: Date | null
-  /** Null: the operator. */
+  /** Person who made the invitation; null: the operator. */
   invited_by: string | null
-  /** Role that the person who invited has in the workspace now; null: none. */
+  /** Current role in the workspace of the person who made the invitation; null: none. */
   inviter_role: Role | null
 }
 
 /**
- * What an invitation is for. `workspace`: null for the very first owner's. `person`: whose new
- * beginning it is.
+ * Purpose of an invitation. `workspace`: null for the first owner. `person`: the person whose
+ * factors are replaced.
  */
 export interface Wanted {
   workspaceId: string | null
@@ -40,7 +40,10 @@ export interface Wanted {
   by: string | null
 }
 
-/** Makes an invitation. @returns the token of its link, which is kept nowhere */
+/**
+ * Creates an invitation.
+ * @returns the token of its link, which is not stored
+ */
 export async function invite(
   { environment }: Services,
   tx: Queryable,
@@ -66,9 +69,9 @@ const COLUMNS = `i.id, i.workspace_id, w.name workspace, i.role, i.email, i.pers
   left join memberships m on m.workspace_id = i.workspace_id and m.person_id = i.invited_by`
 
 /**
- * The invitation of a link.
- * @throws ApiError `NOT_FOUND`, or `INVITATION_CLOSED` where it was taken, revoked, or its time
- *   is over
+ * Returns the invitation of a link.
+ * @throws ApiError `NOT_FOUND`, or `INVITATION_CLOSED` if it was accepted, was revoked or has
+ *   expired
  */
 export async function openInvitation(
   tx: Queryable,
@@ -81,7 +84,8 @@ export async function openInvitation(
     [value],
   )
   if (!found) throw new ApiError('NOT_FOUND', 'this invitation does not exist')
-  // Somebody who was removed or demoted gives no role any more, by a link of before either.
+  // A person who was removed or demoted cannot grant roles any more, including by links that they
+  // made earlier.
   const mayGive =
     found.invited_by === null ||
     (found.inviter_role !== null && mayManage(found.inviter_role, found.role))
@@ -95,7 +99,8 @@ export async function openInvitation(
 }
 
 /**
- * Where people open the panel: at a name, since passkeys belong to none of an address's numbers.
+ * Returns the origin of the control panel. It must have a host name, because passkeys cannot be
+ * bound to an IP address.
  */
 export const consoleOrigin = (
   { publicUrl }: Pick<Services['settings'], 'publicUrl'>,
@@ -103,13 +108,13 @@ export const consoleOrigin = (
 ): string =>
   publicUrl?.startsWith('https://') ? new URL(publicUrl).origin : `http://localhost:${port}`
 
-/** Where its link leads. */
+/** Returns the URL of the link. */
 export const linkOf = (origin: string, token: string): string => `${origin}/console/join/${token}`
 
 /**
- * Withdraws the open invitations to a workspace that a person made, and those to their own address:
- * whoever is removed or demoted would come back by one.
- * @returns their ids
+ * Withdraws the open invitations to a workspace that a person made, and those to their own email
+ * address, because a removed or demoted person could otherwise return through one of them.
+ * @returns the IDs of the invitations
  */
 export async function withdrawInvitationsOf(
   tx: Queryable,
@@ -124,14 +129,14 @@ export async function withdrawInvitationsOf(
   return rows.map(({ id }) => id)
 }
 
-/** Withdraws the open links by which a person sets new factors. */
+/** Withdraws the open links that replace a person's factors. */
 export const withdrawResets = (tx: Queryable, personId: string): Promise<unknown> =>
   tx.query(
     'update invitations set revoked_at = $2 where person_id = $1 and accepted_at is null and revoked_at is null',
     [personId, tx.now()],
   )
 
-/** Withdraws links of the very first owner's that nobody took. */
+/** Withdraws the unused links for the first owner. */
 export const withdrawFirst = (tx: Queryable): Promise<unknown> =>
   tx.query(
     'update invitations set revoked_at = $1 where workspace_id is null and person_id is null and accepted_at is null and revoked_at is null',
@@ -142,8 +147,9 @@ export const hasOwner = async (tx: Queryable): Promise<boolean> =>
   (await tx.one(`select 1 from memberships where role = 'owner' limit 1`)) !== undefined
 
 /**
- * While no workspace has an owner: a new invitation for the first one, in place of those before.
- * Null: there is an owner.
+ * Creates a new invitation for the first owner, in place of earlier ones, if no workspace has an
+ * owner yet.
+ * @returns null if there is an owner
  */
 export async function firstOwnerInvitation(
   services: Services,

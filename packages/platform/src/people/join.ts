@@ -15,7 +15,7 @@ import type { From } from './sessions.ts'
 import type { Joining } from './steps.ts'
 
 /**
- * What somebody who has an invitation says of himself, held against it, before he makes a factor.
+ * Validates the details that an invited person enters, before they create a factor.
  * @throws ApiError that names the field
  */
 export async function readJoining(
@@ -52,7 +52,10 @@ const emailTaken = () =>
     { field: 'email' },
   )
 
-/** The name that the very first owner gives his workspace; null where the invitation is to one. */
+/**
+ * Returns the name that the first owner chooses for their workspace; null if the invitation is to
+ * an existing workspace.
+ */
 export function readWorkspace(
   services: Services,
   invitation: Invitation,
@@ -67,14 +70,14 @@ export function readWorkspace(
   }
   if (workspace === undefined)
     throw new ApiError('INVALID_REQUEST', 'workspace: is required', { field: 'workspace' })
-  // A workspace that an older database makes would get the keys of one that exists.
+  // A workspace created in an outdated database would get the keys of an existing workspace.
   services.hold.assertOpen()
   return workspace
 }
 
 /**
- * Makes the person who joins, or takes the factors away of the one who begins anew; then he has
- * none until he is given the new.
+ * Creates the person who joins, or removes all factors of an existing person who replaces them; the
+ * new factors are added afterwards.
  */
 export async function makePerson(
   services: Services,
@@ -99,7 +102,9 @@ export async function makePerson(
   if (!made) throw emailTaken()
 }
 
-/** Takes an invitation for a person who is there, in the transaction that proves who he is. */
+/**
+ * Accepts an invitation for an existing person, in the transaction that verifies their identity.
+ */
 export async function acceptInvitation(
   services: Services,
   tx: Queryable,
@@ -125,7 +130,8 @@ export async function acceptInvitation(
     })
   }
   if (invitation.workspace_id === null) {
-    // Two may have been handed the link of a start, or of two starts: only the first is the first.
+    // Several people may have a link for the first owner. Only the first one to use it becomes
+    // owner.
     if (await hasOwner(tx))
       throw new ApiError(
         'INVITATION_CLOSED',
@@ -139,7 +145,7 @@ export async function acceptInvitation(
     'select role from memberships where person_id = $1 and workspace_id = $2 for update',
     [person.id, workspaceId],
   )
-  // A link that offers less takes nothing away.
+  // A link with a lower role does not reduce the person's role.
   const role = before && includesRole(before.role, invitation.role) ? before.role : invitation.role
   await tx.query(
     `insert into memberships (person_id, workspace_id, role, created_at) values ($1, $2, $3, $4)

@@ -9,7 +9,7 @@ const LOOPBACK = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/i
 const isHttps = ({ publicUrl }: Services['settings']): boolean =>
   publicUrl?.startsWith('https://') ?? false
 
-/** Headers by which proxies pass on a request. */
+/** Headers that proxies add to forwarded requests. */
 const FORWARDED = [
   'forwarded',
   'via',
@@ -20,10 +20,10 @@ const FORWARDED = [
 ]
 
 /**
- * Whether a request was sent on this machine, to a loopback name. The caller writes the `Host`
- * header, so the connection decides: it comes from a loopback address, and no proxy on this machine
- * passed the request on. The name counts too, because a page elsewhere can have a name of its own
- * lead to a loopback address.
+ * Returns whether a request was sent on this machine to a loopback name. The caller controls the
+ * `Host` header, so the connection decides: it must come from a loopback address, and not through a
+ * proxy on this machine. The name is checked too, because a page of another site can let its own
+ * name resolve to a loopback address.
  */
 function isOfThisMachine({ headers, socket }: FastifyRequest): boolean {
   const { remoteAddress = '' } = socket
@@ -36,9 +36,9 @@ function isOfThisMachine({ headers, socket }: FastifyRequest): boolean {
 }
 
 /**
- * From where a request comes, and the origin of the page that makes it. Without https the panel is
- * there on this machine alone: a password would travel in the open, and a page of anybody's could
- * have its name lead here.
+ * Returns the source of a request and the origin of its page. Without HTTPS the panel is only
+ * served on this machine: otherwise passwords would be sent unencrypted, and any page could let its
+ * name resolve to this server.
  * @throws ApiError `HTTPS_REQUIRED`
  */
 export function fromOf({ settings }: Services, request: FastifyRequest): From {
@@ -60,15 +60,16 @@ export function fromOf({ settings }: Services, request: FastifyRequest): From {
     ip: request.ip,
     userAgent: request.headers['user-agent'] ?? '',
     isSecure,
-    // Behind a proxy that names this server by another host the page is still the public one's.
+    // Behind a proxy that uses another host name for this server, the page still has the public
+    // origin.
     origin: isSecure && given === new URL(settings.publicUrl as string).origin ? given : origin,
   }
 }
 
 /**
- * Whether a page of ours asks for a change. A browser says so itself (`Sec-Fetch-Site`, which no
- * page can set); one that is too old for it names the page's origin. A form of another page can say
- * neither, nor send JSON.
+ * Checks that a page of the control panel sent the change. A browser states this itself
+ * (`Sec-Fetch-Site`, which no page can set); an older browser sends the page's origin. A form of
+ * another site can send neither, and cannot send JSON.
  * @throws ApiError `FOREIGN_ORIGIN` or `UNSUPPORTED_MEDIA_TYPE`
  */
 export function assertOwnPage(request: FastifyRequest, from: From): void {

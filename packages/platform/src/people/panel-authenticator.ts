@@ -11,12 +11,15 @@ import { assertOwnPage, fromOf } from './origin.ts'
 import { includesRole, type Role } from './roles.ts'
 import type { Session } from './sessions.ts'
 
-/** After a factor was shown its owner may change his factors for so long. */
+/**
+ * Time in milliseconds after the confirmation of a factor within which a person may change their
+ * factors.
+ */
 const RECENT_MS = 15 * 60_000
 
 /**
- * The door of the control panel: a session's cookie, a page of ours, and a role in the workspace of
- * the path.
+ * Authenticator of the control panel: requires a session cookie, a page of the panel, and a role in
+ * the workspace of the path.
  */
 export const panelAuthenticator = (limits: AddressLimits): Authenticator<PanelEndpoint> => ({
   bodyBytesMax: () => SIGNED_BODY_BYTES_MAX,
@@ -65,7 +68,7 @@ export const panelAuthenticator = (limits: AddressLimits): Authenticator<PanelEn
       holder: {
         name: `session ${someone.id}`,
         share: `person ${someone.personId}`,
-        // Of a member alone: what a stream tells is its workspace's.
+        // The person must still be a member, because the stream's data belongs to the workspace.
         stays: async () => {
           const still = await services.people.sessions.find(token)
           return (
@@ -78,7 +81,10 @@ export const panelAuthenticator = (limits: AddressLimits): Authenticator<PanelEn
   },
 })
 
-/** @throws ApiError `RATE_LIMITED` */
+/**
+ * Counts a request against the session's rate limit.
+ * @throws ApiError `RATE_LIMITED`
+ */
 function countSession(services: Services, request: FastifyRequest, session: Session): void {
   const state = services.people.requests.count(session.id, services.environment.now())
   request.rate = state
@@ -91,8 +97,9 @@ function countSession(services: Services, request: FastifyRequest, session: Sess
 }
 
 /**
- * @throws ApiError `NOT_FOUND` where there is no such workspace, or it is nothing of his: both
- *   are answered alike
+ * Returns the person's membership of a workspace.
+ * @throws ApiError `NOT_FOUND` if the workspace does not exist or the person is not a member; the
+ *   two cases get the same response
  */
 async function memberOf(
   services: Services,
@@ -121,7 +128,7 @@ async function isStillMember(
 }
 
 /**
- * Who asks in a sub-account by a session: as a key that may only read, and that is none.
+ * Returns a session as caller in a sub-account: as a read-only key that does not exist.
  * @throws ApiError `NOT_FOUND`
  */
 async function callerOf(
@@ -135,7 +142,7 @@ async function callerOf(
   )
   if (!row) throw new ApiError('NOT_FOUND', 'this sub-account does not exist')
   return {
-    // Whatever needs the key itself is no reading.
+    // Code that needs the key itself is not read-only, so it must not be reached.
     get apiKey(): string {
       throw new Error('a session has no API key')
     },

@@ -11,24 +11,30 @@ import { ApiError } from '../errors.ts'
 import type { Environment } from '../environment.ts'
 import type { From } from './sessions.ts'
 
-/** Ed25519, ES256, RS256: what authenticators have. A newer runtime would offer others first. */
+/**
+ * Ed25519, ES256 and RS256, which authenticators support. A newer version of Node would offer
+ * others first by default.
+ */
 const ALGORITHMS = [-8, -7, -257]
 const RP_NAME = 'Custody'
 const CHALLENGE_BYTES = 32
 
-// Loaded by who uses it alone: its readers of certificates are a tenth of a start.
+// Loaded on first use, because its certificate parsers take a tenth of the start time.
 const webauthn = () => import('@simplewebauthn/server')
 
 /**
- * For which host passkeys of a page are; null where it has none, for an address of numbers is no
- * name.
+ * Returns the host that passkeys of a page are bound to; null for an IP address, which cannot have
+ * passkeys.
  */
 export function rpIdOf(origin: string): string | null {
   const { hostname } = new URL(origin)
   return isIP(hostname.replaceAll(/[[\]]/g, '')) === 0 ? hostname : null
 }
 
-/** @throws ApiError `PASSKEY_UNAVAILABLE` that says where there are some */
+/**
+ * Returns the host that passkeys of a page are bound to.
+ * @throws ApiError `PASSKEY_UNAVAILABLE` that names the origin where passkeys are available
+ */
 function needRpId(origin: string): string {
   const rpId = rpIdOf(origin)
   if (rpId !== null) return rpId
@@ -39,7 +45,7 @@ function needRpId(origin: string): string {
   )
 }
 
-/** What a browser is asked to make a passkey by, and the challenge that it signs. */
+/** Returns the options by which a browser creates a passkey, and the challenge that it signs. */
 export async function registrationOptions(
   environment: Environment,
   tx: Queryable,
@@ -62,13 +68,14 @@ export async function registrationOptions(
     attestationType: 'none',
     supportedAlgorithmIDs: ALGORITHMS,
     excludeCredentials: known.map(({ credential_id }) => ({ id: credential_id })),
-    // Found without a name, and shown by finger, face or PIN: two factors in one.
+    // The passkey is found without a user name and is unlocked by fingerprint, face or PIN, so it
+    // counts as two factors.
     authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
   })
   return { options, challenge: options.challenge }
 }
 
-/** What a new passkey is stored as. */
+/** Stored data of a new passkey. */
 export interface NewPasskey {
   credentialId: string
   publicKey: Buffer
@@ -76,7 +83,10 @@ export interface NewPasskey {
   transports: string[]
 }
 
-/** @throws ApiError `SIGN_IN_FAILED` where the browser's answer is none to what it was asked */
+/**
+ * Verifies a browser's response to a registration.
+ * @throws ApiError `SIGN_IN_FAILED` if it does not match the options
+ */
 export async function verifyRegistration(
   response: unknown,
   { challenge, origin }: { challenge: string; origin: string },
@@ -140,8 +150,8 @@ export async function addPasskey(
 }
 
 /**
- * What a browser is asked to show a passkey by: any that it has for this host, for nobody has said
- * a name yet.
+ * Returns the options by which a browser signs with a passkey: any passkey for this host, because
+ * the person has not given a name yet.
  */
 export async function authenticationOptions(
   environment: Environment,
@@ -159,7 +169,7 @@ export async function authenticationOptions(
 }
 
 /**
- * Takes a browser's answer: whose passkey it shows.
+ * Verifies a browser's response and returns the owner of its passkey.
  * @throws ApiError `SIGN_IN_FAILED`
  */
 export async function takePasskey(
@@ -194,7 +204,8 @@ export async function takePasskey(
       expectedOrigin: origin,
       expectedRPID: needRpId(origin),
       requireUserVerification: true,
-      // The library refuses a counter that did not grow: somebody copied the authenticator.
+      // The library rejects a counter that did not increase, which indicates a copied
+      // authenticator.
       credential: {
         id: row.credential_id,
         publicKey: new Uint8Array(row.public_key),
@@ -213,5 +224,7 @@ export async function takePasskey(
   }
 }
 
-/** As the library reads it: numbers of a body are exact decimals here. */
+/**
+ * Converts the response for the library, because numbers in a request body are exact decimals here.
+ */
 const plain = (response: unknown): unknown => JSON.parse(stringifyJson(response))

@@ -4,15 +4,15 @@ import { clientNetworks } from '../http/client-network.ts'
 import type { Trier } from './failures.ts'
 
 /**
- * `running`: hashes at a time. Node's thread pool has four threads, which signatures, files and
- * names need too. `waiting`: the most that wait for one. `network`, `site`, `email`: the most that
- * run or wait of one IPv4 address or IPv6 /64, of one /48, and of one e-mail address; the last is
- * the number of tries before a lock.
+ * `running`: maximum number of concurrent hashes. Node's thread pool has four threads, which
+ * signatures, files and name resolution need too. `waiting`: maximum number of waiting tasks.
+ * `network`, `site`, `email`: maximum number of running and waiting tasks of one IPv4 address or
+ * IPv6 /64, of one /48, and of one email address; the last is the number of attempts before a lock.
  */
 export const HASHING_MAX = { running: 2, waiting: 24, network: 5, site: 10, email: 5 } as const
 type Limits = { readonly [Name in keyof typeof HASHING_MAX]: number }
 
-/** `Retry-After` of a refusal: longer than the hashes of one network take. */
+/** `Retry-After` of a rejection, in milliseconds: longer than the hashes of one network take. */
 const RETRY_MS = 5000
 
 interface Task {
@@ -24,9 +24,9 @@ interface Task {
 }
 
 /**
- * A bounded queue for work that hashes passwords, which takes a core for half a second. What a
- * refusal depends on is known before anything is read of the person, so that it does not reveal
- * whether an e-mail address exists.
+ * A bounded queue for work that hashes passwords, which occupies a core for half a second. A
+ * rejection does not depend on data of the person, so it does not reveal whether an email address
+ * exists.
  */
 export class PasswordQueue {
   readonly #environment: Pick<Environment, 'now'>
@@ -40,10 +40,11 @@ export class PasswordQueue {
   }
 
   /**
-   * Runs work that hashes a password of somebody, once there is a place for it. Where too many
-   * wait, the newest task of the site with most of them is refused, in favour of a site with fewer.
-   * @throws ApiError `RATE_LIMITED` where too many of the same network or e-mail address run or
-   *   wait; `UNAVAILABLE` where too many wait in all. Both without delay, and before `work` begins.
+   * Runs work that hashes a password, as soon as there is capacity for it. If too many tasks wait,
+   * the newest task of the site with the most tasks is rejected, in favour of a site with fewer.
+   * @throws ApiError `RATE_LIMITED` if too many tasks of the same network or email address run or
+   *   wait; `UNAVAILABLE` if too many wait in total. Both are thrown without delay, and before
+   *   `work` begins.
    */
   run<T>({ email, ip }: Trier, work: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -52,7 +53,7 @@ export class PasswordQueue {
         email,
         refuse: reject,
         start: () => {
-          // A failure to begin is a failure of the work.
+          // An exception of the call rejects the promise too.
           Promise.resolve()
             .then(work)
             .then(resolve, reject)
@@ -110,7 +111,7 @@ export class PasswordQueue {
   }
 
   #next(): void {
-    // One site after the other: a site with a task under way waits for those without.
+    // Sites take turns: a site with a running task waits for sites without one.
     const busy = new Set([...this.#running].map(({ site }) => site))
     const waiting = [...this.#waiting]
     const task = waiting.find(({ site }) => !busy.has(site)) ?? waiting[0]

@@ -1,14 +1,17 @@
 import { ApiError } from '../errors.ts'
 
 /**
- * Of zxcvbn's scores from 0 to 4: 3 is an estimate of more than 10^8 guesses, without what slows
- * each of them here.
+ * Minimum zxcvbn score (0 to 4). A score of 3 means an estimate of more than 10^8 guesses, not
+ * counting the cost of each hash.
  */
 const SCORE_LEAST = 3
-/** What comes after so many characters is not looked at: an estimate takes longer with each. */
+/**
+ * Number of characters that are evaluated, because the time of the estimate grows with each
+ * character.
+ */
 const JUDGED_CHARACTERS = 100
 
-/** zxcvbn's names of what is weak in a password, as far as they say more than that it is. */
+/** zxcvbn's names of weaknesses for which there is a specific message. */
 const REASONS: Readonly<Record<string, string>> = {
   topTen: 'it is one of the most common passwords',
   topHundred: 'it is one of the most common passwords',
@@ -33,7 +36,7 @@ type Judge = (
 ) => { score: number; feedback: { warning: string | null } }
 let judge: Promise<Judge> | undefined
 
-/** Its lists take some 25 MB and 60 ms: they come with the first password that is set. */
+/** Loaded when the first password is set, because its lists take about 25 MB and 60 ms. */
 async function load(): Promise<Judge> {
   const [{ ZxcvbnFactory }, { dictionary, adjacencyGraphs: graphs }] = await Promise.all([
     import('@zxcvbn-ts/core'),
@@ -44,9 +47,9 @@ async function load(): Promise<Judge> {
 }
 
 /**
- * Refuses a password that is found early by whoever guesses: a common one, a pattern, or the
- * person's own words.
- * @param known what others know of the person and the workspace
+ * Rejects a password that can be guessed early: a common password, a pattern, or words related to
+ * the person.
+ * @param known words about the person and the workspace that others know
  * @throws ApiError `INVALID_REQUEST`, field `password`
  */
 export async function assertStrong(password: string, known: readonly string[]): Promise<void> {

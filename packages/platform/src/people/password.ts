@@ -1,7 +1,7 @@
 import { scrypt, timingSafeEqual } from 'node:crypto'
 import type { Environment } from '../environment.ts'
 
-/** What one try costs: scrypt's N (as a power of two), r and p. */
+/** Cost of one hash: scrypt's N (as a power of two), r and p. */
 export interface PasswordCost {
   log2N: number
   r: number
@@ -9,8 +9,8 @@ export interface PasswordCost {
 }
 
 /**
- * 32 MiB and three passes for each try, of the equal settings of OWASP's Password Storage Cheat
- * Sheet.
+ * 32 MiB and three passes for each hash, one of the equivalent settings of OWASP's Password Storage
+ * Cheat Sheet.
  */
 export const PASSWORD_COST: PasswordCost = { log2N: 15, r: 8, p: 3 }
 export const PASSWORD_LENGTH = { min: 12, max: 256 } as const
@@ -25,7 +25,7 @@ const derive = (
 ): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const N = 2 ** log2N
-    // One password in two ways to write its characters is one password.
+    // Two Unicode encodings of the same characters are the same password.
     scrypt(
       password.normalize('NFKC'),
       salt,
@@ -38,7 +38,7 @@ const derive = (
     )
   })
 
-/** A password as it is stored: `scrypt$log2N$r$p$salt$hash`, the last two in base64. */
+/** Returns the stored form of a password: `scrypt$log2N$r$p$salt$hash`, the last two in base64. */
 export async function hashPassword(
   environment: Environment,
   password: string,
@@ -57,8 +57,8 @@ export async function hashPassword(
 }
 
 /**
- * Whether a password is the stored one.
- * @param stored null: there is none, which takes as long to find out at this cost
+ * Returns whether a password matches the stored one.
+ * @param stored null: there is no stored password; the check takes as long as one with `cost`
  */
 export async function isPassword(
   password: string,

@@ -6,19 +6,19 @@ import { PASSWORD_COST, type PasswordCost } from './password.ts'
 import { PasswordQueue } from './password-queue.ts'
 import { Sessions } from './sessions.ts'
 
-/** Steps of a sign-in that one client's address may take in a minute, right or wrong. */
+/** Maximum number of sign-in steps per minute of one client address, successful or not. */
 const SIGN_INS_MAX = 60
 
-/** What the rooms of the control panel share. */
+/** Shared state of the control panel's endpoints. */
 export interface People {
   sessions: Sessions
-  /** Seals the secrets of authenticator apps. */
+  /** Encrypts the secrets of authenticator apps. */
   secrets: Secrets
   passwordCost: PasswordCost
-  /** Every hash of a password goes through it. */
+  /** Queue for every password hash. */
   hashing: PasswordQueue
   signIns: AddressLimit
-  /** Requests of one session in a minute. */
+  /** Rate limit of requests per minute of one session. */
   requests: AddressLimit
 }
 

@@ -11,7 +11,10 @@ const { version } = JSON.parse(
   readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
 ) as { version: string }
 
-/** What a page needs to know of who is looking at it. @param personId null: nobody is signed in */
+/**
+ * Returns the data about the current visitor that a page needs.
+ * @param personId null: the visitor is not signed in
+ */
 export async function presentSession(
   { database, settings }: Services,
   personId: string | null,

@@ -14,10 +14,10 @@ const wrong = () =>
   new ApiError('SIGN_IN_FAILED', 'the e-mail address or the recovery code is wrong')
 
 /**
- * Signs in a person without a password by e-mail address and recovery code, after their passkey is
- * lost. All their other sessions end, since one of them may be open on the lost device. Limits,
- * locks and the queue are those of passwords; unknown address, wrong code, no codes and a person
- * with a password get the same answer.
+ * Signs in a person without a password by email address and recovery code, after the loss of their
+ * passkey. All their other sessions end, since one of them may be open on the lost device. Limits,
+ * locks and the queue are the same as for passwords; an unknown address, a wrong code, a person
+ * without codes and a person with a password get the same response.
  * @throws ApiError `SIGN_IN_FAILED`, `RATE_LIMITED`, `UNAVAILABLE`
  */
 export async function signInByRecoveryCode(
@@ -41,14 +41,14 @@ async function tryCode(
 ): Promise<Reply> {
   const { database, people } = services
   await database.transaction((tx) => countTry(tx, trier))
-  // 80 random bits need no slow hash. It costs what a password does, so that the time does not
-  // reveal what was found.
+  // A code of 80 random bits does not require a slow hash. It takes as long as a password check, so
+  // that the time does not reveal the result.
   await isPassword(code, null, people.passwordCost)
   const personId = await ownerOfRecoveryCode(database, trier.email, code)
   if (personId === null) throw wrong()
   return signIn(services, personId, 'recovery', from, before, async (tx) => {
     await lockPerson(tx, personId)
-    // Read again under the lock: a concurrent request may have used the code, or set a password.
+    // Read again under the lock: a concurrent request may have used the code or set a password.
     if (
       (await ownerOfRecoveryCode(tx, trier.email, code)) !== personId ||
       !(await takeRecoveryCode(tx, personId, code))

@@ -4,7 +4,10 @@ import type { Environment } from '../environment.ts'
 
 const COUNT = 10
 const BYTES = 10
-/** Crockford's: none of its letters is taken for another, or for a digit. */
+/**
+ * Crockford's base32 alphabet, which has no letter that could be mistaken for another or for a
+ * digit.
+ */
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 
 const hashOf = (code: string): Buffer =>
@@ -12,7 +15,7 @@ const hashOf = (code: string): Buffer =>
     .update(code.toUpperCase().replaceAll(/[^0-9A-Z]/g, ''))
     .digest()
 
-/** 80 random bits as four groups of four. */
+/** Returns 80 random bits as four groups of four characters. */
 function newCode(environment: Environment): string {
   let bits = [...environment.bytes(BYTES)].reduce((sum, byte) => (sum << 8n) | BigInt(byte), 0n)
   let text = ''
@@ -23,9 +26,7 @@ function newCode(environment: Environment): string {
   return text.replaceAll(/(.{4})(?=.)/g, '$1-')
 }
 
-/**
- * Gives a person ten codes in place of those that were there; they are shown now, and never again.
- */
+/** Creates ten codes for a person in place of the earlier ones. They are only returned once. */
 export async function renewRecoveryCodes(
   tx: Queryable,
   environment: Environment,
@@ -41,8 +42,8 @@ export async function renewRecoveryCodes(
 }
 
 /**
- * Takes a code, once, in whatever case and with whatever between its groups. False: it is none, or
- * was taken.
+ * Uses up a code, in upper or lower case and with any separators between its groups.
+ * @returns false if the code is unknown or was used already
  */
 export async function takeRecoveryCode(
   tx: Queryable,
@@ -57,8 +58,8 @@ export async function takeRecoveryCode(
 }
 
 /**
- * Finds the person without a password whose unused code it is. One with a password shows that
- * first.
+ * Finds the person without a password who owns this unused code. A person with a password must
+ * enter the password first.
  */
 export async function ownerOfRecoveryCode(
   tx: Queryable,

@@ -3,7 +3,7 @@ import { WORKSPACE_NAME } from '../prepaid-fee/ensure-workspace.ts'
 import { PASSWORD_LENGTH } from './password.ts'
 import { ROLES } from './roles.ts'
 
-/** The bodies that people type, and what they are shown of themselves. */
+/** Maximum length of an email address, in characters. */
 const EMAIL_MAX = 254
 
 const plain = (value: string): boolean => !/[\p{Cc}\p{Cs}]/u.test(value)
@@ -15,7 +15,7 @@ export const email = z
   .refine((text) => /^[^\s@]+@[^\s@]+$/.test(text) && plain(text), 'must be an e-mail address')
   .meta({ type: 'string', format: 'email', maxLength: EMAIL_MAX })
 
-/** A name that people read: of a person, a passkey, a view. */
+/** A displayed name: of a person, a passkey or a view. */
 export const title = (max = 100) =>
   z
     .string()
@@ -34,9 +34,9 @@ export const typedPassword = z.string().max(PASSWORD_LENGTH.max)
 export const token = z.string().max(100)
 export const code = z.string().max(40)
 export const role = z.enum(ROLES)
-/** What a browser's `navigator.credentials` answers, as @simplewebauthn/browser writes it. */
+/** Response of a browser's `navigator.credentials`, in the format of @simplewebauthn/browser. */
 export const passkeyResponse = z.record(z.string(), z.unknown())
-/** What it is asked: options for @simplewebauthn/browser. */
+/** Options for @simplewebauthn/browser. */
 export const passkeyOptions = z.object({
   challenge_id: z.string(),
   options: z.record(z.string(), z.unknown()),

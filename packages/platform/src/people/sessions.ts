@@ -3,17 +3,20 @@ import type { Environment } from '../environment.ts'
 import type { Actor } from './audit-log.ts'
 import { hashOfToken, newToken } from './token.ts'
 
-/** A session that nobody used for so long is over, and so is each this long after its beginning. */
+/**
+ * Time in milliseconds without a request after which a session ends, and maximum lifetime of every
+ * session.
+ */
 const IDLE_MS = 12 * 3_600_000
 export const LIFE_MS = 7 * 86_400_000
-/** How exactly it is known when a session was last seen. */
+/** Resolution of a session's last-seen time, in milliseconds. */
 const SEEN_EVERY_MS = 60_000
-/** The end of a session reaches every process within this time. */
+/** Cache time in milliseconds. The end of a session reaches every process within this time. */
 export const REMEMBER_MS = 1000
 const REMEMBERED_MAX = 10_000
 const USER_AGENT_MAX = 300
 
-/** From where somebody asks. */
+/** Source of a request. */
 export interface From {
   ip: string
   userAgent: string
@@ -26,7 +29,7 @@ export interface Session {
   personId: string
   email: string
   name: string
-  /** When a factor was last shown. */
+  /** Time of the last confirmation of a factor. */
   confirmedAt: Date
 }
 
@@ -37,7 +40,10 @@ interface Known {
   seenAt: number
 }
 
-/** Who is signed in. A session's token is in its cookie alone; here is what it hashes to. */
+/**
+ * Sessions of the people who are signed in. A session's token is only in its cookie; the database
+ * has its hash.
+ */
 export class Sessions {
   readonly #database: Database
   readonly #environment: Environment
@@ -48,7 +54,7 @@ export class Sessions {
     this.#environment = environment
   }
 
-  /** The session of a cookie's token; null where there is none, or its time is over. */
+  /** Returns the session of a cookie's token; null if it does not exist or has expired. */
   async find(token: string): Promise<Session | null> {
     const hash = hashOfToken(token)
     const now = this.#environment.now()
@@ -99,7 +105,7 @@ export class Sessions {
   }
 
   /**
-   * Opens a session, in the transaction in which somebody signed in.
+   * Opens a session, in the transaction in which the person signed in.
    * @returns its token, for the cookie
    */
   async open(tx: Queryable, personId: string, from: From): Promise<{ id: string; token: string }> {
@@ -122,7 +128,7 @@ export class Sessions {
     return { id, token }
   }
 
-  /** Gives a session another token: whoever knew the old one knows nothing any more. */
+  /** Replaces the token of a session, so that the old one becomes invalid. */
   async rotate(tx: Queryable, id: string): Promise<string> {
     const token = newToken(this.#environment)
     await tx.query('update sessions set token_hash = $2 where id = $1', [id, hashOfToken(token)])
@@ -130,9 +136,9 @@ export class Sessions {
   }
 
   /**
-   * Ends sessions of a person's.
+   * Ends sessions of a person.
    * @param which one of them, or all but one; absent: all
-   * @returns their ids
+   * @returns their IDs
    */
   async end(
     tx: Queryable,
@@ -147,13 +153,16 @@ export class Sessions {
     return rows.map(({ id }) => id)
   }
 
-  /** Forgets what is remembered, once an end is committed: in this process it counts at once. */
+  /**
+   * Clears the cache. Called after the end of a session is committed, so that it takes effect
+   * immediately in this process.
+   */
   forget(): void {
     this.#known.clear()
   }
 }
 
-/** A signed-in person as the audit log names him. */
+/** Returns a signed-in person as actor for the audit log. */
 export const actorOf = (
   session: Pick<Session, 'id' | 'personId' | 'email'>,
   from: Pick<From, 'ip'>,

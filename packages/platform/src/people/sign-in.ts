@@ -12,14 +12,14 @@ import { actorOf, type From, type Session } from './sessions.ts'
 import { beginStep, endStep, tryStep } from './steps.ts'
 import { stepOfCode, takeStep } from './totp.ts'
 
-/** What a person showed. */
+/** The factor that a person used. */
 export type Factor = 'totp' | 'recovery' | 'passkey'
 
 export const ownerOfTotp = (personId: string): string => `authenticator ${personId}`
 
 /**
- * @throws ApiError `RATE_LIMITED` where the client's address has begun too many sign-ins in this
- *   minute
+ * Counts a step of a sign-in.
+ * @throws ApiError `RATE_LIMITED` if the client's address has made too many steps in this minute
  */
 export function countSignIn({ people, environment }: Services, { ip }: Pick<From, 'ip'>): void {
   const { exceeded, reset } = people.signIns.count(ip, environment.now())
@@ -32,9 +32,9 @@ export function countSignIn({ people, environment }: Services, { ip }: Pick<From
 }
 
 /**
- * The first half of a sign-in by password. Whoever it is, and whatever is wrong, the answer and the
- * time that it takes are alike.
- * @returns the token for the second half
+ * First step of a sign-in by password. For every email address and every failure, the response and
+ * its time are the same.
+ * @returns the token for the second step
  * @throws ApiError `SIGN_IN_FAILED`, `RATE_LIMITED`, `UNAVAILABLE`
  */
 export async function checkPassword(
@@ -45,7 +45,7 @@ export async function checkPassword(
 ): Promise<string> {
   countSignIn(services, from)
   const trier = { email, ip: from.ip }
-  // What the queue refuses was not looked at, so it counts as no failure.
+  // A password that the queue rejects is not checked, so it does not count as a failure.
   return services.people.hashing.run(trier, () => tryPassword(services, trier, password))
 }
 
@@ -74,8 +74,8 @@ async function tryPassword(services: Services, trier: Trier, password: string): 
 const STEP_GONE = 'the sign-in was not finished in time, or had too many attempts: begin again'
 
 /**
- * The second half: a code of the authenticator app, or one of the recovery codes. @throws ApiError
- * `SIGN_IN_FAILED`, `RATE_LIMITED`
+ * Second step of a sign-in: a code of the authenticator app, or a recovery code.
+ * @throws ApiError `SIGN_IN_FAILED`, `RATE_LIMITED`
  */
 export async function finishSignIn(
   services: Services,
@@ -98,7 +98,7 @@ export async function finishSignIn(
   )
 }
 
-/** A code is wrong, or was taken. */
+/** The code is wrong or was used already. */
 class WrongCode extends ApiError {
   constructor(factor: 'totp' | 'recovery') {
     super(
@@ -114,10 +114,10 @@ class WrongCode extends ApiError {
 }
 
 /**
- * Counts a try at a person's second factor, and lets `use` take the code in the transaction of what
- * it is for: one that was taken for nothing is lost.
- * @throws ApiError `SIGN_IN_FAILED`, which the audit log tells of: whoever tried had a right
- *   password, or a session
+ * Counts an attempt at a person's second factor, and lets `use` use up the code in the transaction
+ * of the action that it authorizes, so that a code is not lost if the action fails.
+ * @throws ApiError `SIGN_IN_FAILED`, which is recorded in the audit log, because the caller had the
+ *   correct password or a session
  */
 export async function showCode<T>(
   services: Services,
@@ -161,8 +161,8 @@ export async function showCode<T>(
 }
 
 /**
- * The step that a code is of now; null where it is of none. @throws ApiError `UNAVAILABLE` where
- * the secret cannot be opened
+ * Returns the time step of a valid code; null if the code is wrong.
+ * @throws ApiError `UNAVAILABLE` if the secret cannot be decrypted
  */
 function stepNow(
   { people, environment }: Services,
@@ -184,9 +184,9 @@ function stepNow(
 }
 
 /**
- * Opens a session for a person who has shown his factors, in place of the one that this browser
- * had: nobody can have known its token before.
- * @param proof what else is committed with it
+ * Opens a session for a person who has confirmed their factors, in place of this browser's earlier
+ * session. The token is new, so that it cannot have been known to others before.
+ * @param proof further changes that are committed with it
  */
 export async function signIn(
   services: Services,
@@ -208,7 +208,10 @@ export async function signIn(
   }
 }
 
-/** The session itself, within a transaction. @returns its token */
+/**
+ * Opens the session within a transaction.
+ * @returns its token
+ */
 export async function openSession(
   { people }: Services,
   tx: Queryable,

@@ -2,26 +2,31 @@ import type { Queryable } from '../database/pool.ts'
 import type { Environment } from '../environment.ts'
 import { hashOfToken, newToken } from './token.ts'
 
-/** What was begun is finished within this time. */
+/** Lifetime of a step, in milliseconds. */
 const LIFE_MS = 5 * 60_000
-/** Answers that one step takes, wrong ones included. */
+/** Maximum number of attempts at one step, including wrong ones. */
 const TRIES_MAX = 5
 
-/** What waits for its second half, with what it must not be asked again. */
+/**
+ * Stored data of steps that wait for their second half. The data was verified in the first half.
+ */
 export interface StepData {
-  /** A password was right; its code is missing. */
+  /** The password was correct; the code is missing. */
   'sign-in': Record<string, never>
-  /** A passkey is asked for: to sign in, or (with a session) to show it again. */
+  /** A passkey is required: to sign in, or (with a session) to confirm it again. */
   'passkey-sign-in': { challenge: string; origin: string; session: string | null }
-  /** A passkey is made for a person that is there. */
+  /** A passkey is being created for an existing person. */
   'passkey-add': { challenge: string; origin: string }
-  /** An authenticator app is set up: its code proves that it was. The secret is sealed. */
+  /**
+   * An authenticator app is being set up; a code proves that this succeeded. The secret is
+   * encrypted.
+   */
   'totp-add': { secret: string }
   'join-passkey': Joining & { challenge: string; origin: string }
   'join-password': Joining & { password_hash: string; secret: string }
 }
 
-/** Somebody who accepts an invitation. `person`: the id that he will have, or has. */
+/** A person who accepts an invitation. `person`: their ID, new or existing. */
 export interface Joining {
   invitation: string
   person: string
@@ -30,7 +35,10 @@ export interface Joining {
   workspace: string | null
 }
 
-/** Begins a step. @returns the token that finishes it */
+/**
+ * Begins a step.
+ * @returns the token that finishes it
+ */
 export async function beginStep<K extends keyof StepData>(
   tx: Queryable,
   environment: Environment,
@@ -53,8 +61,9 @@ export async function beginStep<K extends keyof StepData>(
 }
 
 /**
- * Counts a try at a step, in a transaction of its own, so that what fails later is counted too.
- * @returns null where there is no such step, its time is over, or it was tried too often
+ * Counts an attempt at a step, in its own transaction, so that an attempt that fails later is
+ * counted too.
+ * @returns null if the step does not exist, has expired or had too many attempts
  */
 export async function tryStep<K extends keyof StepData>(
   tx: Queryable,
@@ -70,7 +79,8 @@ export async function tryStep<K extends keyof StepData>(
 }
 
 /**
- * Ends a step, in the transaction of what it led to. False: somebody else finished it meanwhile.
+ * Ends a step, in the transaction of its result.
+ * @returns false if a concurrent request has finished it
  */
 export async function endStep(tx: Queryable, token: string): Promise<boolean> {
   return (

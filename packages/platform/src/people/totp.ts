@@ -2,10 +2,16 @@ import { Secret, TOTP } from 'otpauth'
 import type { Queryable } from '../database/pool.ts'
 import type { Environment } from '../environment.ts'
 
-/** RFC 6238 as every authenticator app does it: SHA-1, six digits, 30 seconds. */
+/**
+ * Duration of a time step in seconds. RFC 6238 with the parameters of every authenticator app:
+ * SHA-1, six digits, 30 seconds.
+ */
 const PERIOD_S = 30
 const SECRET_BYTES = 20
-/** A code of the step before or after is taken too: clocks differ, and people type slowly. */
+/**
+ * Number of steps before and after the current one whose codes are valid too, because clocks differ
+ * and people type slowly.
+ */
 const WINDOW = 1
 const ISSUER = 'Custody'
 
@@ -19,25 +25,25 @@ const totpOf = (secret: string, label: string): TOTP =>
     period: PERIOD_S,
   })
 
-/** A new secret in base32: 160 bits, as RFC 4226 recommends. */
+/** Returns a new secret in base32: 160 bits, as RFC 4226 recommends. */
 export const newTotpSecret = (environment: Environment): string =>
   new Secret({
     buffer: new Uint8Array(environment.bytes(SECRET_BYTES)).slice().buffer,
   }).base32
 
-/** What an authenticator app reads from a QR code. */
+/** Returns the URI that an authenticator app reads from a QR code. */
 export const otpauthUri = (secret: string, email: string): string =>
   totpOf(secret, email).toString()
 
-/** The step that a code is of; null where it is none of now. */
+/** Returns the time step of a code; null if the code is not valid now. */
 export function stepOfCode(secret: string, code: string, nowMs: number): number | null {
   const delta = totpOf(secret, '').validate({ token: code, timestamp: nowMs, window: WINDOW })
   return delta === null ? null : Math.floor(nowMs / 1000 / PERIOD_S) + delta
 }
 
 /**
- * Takes a step of a person's, once: a code that somebody saw over a shoulder is worth nothing.
- * False: it, or a later one, was taken.
+ * Uses up a time step of a person, once, so that an observed code cannot be used again.
+ * @returns false if this step or a later one was used
  */
 export async function takeStep(tx: Queryable, personId: string, step: number): Promise<boolean> {
   const taken = await tx.one(

@@ -1,7 +1,10 @@
 import { ERRORS, type ErrorCode } from '../errors.ts'
 import { EXPLANATIONS, RETRIES } from '../errors-explained.ts'
 
-/** docs/errors.md, made of the registry: a heading, and so an anchor, for each code. */
+/**
+ * Returns docs/errors.md, generated from the registry: one heading, and therefore one anchor, for
+ * each code.
+ */
 export function errorsDocument(): string {
   const codes = Object.keys(ERRORS) as ErrorCode[]
   const sections = codes.map((code) => {

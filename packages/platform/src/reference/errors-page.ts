@@ -1,7 +1,7 @@
 import { ERRORS, type ErrorCode } from '../errors.ts'
 import { EXPLANATIONS, RETRIES, type Retry } from '../errors-explained.ts'
 
-/** What a word of the registry is in HTML; between backticks it is code. */
+/** Converts a text of the registry to HTML; text between backticks becomes code. */
 const html = (text: string): string =>
   text
     .replaceAll('&', '&amp;')
@@ -27,8 +27,8 @@ function entry(code: ErrorCode): string {
 }
 
 /**
- * Every code of the registry with what it means, why it comes and what to do: where an error's
- * `type` leads.
+ * Returns the page that an error's `type` refers to: every error code with its meaning, causes and
+ * remedies.
  */
 export function errorsPage(): string {
   const codes = Object.keys(ERRORS) as ErrorCode[]

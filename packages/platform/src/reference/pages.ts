@@ -5,7 +5,7 @@ import type { Page } from '../http/page.ts'
 import { siteOr503 } from '../http/site.ts'
 import { errorsPage } from './errors-page.ts'
 
-/** The API reference, its files, and the page that the `type` of every error leads to. */
+/** Returns the API reference, its files, and the page that the `type` of every error refers to. */
 export function referencePages(log: Logger): Page[] {
   const built = siteOr503(NAME, loadSite, log, 'the API is available, but there is no reference')
   const errors = errorsPage()

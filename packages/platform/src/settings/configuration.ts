@@ -12,7 +12,10 @@ const LEVELS = ['low', 'medium', 'high'] as const
 const FLOOR_DECIMALS = 3
 const rate = z.union([z.string(), z.number()], { error: 'must be a number' }).transform(String)
 
-/** Less does not even carry a look at the head each minute, and what transfers ask. */
+/**
+ * Minimum number of requests: fewer are not sufficient to read the chain's head each minute and to
+ * serve transfers.
+ */
 const REQUESTS_LEAST = 5000
 const REQUESTS = `must be a whole number of requests, at least ${REQUESTS_LEAST}`
 
@@ -27,14 +30,14 @@ const endpoint = z.object({
   requests_per_day: z.int({ error: REQUESTS }).min(REQUESTS_LEAST, REQUESTS).optional(),
 })
 
-/** More are no safer, and each is asked for its head. */
+/** Maximum number of endpoints. More are not safer, and each one is queried for its head. */
 const ENDPOINTS_MAX = 8
 const ENDPOINTS = `must be a list of 1 to ${ENDPOINTS_MAX} endpoints`
 const QUORUM = 'must be a whole number of endpoints'
 
 /**
- * One endpoint itself, or `endpoints` in the order of preference, and what is known of the network
- * whoever serves it.
+ * One endpoint, or `endpoints` in the order of preference, and data of the network that does not
+ * depend on the endpoint.
  */
 const entry = endpoint
   .partial()
@@ -75,7 +78,7 @@ const entry = endpoint
         tell('is set per endpoint: move it into endpoints', field)
       if (!endpoints && own.url === undefined) tell('must be an http(s) URL', 'url')
       const several = (endpoints ?? [own]) as RpcEndpoint[]
-      // Two names of one endpoint agree with each other whatever it says.
+      // The same endpoint under two names would always agree with itself.
       const urls = several.map(({ url }) => url)
       const again = urls.findIndex((url, at) => url !== undefined && urls.indexOf(url) < at)
       if (again >= 0) tell('is the URL of another endpoint of the list', 'endpoints', again, 'url')
@@ -90,8 +93,8 @@ const entry = endpoint
   )
 
 /**
- * A network's endpoints in the order of preference, and how many of them must agree before money
- * depends on what they show.
+ * A network's endpoints in the order of preference, and the number of them that must agree before
+ * money depends on their data.
  */
 export interface NetworkEndpoints {
   endpoints: readonly RpcEndpoint[]
@@ -116,19 +119,18 @@ const file = z.object(
   { error: 'must contain a JSON object, as custody.config.example.json does' },
 )
 
-/** Codes of networks are short; a longer name is one that people know. */
+/** Maximum length of a network's code; a longer name is the network's full name. */
 const CODE_LENGTH_MAX = 4
-/** A person may leave a remark anywhere. */
+/** Key that is allowed everywhere, for comments by people. */
 const REMARK = 'comment'
 
 /**
- * The first name that nobody reads, by its path: a misspelt one would change nothing, without a
- * word.
+ * Returns the path of the first unknown name, because a misspelt setting would be ignored silently.
  */
 function unknownName(json: unknown, registry: Registry): string | null {
   const codes = registry.networks.map(({ code }) => code)
   const tickers = registry.assets.map(({ asset_name: name }) => name)
-  // Three letters are near to many others: only a name of some length is completed.
+  // Short codes are similar to many others, so only long names are suggested.
   const byName = new Map(
     registry.networks.flatMap(({ code, name }) => [
       [name, code],
@@ -189,7 +191,7 @@ export interface Configuration {
   sweep: Record<string, SweepRule>
 }
 
-/** Names and amounts by the asset registry. */
+/** Names and amounts are validated by the asset registry. */
 const configuration = (registry: Registry) =>
   file.transform(({ networks, sweep }, context): Configuration => {
     const rules: Configuration['sweep'] = {}
@@ -278,8 +280,8 @@ const configuration = (registry: Registry) =>
   })
 
 /**
- * Reads custody.config.json; where there is none, nothing is configured.
- * @throws Error that names the file and the field, and shows no value: URLs hold keys
+ * Reads custody.config.json; if the file does not exist, nothing is configured.
+ * @throws Error that names the file and the field, without any value, because URLs contain keys
  */
 export function readConfiguration(path: string, registry: Registry): Configuration {
   if (!existsSync(path)) return { networks: {}, sweep: {} }
@@ -287,7 +289,7 @@ export function readConfiguration(path: string, registry: Registry): Configurati
   try {
     json = JSON.parse(readFileSync(path, 'utf8'))
   } catch (error) {
-    // The parser's own words quote the text around the mistake.
+    // The parser's own message quotes the text around the error, which may contain keys.
     const why =
       error instanceof SyntaxError
         ? 'is not valid JSON'

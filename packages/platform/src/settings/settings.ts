@@ -14,100 +14,102 @@ export interface Settings {
   home: string
   port: number
   host: string
-  /** Where payers reach this server, without a slash at the end; null: at host and port. */
+  /** URL of this server for payers, without a trailing slash; null: derived from host and port. */
   publicUrl: string | null
   databaseUrl: string | null
-  /** Folder that the embedded database's log is copied to; null: nowhere. */
+  /** Folder to which the embedded database's WAL is copied; null: it is not archived. */
   walArchive: string | null
-  /** A pooler of transactions stands before it. */
+  /** Whether connections go through a transaction pooler. */
   databasePooled: boolean
   network: NetworkMode
   rateLimit: number
   authLegacy: boolean
-  /** `key`: one allowance over all endpoints; `endpoint`: one for each. */
+  /** `key`: one limit for all endpoints; `endpoint`: one for each. */
   rateScope: 'key' | 'endpoint'
   /**
-   * Proxies in front, each of which adds a hop to X-Forwarded-For; nobody else can reach this port.
-   * 0: none.
+   * Number of proxies in front of the server, each of which adds an entry to X-Forwarded-For.
+   * Clients must not be able to reach this port directly. 0: none.
    */
   trustProxy: number
   /** Endpoints by network code, from custody.config.json (mainnet) or the local chains. */
   endpoints: Record<string, NetworkEndpoints>
   /**
-   * 32 bytes in base64 under which secrets are sealed in the database; null: a file of the home.
+   * Key of 32 bytes in base64 that encrypts secrets in the database; null: a file in the data
+   * folder.
    */
   secretsKey: string | null
-  /** Milliseconds between polls of chains and work. */
+  /** Milliseconds between polls of chains and due work. */
   pollMs: number
-  /** A transfer that has waited this long below the market's fee is bumped by itself; 0: never. */
+  /**
+   * Time in milliseconds for which a transfer waits below the market's fee before its fee is
+   * increased automatically; 0: never.
+   */
   feeBumpAfterMs: number
   /** Platform fees by 30-day volume. */
   prepaidTiers: readonly Tier[]
   role: Role
   /**
-   * Where local chains are that somebody else runs, without a slash at the end; null: this platform
+   * URL of local chains that another process runs, without a trailing slash; null: this platform
    * starts its own.
    */
   localChains: string | null
-  /** From which level on lines are written to standard error. */
+  /** Lowest level of the lines that are written to standard error. */
   logLevel: (typeof LOG_LEVELS)[number]
-  /** When deposit addresses are swept, by scope; the operator's commands go before. */
+  /** Rules for sweeps of deposit addresses, by scope; the operator's commands take precedence. */
   sweep: SweepRules
-  /** Deprecated assets of which wallets and addresses are made nevertheless. */
+  /** Deprecated assets for which wallets and addresses can still be created. */
   allowDeprecated: ReadonlySet<string>
   aml: AmlSettings
   prices: PriceSettings
-  /**
-   * What everybody may read of published reserves: nothing, the statements, or the addresses too.
-   */
+  /** Which parts of published reserves are public: none, the statements, or the addresses too. */
   reservesPublic: (typeof RESERVES_PUBLIC)[number]
-  /** Ranges that webhooks are sent to although they are no public addresses. */
+  /** Address ranges that webhooks may be sent to although they are not public. */
   webhookAllow: readonly string[]
-  /** Ranges from which /metrics is answered. */
+  /** Address ranges that may read /metrics. */
   metricsAllow: readonly string[]
 }
 
 /**
- * `api`: HTTP. `worker`: runs what is due. `scanner`: reads the chains. `all`: the three in one
+ * `api`: HTTP. `worker`: runs due work. `scanner`: reads the chains. `all`: all three in one
  * process.
  */
 export type Role = 'all' | 'api' | 'worker' | 'scanner'
 
-/** Of screening. */
+/** Settings of screening. */
 export interface AmlSettings {
-  /** Null: the provider's own, or its local face. */
+  /** Base URLs of the providers. Null: the provider's own URL, or that of its local emulator. */
   urls: { CHAINALYSIS: string | null; ELLIPTIC: string | null; TRM: string | null }
-  /** Elliptic's score from which an address is SEVERE, HIGH, MEDIUM; above 0 it is LOW. */
+  /** Elliptic's scores from which an address is SEVERE, HIGH, MEDIUM; above 0 it is LOW. */
   ellipticThresholds: [number, number, number]
-  /** TRM's names of chains by network code, where they differ from the built-in ones. */
+  /** TRM's names of chains by network code, if they differ from the built-in ones. */
   trmChains: Record<string, string>
   /**
-   * File of sanctioned addresses; null: the refreshed one in the home, else the one that is
-   * shipped.
+   * File of sanctioned addresses; null: the refreshed list in the data folder, otherwise the list
+   * that is part of the release.
    */
   ofacFile: string | null
 }
 
-/** Of the sources of prices. */
+/** Settings of the price sources. */
 export interface PriceSettings {
-  /** Null: the plan's own, or the local face. */
+  /** Base URL of CoinGecko. Null: the URL of the plan, or of the local emulator. */
   coinGeckoUrl: string | null
   coinGeckoKey: string | null
   coinGeckoPlan: 'demo' | 'pro'
   /** Corrections of CoinGecko's names of coins. */
   coinGeckoIds: Record<string, string>
-  /** ccxt's names. */
+  /** Exchanges that are used as price sources, by ccxt's names. */
   exchanges: string[]
-  /** Null: the network's own pace. */
+  /** Interval in milliseconds; null: the network's default. */
   everyMs: number | null
   /**
    * Platform fee of a transfer by coin, in millionths of a USD, while the coin has no current
-   * price. Other coins are refused then.
+   * price. Transfers of other coins are then rejected.
    */
   feesWithoutPrice: Readonly<Record<string, bigint>>
 }
 
-/** Of platform fees. */
+/** Decimals of platform fees. */
 const USD_DECIMALS = 6
 const TRUSTED_PROXIES_MAX = 16
 const SECRETS_KEY_BYTES = 32
@@ -116,10 +118,7 @@ const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'
 
 const RESERVES_PUBLIC = ['off', 'totals', 'all'] as const
 
-/**
- * A problem that is told with the whole value; every other one quotes the part that is wrong, or
- * nothing.
- */
+/** Marks an error that quotes the whole value; other errors quote the wrong part, or nothing. */
 const QUOTED = { quoted: true }
 
 const integer = (least: number, most: number) =>
@@ -146,7 +145,7 @@ const list = z.string().transform((text) =>
     .filter((part) => part !== ''),
 )
 
-/** `KEY=value,…`, as `form` says. */
+/** Parser for `KEY=value,…`; `form` describes the format in errors. */
 const pairs = (form: string, pair: RegExp) =>
   list.transform((parts, context) =>
     Object.fromEntries(
@@ -159,7 +158,7 @@ const pairs = (form: string, pair: RegExp) =>
     ),
   )
 
-/** What another module reads from text, with its own words for what is wrong. */
+/** Parser that uses another module's function and error messages. */
 const readBy = <T>(read: (text: string) => T) =>
   z.string().transform((text, context) => {
     try {
@@ -170,7 +169,7 @@ const readBy = <T>(read: (text: string) => T) =>
     }
   })
 
-/** Ranges of addresses, such as 10.0.0.0/8 or fd00::/8. */
+/** Parser for address ranges such as 10.0.0.0/8 or fd00::/8. */
 const cidrs = list.transform((parts, context) => {
   for (const part of parts)
     if (!ipaddr.isValidCIDR(part))
@@ -191,15 +190,15 @@ const thresholds = list
   .transform((scores) => scores as [number, number, number])
 
 /**
- * Every variable of the environment that a platform reads, beside the folders that commands need
- * too (`app/home.ts`).
+ * Every environment variable that the platform reads, except the folders that commands need too
+ * (`data-dir.ts`).
  */
 const variables = z
   .object({
     PORT: integer(0, 65_535).default(8080),
     CUSTODY_HOST: z.string().default('127.0.0.1'),
     CUSTODY_PUBLIC_URL: httpUrl.optional(),
-    // Neither is ever shown: one holds a password, the other is a key.
+    // These two are never shown in errors: one contains a password, the other is a key.
     DATABASE_URL: z
       .string()
       .regex(/^postgres(ql)?:\/\//, 'must begin with postgresql://')
@@ -295,7 +294,9 @@ const variables = z
 
 type Variables = z.output<typeof variables>
 
-/** An empty variable is one that is not set, except where nothing at all is a choice. */
+/**
+ * An empty variable counts as missing, except for these, for which an empty list is a valid choice.
+ */
 const EMPTY_IS_SET = new Set(['CUSTODY_PRICE_EXCHANGES', 'CUSTODY_WEBHOOK_ALLOW'])
 
 const given = (env: NodeJS.ProcessEnv) =>
@@ -312,7 +313,10 @@ function taken<T>(parsed: z.ZodSafeParseResult<T>, env: NodeJS.ProcessEnv): T {
   throw new Error(`${name}${quoted ? `=${env[name]}` : ''}: ${issue.message}`)
 }
 
-/** One variable, for a command that needs no other. @throws Error with a sentence that names it */
+/**
+ * Reads a single variable, for a command that needs no others.
+ * @throws Error with a sentence that names it
+ */
 export function readVariable<const Name extends keyof Variables>(
   name: Name,
   env: NodeJS.ProcessEnv = process.env,

@@ -1,23 +1,23 @@
 import { ChainError, parseAmount, type NetworkMode, type Registry } from '@custody/chains/basics'
 
-/** `cost_multiple` is kept in thousandths. */
+/** `cost_multiple` is stored in thousandths. */
 export const MULTIPLE_DECIMALS = 3
 
-/** What decides whether a deposit address is swept; null: the next wider scope decides. */
+/** Conditions for sweeping a deposit address; null: the next wider scope decides. */
 export interface SweepRule {
   cost_multiple: bigint | null
   min_amount: bigint | null
 }
-/**
- * Scopes: `*`, `network:CODE`, `asset:NAME`. An amount belongs to an asset, so it is set for assets
- * only.
- */
+/** Rules by scope: `*`, `network:CODE`, `asset:NAME`. An amount can only be set for an asset. */
 export type SweepRules = Readonly<Record<string, SweepRule>>
 
-/** On mainnet a deposit that is worth less than twice the cost of its sweep stays where it is. */
+/** On mainnet a deposit that is worth less than twice the cost of its sweep is not swept. */
 const DEFAULT_MULTIPLE = { local: '0', mainnet: '2' } as const
 
-/** A decimal of the operator's, as an integer. @throws Error that names it */
+/**
+ * Parses the operator's decimal to an integer.
+ * @throws Error that names it
+ */
 export function readDecimal(value: unknown, decimals: number, name: string): bigint {
   try {
     return parseAmount(String(value), decimals)
@@ -28,7 +28,10 @@ export function readDecimal(value: unknown, decimals: number, name: string): big
   }
 }
 
-/** `network:CODE` or `asset:NAME`. @throws Error that names what is unknown */
+/**
+ * Returns `network:CODE` or `asset:NAME`.
+ * @throws Error that names an unknown network or asset
+ */
 export function scopeNamed(registry: Registry, of: { network?: string; asset?: string }): string {
   if (of.network !== undefined && of.asset !== undefined)
     throw new Error('set either a network or an asset, not both')
@@ -43,10 +46,7 @@ export function scopeNamed(registry: Registry, of: { network?: string; asset?: s
       : '*'
 }
 
-/**
- * The installation's rules: for everything, and what the configuration says for networks and
- * assets.
- */
+/** Returns the installation's rules: the defaults, and the configuration of networks and assets. */
 export function sweepRules(
   mode: NetworkMode,
   everywhere: bigint | undefined,

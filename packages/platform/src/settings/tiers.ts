@@ -4,23 +4,26 @@ import { parseUsd } from '../decimals.ts'
 /** A subscription tier. Amounts in millionths of a USD. */
 export interface Tier {
   name: string
-  /** Volume of 30 days from which it applies. */
+  /** 30-day volume from which it applies. */
   from: bigint
-  /** Share of a transfer's value, in hundredths of a percent. */
+  /** Fee as a fraction of a transfer's value, in hundredths of a percent. */
   basisPoints: bigint
-  /** Least fee of one transfer. */
+  /** Minimum fee of one transfer. */
   least: bigint
-  /** Subscription for a calendar month. */
+  /** Subscription fee for a calendar month. */
   monthly: bigint
 }
 
-/** NAME:volume from which it applies:basis points:least fee:monthly subscription, in USD. */
+/** NAME:volume from which it applies:basis points:minimum fee:monthly subscription, in USD. */
 export const DEFAULT_TIERS =
   'STARTER:0:25:0.50:0,GROWTH:1000000:15:0.30:499,BUSINESS:10000000:8:0.20:1499,ENTERPRISE:50000000:4:0.10:0'
 
 const BASIS_POINTS = 10_000n
 
-/** Reads the tiers of an installation. @throws Error with a sentence that says what a tier is */
+/**
+ * Parses the tiers of an installation.
+ * @throws Error with a sentence that describes the format
+ */
 export function readTiers(text: string): readonly Tier[] {
   const wrong = (why: string) =>
     new Error(
@@ -55,17 +58,20 @@ export function readTiers(text: string): readonly Tier[] {
   return tiers
 }
 
-/** A tier by its name; one that the installation no longer has counts as the first. */
+/**
+ * Returns a tier by its name; a tier that the installation no longer has is replaced by the first
+ * one.
+ */
 export function tierNamed(tiers: readonly Tier[], name: string | null): Tier {
   return tiers.find((tier) => tier.name === name) ?? (tiers[0] as Tier)
 }
 
-/** The tier that a volume of 30 days reaches. */
+/** Returns the tier for a 30-day volume. */
 export function tierOfVolume(tiers: readonly Tier[], volume: bigint): Tier {
   return tiers.findLast((tier) => volume >= tier.from) ?? (tiers[0] as Tier)
 }
 
-/** The fee of a transfer of this value, rounded up to a millionth of a USD. */
+/** Returns the fee of a transfer of this value, rounded up to a millionth of a USD. */
 export function feeOf(tier: Tier, amountUsd: bigint): bigint {
   const share = (amountUsd * tier.basisPoints + BASIS_POINTS - 1n) / BASIS_POINTS
   return share > tier.least ? share : tier.least

@@ -5,8 +5,9 @@ import { pathId } from '../http/schemas.ts'
 import { findOrder, orderShape, presentOrder, tellOrder, type OrderRow } from './order.ts'
 
 /**
- * Asks for an order to be cancelled: what the exchange has filled by then stays filled. Again does
- * nothing more. One that ended is refused, since nothing of it could be cancelled.
+ * Requests the cancellation of an order. Fills up to the cancellation remain. A repeated request
+ * has no effect. The request is rejected if the order has ended, because then nothing could be
+ * cancelled.
  */
 export const cancelOrder = endpoint({
   id: 'cancelOrder',

@@ -13,13 +13,13 @@ import { convert, type Conversion } from './convert.ts'
 import { orderShape, presentOrder, type OrderRow } from './order.ts'
 import { readPositive } from './order-params.ts'
 
-/** A quote is good for so long. */
+/** Lifetime of a quote, in milliseconds. */
 const QUOTE_MS = 10_000
-/** Levels of a book that are looked through. */
+/** Number of order book levels that are read. */
 const DEPTH = 100
 const ACCOUNTS_MAX = 20
 
-/** What an account would have given instead, or why it could not. */
+/** Result of an account that was not chosen, or why it could not convert. */
 interface Other {
   exchange_account: string
   exchange: string
@@ -45,11 +45,11 @@ export interface ConversionRow {
   order_id: string | null
   payload_hash: string | null
   created_at: Date
-  /** What its caller was answered when it was ordered. */
+  /** The response to the request that ordered the conversion. */
   response: string | null
 }
 
-/** One that is no order yet. */
+/** A quoted conversion that has not been ordered yet. */
 export type NewConversion = Omit<ConversionRow, 'order_id' | 'payload_hash' | 'response'>
 
 export const conversionBody = {
@@ -108,7 +108,10 @@ export const conversionShape = z
   })
   .meta({ id: 'Conversion' })
 
-/** As the API answers it. @param order the one that it became */
+/**
+ * Returns the API's representation.
+ * @param order the order that the conversion became
+ */
 export function presentConversion(row: NewConversion, order: OrderRow | null, now: number) {
   const show = (amount: string) => exact(showUnits(BigInt(amount)))
   return {
@@ -139,14 +142,14 @@ export function presentConversion(row: NewConversion, order: OrderRow | null, no
   }
 }
 
-/** The coin that is meant by an asset of ours, or by its own name. */
+/** Returns the coin for the name of an asset of this platform, or for its own name. */
 const coinOf = ({ registry }: Services, name: string): string =>
   registry.asset(name)?.ticker ?? name.toUpperCase()
 
 const wrong = (field: string, why: string) =>
   new ApiError('INVALID_REQUEST', `${field}: ${why}`, { field })
 
-/** The market of two coins, and on which side of it one becomes the other. */
+/** Returns the market of two coins, and the side of an order that converts one into the other. */
 function marketOf(
   markets: ReadonlyMap<string, Market>,
   from: string,
@@ -163,7 +166,7 @@ interface Offer {
   conversion: Conversion
 }
 
-/** What one account makes of it, or why it cannot. */
+/** Returns the result of one account, or why it cannot convert. */
 async function offerOf(
   services: Services,
   account: AccountRow,
@@ -196,9 +199,9 @@ async function offerOf(
 }
 
 /**
- * The best of all accounts.
+ * Returns the best result of all accounts.
  * @throws ApiError `INVALID_REQUEST`, `INVALID_AMOUNT`, `NOT_FOUND` (an account),
- *   `CONVERSION_UNAVAILABLE` that says why of each
+ *   `CONVERSION_UNAVAILABLE` with the reason of each account
  */
 export async function bestConversion(
   services: Services,
@@ -267,7 +270,10 @@ export async function bestConversion(
   }
 }
 
-/** Writes a conversion. @param o what it became, and by which key of the caller's */
+/**
+ * Stores a conversion.
+ * @param o the order that it became, and the caller's idempotency key
+ */
 export async function insertConversion(
   tx: Queryable,
   caller: Caller,
@@ -306,8 +312,8 @@ export async function insertConversion(
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /**
- * A conversion of the caller's sub-account, with the order that it became. @throws ApiError
- * `NOT_FOUND`
+ * Returns a conversion of the caller's sub-account with the order that it became.
+ * @throws ApiError `NOT_FOUND`
  */
 export async function findConversion(
   database: Queryable,

@@ -4,8 +4,8 @@ import type { Level, Market, OrderBook, Side } from '../exchanges/venue.ts'
 const ONE = 10n ** 18n
 
 /**
- * One order that converts: of so much of the base coin, at no worse a price. `receive`: of the
- * wanted coin, after the taker's fee.
+ * One order for a conversion: an amount of the base coin with a limit price. `receive`: amount of
+ * the wanted coin, less the taker fee.
  */
 export interface Conversion {
   side: Side
@@ -14,7 +14,7 @@ export interface Conversion {
   receive: bigint
 }
 
-/** What of a level is taken, and what is left to take. */
+/** Returns the amount that is taken of a level, and the amount that is left to take. */
 function walk(
   levels: readonly Level[],
   wanted: (level: Level) => bigint,
@@ -28,10 +28,10 @@ function walk(
 }
 
 /**
- * What a market makes of an amount, level by level of its book: the limit is the price of the last
- * level that is needed. All in units of 18 decimals.
- * @param given of the base coin where it is sold, else of the quote coin, the fee included
- * @returns the conversion, or why there is none
+ * Computes the conversion of an amount at a market, level by level of its order book. The limit is
+ * the price of the last level that is needed. All amounts in units of 18 decimals.
+ * @param given amount of the base coin if it is sold, otherwise of the quote coin including the fee
+ * @returns the conversion, or why it is not possible
  */
 export function convert(
   market: Market,
@@ -47,7 +47,7 @@ export function convert(
     cost += times(of, price)
     last = price
   }
-  // What is bought must be paid for with its fee, and no more than what is given may go.
+  // A purchase must be paid with its fee, and may not cost more than the given amount.
   const budget = side === 'sell' ? floorTo(given, market.amountStep) : (given * ONE) / (ONE + fee)
   const least = (one: bigint, other: bigint) => (one < other ? one : other)
   if (side === 'sell') walk(book.bids, (level) => least(level.amount, budget - amount), take)
@@ -61,7 +61,7 @@ export function convert(
   if (last === 0n)
     return `there are no ${side === 'sell' ? 'bids' : 'asks'} on ${market.symbol} now, or the amount is too small`
   const left = side === 'sell' ? budget - amount : budget - cost
-  // The last step of the grid is no amount that the book lacks.
+  // A remainder of less than one amount step is not a lack of liquidity.
   if (left > (side === 'sell' ? market.amountStep : times(market.amountStep, last)) + 1n)
     return `the order book of ${market.symbol} is too shallow`
   if (market.amountMin !== null && amount < market.amountMin)

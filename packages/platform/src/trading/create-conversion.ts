@@ -38,8 +38,8 @@ const body = z.strictObject({
 type Body = z.output<typeof body>
 
 /**
- * Converts as it was quoted, or at the best price of now: one order, with the quote's limit; what
- * the book no longer gives stays.
+ * Converts at the quoted price, or at the current best price: one order with the quote's limit. The
+ * amount that the order book does not offer any more remains unconverted.
  */
 export const createConversion = endpoint({
   id: 'createConversion',
@@ -122,7 +122,7 @@ async function answeredBefore(
   )
 }
 
-/** A quote that does not exist has no answer. */
+/** An unknown quote has no earlier response. */
 function nothingFound(error: unknown): null {
   if (error instanceof ApiError && error.code === 'NOT_FOUND') return null
   throw error
@@ -187,8 +187,8 @@ async function create(
     })
   if (row.expires_at.getTime() <= services.environment.now()) throw late()
   await orderOf(services, caller, row, admit, async (tx, order) => {
-    // As `order_id is null`, so that PostgreSQL looks for the one by its id, and not among all that
-    // nobody ordered.
+    // `order_id is null` makes PostgreSQL search by ID, instead of among all conversions without an
+    // order.
     const taken = await tx.query(
       `update conversions set order_id = $2, response = $4
        where workspace_id = $5 and id = $1 and num_nulls(order_id) = 1 and expires_at > $3 returning 1`,

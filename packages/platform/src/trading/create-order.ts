@@ -13,7 +13,7 @@ import { clientIdOf, orderShape, presentOrder, tellOrder, type OrderRow } from '
 import { orderBody, type OrderBody } from './order-body.ts'
 import { checkBody, checkTraits, orderParamsOf } from './order-params.ts'
 
-/** Orders something at an exchange; at most one order per sub-account and `sequence_id`. */
+/** Creates an order at an exchange; at most one order per sub-account and `sequence_id`. */
 export const createOrder = endpoint({
   id: 'createOrder',
   tag: 'Trading',
@@ -72,9 +72,9 @@ export const createOrder = endpoint({
 })
 
 /**
- * Makes an order, which is sent as soon as it is committed.
- * @param admit called first in that commit
- * @param also what else is written in it
+ * Creates an order, which is sent as soon as it is committed.
+ * @param admit called first in that transaction
+ * @param also further writes of that transaction
  * @throws ApiError that names the field
  */
 export async function makeOrder(
@@ -120,7 +120,7 @@ export async function makeOrder(
   const id = services.environment.uuid()
   const made = await services.database.transaction(async (tx) => {
     await admit(tx)
-    // One that is being unlinked takes no more orders.
+    // An account that is being unlinked accepts no orders.
     await findAccount(tx, caller, account.id, 'exchange_account', true)
     const now = tx.now()
     const row = (await tx.one<OrderRow>(

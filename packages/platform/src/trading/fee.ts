@@ -11,9 +11,8 @@ import type { OrderRow } from './order.ts'
 const referenceOf = (id: string): string => `order:${id}`
 
 /**
- * What an order costs on the prepaid fee account if all of it is filled, by its value at the price
- * of now.
- * @throws ApiError `PRICE_UNAVAILABLE` where the fee depends on a price that nobody knows
+ * Returns the prepaid fee of an order that is filled completely, by its value at the current price.
+ * @throws ApiError `PRICE_UNAVAILABLE` if the fee depends on an unknown price
  */
 export async function quoteOrderFee(
   services: Services,
@@ -37,8 +36,8 @@ export async function quoteOrderFee(
 }
 
 /**
- * Holds an order's fee back, as the last thing that its transaction locks. @throws ApiError
- * `PREPAID_FEE_EXHAUSTED`
+ * Reserves an order's fee. Must be the last lock of its transaction.
+ * @throws ApiError `PREPAID_FEE_EXHAUSTED`
  */
 export async function reserveOrderFee(
   tx: Queryable,
@@ -59,8 +58,8 @@ export async function reserveOrderFee(
 }
 
 /**
- * Takes the share of what was filled, rounded up, and gives the rest back. @returns what was taken,
- * in millionths of a USD
+ * Charges the fee for the filled part, rounded up, and releases the rest.
+ * @returns the charged amount in millionths of a USD
  */
 export async function settleOrderFee(
   services: Services,

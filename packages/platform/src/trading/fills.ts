@@ -10,8 +10,8 @@ export interface Totals {
 }
 
 /**
- * Writes fills that are not known yet, each with its entry of the ledger, and sums up all. A fill
- * that the venue tells twice is known. Call it under the lock of the order's row.
+ * Stores new fills, each with its ledger entry, and sums all fills. A fill that the exchange
+ * reports again is ignored. The caller must hold the lock of the order's row.
  */
 export async function noteFills(
   tx: Queryable,

@@ -3,23 +3,23 @@ import type { Services } from '../engine/services.ts'
 import { advance, claim, type LeasedTable } from '../exchanges/lease.ts'
 import { tellOrder, type OrderRow } from './order.ts'
 
-/** Orders as workers take turns at them. */
+/** Orders as leased rows. */
 export const ORDERS: LeasedTable<OrderRow> = {
   name: 'orders',
   json: new Set(['fees']),
   told: ['state', 'status', 'reason', 'venue_id', 'filled', 'alerted_at'],
-  // A cancellation that came while the worker was busy is not left lying.
+  // A cancellation that was requested during a step makes the order due immediately.
   interrupt: 'cancel_requested_at',
   tell: (tx, row) => tellOrder(tx, row, 'order.updated'),
 }
 
-/** Takes the order that has been due the longest, of none of these accounts. */
+/** Leases the order that has been due the longest, except orders of the accounts in `busy`. */
 export const claimOrder = (
   services: Services,
   busy: readonly string[],
 ): Promise<OrderRow | undefined> => claim(services, ORDERS, busy)
 
-/** What a step changes of an order. */
+/** Changes of an order by a step. */
 export type OrderChange = Partial<
   Pick<
     OrderRow,
@@ -37,11 +37,17 @@ export type OrderChange = Partial<
     | 'alerted_at'
   >
 > & {
-  /** When it is due again; `hold`: the worker keeps it; null: never. */
+  /**
+   * Time in milliseconds after which it is due again; `hold`: the worker keeps the lease; null:
+   * never.
+   */
   again: number | 'hold' | null
 }
 
-/** Writes a step's outcome. @throws LeaseLost */
+/**
+ * Stores the result of a step.
+ * @throws LeaseLost
+ */
 export const advanceOrder = (
   tx: Queryable,
   row: OrderRow,

@@ -7,7 +7,7 @@ import { ORDER_STATUSES, orderShape, presentOrder, type OrderRow } from './order
 const INT32_MAX = 2_147_483_647
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-/** Orders of the sub-account, newest first. */
+/** Lists the orders of the sub-account, newest first. */
 export const listOrders = endpoint({
   id: 'listOrders',
   tag: 'Trading',

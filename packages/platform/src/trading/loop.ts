@@ -6,9 +6,9 @@ import { ORDERS } from './lease.ts'
 import type { OrderRow } from './order.ts'
 import { stepOrder } from './step.ts'
 
-/** Of orders. */
+/** Services of orders. */
 interface Trading {
-  /** Rung when an order of this process is due. */
+  /** Notified when an order of this process is due. */
   due: Notifier
 }
 
@@ -18,10 +18,10 @@ declare module '../engine/services.ts' {
   }
 }
 
-/** Works on orders that are due. */
+/** Executes the steps of due orders. */
 export const orderLoop = (services: Services): Loop =>
   leasedLoop(services, ORDERS, { name: 'orders', due: services.trading.due, step: stepOrder })
 
-/** One step of an order that is held. */
+/** Executes one step of a leased order. */
 export const workOn = (services: Services, row: OrderRow): Promise<void> =>
   work(services, ORDERS, row, stepOrder)

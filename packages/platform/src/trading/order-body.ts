@@ -2,13 +2,13 @@ import { z } from 'zod'
 import { decimal, oneOf, positiveSchema, text, wholeNumber } from '../http/schemas.ts'
 
 /**
- * A market order may be done at most so much worse than the best price of now, unless it says
- * otherwise.
+ * Default for how much worse than the current best price a market order may be executed, in basis
+ * points.
  */
 export const SLIPPAGE_BPS = 100
 const SLIPPAGE_BPS_MAX = 5000
 
-/** What an order asks for. */
+/** Body of a request for an order. */
 export const orderBody = z.strictObject({
   exchange_account: text(100).meta({ description: 'Id of an exchange account' }),
   market: text(60).meta({

@@ -4,7 +4,7 @@ import type { Market, OrderBook, Side, TimeInForce, VenueTraits } from '../excha
 import { SLIPPAGE_BPS, type OrderBody } from './order-body.ts'
 
 const BASIS_POINTS = 10_000n
-/** No market has more of anything. */
+/** Upper bound of amounts and prices, above every market's own bounds. */
 const UNITS_MAX = 10n ** 36n
 
 export interface OrderParams {
@@ -23,8 +23,8 @@ const wrong = (
 ) => new ApiError(code, `${field}: ${why}`, { field })
 
 /**
- * What an order may not say together, before anybody is asked. @throws ApiError that names the
- * field
+ * Checks combinations of fields, before the exchange is queried.
+ * @throws ApiError that names the field
  */
 export function checkBody(body: OrderBody): void {
   if (body.amount === undefined && body.quote_amount === undefined)
@@ -47,7 +47,10 @@ export function checkBody(body: OrderBody): void {
   }
 }
 
-/** What the venue itself does not offer. @throws ApiError that names the field */
+/**
+ * Checks that the exchange supports what the order requires.
+ * @throws ApiError that names the field
+ */
 export function checkTraits(body: OrderBody, exchange: string, traits: VenueTraits): void {
   const refused = (field: string, why: string) =>
     new ApiError('EXCHANGE_UNSUPPORTED', `${field}: ${why}`, { field })
@@ -68,11 +71,15 @@ export function checkTraits(body: OrderBody, exchange: string, traits: VenueTrai
     throw refused('post_only', `${exchange} does not support it`)
 }
 
-/** A positive decimal, exact. @throws ApiError `INVALID_AMOUNT` that names the field */
+/**
+ * Parses a positive exact decimal.
+ * @throws ApiError `INVALID_AMOUNT` that names the field
+ */
 export function readPositive(text: string, field: string): bigint {
   const most = () => wrong(field, `must be at most ${showUnits(UNITS_MAX)}`, 'INVALID_AMOUNT')
   const units = readUnits(text)
-  // Too long to be read; a double knows how large it is, and no more is asked.
+  // The text is too long to be parsed exactly; only its size matters, for which a double is
+  // sufficient.
   if (units === null && Number(text) > Number(showUnits(UNITS_MAX))) throw most()
   if (units === null || showUnits(units) !== canonical(text))
     throw wrong(field, 'has more than 18 decimals', 'INVALID_AMOUNT')
@@ -81,7 +88,10 @@ export function readPositive(text: string, field: string): bigint {
   return units
 }
 
-/** What was cut off would show. */
+/**
+ * Returns a decimal in normalized form. A comparison of two such texts shows whether digits were cut
+ * off.
+ */
 function canonical(text: string): string {
   const [digits = '', exponent = '0'] = text.toLowerCase().split('e')
   const [whole = '', fraction = ''] = digits.split('.')
@@ -93,8 +103,8 @@ function canonical(text: string): string {
 }
 
 /**
- * The terms on which an order is sent, on the market's grids and within its bounds.
- * @param book only of a market order: its protection follows from the best price there
+ * Returns the parameters with which an order is sent, on the market's steps and within its bounds.
+ * @param book for market orders only: their limit is derived from its best price
  * @throws ApiError that names the field and the bound
  */
 export function orderParamsOf(
@@ -170,9 +180,8 @@ function limit(body: OrderBody, market: Market): { price: bigint; reference: big
 }
 
 /**
- * The worst price at which a market order may be done. What is asked for in the quote coin is
- * reckoned at it where coins are bought, so that no more is spent; where they are sold, at the best
- * price.
+ * Returns the worst price at which a market order may be executed. An amount in the quote coin is
+ * converted at this price for purchases, so that no more is spent, and at the best price for sales.
  */
 function protection(
   side: Side,
@@ -189,7 +198,7 @@ function protection(
     )
   }
   const away = (best * BigInt(slippageBps)) / BASIS_POINTS
-  // To the grid on the side that protects.
+  // Rounded to the price step in the protective direction.
   const price =
     side === 'buy' ? floorTo(best + away, market.priceStep) : ceilTo(best - away, market.priceStep)
   if (price <= 0n) throw wrong('max_slippage_bps', 'results in no price')

@@ -19,15 +19,15 @@ export const ORDER_STATUSES = [
 ] as const
 export type OrderStatus = (typeof ORDER_STATUSES)[number]
 /**
- * NEW; SENDING, written before the call; ASKING, the answer was lost; WORKING, the venue has it;
- * ENDED.
+ * NEW; SENDING, stored before the request is sent; ASKING, the response was lost; WORKING, the
+ * exchange has the order; ENDED.
  */
 const ORDER_STATES = ['NEW', 'SENDING', 'ASKING', 'WORKING', 'ENDED'] as const
 type OrderState = (typeof ORDER_STATES)[number]
 
 /**
- * A row of `orders`. Amounts, prices and fees at the venue are decimal strings of units; USD is in
- * millionths.
+ * A row of `orders`. Amounts, prices and fees at the exchange are decimal strings of units; USD is
+ * in millionths.
  */
 export interface OrderRow {
   id: string
@@ -70,7 +70,9 @@ export interface OrderRow {
   updated_at: Date
 }
 
-/** Coins in which an exchange takes the fees of one order: rarely more than two. */
+/**
+ * Maximum number of coins in which an exchange charges the fees of one order; rarely more than two.
+ */
 const FEES_MAX = 100
 
 export const orderShape = z
@@ -159,7 +161,7 @@ export function presentOrder(row: OrderRow) {
   }
 }
 
-/** Tells an event of an order, whose row is locked. */
+/** Emits an event about an order, whose row is locked. */
 export async function tellOrder(
   tx: Queryable,
   row: OrderRow,
@@ -169,15 +171,16 @@ export async function tellOrder(
 }
 
 /**
- * By which the venue knows an order: made of its id, 32 letters and digits that every venue takes.
+ * Returns the client ID of an order: its ID as 32 letters and digits, which every exchange accepts.
  */
 export const clientIdOf = (id: string): string => id.replaceAll('-', '')
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /**
- * An order of the caller's sub-account; what another has reads as none. @throws ApiError
- * `NOT_FOUND`
+ * Returns an order of the caller's sub-account. An order of another sub-account is reported as
+ * missing.
+ * @throws ApiError `NOT_FOUND`
  */
 export async function findOrder(
   database: Queryable,

@@ -9,7 +9,8 @@ import {
 } from './conversion.ts'
 
 /**
- * What the linked accounts would make of an amount now, the best of them, good for some seconds.
+ * Returns the best current conversion of an amount among the linked accounts, valid for some
+ * seconds.
  */
 export const quoteConversion = endpoint({
   id: 'quoteConversion',

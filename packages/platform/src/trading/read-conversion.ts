@@ -3,7 +3,7 @@ import { endpoint } from '../http/endpoint.ts'
 import { pathId } from '../http/schemas.ts'
 import { conversionShape, findConversion, presentConversion } from './conversion.ts'
 
-/** A conversion, and its order as it stands. */
+/** Returns a conversion with the current state of its order. */
 export const readConversion = endpoint({
   id: 'readConversion',
   tag: 'Trading',

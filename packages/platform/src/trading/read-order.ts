@@ -18,7 +18,7 @@ interface FillRow {
   at: Date
 }
 
-/** One order with its fills, each once however often the exchange told it. */
+/** Returns one order with its fills, each once, however often the exchange reported it. */
 export const readOrder = endpoint({
   id: 'readOrder',
   tag: 'Trading',

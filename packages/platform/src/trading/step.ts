@@ -17,19 +17,20 @@ import { advanceOrder } from './lease.ts'
 import type { OrderRow, OrderStatus } from './order.ts'
 
 /**
- * A request that has not left by then never leaves: whoever asks for it later asks for something
- * that is there, or never was.
+ * Deadline for sending, in milliseconds. After it the order either exists at the exchange or will
+ * never exist, so queries give a definite answer.
  */
 const LEAVES_WITHIN_MS = 30_000
 /**
- * What the venue did not take, too many requests say, is tried again for so long after it was asked
- * for.
+ * Time in milliseconds after the order's creation within which a request that the exchange did not
+ * accept (rate limit) is sent again.
  */
 const TRY_AGAIN_MS = 60_000
-/** So long after the answer was lost, somebody is told. */
+/** Time in milliseconds after a lost response at which an alert is raised. */
 const ALERT_MS = 120_000
 /**
- * An end with a part unfilled must be seen twice, so far apart: its last fill may come after it.
+ * An order that is not filled completely must be reported as ended twice, at least this number of milliseconds
+ * apart, because its last fill may be reported after its end.
  */
 const SEEN_TWICE_MS = 1000
 const REFUSED_WAIT_MS = 30_000
@@ -37,7 +38,9 @@ const ASK_MAX_MS = 60_000
 const SECOND_MS = 1000
 const MINUTE_MS = 60_000
 
-/** What one order is due for: sent once, asked for until its end is known. The order is leased. */
+/**
+ * Executes one step of a leased order: it is sent once, and then queried until its end is certain.
+ */
 export async function stepOrder(services: Services, row: OrderRow): Promise<void> {
   try {
     const account = (await services.database.one<AccountRow>(
@@ -48,7 +51,8 @@ export async function stepOrder(services: Services, row: OrderRow): Promise<void
     if (row.state === 'NEW')
       return await ask(services, await toAsking(services, row), await venueOf(services, account))
     const venue = await venueOf(services, account)
-    // A worker that died between the two may have sent it: only the venue knows.
+    // A worker that crashed in this state may have sent the order, so only the exchange knows the
+    // outcome.
     const asking = row.state === 'SENDING' ? await toAsking(services, row) : row
     await ask(services, asking, venue)
   } catch (error) {
@@ -59,9 +63,9 @@ export async function stepOrder(services: Services, row: OrderRow): Promise<void
 }
 
 /**
- * One that nobody has looked at in its time: the platform stood still, or this is an older
- * database, after whose backup it was sent. It is not sent now, at a price of then; the venue is
- * asked for it.
+ * Returns whether a new order was not processed in time: the platform was stopped, or this is an
+ * older database and the order was sent after its backup. It is not sent now, because its price is
+ * outdated; the exchange is queried instead.
  */
 const isStale = (services: Services, row: OrderRow): boolean =>
   row.cancel_requested_at === null &&
@@ -93,7 +97,7 @@ async function send(services: Services, row: OrderRow, account: AccountRow): Pro
     )
     return
   }
-  // From this commit on it may be at the venue, whatever happens here.
+  // After this commit the order may exist at the exchange, whatever happens in this process.
   const sending = await services.database.transaction((tx) =>
     advanceOrder(tx, row, { state: 'SENDING', sent_at: new Date(now), again: 'hold' }),
   )
@@ -155,7 +159,9 @@ async function send(services: Services, row: OrderRow, account: AccountRow): Pro
   }
 }
 
-/** Asks the venue what became of an order, and writes what it says. Nothing is ever sent again. */
+/**
+ * Queries the outcome of an order at the exchange, and stores it. The order is never sent again.
+ */
 async function ask(services: Services, row: OrderRow, venue: Venue): Promise<void> {
   const ref: OrderRef = {
     clientId: row.client_id,
@@ -170,7 +176,7 @@ async function ask(services: Services, row: OrderRow, venue: Venue): Promise<voi
   await write(services, row, found, await fillsOf(venue, row, ref, found.order))
 }
 
-/** Its fills, where there are some that are not known yet. */
+/** Returns the fills of an order, if some are not stored yet. */
 async function fillsOf(venue: Venue, row: OrderRow, ref: OrderRef, order: VenueOrder) {
   if (order.fills) return order.fills
   const isMore =
@@ -201,7 +207,7 @@ async function write(
         tx.now(),
       ])
     if (order.state === 'open' || filled < (order.filled ?? 0n)) {
-      // Fills come at their own pace: an order has not ended here before all of them are known.
+      // Fills are reported with a delay: an order does not end here before all of them are stored.
       await advanceOrder(tx, row, {
         ...known,
         state: 'WORKING',
@@ -246,7 +252,10 @@ function reasonFor(row: OrderRow, status: OrderStatus): string | null {
   return row.type === 'market' ? 'PRICE_PROTECTION' : 'NOT_FILLED_AT_PRICE'
 }
 
-/** No list of the venue has it: proof that it was never taken only in the venue's own time. */
+/**
+ * No list of the exchange has the order. This proves that it was never accepted only within the
+ * exchange's specified time.
+ */
 async function absent(
   services: Services,
   row: OrderRow,
@@ -266,8 +275,8 @@ async function absent(
 }
 
 /**
- * The venue did not say what became of it. Nobody guesses: it stays as it is, and somebody is told
- * once that lasts.
+ * The exchange did not report the outcome of an order. The order stays unchanged, because nothing
+ * may be assumed, and an alert is raised if this lasts.
  */
 async function waitFor(services: Services, row: OrderRow, error: VenueError): Promise<void> {
   if (error.kind === 'refused') await noteRefused(services, row.account_id, error)
@@ -296,7 +305,10 @@ async function waitFor(services: Services, row: OrderRow, error: VenueError): Pr
   }
 }
 
-/** Locks an order's row. @throws LeaseLost */
+/**
+ * Locks an order's row.
+ * @throws LeaseLost
+ */
 async function lockHeld(
   tx: Queryable,
   { id, lease_token: token, workspace_id: workspace }: OrderRow,
@@ -308,7 +320,7 @@ async function lockHeld(
   if (!held) throw new LeaseLost(id)
 }
 
-/** Ends an order of which nothing was filled. */
+/** Ends an order without fills. */
 async function end(
   services: Services,
   row: OrderRow,
@@ -316,7 +328,7 @@ async function end(
   reason: string | null,
 ): Promise<void> {
   await services.database.transaction(async (tx) => {
-    // Its row first, as everywhere.
+    // The row is locked first, as everywhere.
     await lockHeld(tx, row)
     const charged = await settleOrderFee(services, tx, row, 0n)
     await advanceOrder(tx, row, {
@@ -333,7 +345,10 @@ async function end(
 const backOff = ({ attempts }: OrderRow): number =>
   Math.min(ASK_MAX_MS, (SECOND_MS * 2 ** Math.min(attempts, 10)) / 2)
 
-/** A venue counts questions: young orders are asked for often, many at once ever less. */
+/**
+ * Returns the delay until the next query, because exchanges limit queries: new orders are queried
+ * often, and the more orders there are, the less often each is queried.
+ */
 async function pace(
   services: Services,
   { workspace_id: workspace, account_id: accountId, created_at: created }: OrderRow,

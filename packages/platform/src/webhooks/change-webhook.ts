@@ -13,8 +13,8 @@ import {
 } from './webhook.ts'
 
 /**
- * Changes what is given. What waits for a webhook that is enabled again is sent then, as long as it
- * would still be tried.
+ * Changes the given fields of a webhook. When a webhook is enabled again, its waiting deliveries
+ * are sent, if they have attempts left.
  */
 export const changeWebhook = endpoint({
   id: 'changeWebhook',

@@ -9,7 +9,7 @@ import { exact } from '../decimals.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** What the classic shape has beyond the public shape of a transaction. */
+/** Fields of the classic format that are not in the API's representation of a transaction. */
 type Beyond = Pick<
   Row,
   'kind' | 'network' | 'fee_asset' | 'sub_account_id' | 'sub_account' | 'fuel' | 'request'
@@ -22,9 +22,9 @@ type Row = TransactionRow & {
 }
 
 /**
- * Events of transactions and deposits in the shape of earlier integrations, by the event's uid;
- * others keep their own. What a transaction has beyond its event is read as it is when the event is
- * published.
+ * Returns the data of transaction and deposit events in the format of earlier integrations, by the
+ * event's uid; other events keep their own format. Fields that are not in the event are read when
+ * the event is published.
  */
 export async function classicData(
   services: Services,
@@ -69,10 +69,13 @@ export async function classicData(
 }
 
 const seconds = (iso: string): number => Math.floor(Date.parse(iso) / 1000)
-/** `2026-01-31 12:00:00`, in UTC. */
+/** Formats a time as `2026-01-31 12:00:00`, in UTC. */
 const utc = (iso: string): string => new Date(iso).toISOString().slice(0, 19).replace('T', ' ')
 
-/** @param told what the event says of it; where that is a part, the rest is as it is now */
+/**
+ * Returns the classic data of an event.
+ * @param told the event's data; fields that it does not have are the current ones
+ */
 function classicOf(
   services: Services,
   row: Row,
@@ -84,7 +87,10 @@ function classicOf(
   } as Shown)
 }
 
-/** The classic shape of a transaction. @param shown its public shape */
+/**
+ * Returns the classic format of a transaction.
+ * @param shown the API's representation
+ */
 export function classicShape(
   { registry }: Pick<Services, 'registry'>,
   row: Beyond,
@@ -104,7 +110,7 @@ export function classicShape(
     amount: shown.amount,
     amount_in_usd: shown.amount_in_usd,
     network_fee: shown.fee,
-    // Fees are taken beside the amount, never out of it.
+    // Fees are charged in addition to the amount, never deducted from it.
     nett: shown.amount,
     fees: {
       sweep_fee: zero,

@@ -15,8 +15,8 @@ import {
 } from './webhook.ts'
 
 /**
- * Makes a webhook. The same request again within a minute, because its answer was lost, answers the
- * same one and makes no second.
+ * Creates a webhook. If the same request is repeated within a minute, because its response was
+ * lost, the same response is returned and no second webhook is created.
  */
 export const createWebhook = endpoint({
   id: 'createWebhook',

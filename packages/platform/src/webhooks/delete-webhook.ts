@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
 import { findWebhook, idParam } from './webhook.ts'
 
-/** Deletes a webhook with its deliveries: what still waits is not sent. */
+/** Deletes a webhook with its deliveries; waiting deliveries are not sent. */
 export const deleteWebhook = endpoint({
   id: 'deleteWebhook',
   tag: 'Webhooks',

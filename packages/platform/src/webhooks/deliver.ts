@@ -12,15 +12,17 @@ import type { Answer } from './send.ts'
 import { headersFor } from './sign.ts'
 import { secretsAt } from './webhook.ts'
 
-/** As many tries of a delivery are shown. */
-/** A delivery that could not even be made ready waits so long; that is no fault of its receiver. */
+/**
+ * Delay in milliseconds after a delivery could not be prepared, which is not a failure of its
+ * receiver.
+ */
 const UNREADY_MS = 30_000
 const GONE = 410
 const CHANCES = 2 ** 32
 
 /**
- * Delivers what waits, in this process, until the signal; what is under way then is ended and tried
- * again at the next start.
+ * Sends waiting deliveries in this process, until the signal; attempts in progress are then aborted
+ * and repeated at the next start.
  */
 export function deliverLoop(services: Services): Loop {
   const inFlight = new Map<Promise<void>, boolean>()
@@ -32,7 +34,7 @@ export function deliverLoop(services: Services): Loop {
     bell: due,
     async run(signal) {
       const begun = inFlight.size < SLOTS.all ? await begin(services, inFlight, signal) : 0
-      // What is under way is waited for here, so that it has ended when this loop has.
+      // Waits for the attempts in progress, so that they have ended when this loop ends.
       if (begun === 0 && inFlight.size > 0) await due.wait(eventPollMs(services), signal)
       if (signal.aborted) await Promise.all(inFlight.keys())
       return begun > 0 || inFlight.size > 0
@@ -41,8 +43,9 @@ export function deliverLoop(services: Services): Loop {
 }
 
 /**
- * Begins what may begin. @param inFlight what is under way: whether its webhook fails @returns how
- * many
+ * Starts the attempts that may start.
+ * @param inFlight attempts in progress, with whether their webhook is failing
+ * @returns the number of started attempts
  */
 async function begin(
   services: Services,
@@ -79,8 +82,8 @@ async function begin(
 }
 
 /**
- * One try of a delivery that this process has taken. Where the process dies in between, the
- * delivery is made again, under the same id.
+ * Makes one attempt of a delivery that this process has leased. If the process crashes, the
+ * delivery is sent again with the same ID.
  */
 export async function attempt(
   services: Services,
@@ -124,7 +127,7 @@ export async function attempt(
   environment.checkpoint('webhooks.recorded')
 }
 
-/** The list of tries with one more. */
+/** SQL for the list of attempts with one more. */
 const MORE = `(select coalesce(jsonb_agg(a order by n), '[]') from (
   select a, n from jsonb_array_elements(attempts || $3::jsonb) with ordinality t (a, n) order by n desc limit ${ATTEMPTS_MAX}) latest)`
 
@@ -144,8 +147,8 @@ async function delivered(
 }
 
 /**
- * Another try later, or none; and the webhook is disabled where it is gone, or fails again and
- * again.
+ * Schedules another attempt, if any is left; disables the webhook if the receiver is gone or fails
+ * repeatedly.
  */
 async function failed(
   services: Services,
@@ -173,7 +176,7 @@ async function failed(
       delivery.workspace_id,
     ],
   )
-  // Another has taken it in the meantime, and counts.
+  // Another process has leased the delivery since then, and its result counts.
   if (written.length === 0) return
   const { webhook_id: id, workspace_id: workspace } = delivery
   const hook = await tx.one<{
@@ -222,7 +225,7 @@ async function failed(
   services.log.warn({ webhook: id, reason }, 'a webhook was disabled')
 }
 
-/** Gives a delivery back that was not tried to its end. */
+/** Releases a delivery whose attempt was not completed. */
 async function release(
   database: Queryable,
   { id, lease_token: token, workspace_id: workspace }: Claimed,

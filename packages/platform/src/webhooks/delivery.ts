@@ -33,7 +33,7 @@ export interface DeliveryRow {
   updated_at: Date
 }
 
-/** Attempts that are kept of a delivery. */
+/** Maximum number of attempts that are stored of a delivery. */
 export const ATTEMPTS_MAX = 12
 
 export const deliveryShape = z
@@ -87,8 +87,8 @@ export function presentDelivery(row: DeliveryRow) {
 }
 
 /**
- * A delivery of a webhook of the caller's.
- * @param webhook null: of whichever
+ * Returns a delivery of one of the caller's webhooks.
+ * @param webhook null: any webhook
  * @throws ApiError `NOT_FOUND`, `FORBIDDEN` (another workspace's)
  */
 export async function findDelivery(

@@ -14,7 +14,10 @@ type Receiver = Pick<
   'id' | 'workspace_id' | 'sub_account_id' | 'url' | 'events' | 'format' | 'disabled_at'
 > & { after_event: string }
 
-/** Writes a delivery for each webhook that wants an event, in the transaction that publishes it. */
+/**
+ * Stores a delivery for each webhook that is subscribed to an event, in the transaction that
+ * publishes the event.
+ */
 async function distribute(
   services: Services,
   tx: Queryable,
@@ -30,7 +33,7 @@ async function distribute(
       .filter((each) => wants(each, event))
       .map((receiver) => ({ event, receiver, url: null })),
   )
-  // Who listens at that address anyway is not told twice.
+  // A webhook with the same URL receives the event already.
   const isTold = (event: Published, url: string) =>
     listening.some((each) => each.event === event && each.receiver.url === url)
   const wanted = [
@@ -77,7 +80,7 @@ async function distribute(
   )
 }
 
-/** What the publisher does for webhooks. */
+/** Creates the deliveries when events are published. */
 export const distributor: Distributor = {
   write: distribute,
   done: ({ webhooks }) => webhooks.due.ring(),
@@ -94,7 +97,7 @@ const told = (event: Published) => ({
 
 function wants(receiver: Receiver, event: Published): boolean {
   if (receiver.workspace_id !== event.workspaceId) return false
-  // A test is for the one that it is about, whatever that listens to.
+  // A test event is only sent to its own webhook, whatever that is subscribed to.
   if (event.type === 'webhook.test') return event.object === receiver.id
   return (
     (event.subAccountId === null || event.subAccountId === receiver.sub_account_id) &&

@@ -2,7 +2,7 @@ import type { LookupAddress, LookupAllOptions } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
-/** Resolves a name to every address that it has. */
+/** Resolves a name to all of its addresses. */
 export type Resolve = (
   name: string,
   options: LookupAllOptions,
@@ -11,11 +11,11 @@ export type Resolve = (
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 
-/** Public by its range, and not the Internet: Azure's platform address. */
+/** An address in a public range that is not on the Internet: Azure's platform address. */
 const NEVER = ['168.63.129.16/32'].map((text) => ipaddr.parseCIDR(text))
 /**
- * What is handed out of IPv6 as global unicast (RFC 4291 as IANA assigns it); it leaves out every
- * form that embeds IPv4.
+ * Range of IPv6 global unicast addresses (RFC 4291, as assigned by IANA). It excludes every form
+ * that embeds an IPv4 address.
  */
 const GLOBAL = ipaddr.parseCIDR('2000::/3')
 
@@ -30,21 +30,24 @@ export class EgressDenied extends Error {
 }
 
 /**
- * Which addresses may be connected to: those of the public Internet, and what the operator allows.
- * It is asked for the address that is dialled, whatever name or spelling led to it, so that a name
- * that changes its mind is of no use.
+ * Decides which addresses may be connected to: those of the public Internet, and those that the
+ * operator allows. It checks the address of the actual connection, whatever the name or spelling,
+ * so that a name cannot bypass it by resolving to another address later.
  */
 export class EgressPolicy {
   readonly #allowed: [Address, number][]
   readonly #resolve: Resolve
 
-  /** @param allowed CIDRs */
+  /** @param allowed additional permitted address ranges (CIDRs) */
   constructor(allowed: readonly string[], resolve: Resolve) {
     this.#allowed = allowed.map((text) => ipaddr.parseCIDR(text))
     this.#resolve = resolve
   }
 
-  /** @param text an IP address as the operating system writes it, IPv6 without brackets */
+  /**
+   * Returns whether an address may be connected to.
+   * @param text IP address as the operating system writes it, IPv6 without brackets
+   */
   allows(text: string): boolean {
     if (isIP(text) === 0) return false
     const address = ipaddr.process(text)
@@ -54,15 +57,15 @@ export class EgressPolicy {
   }
 
   /**
-   * @throws NotAllowed where the host of a URL is an address that may not be connected to; names
-   *   are looked up later
+   * Checks the host of a URL if it is an address; names are resolved later.
+   * @throws NotAllowed if the address may not be connected to
    */
   check(url: URL): void {
     const host = url.hostname.replace(/^\[|\]$/g, '')
     if (isIP(host) !== 0 && !this.allows(host)) throw new EgressDenied(host)
   }
 
-  /** For a connection: only addresses that are allowed are dialled. */
+  /** Lookup function for connections, which only returns allowed addresses. */
   readonly lookup: LookupFunction = (name, options, done) => {
     this.#resolve(name, { ...options, all: true }, (error, addresses) => {
       const all = options.all === true

@@ -1,7 +1,7 @@
 /**
- * What may be sent at the same time. A receiver that hangs holds its own places and nobody else's;
- * one that fails has less of them; and all that fail together leave the greater part to those that
- * work.
+ * Maximum numbers of concurrent attempts. A receiver that does not respond only uses the slots of
+ * its own webhook; a failing webhook has fewer slots; and all failing webhooks together leave most
+ * slots to the others.
  */
 export const SLOTS = {
   webhook: 8,
@@ -12,18 +12,18 @@ export const SLOTS = {
   all: 256,
 } as const
 
-/** A webhook for which something waits. */
+/** A webhook with waiting deliveries. */
 export interface Queue {
   webhook: string
   workspace: string
   failures: number
-  /** What is under way, of first tries and of later ones, in every process. */
+  /** Attempts in progress in every process: first attempts and later ones. */
   inFlight: { fresh: number; again: number }
-  /** What could be sent now, no more than its places. */
+  /** Deliveries that could be sent now, at most as many as there are slots. */
   waits: { fresh: number; again: number }
 }
 
-/** How many first and later tries of a webhook may begin now. */
+/** Number of first and later attempts of a webhook that may start now. */
 export interface Share {
   webhook: string
   workspace: string
@@ -32,11 +32,11 @@ export interface Share {
 }
 
 /**
- * Shares the free places among the webhooks that wait for them, one each in turn, those with the
- * least under way first. Later tries have places of their own: they neither wait for first ones nor
- * hold them up.
- * @param o.inFlight what this process has under way, of it to webhooks that fail @param
- *   o.ofWorkspace by workspace, in every process
+ * Divides the free slots among the waiting webhooks, one each in turn, starting with those that
+ * have the fewest attempts in progress. Later attempts have separate slots, so they neither wait
+ * for first attempts nor delay them.
+ * @param o `inFlight`: attempts in progress in this process; `failing`: those of them to failing
+ *   webhooks; `ofWorkspace`: attempts in progress by workspace, in every process
  */
 export function allocateSlots(
   queues: readonly Queue[],
@@ -71,7 +71,7 @@ export function allocateSlots(
 
 const underWay = ({ inFlight }: Queue): number => inFlight.fresh + inFlight.again
 
-/** The lane that has room for one more, first tries before later ones. */
+/** Returns the kind of attempt that has a free slot, first attempts before later ones. */
 function laneOf({ failures, inFlight, waits }: Queue, share: Share): 'fresh' | 'again' | null {
   const freshMax = failures > 0 ? SLOTS.failingWebhook : SLOTS.webhook
   if (share.fresh < waits.fresh && inFlight.fresh + share.fresh < freshMax) return 'fresh'

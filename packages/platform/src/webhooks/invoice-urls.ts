@@ -3,10 +3,10 @@ import type { Services } from '../engine/services.ts'
 import type { Published } from '../events/publish.ts'
 import { makeSecret, type WebhookRow } from './webhook.ts'
 
-/** A sub-account's invoices are told to at most so many servers. */
+/** Maximum number of servers that receive the invoice events of one sub-account. */
 const ORIGINS_MAX = 100
 
-/** An invoice's event, and the address of its own that the invoice names. */
+/** An event of an invoice that has its own `webhook_url`. */
 interface Addressed {
   event: Published
   subAccountId: string
@@ -14,7 +14,7 @@ interface Addressed {
   origin: string
 }
 
-/** The webhook by which a server is told of invoices that name an address there. */
+/** The webhook for a server to which invoices send their events. */
 export type InvoiceReceiver = Pick<WebhookRow, 'id' | 'format' | 'disabled_at'>
 
 function addressOf(event: Published): Addressed[] {
@@ -28,9 +28,9 @@ function addressOf(event: Published): Addressed[] {
 const keyOf = (subAccount: string, origin: string): string => `${subAccount} ${origin}`
 
 /**
- * Of events of invoices that name a `webhook_url`, where they go: for each server there is one
- * webhook of the sub-account, made here the first time, with queue, secret and failures of its own
- * like every other; its deliveries name the address.
+ * Returns the receivers of events of invoices with a `webhook_url`. The sub-account has one webhook
+ * for each server, which is created here when it is first needed; it has a queue, a secret and a
+ * failure count like every other webhook. Its deliveries contain the URL.
  */
 export async function invoiceReceivers(
   services: Services,

@@ -6,7 +6,7 @@ import { typeFilter } from '../events/log.ts'
 import { DELIVERY_STATUSES, deliveryShape, presentDelivery, type DeliveryRow } from './delivery.ts'
 import { findWebhook, idParam } from './webhook.ts'
 
-/** What was sent to a webhook and what it answered, the newest first. */
+/** Lists the deliveries to a webhook with the receiver's responses, newest first. */
 export const listDeliveries = endpoint({
   id: 'listDeliveries',
   tag: 'Webhooks',

@@ -2,7 +2,10 @@ import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
 import { presentWebhook, WEBHOOKS_MAX, webhookShape, type WebhookRow } from './webhook.ts'
 
-/** The webhooks of the caller's sub-account, the oldest first: there are never many. */
+/**
+ * Lists the webhooks of the caller's sub-account, oldest first. There are never many, so the list
+ * has no pages.
+ */
 export const listWebhooks = endpoint({
   id: 'listWebhooks',
   tag: 'Webhooks',

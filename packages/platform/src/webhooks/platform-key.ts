@@ -9,16 +9,19 @@ import { promisify } from 'node:util'
 import type { Services } from '../engine/services.ts'
 
 const BITS = 3072
-/** What the private half is sealed to. */
+/** Context that the private key is encrypted for. */
 export const PLATFORM_KEY_OWNER = 'webhook key'
 
-/** The platform's pair for `x-signature`: one for every process of a database. */
+/** The platform's key pair for `x-signature`, which all processes of a database share. */
 export interface PlatformKey {
   privateKey: KeyObject
   publicPem: string
 }
 
-/** Made when it is first asked for; whichever process is first, all have the same. */
+/**
+ * Returns the key pair. It is created on first use; all processes use the first one that was
+ * stored.
+ */
 export async function loadPlatformKey(services: Services): Promise<PlatformKey> {
   const {
     database,
@@ -50,7 +53,7 @@ export async function loadPlatformKey(services: Services): Promise<PlatformKey> 
   return kept
 }
 
-/** As a JWK set (RFC 7517); `kid` is the key's thumbprint (RFC 7638). */
+/** Returns the key as a JWK set (RFC 7517); `kid` is the key's thumbprint (RFC 7638). */
 export function jwksOf(publicPem: string): { keys: Record<string, string>[] } {
   const { kty = '', n = '', e = '' } = createPublicKey(publicPem).export({ format: 'jwk' })
   const kid = createHash('sha256').update(JSON.stringify({ e, kty, n })).digest('base64url')

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
 import { jwksOf } from './platform-key.ts'
 
-/** A key that nobody has, as the answer looks. */
+/** An example of the response; no such private key exists. */
 const EXAMPLE = [
   '-----BEGIN PUBLIC KEY-----',
   'MIIBojANBgkqhkiG9w0BAQEFAAOCAY8AMIIBigKCAYEAmlVdynoDG/I4KexlpdGd',
@@ -20,7 +20,7 @@ const EXAMPLE = [
 
 const PEM = /^-----BEGIN PUBLIC KEY-----\n([A-Za-z0-9+/=]{1,64}\n)+-----END PUBLIC KEY-----\n$/
 
-/** What `x-signature` is checked with. */
+/** Returns the public key that verifies `x-signature`. */
 export const webhookKeyPem = endpoint({
   id: 'readWebhookKeyPem',
   tag: 'Webhooks',

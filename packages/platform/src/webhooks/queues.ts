@@ -1,10 +1,13 @@
 import type { Queryable } from '../database/pool.ts'
 import { SLOTS, type Queue, type Share } from './fair-queue.ts'
 
-/** A try may take so long, with what it writes, before another may begin in its place. */
+/**
+ * Duration of a lease in milliseconds: maximum time of an attempt with its database writes, before
+ * another process may repeat it.
+ */
 const LEASE_MS = 60_000
 
-/** A delivery that is about to be tried, with what its webhook says. */
+/** A delivery that is about to be sent, with the data of its webhook. */
 export interface Claimed {
   id: string
   webhook_id: string
@@ -23,32 +26,32 @@ export interface Claimed {
   failures: number
 }
 
-/** What is under way in every process. A lease that has run out is nobody's. */
+/** Attempts in progress in every process. An expired lease does not count. */
 const UNDER_WAY = `select d.webhook_id, d.workspace_id,
     count(*) filter (where d.tries = 1) fresh, count(*) filter (where d.tries > 1) again
   from webhook_deliveries d where d.lease_token is not null and d.next_at > $1 group by 1, 2`
 
 /**
- * First tries that may begin: of one object in its order, so none while an earlier one has not been
- * tried. As one value, which the index of objects answers at once; a join would be planned over
- * everything that waits.
+ * First attempts that may start. Deliveries about one object are sent in order, so none may start
+ * while an earlier one has not been attempted. It is a scalar subquery, which the index of objects
+ * answers directly; a join would be planned over all waiting deliveries.
  */
 const IS_FRESH = `d.status = 'pending' and d.tries = 0 and d.position = (
   select e.position from webhook_deliveries e where e.workspace_id = d.workspace_id and e.webhook_id = d.webhook_id and e.object = d.object
     and e.status = 'pending' and e.tries <= 1 and (e.tries = 0 or e.lease_token is not null) order by e.position limit 1)`
 
-/** Later tries that are due; `next_at` of one under way is the end of its lease. */
+/** Later attempts that are due. During an attempt, `next_at` is the end of its lease. */
 const IS_DUE = `d.status = 'pending' and d.tries > 0 and d.next_at <= $1`
 
-/** Deliveries `d` of a webhook `r`. */
+/** Condition that a delivery `d` belongs to a webhook `r`. */
 const OF_ROOM = 'd.workspace_id = r.workspace_id and d.webhook_id = r.id'
 
-/** Whether anything waits at all, now or for its time, in SQL. */
+/** SQL expression for whether any delivery is waiting, now or for a later time. */
 export const MAY_BE_DUE = `exists (select 1 from webhook_deliveries where status = 'pending')`
 
 /**
- * Webhooks that have room, with what waits for them, and how much of their workspaces is under way.
- * Each is looked at once.
+ * Returns the webhooks with free slots, their waiting deliveries, and the number of attempts in
+ * progress of their workspaces. Reads each webhook once.
  */
 export async function readQueues(
   database: Queryable,
@@ -105,8 +108,8 @@ const TAKEN = `d.id, d.webhook_id, d.workspace_id, d.event_uid, d.type, d.object
   coalesce(d.url, w.url) url, w.sealed_secret, w.sealed_previous_secret, w.previous_until, w.failures`
 
 /**
- * Takes what the shares allow. A process that dies leaves a lease that runs out, and the delivery
- * is tried again.
+ * Leases the deliveries that the shares allow. If a process crashes, the lease expires and the
+ * delivery is attempted again.
  */
 export async function claim(
   database: Queryable,
@@ -117,7 +120,8 @@ export async function claim(
   const lease = new Date(now.getTime() + LEASE_MS)
   const take = (lane: 'fresh' | 'again', which: string, order: string) =>
     database.query<Claimed>(
-      // Materialized: what is taken under a limit is looked for once, however the rest is joined.
+      // Materialized, so that the limited selection is evaluated once, whatever the plan of the
+      // join.
       `with mine as materialized (
        select share.workspace, c.id from unnest($6::uuid[], $3::uuid[], $4::int[]) share (workspace, webhook, places) cross join lateral (
          select d.id from webhook_deliveries d where d.workspace_id = share.workspace and d.webhook_id = share.webhook and ${which}
@@ -144,8 +148,8 @@ export async function claim(
 }
 
 /**
- * Takes one delivery to be tried now, whatever its turn; null where it is under way, or too much of
- * its webhook is.
+ * Leases one delivery for an immediate attempt, whatever its turn; null if an attempt is in
+ * progress, or the webhook has no free slot.
  */
 export async function claimOne(
   database: Queryable,

@@ -7,8 +7,8 @@ import { deliveryShape, findDelivery, presentDelivery, type DeliveryRow } from '
 import { findWebhook } from './webhook.ts'
 
 /**
- * Has a delivery made once more, with the same `webhook-id` and the same bytes: by its turn, at
- * once where nothing is before it.
+ * Schedules another attempt of a delivery, with the same `webhook-id` and the same bytes. It is
+ * sent in its turn, which is immediately if the queue is empty.
  */
 async function resend(
   services: Services,
@@ -26,7 +26,7 @@ async function resend(
       { field: 'id' },
     )
   }
-  // One that is under way is being sent anyway.
+  // A delivery with an attempt in progress is being sent already.
   const row = await database.one<DeliveryRow>(
     `update webhook_deliveries set status = 'pending', next_at = $2, updated_at = $2, tries = greatest(tries, 1),
        tries_left = case when status = 'pending' then tries_left else 1 end

@@ -16,9 +16,10 @@ const OVERLAP_S = 86_400
 const OVERLAP_MAX_S = 7 * 86_400
 
 /**
- * Gives a webhook another secret. For a while both sign, so that no delivery is refused while the
- * receiver changes. Asked again within a minute, because the answer was lost, it answers the same:
- * else the secret that the receiver has would be gone.
+ * Replaces the secret of a webhook. For some time both secrets sign, so that no delivery is
+ * rejected while the receiver changes its configuration. If the request is repeated within a
+ * minute, because the response was lost, it returns the same secret; otherwise the receiver's
+ * secret would become invalid.
  */
 export const rotateWebhook = endpoint({
   id: 'rotateWebhookSecret',

@@ -9,7 +9,7 @@ import { reasonOf } from '@custody/chains/reason'
 import type { Environment } from '../environment.ts'
 import { EgressDenied, type EgressPolicy } from './egress-policy.ts'
 
-/** Over connecting, headers and body together. */
+/** Time limit in milliseconds for connection, headers and body together. */
 const DEADLINE_MS = 15_000
 const ANSWER_READ_BYTES = 16_384
 const ANSWER_SHOWN_CHARS = 1000
@@ -17,17 +17,18 @@ const ERROR_SHOWN_CHARS = 300
 const IDLE_SOCKETS_PER_HOST = 8
 const IDLE_MS = 20_000
 
-/** How a try ended. `error`: why it is none, in a sentence. */
+/** Result of an attempt. `error`: why it failed, as a sentence. */
 export interface Answer {
   status: number | null
   error: string | null
-  /** The beginning of the body. */ text: string | null
-  /** As the receiver asked, in milliseconds. */ retryAfterMs: number | null
+  /** Beginning of the response body. */ text: string | null
+  /** The receiver's `Retry-After`, in milliseconds. */ retryAfterMs: number | null
   durationMs: number
 }
 
 /**
- * Sends deliveries, to where that is allowed. It follows no redirect and trusts no answer to end.
+ * Sends deliveries to allowed addresses. It follows no redirects, and limits the time and the size
+ * of the response.
  */
 export class Sender {
   readonly #environment: Environment
@@ -46,7 +47,10 @@ export class Sender {
     this.#agents.https.destroy()
   }
 
-  /** @returns null where the signal ended it: nobody knows what became of it */
+  /**
+   * Sends one delivery.
+   * @returns null if the signal aborted it; the outcome is unknown
+   */
   async post(
     address: string,
     headers: Record<string, string>,
@@ -113,8 +117,8 @@ export class Sender {
         error: isGood ? null : `status ${status}${redirects ? '; redirects are not followed' : ''}`,
       }
     } catch (error) {
-      // A connection that was kept open may have been closed by the other side the moment it was
-      // used: the answer is not known.
+      // The other side may have closed a kept-alive connection at the moment of its use; the
+      // outcome is unknown.
       const isStale =
         outgoing.reusedSocket &&
         ['ECONNRESET', 'EPIPE'].includes(String((error as { code?: unknown }).code))
@@ -122,7 +126,7 @@ export class Sender {
         return await this.#attempt(address, headers, body, signal, false)
       throw error
     } finally {
-      // Whatever of the answer was not read is not waited for.
+      // The rest of the response is not awaited.
       if (
         !outgoing.destroyed &&
         !(outgoing as ClientRequest & { res?: IncomingMessage }).res?.complete
@@ -131,7 +135,7 @@ export class Sender {
     }
   }
 
-  /** What was dialled in the end is looked at once more, before anything is believed of it. */
+  /** Checks the address of the established connection once more, before its response is used. */
   #watch(outgoing: ClientRequest): void {
     outgoing.on('socket', (socket) => {
       const look = () => {
@@ -145,7 +149,7 @@ export class Sender {
   }
 }
 
-/** The first bytes of a body; one that goes on is left. */
+/** Reads the first bytes of a body and ignores the rest. */
 async function readSome(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []
   let bytes = 0
@@ -157,7 +161,7 @@ async function readSome(response: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).subarray(0, ANSWER_READ_BYTES).toString('utf8')
 }
 
-/** `Retry-After`, in seconds or as a date. */
+/** Parses `Retry-After`, which is in seconds or a date. */
 function retryAfter(header: string | undefined, now: number): number | null {
   if (header === undefined) return null
   if (/^\d{1,9}$/.test(header.trim())) return Number(header) * 1000

@@ -14,24 +14,23 @@ const inBackground = promisify(signWith) as (
 ) => Promise<Buffer>
 
 /**
- * `webhook-signature` of Standard Webhooks 1.0: HMAC-SHA256 over `id.timestamp.body`. @param secret
- * `whsec_…`
+ * Returns the `webhook-signature` of Standard Webhooks 1.0: HMAC-SHA256 over `id.timestamp.body`.
+ * @param secret `whsec_…`
  */
 function signatureOf(secret: string, id: string, timestamp: string, body: string): string {
   const key = Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64')
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`
 }
 
-/** `x-signature`: RSA-SHA512 (PKCS #1 v1.5) over a body, in base64. */
+/** Returns the `x-signature`: RSA-SHA512 (PKCS #1 v1.5) over a body, in base64. */
 export const bodySignature = async (body: string, key: KeyObject): Promise<string> =>
   (await inBackground('RSA-SHA512', Buffer.from(body), key)).toString('base64')
 
 /**
- * The headers of one try.
- * @param o.secrets each signs; during a rotation there are two @param o.now milliseconds since
- *   the Unix Epoch
- * @param o.key of the platform, for `x-signature`; null: without it @param o.test marks an event
- *   that did not happen
+ * Returns the headers of one attempt.
+ * @param o `secrets`: each signs; during a rotation there are two. `now`: milliseconds since the
+ *   Unix Epoch. `key`: the platform's key for `x-signature`; null: without it. `test`: marks a test
+ *   event that did not happen.
  */
 export async function headersFor(o: {
   id: string

@@ -8,12 +8,12 @@ import { distributor } from './distribute.ts'
 import { claimOne } from './queues.ts'
 import { findWebhook, idParam } from './webhook.ts'
 
-/** Rounds of the publisher, which takes the oldest events first. */
+/** Maximum number of batches of the publisher, which publishes the oldest events first. */
 const ROUNDS_MAX = 20
 
 /**
- * Sends a `webhook.test` to a webhook, disabled or not, whatever it listens to, once; and answers
- * what became of it.
+ * Sends a `webhook.test` once to a webhook, even if it is disabled or not subscribed, and returns
+ * the result.
  */
 export const testWebhook = endpoint({
   id: 'testWebhook',

@@ -8,14 +8,14 @@ import { pathId } from '../http/schemas.ts'
 import { newSecret, SECRET_BYTES } from './sign.ts'
 import { EgressDenied } from './egress-policy.ts'
 
-/** Of one sub-account. */
+/** Maximum number of webhooks of one sub-account. */
 export const WEBHOOKS_MAX = 20
 const EVENTS_MAX = 50
 const URL_MAX = 2000
 const FORMATS = ['standard', 'classic'] as const
 /**
- * A request that comes again because its answer was lost is answered with the same secret for so
- * long.
+ * Time in milliseconds within which a repeated request, whose first response was lost, returns the
+ * same secret.
  */
 export const SHOWN_AGAIN_MS = 60_000
 
@@ -111,7 +111,10 @@ export const fields = {
   }),
 }
 
-/** @throws ApiError `INVALID_REQUEST` that names the field where nothing may be sent to the URL */
+/**
+ * Checks a webhook's URL.
+ * @throws ApiError `INVALID_REQUEST` that names the field if events may not be sent to the URL
+ */
 export function checkUrl(services: Services, given: string, field = 'url'): void {
   const wrong = (reason: string) =>
     new ApiError('INVALID_REQUEST', `${field}: ${reason}`, { field })
@@ -141,12 +144,12 @@ export function checkUrl(services: Services, given: string, field = 'url'): void
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 export const isUuid = (text: string): boolean => UUID.test(text)
 
-/** What is answered where an id is another workspace's. */
+/** Returns the error for an ID that belongs to another workspace. */
 export const anothers = (): ApiError =>
   new ApiError('FORBIDDEN', 'id: the webhook belongs to another workspace', { field: 'id' })
 
 /**
- * A webhook of the caller's sub-account.
+ * Returns a webhook of the caller's sub-account.
  * @throws ApiError `NOT_FOUND`, `FORBIDDEN` (another workspace's)
  */
 export async function findWebhook(
@@ -173,9 +176,9 @@ export async function findWebhook(
   return row
 }
 
-/** What a webhook's secrets are sealed to. */
+/** Returns the context that a webhook's secrets are encrypted for. */
 export const webhookOwner = (id: string): string => `webhook ${id}`
-/** A new secret, and how it is kept. */
+/** Generates a secret; `sealed` is its encrypted, stored form. */
 export function makeSecret(services: Services, id: string): { secret: string; sealed: Buffer } {
   const secret = newSecret(services.environment.bytes(SECRET_BYTES))
   return { secret, sealed: services.aml.secrets.seal(webhookOwner(id), secret) }
@@ -184,8 +187,8 @@ export const openSecret = (services: Services, id: string, sealed: Uint8Array): 
   services.aml.secrets.open(webhookOwner(id), sealed)
 
 /**
- * The secrets that sign a delivery: during a rotation there are two. @param at milliseconds since
- * the Unix Epoch
+ * Returns the secrets that sign a delivery; during a rotation there are two.
+ * @param at milliseconds since the Unix Epoch
  */
 export const secretsAt = (
   services: Services,
@@ -199,5 +202,5 @@ export const secretsAt = (
       : []),
   ].map((sealed) => openSecret(services, hook.id, sealed))
 
-/** The id of the newest event: those up to there are not for a webhook that begins now. */
+/** ID of the newest event. Events up to it are not delivered to a webhook that is created now. */
 export const LAST_EVENT = `coalesce(pg_sequence_last_value(pg_get_serial_sequence('events', 'id')), 0)`

@@ -5,16 +5,19 @@ import { loadPlatformKey, type PlatformKey } from './platform-key.ts'
 import { EgressPolicy, type Resolve } from './egress-policy.ts'
 import { Sender } from './send.ts'
 
-/** What webhooks need of an installation; made once at start. */
+/** The services that webhooks need, created once at start. */
 export interface Webhooks {
   reach: EgressPolicy
   sender: Sender
-  /** Rung when there may be something to deliver. */
+  /** Notified when there may be deliveries to send. */
   due: Notifier
   key(): Promise<PlatformKey>
 }
 
-/** @param o.allow CIDRs that are sent to although they are no public addresses */
+/**
+ * Creates the services of webhooks.
+ * @param o `allow`: CIDRs that are allowed although they are not public addresses
+ */
 export function createWebhooks(o: {
   services: () => Services
   environment: Environment

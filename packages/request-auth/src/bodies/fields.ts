@@ -3,18 +3,18 @@ import { JsonNumber } from '../json.ts'
 
 const DECIMAL_LENGTH_MAX = 100
 /**
- * Whoever reads an amount refuses what is greater: the database keeps 78 digits of the smallest
+ * Larger amounts are rejected when they are parsed: the database stores 78 digits of the smallest
  * unit.
  */
 const DECIMAL_MAX = 1e78
 const DECIMAL = /^\d+(\.\d+)?([eE][+-]?\d{1,3})?$/
-/** The same, not zero: a digit other than 0 stands before the exponent. */
+/** The same without zero: there must be a digit other than 0 before the exponent. */
 const POSITIVE = /^(?=[0.]*[1-9])\d+(\.\d+)?([eE][+-]?\d{1,3})?$/
 
 /**
- * JSON Schema of {@link decimal}: a number, or its digits as a text, for clients whose numbers are
- * doubles.
- * @param description what it counts
+ * Returns the JSON Schema of {@link decimal}: a number, or its digits as a string, for clients that
+ * read numbers as doubles.
+ * @param description what the decimal is
  */
 export const decimalSchema = (description: string) => ({
   anyOf: [
@@ -24,7 +24,10 @@ export const decimalSchema = (description: string) => ({
   description,
 })
 
-/** The same of an amount that must be greater than zero, which whoever reads it checks. */
+/**
+ * Returns the JSON Schema of an amount that must be greater than zero, which the code that parses
+ * it checks.
+ */
 export const positiveSchema = (description: string) => ({
   anyOf: [
     { type: 'number', exclusiveMinimum: 0, maximum: DECIMAL_MAX },
@@ -37,8 +40,8 @@ const NOT_DECIMAL = 'must be a decimal number'
 const NATIVE = 'Exact decimal in the asset’s native unit; a number or a string'
 
 /**
- * A decimal read from the raw JSON text (a double cannot hold 18 decimals); a decimal string is
- * accepted too.
+ * A decimal with the digits of the raw JSON text, because a double cannot hold 18 decimals; a
+ * decimal string is accepted too.
  */
 export const decimal = z
   .custom<JsonNumber | string>(
@@ -60,24 +63,24 @@ export const decimal = z
   .meta(decimalSchema(NATIVE))
 
 /**
- * A {@link decimal} that must be greater than zero, as the document says it; whoever reads the
- * amount refuses zero.
+ * A {@link decimal} that the document describes as greater than zero; the code that parses the
+ * amount rejects zero.
  */
 export const positive = decimal.meta(positiveSchema(NATIVE))
 
 /**
- * Characters are Unicode code points, as JSON Schema's maxLength counts them: an emoji outside of
- * the first plane is one, not two.
+ * Returns the number of Unicode code points, as JSON Schema's maxLength counts characters: an emoji
+ * outside of the first plane is one, not two.
  */
 const charactersOf = (value: string): number => [...value].length
 
-/** What a text may not contain. */
+/** Pattern for a text without control characters. */
 const CONTROL_FREE = String.raw`^[^\u0000-\u001f\u007f]*$`
 
-/** JSON Schema of {@link text}. */
+/** Returns the JSON Schema of {@link text}. */
 export const textSchema = (max: number) => ({ minLength: 1, maxLength: max, pattern: CONTROL_FREE })
 
-/** Text without control characters, of 1 to `max` characters. */
+/** A text without control characters, of 1 to `max` characters. */
 export const text = (max: number) =>
   z
     .string()
@@ -97,17 +100,17 @@ export const assetName = text(64).meta({
   examples: ['BTC', 'USDT_ETH'],
 })
 
-/** A field that may be left out; `null` is the same as leaving it out. */
+/** A field that may be left out; `null` has the same meaning. */
 export const optional = <T extends z.ZodType>(schema: T) =>
   schema
     .nullable()
     .transform((value) => value ?? undefined)
     .optional()
 
-/** A destination as the caller spells it; what it means its family says. */
+/** A destination address as the caller writes it; its network family interprets it. */
 export const address = text(256)
 
-/** A destination tag or memo. Clients that keep it as a number send one. */
+/** A destination tag or memo. Clients that store it as a number send a number. */
 export const tag = z
   .custom<JsonNumber | string>(
     (value) =>

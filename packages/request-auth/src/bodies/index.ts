@@ -1,6 +1,6 @@
 /**
- * Bodies of the requests that signer nodes check. API and nodes read them with these very schemas:
- * what one takes the other takes, with the same limits, counted alike.
+ * Schemas of the request bodies that signer nodes check. The API and the nodes use the same
+ * schemas, so they accept the same bodies, with identical limits.
  */
 export * from './fields.ts'
 export * from './parsed.ts'

@@ -1,9 +1,9 @@
 import type { z } from 'zod'
 
 /**
- * Reads a value that somebody sent by its schema.
- * @returns null where the library throws: its checks of length compare what may be an object that
- *   no number can be made of
+ * Parses an untrusted value with a schema.
+ * @returns null if the library throws: its length checks compare a value that may be an object
+ *   without a numeric form
  */
 export function parsedBy<T>(
   schema: z.ZodType<T>,

@@ -3,7 +3,7 @@ import { address, assetName, decimal, decimalSchema, optional, tag, text } from 
 
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z$/
 
-/** ISO 8601 in UTC, no day that the calendar does not have, rounded down to whole seconds. */
+/** An ISO 8601 time in UTC on a valid calendar day, rounded down to whole seconds. */
 const instant = text(40)
   .transform((value, context): Date => {
     const at = INSTANT.test(value) ? Date.parse(value) : Number.NaN
@@ -35,5 +35,5 @@ export const ruleBody = z.strictObject({
   expires_at: instant,
 })
 
-/** What {@link ruleBody} reads. */
+/** Parsed form of {@link ruleBody}. */
 export type RuleBody = z.output<typeof ruleBody>

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { address, optional, positive, sequenceId, textSchema } from './fields.ts'
 
-/** The one asset that is staked. */
+/** The only asset that can be staked. */
 export const STAKED_ASSET = 'TRX'
 
 const sequence = optional(sequenceId).meta({

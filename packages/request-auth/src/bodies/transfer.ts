@@ -11,14 +11,14 @@ import {
   text,
 } from './fields.ts'
 
-/** Greatest `ts`: a Unix time in any unit down to nanoseconds. It may be a text, too. */
+/** Upper bound of `ts`: a Unix time in any unit down to nanoseconds. It may also be a string. */
 const TS_MAX = 10_000_000_000_000_000_000
 const TS_LENGTH_MAX = 100
 const isTime = (value: number): boolean => value >= 0 && value <= TS_MAX
 
 /**
- * Body of POST /dac/v1/transaction. Unknown fields are refused: a misspelt `address_tag` dropped in
- * silence loses money.
+ * Body of POST /dac/v1/transaction. Unknown fields are rejected, because silently ignoring a
+ * misspelt `address_tag` would lose money.
  */
 export const transferBody = z.strictObject({
   asset: assetName,
@@ -75,7 +75,7 @@ export const transferBody = z.strictObject({
   ).meta({ description: 'Accepted from older clients and ignored' }),
 })
 
-/** What {@link transferBody} reads. */
+/** Parsed form of {@link transferBody}. */
 export type TransferBody = z.output<typeof transferBody>
 
 /** Body of POST /dac/v1/transaction/{id}/speed-up. */

@@ -10,9 +10,12 @@ import { shaped } from '../transport/body.ts'
 const STATEMENT_LENGTH_MAX = 1024 * 1024
 const HOLDINGS_LENGTH_MAX = 8 * 1024 * 1024
 const ADDRESSES_MAX = 10_000
-/** A statement is of now: a node does not sign what was, or will be. */
+/** Maximum age of a statement, in seconds. A node does not sign past or future states. */
 const AGE_MAX_S = 900
-/** Addresses that are derived in one turn of the loop: a payment must not wait for a list. */
+/**
+ * Number of addresses that are derived in one turn of the event loop, so that a long list does not
+ * delay payments.
+ */
 const TURN = 5
 const SUM_LIMIT = 1n << 128n
 
@@ -89,7 +92,10 @@ const holdingsSchema = z.strictObject({
 })
 type Holdings = z.infer<typeof holdingsSchema>
 
-/** Canonical JSON of a known shape. @throws Refusal */
+/**
+ * Parses canonical JSON with a known schema.
+ * @throws Refusal
+ */
 function read<T>(schema: z.ZodType<T>, text: string): T {
   let value: unknown
   try {
@@ -103,8 +109,8 @@ function read<T>(schema: z.ZodType<T>, text: string): T {
 }
 
 /**
- * Every address must be derived from a key that this node itself knows to be certified. Asks no
- * other node.
+ * Checks that every address is derived from a key that this node itself knows to be certified. Does
+ * not call other nodes.
  */
 async function assertDerived(
   { keyring, registry }: NodeContext,
@@ -152,15 +158,15 @@ async function assertDerived(
   return sums
 }
 
-/** Nodes that check one. */
+/** Nodes that are checking a statement. */
 const busy = new WeakSet<NodeContext>()
 
 /**
- * Signs a statement of reserves by this node's identity, under a tag of its own: no share of any
- * key is touched, and nothing of it authorises anything. The node checks what it can by itself:
- * that it is such a statement, of this network and of now; that every listed address is derived
- * from a key that it knows to be certified; that the list adds up to what is stated. It asks no
- * chain and knows no books: balances and what is owed are the platform's word.
+ * Signs a statement of reserves with this node's identity key, under a separate tag: no key share
+ * is used, and the signature authorises nothing. The node checks what it can verify itself: that
+ * the text is such a statement, for this network and the current time; that every listed address is
+ * derived from a key that it knows to be certified; and that the list adds up to the stated totals.
+ * It queries no chain and has no ledger, so balances and liabilities are the platform's claims.
  */
 export async function attest(
   parts: NodeContext,

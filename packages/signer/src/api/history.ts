@@ -9,12 +9,12 @@ export const historyBodySchema = z.strictObject({
 })
 
 const ROWS = 500
-/** An answer is cut here: one transaction of 400 inputs has some 100 kB. */
+/** Maximum size of a response in bytes. One transaction with 400 inputs has about 100 kB. */
 const BYTES_MAX = 4 * 1024 * 1024
 
 /**
- * The fields that are told, by kind. A platform that recovers has no use for sessions, heads,
- * partners, budgets and shares' epochs.
+ * Fields that are returned, by kind. A platform that recovers does not need sessions, heads,
+ * partners, budgets and epochs of shares.
  */
 const TOLD: Readonly<Partial<Record<Kind, readonly string[]>>> = {
   step: ['step', 'purpose', 'workspace', 'intent', 'transaction_id', 'unsigned'],
@@ -37,8 +37,8 @@ function told(entry: Entry): Told | null {
   const { at, kind, body } = entry.kind === 'imported' ? entry.body : entry
   const fields = TOLD[kind]
   const values: Record<string, unknown> = body
-  // What a restored node took from a peer that left the transaction itself out is told by that
-  // peer.
+  // A restored node may have copied this step from a peer that omitted the transaction; that peer
+  // returns it.
   if (!fields || (kind === 'step' && !values['unsigned'])) return null
   const shown = fields
     .filter((name) => values[name] !== undefined)
@@ -47,10 +47,10 @@ function told(entry: Entry): Told | null {
 }
 
 /**
- * What this node has signed and for whom, page by page: for a platform whose database was restored
- * from an older backup. `before` is the hash of the entry before the page, by which the platform
- * sees that it is still the same record. Nothing of it authorises anything: signatures are told,
- * and what they are over, never what makes new ones.
+ * Returns what this node has signed and for whom, page by page, for a platform whose database was
+ * restored from an older backup. `before` is the hash of the entry before the page, by which the
+ * platform detects a different record. The response authorises nothing: it contains signatures and
+ * what they sign, and nothing that could create new ones.
  */
 export function history(
   { config, store }: NodeContext,

@@ -26,7 +26,7 @@ const runBodySchema = z.strictObject({
     .max(RUN_MAX),
 })
 
-/** The same as the operator's, with a word of its own for fuel without a purpose. */
+/** Like the operator's parser, with a separate error for fuel without a purpose. */
 function shapedText<T>(schema: z.ZodType<T>, text: string): T {
   const value = parseBody(text)
   const purpose = (value as { purpose?: { kind?: unknown; for?: unknown } } | null)?.purpose
@@ -39,7 +39,7 @@ function shapedText<T>(schema: z.ZodType<T>, text: string): T {
   return shaped(schema, value)
 }
 
-/** What the platform may ask. */
+/** Handles the platform's requests. */
 export async function platformCall(
   parts: NodeContext,
   method: string,
@@ -53,7 +53,7 @@ export async function platformCall(
       'RESTORING',
       'The node was restored and has not yet imported the records of its peers',
     )
-  // History tells what is on record, by whatever clock.
+  // The history does not depend on the clock.
   if (call !== 'POST /history') await parts.hostClock.settle()
   switch (call) {
     case 'POST /receipt':

@@ -13,14 +13,14 @@ import { shaped } from '../transport/body.ts'
 import type { NodeContext } from '../node-context.ts'
 
 export const receiptBodySchema = z.strictObject({ request: signedRequestSchema })
-/** Each request is looked at by itself: one that has another shape is refused alone. */
+/** Each request is parsed separately, so that a malformed one is rejected alone. */
 export const receiptsBodySchema = z.strictObject({
   requests: z.array(z.unknown()).min(1).max(RECEIPTS_MAX),
 })
 
 type Understood = Awaited<ReturnType<Judge['understand']>>
 
-/** Rule 3: this node saw the request while it was live, and says so under its name. */
+/** Rule 3: returns this node's signed receipt that it has seen the request before its expiry. */
 export async function receipt(
   parts: NodeContext,
   { request }: z.infer<typeof receiptBodySchema>,
@@ -30,8 +30,8 @@ export async function receipt(
 }
 
 /**
- * The same of several requests, written down by one flush.
- * @returns for each, in their order, the status and body that it would be answered alone
+ * Returns the receipts of several requests, which are recorded by one disk flush.
+ * @returns for each request, in the same order, the status and body that a single request would get
  */
 export async function receipts(
   parts: NodeContext,
@@ -54,7 +54,11 @@ export async function receipts(
   }
 }
 
-/** @returns for each what answers its receipt, or throws why there is none */
+/**
+ * Records the requests.
+ * @returns for each request a function that returns its receipt, or throws the reason why there is
+ *   none
+ */
 async function seen(
   parts: NodeContext,
   requests: readonly (() => Promise<Understood>)[],
@@ -69,9 +73,8 @@ async function seen(
     if (each.status === 'fulfilled') left.push({ at, understood: each.value })
     else outcomes.set(at, refused(each.reason))
   }
-  // From here on nothing happens between what the record is asked and what is written. Requests
-  // that speak of the same are written after each other, so that each is held against all before
-  // it.
+  // No await between the check of the record and the write. Requests about the same intent are
+  // recorded one after the other, so that each is checked against all earlier ones.
   while (left.length > 0) {
     const named = new Set<string>()
     const later: typeof left = []
@@ -101,7 +104,10 @@ const namesOf = ({ proven, want }: Understood): string[] => [
   JSON.stringify(['intent', want.key]),
 ]
 
-/** What is written down of a request that is seen for the first time. @throws Refusal */
+/**
+ * Returns the entries to be recorded for a request that is seen for the first time.
+ * @throws Refusal
+ */
 function entriesOf({ store }: NodeContext, { proven, want }: Understood): NewEntry[] {
   const { enrolment, nonce, iat, exp, transaction_id } = proven
   assertOneMeaning(store.state, enrolment.api_key, nonce, want.key, want.content)
@@ -117,7 +123,8 @@ function entriesOf({ store }: NodeContext, { proven, want }: Understood): NewEnt
     exp,
     timely: true,
   }
-  // A standing rule is held from here on, whatever the age of its request (rule 13).
+  // A standing rule is recorded and remains valid from now on, whatever the age of its request
+  // becomes (rule 13).
   return [
     { kind: 'seen', body },
     ...(want.action === 'forward'

@@ -38,22 +38,24 @@ const VOID_KEYS = [
   'signed',
   'unfinished',
 ] as const
-/** Of a rule's forwards the newest are named, and the number of all. */
-const NAMED_MAX = 1000
 /**
- * Steps of an intent that move coins or energy to the workspace's own address, and nothing to
- * anybody else.
+ * Maximum number of a rule's forwards that are returned, newest first; the total number is returned
+ * too.
  */
+const NAMED_MAX = 1000
+/** Steps of an intent that transfer coins or energy only to the workspace's own address. */
 const OWN_STEPS = new Set(['fuel', 'lend'])
 const isOwn = (step: string): boolean => OWN_STEPS.has((JSON.parse(step) as string[])[0] as string)
 
 /**
- * Rule 14: final, from anyone. What was signed stays signed: the answer names it, and without
- * `force` nothing is voided then. By transaction_id only what this node knows: it could not
- * recognise the intent later. By name any request, whatever it says: one that no node can read must
- * be stopped too, and it is recognised by its name. The signed end of a standing rule is shown here
- * too, always final: it voids the rule, and every forward that is not signed yet. What is signed
- * under the rule and may still be broadcast is named, so that its owner can look for it.
+ * Rule 14: voids an intent permanently; any valid request may do so. Existing signatures cannot be
+ * revoked: the response names them, and without `force` nothing is voided then. By transaction_id,
+ * only an intent that this node knows can be voided, because it could not recognise it later. By
+ * name, any request can be voided, whatever its content: a request that no node can parse must be
+ * stoppable too, and is recognised by its name. The signed deletion of a standing rule is also
+ * processed here, always permanently: it voids the rule and every forward that is not signed yet.
+ * The response names transactions that were signed under the rule and may still be broadcast, so
+ * that the rule's owner can monitor them.
  */
 export async function voidIntent(
   { store, registry, config }: NodeContext,
@@ -75,7 +77,8 @@ export async function voidIntent(
         names = [
           endNameOfRule(proven.enrolment.workspace, proven.enrolment.sub_account, want.rule_id),
         ]
-        // A rule of another sub-account is not ended by this, and nothing is told of it.
+        // This deletion does not apply to a rule of another sub-account, and nothing is returned
+        // about it.
         if (
           !state.rules.has(want.rule_id) ||
           isOwnRule(state.rules.get(want.rule_id)!, proven.enrolment)
@@ -83,9 +86,10 @@ export async function voidIntent(
           ended = want.rule_id
       } else key = want.key
     } catch (error) {
-      // Nothing of it could ever be signed here; the request itself is voided all the same.
+      // The request could never be signed here; the request itself is voided anyway.
       if (!(error instanceof Refusal)) throw error
-      // Its method and query are not signed: what was seen of it in the right spelling counts.
+      // Method and query are not part of the signature, so the request is identified by an earlier
+      // valid form of it.
       key = state.intentOfTransaction.get(transactionId)
     }
   } else if (body.forward) {
@@ -137,8 +141,8 @@ export async function voidIntent(
       signed_hashes: signedHashes.slice(-NAMED_MAX),
     })
   const first = state.voids.get(names[0]!)!
-  // Signed with it: without what stands signed, a void that was forced after a signature would
-  // prove that nothing was paid.
+  // The list of existing signatures is part of the signed response. Without it, a void that was
+  // forced after a signature would seem to prove that nothing was paid.
   const told = {
     node: config.node,
     intent: key ?? names[0]!,

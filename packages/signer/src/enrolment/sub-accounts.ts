@@ -9,7 +9,7 @@ import { State, type NodeSignature } from '../store/state.ts'
 import type { Peers } from '../transport/peers.ts'
 
 export const subAccountNameSchema = z.string().min(1).max(128)
-// 0 is the workspace's gas tank and belongs to no caller.
+// Index of a sub-account. 0 is the workspace's gas tank and belongs to no caller.
 export const subAccountIndexSchema = z.int().min(1).max(0x7fffffff)
 const nameSchema = z.strictObject({
   workspace: z.string().min(1).max(128),
@@ -23,8 +23,8 @@ const certificatesSchema = z
 const setSchema = pairSchema.extend({ certificates: certificatesSchema })
 
 /**
- * The node that proposes an index. All three must sign it, so nothing is lost by asking one; two
- * could collide.
+ * The node that proposes an index. All three nodes must sign it, so a single proposer has no
+ * additional power; two proposers could collide.
  */
 const ALLOCATOR = 1
 
@@ -36,14 +36,14 @@ interface Parts {
 }
 
 /**
- * Rule 1: which index belongs to which sub-account is known to the nodes alone, unique both ways,
- * immutable, and certified by all three, so that no platform can hand one customer's addresses to
- * another's key.
+ * Rule 1: only the nodes decide which index belongs to which sub-account. The mapping is unique in
+ * both directions, immutable, and certified by all three nodes, so that the platform cannot assign
+ * one customer's addresses to another customer's key.
  */
 export class SubAccounts {
   readonly #parts: Parts
   readonly #binding = new Map<string, Promise<number>>()
-  /** What this node led last, by workspace. */
+  /** The latest agreement that this node has led, by workspace. */
   readonly #led = new Map<string, Promise<unknown>>()
 
   constructor(parts: Parts) {
@@ -70,8 +70,10 @@ export class SubAccounts {
   }
 
   /**
-   * The index of a sub-account; a new one is agreed on by all three nodes, which must be up for it.
-   * @param index what the operator typed; another one that is bound already is refused
+   * Returns the index of a sub-account. A new index is agreed on by all three nodes, which must be
+   * available.
+   * @param index index that the operator entered; rejected if the sub-account has another index
+   *   already
    */
   async bind(workspace: string, name: string, index?: number): Promise<number> {
     const { store, config } = this.#parts
@@ -84,8 +86,8 @@ export class SubAccounts {
       )
     }
     if (known?.certificates) return known.index
-    // An enrolment of before names were bound has an index without a name: this node's operator
-    // names it, by typing both.
+    // An enrolment from before names were bound has an index without a name. This node's operator
+    // adds the name by entering both.
     if (
       !known &&
       index !== undefined &&
@@ -139,8 +141,8 @@ export class SubAccounts {
   }
 
   /**
-   * One of a workspace after the other: two at once would be given the same index, and one of them
-   * refused.
+   * Indexes of a workspace are assigned one after the other, because two concurrent calls would
+   * propose the same index and one would be rejected.
    */
   async #leadNext(workspace: string, name: string, wanted: number | undefined): Promise<number> {
     const before = this.#led.get(workspace) ?? Promise.resolve()
@@ -184,7 +186,7 @@ export class SubAccounts {
       certificates: [own, ...others].sort((a, b) => a.node - b.node),
     }
     const bound = this.#adopt(set)
-    // All three hold the set before anyone is enrolled by it here.
+    // All three nodes store the certificates before anyone is enrolled with them here.
     await Promise.all(
       peers.nodes.map((node) => peers.call(node, '/peer/sub-account/set', set, { timeout })),
     )
@@ -192,8 +194,8 @@ export class SubAccounts {
   }
 
   /**
-   * The lowest index that is free at all three. A node that names a very high one wastes indexes,
-   * and nothing else.
+   * Returns the lowest index that is free at all three nodes. A node that reports a very high index
+   * only wastes indexes.
    */
   async #next(workspace: string): Promise<number> {
     const { store, peers, config } = this.#parts
@@ -212,8 +214,8 @@ export class SubAccounts {
   }
 
   /**
-   * This node's own certificate. Writes the pairing down first; another pairing of either side is
-   * refused for ever.
+   * Signs this node's own certificate. Records the pairing first; any other pairing of either side
+   * is permanently rejected.
    */
   #sign(workspace: string, name: string, index: number): string {
     const { store, config } = this.#parts
@@ -244,7 +246,7 @@ export class SubAccounts {
     ) {
       throw new Refusal('ENROLMENT_CONFLICT', 'The certificates of the sub-account do not verify')
     }
-    // Signing first also checks that both sides are still free, or are this very pair.
+    // Signing also checks that both sides are still free, or are paired with each other already.
     this.#sign(workspace, name, index)
     if (!store.state.subAccounts.get(State.subAccountKey(workspace, name))!.certificates) {
       store.append('sub-account-set', { workspace, name, index, certificates })

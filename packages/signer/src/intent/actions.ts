@@ -1,21 +1,21 @@
 import { Refusal } from '../errors.ts'
 import type { Proven } from './request.ts'
 
-/** About an earlier payment; `transaction_id` is its public id. */
+/** A change of an earlier payment; `transaction_id` is its public ID. */
 export interface AmendAction {
   name: 'speed-up' | 'cancel'
   transaction_id: string
 }
-/** Takes a standing rule back; `rule_id` is the public id of the request that made it. */
+/** Deletes a standing rule; `rule_id` is the public ID of the request that created it. */
 export interface EndForwardAction {
   name: 'end-forward'
   rule_id: string
 }
-/** Tron's Stake 2.0. */
+/** A request to stake, unstake or release with Tron's Stake 2.0. */
 export interface StakeAction {
   name: 'stake' | 'unstake' | 'release'
 }
-/** What a signed request may authorise. */
+/** Everything that a signed request may authorise. */
 export type Action =
   | { name: 'pay' }
   | { name: 'forward' }
@@ -23,14 +23,14 @@ export type Action =
   | EndForwardAction
   | StakeAction
 
-/** Hexadecimal digits mean the same in either case. */
+/** Hexadecimal digits are equivalent in upper and lower case. */
 const UUID = '([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})'
 const AMEND = new RegExp(`^/dac/v1/transaction/${UUID}/(speed-up|cancel)$`)
 const RULE = new RegExp(`^/dac/v1/auto-forwarding/${UUID}$`)
 
 /**
- * A payment that gives back what an invoice was paid: the platform notes which, and nothing of it
- * differs here.
+ * A payment that refunds an invoice. Only the platform stores the link to the invoice; for a node
+ * it is an ordinary payment.
  */
 const REFUND = /^\/dac\/v1\/invoices\/inv_[0-9a-f]{32}\/refund$/
 
@@ -40,7 +40,10 @@ const STAKES: Readonly<Record<string, StakeAction['name']>> = {
   '/dav/v1/release-unstaked': 'release',
 }
 
-/** Rule 2: which signed request means what. Exact: no prefix, no query, no other method. */
+/**
+ * Rule 2: returns the action of a signed request. The match is exact: no prefix, no query, no other
+ * method.
+ */
 export function actionOf({ request, enrolment }: Proven): Action {
   const action =
     request.method === 'POST'

@@ -6,12 +6,12 @@ import { badField, bodyOf } from './fields.ts'
 import { FEE_RATE_DECIMALS } from './pay.ts'
 import type { Proven } from './request.ts'
 
-/** A signed request about an earlier one: pay more for it, or take it back. */
+/** A signed request about an earlier one: increase its fee, or cancel it. */
 export interface AmendIntent {
   action: 'speed-up' | 'cancel'
   /**
-   * Public id of the transfer: the hash of its own signed request, so nobody can turn this against
-   * another.
+   * Public ID of the transfer. It is the hash of the transfer's own signed request, so the request
+   * cannot be used against another transfer.
    */
   transaction_id: string
   /** The new limit, scaled by 10^FEE_RATE_DECIMALS; null: the node's own cap. */

@@ -4,14 +4,14 @@ import type { z } from 'zod'
 import { Refusal } from '../errors.ts'
 import type { Proven } from './request.ts'
 
-/** A field of the caller's body that is not what it must be. */
+/** Returns the error for an invalid field of the caller's body. */
 export const badField = (field: string, message: string): Refusal =>
   new Refusal('BAD_REQUEST_FIELD', `${field}: ${message}`, { field })
 
 /**
- * The caller's body, read strictly and by the schema that the API reads it by (rule 2).
- * @throws Refusal `BAD_REQUEST_FIELD` for doubled and unknown fields, and what is not as the
- *   schema says
+ * Parses the caller's body strictly, with the same schema as the API (rule 2).
+ * @throws Refusal `BAD_REQUEST_FIELD` for duplicate and unknown fields, and for values that do not
+ *   match the schema
  */
 export function bodyOf<T>(proven: Proven, schema: z.ZodType<T>): T {
   let body: unknown

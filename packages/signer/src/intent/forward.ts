@@ -8,19 +8,21 @@ import { payeeOf } from './payee.ts'
 import type { Proven } from './request.ts'
 
 /**
- * Rule 13: a standing rule, by which incoming funds go on to one destination. Amounts in the
- * smallest unit.
+ * Rule 13: a standing rule, by which incoming funds are forwarded to one destination. Amounts in
+ * the smallest unit.
  */
 export interface ForwardIntent {
   action: 'forward'
-  /** Public id of the request that made it. */
+  /** Public ID of the request that created it. */
   rule_id: string
   workspace: string
   sub_account: number
   asset: string
-  /** No forward moves less, its own fee included where the wallet pays that in the same coin. */
+  /**
+   * Minimum amount of a forward, including its own fee if the wallet pays the fee in the same coin.
+   */
   min_amount: bigint
-  /** All forwards of 24 hours move no more, their own fees included likewise. */
+  /** Maximum sum of all forwards within 24 hours, including their own fees as above. */
   daily_cap: bigint
   destination: string
   tag: string | null
@@ -30,7 +32,7 @@ export interface ForwardIntent {
   content: string
 }
 
-/** The end of a standing rule. */
+/** The deletion of a standing rule. */
 export interface EndForwardIntent {
   action: 'end-forward'
   rule_id: string
@@ -81,7 +83,8 @@ export function forwardIntent(registry: Registry, proven: Proven): ForwardIntent
 }
 
 export function endForwardIntent(proven: Proven, { rule_id }: EndForwardAction): EndForwardIntent {
-  // A signature names no method: without a body a DELETE would be signed by every GET of the rule.
+  // A signature does not cover the method: without a body, every GET of the rule would be a signed
+  // DELETE too.
   if (proven.request.body === '')
     throw badField(
       'body',

@@ -11,7 +11,7 @@ import { payIntent, type PayIntent } from './pay.ts'
 import { stakeIntent, type StakeIntent } from './stake.ts'
 import type { Proven } from './request.ts'
 
-/** What a signed request means, whichever it is. */
+/** The meaning of a signed request, of any kind. */
 export type Intent =
   | ({ action: 'pay' } & PayIntent)
   | AmendIntent
@@ -19,7 +19,10 @@ export type Intent =
   | EndForwardIntent
   | StakeIntent
 
-/** @throws Refusal where it means nothing that a node signs */
+/**
+ * Returns the meaning of a signed request.
+ * @throws Refusal if it is nothing that a node signs
+ */
 export function intentOf(registry: Registry, proven: Proven): Intent {
   const action = actionOf(proven)
   switch (action.name) {

@@ -7,8 +7,8 @@ import { payeeOf } from './payee.ts'
 import type { Proven } from './request.ts'
 
 /**
- * What the caller wants, typed. Two requests with the same meaning give the same `content`, however
- * they are spelt.
+ * The caller's request, parsed. Two requests with the same meaning have the same `content`, however
+ * they are written.
  */
 export interface PayIntent {
   workspace: string
@@ -16,10 +16,10 @@ export interface PayIntent {
   asset: string
   /** Smallest unit. */
   amount: bigint
-  /** Canonical spelling. */
+  /** In canonical form. */
   destination: string
   tag: string | null
-  /** The caller's own limit, decimal text in the family's unit. */
+  /** The caller's own limit, as decimal text in the unit of the network family. */
   fee_rate: string | null
   /** Name of the intent (rule 4). */
   key: string
@@ -27,7 +27,10 @@ export interface PayIntent {
   content: string
 }
 
-/** A `sequence_id` stands for one intent in its wallet, whatever that is (rule 4). */
+/**
+ * Returns the name of an intent with a `sequence_id`, which identifies one intent of any kind in
+ * its wallet (rule 4).
+ */
 export const sequenceKey = (
   workspace: string,
   subAccount: number,
@@ -76,5 +79,5 @@ export function payIntent(registry: Registry, proven: Proven): PayIntent {
   return { ...meaning, amount, key, content: sha256hex(JSON.stringify([key, meaning])) }
 }
 
-/** `fee_rate` is kept with this many decimals. */
+/** Number of decimals with which `fee_rate` is stored. */
 export const FEE_RATE_DECIMALS = 12

@@ -2,7 +2,7 @@ import { validateAddress, type Registry } from '@custody/chains'
 import { badField } from './fields.ts'
 
 /**
- * `destination_address` in its canonical spelling, and `address_tag`. A tag of 0 is a tag; an
+ * Returns `destination_address` in canonical form, and `address_tag`. A tag of 0 is a tag; an
  * absent one is not (rule 7).
  */
 export function payeeOf(

@@ -17,11 +17,11 @@ export const signedRequestSchema = z.strictObject({
   token: z.string().min(1).max(8192),
   method: z.string().max(16),
   uri: z.string().max(2048),
-  // No text has more characters than bytes.
+  // The limit is in bytes, and no text has more characters than bytes.
   body: z.string().max(SIGNED_BODY_BYTES_MAX),
 })
 
-/** A caller's request, proven: who, when, and under which nonce. */
+/** A verified request: its caller, its times and its nonce. */
 export interface Proven {
   request: SignedRequest
   enrolment: Enrolment
@@ -31,7 +31,7 @@ export interface Proven {
   transaction_id: string
 }
 
-/** How far a caller's clock may run ahead of the node's. */
+/** Maximum number of seconds by which a caller's clock may be ahead of the node's clock. */
 const FUTURE_S_MAX = 60
 
 const parsedKeys = new Map<string, KeyObject>()
@@ -45,16 +45,16 @@ function keyOf(pem: string): KeyObject {
 }
 
 /**
- * Requests that this process has verified: what they claim, by the hash of all that was verified
- * and of the key it was verified with.
+ * Maximum size of the cache of verified requests. It contains their claims, by the hash of all
+ * verified data and of the key.
  */
 const VERIFIED_MAX = 4000
 const verified = new Map<string, Claims>()
 
 /**
- * Verifies all of a request but its age, once: a request comes back for its receipt, for fuel and
- * for each signature. A caller whose key is another one now is another line of this memory, and
- * whether he is enrolled is never asked of it.
+ * Verifies everything of a request except its age, once, because a request is sent again for its
+ * receipt, for fuel and for each signature. A replaced key results in another cache entry, and the
+ * enrolment is never read from the cache.
  */
 async function claimsOf(
   request: SignedRequest,
@@ -75,9 +75,9 @@ async function claimsOf(
 }
 
 /**
- * Rule 2: verifies the request as the API does, but for its age. The key comes from this node's
- * enrolments alone.
- * @param revokedToo a void may be proven by a revoked caller's request
+ * Rule 2: verifies the request as the API does, except its age. The key comes only from this node's
+ * enrolments.
+ * @param revokedToo whether a request of a revoked caller is accepted, as for a void
  */
 export async function prove(
   state: State,

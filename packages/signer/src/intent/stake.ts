@@ -14,17 +14,18 @@ import { badField, bodyOf } from './fields.ts'
 import { sequenceKey } from './pay.ts'
 import type { Proven } from './request.ts'
 
-/** What the chain is to do with a stake. */
+/** The chain's operation on a stake. */
 export type StakeCall = NonNullable<DecodedTransaction['action']>
 
-/** What the caller wants done with a stake, typed. */
+/** The caller's request for a stake, parsed. */
 export interface StakeIntent {
   action: StakeAction['name']
   workspace: string
   sub_account: number
   asset: string
   /**
-   * Who has the resource; a release names whose stake it was, and takes back all that has matured.
+   * The address that receives the resource; for a release, the address that had it. A release
+   * withdraws everything whose waiting period is over.
    */
   address: string
   /** Null and 0 for a release. */
@@ -63,7 +64,7 @@ export function stakeIntent(
   }
   if (!released && amount <= 0n) throw badField('amount', 'must be greater than zero')
   const { workspace, sub_account } = proven.enrolment
-  // A sequence_id stands for one thing in its wallet, be it a payment or a stake (rule 4).
+  // A sequence_id identifies one intent in its wallet, whether a payment or a stake (rule 4).
   const key =
     sequence === null
       ? JSON.stringify([name, 'nonce', proven.enrolment.api_key, proven.nonce])

@@ -3,8 +3,9 @@ import { randomUUID } from 'node:crypto'
 import { kekContextOf } from './data-dir.ts'
 
 /**
- * Wraps and unwraps a key that nobody uses: whether a provider is set up, before a node counts on
- * it. @throws KekError
+ * Wraps and unwraps a key that is used for nothing else, to test a provider before a node depends
+ * on it.
+ * @throws KekError
  */
 export async function checkKek(
   folder: string,

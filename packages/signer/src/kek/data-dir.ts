@@ -18,12 +18,15 @@ import { fromHex } from '../canonical.ts'
 import { ConfigError, type ConfigFile } from '../config.ts'
 
 /**
- * The home's keys, each wrapped by a key that is kept elsewhere. Its presence counts, whatever
- * config.json says.
+ * Returns the file with the data folder's keys, each wrapped by a key that is stored elsewhere. If
+ * the file exists it takes precedence over config.json.
  */
 export const keyFileOf = (home: string): string => join(home, 'keys.json')
 
-/** A wrapped key opens for its own node, network and name alone. */
+/**
+ * Returns the context of a wrapped key: it can only be unwrapped for its own node, network and
+ * name.
+ */
 export const bindingOf =
   ({ node, mode }: Pick<ConfigFile, 'node' | 'mode'>) =>
   (name: string): Binding => ({
@@ -39,7 +42,10 @@ export const kekContextOf = (home: string, env: NodeJS.ProcessEnv): Surroundings
   passphraseFile: env['CUSTODY_SIGNER_PASSPHRASE_FILE'],
 })
 
-/** @throws ConfigError where real coins would hang on a file beside them */
+/**
+ * Checks that the provider is allowed in this mode.
+ * @throws ConfigError if real coins would depend on a key file in the same place
+ */
 export function assertAllowed(mode: string, { kind }: { kind: string }): void {
   if (mode !== 'local' && kind === 'file') {
     throw new ConfigError(
@@ -49,8 +55,8 @@ export function assertAllowed(mode: string, { kind }: { kind: string }): void {
 }
 
 /**
- * A new home's key, under the given provider. One that is there already stays.
- * @throws ConfigError where it is another provider's
+ * Creates the key of a new data folder with the given provider. An existing key is kept.
+ * @throws ConfigError if the existing key is of another provider
  */
 export async function createDataDirKey(
   home: string,
@@ -73,7 +79,10 @@ export async function createDataDirKey(
   })
 }
 
-/** The vault of a home without keys of its own: the key-encryption key seals the shares itself. */
+/**
+ * Opens the vault of a data folder from an earlier version without keys of its own, in which the
+ * key-encryption key encrypts the shares itself.
+ */
 async function openEarlier(
   home: string,
   { kek }: Pick<ConfigFile, 'kek'>,
@@ -94,15 +103,15 @@ async function openEarlier(
 }
 
 /**
- * What config.json and keys.json say, as text: whoever opened a home by it compares it before he
- * relies on it.
+ * Returns the text of config.json and keys.json, by which a caller can check that they have not
+ * changed since it opened the data folder.
  */
 export const keysAsWritten = (home: string): string | null =>
   existsSync(keyFileOf(home)) ? readFileSync(keyFileOf(home), 'utf8') : null
 
 /**
- * The vault of a home. Its keys are unwrapped now, and never again while the vault is there:
- * whoever wraps them may be away from then on.
+ * Opens the vault of a data folder. Its keys are unwrapped once, now, so the provider may be
+ * unavailable afterwards.
  * @throws KekError, ConfigError, ThresholdError
  */
 export async function openDataDir(

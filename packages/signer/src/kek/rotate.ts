@@ -28,7 +28,7 @@ import { assertAllowed, bindingOf, keyFileOf, openDataDir, kekContextOf } from '
 
 const RECORD = 'record.sqlite'
 
-/** What is on a disk where the work could end: a test ends it there. */
+/** States on disk at which the rotation could be interrupted; tests interrupt it there. */
 export type Step =
   | 'begun'
   | 'entry made'
@@ -49,16 +49,19 @@ export interface KeyStatus {
     shares: number
     seals: boolean
   }[]
-  /** Of a home of before it had keys of its own: what seals or sealed its shares. */
+  /** The key that encrypts shares in a data folder from a version without keys of its own. */
   earlier: { provider: string; shares: number } | null
-  /** Sealed under a key that is not here. */
+  /** Number of shares that are encrypted with a key that is missing. */
   lost: number
 }
 
 const entriesOf = (home: string): KeyEntry[] =>
   existsSync(keyFileOf(home)) ? readKeyFile(keyFileOf(home)).keys : []
 
-/** How many shares each key of a home seals. Reads alone, so that a node may run. */
+/**
+ * Returns the number of shares that each key of a data folder encrypts. Only reads, so the node may
+ * be running.
+ */
 export function keyStatus(home: string): KeyStatus {
   const config = loadConfig(home)
   const counts = new Map<string | null | undefined, number>()
@@ -85,7 +88,7 @@ export function keyStatus(home: string): KeyStatus {
   return { keys, earlier, lost: [...counts.values()].reduce((sum, count) => sum + count, 0) }
 }
 
-/** Zeros over a key file, on disk before its name goes. */
+/** Overwrites a key file with zeros, on disk, before it is deleted. */
 function wipe(path: string): void {
   const descriptor = openSync(path, 'r+')
   writeSync(descriptor, Buffer.alloc(fstatSync(descriptor).size))
@@ -110,8 +113,8 @@ const configOf = (home: string): ConfigFile =>
   JSON.parse(readFileSync(join(home, 'config.json'), 'utf8')) as ConfigFile
 
 /**
- * Whether a key counts on a file, by whatever path it names it; a credential's place is systemd's,
- * and is never taken for another.
+ * Returns whether a key depends on a file, by any path to it. systemd manages the location of
+ * credentials, so a credential never matches.
  */
 function isFileOf({ kek }: KeyEntry, home: string, path: string): boolean {
   if (kek.kind !== 'file') return false
@@ -124,8 +127,8 @@ function isFileOf({ kek }: KeyEntry, home: string, path: string): boolean {
 }
 
 /**
- * Every share under the first key of keys.json; then, where no share is under another one, the
- * others go.
+ * Encrypts every share with the first key in keys.json; then, when no share uses another key,
+ * removes the other keys.
  */
 async function finish(
   home: string,
@@ -174,8 +177,8 @@ async function finish(
     )
   }
   step('config written')
-  // The file that setup makes, once nothing names it: also where the run that should have done it
-  // was cut off.
+  // The file that setup creates is deleted when no key refers to it, also if an earlier run was
+  // interrupted before it could do so.
   const stale = join(home, 'kek')
   if (existsSync(stale) && !isFileOf(first, home, stale)) wipe(stale)
   step('file wiped')
@@ -183,10 +186,10 @@ async function finish(
 }
 
 /**
- * A new key for a home at rest, wrapped by the given provider, or by the same again: every share's
- * own data key moves under it, and the old keys go once no share counts on them. Cut off anywhere,
- * the home opens with the old provider and the new one together, and the next call ends what was
- * begun.
+ * Creates a new key for the data folder of a stopped node, wrapped by the given provider or by the
+ * current one. Every share's data key is encrypted with it, and the old keys are removed when no
+ * share depends on them. If it is interrupted, the data folder opens with the old and the new
+ * provider together, and the next call completes the rotation.
  * @throws KekError, ThresholdError
  */
 export async function rotate(
@@ -205,11 +208,12 @@ export async function rotate(
       throw new KekError('SETTING', '--kek: this home has no keys of its own yet: set a provider')
     assertAllowed(config.mode, settings)
     let moved = 0
-    // What a run before began is ended first, so that keys do not pile up.
+    // An interrupted run is completed first, so that keys do not accumulate.
     if (before.length > 1 || (before.length > 0 && config.kek.kind !== 'wrapped'))
       moved += await finish(home, store, env, step)
     const surroundings = kekContextOf(home, env)
-    // Opened before anything is written: who cannot open the old shares changes nothing.
+    // Opened before anything is written, so that a caller who cannot decrypt the old shares changes
+    // nothing.
     await openDataDir(home, configOf(home), env)
     const entry = await makeEntry(settings, surroundings, bindingOf(config))
     step('entry made')

@@ -12,14 +12,14 @@ import { openDataDir } from './data-dir.ts'
 const PAUSE_MS = 1000
 const PAUSE_MS_MAX = 30_000
 
-/** How a node binds its operator's socket. */
+/** Binds a node's operator socket. */
 type Listen = (server: ReturnType<typeof createServer>, path: string) => Promise<void>
 
 /**
- * The home's vault, as soon as whoever wraps its keys answers. Until then the operator's socket
- * says what is waited for, and the port stays closed: platform and peers take this node for one
- * that is down, and use the other two. What waiting does not mend (no permission, another key, a
- * setting) is thrown at once.
+ * Opens the data folder's vault as soon as the key-encryption provider responds. Until then the
+ * operator socket reports what the node waits for, and the port stays closed, so that platform and
+ * peers treat this node as unavailable and use the other two. Errors that waiting cannot resolve
+ * (no permission, a different key, a setting) are thrown immediately.
  */
 export async function awaitVault(
   config: Config,

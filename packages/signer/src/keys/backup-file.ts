@@ -6,9 +6,9 @@ import { Refusal } from '../errors.ts'
 import { PEOPLE } from '../store/entries/people.ts'
 
 /**
- * A node's backup: one JSON object. Whoever stores it can change it, so the node signs the whole
- * with its identity key, and a restored node takes from it only what that signature, the
- * certificates of all three nodes or both peers vouch for.
+ * A node's backup: one JSON object. Anyone who stores it can change it, so the node signs all of it
+ * with its identity key, and a restored node only accepts data from it that this signature, the
+ * certificates of all three nodes or both peers confirm.
  */
 const signaturesSchema = z.array(z.strictObject({ node: z.int(), signature: z.string() }))
 const readySchema = z.strictObject({
@@ -45,14 +45,17 @@ const drainSchema = z.strictObject({
 export type BackedEnrolment = z.infer<typeof enrolmentSchema>
 export type BackedDrain = z.infer<typeof drainSchema>
 
-/** Shares and the home's keys are readable with the recovery key only; the rest is public. */
+/**
+ * Shares and the data folder's keys can be decrypted with the recovery key only; the rest is
+ * public.
+ */
 const backupFileSchema = z.strictObject({
-  /** 1: not signed. */
+  /** Version of the format. Version 1 is not signed. */
   version: z.union([z.literal(1), z.literal(2)]),
   node: z.int(),
   mode: z.string(),
   made_at: z.int(),
-  /** config.json, identity and TLS keys. */
+  /** Encrypted files of the data folder: config.json, identity and TLS keys. */
   home: sealedSchema,
   keys: z.array(
     z.strictObject({
@@ -64,7 +67,7 @@ const backupFileSchema = z.strictObject({
         epoch: z.int(),
         party: z.int(),
         sealed: z.string(),
-        /** Of the run that made it; absent in files of earlier versions. */
+        /** Session of the run that generated it; absent in files of earlier versions. */
         session: z
           .string()
           .regex(/^[0-9a-f]{64}$/)
@@ -103,7 +106,7 @@ const signatureSchema = z.string().regex(/^[0-9a-f]{128}$/)
 const contentBytes = (content: object): Buffer =>
   Buffer.from(TAGS.backup + JSON.stringify(content), 'utf8')
 
-/** @returns the file's text, signed by the node's identity */
+/** Returns the file's text, signed by the node's identity key. */
 export const signedBackup = (content: BackupFile, identity: KeyObject): string =>
   JSON.stringify({ ...content, signature: signBytes(identity, contentBytes(content)) })
 
@@ -112,14 +115,15 @@ export interface ReadBackup {
   /** SHA-256 of the file, in hex. */
   hash: string
   /**
-   * Whether the signature of this identity covers the file. False for version 1 alone, which has no
-   * signature.
+   * Returns whether the signature of this identity covers the file. A version 1 file has no
+   * signature, so the result is false.
    */
   isSignedBy(identity: KeyObject): boolean
 }
 
 /**
- * @throws Refusal where the file cannot be read or is no backup; the signature is not checked here
+ * Reads a backup without checking its signature.
+ * @throws Refusal if the file cannot be read or is not a backup
  */
 export function readBackup(path: string): ReadBackup {
   let text: string
@@ -151,8 +155,8 @@ export function readBackup(path: string): ReadBackup {
 }
 
 /**
- * The same, authentic: signed by `identity`, or of version 1.
- * @throws Refusal where it was changed after it was made, or another node made it
+ * Reads a backup that is signed by `identity`, or of version 1.
+ * @throws Refusal if it was changed after it was created, or if another node created it
  */
 export function readAuthentic(path: string, identity: KeyObject): ReadBackup {
   const backup = readBackup(path)

@@ -36,9 +36,9 @@ const openSchema = z.strictObject({
   recovery_secret_file: z.string().max(4096),
 })
 const restoreSchema = openSchema.extend({
-  /** Says what would be restored, and changes nothing. */
+  /** Returns what would be restored, and changes nothing. */
   preview: z.boolean().default(false),
-  /** The code of the preview that the operator read. Needed outside `local`. */
+  /** Code of the preview that the operator read. Required outside `local`. */
   confirm: z.string().max(64).optional(),
 })
 
@@ -49,7 +49,7 @@ const rowSchema = z.strictObject({
   body: z.string(),
   hash: z.string(),
 })
-/** The recovery secret: a file of 64 hex digits, or the local setup's JSON. */
+/** Reads the recovery secret from a file of 64 hex digits, or from the local setup's JSON. */
 export function readRecoverySecret(path: string): Uint8Array {
   const text = readFileSync(path, 'utf8').trim()
   const digits = text.startsWith('{')
@@ -61,8 +61,8 @@ export function readRecoverySecret(path: string): Uint8Array {
 }
 
 /**
- * A peer's entry that this version cannot read may be a step or a void: the node stays at rest, and
- * takes part in nothing.
+ * An entry of a peer that this version cannot parse may be a step or a void, so the restoration
+ * fails and the node takes part in nothing.
  */
 function readFrom(node: number, row: z.infer<typeof rowSchema>): Body<'imported'> | null {
   try {
@@ -83,14 +83,17 @@ interface Parts {
   confirmation: Confirmation
 }
 
-/** What of a backup comes back, and what does not because a peer does not hold the same. */
+/**
+ * The parts of a backup that are restored, and the parts that are not, because a peer does not have
+ * the same data.
+ */
 interface Plan {
   enrolments: BackedEnrolment[]
   drains: BackedDrain[]
   left_out: { api_key?: string; order?: string; workspace: string; missing_at: number[] }[]
   /**
-   * How many enrolments and orders both peers hold that the backup does not: made since, or never
-   * typed here.
+   * Number of enrolments and orders that both peers have and the backup does not, because they were
+   * made later or were never entered at this node.
    */
   not_in_backup: number
 }
@@ -110,7 +113,7 @@ export class Backups {
     const path =
       parsed.data.file ?? join(config.home, `backup-${config.node}-${store.seconds()}.json`)
     if (!isAbsolute(path)) throw new Refusal('BAD_ORDER', 'file must be an absolute path')
-    // An older backup may be the last one that can be read.
+    // An existing backup may be the only readable one.
     if (existsSync(path))
       throw new Refusal('BAD_ORDER', `${path} already exists; choose another file`)
     const { state } = store
@@ -188,11 +191,12 @@ export class Backups {
   }
 
   /**
-   * For a node whose record is lost. Shares come from the file; what was signed meanwhile comes
-   * from both peers, before anything is served; requests issued before now are refused, for the
-   * lost record may have known them. Enrolments and orders come back where file and both peers say
-   * the same: whoever stores a backup must not be able to enrol himself by it. Outside `local` the
-   * first call is a preview, and the second brings its code.
+   * Restores a node whose record is lost. Shares come from the file; what was signed since then
+   * comes from both peers, before any request is served. Requests that were issued before now are
+   * rejected, because the lost record may have contained them. Enrolments and orders are restored
+   * if the file and both peers agree, so that a person who stores a backup cannot use it to enrol
+   * themselves. Outside `local` the first call is a preview, and the second call must contain its
+   * code.
    */
   async restore(body: unknown): Promise<unknown> {
     const { config, store, confirmation } = this.#parts
@@ -205,8 +209,7 @@ export class Backups {
     const { preview, confirm, ...named } = parsed.data
     const backup = this.#read(named)
     const { content } = backup
-    // Of a node that had nothing yet there is nothing to confirm, and its peers may have nothing
-    // either.
+    // A node that had no data has nothing to confirm, and its peers may have no data either.
     const isEmpty = [content.keys, content.enrolments, content.drains].every(
       (each) => each.length === 0,
     )
@@ -241,8 +244,8 @@ export class Backups {
   }
 
   /**
-   * The shares without any record, for a recovery without the platform: no peer is asked, and from
-   * here on this node signs its own operator's recovery orders and nothing else.
+   * Restores only the shares without a record, for a recovery without the platform. No peer is
+   * called, and afterwards this node signs only recovery orders of its own operator.
    */
   async open(body: unknown): Promise<unknown> {
     const { store } = this.#parts
@@ -305,7 +308,7 @@ export class Backups {
     }
   }
 
-  /** For the operator: what comes back, and what must be typed again. */
+  /** Returns the summary for the operator: what is restored, and what must be entered again. */
   #told(
     { made_at, version, keys, sets }: BackupFile,
     { enrolments, drains, left_out, not_in_backup }: Plan,
@@ -326,8 +329,8 @@ export class Backups {
   }
 
   /**
-   * Where a peer's record or the certificates bind the sub-account's name to this index, the
-   * enrolment has it; else none.
+   * An enrolment includes the sub-account's name if a peer's record or the certificates bind the
+   * name to this index.
    */
   #entriesOf({ enrolments, drains }: Plan): NewEntry[] {
     const { state } = this.#parts.store
@@ -348,7 +351,7 @@ export class Backups {
     ]
   }
 
-  /** Shares, keys, certified bindings and bans of the file. */
+  /** Loads shares, keys, certified bindings and bans from the file. */
   async #load(file: BackupFile, recoverySecretFile: string): Promise<number> {
     const { config, store, keyring, vault } = this.#parts
     const secret = readRecoverySecret(recoverySecretFile)
@@ -429,8 +432,8 @@ export class Backups {
         { kind: 'sub-account-set', body: { ...binding, certificates } },
       )
     }
-    // After the keys, so all of them count as older: whether one was made after the banned node had
-    // been replaced is not in the file.
+    // Written after the keys, so that all keys count as older than the bans: the file does not
+    // state whether a key was generated after the banned node had been replaced.
     for (const ban of file.bans) entries.push({ kind: 'ban', body: ban })
     store.appendAll(entries)
     return file.keys.length
@@ -444,8 +447,8 @@ export class Backups {
   }
 
   /**
-   * A ban that this node had told the peer of, before it lost its record. It comes after the
-   * backup's keys, so all of them count as older.
+   * Returns a ban that this node reported to the peer before it lost its record. It is written
+   * after the backup's keys, so that all keys count as older.
    */
   #ownBanIn(row: z.infer<typeof rowSchema>): Body<'ban'> | null {
     const { config, store } = this.#parts
@@ -458,10 +461,10 @@ export class Backups {
   }
 
   /**
-   * Both peers' records, their chains verified; then, and only then, this node serves again. Of
-   * standing rules, which allow payments, those are taken that both peers hold; what binds and
-   * forbids is taken from either.
-   * @param last what is written beside the end of it
+   * Reads both peers' records and verifies their chains; only then does this node serve requests
+   * again. Standing rules, which permit payments, are restored if both peers have them;
+   * restrictions are restored from either peer.
+   * @param last entry that is written together with the end of the restoration
    */
   async takeRecords(
     last: () => NewEntry[] = () => [],

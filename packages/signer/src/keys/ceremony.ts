@@ -36,9 +36,9 @@ const startSchema = z.strictObject({
   run: freshSchema,
   fresh: z.array(z.strictObject({ node: z.int(), fresh: freshSchema })).length(3),
 })
-/** In base64, of the engine's limit of 1 MiB for a message. */
+/** Base64 length of the engine's limit of 1 MiB for a message. */
 const PAYLOAD_LENGTH_MAX = 1_400_000
-/** A node says one thing to each other in a round. */
+/** A message from one node to each other node in a round. */
 const messageSchema = z.strictObject({
   run: freshSchema,
   payloads: z.array(z.string().max(PAYLOAD_LENGTH_MAX)).max(1),
@@ -47,7 +47,7 @@ const readySchema = z.strictObject({ run: freshSchema, signature: z.string().max
 
 type Opening = z.infer<typeof openSchema>
 
-/** One run of all three. `isEnded`: nothing of it counts any more. */
+/** One run of all three nodes. `isEnded`: its messages and results do not count any more. */
 interface Run {
   opening: Opening
   leader: number
@@ -57,28 +57,31 @@ interface Run {
   isStarted: boolean
   isEnded: boolean
   engine: Session<KeyMaterial> | null
-  /** The new share, once it is on disk: what the pairs test. */
+  /** The new share, after it is on disk; the pairs test it. */
   subject: PromiseWithResolvers<Subject>
-  /** Peers with which it was tested. */
+  /** Peers with which the share was tested. */
   tested: Map<number, PromiseWithResolvers<void>>
   releases: (() => void)[]
-  /** Whether a share of it is on disk that no other node may count on. */
+  /** Whether a share of the run is on disk on which no other node depends. */
   isUnpromised: boolean
   ended?: Promise<unknown>
 }
 
-/** Rounds above every engine's: the certificates. */
+/** Round number of the certificates, above every round of the engine. */
 const READY_ROUND = 1000
-/** Runs that one node leads at a time: a key for the pool, and a refresh. */
+/** Maximum number of runs that one node leads at a time: a key for the pool, and a refresh. */
 const LED_MAX = 4
-/** Keys that no workspace has, of one curve: more than a pool may hold. */
+/** Maximum number of keys of one curve without a workspace; more than a pool may contain. */
 const UNUSED_KEYS_MAX = 150
 /**
- * Keys that were made and that a node did not certify. Their shares are kept, for the other two may
- * have certified them.
+ * Maximum number of keys that were generated and that this node did not certify. Their shares are
+ * kept, because the other two nodes may have certified them.
  */
 const UNCERTIFIED_MAX = 50
-/** Key generations that a peer may lead at once, and how often one more. */
+/**
+ * Number of key generations that a peer may lead in a burst, and the interval in milliseconds after
+ * which one more is allowed.
+ */
 const GENERATIONS = { burst: 200, everyMs: 2000 }
 
 const expectedEpoch = ({ kind, epoch }: Opening): number => (kind === 'keygen' ? 0 : epoch + 1)
@@ -90,7 +93,7 @@ export interface CeremonyResult {
   session: string
 }
 
-/** A promise that is settled whether or not anybody waits for it. */
+/** Returns a promise whose rejection is never reported as unhandled. */
 function deferred<T>(): PromiseWithResolvers<T> {
   const made = Promise.withResolvers<T>()
   made.promise.catch(() => {})
@@ -98,11 +101,12 @@ function deferred<T>(): PromiseWithResolvers<T> {
 }
 
 /**
- * Runs of all three nodes: key generation and refresh. The session id comes from fresh bytes of all
- * three. Rounds go from node to node. The engine echoes its broadcasts. The share is written under
- * a name of its own; after a key generation each pair signs a test with it; then all three sign
- * {public key, chain code, epoch}, and a key counts only with three equal statements. Of one key
- * there is one run at a time: two that interleave would leave nodes with shares of different runs.
+ * Runs of all three nodes: key generation and refresh. The session ID is derived from random bytes
+ * of all three nodes. Rounds are sent directly between the nodes. The engine echoes its broadcasts.
+ * The new share is stored under a separate name. After a key generation each pair signs a test with
+ * it; then all three nodes sign {public key, chain code, epoch}, and a key counts only with three
+ * identical statements. There is one run at a time for each key, because interleaved runs would
+ * leave nodes with shares of different runs.
  */
 export class Ceremonies {
   readonly #config: Config
@@ -116,7 +120,7 @@ export class Ceremonies {
   readonly #mailbox = new Mailbox()
   readonly #runs = new Map<string, Run>()
   readonly #generations = new Map<number, RateLimit>()
-  /** Called on every node when a key is certified by all. */
+  /** Called on every node when a key has been certified by all nodes. */
   onReady: (result: CeremonyResult, kind: Opening['kind']) => void = () => {}
 
   constructor(parts: {
@@ -147,7 +151,8 @@ export class Ceremonies {
     )
     this.#peers.handle('/peer/ceremony/message', async (node, body, header) => {
       const { run, payloads } = messageSchema.parse(body)
-      // A node that sends round n has heard round n - 1 of this one: nothing further ahead is kept.
+      // A node can send round n only after it has received round n - 1 of this node, so messages of
+      // later rounds are not stored.
       const known = this.#runs.get(run)
       if (!known || header.round < 1 || header.round > known.round + 1)
         throw new Refusal('SESSION_ABORTED', 'This round does not exist')
@@ -168,7 +173,7 @@ export class Ceremonies {
     this.#assertFits(opening)
     const runs = [...this.#runs.values()]
     const other = runs.find((run) => run.opening.key_id === opening.key_id)
-    // A leader that begins anew has given the run before up, or was restarted in it.
+    // A leader that starts a new run has abandoned the earlier one, or was restarted during it.
     if (other?.leader === leader)
       this.#end(other, new Refusal('SESSION_ABORTED', 'Its leader started another run of that key'))
     else if (other)
@@ -227,8 +232,8 @@ export class Ceremonies {
   }
 
   /**
-   * Whether the key may be made, or be refreshed from this epoch. Asked at the opening, and again
-   * before anything is kept.
+   * Checks whether the key may be generated, or refreshed from this epoch. Called at the start of
+   * the run, and again before anything is stored.
    */
   #assertFits({ kind, key_id: keyId, curve, epoch }: Opening): void {
     const key = this.#store.state.keys.get(keyId)
@@ -248,7 +253,7 @@ export class Ceremonies {
     }
   }
 
-  /** Nothing leaves a run from here on, and nothing of it is kept. */
+  /** Ends a run: nothing of it is sent or stored afterwards. */
   #end(run: Run, why: unknown): void {
     if (run.isEnded) return
     run.isEnded = true
@@ -266,8 +271,8 @@ export class Ceremonies {
   }
 
   /**
-   * Waits for the end of the runs of a key that another node leads: its leader has the last
-   * certificate a moment before the others.
+   * Waits for the end of a key's runs that another node leads, because the leader has the last
+   * certificate slightly earlier than the others.
    */
   async ended(keyId: string): Promise<void> {
     await Promise.all(
@@ -444,8 +449,8 @@ export class Ceremonies {
   }
 
   /**
-   * Writes the new share down, under a name that no other run has: it is on disk before anyone may
-   * count on it.
+   * Stores the new share under a name that no other run uses, so that it is on disk before another
+   * node depends on it.
    */
   #keep(run: Run, material: KeyMaterial): KeyReady {
     const { opening } = run
@@ -480,8 +485,8 @@ export class Ceremonies {
   }
 
   /**
-   * Each pair signs with the new shares before any node certifies the key; of two nodes the lower
-   * one leads.
+   * Each pair signs with the new shares before any node certifies the key; the node with the lower
+   * number leads.
    */
   async #test(run: Run): Promise<void> {
     const { key_id: keyId, epoch } = run.opening
@@ -504,7 +509,7 @@ export class Ceremonies {
     this.#assertOpen(run)
   }
 
-  /** A test that a peer leads must come in time. */
+  /** Limits the wait for a test that a peer leads. */
   async #within(tested: Promise<void>, node: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<never>((_resolve, reject) => {

@@ -3,8 +3,8 @@ import { canonicalBytes, signBytes, verifyBytes } from '../canonical.ts'
 import type { NodeSignature } from '../store/state.ts'
 
 /**
- * What all three nodes sign before a key belongs to a workspace. Hex is lower case, epoch an
- * integer.
+ * Statement that all three nodes sign before a key belongs to a workspace. Hex is lower case, the
+ * epoch is an integer.
  */
 export interface KeyCertificate {
   workspace: string
@@ -25,7 +25,10 @@ const CERTIFICATE_KEYS = [
   'epoch',
 ] as const
 
-/** What all three sign after key generation and each refresh: the same key, at this epoch. */
+/**
+ * Statement that all three nodes sign after key generation and each refresh: the key, at this
+ * epoch.
+ */
 export interface KeyReady {
   curve: 'secp256k1' | 'ed25519'
   key_id: string
@@ -46,7 +49,7 @@ export const signCertificate = (identity: KeyObject, certificate: KeyCertificate
 export const signReady = (identity: KeyObject, ready: KeyReady): string =>
   signBytes(identity, readyBytes(ready))
 
-/** A sub-account's name and the first element of its derivation paths, for ever. */
+/** A sub-account's name and the first element of its derivation paths, which never changes. */
 export interface Binding {
   workspace: string
   sub_account: string
@@ -57,7 +60,9 @@ const BINDING_KEYS = ['workspace', 'sub_account', 'index', 'mode'] as const
 export const bindingBytes = (binding: Binding): Buffer =>
   canonicalBytes('subAccount', BINDING_KEYS, { ...binding })
 
-/** One valid signature of each of the three nodes over these bytes, no more and no less. */
+/**
+ * Returns whether there is exactly one valid signature of each of the three nodes over these bytes.
+ */
 export function isSignedByAll(
   bytes: Uint8Array,
   signatures: readonly NodeSignature[],
@@ -71,7 +76,7 @@ export function isSignedByAll(
   })
 }
 
-/** Checks the answer of POST /key against the three pinned identity keys. Pure. */
+/** Verifies the response of POST /key with the three pinned identity keys. Pure function. */
 export function verifyCertificates(
   set: KeyCertificate & { certificates: readonly NodeSignature[] },
   identityKeys: ReadonlyMap<number, KeyObject>,

@@ -8,29 +8,32 @@ import type { Peers } from '../transport/peers.ts'
 import type { BackedDrain, BackedEnrolment } from './backup-file.ts'
 
 /**
- * What a node that is being restored asks its peers: which enrolments and orders of their operators
- * they hold. Each operator typed the same at each node, so what a backup names and a peer does not
- * hold was never typed there, or is forged.
+ * Call by which a node that is being restored queries its peers for the enrolments and orders of
+ * their operators. Every order was entered at each node, so an entry of a backup that a peer does
+ * not have was never entered there, or is forged.
  */
 const CALL = '/peer/people'
-/** A hash has 64 digits: a page stays below what a peer may answer before heads are compared. */
+/**
+ * Number of hashes per page. A hash has 64 digits, so a page stays below the size limit of
+ * responses before heads are compared.
+ */
 const PAGE = 2000
-/** What a peer may hold at most: one that tells more tells without end. */
+/** Maximum number of hashes that a peer may return in total, so that its list cannot be endless. */
 const HELD_MAX = 1_000_000
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/)
 const askSchema = z.strictObject({ after: hash.nullable() })
 const answerSchema = z.strictObject({
   /**
-   * `lost`: the peer holds nothing and has not read a backup. `claimed`: it is being restored, and
-   * tells what its own backup says.
+   * `lost`: the peer has no data and has not read a backup. `claimed`: it is being restored, and
+   * returns the content of its own backup.
    */
   state: z.enum(['held', 'claimed', 'lost']),
   people: z.array(hash).max(PAGE),
   more: z.boolean(),
 })
 
-/** What is no public key is nobody's: it equals nothing that a node holds. */
+/** Returns a public key in canonical form. An invalid key matches no stored key. */
 function oneSpelling(pem: string): string {
   try {
     return canonicalPublicKey(pem)
@@ -41,8 +44,8 @@ function oneSpelling(pem: string): string {
 }
 
 /**
- * Of an enrolment: who may ask, by which key, and for what. Names of sub-accounts are bound to
- * indexes by certificates, not here.
+ * Returns the hash of an enrolment: the caller, the key and the permission. Names of sub-accounts
+ * are bound to indexes by certificates, not here.
  */
 export const enrolmentHash = ({
   api_key,
@@ -79,8 +82,8 @@ interface Parts {
 export class Confirmation {
   readonly #parts: Parts
   /**
-   * What this node's own backup says, while it is being restored. In memory: the operator's command
-   * is run again after a start.
+   * Hashes from this node's own backup, while it is being restored. They are only in memory,
+   * because the operator repeats the command after a restart.
    */
   #claims: string[] | null = null
 
@@ -90,13 +93,14 @@ export class Confirmation {
   }
 
   /**
-   * @param hashes of what an authentic backup says; empty for one that is not signed, which
-   *   vouches for nobody
+   * Makes peers receive the hashes of a backup while this node is being restored.
+   * @param hashes hashes of the entries of an authentic backup; empty for an unsigned one, which
+   *   proves nothing
    */
   claim(hashes: readonly string[]): void {
     this.#claims = [...hashes].sort()
   }
-  /** The record speaks from here on. */
+  /** Makes peers receive the hashes of the record again. */
   unclaim(): void {
     this.#claims = null
   }
@@ -158,8 +162,8 @@ export class Confirmation {
   }
 
   /**
-   * What each peer holds, by node. @throws Refusal where one is away, or has itself lost what it
-   * held
+   * Returns the hashes that each peer has, by node.
+   * @throws Refusal if a peer is unavailable, or has itself lost its data
    */
   async ask(): Promise<ReadonlyMap<number, ReadonlySet<string>>> {
     const { nodes } = this.#parts.peers

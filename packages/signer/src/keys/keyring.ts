@@ -53,13 +53,14 @@ const readySchema = z.strictObject({
 })
 
 /**
- * The node that gives keys to workspaces. All three must agree, so nothing is lost by asking one;
- * two could collide.
+ * The node that assigns keys to workspaces. All three nodes must agree, so a single node has no
+ * additional power; two could collide.
  */
 const ALLOCATOR = 1
 
 /**
- * Keys made, keys in the pool, and which workspace a key belongs to: unique both ways, for ever.
+ * Generated keys, keys in the pool, and the workspace that each key belongs to. The mapping is
+ * unique in both directions and permanent.
  */
 export class Keyring {
   readonly #config: Config
@@ -74,8 +75,8 @@ export class Keyring {
   readonly #materials = new Map<string, KeyMaterial>()
   readonly #allocating = new Map<string, Promise<KeySet>>()
   /**
-   * Keys of the pool that are being given to a workspace, and those that a peer refused: no other
-   * workspace is offered them.
+   * Keys of the pool that are being assigned to a workspace, or that a peer rejected: they are not
+   * offered to another workspace.
    */
   readonly #offered = new Set<string>()
   #generating: Promise<void> | null = null
@@ -153,8 +154,8 @@ export class Keyring {
   }
 
   /**
-   * A node that lost the last message of a key generation holds the share but not the certificates:
-   * it asks.
+   * A node that lost the last message of a key generation has the share but not the certificates,
+   * so it requests them.
    */
   async #learn(keyId: string): Promise<void> {
     if (this.#store.state.keys.has(keyId)) return
@@ -185,7 +186,7 @@ export class Keyring {
     throw new Refusal('KEY_NOT_READY', 'The key is not certified by all three nodes here')
   }
 
-  /** Keys that may be given to a workspace. */
+  /** Returns the keys that may be assigned to a workspace. */
   pool(curve: Curve): KeyState[] {
     const { shares, state } = this.#store
     return [...state.keys.values()].filter(
@@ -198,7 +199,10 @@ export class Keyring {
     )
   }
 
-  /** @throws Refusal BANNED */
+  /**
+   * Checks that no peer is banned.
+   * @throws Refusal BANNED
+   */
   #assertNoBan(): void {
     const [node] = this.#bans.nodes
     if (node === undefined) return
@@ -211,7 +215,10 @@ export class Keyring {
     )
   }
 
-  /** @throws Refusal BANNED */
+  /**
+   * Checks that the key is not older than a ban.
+   * @throws Refusal BANNED
+   */
   #assertNotLost(keyId: string): void {
     if (!this.#store.state.isLost(keyId)) return
     throw new Refusal(
@@ -225,8 +232,8 @@ export class Keyring {
   }
 
   /**
-   * Makes keys until the pool is full; one at a time, led by one node. A failure is retried by the
-   * next call.
+   * Generates keys until the pool is full; one at a time, led by one node. The next call retries
+   * after a failure.
    */
   fill(): Promise<void> {
     const isAble = !this.#stopped && !this.#store.state.restoring && this.#bans.nodes.length === 0
@@ -284,8 +291,8 @@ export class Keyring {
   }
 
   /**
-   * This node's own certificate. Writes the pairing down first; another pairing of either side is
-   * refused for ever.
+   * Signs this node's own certificate. Records the pairing first; any other pairing of either side
+   * is permanently rejected.
    */
   #sign(workspace: string, curve: Curve, keyId: string): string {
     const { state } = this.#store
@@ -319,13 +326,13 @@ export class Keyring {
     ) {
       throw new Refusal('KEY_CONFLICT', 'The certificates do not verify')
     }
-    // Signing first also checks that both sides are still free, or are this very pair.
+    // Signing also checks that both sides are still free, or are paired with each other already.
     this.#sign(workspace, curve, key_id)
     this.#store.append('certificates', { workspace, curve, key_id, certificates })
     return this.setOf(workspace, curve)!
   }
 
-  /** POST /key. */
+  /** Handles POST /key: returns the workspace's certified key on a curve. */
   async key(workspace: string, curve: Curve): Promise<KeySet> {
     const known = this.setOf(workspace, curve)
     if (known) return known
@@ -386,7 +393,7 @@ export class Keyring {
     )
     const certificates = [own, ...others].sort((a, b) => a.node - b.node)
     const set = this.#adopt({ workspace, curve, key_id: keyId, certificates })
-    // All three hold the set before anyone outside may count on it.
+    // All three nodes store the certificates before anyone outside may depend on the key.
     await Promise.all(
       this.#peers.nodes.map((node) =>
         this.#peers.call(
@@ -403,7 +410,7 @@ export class Keyring {
   }
 
   /**
-   * A key that both peers would certify too: once a pairing is written down, it cannot be changed.
+   * Returns a key that both peers would certify too, because a recorded pairing cannot be changed.
    */
   async #offer(curve: Curve): Promise<string> {
     if (this.pool(curve).length === 0) {
@@ -414,7 +421,8 @@ export class Keyring {
       if (await this.#reserve(key.key_id)) return key.key_id
     }
     const keyId = this.#newKeyId(curve)
-    // Reserved before it is made: it must not be offered to another workspace in the meantime.
+    // Reserved before it is generated, so that it cannot be offered to another workspace in
+    // between.
     if (
       await this.#reserve(keyId, () =>
         this.#ceremonies.lead({ kind: 'keygen', curve, key_id: keyId, epoch: 0 }),
@@ -425,8 +433,9 @@ export class Keyring {
   }
 
   /**
-   * @returns whether this node and both peers may give the key to a workspace. Without an answer,
-   *   the key stays in the pool.
+   * Reserves a key.
+   * @returns whether this node and both peers may assign the key to a workspace. Without a response
+   *   of a peer, the key stays in the pool.
    */
   async #reserve(keyId: string, make: () => Promise<unknown> = async () => {}): Promise<boolean> {
     this.#offered.add(keyId)
@@ -439,7 +448,10 @@ export class Keyring {
     }
   }
 
-  /** @throws Refusal BANNED where a node is banned at a peer, PEER_UNAVAILABLE */
+  /**
+   * Returns whether both peers may assign the key.
+   * @throws Refusal BANNED if a node is banned at a peer, PEER_UNAVAILABLE
+   */
   async #isAllocatable(keyId: string): Promise<boolean> {
     const answers = await Promise.all(
       this.#peers.nodes.map(async (node) => {
@@ -452,7 +464,7 @@ export class Keyring {
           )
           return allocatable === true
         } catch (error) {
-          // A node of an earlier version, during an upgrade.
+          // A node of an earlier version does not support the call during an upgrade.
           if (error instanceof Refusal && error.code === 'NOT_FOUND') return true
           throw error
         }
@@ -461,7 +473,9 @@ export class Keyring {
     return answers.every(Boolean)
   }
 
-  /** The workspace's key for judging and signing: only with all three certificates. */
+  /**
+   * Returns the workspace's key for evaluating and signing, only if it has all three certificates.
+   */
   async workspaceKey(workspace: string, curve: Curve): Promise<CertifiedKey> {
     const name = State.allocationKey(workspace, curve)
     const cached = this.#public.get(name)
@@ -497,8 +511,8 @@ export class Keyring {
   }
 
   /**
-   * The epoch to sign with. As long as a peer may not have switched that is the one before, which
-   * each of the three still has.
+   * Returns the epoch to sign with. As long as a peer may not have switched, this is the previous
+   * epoch, whose share all three nodes still have.
    */
   epochOf(keyId: string): number {
     const key = this.#store.state.keys.get(keyId)
@@ -506,12 +520,15 @@ export class Keyring {
     return key.previous?.epoch ?? key.epoch
   }
 
-  /** Whether this node signs with an epoch. */
+  /** Returns whether this node signs with an epoch. */
   isUsable(keyId: string, epoch: number): boolean {
     return this.#store.state.sessionOf(keyId, epoch) !== undefined
   }
 
-  /** The sealed share of an epoch in use; it is opened in native memory only. @throws Refusal */
+  /**
+   * Returns the encrypted share of an epoch in use; it is decrypted in native memory only.
+   * @throws Refusal
+   */
   material(keyId: string, epoch: number): KeyMaterial {
     const { state } = this.#store
     const name = `${keyId}/${epoch}/${state.sessionOf(keyId, epoch) ?? ''}`
@@ -539,7 +556,7 @@ export class Keyring {
     return material
   }
 
-  /** Drops what is kept of a key's shares in memory. */
+  /** Removes a key's shares from memory. */
   forget(keyId: string): void {
     for (const name of this.#materials.keys())
       if (name.startsWith(`${keyId}/`)) this.#materials.delete(name)
@@ -550,7 +567,7 @@ export class Keyring {
   }
 }
 
-/** Whether a share is of a public key. */
+/** Returns whether a share belongs to a public key. */
 const isOf = (
   share: KeyMaterial,
   key: { curve: Curve; public_key: string; chain_code: string },

@@ -13,8 +13,8 @@ import type { Peers } from '../transport/peers.ts'
 
 const freshSchema = z.string().regex(/^[0-9a-f]{64}$/)
 /**
- * New shares, by the session of the run that made them: it is a hash over fresh bytes of all three
- * nodes.
+ * Names new shares by the session of the run that generated them, which is a hash over random bytes
+ * of all three nodes.
  */
 export const shareNameSchema = z.strictObject({
   key_id: z.string().max(64),
@@ -24,17 +24,17 @@ export const shareNameSchema = z.strictObject({
 export type ShareName = z.infer<typeof shareNameSchema>
 const openSchema = shareNameSchema.extend({ fresh: freshSchema })
 const openedSchema = z.strictObject({ fresh: freshSchema })
-/** Of one signature: the larger of its rounds has 165 kB on secp256k1. */
+/** Maximum message length of one signature: the larger of its rounds has 165 kB on secp256k1. */
 const MESSAGE_LENGTH_MAX = 512 * 1024
 const messagesSchema = z.strictObject({
   messages: z.array(z.array(z.string().max(MESSAGE_LENGTH_MAX)).max(4)).length(1),
 })
 
-/** New shares that this node holds and that are to be tested. */
+/** New shares of this node that are to be tested. */
 export interface Subject {
   kind: 'keygen' | 'refresh'
   material: KeyMaterial
-  /** Called once the pair has signed with them. */
+  /** Called after the pair has signed with them. */
   passed(partner: number): void
 }
 
@@ -54,8 +54,8 @@ const fromText = (messages: readonly (readonly string[])[]): RoundMessages =>
   messages.map((list) => list.map((each) => Buffer.from(each, 'base64')))
 
 /**
- * Test signatures of two nodes with new shares, before anyone counts on those. What is signed is a
- * constant that each node computes by itself, so that no test can be made to sign anything else.
+ * Test signatures of two nodes with new shares, before the shares are used. The signed message is a
+ * constant that each node computes itself, so that a test cannot be misused to sign anything else.
  */
 export class PairTests {
   readonly #parts: {
@@ -69,7 +69,7 @@ export class PairTests {
   readonly #tests = new Map<string, Test>()
   readonly #opening = new Map<number, number>()
   readonly #sources: ((name: ShareName) => Promise<Subject | null>)[] = []
-  /** Per partner. */
+  /** Maximum number of concurrent tests for each partner. */
   static readonly testsMax = 4
 
   constructor(parts: {
@@ -90,7 +90,7 @@ export class PairTests {
     )
   }
 
-  /** Adds who may hold shares that are asked for; the answer may be waited for. */
+  /** Adds a source of shares that a partner may request. The returned promise may wait. */
   serve(source: (name: ShareName) => Promise<Subject | null>): void {
     this.#sources.push(source)
   }
@@ -192,7 +192,7 @@ export class PairTests {
         )
         messages = await batch.step(fromText(heard.messages))
       }
-      // The partner ends on its own: one more call hears that it did.
+      // The partner completes its side by itself; one more call confirms that it did.
       await peers.call(
         partner,
         '/peer/test/round',

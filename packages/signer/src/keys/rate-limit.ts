@@ -1,6 +1,6 @@
 /**
- * So many at once, and one more after each interval. By the process's own clock, not the machine's,
- * which may be set back.
+ * Allows a burst, and one more call after each interval. Uses the process's monotonic clock,
+ * because the machine's clock may be set back.
  */
 export class RateLimit {
   readonly #burst: number
@@ -25,7 +25,7 @@ export class RateLimit {
     this.#at = now()
   }
 
-  /** Whether there is one more; it is taken then. */
+  /** Returns whether a call is allowed, and counts it. */
   take(): boolean {
     const more = Math.floor((this.#now() - this.#at) / this.#everyMs)
     this.#left = Math.min(this.#burst, this.#left + more)

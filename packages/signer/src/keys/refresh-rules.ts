@@ -2,30 +2,32 @@ import type { KeyState, State } from '../store/state.ts'
 import type { ShareName } from './pair-tests.ts'
 
 /**
- * What a node may do with the shares of a refresh. One of the three may lie and may lead; the two
- * others must at every moment have shares of one run in common, or their key is lost. Each step
- * below is durable before anything is answered:
+ * Rules for what a node may do with the shares of a refresh. One of the three nodes may lie and may
+ * lead the refresh; the two others must at every moment both have shares of the same run, or their
+ * key is lost. Each step below is durable before a response is sent:
  *
- * - prepared: the new share is on disk and all three have certified it. A later run replaces it,
- *   as long as it is not switched to.
- * - switched: once the new share was tested with both peers. The old one stays, and is what this
- *   node signs with first.
- * - forgotten: the old share goes once both peers have said, each by itself, that they have
- *   switched to the same run.
- * - abandoned: a node that has not switched promises not to. It may, for nobody forgets the old
- *   share without its word.
- * - reverted: back to the old share, once both peers have abandoned the new one.
+ * - prepared: the new share is on disk and all three nodes have certified it. A later run replaces
+ *   it until the node has switched to it.
+ * - switched: the new share was tested with both peers. The old share is kept, and this node signs
+ *   with it first.
+ * - forgotten: the old share is deleted after each peer has reported directly that it has switched
+ *   to the same run.
+ * - abandoned: a node that has not switched promises not to. This is safe, because no node deletes
+ *   its old share without this node's report.
+ * - reverted: the node uses the old share again, after both peers have abandoned the new one.
  *
  * `refresh-explorer.test.ts` tries every order of these steps.
  */
 
-/** What a node tells of a key: the epoch it has switched to and the run that made it. */
+/**
+ * What a node reports about a key: the epoch that it has switched to and the run that generated it.
+ */
 export interface Switched {
   epoch: number
   session: string | null
 }
 
-/** @returns why a run that makes the shares of the next epoch may not begin here, or null */
+/** Returns why a run that generates the shares of the next epoch may not start here, or null. */
 export function refreshRefusal(key: KeyState | undefined, epoch: number): string | null {
   if (key?.epoch !== epoch) return 'The key is at another epoch here'
   return key.previous === null ? null : 'An earlier refresh of this key has not ended here'
@@ -40,8 +42,8 @@ const isAt = (key: Switched | undefined, name: ShareName): boolean =>
   key?.epoch === name.epoch && key.session === name.session
 
 /**
- * @returns why a node may not switch to prepared shares, or null. Switching again is allowed and
- *   does nothing.
+ * Returns why a node may not switch to prepared shares, or null. Switching again is allowed and
+ * does nothing.
  */
 export function switchRefusal(
   state: State,
@@ -55,8 +57,8 @@ export function switchRefusal(
 }
 
 /**
- * @returns why the share before may not be wiped, or null. `told`: by both peers, each asked
- *   directly.
+ * Returns why the previous share may not be deleted, or null. `told`: the reports of both peers,
+ * each queried directly.
  */
 export function forgetRefusal(
   state: State,
@@ -67,14 +69,14 @@ export function forgetRefusal(
   return told.every((peer) => isAt(peer, name)) ? null : 'Not every node has switched'
 }
 
-/** @returns why a node may not promise never to switch to a run's shares, or null */
+/** Returns why a node may not promise never to switch to a run's shares, or null. */
 export function abandonRefusal(state: State, name: ShareName): string | null {
   return isAt(state.keys.get(name.key_id), name) ? 'This node has already switched' : null
 }
 
 /**
- * @returns why a node may not go back to the share before, or null. Both peers have abandoned the
- *   run when this is asked.
+ * Returns why a node may not return to the previous share, or null. Called after both peers have
+ * abandoned the run.
  */
 export function revertRefusal(state: State, name: ShareName): string | null {
   const key = state.keys.get(name.key_id)

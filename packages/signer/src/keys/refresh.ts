@@ -35,16 +35,16 @@ interface Parts {
 }
 
 /**
- * New shares of the same key, in phases: all three make and certify the shares of the next epoch,
- * each of the three pairs signs a test with them, all three switch, and each wipes its old share
- * once both peers have told it that they have switched. Until then both sign. `refresh-rules.ts`
- * says why.
+ * Generates new shares of the same key, in phases: all three nodes generate and certify the shares
+ * of the next epoch, each of the three pairs signs a test with them, all three nodes switch, and
+ * each deletes its old share after both peers have reported that they have switched. Until then
+ * both shares sign. `refresh-rules.ts` has the reasons.
  */
 export class Refresher {
   readonly #parts: Parts
   #running = false
   #isForgetting = false
-  /** Keys of which it was said that their old share is still there. */
+  /** Keys for which the log has reported that their old share still exists. */
   readonly #unforgotten = new Set<string>()
 
   constructor(parts: Parts) {
@@ -146,8 +146,8 @@ export class Refresher {
       peers.nodes.map((node) => peers.call(node, '/peer/refresh/commit', name, { timeout })),
     )
     this.#commit(name)
-    // All three have switched: the old shares can go. Whoever is not reached now asks the others
-    // later.
+    // All three nodes have switched, so the old shares can be deleted. A node that is unreachable
+    // now queries the others later.
     await Promise.all(
       peers.nodes.map((node) => peers.call(node, '/peer/refresh/forget', name, { timeout })),
     )
@@ -157,8 +157,8 @@ export class Refresher {
   }
 
   /**
-   * Wipes old shares where both peers have switched since. For housekeeping: nothing depends on
-   * when it runs.
+   * Deletes old shares if both peers have switched since. Part of housekeeping: its time is not
+   * critical.
    */
   async forgetOld(): Promise<void> {
     const { store } = this.#parts
@@ -186,7 +186,10 @@ export class Refresher {
     this.#unforgotten.add(keyId)
   }
 
-  /** What both peers have switched to, each asked directly. @throws Refusal PEER_UNAVAILABLE */
+  /**
+   * Queries directly what each of the two peers has switched to.
+   * @throws Refusal PEER_UNAVAILABLE
+   */
   #told(keyId: string): Promise<Switched[]> {
     const { peers, config } = this.#parts
     return Promise.all(
@@ -206,7 +209,7 @@ export class Refresher {
   }
 
   /**
-   * Ends what an earlier refresh left open, here and at the peers, so that another can begin.
+   * Completes an unfinished earlier refresh, here and at the peers, so that another one can start.
    * @throws Refusal
    */
   async #settle(keyId: string): Promise<void> {
@@ -215,7 +218,8 @@ export class Refresher {
     if (!key) throw new Refusal('KEY_NOT_READY', 'This key does not exist')
     const prepared = store.state.prepared.get(keyId)
     const told = await this.#told(keyId)
-    // The refresh ended between the switches of two nodes: this one follows.
+    // The refresh was interrupted after one node had switched and before another had: this node
+    // switches too.
     const isFollowed =
       prepared &&
       prepared.epoch > key.epoch &&
@@ -240,8 +244,8 @@ export class Refresher {
   }
 
   /**
-   * Takes the peers along to what this node has switched to; or goes back, once both have promised
-   * not to switch.
+   * Makes the peers switch to what this node has switched to; or returns to the old share, after
+   * both peers have promised not to switch.
    */
   async #end(name: ShareName): Promise<void> {
     const { store, peers, config, keyring, log } = this.#parts
@@ -278,8 +282,8 @@ export class Refresher {
   }
 
   /**
-   * Whether the share before was wiped, or had been. @throws Refusal where this node has not
-   * switched, or a peer does not answer
+   * Deletes the previous share; returns whether it is deleted.
+   * @throws Refusal if this node has not switched, or a peer does not respond
    */
   async #forget(name: ShareName): Promise<boolean> {
     const { store, keyring } = this.#parts
@@ -288,7 +292,7 @@ export class Refresher {
     const refusal = forgetRefusal(store.state, name, [])
     if (refusal !== null) throw new Refusal('KEY_CONFLICT', refusal)
     if (forgetRefusal(store.state, name, await this.#told(name.key_id)) !== null) return false
-    // A node that is killed here ends it at its next start.
+    // If the node is killed here, it completes the deletion at its next start.
     store.append('forgotten', { key_id: name.key_id, epoch: name.epoch - 1 })
     store.wipeUnused()
     keyring.forget(name.key_id)
@@ -310,13 +314,16 @@ export class Refresher {
     }
   }
 
-  /** The prepared shares of a refresh, once the run that makes them has ended here too. */
+  /**
+   * Returns the prepared shares of a refresh, after the run that generates them has ended here too.
+   */
   async #subjectOf(name: ShareName): Promise<Subject | null> {
     const { store, ceremonies } = this.#parts
     if (name.epoch === 0) return null
     await ceremonies.ended(name.key_id)
     this.#assertPrepared(name)
-    // Each test is a chance to try a bit of the new shares: there is none once they are in use.
+    // Each test would allow a malicious partner to guess a bit of the shares, so there are no tests
+    // of shares that are in use.
     if (store.state.keys.get(name.key_id)?.session === name.session)
       throw new Refusal('KEY_CONFLICT', 'Those shares are in use here')
     const material = store.shares.read(name.key_id, name.epoch, name.session)

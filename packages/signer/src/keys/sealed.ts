@@ -11,8 +11,8 @@ import {
 } from 'node:crypto'
 
 /**
- * A text only the holder of the offline recovery key can read: ephemeral X25519, HKDF-SHA256,
- * AES-256-GCM.
+ * A text that only the holder of the offline recovery key can decrypt: ephemeral X25519,
+ * HKDF-SHA256, AES-256-GCM.
  */
 export interface SealedText {
   ephemeral: string
@@ -27,7 +27,10 @@ const publicOf = (raw: string): KeyObject =>
     format: 'jwk',
   })
 
-/** The key pair of a raw secret. The public half is computed: PKCS#8 carries the secret alone. */
+/**
+ * Returns the key pair of a raw secret. The public half is computed, because PKCS#8 contains only
+ * the secret.
+ */
 function recoveryKey(secret: Uint8Array): KeyObject {
   const prefix = Buffer.from('302e020100300506032b656e04220420', 'hex')
   return createPrivateKey({ key: Buffer.concat([prefix, secret]), format: 'der', type: 'pkcs8' })

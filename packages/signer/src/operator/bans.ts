@@ -18,7 +18,7 @@ export function ban({ config, bans: all }: NodeContext, body: unknown): unknown 
   return { node: config.node, banned: node, identity, at, reason: why, cause }
 }
 
-/** This node's own bans, and what its peers reported of theirs. */
+/** Returns this node's own bans, and the bans that its peers have reported. */
 export function bans({ store }: NodeContext): unknown {
   const reports = store.state.banReports.map(
     ({ signature: _signature, ...statement }): BanStatement => statement,

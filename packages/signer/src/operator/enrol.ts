@@ -21,8 +21,8 @@ const enrolSchema = keySchema.extend({
 })
 
 /**
- * An enrolment as a node tells it to its operator, who compares it with what he typed and with the
- * other nodes.
+ * Returns an enrolment as a node reports it to its operator, who compares it with the entered
+ * values and with the other nodes.
  */
 export const told = (
   { config }: NodeContext,
@@ -39,7 +39,8 @@ export const told = (
 })
 
 /**
- * The pinned identity keys of all three nodes, as this one has them: what a caller pins in turn.
+ * Returns the pinned identity keys of all three nodes, as this node has them. A caller pins the
+ * same keys.
  */
 const identitiesOf = ({ keyring }: NodeContext) =>
   [...keyring.identities]
@@ -49,7 +50,7 @@ const identitiesOf = ({ keyring }: NodeContext) =>
       identity: identity.export({ type: 'spki', format: 'pem' }) as string,
     }))
 
-/** The key in the one spelling that is written down, whatever spelling was typed. */
+/** Returns the key in canonical form, which is recorded whatever form was entered. */
 function readPublicKey(pem: string): string {
   try {
     return canonicalPublicKey(pem)
@@ -61,8 +62,8 @@ function readPublicKey(pem: string): string {
 }
 
 /**
- * Rule 1: who may ask for payments is said here and nowhere else, in the operator's own words: the
- * sub-account by its name, whose index the nodes alone know.
+ * Rule 1: enrols a caller. Only these orders, which the operator enters, decide who may request
+ * payments. The sub-account is identified by its name; only the nodes know its index.
  */
 export async function enrol(parts: NodeContext, body: unknown): Promise<unknown> {
   const { store, subAccounts, config } = parts
@@ -76,7 +77,8 @@ export async function enrol(parts: NodeContext, body: unknown): Promise<unknown>
       'The node was restored and has not yet imported the records of its peers',
     )
   const bound = await subAccounts.bind(wanted.workspace, wanted.sub_account, index)
-  // Read after the await: a revocation or the same enrolment may have come in between.
+  // Read after the await, because a revocation or the same enrolment may have been recorded during
+  // it.
   const known = store.state.enrolments.get(wanted.api_key)
   if (store.state.revoked.has(wanted.api_key))
     throw new Refusal('ENROLMENT_CONFLICT', 'The API key is permanently revoked')
@@ -104,8 +106,8 @@ export async function enrol(parts: NodeContext, body: unknown): Promise<unknown>
 }
 
 /**
- * For ever, and also of a key that this node does not know: one enrolled while it was away must not
- * come in later.
+ * Revokes an API key permanently, including a key that this node does not know, because a key that
+ * was enrolled while the node was unavailable must not be added later.
  */
 export function revoke(parts: NodeContext, body: unknown): unknown {
   const { store, config } = parts
@@ -119,7 +121,10 @@ export function revoke(parts: NodeContext, body: unknown): unknown {
   }
 }
 
-/** What this node knows of an API key, with its public key, for a node that was away. */
+/**
+ * Returns what this node has stored about an API key, including its public key, for a node that
+ * missed the enrolment.
+ */
 export function enrolment(parts: NodeContext, body: unknown): unknown {
   const { api_key } = shaped(keySchema, body)
   const known = parts.store.state.enrolments.get(api_key)

@@ -29,12 +29,12 @@ const tankStakeSchema = z
     'a release must have neither resource nor amount',
   )
 
-/** How long an order about a tank stands. */
+/** Validity of an order about a tank, in seconds. */
 const ORDER_S = 7 * DAY_S
 
 /**
- * Rule 15. The same `order` is given to each node; without one the node makes it. Answers what this
- * node wrote down.
+ * Rule 15: records an order to drain a tank. Each node receives the same `order` ID; if it is
+ * missing the node generates one. Returns what was recorded.
  */
 export function drain(
   { config, store, registry, environment }: NodeContext,
@@ -66,7 +66,8 @@ export function drain(
 }
 
 /**
- * Rule 15, for the stake of a tank. Amount in the smallest unit. Answers what this node wrote down.
+ * Rule 15: records an order about the stake of a tank. Amount in the smallest unit. Returns what
+ * was recorded.
  */
 export function tankStake(
   { config, store, registry, environment }: NodeContext,

@@ -15,7 +15,7 @@ const recoverSchema = z.strictObject({
   fee_max: z.string().regex(/^[1-9][0-9]{0,77}$/),
 })
 
-/** How long a recovery order stands. */
+/** Validity of a recovery order, in seconds. */
 const ORDER_S = 7 * DAY_S
 
 function assertRecovering({ store }: NodeContext): void {
@@ -27,9 +27,9 @@ function assertRecovering({ store }: NodeContext): void {
 }
 
 /**
- * Rule 16: where all that a workspace has on a network goes, as this node's own operator types it.
- * The name of the order follows from what it says, so that two operators who typed the same have
- * the same order. Answers what this node wrote down.
+ * Rule 16: records where all funds of a workspace on a network are sent, as entered by this node's
+ * own operator. The ID of the order is derived from its content, so that two operators who entered
+ * the same values have the same order. Returns what was recorded.
  */
 export function recover(parts: NodeContext, body: unknown): unknown {
   assertRecovering(parts)
@@ -63,7 +63,8 @@ export function recover(parts: NodeContext, body: unknown): unknown {
 const signSchema = orderSchema.extend({ partner: z.int().min(1).max(3) })
 
 /**
- * One transaction of a recovery, signed with a partner: by the operator, as there is no platform.
+ * Signs one transaction of a recovery with a partner. The operator calls this, because there is no
+ * platform.
  */
 export async function recoverSign(parts: NodeContext, body: unknown): Promise<unknown> {
   assertRecovering(parts)

@@ -36,14 +36,14 @@ const commands: Record<string, Command> = {
 }
 
 /**
- * What is written down or signed with a time. A restoration asks the peers by itself, whose record
- * begins anew.
+ * Orders that are recorded or signed with a time, so they need a trusted clock. A restoration is
+ * not included, because it queries the peers itself.
  */
 const BY_THE_CLOCK = new Set(['drain', 'tank-stake', 'recover', 'recover-sign'])
 
 /**
- * The operator's own entrance: a unix socket only its user may open. `POST /<command>` with a JSON
- * body.
+ * Opens the operator socket: a Unix socket that only its user can connect to. `POST /<command>`
+ * with a JSON body.
  */
 export function openOperator(parts: NodeContext): Server {
   const server = createServer((request, response) => {
@@ -77,7 +77,10 @@ export function openOperator(parts: NodeContext): Server {
   return server
 }
 
-/** Binds the socket; a file left by a killed process is replaced, one that answers is not. */
+/**
+ * Binds the socket. A file that a killed process left behind is replaced; a socket that responds is
+ * not.
+ */
 export async function listenOperator(server: Server, path: string): Promise<void> {
   ensureSocketFolder(path)
   const alive = await new Promise<boolean>((resolve) => {

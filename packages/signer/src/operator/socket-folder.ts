@@ -8,8 +8,8 @@ const SOCKET_BYTES_MAX = 104
 const NAME = /^custody-[0-9a-f]{16}$/
 
 /**
- * Path of the operator's socket of a home: in the home, or in the temporary folder where that path
- * would be too long.
+ * Returns the path of the operator socket of a data folder: in the data folder, or in the temporary
+ * folder if that path would be too long.
  */
 export function socketPathOf(home: string): string {
   const path = join(home, 'operator.sock')
@@ -22,9 +22,9 @@ export function socketPathOf(home: string): string {
 }
 
 /**
- * Makes the folder of a socket in the temporary folder, or checks one that exists: its name can be
- * foreseen, so another user may have made it first, as a folder of theirs or as a symbolic link. A
- * socket in the home is left alone: the home has been checked.
+ * Creates the folder of a socket in the temporary folder, or checks an existing one: its name is
+ * predictable, so another user may have created it first, as a folder of theirs or as a symbolic
+ * link. A socket in the data folder needs no check here, because the data folder has been checked.
  * @throws Error that names the folder
  */
 export function ensureSocketFolder(socket: string): void {
@@ -35,7 +35,7 @@ export function ensureSocketFolder(socket: string): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
-  // Not followed: a link says nothing of where it will lead a moment later.
+  // Links are not followed, because the target of a link can change at any time.
   const found = lstatSync(folder)
   const isOwn = process.getuid === undefined || found.uid === process.getuid()
   if (found.isDirectory() && isOwn && (found.mode & 0o077) === 0) return

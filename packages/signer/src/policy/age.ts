@@ -5,10 +5,12 @@ import { Refusal } from '../errors.ts'
 import { State } from '../store/state.ts'
 import type { Receipt } from './order.ts'
 
-/** Rule 3. */
+/** Rule 3: age of requests. */
 export const DAY_S = 86_400
 const WEEK_S = 7 * DAY_S
-/** Seen within this many seconds of `exp`, a request was live when it was seen. */
+/**
+ * A request that was seen at most this number of seconds after `exp` was valid when it was seen.
+ */
 const TIMELY_S = 60
 
 const RECEIPT_KEYS = ['node', 'api_key', 'nonce', 'intent', 'seen_at'] as const
@@ -17,7 +19,10 @@ export const receiptBytes = (receipt: Receipt['receipt']): Buffer =>
 
 export const isTimely = (exp: number, now: number): boolean => now <= exp + TIMELY_S
 
-/** @param content hash of the request's meaning: a receipt for another meaning proves nothing */
+/**
+ * Checks the age of a request.
+ * @param content hash of the request's meaning; a receipt for another meaning proves nothing
+ */
 export function assertAge(
   state: State,
   identities: ReadonlyMap<number, KeyObject>,
@@ -44,7 +49,10 @@ export function assertAge(
   )
 }
 
-/** A node's signed receipt says that it saw the request, with this meaning, while it was live. */
+/**
+ * Returns whether a node's signed receipt states that it saw the request, with this meaning, before
+ * its expiry.
+ */
 export function isVouchedFor(
   identities: ReadonlyMap<number, KeyObject>,
   proven: Proven,

@@ -3,14 +3,18 @@ import { State } from '../store/state.ts'
 import { DAY_S } from './age.ts'
 import type { Charge, Subject, Verdict } from './order.ts'
 
-/** A sub-account's share of what the sweeps of its workspace may cost. */
+/** Divisor for the part of a workspace's sweep budget that one sub-account may use. */
 const SWEEP_SHARE = 4n
-/** A native sweep's fee counts where it is more than this part of what is moved. */
+/**
+ * Divisor of the moved amount: only the part of a native sweep's fee above this fraction is
+ * charged.
+ */
 const FREE_SHARE = 20n
 
 /**
- * Rules 11 and 13: what a caller's transactions cost on one network within 24 hours. Each
- * sub-account has a budget of its own, so that one caller's high fee_rate leaves the others theirs.
+ * Rules 11 and 13: the charge of a caller's transactions on one network within 24 hours. Each
+ * sub-account has its own budget, so that one caller's high fee_rate does not use up the budget of
+ * others.
  */
 export function charge(
   { order, network }: Subject,
@@ -25,7 +29,7 @@ export function charge(
   }
 }
 
-/** Of transactions that exclude each other only the dearest can be paid. */
+/** Of mutually exclusive transactions only the most expensive is charged. */
 export const chargeOnce = (
   subject: Subject,
   subAccount: number,
@@ -37,8 +41,8 @@ export const chargeOnce = (
 })
 
 /**
- * Rules 11 and 12: what no caller has signed, within the workspace's budget for sweeps and the
- * sub-account's share of it.
+ * Rules 11 and 12: the charges of transactions that no caller has signed, against the workspace's
+ * budget for sweeps and the sub-account's part of it.
  */
 export function sweepCharges(
   { order, network }: Subject,
@@ -57,15 +61,18 @@ export function sweepCharges(
   ]
 }
 
-/** In proportion to what is moved: the part of a native sweep's fee that counts. */
+/** Returns the part of a native sweep's fee that is charged, which depends on the moved amount. */
 export const beyondShare = (fee: bigint, moved: bigint): bigint =>
   fee > moved / FREE_SHARE ? fee - moved / FREE_SHARE : 0n
 
-/** What a fuel takes of a tank: what it moves and its own fee. */
+/** Returns the cost of a fuel transaction for a tank: its amount and its own fee. */
 export const costOfFuel = ({ decoded }: Subject): bigint =>
   decoded.payments[0]!.amount + decoded.fee_max
 
-/** @param ahead what is charged at once before, none of it by its largest alone */
+/**
+ * Checks a charge against its budget.
+ * @param ahead charges that are recorded together with and before this one; they are plain sums
+ */
 export function assertBudget(
   state: State,
   verdict: Verdict,
@@ -113,7 +120,10 @@ const spentWith = (before: bigint, amount: bigint): { before: bigint; sum: bigin
   sum: before + amount,
 })
 
-/** The largest of each step, and what the others of this one come to. */
+/**
+ * Returns `before`, the sum of the largest charge of each other step, and `sum`, which also includes
+ * the largest charge of this step.
+ */
 function spentWithout(
   state: State,
   budget: string,

@@ -6,10 +6,10 @@ import { assertAge, isTimely } from './age.ts'
 import type { Context } from './context.ts'
 import type { Order, Receipt, SeenRequest, Signed, Verdict } from './order.ts'
 
-/** What a verdict takes from the callers' own requests. */
+/** The parts of a verdict that are derived from the callers' own requests. */
 export type Asked = Pick<Verdict, 'intent' | 'seen' | 'callers' | 'assertAge' | 'voidNames'>
 
-/** A signed request about an earlier one: a speed-up, a cancellation, the deletion of a rule. */
+/** A signed request about an earlier one: a speed-up, a cancellation, or the deletion of a rule. */
 export interface Amender {
   amend: Pick<AmendIntent, 'key' | 'fee_rate'>
   seen: SeenRequest
@@ -17,8 +17,9 @@ export interface Amender {
 }
 
 /**
- * A caller's request and what it means. @param revokedToo a void or a cancellation may be proven by
- * a revoked caller's request
+ * Verifies and parses a caller's request.
+ * @param revokedToo whether a request of a revoked caller is accepted, as for a void or a
+ *   cancellation
  */
 export async function understand(
   context: Context,
@@ -30,7 +31,7 @@ export async function understand(
   return { proven, want: intentOf(registry, proven) }
 }
 
-/** A request as the record keeps it. */
+/** Returns a request in the form in which it is recorded. */
 export function seenOf(
   { store }: Context,
   { enrolment, nonce, iat, exp, transaction_id }: Proven,
@@ -49,7 +50,7 @@ export function seenOf(
   }
 }
 
-/** Rule 3, to be asked at once with the writing. */
+/** Rule 3: returns the check of the age, which must run synchronously with the write. */
 export function ageOf(
   { store, identities }: Context,
   proven: Proven,
@@ -61,18 +62,21 @@ export function ageOf(
   }
 }
 
-/** @throws Refusal where the order is for another workspace than the caller's */
+/**
+ * Checks that the order is for the caller's workspace.
+ * @throws Refusal if it is not
+ */
 export function assertWorkspace(proven: Proven, order: Order): void {
   if (proven.enrolment.workspace !== order.workspace)
     throw new Refusal('WORKSPACE_MISMATCH', 'The caller belongs to another workspace')
 }
 
-/** Whether two requests are of callers of one sub-account. */
+/** Returns whether two requests come from callers of the same sub-account. */
 export function isSameOwner({ enrolment: a }: Proven, { enrolment: b }: Proven): boolean {
   return a.workspace === b.workspace && a.sub_account === b.sub_account
 }
 
-/** A signed request about a payment, by a caller of the same sub-account. */
+/** Returns a signed request about a payment, by a caller of the same sub-account. */
 export async function amender(
   context: Context,
   signed: Signed,

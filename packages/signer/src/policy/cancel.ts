@@ -4,8 +4,9 @@ import { assertFeeCap, assertFeeRate } from './cap.ts'
 import type { Subject } from './order.ts'
 
 /**
- * Rule 14: what takes a cancelled payment's place pays nobody. It goes to the payer's own wallet,
- * and moves nothing under the payment's number, or all that its coins hold, less the fee.
+ * Rule 14: the transaction that replaces a cancelled payment pays nobody. It goes to the payer's
+ * own wallet, and transfers either nothing with the payment's nonce, or the total of its inputs
+ * less the fee.
  */
 export function assertCancels(subject: Subject, subAccount: number, feeRate: string | null): void {
   const { decoded, network, key } = subject

@@ -4,8 +4,8 @@ import { FEE_RATE_DECIMALS } from '../intent/pay.ts'
 import type { Subject } from './order.ts'
 
 /**
- * Rule 9, the node's own cap, and the most gas that one transfer has: within the cap a low price
- * would allow so much gas that a receiver's contract could burn it.
+ * Rule 9: the node's own fee cap, and the maximum gas of a transfer. Without the latter, a low
+ * price would allow so much gas within the cap that a receiver's contract could burn it.
  */
 export function assertFeeCap({ decoded, network }: Subject): void {
   const gasMost = traitsOf(network).gasMost?.(network)
@@ -21,9 +21,9 @@ export function assertFeeCap({ decoded, network }: Subject): void {
 }
 
 /**
- * Rule 9, the caller's own limit, strict: the rate that the transaction names, or what one of its
- * size may cost.
- * @param feeRate the caller's, scaled by 10^FEE_RATE_DECIMALS
+ * Rule 9: the caller's own limit, without tolerance, for the rate in the transaction, or for the
+ * maximum cost at its size.
+ * @param feeRate the caller's limit, scaled by 10^FEE_RATE_DECIMALS
  */
 export function assertFeeRate({ decoded, network }: Subject, feeRate: string | null): void {
   if (feeRate === null) return

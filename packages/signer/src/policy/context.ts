@@ -5,19 +5,25 @@ import type { CertifiedKey } from '../keys/keyring.ts'
 import type { Store } from '../store/index.ts'
 import { hashOfUnsigned, type Order, type Purpose, type Subject, type Verdict } from './order.ts'
 
-/** What a node judges by: its registry, its record, its peers' identities, the certified keys. */
+/**
+ * Data on which a node bases its verdicts: its registry, its record, its peers' identities, and the
+ * certified keys.
+ */
 export interface Context {
   registry: Registry
   store: Store
   identities: ReadonlyMap<number, KeyObject>
   budgetFeeCaps: number
-  /** The workspace's certified key; may ask the peers for a certificate set this node missed. */
+  /**
+   * Returns the workspace's certified key; may request a certificate set that this node missed from
+   * its peers.
+   */
   keyOf(workspace: string, curve: Network['curve']): Promise<CertifiedKey>
 }
 
 /**
- * Judges an order of one purpose by all that does not depend on the record, and says what the
- * record must allow.
+ * Evaluates an order of one purpose by everything that does not depend on the record, and returns
+ * the conditions on the record.
  */
 export type Authority<P extends Purpose = Purpose> = (
   context: Context,
@@ -34,7 +40,10 @@ const CHAIN_CODES: Record<string, Code> = {
   PATH: 'FOREIGN_PATH',
 }
 
-/** @throws Refusal where this node does not know the network */
+/**
+ * Returns the network with a code.
+ * @throws Refusal if this node does not support the network
+ */
 export function networkNamed({ registry }: Context, code: string): Network {
   const network = registry.network(code)
   if (!network)
@@ -42,7 +51,10 @@ export function networkNamed({ registry }: Context, code: string): Network {
   return network
 }
 
-/** The network of an asset. @throws Refusal where this node does not know the asset */
+/**
+ * Returns the network of an asset.
+ * @throws Refusal if this node does not support the asset
+ */
 export function networkOf(context: Context, ticker: string): Network {
   const asset = context.registry.asset(ticker)
   if (!asset)
@@ -51,8 +63,8 @@ export function networkOf(context: Context, ticker: string): Network {
 }
 
 /**
- * The transaction as this node decodes it, with the workspace's own key.
- * @throws Refusal where it is on another network, or of no shape that is allowed
+ * Returns the transaction as this node decodes it, with the workspace's own key.
+ * @throws Refusal if it is on another network, or has a form that is not allowed
  */
 export async function decodedOn(
   context: Context,
@@ -78,7 +90,7 @@ export async function decodedOn(
   }
 }
 
-/** A verdict from what an authority has found; the fields that it leaves out are empty. */
+/** Returns a verdict with the results of an authority; missing fields are empty. */
 export function verdictOf(
   subject: Subject,
   part: Pick<Verdict, 'step' | 'repeatable'> & Partial<Verdict>,

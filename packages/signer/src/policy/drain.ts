@@ -4,7 +4,7 @@ import type { DrainOrder, State } from '../store/state.ts'
 import { assertFeeCap } from './cap.ts'
 import type { Order, Subject } from './order.ts'
 
-/** Rule 15: the operator's order, given at this node's own socket. */
+/** Rule 15: returns the operator's order, which was entered at this node's own socket. */
 export function drainOrder(state: State, order: Order, id: string, now: number): DrainOrder {
   const drain = state.drains.get(id)
   if (!drain) throw new Refusal('ORDER_UNKNOWN', "This node's operator has given no such order")

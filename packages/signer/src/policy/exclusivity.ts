@@ -4,9 +4,7 @@ import type { Body } from '../store/entries/index.ts'
 import type { StepBody, StepEntry } from '../store/state.ts'
 import type { Verdict } from './order.ts'
 
-/**
- * Rule 6: a further transaction of one step must exclude every earlier one that entered round 1.
- */
+/** Rule 6: a further transaction of a step must exclude every earlier one that entered round 1. */
 export function assertExclusive(
   registry: Registry,
   earlier: readonly StepEntry[],
@@ -33,7 +31,7 @@ export function assertExclusive(
 const wide = (value: bigint | null): string | null => (value === null ? null : value.toString())
 const narrow = (value: string | null): bigint | null => (value === null ? null : BigInt(value))
 
-/** A decoded transaction as the record keeps it: amounts as decimal text. */
+/** Returns a decoded transaction in the form in which it is recorded: amounts as decimal text. */
 export function encodeDecoded(decoded: DecodedTransaction): Body<'step'>['decoded'] {
   return {
     ...decoded,

@@ -5,11 +5,12 @@ import type { State } from '../store/state.ts'
 import type { Subject } from './order.ts'
 
 /**
- * Rule 10: a bounded end, where the chain knows one. A node asks no chain. Seconds, and slots of a
- * chain whose first slot is known, follow from its clock; ledgers and other slots are measured by
- * the ends that it has seen (`store/ends.ts`), of which the first is free. What shares an input or
- * a sequence excludes each other whatever its end; the bound is for the platform's proof that a
- * transaction is dead, without which nothing is given up.
+ * Rule 10: the expiry of a transaction must be limited, if the chain supports expiries. A node
+ * queries no chain. Seconds, and slots of a chain whose first slot is known, are derived from its
+ * clock; ledgers and other slots are estimated from the expiries that it has seen
+ * (`store/ends.ts`), of which the first is not limited. Transactions that share an input or a
+ * sequence number exclude each other whatever their expiry; the limit serves the platform, which
+ * gives up a transaction only after it has certainly expired.
  */
 export function assertExpiry(state: State, { decoded, network }: Subject, now: number): void {
   const { expiry } = traitsOf(network)

@@ -9,9 +9,9 @@ import { assertFeeCap } from './cap.ts'
 import type { Charge, Receipt, Subject } from './order.ts'
 
 /**
- * Rule 13: the rule's asset, destination and tag, at least its smallest amount. Answers what is
- * charged to its daily cap: the payment, and its network fee where that is the same coin, whoever
- * pays it. Else many small forwards would burn what no cap sees.
+ * Rule 13: checks the rule's asset, destination and tag, and its minimum amount. Returns the charge
+ * to its daily cap: the payment, plus its network fee if it is in the same coin, whoever pays it.
+ * Otherwise many small forwards would spend fees that no cap limits.
  */
 export function assertForwards(subject: Subject, rule: ForwardIntent): Charge {
   const { decoded, network } = subject
@@ -50,9 +50,10 @@ export function assertForwards(subject: Subject, rule: ForwardIntent): Charge {
 }
 
 /**
- * A rule stands from when this node saw its request live until it expires, whatever the request's
- * age. A peer's receipt stands in for this node's own eyes; at a restored node only for rules made
- * since.
+ * Checks that a rule is valid: from the time at which this node saw its request before the
+ * request's expiry, until the rule expires, whatever the age of the request. A peer's receipt
+ * replaces this node's own observation; at a restored node only for rules that were created
+ * afterwards.
  */
 export function assertStands(
   state: State,
@@ -81,7 +82,7 @@ export function assertStands(
   )
 }
 
-/** What the record keeps of a rule. */
+/** Returns a rule in the form in which it is recorded. */
 export function standingRule(proven: Proven, rule: ForwardIntent): StandingRule {
   return {
     rule: rule.rule_id,

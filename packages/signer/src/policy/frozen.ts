@@ -2,8 +2,8 @@ import { meaningOf, type Registry } from '@custody/chains'
 import type { Store } from '../store/index.ts'
 
 /**
- * Rule 5: what a ticker and a network mean is frozen when this node first meets them. A changed
- * registry stops the node.
+ * Rule 5: the definition of a ticker and a network is frozen when this node first uses it. The node
+ * does not start with a changed registry.
  */
 export function freezeRegistry(registry: Registry, store: Store): void {
   const fresh: Record<string, string> = {}

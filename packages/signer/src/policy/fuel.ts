@@ -5,8 +5,8 @@ import { assertFeeCap } from './cap.ts'
 import type { FuelPart, Subject } from './order.ts'
 
 /**
- * One of the transactions that a fuel is for. `callerRate`: the most per unit that its caller
- * allows; null: the node's cap alone.
+ * One of the transactions that a fuel pays for. `callerRate`: its caller's limit per unit; null:
+ * only the node's cap applies.
  */
 export interface Fuelling {
   part: FuelPart
@@ -14,9 +14,9 @@ export interface Fuelling {
 }
 
 /**
- * Rule 11: native coin to the source address of one or several intents or of one token sweep, no
- * more than each of them alone can cost with head-room, added up.
- * @returns the most that the fuel may bring
+ * Rule 11: native coin to the source address of one or several intents or of one token sweep, at
+ * most the sum of what each transaction alone can cost, with head-room.
+ * @returns the maximum amount of the fuel
  */
 export function assertFuels(
   subject: Subject,
@@ -40,8 +40,8 @@ export function assertFuels(
 }
 
 /**
- * What one transaction may be given. `gas` and its price are in the chain's own units (Tron: energy
- * for tokens, bandwidth for TRX), `l1_fee` is what comes on top.
+ * Returns the maximum amount for one transaction. `gas` and its price are in the chain's own units
+ * (Tron: energy for tokens, bandwidth for TRX), `l1_fee` is added.
  */
 function mostOf(network: Network, { part, callerRate }: Fuelling): bigint {
   const cap = BigInt(network.fee_cap)
@@ -63,8 +63,7 @@ function mostOf(network: Network, { part, callerRate }: Fuelling): bigint {
       `${network.code} allows at most ${surchargeMost(network)} in addition to gas and price, and l1_fee is ${l1}`,
     )
   }
-  // The price is in the chain's smallest unit, a caller's rate in the one that people quote: gwei,
-  // say.
+  // The price is in the chain's smallest unit, a caller's rate in the usual unit, such as gwei.
   if (
     callerRate !== null &&
     price * 10n ** BigInt(FEE_RATE_DECIMALS - feeRateDecimals) > BigInt(callerRate)

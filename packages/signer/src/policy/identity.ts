@@ -3,8 +3,8 @@ import { State } from '../store/state.ts'
 import type { SeenRequest } from './order.ts'
 
 /**
- * Rule 4: one (sub, nonce) has one meaning for ever; one intent has one meaning from its first step
- * on.
+ * Rule 4: a pair (sub, nonce) permanently has one meaning; an intent has one meaning from its first
+ * step on.
  */
 export function assertOneMeaning(
   state: State,
@@ -22,7 +22,7 @@ export function assertOneMeaning(
     throw new Refusal('INTENT_CONFLICT', 'The same sequence_id was used for another payment')
 }
 
-/** The same among requests that are judged together, none of which the record may know yet. */
+/** The same check among requests that are evaluated together and may not be on record yet. */
 export function assertMeaningsAgree(seen: readonly SeenRequest[]): void {
   const meanings = new Map<string, SeenRequest>()
   for (const request of seen) {
@@ -35,17 +35,19 @@ export function assertMeaningsAgree(seen: readonly SeenRequest[]): void {
   }
 }
 
-/** Rule 14. */
+/** Rule 14: returns the name under which a request is voided. */
 export const voidNameOfRequest = (apiKey: string, nonce: string): string =>
   JSON.stringify(['request', apiKey, nonce])
 
 /**
- * A rule's end, as its own sub-account asks for it: known by the rule's id, also at a node that
- * never saw the rule.
+ * Returns the name of a rule's deletion, as requested by its own sub-account. It only needs the
+ * rule's ID, so it is known to a node that never saw the rule.
  */
 export const endNameOfRule = (workspace: string, subAccount: number, ruleId: string): string =>
   JSON.stringify(['rule', workspace, subAccount, ruleId])
-/** One forward of a rule: the name of its intent, of its step and of its void. */
+/**
+ * Returns the name of one forward of a rule, which is used for its intent, its step and its void.
+ */
 export const forwardName = (ruleId: string, id: string): string =>
   JSON.stringify(['forward', ruleId, id])
 

@@ -16,12 +16,13 @@ import { accountOf, assertNonce } from './nonce.ts'
 import { assertRun, each, eachNow, NOTHING_AHEAD, type Ahead } from './run.ts'
 import { namesOf, type Order, type Signed, type Verdict } from './order.ts'
 
-/** What a step leaves behind of its session. */
+/** What a step records about its session. */
 export type Session = Pick<Body<'step'>, 'sessions' | 'partner' | 'peer_head'>
 
 /**
- * Every rule, in one order: what does not depend on the record is the authority's (`judge`), what
- * does is the same for all (`assertAllowed`), and is written down before round 1 (`admit`).
+ * Applies every rule, in a fixed order: the authorities check what does not depend on the record
+ * (`judge`), `assertAllowed` checks the record in the same way for all purposes, and `admit` writes
+ * the step before round 1.
  */
 export class Judge {
   readonly #parts: Context
@@ -31,7 +32,7 @@ export class Judge {
   }
 
   judge(order: Order): Promise<Verdict> {
-    // Its record is gone: what it had signed for callers it does not know any more.
+    // Its record is lost, so it does not know what it has signed for callers.
     if (this.#parts.store.state.recovering && order.purpose.kind !== 'recover') {
       throw new Refusal(
         'RESTORING',
@@ -41,14 +42,14 @@ export class Judge {
     return authorityOf(order.purpose)(this.#parts, order, order.purpose)
   }
 
-  /** A caller's request and what it means, for receipts too. */
+  /** Verifies and parses a caller's request; also used for receipts. */
   understand(request: Signed['request']): Promise<{ proven: Proven; want: Intent }> {
     return understand(this.#parts, request)
   }
 
   /**
-   * Orders that one session signs, of which each is judged as if it were alone. One is any order;
-   * several are a run.
+   * Evaluates the orders of one session, each independently. A single order may have any purpose;
+   * several orders are a run.
    */
   async judgeAll(orders: readonly Order[]): Promise<Verdict[]> {
     const verdicts = await each(orders, (order) => this.judge(order))
@@ -57,12 +58,12 @@ export class Judge {
     return verdicts
   }
 
-  /** What the record says of each of a run, as if those before it had been written down. */
+  /** Checks each order of a run against the record, as if those before it had been recorded. */
   assertAllAllowed(verdicts: readonly Verdict[]): (StepEntry | null)[] {
     let ahead = NOTHING_AHEAD
     return eachNow(verdicts, (verdict) => {
       const known = this.assertAllowed(verdict, ahead)
-      // What is on record already is counted there.
+      // A transaction that is on record already is counted by the record.
       ahead = {
         nonce: verdict.decoded.nonce,
         charges: [...ahead.charges, ...(known ? [] : verdict.charges)],
@@ -72,8 +73,9 @@ export class Judge {
   }
 
   /**
-   * What the record says. Synchronous: nothing happens between this and the write that follows it.
-   * @param ahead what is written down at once before
+   * Checks a verdict against the record. Synchronous: nothing may happen between this check and the
+   * write that follows it.
+   * @param ahead what is recorded together with this order and before it
    */
   assertAllowed(verdict: Verdict, ahead: Ahead = NOTHING_AHEAD): StepEntry | null {
     const { state } = this.#parts.store
@@ -86,7 +88,8 @@ export class Judge {
     const earlier = namesOf(verdict).map((step) => state.steps.get(step) ?? [])
     const isThis = (entry: StepEntry): boolean => entry.unsigned_hash === verdict.unsignedHash
     const same = earlier.every((steps) => steps.some(isThis)) ? earlier[0]!.find(isThis) : undefined
-    // The very same transaction counts as signed already: it may be signed again whatever its age.
+    // An identical transaction counts as signed already, so it may be signed again whatever its
+    // age.
     if (same) {
       if (!same.signed) this.#parts.store.flush()
       return same
@@ -108,12 +111,12 @@ export class Judge {
     return null
   }
 
-  /** Writes the step down, durably, before round 1. */
+  /** Records the step durably, before round 1. */
   admit(verdict: Verdict, session: Session): StepEntry {
     return this.admitAll([verdict], [session])[0]!
   }
 
-  /** The steps of a run: all of them or none, under one disk flush. */
+  /** Records the steps of a run: all of them or none, by one disk flush. */
   admitAll(verdicts: readonly Verdict[], sessions: readonly Session[]): StepEntry[] {
     const known = this.assertAllAllowed(verdicts)
     const { store } = this.#parts
@@ -181,7 +184,7 @@ export class Judge {
         consumes: verdict.decoded.consumes,
         account: accountOf(verdict),
         nonce: verdict.decoded.nonce?.toString() ?? null,
-        // What a deletion of the rule must be able to name.
+        // Recorded so that a deletion of the rule can name the forward.
         rule: purpose.kind === 'forward' ? (verdict.rule?.rule ?? null) : null,
         fuelled: verdict.fuelled && {
           ...verdict.fuelled,
@@ -198,7 +201,10 @@ export class Judge {
     return entries
   }
 
-  /** What a platform that lost its memory needs to go on with the transaction that stands. */
+  /**
+   * Returns the data that a platform without its database needs to continue with the recorded
+   * transaction.
+   */
   #recordedOf(entry: StepEntry): Record<string, unknown> {
     const { record } = this.#parts.store
     const step = record.read(entry.height)

@@ -3,11 +3,11 @@ import type { State } from '../store/state.ts'
 import type { Verdict } from './order.ts'
 
 /**
- * Rule 11: left-over fuel at a deposit address is the tank's. A node knows what it has signed: fuel
- * to the address, and at most what the sweeps from there have cost. The next fuel brings only what
- * that does not cover; one that replaces an earlier one by the same nonce is compared with the
- * others. A sweep of the native coin that could be nothing but left-over fuel is refused. Answers
- * why left-over fuel speaks against a transaction; null: it does not.
+ * Rule 11: unused fuel at a deposit address belongs to the tank. A node knows what it has signed:
+ * fuel to the address, and the maximum cost of the sweeps from it. The next fuel may only add what
+ * the unused fuel does not cover; a fuel that replaces an earlier one with the same nonce is
+ * compared with the others. A sweep of the native coin that could be unused fuel only is rejected.
+ * Returns why unused fuel forbids a transaction; null: it does not.
  */
 export function leftoverRefusal(
   state: State,

@@ -3,15 +3,15 @@ import { Refusal } from '../errors.ts'
 import { State } from '../store/state.ts'
 import type { Subject } from './order.ts'
 
-/** The account whose numbers a transaction takes one of, as the record names it. */
+/** Returns the account whose nonces a transaction uses, as named in the record. */
 export function accountOf({ decoded }: Subject): string | null {
   return decoded.nonce === null ? null : State.accountKey(decoded.network, decoded.from[0]!)
 }
 
 /**
- * A restored node that knows no number of an account, and is told none by its peers: all three may
- * have lost their records, and the first that is signed begins anew. A node that was never restored
- * holds its partner to its own record.
+ * Returns whether a restored node knows no nonce of an account and its peers report none: all three
+ * nodes may have lost their records, so the first signed nonce is accepted. A node that was never
+ * restored uses its own record.
  */
 export function isUnheardOf(state: State, subject: Subject): boolean {
   const account = accountOf(subject)
@@ -24,14 +24,14 @@ export function isUnheardOf(state: State, subject: Subject): boolean {
 }
 
 /**
- * Rule 10: the account's next nonce, or one used before. Where the chain says at which an account
- * begins, its first one is free.
- * @param ahead the nonce that is written down at once before this one; null: none is
+ * Rule 10: returns whether the nonce is neither the account's next one nor one that was used
+ * before. If the chain defines the first nonce of an account, any first nonce is accepted.
+ * @param ahead the nonce that is recorded together with and before this one; null: none
  */
 export function isNonceGap(state: State, subject: Subject, ahead: bigint | null = null): boolean {
   const account = accountOf(subject)
   if (account === null) return false
-  // A record that is gone knows no numbers; a gap would only stand still.
+  // A lost record has no nonces; a nonce that leaves a gap only delays the transaction.
   if (state.recovering) return false
   const recorded = state.nonces.get(account)
   const highest = ahead !== null && ahead > (recorded ?? -1n) ? ahead : recorded

@@ -10,7 +10,7 @@ const decimalSchema = z.string().regex(/^(0|[1-9][0-9]{0,77})$/)
 const indexSchema = z.int().min(0).max(0x7fffffff)
 const nameSchema = z.string().min(1).max(128)
 export const uuidSchema = z.string().regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
-/** Of a transaction of 4 MiB: more than any block holds. */
+/** Hexadecimal length of a transaction of 4 MiB, more than any block can contain. */
 const HEX_LENGTH_MAX = 8 * 1024 * 1024
 const hexSchema = hexText.max(HEX_LENGTH_MAX)
 
@@ -41,7 +41,7 @@ const sweepSchema = z.strictObject({
   asset: nameSchema,
   address_index: indexSchema,
 })
-/** `id`: which forward of the rule this is; chosen by the platform, and good for one payment. */
+/** `id`: identifies one forward of the rule; chosen by the platform, and valid for one payment. */
 const forwardSchema = z.strictObject({
   kind: z.literal('forward'),
   id: uuidSchema,
@@ -49,32 +49,32 @@ const forwardSchema = z.strictObject({
   receipts: provenSchema.receipts,
 })
 /**
- * Of a payment, or of one forward: by the caller's own cancellation, or by the deletion of the
- * rule.
+ * Cancellation of a payment, or of one forward: by the caller's own cancellation, or by the
+ * deletion of the rule.
  */
 const cancelSchema = z.strictObject({
   kind: z.literal('cancel'),
   of: z.discriminatedUnion('kind', [paySchema, forwardSchema]),
   ...provenSchema,
 })
-/** `step`: which call of the caller's stake, unstake or release this is. */
+/** `step`: the position of this transaction within the caller's stake, unstake or release. */
 const stakeSchema = z.strictObject({
   kind: z.literal('stake'),
   step: z.enum(['freeze', 'delegate', 'undelegate', 'unfreeze', 'withdraw']),
   ...provenSchema,
 })
 /**
- * Transfers that one fuel may pay for: as many signed requests come with its order, and each is
- * verified.
+ * Maximum number of transfers that one fuel may pay for. The order contains a signed request for
+ * each, and each is verified.
  */
 const FUEL_PARTS_MAX = 64
-/** What the transaction that is fuelled may cost. */
+/** Maximum cost of the transaction that is fuelled. */
 const costSchema = {
   gas: decimalSchema,
   max_fee_per_gas: decimalSchema,
   l1_fee: decimalSchema.optional(),
 }
-/** `beside`: payments of the same source address that the same fuel pays for. */
+/** `beside`: further payments from the same source address that the same fuel pays for. */
 const fuelSchema = z.strictObject({
   kind: z.literal('fuel'),
   for: z.discriminatedUnion('kind', [
@@ -91,7 +91,7 @@ const fuelSchema = z.strictObject({
     .max(FUEL_PARTS_MAX - 1)
     .optional(),
 })
-/** Energy of the tank's stake: to the source address of what it is `for`, or back. */
+/** Energy of the tank's stake: to the source address of the transaction in `for`, or back. */
 const lendSchema = z.strictObject({
   kind: z.literal('lend'),
   step: z.enum(['delegate', 'undelegate']),
@@ -101,8 +101,8 @@ const tankStakeSchema = z.strictObject({ kind: z.literal('tank-stake'), order: n
 const drainSchema = z.strictObject({ kind: z.literal('drain'), order: nameSchema })
 
 /**
- * `to_path`: the own address that is given the native coin for its tokens' fees; absent: the
- * order's destination is paid.
+ * `to_path`: own address that receives native coin for the fees of its tokens; absent: the
+ * destination of the operator's order is paid.
  */
 const recoverSchema = z.strictObject({
   kind: z.literal('recover'),
@@ -110,7 +110,7 @@ const recoverSchema = z.strictObject({
   to_path: z.array(indexSchema).length(3).optional(),
 })
 
-/** A transaction that is to be signed, as it is carried. */
+/** A transaction to be signed, in its transport form. */
 export const unsignedSchema = z.strictObject({
   network: nameSchema,
   bytes: hexSchema,
@@ -121,7 +121,7 @@ export const unsignedSchema = z.strictObject({
   change: z.strictObject({ output: z.int().min(0), path: z.array(indexSchema).max(8) }).optional(),
 })
 
-/** What the platform asks for. Both nodes of a pair judge the whole of it. */
+/** An order of the platform. Both nodes of a pair evaluate all of it. */
 export const orderSchema = z.strictObject({
   workspace: nameSchema,
   purpose: z.discriminatedUnion('kind', [
@@ -142,20 +142,20 @@ export type Order = z.infer<typeof orderSchema>
 export type Purpose = Order['purpose']
 export type Pay = z.infer<typeof paySchema>
 export type Cancel = z.infer<typeof cancelSchema>
-/** A signed request with the receipts that keep it usable. */
+/** A signed request with the receipts that allow its use after its expiry. */
 export type Signed = Pick<Pay, 'request' | 'receipts'>
 export type Sweep = z.infer<typeof sweepSchema>
 export type Forward = z.infer<typeof forwardSchema>
 export type Stake = z.infer<typeof stakeSchema>
 export type Lend = z.infer<typeof lendSchema>
 export type Fuel = z.infer<typeof fuelSchema>
-/** What one transaction of those that a fuel is for may cost. */
+/** Maximum cost of one of the transactions that a fuel pays for. */
 export type FuelPart = Pick<Fuel, 'gas' | 'max_fee_per_gas' | 'l1_fee'>
 export type Drain = z.infer<typeof drainSchema>
 export type Recover = z.infer<typeof recoverSchema>
 export type TankStake = z.infer<typeof tankStakeSchema>
 
-/** The same transaction has the same hash, whatever else came along with it. */
+/** Returns a hash that depends only on the transaction, not on additional data. */
 export function hashOfUnsigned(unsigned: UnsignedTransaction): string {
   return sha256hex(
     JSON.stringify([
@@ -167,7 +167,7 @@ export function hashOfUnsigned(unsigned: UnsignedTransaction): string {
   )
 }
 
-/** What a rule file knows while it judges: the transaction as this node decoded it. */
+/** Input of every rule module: the transaction as this node decoded it, with its context. */
 export interface Subject {
   order: Order
   network: Network
@@ -187,8 +187,9 @@ export interface SeenRequest {
 }
 
 /**
- * What is counted against a limit of 24 hours. `largest`: of one step's transactions only the
- * largest counts, for they exclude each other; `rule`: the limit is a standing rule's own cap.
+ * An amount that is charged to a limit for 24 hours. `largest`: only the largest charge among one
+ * step's transactions counts, because they exclude each other; `rule`: the limit is a standing
+ * rule's own cap.
  */
 export interface Charge {
   budget: string
@@ -199,11 +200,11 @@ export interface Charge {
 }
 
 /**
- * `most`: a fuel may bring no more than this together with what is left; `least`: a native sweep
- * moves more than what is left.
+ * `most`: maximum of a fuel together with the unused fuel; `least`: a native sweep must transfer
+ * more than the unused fuel.
  */
 type Leftover =
-  /** `place`: of the fuel itself, by which an earlier one of the same nonce is known. */
+  /** `place`: key of the fuel itself, by which an earlier one with the same nonce is found. */
   | { address: string; amount: bigint; most: bigint; place: string }
   | { address: string; amount: bigint; least: true }
 
@@ -215,43 +216,46 @@ export interface NamedIntent {
 }
 
 /**
- * An order that every stateless rule allows. What depends on the record is checked again, at once
- * with the write.
+ * An order that every stateless rule permits. The conditions on the record are checked again,
+ * synchronously with the write.
  */
 export interface Verdict extends Subject {
   unsignedHash: string
   /**
-   * Name of the step; each transaction under one step excludes all earlier ones, unless
-   * `repeatable`.
+   * Name of the step; each transaction of a step excludes all earlier ones, unless `repeatable`.
    */
   step: string
   repeatable: boolean
   intent: NamedIntent | null
   /**
-   * What it is a step of besides, each for an intent of its own: rule 6 holds for every one of
-   * them.
+   * Further steps that the transaction belongs to, each for a separate intent. Rule 6 applies to
+   * every one of them.
    */
   beside: { step: string; intent: NamedIntent }[]
-  /** The callers' requests, to be written as seen. */
+  /** The callers' requests, to be recorded as seen. */
   seen: SeenRequest[]
   /** API keys that must not be revoked. */
   callers: string[]
-  /** Throws when the request is too old for a transaction that is not on record yet. */
+  /** Throws if the request is too old for a transaction that is not on record yet. */
   assertAge: () => void
-  /** Names under which a void stops this. */
+  /** Names under which a void forbids this transaction. */
   voidNames: string[]
-  /** Names that are voided at once with the step: a cancelled intent is never paid again. */
+  /**
+   * Names that are voided together with the step, so that a cancelled intent is never paid again.
+   */
   voids: string[]
   charges: Charge[]
-  /** Fuel for a sweep, or a native sweep: what is left of earlier fuel at this address counts. */
+  /**
+   * Limit that depends on unused fuel at the address, for a fuel of a sweep or for a native sweep.
+   */
   leftover: Leftover | null
-  /** What it adds to this node's account of fuel at a deposit address. */
+  /** What the transaction adds to this node's account of fuel at a deposit address. */
   fuelled: { kind: 'fuel' | 'fees'; address: string; amount: bigint } | null
-  /** A standing rule, to be written down with the step where it is not on record yet. */
+  /** A standing rule, to be recorded with the step if it is not on record yet. */
   rule: StandingRule | null
 }
 
-/** Of all steps that a verdict is of. */
+/** Returns the names of all steps of a verdict. */
 export const namesOf = ({ step, beside }: Pick<Verdict, 'step' | 'beside'>): string[] => [
   step,
   ...beside.map((each) => each.step),

@@ -5,9 +5,7 @@ import type { Order } from './order.ts'
 const same = (a: readonly number[], b: readonly number[]): boolean =>
   a.length === b.length && a.every((element, at) => element === b[at])
 
-/**
- * Rule 8, before anything is decoded: inputs and change lie on the paths of the payer's own wallet.
- */
+/** Rule 8, before anything is decoded: inputs and change use paths of the payer's own wallet. */
 export function assertWalletPaths(order: Order, network: Network, subAccount: number): void {
   const { inputs, change } = order.unsigned
   for (const { path } of inputs) {
@@ -27,9 +25,9 @@ export function assertWalletPaths(order: Order, network: Network, subAccount: nu
 }
 
 /**
- * A sweep's paths: the deposit address alone; where a transaction has a fee payer, also after the
- * omnibus address, which pays the fee of a token's sweep. The decoder lets a second signer pay only
- * what it receives itself.
+ * Checks the paths of a sweep: only the deposit address; if the transaction has a fee payer, then
+ * also the omnibus address, which pays the fee of a token's sweep. The decoder allows a second
+ * signer to pay only what it receives itself.
  */
 export function assertSweepPaths(
   order: Order,
@@ -52,7 +50,7 @@ export function assertSweepPaths(
   }
 }
 
-/** The one path an account-based transaction may be signed at. */
+/** Checks that an account-based transaction is signed with exactly this path. */
 export function assertOnlyPath(order: Order, path: readonly number[]): void {
   const [input, more] = order.unsigned.inputs
   if (!input || more || order.unsigned.change || !same(input.path, path)) {

@@ -3,7 +3,7 @@ import type { PayIntent } from '../intent/pay.ts'
 import { assertFeeCap, assertFeeRate } from './cap.ts'
 import type { Subject } from './order.ts'
 
-/** Rule 7: exactly what the caller asked for, to whom, how much, with which tag. */
+/** Rule 7: exactly the recipient, amount and tag that the caller requested. */
 export function assertPays(subject: Subject, want: PayIntent): void {
   const { decoded } = subject
   if (decoded.asset !== want.asset) {

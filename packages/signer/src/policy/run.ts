@@ -2,11 +2,11 @@ import { Refusal } from '../errors.ts'
 import { accountOf } from './nonce.ts'
 import { namesOf, type Charge, type Verdict } from './order.ts'
 
-/** Transactions of one account that one session signs. */
+/** Maximum number of transactions of one account that one session signs. */
 export const RUN_MAX = 16
 
 /**
- * What is written down at once before a transaction of a run, and binds it as if it stood in the
+ * What is recorded together with a transaction of a run and before it. It counts as if it were on
  * record already.
  */
 export interface Ahead {
@@ -16,8 +16,8 @@ export interface Ahead {
 export const NOTHING_AHEAD: Ahead = { nonce: null, charges: [] }
 
 /**
- * A transaction with plain charges alone: what counts only the largest of several is judged one by
- * one.
+ * Returns whether a transaction has plain charges only. Transactions with charges of which only the
+ * largest counts are evaluated one by one.
  */
 function isPlain({ order: { purpose }, ...verdict }: Verdict): boolean {
   const isOfKind =
@@ -35,9 +35,9 @@ function isPlain({ order: { purpose }, ...verdict }: Verdict): boolean {
 }
 
 /**
- * What may be signed together: payments that their callers asked for, or fuel for such, of one
- * account, each with the number after the one before. None is a step of another, so that what the
- * record says of one does not depend on the others, but for the numbers and the budget.
+ * Checks that transactions may be signed together: payments that their callers requested, or fuel
+ * for such payments, of one account and with consecutive nonces. None is a step of another, so that
+ * the checks against the record are independent, except for nonces and budgets.
  * @throws Refusal `BAD_ORDER`
  */
 export function assertRun(verdicts: readonly Verdict[]): void {
@@ -72,7 +72,7 @@ export function assertRun(verdicts: readonly Verdict[]): void {
   }
 }
 
-/** Names the one of a run that a refusal is about. */
+/** Adds the position in the run to the error of an order. */
 export async function each<T, R>(
   list: readonly T[],
   judge: (one: T, at: number) => R,
@@ -82,7 +82,7 @@ export async function each<T, R>(
   return answers
 }
 
-/** The same without waiting: what the record says must not change in between. */
+/** The same without an await, because the record must not change during the checks. */
 export function eachNow<T, R>(list: readonly T[], judge: (one: T, at: number) => R): R[] {
   return list.map((one, at) => {
     try {

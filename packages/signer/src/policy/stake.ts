@@ -4,8 +4,8 @@ import { assertFeeCap } from './cap.ts'
 import type { Stake, Subject } from './order.ts'
 
 /**
- * The chain transactions that an intent may take, in their order: more where the resource is
- * another address's.
+ * The transactions that an intent may consist of, in order: there are more if the resource belongs
+ * to another address.
  */
 const STEPS: Record<
   StakeIntent['action'],
@@ -13,13 +13,14 @@ const STEPS: Record<
 > = {
   stake: { own: ['freeze'], other: ['freeze', 'delegate'] },
   unstake: { own: ['unfreeze'], other: ['undelegate', 'unfreeze'] },
-  // The chain withdraws all that has matured on the account, whoever had its resource.
+  // The chain withdraws everything of the account whose waiting period is over, whoever had its
+  // resource.
   release: { own: ['withdraw'], other: ['withdraw'] },
 }
 
 /**
- * Rules 6 and 7 of staking: each step of the caller's intent exactly, with its resource, amount and
- * receiver, and nothing paid.
+ * Rules 6 and 7 for staking: exactly the steps of the caller's intent, with its resource, amount
+ * and receiver, and no payment.
  */
 export function assertStakes(
   subject: Subject,

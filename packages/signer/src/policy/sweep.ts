@@ -4,9 +4,9 @@ import { assertFeeCap } from './cap.ts'
 import type { Subject, Sweep } from './order.ts'
 
 /**
- * Rule 12: from a deposit address to the omnibus address of the same sub-account, nowhere else. A
- * sweep of the native coin pays for itself, and moves no less than it may cost: a platform could
- * burn deposits by sweeping crumbs otherwise.
+ * Rule 12: from a deposit address only to the omnibus address of the same sub-account. A sweep of
+ * the native coin pays its own fee, and transfers at least its maximum cost, because otherwise a
+ * platform could destroy deposits by sweeping tiny amounts.
  */
 export function assertSweeps(subject: Subject, sweep: Sweep): void {
   const { decoded, network, key } = subject

@@ -11,7 +11,10 @@ const CALLS: Record<TankStakeOrder['action'], StakeCall['kind']> = {
   release: 'withdraw',
 }
 
-/** Rule 15: staking for a gas tank is the operator's order, given at this node's own socket. */
+/**
+ * Rule 15: staking for a gas tank is the operator's order, which was entered at this node's own
+ * socket.
+ */
 export function tankStakeOrder(
   state: State,
   order: Order,
@@ -39,8 +42,8 @@ export function assertTankStakes(subject: Subject, stake: TankStakeOrder): void 
 
 /**
  * Rule 11: energy of the tank's stake for one intent or sweep, to its source address, and back.
- * Nothing is spent by it, and a node that asks no chain cannot tell how much energy an amount is
- * worth: the stake stays the tank's, whoever uses it.
+ * Lending spends nothing, and a node that queries no chain cannot convert energy to an amount: the
+ * stake remains the tank's, whoever uses its energy.
  */
 export function assertLends(subject: Subject, lend: Lend, source: readonly number[]): void {
   const action = assertCall(subject, lend.step)

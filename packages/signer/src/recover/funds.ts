@@ -13,13 +13,13 @@ import { fromHex, sha256hex } from '../canonical.ts'
 import { readBackup, type BackupFile } from '../keys/backup-file.ts'
 import type { GatheredFile, PreparedFile, SignedFile } from './recovery-files.ts'
 
-/** The public part of any node's backup: enough for every address. */
+/** The public part of any node's backup, which is sufficient to derive every address. */
 export class Public {
   readonly #backup: BackupFile
 
   /**
-   * @throws Error where the file is no backup. Its signature is checked by the node that is
-   *   opened from it, not here.
+   * @throws Error if the file is not a backup. Its signature is checked by the node that is opened
+   *   from it, not here.
    */
   constructor(file: string) {
     this.#backup = readBackup(file).content
@@ -44,7 +44,9 @@ export class Public {
     return network
   }
 
-  /** Sub-accounts that the node enrolled callers for, and the gas tanks'. */
+  /**
+   * Returns the sub-accounts for which the node has enrolled callers, and that of the gas tanks.
+   */
   subAccounts(workspace: string): number[] {
     const enrolled = this.#backup.enrolments
       .filter((each) => each.workspace === workspace)
@@ -77,12 +79,12 @@ export interface Look {
   tag: string | null
   gap: number
   fromHeight: number
-  /** Null: those that the backup names. */
+  /** Indexes of the sub-accounts. Null: those in the backup. */
   subAccounts: number[] | null
   tell(line: string): void
 }
 
-/** Asks the chain. The only step that needs a network, but for sending. */
+/** Queries the chain. Only this step and the broadcast need a network connection. */
 export async function gather(known: Public, o: Look): Promise<GatheredFile> {
   const { registry } = known
   const network = known.network(o.network)
@@ -115,7 +117,7 @@ export async function gather(known: Public, o: Look): Promise<GatheredFile> {
   }
 }
 
-/** Builds the transactions of what was gathered. Asks nobody. */
+/** Builds the transactions from the gathered data, offline. */
 export function prepare(known: Public, { found, ...gathered }: GatheredFile): PreparedFile {
   const network = known.network(gathered.network)
   const publicKeyAt = publicKeysBelow(known.key(gathered.workspace, network))
@@ -134,15 +136,15 @@ export function prepare(known: Public, { found, ...gathered }: GatheredFile): Pr
 }
 
 /**
- * The name of the order that both operators typed, as their nodes make it. @param feeMax in the
- * smallest native unit
+ * Returns the ID of the order that both operators entered, as their nodes compute it.
+ * @param feeMax in the smallest native unit
  */
 const orderName = ({ workspace, network, to, tag }: PreparedFile, feeMax: bigint): string =>
   sha256hex(JSON.stringify([workspace, network, to, tag, feeMax.toString()])).slice(0, 32)
 
 /**
- * Has each transaction signed, one after the other. @throws Error with the sentence of the node
- * that refused
+ * Has each transaction signed, one after the other.
+ * @throws Error with the message of the node that rejected it
  */
 export async function sign(
   prepared: PreparedFile,
@@ -176,13 +178,13 @@ const POLL_MS = 1000
 
 export interface Sending {
   endpoint: RpcEndpoint
-  /** How long blocks are waited for. */ waitMs: number
+  /** Maximum time in milliseconds to wait for a block. */ waitMs: number
   tell(line: string): void
 }
 
 /**
- * Sends what was signed, and waits until each is in a block. @returns those that the chain did not
- * take, with its reasons
+ * Broadcasts the signed transactions, and waits until each is in a block.
+ * @returns the transactions that the chain did not accept, with its reasons
  */
 export async function send(
   known: Public,

@@ -10,20 +10,20 @@ export interface Opening {
   home: string
   backup: string
   recoverySecretFile: string
-  /** The node's print as its operator has it. Null: of `local` alone. */
+  /** The node's fingerprint as its operator has noted it. Null: only in `local` mode. */
   print: string | null
-  /** Where this node listens, and where its one partner does. */
+  /** Address on which this node listens, and address of its only partner. */
   listen: { host: string; port: number }
   partner: { node: number; host: string; port: number }
 }
 
-/** A peer that takes no part: nothing listens there. */
+/** Address for a peer that does not take part; nothing listens on it. */
 const NOWHERE = { host: '127.0.0.1', port: 1 }
 
 /**
- * A node from its backup alone: its home, and its shares, with one partner and without platform,
- * database or record. A home that is there already is started again.
- * @returns what stops it
+ * Opens a node from its backup alone: its data folder and its shares, with one partner and without
+ * platform, database or record. An existing data folder is started again.
+ * @returns a function that stops it
  */
 export async function openForRecovery({
   backup,

@@ -31,9 +31,9 @@ const signed = z.strictObject({
   hash: z.string().min(1),
 })
 
-/** What was looked up on the chain, for one workspace on one network. */
+/** Data that was read from the chain, for one workspace on one network. */
 export const gatheredSchema = z.strictObject({ ...whose, found: z.record(z.string(), z.unknown()) })
-/** Transactions without signatures, and what they leave. */
+/** Unsigned transactions, and the funds that they do not move. */
 export const preparedSchema = z.strictObject({
   ...whose,
   ...outcome,
@@ -45,7 +45,7 @@ export type PreparedFile = z.infer<typeof preparedSchema>
 export type SignedFile = z.infer<typeof signedSchema>
 
 /**
- * A file that one step of a recovery wrote, on whatever machine, for the next.
+ * Reads a file that an earlier step of a recovery wrote, on any machine.
  * @throws Error that names the file and what is wrong in it
  */
 export function readRecoveryFile<T>(schema: z.ZodType<T>, path: string): T {

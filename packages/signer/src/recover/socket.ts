@@ -5,8 +5,8 @@ import { join } from 'node:path'
 const TIMEOUT_MS = 120_000
 
 /**
- * A command at the operator's own entrance of the node of a home. @throws Error with the node's own
- * sentence
+ * Sends a command to the operator socket of a data folder's node.
+ * @throws Error with the node's own message
  */
 export function askNode(
   home: string,

@@ -27,8 +27,8 @@ const isSigned = (identity: KeyObject, statement: BanStatement, signature: strin
   verifyBytes(identity, bytesOf(statement), signature)
 
 /**
- * The ban that a node itself had signed, from what it once told the peer that still has it.
- * @returns null where the statement is another node's, or this node's identity key did not sign it
+ * Returns the ban that a node itself had signed, from the report that a peer still has.
+ * @returns null if the statement is another node's, or this node's identity key did not sign it
  */
 export function ownBanFrom(
   { signature, ...statement }: Body<'ban-told'>,
@@ -43,16 +43,17 @@ export function ownBanFrom(
 }
 
 /**
- * What nodes tell each other of their bans.
+ * Exchange of bans between nodes.
  *
- * A report bans nobody at the node that receives it. Otherwise one hostile node, by its word alone,
- * could make two honest nodes stop signing with each other, and no pair would be left. The operator
- * of the receiving node decides, with the command `ban`.
+ * A report does not ban anyone at the node that receives it. Otherwise a single hostile node could
+ * make two honest nodes stop signing with each other, and no pair would be left. The operator of
+ * the receiving node decides, with the command `ban`.
  */
 export class BanReports {
   readonly #parts: { config: Config; store: Store; peers: Peers; bans: Bans; log: Log }
   /**
-   * Reports that a peer acknowledged. By the peer's generation too: a restored peer has lost them.
+   * Reports that a peer has acknowledged, by the peer's generation, because a restored peer has
+   * lost them.
    */
   readonly #acknowledged = new Set<string>()
   readonly #warned = new Set<string>()
@@ -65,15 +66,15 @@ export class BanReports {
     })
   }
 
-  /** Reports of bans of the keys that the peers have now. */
+  /** Returns the reports about bans of the peers' current keys. */
   get current(): Body<'ban-told'>[] {
     const { store, bans } = this.#parts
     return store.state.banReports.filter(({ node, identity }) => bans.identityOf(node) === identity)
   }
 
   /**
-   * Tells the third node of each ban on record, until it has acknowledged it. The banned node is
-   * not told.
+   * Reports each ban on record to the third node until it has acknowledged it. The banned node is
+   * not informed.
    */
   async tell(): Promise<void> {
     const {
@@ -81,7 +82,7 @@ export class BanReports {
       peers,
       bans,
     } = this.#parts
-    // A node that was opened for a recovery has a partner that takes no report.
+    // The partner of a node that was opened for a recovery accepts no reports.
     if (state.restoring || state.recovering) return
     await Promise.all(
       bans.recorded.flatMap((ban) =>
@@ -132,8 +133,9 @@ export class BanReports {
   }
 
   /**
-   * @throws Refusal where the statement is not the sender's own about the other peer as this node
-   *   has pinned it
+   * Records a report.
+   * @throws Refusal if the statement is not the sender's own about the other peer as this node has
+   *   pinned it
    */
   #receive(sender: number, { statement, signature }: z.infer<typeof reportSchema>): void {
     const { config, store, bans, log } = this.#parts
@@ -150,7 +152,8 @@ export class BanReports {
     }
     if (!isSigned(peer.identity, statement, signature))
       throw new Refusal('NOT_ALLOWED', 'The report is not signed by its sender')
-    // One for each pair of identities, whatever else it says: a record must not grow by repetition.
+    // Only one report for each pair of identities is recorded, whatever else it contains, so that
+    // repetition cannot fill the record.
     if (this.current.some((report) => report.by === by && report.node === node)) return
     store.append('ban-told', { ...statement, signature })
     log(

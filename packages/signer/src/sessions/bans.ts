@@ -8,15 +8,16 @@ import type { Store } from '../store/index.ts'
 import type { Ban } from '../store/state.ts'
 
 /**
- * Names an identity key, in lower-case hex. A ban is of a key: the node that replaces a banned one
- * has another.
+ * Returns the fingerprint of an identity key, in lower-case hex. A ban applies to a key: the node
+ * that replaces a banned one has another key.
  */
 export const fingerprintOf = (identity: KeyObject): string =>
   sha256hex(identity.export({ type: 'spki', format: 'der' }))
 
 /**
- * Threshold rule 7: a node that was proven to cheat is banned permanently. No other error bans.
- * Apart from that, only this node's own operator can order a ban, which has the same effects.
+ * Threshold rule 7: a node that was proven to cheat is banned permanently. No other error leads to
+ * a ban. Apart from that, only this node's own operator can order a ban, which has the same
+ * effects.
  *
  * Whether a check of the oblivious transfer passes can depend on one bit of a secret that a pair of
  * nodes uses in every session of an epoch. So the checks of a node are made one after the other; a
@@ -28,10 +29,10 @@ export class Bans {
   readonly #log: Log
   /** Fingerprints of the peers' identity keys. */
   readonly #peers: ReadonlyMap<number, string>
-  /** In force, but not yet on disk. */
+  /** Bans that are in force, but not on disk yet. */
   readonly #unwritten = new Map<number, Pick<Ban, 'reason' | 'cause'>>()
   readonly #ends = new Map<number, Set<() => void>>()
-  /** The end of the last check that waits its turn. */
+  /** End of the last queued check of each node. */
   readonly #checks = new Map<number, Promise<void>>()
 
   constructor({
@@ -48,7 +49,8 @@ export class Bans {
     this.#peers = new Map(
       config.peerList.map(({ node, identity }) => [node, fingerprintOf(identity)]),
     )
-    // A ban of an earlier version names a number alone: it is of the key that the number has now.
+    // A ban from an earlier version names only the node's number; it applies to the current key of
+    // that number.
     for (const { node, reason: why, identity: known } of store.state.bans) {
       const identity = this.#peers.get(node)
       if (known === null && identity !== undefined)
@@ -67,22 +69,25 @@ export class Bans {
       : this.#store.state.bans.find((ban) => ban.identity === identity)
   }
 
-  /** The bans on record of the keys that the peers have now. */
+  /** The bans on record of the peers' current keys. */
   get recorded(): Ban[] {
     return [...this.#peers.keys()].flatMap((node) => this.#recorded(node) ?? [])
   }
 
-  /** Fingerprint of a peer's identity key. */
+  /** Returns the fingerprint of a peer's identity key. */
   identityOf(node: number): string | undefined {
     return this.#peers.get(node)
   }
 
-  /** The peers that are banned now. */
+  /** The peers that are currently banned. */
   get nodes(): number[] {
     return [...this.#peers.keys()].filter((node) => this.isBanned(node))
   }
 
-  /** @throws Refusal BANNED */
+  /**
+   * Checks that a peer is not banned.
+   * @throws Refusal BANNED
+   */
   assertNot(node: number): void {
     if (!this.isBanned(node)) return
     const { cause } = this.#unwritten.get(node) ?? this.#recorded(node)!
@@ -90,13 +95,16 @@ export class Bans {
     throw new Refusal('BANNED', `Node ${node} ${why}; it is banned permanently`, { node })
   }
 
-  /** @throws Refusal BANNED */
+  /**
+   * Checks that no peer is banned.
+   * @throws Refusal BANNED
+   */
   assertNone(): void {
     for (const node of this.#peers.keys()) this.assertNot(node)
   }
 
   /**
-   * Bans the node that an error of the engine proves to have cheated; other errors change nothing.
+   * Bans the node that an error of the engine proves to have cheated; other errors have no effect.
    */
   consider(error: unknown): void {
     if (!(error instanceof ThresholdError) || error.code !== 'CHEAT' || error.counterparty === null)
@@ -113,10 +121,9 @@ export class Bans {
   }
 
   /**
-   * Bans a peer by the order of this node's operator. A node that is banned already stays banned as
-   * it was.
-   * @throws Refusal BAD_ORDER where the node is not a peer; INTERNAL where the ban is in force
-   *   but not on disk
+   * Bans a peer by the order of this node's operator. An existing ban stays unchanged.
+   * @throws Refusal BAD_ORDER if the node is not a peer; INTERNAL if the ban is in force but not on
+   *   disk
    */
   order(node: number, why: string): Ban {
     if (!this.#peers.has(node))
@@ -142,7 +149,10 @@ export class Bans {
     return written
   }
 
-  /** @returns how many sessions it ended */
+  /**
+   * Puts a ban in force.
+   * @returns the number of sessions that it ended
+   */
   #ban(node: number, ban: Pick<Ban, 'reason' | 'cause'>): number {
     this.#unwritten.set(node, ban)
     const ends = [...(this.#ends.get(node) ?? [])]
@@ -152,8 +162,8 @@ export class Bans {
   }
 
   /**
-   * Writes down what is not on disk yet. Called again by housekeeping: a full disk does not lift a
-   * ban.
+   * Writes bans that are not on disk yet. Housekeeping calls it again, because a full disk must not
+   * lift a ban.
    */
   write(): void {
     for (const [node, { reason: why, cause }] of this.#unwritten) {
@@ -176,9 +186,9 @@ export class Bans {
   }
 
   /**
-   * Has a ban of a node end something, in the tick of its detection. `end` must neither wait nor
-   * throw.
-   * @returns takes it back, where it has ended by itself
+   * Registers a function that a ban of a node calls in the tick of its detection. `end` must
+   * neither wait nor throw.
+   * @returns a function that removes the registration, for a session that has ended by itself
    */
   endsWith(node: number, end: () => void): () => void {
     this.assertNot(node)
@@ -190,11 +200,11 @@ export class Bans {
   }
 
   /**
-   * Runs a step of the engine on what a node said, once the steps on what it said before have
-   * ended: at most one check of a node is in progress, so that none is begun after the first that
-   * proved a cheat. A node that cheats in many sessions at once learns what it would learn in one
-   * after the other.
-   * @throws Refusal BANNED; what `step` throws
+   * Runs a step of the engine on a node's message, after the steps on its earlier messages have
+   * ended. At most one check of a node is in progress, so no check starts after one that proved a
+   * cheat. A node that cheats in many concurrent sessions learns no more than it would in
+   * sequential ones.
+   * @throws Refusal BANNED; and the errors of `step`
    */
   async check<T>(node: number, step: () => Promise<T>): Promise<T> {
     const before = this.#checks.get(node) ?? Promise.resolve()

@@ -11,21 +11,21 @@ import type { SigningItem } from '@custody/chains'
 import { Refusal } from '../errors.ts'
 import type { Bans } from './bans.ts'
 
-/** A proven cheat where one of several errors is that. */
+/** Returns the error that proves a cheat, if there is one among several errors. */
 export const gravest = (errors: readonly unknown[]): unknown =>
   errors.find((error) => error instanceof ThresholdError && error.code === 'CHEAT') ?? errors[0]
 
-/** What one side says in one round: the messages of each item. */
+/** Messages of one side in one round: the messages of each item. */
 export type RoundMessages = readonly (readonly Uint8Array[])[]
 export const isSilent = (messages: RoundMessages): boolean =>
   messages.every((list) => list.length === 0)
 
 /**
- * One side's sessions of some inputs, stepped together. Messages of a round are one list per item.
- * Whoever takes the results verifies them (threshold rule 12): `finish` of what is signed for a
- * chain, `verifyItems` of a test signature.
+ * One side's sessions for several inputs, which run in lockstep. The messages of a round are one
+ * list per item. The user of the results verifies them (threshold rule 12): `finish` for
+ * transactions, `verifyItems` for a test signature.
  *
- * A ban of the partner ends it at once, and nothing leaves it from then on.
+ * A ban of the partner ends the batch immediately, and nothing is sent from then on.
  */
 export const BATCH_ITEMS_MAX = 8
 
@@ -68,6 +68,7 @@ export class Batch {
   }
 
   /**
+   * Executes one step.
    * @param inbox the partner's messages of one round; null at the start
    * @throws Refusal BANNED, ThresholdError
    */
@@ -75,7 +76,7 @@ export class Batch {
     if (inbox && inbox.length !== this.#sessions.length) {
       throw new Refusal('SESSION_ABORTED', 'The number of items differs', { node: this.#partner })
     }
-    // Only what a partner of a secp256k1 key said is checked against a secret that lasts.
+    // Only messages of a partner of a secp256k1 key are checked against a long-term secret.
     if (inbox && this.#isChecked) return this.#bans.check(this.#partner, () => this.#step(inbox))
     this.#bans.assertNot(this.#partner)
     const said = await this.#step(inbox)
@@ -91,7 +92,7 @@ export class Batch {
             (inbox?.[at] ?? []).map((payload): InMessage => ({ from: this.#partner, payload })),
           )
         } catch (error) {
-          // Before the other items have ended: their outcomes are as good as a cheater's.
+          // Called before the other items have ended, because a cheater's results must not be used.
           this.#bans.consider(error)
           throw error
         }
@@ -100,8 +101,8 @@ export class Batch {
     const errors = settled.flatMap((each) =>
       each.status === 'rejected' ? [each.reason as unknown] : [],
     )
-    // All of them are looked at: a proven cheat in one item must not hide behind garbage in
-    // another.
+    // All errors are evaluated, so that a proven cheat in one item cannot be hidden by invalid data
+    // in another.
     if (errors.length > 0) throw gravest(errors)
     const steps = settled.map(
       (each) =>

@@ -5,8 +5,8 @@ import { hex } from '../canonical.ts'
 import { Refusal } from '../errors.ts'
 
 /**
- * Threshold rule 12: a second library verifies every signature before it counts, low-S and recovery
- * id included.
+ * Threshold rule 12: a second library verifies every signature before it is used, including low-S
+ * and the recovery ID.
  */
 export function verifyItems(
   curve: Curve,

@@ -12,12 +12,12 @@ const DAY_MS = 86_400_000
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' }
 
 /**
- * Longest and default validity of a TLS certificate, in days. Peers pin the certificate's key, so a
- * shorter one protects nothing: whoever has the key can make another certificate.
+ * Maximum and default validity of a TLS certificate, in days. Peers pin the certificate's key, so a
+ * shorter validity would not add protection: the holder of the key can create another certificate.
  */
 export const CERTIFICATE_DAYS = 20 * 365
 
-/** @returns a new P-256 private key, PKCS #8 in PEM */
+/** Returns a new P-256 private key, PKCS #8 in PEM. */
 export const makeTlsKey = (): string =>
   generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({
     type: 'pkcs8',
@@ -25,10 +25,11 @@ export const makeTlsKey = (): string =>
   }) as string
 
 /**
- * Makes a self-signed TLS certificate of an existing key. It is valid from a day before `nowMs`, so
- * that clocks may differ.
- * @param key private key, PKCS #8 in PEM @param name common name of the subject @returns the
- *   certificate in PEM
+ * Creates a self-signed TLS certificate of an existing key. It is valid from a day before `nowMs`,
+ * so that clocks may differ.
+ * @param key private key, PKCS #8 in PEM
+ * @param name common name of the subject
+ * @returns the certificate in PEM
  */
 export async function makeCertificate({
   key,

@@ -15,13 +15,13 @@ import { fingerprintOf, fingerprintsOf } from '../fingerprints.ts'
 import { SetupError } from './files.ts'
 
 /**
- * Asks everybody that a finished configuration names, and says what does not fit. It changes
- * nothing, and needs no node here.
+ * Connects to all parties in a finished configuration, and reports what does not match. It changes
+ * nothing, and needs no running node on this host.
  */
 
 /**
- * A request lives 30 s, and a caller's clock may be 60 s ahead: clocks that differ by more than
- * this are not kept.
+ * Maximum difference of clocks in milliseconds that is not reported. A request is valid for 30 s,
+ * and a caller's clock may be 60 s ahead.
  */
 export const CLOCK_MS_MAX = 5000
 const TIMEOUT_MS = 5000
@@ -63,7 +63,7 @@ function ask(client: Client, { host, port, certificate }: Asked): Promise<Heard>
   return new Promise((resolve, reject) => {
     const outgoing = request(
       {
-        // `requirePinned` decides in the place of certificate authorities.
+        // `requirePinned` replaces the check by certificate authorities.
         agent: false,
         host,
         port,
@@ -87,7 +87,7 @@ function ask(client: Client, { host, port, certificate }: Asked): Promise<Heard>
         response.on('end', () => {
           const gotAt = Date.now()
           const halfMs = (gotAt - sentAt) / 2
-          // Within the time that the question took nobody knows.
+          // The difference is only known up to the duration of the request.
           const offsetMs = (clock: number) => {
             const offset = clock - (sentAt + halfMs)
             return Math.max(0, Math.abs(offset) - halfMs) * Math.sign(offset)
@@ -112,7 +112,10 @@ function ask(client: Client, { host, port, certificate }: Asked): Promise<Heard>
 
 const RENEW_THERE = 'on its host, run: custody tls renew --home HOME'
 
-/** @returns a line for the operator where a certificate expires within `WARN_DAYS`, or nothing */
+/**
+ * Returns a line for the operator if a certificate expires within `WARN_DAYS`; otherwise an empty
+ * list.
+ */
 function expiryNotice(who: string, expiresAt: Date | null, renew: string): string[] {
   if (expiresAt === null || expiresAt.getTime() - Date.now() > WARN_DAYS * DAY_MS) return []
   return [
@@ -146,9 +149,9 @@ export const named = (name: string): string =>
   name === 'platform' ? 'the platform' : `signer node ${name}`
 
 /**
- * How far the clock of each peer of a node is ahead of this host's, in milliseconds; less what the
- * question took.
- * @throws Error where one cannot be asked
+ * Returns how far the clock of each peer of a node is ahead of this host's clock, in milliseconds,
+ * less the duration of the request.
+ * @throws Error if a peer does not respond
  */
 export async function peerClocks(home: string): Promise<{ node: number; offsetMs: number }[]> {
   const { client, asked } = ofNode(home)
@@ -167,8 +170,9 @@ export async function peerClocks(home: string): Promise<{ node: number; offsetMs
 }
 
 /**
- * @returns a line for each that was asked, and whether all is well. @throws SetupError where the
- *   home is not set up
+ * Checks all parties.
+ * @returns a line for each party, and whether everything matches
+ * @throws SetupError if the data folder is not set up
  */
 export async function check(home: string): Promise<{ lines: string[]; ok: boolean }> {
   const { client, mode, asked, prints } = existsSync(join(home, 'config.json'))

@@ -5,7 +5,10 @@ import { SetupError, writeJson } from './files.ts'
 import type { Mode } from './public-config-files.ts'
 import { setupPlatform, type Told } from './platform.ts'
 
-/** @throws SetupError */
+/**
+ * Reads the mode.
+ * @throws SetupError
+ */
 export function modeOf(typed: string): Mode {
   if (typed !== 'local' && typed !== 'mainnet')
     throw new SetupError('--mode: must be local or mainnet')
@@ -13,8 +16,8 @@ export function modeOf(typed: string): Mode {
 }
 
 /**
- * Writes a public half where it was asked to, or prints it; the lines go beside it, as it may be
- * piped on.
+ * Writes a public configuration to the requested file, or prints it. The lines are printed to
+ * standard error, because the public configuration on standard output may be piped.
  */
 export function tell({ half: made, lines }: Told, out: string | undefined): void {
   if (made && out !== undefined) writeJson(resolve(out), made)

@@ -6,7 +6,10 @@ import { join } from 'node:path'
 import { ensureSocketFolder, socketPathOf } from '../operator/socket-folder.ts'
 import { makeCertificate, makeTlsKey } from './certificate.ts'
 
-/** What makes homes: keys, certificates, files that are whole or not there. */
+/**
+ * Error of the functions that create data folders: keys, certificates, and files that are written
+ * atomically.
+ */
 
 export class SetupError extends TerminalError {
   constructor(message: string, ...lines: readonly string[]) {
@@ -32,7 +35,10 @@ export const closed = (path: string): string => {
   return path
 }
 
-/** TLS key and certificate, once; the certificate comes last and says that both are there. */
+/**
+ * Creates the TLS key and certificate, once. The certificate is written last, so its presence shows
+ * that both exist.
+ */
 export async function makeTls(home: string, name: string, nowMs = Date.now()): Promise<void> {
   if (existsSync(join(home, 'tls.crt'))) return
   const key = makeTlsKey()
@@ -41,7 +47,7 @@ export async function makeTls(home: string, name: string, nowMs = Date.now()): P
   write(join(home, 'tls.crt'), certificate)
 }
 
-/** A node's keys, once. */
+/** Creates a node's keys, once. */
 export async function makeIdentity(home: string, node: number): Promise<void> {
   await makeTls(home, `custody signer ${node}`)
   if (!existsSync(join(home, 'identity.pub'))) {
@@ -51,7 +57,10 @@ export async function makeIdentity(home: string, node: number): Promise<void> {
   }
 }
 
-/** X25519, raw 32 bytes in hex; the secret half never enters the node's home. */
+/**
+ * Generates an X25519 key pair, raw 32 bytes in hex; the secret half is never stored in the node's
+ * data folder.
+ */
 export function makeRecovery(): { secret: string; public: string } {
   const { privateKey } = generateKeyPairSync('x25519')
   const jwk = privateKey.export({ format: 'jwk' })
@@ -65,8 +74,8 @@ export function makeRecovery(): { secret: string; public: string } {
 }
 
 /**
- * Where the operator's socket of a home is; its folder is made where it is not the home. @throws
- * SetupError where that is not ours
+ * Returns the operator socket of a data folder; creates its folder if that is not the data folder.
+ * @throws SetupError if the folder belongs to another user
  */
 export function socketOf(home: string): string {
   const path = socketPathOf(home)

@@ -9,7 +9,9 @@ import {
   type PlatformPublicConfig,
 } from './public-config-files.ts'
 
-/** What a call has to say: a public half to be carried, lines for the operator. */
+/**
+ * Result of a call: a public configuration to be copied to other hosts, and lines for the operator.
+ */
 export interface Told {
   half?: NodePublicConfig | PlatformPublicConfig
   lines: string[]
@@ -34,8 +36,9 @@ interface PlatformOptions {
 }
 
 /**
- * The platform's client identity, by which nodes know it: the same for all its processes. @throws
- * SetupError
+ * Creates the platform's client identity, by which nodes recognise it. All processes of the
+ * platform use the same one.
+ * @throws SetupError
  */
 export async function setupPlatform({ home, mode, peers }: PlatformOptions): Promise<Told> {
   if (existsSync(join(home, 'peers.json'))) {

@@ -7,8 +7,9 @@ import { fingerprintOf } from '../fingerprints.ts'
 import { SetupError } from './files.ts'
 
 /**
- * The files that operators carry to each other: public halves alone. Each says what it is, so that
- * none is taken for another.
+ * Mode of an installation. This module reads the files that operators copy between hosts, which
+ * contain public configurations only. Each file states its kind, so that it cannot be mistaken for
+ * another one.
  */
 
 export type Mode = 'local' | 'mainnet'
@@ -72,7 +73,10 @@ const isReadable = ({
   }
 }
 
-/** @throws SetupError that names option and file, and says what the file is instead */
+/**
+ * Reads a public configuration.
+ * @throws SetupError that names option and file, and states what the file is instead
+ */
 function readHalf<K extends Kind>(
   option: string,
   file: string,
@@ -107,8 +111,8 @@ const sameMode = (option: string, file: string, theirs: Mode, ours: Mode): void 
 }
 
 /**
- * Public halves of these nodes, each once. @throws SetupError that names the file that is wrong,
- * missing or swapped
+ * Reads the public configurations of these nodes, each once.
+ * @throws SetupError that names the file that is wrong, missing or swapped
  */
 export function readNodes(
   files: readonly string[],
@@ -156,7 +160,7 @@ export function readRecovery(file: string, node: number): RecoveryPublicConfig {
   return each
 }
 
-/** One line for each that is known, to be compared over another channel. */
+/** Returns one line for each fingerprint, to be compared over another channel. */
 export function printLines(
   nodes: readonly NodePublicConfig[],
   platform?: { certificate: string },
@@ -172,7 +176,7 @@ export function printLines(
   ]
 }
 
-/** A home's own public half, as its first call made it. */
+/** Returns a data folder's own public configuration, which its first call created. */
 export function ownPublicConfig(home: string): NodePublicConfig | null {
   const file = join(home, 'half.json')
   return existsSync(file) ? half.parse(JSON.parse(readFileSync(file, 'utf8'))) : null

@@ -9,7 +9,10 @@ import { ownPublicConfig } from './public-config-files.ts'
 
 const DAY_MS = 86_400_000
 
-/** The TLS certificate of a home. `expires_in_days` is rounded down, and negative after the end. */
+/**
+ * The TLS certificate of a data folder. `expires_in_days` is rounded down, and negative after the
+ * expiry.
+ */
 export interface CertificateStatus {
   name: string
   expires_at: string
@@ -18,8 +21,8 @@ export interface CertificateStatus {
 }
 
 /**
- * Reads key and certificate of a node's home or of the platform's folder. @throws SetupError that
- * names the file
+ * Reads key and certificate of a node's data folder or of the platform's folder.
+ * @throws SetupError that names the file
  */
 function readTls(home: string): { key: string; certificate: X509Certificate } {
   const [keyFile, certificateFile] = [join(home, 'tls.key'), join(home, 'tls.crt')]
@@ -59,15 +62,20 @@ const statusOf = (certificate: X509Certificate, nowMs: number): CertificateStatu
   pin: pinOf(certificate),
 })
 
-/** @throws SetupError */
+/**
+ * Returns the status of the TLS certificate.
+ * @throws SetupError
+ */
 export const certificateStatus = (home: string, nowMs = Date.now()): CertificateStatus =>
   statusOf(readTls(home).certificate, nowMs)
 
 /**
- * Replaces the TLS certificate of a node's home or of the platform's folder by a new one of the
- * same key. Peers pin the key, so they need no change. The node or platform may run. One rename
- * decides: killed anywhere, the old or the new certificate is there whole.
- * @param days validity from now @throws SetupError; then nothing was changed
+ * Replaces the TLS certificate of a node's data folder or of the platform's folder by a new one of
+ * the same key. Peers pin the key, so they need no change. The node or platform may be running. The
+ * replacement is one atomic rename, so after a crash either the old or the new certificate is
+ * complete.
+ * @param days validity from now
+ * @throws SetupError; nothing was changed then
  */
 export async function renewCertificate(
   home: string,
@@ -94,8 +102,8 @@ export async function renewCertificate(
   if (pinOf(renewed) !== pinOf(previous))
     throw new SetupError('the new certificate has another key; nothing was changed')
   writeDurably(join(home, 'tls.crt'), text)
-  // The file that is carried to the others at the set-up. An old one does no harm: the key in it is
-  // the same.
+  // The public configuration that is copied to the others during set-up. An outdated certificate in
+  // it does no harm, because its key is the same.
   const half = ownPublicConfig(home)
   if (half)
     writeDurably(

@@ -5,10 +5,10 @@ import { CLOCK_MS_MAX, peerClocks } from './check.ts'
 import { SetupError } from './files.ts'
 
 /**
- * The operator's repair of a node whose clock was hours ahead once: it refuses requests until the
- * true time has come there. The node must stand still, and both peers must say the time that this
- * host says, so that nobody takes a node back to an earlier one. Requests issued before the repair
- * are refused from then on.
+ * Repairs a node whose clock was once hours ahead, by an order of its operator. Such a node rejects
+ * requests until the real time has reached that value. The node must be stopped, and both peers
+ * must report the same time as this host, so that a node cannot be set back to an earlier time.
+ * Requests that were issued before the repair are rejected from then on.
  * @returns a line for the operator
  * @throws SetupError
  */

@@ -27,25 +27,25 @@ import {
 import { CHECK, COMPARE, pinned, type Told } from './platform.ts'
 
 /**
- * Nodes and platform on hosts of their own. Each is set up in two calls: the first makes the keys
- * and a public half, which is carried to the others; the second takes the others' and writes the
- * configuration. Nothing else is shared.
+ * Nodes and platform on separate hosts. Each is set up by two calls: the first creates the keys and
+ * a public configuration, which is copied to the others; the second reads the others' public
+ * configurations and writes the configuration. Nothing else is shared.
  */
 export interface SeparateHostOptions {
   home: string
   mode: Mode
   node?: number
-  /** Where the others reach it. */ host?: string
-  /** Where it listens, if elsewhere. */ listen?: string
+  /** Host name or address at which the others connect to it. */ host?: string
+  /** Address on which it listens, if different. */ listen?: string
   port?: number
   peers?: readonly string[]
   platform?: string
   recovery?: string
-  /** Who wraps the home's keys; absent: a passphrase. */ kek?: KekSettings
+  /** Provider that wraps the data folder's keys; absent: a passphrase. */ kek?: KekSettings
   env?: NodeJS.ProcessEnv
 }
 
-/** Where nobody names another provider. */
+/** Returns the default provider: a passphrase. */
 export function passphraseOf(env: NodeJS.ProcessEnv): KekSettings {
   if (!env['CUSTODY_SIGNER_PASSPHRASE_FILE']) {
     throw new SetupError(
@@ -55,7 +55,7 @@ export function passphraseOf(env: NodeJS.ProcessEnv): KekSettings {
   return { kind: 'passphrase' }
 }
 
-/** The second call need not name again what the first one made. */
+/** The second call does not need to repeat the provider of the first call. */
 async function ensureHomeKey(
   { home, mode, kek, env = process.env }: SeparateHostOptions,
   node: number,
@@ -64,7 +64,10 @@ async function ensureHomeKey(
     await createDataDirKey(home, { node, mode }, kek ?? passphraseOf(env), env)
 }
 
-/** A node, on its own host. @throws SetupError */
+/**
+ * Sets up a node, on its own host.
+ * @throws SetupError
+ */
 export async function setupNode(o: SeparateHostOptions): Promise<Told> {
   const { home, node, mode } = o
   if (node === undefined || ![1, 2, 3].includes(node)) {
@@ -129,7 +132,9 @@ export async function setupNode(o: SeparateHostOptions): Promise<Told> {
   }
 }
 
-/** Keys, once, and the public half with the address that the others are told. */
+/**
+ * First call: creates the keys, once, and the public configuration with the address for the others.
+ */
 async function firstOf(o: SeparateHostOptions, node: number): Promise<Told> {
   const { home, mode, host = '127.0.0.1', port, listen } = o
   if (port === undefined) throw new SetupError("--port: must be this node's own port")
@@ -169,7 +174,8 @@ async function firstOf(o: SeparateHostOptions, node: number): Promise<Told> {
 }
 
 /**
- * What the second call was given: a file for each, or the earlier form, one file with everything.
+ * Returns the public configurations that were given to the second call: one file for each party, or
+ * one file with all of them, as in earlier versions.
  */
 function readGiven(
   o: SeparateHostOptions,
@@ -230,8 +236,8 @@ function wholeOf(file: string): Whole | null {
 }
 
 /**
- * A node's recovery key pair, where its holder keeps it: FILE.secret.json stays there,
- * FILE.pub.json goes to the node.
+ * Generates a node's recovery key pair on the host of its holder: FILE.secret.json stays there,
+ * FILE.pub.json is copied to the node.
  */
 export function setupRecovery(node: number | undefined, out: string): Told {
   if (node === undefined || ![1, 2, 3].includes(node))

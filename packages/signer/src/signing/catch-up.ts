@@ -22,8 +22,8 @@ const placesSchema = z
 const fuelledSchema = z.strictObject({ fuel: placesSchema, fees: placesSchema })
 
 /**
- * A node takes part in two thirds of the signatures; the nonces and the fuel of the others it asks
- * its peers for.
+ * Queries the peers for nonces and fuel of transactions that they signed without this node. A node
+ * takes part in two thirds of the signatures.
  */
 export class CatchUp {
   readonly #parts: { config: Config; store: Store; peers: Peers; log: Log }
@@ -42,7 +42,9 @@ export class CatchUp {
     }))
   }
 
-  /** What this node must know from its peers before it judges by its record. */
+  /**
+   * Reads what this node must know from its peers before it checks a verdict against its record.
+   */
   async prepare(verdict: Verdict): Promise<void> {
     const { state } = this.#parts.store
     if (isNonceGap(state, verdict) || isUnheardOf(state, verdict)) await this.learn(verdict)
@@ -50,8 +52,8 @@ export class CatchUp {
   }
 
   /**
-   * Not written down: it is asked for again, and a peer's word can only make this node as strict or
-   * lenient as the peer.
+   * Not recorded, because it is queried again each time, and a peer's response can only make this
+   * node as strict or lenient as the peer.
    */
   async #learnLeftover({ network, leftover }: Verdict): Promise<void> {
     const { config, store, peers, log } = this.#parts

@@ -38,7 +38,7 @@ const wireSchema = z.array(
 )
 const openedSchema = z.union([
   z.strictObject({ recorded: wireSchema }),
-  /** `messages`: the partner's first round, by which time it has written the steps down. */
+  /** `messages`: the partner's first round, which is sent after it has recorded the steps. */
   z.strictObject({
     fresh: z.string().regex(/^[0-9a-f]{64}$/),
     epoch: z.int().min(0),
@@ -69,12 +69,14 @@ export interface SignAnswer {
 }
 
 /**
- * The node the platform called: judges, asks the partner to judge, writes down, runs the rounds,
- * verifies.
+ * The node that the platform has called: it evaluates the orders, lets the partner evaluate them,
+ * records them, runs the rounds, and verifies the result.
  */
 export class Coordinator {
   readonly #parts: SigningParts
-  /** Steps under way here: another transaction of the same step waits for the outcome. */
+  /**
+   * Steps that are being signed here. Another transaction of the same step waits for the result.
+   */
   readonly #busy = new Map<string, { hash: string; count: number }>()
 
   constructor(parts: SigningParts) {
@@ -173,7 +175,8 @@ export class Coordinator {
           binding,
         })
       }
-      // The partner signed the very same transaction before; the signatures speak for themselves.
+      // The partner has signed an identical transaction before; the result is verified by the
+      // signatures themselves.
       const steps = judge.admitAll(
         verdicts,
         verdicts.map(() => ({ sessions: [], partner, peer_head: peers.headOf(partner) })),
@@ -184,7 +187,7 @@ export class Coordinator {
     }
   }
 
-  /** What both have allowed and the partner has written down. */
+  /** Signs what both nodes have permitted and the partner has recorded. */
   async #together(
     verdicts: readonly Verdict[],
     {
@@ -276,8 +279,8 @@ export class Coordinator {
         )
         signatures.push(...run.results!)
         if (last.length === 0) continue
-        // Waited for, so that a void that is asked for next names the signature at both. But the
-        // signature is here, and counts.
+        // Awaited, so that a subsequent void names the signature at both nodes. If it fails, the
+        // signature is valid anyway, because it exists here.
         const told = say(last)
         if (to < items.length) await told
         else
@@ -304,10 +307,10 @@ export class Coordinator {
   }
 
   /**
-   * A batch to its end, in as few exchanges as the engine allows: each carries all rounds that this
-   * side can say by then.
-   * @param heard what the partner has said already
-   * @returns what the partner is still to hear
+   * Runs a batch to its end, in as few messages as the engine permits: each message contains all
+   * rounds that this side can compute by then.
+   * @param heard the messages that the partner has sent already
+   * @returns the messages that the partner has not received yet
    */
   async #converse(
     run: Batch,

@@ -10,12 +10,12 @@ import { fromHex, hex, sha256, sha256hex } from '../canonical.ts'
 import type { Binding } from '../envelope.ts'
 import type { Verdict } from '../policy/order.ts'
 
-/** What is signed, item by item, and how it is named in every message about it. */
+/** Returns the items to be signed, with their identification in every message about them. */
 export function itemsOf(registry: Registry, verdicts: readonly Verdict[]): SigningItem[] {
   return verdicts.flatMap(({ order, key }) => signing(registry, order.unsigned, key.publicKeyAt))
 }
 
-/** A list that belongs to the items of a run, transaction by transaction. */
+/** Splits a list for all items of a run into one list for each transaction. */
 export function split<T>(verdicts: readonly Verdict[], list: readonly T[]): T[][] {
   let end = 0
   return verdicts.map(({ order }) => {
@@ -25,7 +25,7 @@ export function split<T>(verdicts: readonly Verdict[], list: readonly T[]): T[][
   })
 }
 
-/** Names what one session signs; of one transaction its own hash. */
+/** Returns the name of what one session signs; for a single transaction its own hash. */
 export const unsignedOf = (verdicts: readonly Verdict[]): string =>
   verdicts.length === 1
     ? verdicts[0]!.unsignedHash
@@ -48,7 +48,10 @@ export function bindingOf(
   }
 }
 
-/** One session id per item, from fresh bytes of both participants and from what is signed. */
+/**
+ * Returns one session ID per item, derived from random bytes of both participants and from the
+ * signed data.
+ */
 export function sessionIds(
   base: {
     key: string
@@ -81,8 +84,8 @@ export const fromWire = (signatures: readonly WireSignature[]): SignatureBytes[]
   }))
 
 /**
- * The signed transaction. Its `assemble` is the second verification of threshold rule 12: with
- * libsecp256k1 or OpenSSL, low-S, against the key at each path.
+ * Returns the signed transaction. Its `assemble` is the second verification of threshold rule 12:
+ * with libsecp256k1 or OpenSSL, low-S, against the key at each path.
  */
 export function finish(
   registry: Registry,

@@ -32,17 +32,17 @@ interface Open {
   batch: number
   run: Batch | null
   round: number
-  /** This side's first round of the batch, until it is told. */
+  /** This side's first round of the batch, until it is sent. */
   first: Promise<RoundMessages[]>
   isBusy: boolean
   signatures: SignatureBytes[]
   timer: NodeJS.Timeout
   slot: Slot
-  /** Takes back that a ban of the partner ends it. */
+  /** Removes the registration by which a ban of the partner ends the session. */
   release: () => void
 }
 
-/** Whether a message is about this key, these paths and digests, and these two nodes. */
+/** Returns whether a message is about this key, these paths and digests, and these two nodes. */
 const isOf = (header: Header, binding: Binding): boolean =>
   header.key === binding.key &&
   header.path === binding.path &&
@@ -50,8 +50,8 @@ const isOf = (header: Header, binding: Binding): boolean =>
   header.participants.join() === binding.participants.join()
 
 /**
- * The other node of a pair. It gets the whole order and judges it from the beginning, by its own
- * record.
+ * The other node of a pair. It receives the complete order and evaluates it independently, by its
+ * own record.
  */
 export class Participant {
   readonly #parts: SigningParts
@@ -61,7 +61,7 @@ export class Participant {
     this.#parts = parts
   }
 
-  /** Answers the coordinators from now on. */
+  /** Starts to serve coordinators. */
   listen(): void {
     const { peers } = this.#parts
     peers.handle('/peer/sign/open', (node, body, header) => this.#opened(node, body, header))
@@ -76,8 +76,8 @@ export class Participant {
     const parsed = openSchema.safeParse(body)
     if (!parsed.success) throw new Refusal('BAD_ORDER', 'The order has an unknown format')
     const orders = 'order' in parsed.data ? [parsed.data.order] : parsed.data.orders
-    // Before anything is awaited: whoever asks many times at once finds as little room as one after
-    // the other.
+    // Reserved before the first await, so that concurrent requests have the same limit as
+    // sequential ones.
     const slot = slots.reserve(partner)
     try {
       slot.widen(inputsOf(orders), sizeOf(orders))
@@ -88,7 +88,10 @@ export class Participant {
     }
   }
 
-  /** @param slot released by the session that is opened with it, and by the caller where none is */
+  /**
+   * Opens a session.
+   * @param slot released by the session that is opened with it, or by the caller if none is opened
+   */
   async #begun(
     partner: number,
     orders: readonly Order[],
@@ -176,8 +179,8 @@ export class Participant {
   }
 
   /**
-   * The epoch both can sign with: the coordinator's where this node has it, else this node's, to
-   * which the other has switched.
+   * Returns the epoch that both nodes can sign with: the coordinator's if this node has it,
+   * otherwise this node's, to which the other has switched.
    */
   #epoch(keyId: string, theirs: number): number {
     const { keyring } = this.#parts
@@ -208,7 +211,7 @@ export class Participant {
     return [...(await first)]
   }
 
-  /** Takes what the partner can say by now, and says what this side can say then. */
+  /** Processes the partner's messages, and returns the messages that this side can compute then. */
   async #round(partner: number, body: unknown, header: Header, bytes: Buffer): Promise<unknown> {
     const { session } = header
     this.#parts.bans.assertNot(partner)
@@ -229,8 +232,8 @@ export class Participant {
       const mine = await this.#toldFirst(open)
       for (const heard of roundsOf(messages, bytes)) mine.push(await run.step(heard))
       open.isBusy = false
-      // Once the answer is on its way, and before anything else is heard: the partner does not wait
-      // for this side's own check.
+      // Started after the response is sent and before the next message is processed, so that the
+      // partner does not wait for this side's own verification.
       if (run.results)
         setImmediate(() => {
           this.#finished(session, open)
@@ -268,7 +271,7 @@ export class Participant {
     }
   }
 
-  /** What the partner is told of a session that ends here. */
+  /** Returns the error that the partner receives for a session that ends here. */
   #ended(session: string, error: unknown): unknown {
     this.#failed(session, error)
     return error instanceof ThresholdError

@@ -3,18 +3,21 @@ import { Attached } from '../envelope.ts'
 import { Refusal } from '../errors.ts'
 import { BATCH_ITEMS_MAX, isSilent, type RoundMessages } from '../sessions/batch.ts'
 
-/** secp256k1 has three; the most that one side can say before it must hear the other is two. */
+/**
+ * secp256k1 has three rounds; one side can compute at most two before it needs the other's
+ * messages.
+ */
 const ROUNDS_MAX = 3
 
-/**
- * Messages of rounds, after each other: of each round, item and message how many of the attached
- * bytes it takes.
- */
+/** Lengths of the concatenated messages in the attached bytes, by round, item and message. */
 export const lengthsSchema = z
   .array(z.array(z.array(z.int().min(0)).max(4)).max(BATCH_ITEMS_MAX))
   .max(ROUNDS_MAX)
 
-/** A body with the messages of rounds beside it. Rounds in which nothing is said are left out. */
+/**
+ * Returns a body with the messages of rounds as attached bytes. Rounds without messages are left
+ * out.
+ */
 export function withRounds(
   body: Record<string, unknown>,
   rounds: readonly RoundMessages[],
@@ -29,7 +32,10 @@ export function withRounds(
   )
 }
 
-/** @throws Refusal SESSION_ABORTED where the lengths are not those of the bytes */
+/**
+ * Splits the attached bytes into messages.
+ * @throws Refusal SESSION_ABORTED if the lengths do not match the bytes
+ */
 export function roundsOf(lengths: z.infer<typeof lengthsSchema>, bytes: Buffer): RoundMessages[] {
   let end = 0
   const rounds = lengths.map((round) =>

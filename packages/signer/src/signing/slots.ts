@@ -2,32 +2,36 @@ import { Refusal } from '../errors.ts'
 import type { Order } from '../policy/order.ts'
 import { BATCH_ITEMS_MAX } from '../sessions/batch.ts'
 
-/** Room that a session takes until it is released. Releasing it again does nothing. */
+/** Capacity that a session uses until it is released. Releasing it again does nothing. */
 export interface Slot {
   /**
-   * @throws Refusal TOO_BUSY where there is no room for so many inputs and so many bytes; the
-   *   slot stays as it was
+   * Increases the slot.
+   * @throws Refusal TOO_BUSY if there is no capacity for so many inputs and bytes; the slot is
+   *   unchanged then
    */
   widen(inputs: number, bytes: number): void
   release(): void
 }
 
 /**
- * The sessions that are open with each partner, those that this node leads included. A slot is
- * reserved before anything is awaited, so that requests that come at once cannot all see the same
- * free room. The limits are per partner: a hostile one cannot shut the other out.
+ * The open sessions with each partner, including those that this node leads. A slot is reserved
+ * before the first await, so that concurrent requests cannot all use the same free capacity. The
+ * limits are per partner, so a hostile partner cannot exclude the other one.
  */
 export class Slots {
   /**
-   * Sessions of the engine. A session of the protocol has one for each input, and runs at most
-   * `BATCH_ITEMS_MAX` of them at a time.
+   * Maximum number of engine sessions. A session of the protocol has one for each input, and runs
+   * at most `BATCH_ITEMS_MAX` of them at a time.
    */
   static readonly sessionsMax = 256
-  /** Of orders, as text: one of the largest fits. */
+  /** Maximum size of orders as text; one of the largest orders fits. */
   static readonly bytesMax = 96 * 1024 * 1024
   readonly #used = new Map<number, { sessions: number; bytes: number }>()
 
-  /** @throws Refusal TOO_BUSY */
+  /**
+   * Reserves a slot.
+   * @throws Refusal TOO_BUSY
+   */
   reserve(partner: number): Slot {
     const used = this.#used.get(partner) ?? { sessions: 0, bytes: 0 }
     this.#used.set(partner, used)
@@ -59,7 +63,7 @@ export class Slots {
   }
 }
 
-/** What orders keep in memory, in characters: nearly all of it is transactions in hex. */
+/** Returns the memory that orders use, in characters; nearly all of it is transactions in hex. */
 export const sizeOf = (orders: readonly Order[]): number =>
   orders.reduce(
     (sum, { unsigned }) =>
@@ -69,6 +73,6 @@ export const sizeOf = (orders: readonly Order[]): number =>
     0,
   )
 
-/** One engine session for each input. */
+/** Returns the number of engine sessions, one for each input. */
 export const inputsOf = (orders: readonly Order[]): number =>
   orders.reduce((sum, { unsigned }) => sum + unsigned.inputs.length, 0)

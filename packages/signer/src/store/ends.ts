@@ -1,5 +1,5 @@
 const DAY_S = 86_400
-/** An end that was seen so long ago says nothing any more. */
+/** Number of days after which a seen expiry is ignored. */
 const WINDOW_DAYS = 7
 
 interface End {
@@ -8,21 +8,24 @@ interface End {
 }
 
 /**
- * Ends of transactions on one network that counts ledgers or slots, by which a node that asks no
- * chain measures how far the chain has come. A transaction that can still be included ends ahead of
- * the chain, so each end that was seen is at least what the chain had reached then, and the lowest
- * of them tells most. An end that used its allowance moves nothing.
+ * Expiries of transactions on one network that counts ledgers or slots, from which a node that
+ * queries no chain estimates the chain's height. A transaction that can still be included expires
+ * above the chain's height, so each seen expiry is an upper bound of the height at that time, and
+ * the lowest one is the best bound. An expiry that used the full allowance does not move the bound.
  */
 export class Ends {
   #highest: End | null = null
-  /** The lowest of each day, by the day's number. */
+  /** The lowest expiry of each day, by the number of the day. */
   readonly #lowest = new Map<number, End>()
 
   get highest(): number | null {
     return this.#highest?.end ?? null
   }
 
-  /** @param isOwn whether this node judged it: what a peer wrote down may be too low on purpose */
+  /**
+   * @param isOwn whether this node evaluated it; an expiry recorded by a peer may be too low on
+   *   purpose
+   */
   add(end: number, at: number, isOwn: boolean): void {
     if (!this.#highest || end > this.#highest.end) this.#highest = { end, at }
     if (!isOwn) return
@@ -34,10 +37,10 @@ export class Ends {
   }
 
   /**
-   * The most that the chain can have reached, by the ends of the last days; by the highest on
-   * record where those had none.
-   * @param perSecond the most that it counts in a second
-   * @returns null: nothing was seen yet
+   * Returns the maximum height that the chain can have reached, based on the expiries of the last
+   * days, or on the highest one on record if there are none.
+   * @param perSecond maximum number of ledgers or slots per second
+   * @returns null if no expiry was seen yet
    */
   reachedMost(now: number, perSecond: number): number | null {
     const today = Math.floor(now / DAY_S)

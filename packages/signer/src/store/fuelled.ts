@@ -1,6 +1,6 @@
 /**
- * What was signed about an address: fuel to it, and the most that sweeps from it have cost; by
- * nonce, else by transaction.
+ * Signed transactions of an address: fuel to it, and the maximum cost of sweeps from it; by nonce,
+ * otherwise by transaction.
  */
 export interface Fuelled {
   fuel: Map<string, bigint>
@@ -14,7 +14,7 @@ const keyOf = (network: string, address: string): string => JSON.stringify([netw
 const sum = (map: Map<string, bigint>): bigint =>
   [...map.values()].reduce((all, each) => all + each, 0n)
 
-/** Each deposit address that fuel went to. Amounts in the smallest native unit. */
+/** Deposit addresses that have received fuel. Amounts in the smallest native unit. */
 export class FuelledAddresses {
   readonly #addresses = new Map<string, Fuelled>()
 
@@ -32,8 +32,9 @@ export class FuelledAddresses {
   }
 
   /**
-   * Transactions of one nonce exclude each other: the dearest counts. @param place its nonce, else
-   * its hash
+   * Counts a transaction. Transactions with the same nonce exclude each other, so only the most
+   * expensive one counts.
+   * @param place its nonce, otherwise its hash
    */
   count(
     network: string,
@@ -45,7 +46,10 @@ export class FuelledAddresses {
     raise(this.#at(network, address)[kind], place, amount)
   }
 
-  /** A peer's account of an address: it took part in what this node did not see. */
+  /**
+   * Merges a peer's account of an address, because the peer took part in signatures without this
+   * node.
+   */
   merge(network: string, address: string, theirs: Fuelled): void {
     const mine = this.#at(network, address)
     for (const name of ['fuel', 'fees'] as const)
@@ -53,9 +57,9 @@ export class FuelledAddresses {
   }
 
   /**
-   * Fuel that lies at a deposit address at least.
-   * @param without place of a fuel that is about to be replaced, so that it will bring nothing;
-   *   null: all counts
+   * Returns the minimum amount of unused fuel at a deposit address.
+   * @param without key of a fuel that is about to be replaced, and therefore does not count; null:
+   *   all count
    */
   leftoverAt(network: string, address: string, without: string | null = null): bigint {
     const known = this.get(network, address)

@@ -18,15 +18,15 @@ interface Row {
 }
 
 /**
- * The newest head of each peer, on disk beside the record: within the record it would move this
- * node's own head, whose news its peers would write down in turn, for ever. Each row is the peer's
- * own signature, so nobody else can raise one.
+ * The newest head of each peer, in a table next to the record. As an entry it would change this
+ * node's own head, which its peers would record in turn, endlessly. Each row has the peer's own
+ * signature, so no other party can increase it.
  */
 export class PeerHeads {
   readonly #database: DatabaseSync
   readonly #kept = new Map<number, string>()
   readonly #upsert
-  /** What is known now, never less than before; set by whoever hears the peers. */
+  /** Returns the current heads, which never decrease; set by the module that receives them. */
   source: () => readonly SeenHead[] = () => []
 
   constructor(database: DatabaseSync) {
@@ -37,7 +37,7 @@ export class PeerHeads {
       SET generation = excluded.generation, height = excluded.height, proof = excluded.proof`)
   }
 
-  /** Whether a peer has shown more than is on disk. */
+  /** Whether a peer has shown a higher head than the stored one. */
   get isBehind(): boolean {
     return this.#news().length > 0
   }
@@ -50,7 +50,10 @@ export class PeerHeads {
     return named.filter(([head, name]) => this.#kept.get(head.node) !== name)
   }
 
-  /** Within a transaction of the caller's. Answers what to call once it is committed. */
+  /**
+   * Writes the heads within the caller's database transaction. Returns a function to be called
+   * after the commit.
+   */
   write(): () => void {
     const news = this.#news()
     for (const [{ node, generation, height, proof }] of news)
@@ -60,7 +63,7 @@ export class PeerHeads {
     }
   }
 
-  /** Proofs as they were kept; to be verified by whoever uses them. */
+  /** Returns the stored proofs, which the caller must verify. */
   read(): { node: number; proof: unknown }[] {
     const rows = this.#database
       .prepare('SELECT node, generation, height, proof FROM peer_head')

@@ -5,7 +5,7 @@ import { IMPORTED, type ImportedKind } from './entries/imported.ts'
 
 const isImported = (kind: string): kind is ImportedKind => Object.hasOwn(IMPORTED, kind)
 
-/** The part of a peer's entry that binds this node too; null where that does not fit. */
+/** Returns the part of a peer's entry that binds this node too; null if it does not match. */
 export function importable<K extends ImportedKind>(
   kind: K,
   body: unknown,
@@ -15,8 +15,8 @@ export function importable<K extends ImportedKind>(
 }
 
 /**
- * What a restored node writes down of a peer's row, or null where it is of a kind that binds the
- * peer alone. Nothing else is left out: what it does not take, it may sign against.
+ * Returns what a restored node records of a peer's row; null if its kind binds only the peer.
+ * Nothing else may be left out, because the node could sign against an entry that it does not have.
  * @throws RecordError that names height and kind
  */
 export function takenFrom(peer: number, row: Row): Body<'imported'> | null {

@@ -7,12 +7,12 @@ import { Shares, sharesFolder } from './shares.ts'
 import { State, type ImportedEntry, type StepBody } from './state.ts'
 
 /**
- * Signatures come every few dozen milliseconds where many are made: most then go with the next
- * step's flush.
+ * Delay in milliseconds. If many signatures are made, one follows every few dozen milliseconds, so
+ * most are written by the next step's flush.
  */
 const FLUSH_MS = 100
 
-/** Record and state together: the only way to change the state is to append. */
+/** Record and state together. The state can only be changed by appending an entry. */
 export class Store {
   readonly record: RecordStore
   readonly state = new State()
@@ -22,25 +22,27 @@ export class Store {
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
 
-  /** @param monotonic as {@link RecordStore} has it */
+  /** @param monotonic see {@link RecordStore} */
   constructor(path: string, now: () => number, monotonic: (() => number) | null = null) {
     this.record = new RecordStore(path, now, monotonic)
     this.heads = new PeerHeads(this.record.database)
     this.record.replay((entry) => {
       this.#apply(entry)
     })
-    // Only now: the record has been read to its end, and is known to be whole and this node's own.
+    // Opened only after the record has been read to its end and is known to be complete and to
+    // belong to this node.
     this.shares = new Shares(sharesFolder(path))
     this.shares.adopt(this.record.database)
-    // Also what a node that was killed had begun to forget, and what it was never told to forget.
+    // Also completes deletions that a killed node had begun, and deletes shares whose deletion was
+    // never ordered.
     this.wipeUnused()
   }
 
   /**
-   * Wipes the shares that no longer sign: of epochs that are forgotten, and what runs that came to
-   * nothing left at the current one. What is above stays until the next refresh begins; and shares
-   * of keys that are not on record stay, for this node may have certified one and lost the last
-   * message of its making.
+   * Deletes shares that do not sign any more: of forgotten epochs, and of failed runs at the
+   * current epoch. Shares of a later epoch remain until the next refresh starts; and shares of keys
+   * that are not on record remain, because this node may have certified such a key and lost the
+   * last message of its generation.
    */
   wipeUnused(): void {
     const { state } = this
@@ -53,8 +55,8 @@ export class Store {
   }
 
   /**
-   * Wipes what earlier runs of a refresh left above the current epoch, but for the one that is
-   * prepared: no node can switch to it.
+   * Deletes shares of earlier refresh runs above the current epoch, except the prepared one; no
+   * node can switch to them.
    */
   wipeUnprepared(keyId: string): void {
     const { keys, prepared } = this.state
@@ -70,8 +72,8 @@ export class Store {
   }
 
   /**
-   * Whether a file's session is the wanted one. A file without one is of an earlier version: it
-   * counts where there is no other.
+   * Returns whether a file belongs to a session. A file without a session is from an earlier
+   * version, and is used if there is no other.
    */
   #isOf(
     session: string | null,
@@ -80,12 +82,15 @@ export class Store {
     return session === wanted || (session === null && !this.shares.hasExactly(keyId, epoch, wanted))
   }
 
-  /** Shares of keys that all three nodes have not certified, as far as this one knows. */
+  /**
+   * Returns the number of shares of keys that, as far as this node knows, are not certified by all
+   * three nodes.
+   */
   uncertified(): number {
     return this.shares.count(({ keyId }) => !this.state.keys.has(keyId))
   }
 
-  /** The sealed share of an epoch that signs here. */
+  /** Returns the encrypted share of an epoch that signs here. */
   shareOf(keyId: string, epoch: number): KeyMaterial | null {
     const session = this.state.sessionOf(keyId, epoch)
     return session === undefined ? null : this.shares.read(keyId, epoch, session)
@@ -99,14 +104,15 @@ export class Store {
     }
   }
 
-  /** Durable when it returns. */
+  /** Appends one entry; durable when it returns. */
   append<K extends Kind>(kind: K, body: Body<K>): Entry<K> {
     return this.appendAll([{ kind, body } as NewEntry])[0] as Entry<K>
   }
 
   /**
-   * @returns where the clock stood and where it goes on, in Unix ms. @throws RecordError where
-   *   there is nothing to repair
+   * Repairs the clock of the record.
+   * @returns the clock's values before and after the repair, in Unix ms
+   * @throws RecordError if there is nothing to repair
    */
   repairClock(): { from: number; to: number } {
     const entry = this.record.repairClock()
@@ -115,8 +121,8 @@ export class Store {
   }
 
   /**
-   * Several entries, one flush, all or none. What waited goes first; the peers' newest heads go
-   * along.
+   * Appends several entries by one flush, all or none. Waiting entries are written first; the
+   * peers' newest heads are written too.
    */
   appendAll(entries: readonly NewEntry[]): Entry[] {
     const waiting = this.#waiting
@@ -131,15 +137,15 @@ export class Store {
   }
 
   /**
-   * For what may be lost in a crash because it can be made again (a finished signature of a step
-   * that is on record): it shares the next entry's disk flush, or gets its own in a moment. Until
-   * then it is not part of the record.
+   * Appends an entry that may be lost in a crash because it can be made again (a finished signature
+   * of a recorded step). It is written by the next entry's disk flush, or shortly afterwards by its
+   * own. Until then it is not part of the record.
    */
   appendSoon<K extends Kind>(kind: K, body: Body<K>): void {
-    // Now, and not with the flush: what cannot be written must not wait there for ever, before all
-    // that comes after it.
+    // Validated now instead of at the flush, because an invalid entry would block all later
+    // entries.
     entryOf({ height: this.record.height + 1, at: 0, kind, body: JSON.stringify(body) })
-    // A step that ends after the node has: lost, as in a crash.
+    // A step that ends after the node has closed the record is lost, as in a crash.
     if (this.#isClosed) return
     this.#waiting.push({ kind, body } as NewEntry)
     this.#arm()
@@ -150,7 +156,8 @@ export class Store {
       try {
         this.flush()
       } catch {
-        // A full disk, say: the next step will tell its caller; this waits on.
+        // For example a full disk: the next step reports the error to its caller; this entry
+        // continues to wait.
         this.#arm()
       }
     }, FLUSH_MS)
@@ -163,14 +170,14 @@ export class Store {
   }
 
   /**
-   * Writes the peers' newest heads down where they changed, with what waits. On an idle machine
-   * nothing changes.
+   * Writes the peers' newest heads if they changed, together with waiting entries. Writes nothing
+   * on an idle machine.
    */
   saveHeads(): void {
     if (this.heads.isBehind) this.appendAll([])
   }
 
-  /** What entered signing at a height: here, or at a peer whose record was taken. */
+  /** Returns the step that was recorded at a height: of this node, or copied from a peer. */
   stepBodyAt(height: number): StepBody {
     const entry = this.record.read(height)
     if (entry.kind === 'step') return entry.body

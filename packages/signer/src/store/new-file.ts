@@ -1,7 +1,7 @@
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** A removable disk's file system may have no folders that can be synchronised. */
+/** The file system of a removable disk may not support synchronising folders. */
 function syncFolder(folder: string): void {
   try {
     const descriptor = openSync(folder, 'r')
@@ -14,10 +14,10 @@ function syncFolder(folder: string): void {
 }
 
 /**
- * Writes a file that was not there before, closed to others: the whole of it or, where that fails,
- * none. Its name is taken first, so that nobody's file is written over; a link would do too, but
- * not every disk has links.
- * @throws the system's error; `EEXIST` where there is a file of that name
+ * Writes a new file that other users cannot read: completely or, after an error, not at all. The
+ * name is created first, so that no existing file is overwritten; a link would have the same
+ * effect, but not every file system supports links.
+ * @throws the system's error; `EEXIST` if a file of that name exists
  */
 export function writeNewFile(path: string, text: string): void {
   const draft = `${path}.draft`

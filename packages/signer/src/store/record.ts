@@ -8,26 +8,26 @@ const hashOf = (height: number, at: number, kind: string, body: string, previous
   sha256hex(JSON.stringify([height, at, kind, body, previous]))
 
 /**
- * By so many milliseconds the host's clock may leap beyond the time that passed before it is
- * doubted. A leap that were believed would be kept for good, and requests would be refused until
- * the true time has come there.
+ * Maximum number of milliseconds by which the host's clock may advance more than the elapsed time
+ * before it is doubted. A wrong time would be stored permanently, and requests would be rejected
+ * until the real time has reached it.
  */
 export const LEAP_MAX_MS = 300_000
 
 const COLUMNS = 'height, at, kind, body, hash'
 
 /**
- * The node's memory: append-only, each entry carries the hash of the one before it, and is of a
- * kind and a shape that this version knows, when it is written and when it is read. An append is
- * durable (WAL with synchronous=FULL) when it returns. Nothing updates or deletes an entry.
+ * The node's record: append-only; each entry contains the hash of the previous one, and its kind
+ * and schema are validated when it is written and when it is read. An append is durable (WAL with
+ * synchronous=FULL) when it returns. Entries are never updated or deleted.
  */
 export class RecordStore {
   readonly database: DatabaseSync
   #height = 0
   #head = GENESIS
-  /** Unix milliseconds; the node's clock never reads less, over restarts too. */
+  /** Unix milliseconds; the node's clock never decreases, also across restarts. */
   #clock = 0
-  /** `#monotonic` when the clock was last believed. */
+  /** Value of `#monotonic` when the clock was last trusted. */
   #believedAt = 0
   #doubted: number | null = null
   readonly #insert
@@ -35,8 +35,8 @@ export class RecordStore {
   readonly #monotonic: (() => number) | null
 
   /**
-   * @param monotonic milliseconds that passed, by which leaps of the clock are noticed; without
-   *   it none is doubted
+   * @param monotonic elapsed milliseconds, by which leaps of the clock are detected; without it the
+   *   clock is never doubted
    */
   constructor(path: string, now: () => number, monotonic: (() => number) | null = null) {
     this.#now = now
@@ -44,7 +44,7 @@ export class RecordStore {
     this.#believedAt = monotonic?.() ?? 0
     const database = new DatabaseSync(path)
     this.database = database
-    // Exclusive: two processes on one home would fork the chain.
+    // Exclusive lock, because two processes with one data folder would fork the chain.
     database.exec(
       'PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;',
     )
@@ -69,8 +69,8 @@ export class RecordStore {
   }
 
   /**
-   * Milliseconds, never less than any value it gave before. It stands still while the host's clock
-   * is doubted.
+   * Returns milliseconds, never less than an earlier result. Constant while the host's clock is
+   * doubted.
    */
   clock(): number {
     const now = this.#now()
@@ -79,15 +79,13 @@ export class RecordStore {
     return this.#clock
   }
 
-  /**
-   * What the host's clock says, where that is a leap ahead that nobody has confirmed; else null.
-   */
+  /** Returns the time of the host's clock if it is an unconfirmed leap ahead; otherwise null. */
   doubted(): number | null {
     this.clock()
     return this.#doubted
   }
 
-  /** Somebody else has told that the host's clock is right. */
+  /** Trusts the host's clock, because another host has confirmed it. */
   confirm(): void {
     const now = this.#now()
     if (now > this.#clock) this.#believe(now)
@@ -100,15 +98,15 @@ export class RecordStore {
   }
 
   /**
-   * Across restarts nobody knows how much time passed, so there a host that was off for long is
-   * doubted as well.
+   * The elapsed time is unknown across restarts, so the clock of a host that was off for long is
+   * doubted too.
    */
   #isLeap(now: number): boolean {
     if (!this.#monotonic || this.#clock === 0) return false
     return now - this.#clock - Math.max(0, this.#monotonic() - this.#believedAt) > LEAP_MAX_MS
   }
 
-  /** Keeps the high-water mark of the clock while nothing else is written. */
+  /** Stores the clock's high-water mark while no entries are written. */
   saveClock(): void {
     const upsert =
       'INSERT INTO clock (one, at) VALUES (1, ?) ON CONFLICT (one) DO UPDATE SET at = max(at, excluded.at)'
@@ -116,8 +114,8 @@ export class RecordStore {
   }
 
   /**
-   * Walks the whole chain, verifying each hash and each shape; hands every entry to `each`. Throws
-   * at the first break.
+   * Reads the whole chain, verifies each hash and each schema, and passes every entry to `each`.
+   * Throws at the first error.
    */
   replay(each: (entry: Entry) => void): void {
     const mark = this.database.prepare('SELECT at FROM clock WHERE one = 1').get() as
@@ -137,14 +135,17 @@ export class RecordStore {
       this.#head = hash
       const entry = entryOf(row)
       if (at > this.#clock) this.#clock = at
-      // The operator's repair: from here on time goes on from there.
+      // The operator's repair sets the clock from here on.
       if (entry.kind === 'clock') this.#clock = entry.body.to
       each(entry)
     }
     if (mark && mark.at > this.#clock) this.#clock = mark.at
   }
 
-  /** @throws RecordError before anything is written, where the entry could not be read again */
+  /**
+   * Appends one entry.
+   * @throws RecordError before anything is written, if the entry could not be read again
+   */
   append({ kind, body }: NewEntry): Entry {
     const height = this.#height + 1
     const at = this.clock()
@@ -158,8 +159,8 @@ export class RecordStore {
   }
 
   /**
-   * Several entries under one disk flush; all or none. @param beside what is written beside the
-   * record with them
+   * Appends several entries by one disk flush; all or none.
+   * @param beside writes further data in the same database transaction
    */
   appendAll(entries: readonly NewEntry[], beside: () => void = () => {}): Entry[] {
     const [height, head] = [this.#height, this.#head]
@@ -178,8 +179,8 @@ export class RecordStore {
   }
 
   /**
-   * Sets the clock back to the host's, whatever it was told before, and writes that down.
-   * @throws RecordError where the clock is not ahead of the host's
+   * Sets the clock back to the host's, whatever its value, and records this.
+   * @throws RecordError if the clock is not ahead of the host's
    */
   repairClock(): Entry<'clock'> {
     const [from, to] = [this.clock(), this.#now()]
@@ -217,7 +218,7 @@ export class RecordStore {
     return entryOf(row)
   }
 
-  /** An entry that the state says is of a kind. */
+  /** Returns an entry, which must be of the given kind. */
   readAs<K extends Kind>(height: number, kind: K): Entry<K> {
     const entry = this.read(height)
     if (entry.kind !== kind)
@@ -227,7 +228,7 @@ export class RecordStore {
     return entry as Entry<K>
   }
 
-  /** A page of raw rows for a peer that rebuilds its memory. */
+  /** Returns a page of raw rows for a peer that rebuilds its record. */
   page(from: number, limit: number): Row[] {
     return this.database
       .prepare(`SELECT ${COLUMNS} FROM record WHERE height >= ? ORDER BY height LIMIT ?`)

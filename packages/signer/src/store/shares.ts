@@ -44,8 +44,8 @@ function decodeMaterial(encoded: string): KeyMaterial {
 }
 
 /**
- * Zeros over a file's bytes, on disk before its name goes: an unlinked file alone can be brought
- * back.
+ * Overwrites a file with zeros, on disk before it is deleted, because a deleted file can be
+ * recovered.
  */
 function wipe(descriptor: number): void {
   const { size } = fstatSync(descriptor)
@@ -57,8 +57,8 @@ function wipe(descriptor: number): void {
 }
 
 /**
- * Which share a file holds. `session`: of the run of three that made it; null in homes of earlier
- * versions.
+ * Identifies the share in a file. `session`: of the run of three nodes that generated it; null in
+ * data folders of earlier versions.
  */
 export interface ShareFile {
   name: string
@@ -73,12 +73,12 @@ function fileOf(name: string): ShareFile {
 }
 
 /**
- * Sealed shares, a file each in a folder beside the record. Not in a database: its free pages and
- * its log keep what was deleted, and an old epoch's shares of two nodes are the key for ever. Files
- * are overwritten with zeros before they are unlinked.
+ * Encrypted shares, one file each in a folder next to the record. They are not in a database,
+ * because its free pages and its WAL retain deleted data, and two nodes' shares of an old epoch
+ * reveal the key permanently. Files are overwritten with zeros before they are deleted.
  *
- * A file is named by key, epoch and the session that made the share: no other run can write over
- * it.
+ * A file is named by key, epoch and the session that generated the share, so that no other run can
+ * overwrite it.
  */
 export class Shares {
   readonly #folder: string
@@ -88,7 +88,7 @@ export class Shares {
     this.#folder = folder
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     for (const name of readdirSync(folder)) {
-      // A share that was being written when the node ended: nobody has counted on it.
+      // A share that was being written when the node stopped; no node depends on it.
       if (name.endsWith(DRAFT)) this.#unlink(name)
       else this.#known.set(name, fileOf(name))
     }
@@ -123,7 +123,10 @@ export class Shares {
     this.#known.set(name, fileOf(name))
   }
 
-  /** Writes a new share; durable when it returns. @throws where there is a share of that name */
+  /**
+   * Writes a new share; durable when it returns.
+   * @throws Error if a share of that name exists
+   */
   save(material: KeyMaterial, session: string | null): void {
     const name = this.#name(material.keyId, material.epoch, session)
     if (this.#known.has(name)) throw new Error(`A share ${name} already exists`)
@@ -131,8 +134,8 @@ export class Shares {
   }
 
   /**
-   * Writes the same share in another seal, or one from a backup; what was there is wiped. Durable
-   * when it returns.
+   * Writes a re-encrypted share, or one from a backup; deletes the earlier file. Durable when it
+   * returns.
    */
   replace(material: KeyMaterial, session: string | null): void {
     const name = this.#name(material.keyId, material.epoch, session)
@@ -141,7 +144,10 @@ export class Shares {
     if (replaced !== null) wipe(replaced)
   }
 
-  /** The share of a session; else the one that an earlier version wrote without naming it. */
+  /**
+   * Returns the share of a session; otherwise the share that an earlier version wrote without a
+   * session.
+   */
   #find(keyId: string, epoch: number, session: string | null): ShareFile | null {
     return (
       this.#known.get(this.#name(keyId, epoch, session)) ??
@@ -154,7 +160,10 @@ export class Shares {
     return this.#find(keyId, epoch, session) !== null
   }
 
-  /** Without the share of an earlier version. */
+  /**
+   * Returns whether there is a share of exactly this session; shares of earlier versions do not
+   * count.
+   */
   hasExactly(keyId: string, epoch: number, session: string | null): boolean {
     return this.#known.has(this.#name(keyId, epoch, session))
   }
@@ -168,20 +177,23 @@ export class Shares {
     return decodeMaterial(readFileSync(join(this.#folder, name), 'utf8'))
   }
 
-  /** The shares of a key at an epoch, whatever run made them. */
+  /** Returns the shares of a key at an epoch, of all runs. */
   of(keyId: string, epoch: number): { session: string | null; material: KeyMaterial }[] {
     return [...this.#known.values()]
       .filter((file) => file.keyId === keyId && file.epoch === epoch)
       .map(({ name, session }) => ({ session, material: this.#read(name) }))
   }
 
-  /** Each share, read when its turn comes; what is saved meanwhile does not come twice. */
+  /**
+   * Iterates over the shares, each read in its turn; shares that are saved during the iteration are
+   * not returned twice.
+   */
   *all(): Generator<{ session: string | null; material: KeyMaterial }> {
     for (const { name, session } of Array.from(this.#known.values()))
       yield { session, material: this.#read(name) }
   }
 
-  /** Wipes the share of a session. */
+  /** Deletes the share of a session. */
   delete(keyId: string, epoch: number, session: string | null): void {
     const name = this.#name(keyId, epoch, session)
     if (this.#known.has(name)) this.#wipe(name)
@@ -191,7 +203,7 @@ export class Shares {
     return [...this.#known.values()].filter(matches).length
   }
 
-  /** Wipes what `isInUse` does not name. */
+  /** Deletes all shares for which `isInUse` returns false. */
   retain(isInUse: (file: ShareFile) => boolean): void {
     for (const file of Array.from(this.#known.values())) if (!isInUse(file)) this.#wipe(file.name)
   }
@@ -202,9 +214,9 @@ export class Shares {
   }
 
   /**
-   * Takes shares over from a database of an earlier version, and cleans that: what was deleted from
-   * it before is still in its free pages and its log. Begun again at the next start where it was
-   * cut off.
+   * Moves shares from a database of an earlier version to files, and cleans the database, whose
+   * free pages and WAL retain deleted shares. If it is interrupted, it starts again at the next
+   * start.
    */
   adopt(database: DatabaseSync): void {
     const { user_version: version } = database.prepare('PRAGMA user_version').get() as {
@@ -226,12 +238,12 @@ export class Shares {
   }
 }
 
-/** The shares of a folder that may be in use, and is only read. */
+/** Reads the shares of a folder that may be in use, without changing it. */
 export function* readShares(folder: string): Generator<KeyMaterial> {
   if (!existsSync(folder)) return
   for (const name of readdirSync(folder))
     if (!name.endsWith(DRAFT)) yield decodeMaterial(readFileSync(join(folder, name), 'utf8'))
 }
 
-/** Where the shares of a record are: `record.shares` beside `record.sqlite`. */
+/** Returns the folder of a record's shares: `record.shares` next to `record.sqlite`. */
 export const sharesFolder = (record: string): string => `${record.replace(/\.sqlite$/, '')}.shares`

@@ -4,7 +4,7 @@ interface Charged {
   step: string
 }
 
-/** What was charged to each budget, as long as it counts. `at` and `since` in Unix ms. */
+/** Charges to each budget, as long as they count. `at` and `since` in Unix ms. */
 export class Spending {
   readonly #charged = new Map<string, Charged[]>()
 
@@ -14,20 +14,18 @@ export class Spending {
     else this.#charged.set(budget, [charged])
   }
 
-  /** What was charged by a clock that was ahead counts as charged at `to`. */
+  /** Charges with a time after `to`, made while the clock was ahead, count as made at `to`. */
   clamp(to: number): void {
     for (const spent of this.#charged.values())
       for (const each of spent) each.at = Math.min(each.at, to)
   }
 
-  /** What was charged to a budget since a time. */
+  /** Returns the sum of a budget's charges since a time. */
   since(budget: string, since: number): bigint {
     return this.#chargedSince(budget, since).reduce((sum, item) => sum + item.amount, 0n)
   }
 
-  /**
-   * The same by step, where the transactions of one step exclude each other: the largest of each.
-   */
+  /** Returns the largest charge of each step, for steps whose transactions exclude each other. */
   largestSince(budget: string, since: number): Map<string, bigint> {
     const largest = new Map<string, bigint>()
     for (const { step, amount } of this.#chargedSince(budget, since))
@@ -36,8 +34,8 @@ export class Spending {
   }
 
   /**
-   * Drops what is older for good: the sums only look forward. A peer's entries come in late and out
-   * of order.
+   * Drops older charges permanently, because later calls never ask for an earlier time. A peer's
+   * entries are added late and out of order.
    */
   #chargedSince(budget: string, since: number): Charged[] {
     const kept = (this.#charged.get(budget) ?? []).filter(({ at }) => at >= since)

@@ -6,8 +6,8 @@ import { FuelledAddresses } from './fuelled.ts'
 import { Spending } from './spending.ts'
 
 /**
- * What the record says, indexed. Built from the verified record at start and by every append: it is
- * never stored.
+ * Indexed content of the record. It is built from the verified record at start and by every append,
+ * and never stored.
  */
 
 export interface Enrolment {
@@ -16,7 +16,7 @@ export interface Enrolment {
   role: 'full' | 'read-only'
   workspace: string
   sub_account: number
-  /** Null in records of before names were bound. */
+  /** Name of the sub-account; null in records from before names were bound. */
   sub_account_name: string | null
   revoked: boolean
 }
@@ -33,13 +33,13 @@ export interface KeyState {
   workspace: string | null
   height: number
   /**
-   * Of the run that made the share of this epoch; null where an earlier version or a backup did not
-   * say it.
+   * Session of the run that generated the share of this epoch; null if it came from an earlier
+   * version or a backup without it.
    */
   session: string | null
   /**
-   * The share before, which still signs until both peers are known to have switched to the present
-   * one.
+   * The previous share, which still signs until both peers are known to have switched to the
+   * current one.
    */
   previous: { epoch: number; session: string | null } | null
 }
@@ -50,12 +50,12 @@ export interface Allocation {
   epoch: number
   certificates: NodeSignature[] | null
 }
-/** A sub-account's index; certified by all three, or only written down here. */
+/** A sub-account's index; certified by all three nodes, or only recorded here. */
 export interface SubAccountBinding {
   index: number
   certificates: NodeSignature[] | null
 }
-/** A caller's request as this node first understood it. */
+/** A caller's request as this node first parsed it. */
 export type Seen = Body<'seen'> & { seen_at: number }
 export interface StepEntry {
   height: number
@@ -69,25 +69,28 @@ export interface Intent {
   transaction_id: string
   steps: Map<string, StepEntry[]>
 }
-/** The operator's order to empty a tank. */
+/** The operator's order to drain a tank. */
 export type DrainOrder = Body<'drain'>
-/** Rule 13: a caller's standing rule, seen while its request was live. Amounts as decimal text. */
+/**
+ * Rule 13: a caller's standing rule, whose request was seen before its expiry. Amounts as decimal
+ * text.
+ */
 export type StandingRule = Body<'rule'>
-/** The operator's order to move all that a workspace has on a network. */
+/** The operator's order to move all funds of a workspace on a network. */
 export type RecoverOrder = Body<'recover'>
 /** The operator's order about a tank's stake. */
 export type TankStakeOrder = Body<'tank-stake'>
 export interface Ban {
   node: number
   /**
-   * Fingerprint of the banned key; null where an earlier version wrote the ban, until this one
-   * names it.
+   * Fingerprint of the banned key; null for a ban from an earlier version, until this version adds
+   * it.
    */
   identity: string | null
   at: number
   reason: string
   cause: 'cheat' | 'operator'
-  /** Of its entry in the record. */
+  /** Height of its entry in the record. */
   height: number
 }
 export interface PeerHead {
@@ -97,7 +100,7 @@ export interface PeerHead {
   proof: Proof | null
 }
 
-/** A peer's entry at the peer's own time, and this node's own. */
+/** Body of an entry by which this node recorded a peer's entry. */
 type Taken = Body<'imported'>
 export type ImportedEntry = {
   [K in Taken['kind']]: {
@@ -108,7 +111,7 @@ export type ImportedEntry = {
   }
 }[Taken['kind']]
 type OwnEntry = Entry<Exclude<Kind, 'imported'>>
-/** Kinds that are applied alike, whoever wrote them. */
+/** Kinds that are applied in the same way for every node's entries. */
 type Bound<E> = Extract<
   E,
   { kind: 'revoke' | 'sub-account' | 'allocate' | 'session' | 'nonce' | 'void' | 'rule' }
@@ -119,43 +122,45 @@ const pair = (a: string, b: string): string => JSON.stringify([a, b])
 
 export class State {
   readonly enrolments = new Map<string, Enrolment>()
-  /** API keys that were revoked, those included that this node never enrolled. */
+  /** Revoked API keys, including those that this node never enrolled. */
   readonly revoked = new Set<string>()
   readonly subAccounts = new Map<string, SubAccountBinding>()
-  /** By workspace and index; null: an enrolment of before names were bound. */
+  /**
+   * Names of sub-accounts by workspace and index; null: an enrolment from before names were bound.
+   */
   readonly subAccountNames = new Map<string, string | null>()
   readonly #highestSubAccount = new Map<string, number>()
   readonly keys = new Map<string, KeyState>()
   readonly allocations = new Map<string, Allocation>()
   readonly seen = new Map<string, Seen>()
-  /** By the intent's key, with the steps that were signed for it. */
+  /** Intents by their key, with the steps that were signed for them. */
   readonly intents = new Map<string, Intent>()
-  /** Public id of a request → its intent's key. */
+  /** Public ID of a request → its intent's key. */
   readonly intentOfTransaction = new Map<string, string>()
-  /** By the voided name (`policy/identity.ts`). */
+  /** Voids by the voided name (`policy/identity.ts`). */
   readonly voids = new Map<string, { height: number; at: number }>()
   /** Step key → transactions that entered round 1, oldest first. */
   readonly steps = new Map<string, StepEntry[]>()
-  /** By height in the record. */
+  /** Steps by height in the record. */
   readonly stepAt = new Map<number, StepEntry>()
   /** Account → the highest nonce on record. */
   readonly nonces = new Map<string, bigint>()
-  /** By network. */
+  /** Seen expiries by network. */
   readonly ends = new Map<string, Ends>()
   readonly spending = new Spending()
-  /** By the rule's id. */
+  /** Standing rules by ID. */
   readonly rules = new Map<string, StandingRule>()
-  /** By the rule's id: its forwards that entered signing. */
+  /** Forwards that entered signing, by the ID of their rule. */
   readonly forwards = new Map<string, StepEntry[]>()
   readonly fuelled = new FuelledAddresses()
   readonly sessions = new Set<string>()
   readonly bans: Ban[] = []
   /**
-   * By key: the height at which its generation began here. Absent for a key that came back from a
+   * Height at which the generation of a key started here, by key. Absent for a key that came from a
    * backup.
    */
   readonly #keygens = new Map<string, number>()
-  /** What peers said of their bans. */
+  /** Bans that peers have reported. */
   readonly banReports: Body<'ban-told'>[] = []
   readonly heads = new Map<number, PeerHead>()
   readonly drains = new Map<string, DrainOrder>()
@@ -163,13 +168,13 @@ export class State {
   readonly tankStakes = new Map<string, TankStakeOrder>()
   readonly frozen = new Map<string, string>()
   generation = 0
-  /** Between the shares' return and the peers' records. */
+  /** True between the restoration of the shares and that of the peers' records. */
   restoring = false
-  /** Without a platform, for recovery orders alone, for ever. */
+  /** The node has no platform and permanently signs recovery orders only. */
   recovering = false
-  /** Refreshes under way: the new epoch's session and the peers it was tested with. */
+  /** Refreshes in progress: the new epoch's session and the peers with which it was tested. */
   readonly prepared = new Map<string, { epoch: number; session: string; tested: Set<number> }>()
-  /** Unix ms; requests issued before are refused (a restored node). */
+  /** Unix ms; requests that were issued earlier are rejected (a restored node). */
   notBefore = 0
 
   static requestKey(apiKey: string, nonce: string): string {
@@ -192,8 +197,8 @@ export class State {
   }
 
   /**
-   * The session of the share of an epoch that signs here: the current one, or the one before until
-   * it is forgotten. Else undefined.
+   * Returns the session of the share of an epoch that signs here: the current one, or the previous
+   * one until it is forgotten. Otherwise undefined.
    */
   sessionOf(keyId: string, epoch: number): string | null | undefined {
     const key = this.keys.get(keyId)
@@ -275,7 +280,7 @@ export class State {
         const key = this.keys.get(entry.body.key_id)
         const { key_id, epoch, session = null } = entry.body
         if (!key || epoch <= key.epoch) break
-        // Without it the share came from a backup, and there is none before it.
+        // Without a prepared session the share came from a backup, and there is no previous one.
         const isSwitch = this.prepared.get(key_id)?.session === session
         this.keys.set(key_id, {
           ...key,
@@ -338,11 +343,11 @@ export class State {
         this.restoring = false
         break
       case 'clock':
-        // Also where a restoration by the same wrong clock had set it later.
+        // This also replaces a later time that a restoration with the same wrong clock had set.
         this.notBefore = entry.body.to
         this.spending.clamp(entry.body.to)
         break
-      // The operator's own note.
+      // This entry is only a note for the operator.
       case 'backup':
         break
       case 'seen':
@@ -368,17 +373,17 @@ export class State {
     }
   }
 
-  /** Applies a peer's entry, at the peer's own time: what binds every node. */
+  /** Applies a peer's entry, with the peer's time: the data that binds every node. */
   take(entry: ImportedEntry): void {
-    // This node did not see the request while it was live, whatever its peer saw.
+    // This node did not see the request before its expiry, even if its peer did.
     if (entry.kind === 'seen') this.#see(entry, false)
     else if (entry.kind === 'step') this.#enter(entry, true)
-    // A certificate is no part of it: a peer's word is not enough, and a restored node asks for the
-    // set and verifies it.
+    // Certificates are not applied, because a peer's data is not sufficient: a restored node
+    // requests and verifies the complete set.
     else this.#bind(entry)
   }
 
-  /** What says the same of any node. */
+  /** Applies data that has the same effect for every node's entries. */
   #bind(entry: Bound<OwnEntry> | Bound<ImportedEntry>): void {
     switch (entry.kind) {
       case 'revoke': {
@@ -429,7 +434,10 @@ export class State {
     this.intentOfTransaction.set(body.transaction_id, body.intent)
   }
 
-  /** @param imported a peer's step: one that this node entered too counts once */
+  /**
+   * Adds a step.
+   * @param imported whether it is a peer's step; a step that this node has recorded too counts once
+   */
   #enter(
     { body, at, height }: { body: StepBody; at: number; height: number },
     imported: boolean,
@@ -478,8 +486,8 @@ export class State {
   }
 
   /**
-   * Almost every step has one transaction for ever: a list that begins with it has room for it
-   * alone, an empty one gets room for 17.
+   * Almost every step has a single transaction. A list that is created with it has capacity for one
+   * element; an empty list would get capacity for 17.
    */
   #addStep(name: string, step: StepEntry): StepEntry[] {
     const known = this.steps.get(name)
@@ -505,7 +513,7 @@ export class State {
     )
   }
 
-  /** The lowest index above all that this node knows in a workspace. */
+  /** Returns the lowest index above all indexes that this node knows in a workspace. */
   nextSubAccount(workspace: string): number {
     return (this.#highestSubAccount.get(workspace) ?? 0) + 1
   }
@@ -534,10 +542,10 @@ export class State {
   }
 
   /**
-   * Whether a key is older than a ban on record, or of unknown age. All three identities take part
-   * in each key, and a cheater may know bits of the shares of every key that existed when it was
-   * banned. What counts is the start of its generation: a node that lost the last message may write
-   * the key down after the ban.
+   * Returns whether a key is older than a ban on record, or of unknown age. All three identities
+   * take part in each key, and a cheater may know bits of the shares of every key that existed when
+   * it was banned. The start of a key's generation counts, because a node that lost the last
+   * message may record the key after the ban.
    */
   isLost(keyId: string): boolean {
     const height = this.#keygens.get(keyId) ?? this.keys.get(keyId)?.height ?? 0

@@ -3,12 +3,12 @@ import { parsedBy } from '@custody/request-auth/bodies'
 import type { z } from 'zod'
 import { Refusal } from '../errors.ts'
 
-/** A body of more than so many times the limit is not read to its end. */
+/** Multiple of the limit above which the rest of a body is not read. */
 const HEARD_TIMES_MAX = 2
 
 /**
- * Reads a body up to a limit. What lies beyond is not kept, but heard to its end, so that the
- * refusal is: a caller that is still sending would not read it.
+ * Reads a body up to a limit. Bytes beyond it are discarded, but read, so that the caller receives
+ * the error: a caller that is still sending would not read it.
  */
 export async function readBytes(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
   const chunks: Buffer[] = []
@@ -23,13 +23,14 @@ export async function readBytes(request: IncomingMessage, bytesMax: number): Pro
   return Buffer.concat(chunks)
 }
 
-/** {@link readBytes} in UTF-8. */
+/** {@link readBytes}, decoded as UTF-8. */
 export const readText = async (request: IncomingMessage, bytesMax: number): Promise<string> =>
   (await readBytes(request, bytesMax)).toString('utf8')
 
 export function answer(response: ServerResponse, status: number, text: string | Buffer): void {
   if (response.headersSent || response.destroyed) return
-  // A signature's messages are large, and a text is written ten times as slowly as its bytes.
+  // The messages of a signature are large, and writing a string takes ten times as long as writing
+  // bytes.
   const bytes = typeof text === 'string' ? Buffer.from(text) : text
   response.writeHead(status, { 'content-type': 'application/json', 'content-length': bytes.length })
   response.end(bytes)
@@ -43,7 +44,10 @@ export function parseBody(text: string): unknown {
   }
 }
 
-/** A command's body in its shape. @throws Refusal BAD_ORDER that names the field */
+/**
+ * Parses a command's body.
+ * @throws Refusal BAD_ORDER that names the field
+ */
 export function shaped<T>(schema: z.ZodType<T>, body: unknown): T {
   const parsed = parsedBy(schema, body)
   if (parsed?.success) return parsed.data

@@ -1,38 +1,39 @@
 import type { Duplex } from 'node:stream'
 
 /**
- * A connection between two nodes that has ceased to be HTTP (`Upgrade`): on it one call at a time,
- * and each way one frame, its length in four bytes and then so many. HTTP around each message costs
- * three times what encrypting and sending it does.
+ * A connection between two nodes that has been upgraded from HTTP (`Upgrade`). It carries one call
+ * at a time, with one frame in each direction: the length in four bytes, followed by that number of
+ * bytes. HTTP around each message would cost three times as much as encrypting and sending it.
  */
 export const PROTOCOL_NAME = 'custody-peer'
 
-/** Cuts what comes into frames; not more than one is under way. */
+/** Splits received bytes into frames; at most one frame is in progress. */
 export class FrameReader {
   #chunks: Buffer[] = []
   #size = 0
-  /** Of the frame that comes; null until its first four bytes are here. */
+  /** Length of the frame in progress; null until its first four bytes have arrived. */
   #length: number | null = null
 
-  /** Whether nothing of a frame has come yet. */
+  /** Whether no byte of a frame has arrived yet. */
   get isEmpty(): boolean {
     return this.#size === 0
   }
 
-  /** How long the frame is that comes; 0 before that is known. */
+  /** Length of the frame in progress; 0 before it is known. */
   get length(): number {
     return this.#length ?? 0
   }
 
-  /** What has come of a frame, where it is in one piece: of a call its name. */
+  /** The bytes of the frame that have arrived in one piece, which contain the name of a call. */
   get begun(): Buffer {
     return this.#chunks[0]?.subarray(4) ?? Buffer.alloc(0)
   }
 
   /**
-   * @returns the frame that ends here, or null
-   * @throws Error as soon as its length is known to be above `bytesMax`, and where something
-   *   follows it
+   * Adds received bytes.
+   * @returns the completed frame, or null
+   * @throws Error as soon as its length is known to be above `bytesMax`, and if more bytes follow
+   *   it
    */
   push(chunk: Buffer, bytesMax: number): Buffer | null {
     this.#chunks.push(chunk)
@@ -54,7 +55,7 @@ export class FrameReader {
   }
 }
 
-/** Writes one frame of these parts. */
+/** Writes one frame that consists of these parts. */
 export function writeFrame(stream: Duplex, ...parts: readonly Buffer[]): void {
   const head = Buffer.alloc(4)
   head.writeUInt32BE(parts.reduce((sum, { length }) => sum + length, 0))
@@ -65,8 +66,8 @@ export function writeFrame(stream: Duplex, ...parts: readonly Buffer[]): void {
 }
 
 /**
- * A call's frame begins with what it calls and the trace it belongs to, in a text whose length
- * comes first.
+ * Returns the beginning of a call's frame: the length of a text, and the text with the call's name
+ * and its trace.
  */
 export function callHead(path: string, trace: string): Buffer {
   const text = Buffer.from(`${path}\n${trace}`)
@@ -75,13 +76,19 @@ export function callHead(path: string, trace: string): Buffer {
   return Buffer.concat([length, text])
 }
 
-/** What a frame calls whose first bytes are here; null: not yet all of the name. */
+/**
+ * Returns the name of the call in a frame whose first bytes have arrived; null: the name is not
+ * complete yet.
+ */
 export function pathOf(begun: Buffer): string | null {
   const end = 2 + (begun.length < 2 ? Infinity : begun.readUInt16BE())
   return end > begun.length ? null : (begun.toString('utf8', 2, end).split('\n')[0] ?? '')
 }
 
-/** @throws Error where the frame is too short for what it says */
+/**
+ * Parses a call's frame.
+ * @throws Error if the frame is shorter than the length in it
+ */
 export function callOf(frame: Buffer): { path: string; trace: string; sealed: Buffer } {
   const end = 2 + (frame.length < 2 ? Infinity : frame.readUInt16BE())
   if (end > frame.length) throw new Error('a call without a name')

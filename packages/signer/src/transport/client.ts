@@ -6,7 +6,7 @@ import { traceHeader } from '@custody/tracing'
 import type { Config, Peer } from '../config.ts'
 import { callHead, FrameReader, PROTOCOL_NAME, writeFrame } from './channel.ts'
 
-/** The other end did not answer in time, or not at all. Never a reason for a ban. */
+/** The other node did not respond, or not in time. Never a reason for a ban. */
 export class Unreachable extends Error {
   constructor(message: string) {
     super(message)
@@ -15,7 +15,10 @@ export class Unreachable extends Error {
 }
 
 const CHANNELS_MAX = 64
-/** Sooner than the other end gives an idle one up: none is used that is about to go. */
+/**
+ * Maximum idle time of a connection in milliseconds. It is shorter than the limit of the other
+ * node, so that no connection is used that is about to be closed.
+ */
 const IDLE_MS_MAX = 60_000
 
 interface Asked {
@@ -24,7 +27,7 @@ interface Asked {
   reject: (error: Error) => void
 }
 
-/** One connection to a peer, one call at a time. */
+/** One connection to a peer, with one call at a time. */
 class Channel {
   readonly #name: string
   readonly #connecting
@@ -33,7 +36,7 @@ class Channel {
   #frame: Buffer[] = []
   #ended: Error | null = null
   readonly #reader = new FrameReader()
-  /** When it has gone while nobody asked. */
+  /** Called when the connection was closed while it was idle. */
   onIdleEnd = (): void => {}
 
   constructor(config: Config, peer: Peer, now: () => number) {
@@ -47,8 +50,8 @@ class Channel {
       key: config.tlsKey,
       cert: config.tlsCertificate,
       minVersion: 'TLSv1.3',
-      // `requirePinned` decides in its place: there is no certificate authority, and no name to
-      // compare. Without `ca` Node would load the public authorities.
+      // `requirePinned` replaces this check: there is no certificate authority, and no name to
+      // compare. Without `ca`, Node would load the public authorities.
       rejectUnauthorized: false,
       ca: [peer.certificate],
     })
@@ -94,7 +97,8 @@ class Channel {
       return
     }
     try {
-      // While it is read: a hostile peer must not fill this node's memory.
+      // Checked while the response is read, because a hostile peer must not fill this node's
+      // memory.
       const answer = this.#reader.push(chunk, asked.bytesMax)
       if (!answer) return
       this.#asked = null
@@ -131,9 +135,7 @@ class Channel {
   }
 }
 
-/**
- * Pinned connections to one peer that are kept: as many as there are calls at once, up to a limit.
- */
+/** Pool of pinned connections to one peer: as many as there are concurrent calls, up to a limit. */
 export class Link {
   readonly peer: Peer
   readonly #config: Config
@@ -150,10 +152,10 @@ export class Link {
   }
 
   /**
-   * One clock for connecting, sending and the whole answer: a stopped process accepts connections
-   * and says nothing.
-   * @param timeoutMs for all of it, to the answer's last byte @param bytesMax of the answer; both
-   *   are kept while it is read
+   * Sends a call. A single time limit covers connecting, sending and the whole response, because a
+   * stopped process accepts connections without responding.
+   * @param timeoutMs limit for everything until the response's last byte
+   * @param bytesMax maximum size of the response; both are checked while it is read
    */
   post(path: string, sealed: Buffer, timeoutMs: number, bytesMax: number): Promise<Buffer> {
     const frame = [callHead(path, traceHeader()['traceparent'] ?? ''), sealed]

@@ -6,13 +6,13 @@ import { LEAP_MAX_MS } from '../store/record.ts'
 import { PING, type Peers } from './peers.ts'
 
 const PING_TIMEOUT_MS = 1500
-/** Absent in answers of earlier versions. */
+/** Absent in responses of earlier versions. */
 const answerSchema = z.object({ clock: z.number().optional() })
 
 /**
- * A clock that leaps ahead is believed where a peer's host says the same, as it does after a node
- * was off for a while. Until then nothing is judged: by the clock of before, old requests would be
- * young.
+ * A clock that leaps ahead is trusted if a peer's host reports the same time, which is the case
+ * after a node was off for a while. Until then no request is evaluated, because with the earlier
+ * time old requests would seem recent.
  */
 export class HostClock {
   readonly #parts: { store: Store; peers: Peers; log: Log }
@@ -24,7 +24,10 @@ export class HostClock {
     parts.peers.beforeServing = () => this.settle()
   }
 
-  /** @throws Refusal CLOCK_DOUBTED */
+  /**
+   * Confirms the clock, if it is doubted.
+   * @throws Refusal CLOCK_DOUBTED
+   */
   async settle(): Promise<void> {
     if (this.#parts.store.record.doubted() === null) return
     this.#asking ??= this.#ask().finally(() => {
@@ -45,7 +48,7 @@ export class HostClock {
     const doubted = store.record.doubted()
     if (doubted === null) return
     const ahead = `${Math.round((doubted - store.clock()) / 1000)} s`
-    // An earlier version says nothing of its clock, and must not stop this one.
+    // A peer of an earlier version does not report its clock, and must not stop this node.
     if (heard.some((clock) => clock === undefined || clock >= doubted - LEAP_MAX_MS)) {
       store.record.confirm()
       this.#isAlerted = false

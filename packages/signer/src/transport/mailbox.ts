@@ -5,14 +5,17 @@ interface Waiting {
   reject: (error: unknown) => void
 }
 
-/** Messages of a three-party run, one per sender and round, kept until the run ends. */
+/** Messages of a three-party run, one for each sender and round, stored until the run ends. */
 export class Mailbox {
   readonly #boxes = new Map<string, Map<string, unknown>>()
   readonly #waiting = new Map<string, Waiting>()
   readonly #expiry = new Map<string, number>()
   static readonly boxesMax = 32
 
-  /** Opens a box; messages for boxes that are not open are refused. @throws Refusal TOO_BUSY */
+  /**
+   * Opens a mailbox; messages for mailboxes that are not open are rejected.
+   * @throws Refusal TOO_BUSY
+   */
   open(name: string, expiresAt: number, now: number): void {
     this.expire(now)
     if (this.#boxes.size >= Mailbox.boxesMax)
@@ -21,7 +24,7 @@ export class Mailbox {
     this.#expiry.set(name, expiresAt)
   }
 
-  /** Closes the boxes whose time is over. */
+  /** Closes expired mailboxes. */
   expire(now: number): void {
     for (const [name, at] of this.#expiry) if (at < now) this.close(name)
   }
@@ -34,7 +37,7 @@ export class Mailbox {
     const box = this.#boxes.get(name)
     if (!box) throw new Refusal('SESSION_ABORTED', 'This run does not exist')
     const slot = `${round}/${from}`
-    // The first message stands; a second one under the same round is not looked at.
+    // The first message counts; a second one for the same round is ignored.
     if (box.has(slot)) throw new Refusal('SESSION_ABORTED', 'This round was already received')
     box.set(slot, message)
     this.#waiting.get(`${name}/${slot}`)?.resolve(message)
@@ -64,7 +67,7 @@ export class Mailbox {
     }
   }
 
-  /** Whoever waits for a message of it is refused at once. */
+  /** Callers that wait for a message of it are rejected immediately. */
   close(name: string): void {
     this.#boxes.delete(name)
     this.#expiry.delete(name)

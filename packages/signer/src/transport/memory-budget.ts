@@ -1,11 +1,11 @@
 /**
- * What a node may say in a call, in bytes with its envelope. Orders show previous transactions in
- * hex, thirty of the largest.
+ * Maximum size of a call with orders, in bytes with its envelope. Orders contain previous
+ * transactions in hex, up to thirty of the largest.
  */
 const ORDER_BYTES_MAX = 72 * 1024 * 1024
-/** All rounds of eight signatures. */
+/** Maximum size of all rounds of eight signatures. */
 const ROUND_BYTES_MAX = 8 * 1024 * 1024
-/** One message of a run of three, or of a test signature. */
+/** Maximum size of one message of a run of three nodes, or of a test signature. */
 const MESSAGE_BYTES_MAX = 2 * 1024 * 1024
 const SHORT_BYTES_MAX = 256 * 1024
 const BYTES_MAX: Readonly<Record<string, number>> = {
@@ -15,20 +15,24 @@ const BYTES_MAX: Readonly<Record<string, number>> = {
   '/peer/test/round': MESSAGE_BYTES_MAX,
 }
 
-/** The most that a peer's call may hold. */
+/** Returns the maximum size of a peer's call. */
 export const callBytesMax = (path: string): number => BYTES_MAX[path] ?? SHORT_BYTES_MAX
 
 /**
- * How much of one peer's calls is in memory at a time, from the moment that their length is known
- * until they are answered. A call's signature can be checked only when it is here whole, so that
- * this is what bounds a peer that signs nothing.
+ * Limits the memory of one peer's calls, from the moment that their length is known until they are
+ * answered. A call's signature can only be verified when the call is complete, so this limit also
+ * restricts a peer that signs nothing.
  */
 export class MemoryBudget {
-  /** The largest order, and what may come beside it. */
+  /** Maximum memory of one peer's calls: the largest order, and other calls at the same time. */
   static readonly bytesMax = 96 * 1024 * 1024
   readonly #used = new Map<number, number>()
 
-  /** @returns gives the room back, once. @throws Error where there is none */
+  /**
+   * Reserves memory.
+   * @returns a function that releases it once
+   * @throws Error if there is not enough
+   */
   take(node: number, bytes: number): () => void {
     const used = this.#used.get(node) ?? 0
     if (used + bytes > MemoryBudget.bytesMax)

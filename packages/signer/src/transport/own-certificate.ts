@@ -10,17 +10,17 @@ import { presentCertificate } from './server.ts'
 const DAY_MS = 86_400_000
 /** Days before the end from which the log warns. */
 const WARN_DAYS = 30
-/** How often the log repeats the warning. */
+/** Interval in milliseconds at which the log repeats the warning. */
 const WARN_EVERY_MS = DAY_MS
 
-/** @returns when the TLS certificate that a node presents expires */
+/** Returns when the TLS certificate that a node presents expires. */
 export const certificateExpiry = ({ tlsCertificate }: Config): Date =>
   new X509Certificate(tlsCertificate).validToDate
 
 /**
- * The TLS certificate of a running node. It presents a renewed `tls.crt` without a restart, and its
- * log warns before the end. A certificate of another key is not used: peers and platform have
- * pinned the key.
+ * The TLS certificate of a running node. It presents a renewed `tls.crt` without a restart, and
+ * logs a warning before the expiry. A certificate of another key is not used, because peers and
+ * platform have pinned the key.
  */
 export class OwnCertificate {
   readonly #config: Config
@@ -29,8 +29,8 @@ export class OwnCertificate {
   readonly #log: Log
   readonly #path: string
   /**
-   * Identifies the file that was read last; a renewal replaces the file. At first none, as it may
-   * have changed since the start.
+   * Identifies the file that was read last; a renewal replaces the file. Initially null, as the
+   * file may have changed since the start.
    */
   #version: string | null = null
   #warnedAtMs = -Infinity
@@ -54,8 +54,7 @@ export class OwnCertificate {
   }
 
   /**
-   * Presents a renewed certificate, and warns. Called regularly; does nothing while there is
-   * nothing to do.
+   * Presents a renewed certificate, and warns. Called regularly; usually there is nothing to do.
    */
   check(): void {
     const version = this.#readVersion()

@@ -24,19 +24,19 @@ import {
 
 export const PAGE_ROWS = 200
 
-/** Answers a body, or one with bytes `Attached`. */
+/** Handles a call; returns a body, or one with bytes (`Attached`). */
 export type PeerHandler = (
   node: number,
   body: unknown,
   header: Header,
   bytes: Buffer,
 ) => Promise<unknown>
-/** How a sealed message reaches a peer, and its answer comes back. */
+/** Transports an encrypted message to a peer, and returns its response. */
 export type PeerLink = Pick<Link, 'peer' | 'post' | 'close'>
 
 /**
- * Calls that a node answers before it has compared heads, or while it is being restored: they give
- * nothing away that binds.
+ * Calls that a node answers before it has compared heads, or while it is being restored, because
+ * their responses do not bind it.
  */
 export const PING = '/peer/ping'
 const RECORD = '/peer/record'
@@ -49,7 +49,10 @@ const BEFORE_HEADS = new Set([
   '/peer/people',
 ])
 
-/** What a node answers that was opened for a recovery: its partner in it, and no ceremony. */
+/**
+ * Calls that a node answers that was opened for a recovery: those of its partner in it, and no
+ * ceremonies.
+ */
 const WHILE_RECOVERING = new Set([
   ...BEFORE_HEADS,
   '/peer/sign/open',
@@ -59,12 +62,12 @@ const WHILE_RECOVERING = new Set([
   '/peer/key/get',
 ])
 
-/** Calls of sessions and runs. None is made to a banned node or taken from it, in any round. */
+/** Calls of sessions and runs. None is sent to a banned node or accepted from it, in any round. */
 const SESSIONS = ['/peer/sign/', '/peer/test/', '/peer/ceremony/', '/peer/refresh/'] as const
 
 /**
- * What a peer has reason to answer at most: a page of its record; the few words of what comes
- * before the heads; all else.
+ * Maximum size of a peer's response: for a page of its record; for the short responses before heads
+ * are compared; and for all other calls.
  */
 const PAGE_BYTES_MAX = 64 * 1024 * 1024
 const SHORT_BYTES_MAX = 256 * 1024
@@ -73,9 +76,9 @@ const bytesMaxOf = (call: string): number =>
   call === RECORD ? PAGE_BYTES_MAX : BEFORE_HEADS.has(call) ? SHORT_BYTES_MAX : ANSWER_BYTES_MAX
 
 /**
- * Calls between nodes. Each message is signed, carries the sender's head, and a peer whose head
- * goes back, or whose record is not the one seen before, is refused until its operator has restored
- * it.
+ * Calls between nodes. Each message is signed and contains the sender's head. A peer whose head
+ * goes back, or whose record differs from an earlier one, is rejected until its operator has
+ * restored it.
  */
 export class Peers {
   readonly #config: Config
@@ -84,34 +87,37 @@ export class Peers {
   readonly #log: Log
   readonly #links = new Map<number, PeerLink>()
   readonly #handlers = new Map<string, PeerHandler>()
-  /** Start of the peer whose record was compared with what this node was shown. */
+  /** Start of each peer whose record was compared with the heads that this node has received. */
   readonly #compared = new Map<number, string>()
   /**
-   * The same with what the third was shown, or the third was away when it was first needed: calls
-   * are answered.
+   * Start of each peer that was also compared with the heads that the third node has received, or
+   * for which the third node was unavailable when this was first needed; its calls are answered.
    */
   readonly #checked = new Map<number, string>()
   readonly #checking = new Map<number, { boot: string; done: Promise<void> }>()
   /**
-   * Peers that were compared while the third node was away, by what they showed then: it is asked
-   * once it is back.
+   * Peers that were compared while the third node was unavailable, with their heads at that time;
+   * the third node is queried when it is available again.
    */
   readonly #alone = new Map<number, { header: Header; proof: Proof }>()
-  /** Starts of peers whose going back was logged. */
+  /** Starts of peers for which a head that went back was logged. */
   readonly #alerted = new Set<string>()
-  /** The highest head of each peer, over restarts of this node too. */
+  /** The highest head of each peer, also across restarts of this node. */
   readonly #latest = new Map<number, SeenHead>()
   readonly #reachable = new Map<number, boolean>()
-  /** What each peer was shown by the last ping that it answered, and its start then. */
+  /** Head in the last ping that each peer has answered, and the peer's start at that time. */
   readonly #shown = new Map<number, { boot: string; height: number; generation: number }>()
   readonly #assertNotBanned: (node: number) => void
-  /** Asked before a call is served that may judge by the clock. @throws Refusal */
+  /**
+   * Called before a call is served that may depend on the clock.
+   * @throws Refusal
+   */
   beforeServing: () => Promise<void> = async () => {}
   readonly boot: string
 
   /**
-   * @param assertNotBanned throws BANNED: asked before a session's message is read or answered,
-   *   and before one is sent
+   * @param assertNotBanned throws BANNED; called before a session's message is processed or
+   *   answered, and before one is sent
    */
   constructor(
     config: Config,
@@ -155,7 +161,7 @@ export class Peers {
     return this.#reachable.get(node) ?? false
   }
 
-  /** Highest head this peer has shown, to be written down with the next step. */
+  /** Returns the highest head of this peer, to be recorded with the next step. */
   headOf(node: number): SeenHead | null {
     return this.#latest.get(node) ?? null
   }
@@ -196,7 +202,7 @@ export class Peers {
     return answered as T
   }
 
-  /** The same where the answer has bytes beside its body. */
+  /** Sends a call whose response may have attached bytes. */
   exchange(
     node: number,
     call: string,
@@ -273,7 +279,7 @@ export class Peers {
     if (SESSIONS.some((prefix) => call.startsWith(prefix))) this.#assertNotBanned(node)
   }
 
-  /** The server's entrance for peers. */
+  /** Handles a peer's call for the server. */
   async receive(node: number, path: string, sealed: Buffer): Promise<Buffer> {
     const link = this.#links.get(node)
     if (!link) throw new Refusal('NOT_ALLOWED', 'The peer is unknown')
@@ -305,7 +311,7 @@ export class Peers {
     try {
       const handler = this.#handlers.get(path)
       if (!handler) throw new Refusal('NOT_FOUND', 'This call does not exist')
-      // A comparison of records asks back; it must not ask about asking.
+      // A comparison of records calls the peer, and must not trigger another comparison.
       if (!BEFORE_HEADS.has(path) && this.#store.state.restoring) {
         throw new Refusal('RESTORING', `Node ${this.#config.node} is being restored`, {
           node: this.#config.node,
@@ -320,7 +326,8 @@ export class Peers {
       await this.#checkHead(node, header, opened.proof, path)
       this.#assertServed(node, path)
       body = await handler(node, opened.body, header, opened.bytes)
-      // It may have been proven to cheat, in another session, since this one's answer was computed.
+      // Checked again, because the peer may have been proven to cheat in another session since the
+      // response was computed.
       this.#assertServed(node, path)
     } catch (error) {
       const answered = errorAnswer(error)
@@ -336,7 +343,7 @@ export class Peers {
     )
   }
 
-  /** The highest head of a node that this one was shown, ever. */
+  /** Returns the highest head of a node that this node has ever received. */
   #highest(
     node: number,
   ): { height: number; hash: string; generation: number; proof: Proof | null } | null {
@@ -350,8 +357,8 @@ export class Peers {
   }
 
   /**
-   * A head from this node's own disk: whatever the file says, it is the peer's signature that
-   * counts.
+   * Loads a head from this node's own disk. Only the peer's signature makes it valid, whatever the
+   * file contains.
    */
   #remember(node: number, kept: unknown): void {
     const link = this.#links.get(node)
@@ -382,11 +389,11 @@ export class Peers {
 
   async #checkHead(node: number, header: Header, proof: Proof, call: string): Promise<void> {
     if (BEFORE_HEADS.has(call) && call !== PING) return
-    // Within one start of the peer, messages may overtake each other; its memory cannot go back
+    // Messages may overtake each other within one start of the peer, whose record cannot go back
     // without a restart.
     if (call === PING) {
-      // A comparison asks back, and takes longer than a ping may: its head counts once that is
-      // through.
+      // A comparison calls the peer and takes longer than a ping may, so the head counts only after
+      // it.
       if (this.#compared.get(node) === header.boot) this.#raise(node, header, proof)
       else
         void this.#met(node, header, proof).then(
@@ -401,16 +408,20 @@ export class Peers {
     if (this.#checked.get(node) !== header.boot) {
       const joined = this.#checking.get(node)?.boot === header.boot
       await this.#met(node, header, proof)
-      // One that a ping began may have asked the third before it was there.
+      // A comparison that a ping started may have queried the third node before that node was
+      // available.
       if (joined && this.#checked.get(node) !== header.boot) await this.#met(node, header, proof)
-      // With the third away this is all that can be done: two nodes go on, and the third is asked
-      // when it is back.
+      // If the third node is unavailable, nothing more can be done: the two nodes continue, and the
+      // third is queried when it is available again.
       this.#checked.set(node, header.boot)
     }
     this.#raise(node, header, proof)
   }
 
-  /** The third is there again: what it was shown of a node that was compared without it. */
+  /**
+   * Queries the third node, which is available again, for its heads of a node that was compared
+   * without it.
+   */
   #askAgain(node: number): void {
     const alone = this.#alone.get(node)
     if (alone === undefined || alone.header.boot !== this.#compared.get(node)) return
@@ -421,7 +432,7 @@ export class Peers {
     return this.nodes.find((other) => other !== node)!
   }
 
-  /** One comparison at a time for each start of a peer. */
+  /** Runs one comparison at a time for each start of a peer. */
   #met(node: number, header: Header, proof: Proof): Promise<void> {
     const running = this.#checking.get(node)
     if (running?.boot === header.boot) return running.done
@@ -446,17 +457,17 @@ export class Peers {
   }
 
   /**
-   * Once per start of the peer: its record must hold every head it has shown, to this node or, by
-   * its own signature, to the third. Only its operator's restoring, which raises the generation,
-   * begins anew.
+   * Compares a peer once per start: its record must contain every head that it has shown to this
+   * node or, proven by its signature, to the third node. Only a restoration by its operator, which
+   * increases the generation, starts a new record.
    */
   async #compare(node: number, header: Header, proof: Proof): Promise<void> {
     const own = this.#highest(node)
     const told = await this.#askThird(node)
     const known = [...(own ? [own] : []), ...(told ?? [])]
     for (const each of known) {
-      // What the peer told the third within this same start may have overtaken this message: only
-      // the hash below tells then.
+      // The peer's message to the third node within the same start may have overtaken this one;
+      // then only the hash below is compared.
       const overtook = each.proof?.header.boot === header.boot
       const isBehind =
         header.generation === each.generation && header.height < each.height && !overtook
@@ -494,7 +505,7 @@ export class Peers {
     }
   }
 
-  /** What the third node was shown; null where it is away. */
+  /** Returns the heads that the third node has received; null if it is unavailable. */
   async #askThird(
     node: number,
   ): Promise<{ height: number; hash: string; generation: number; proof: Proof }[] | null> {
@@ -518,16 +529,17 @@ export class Peers {
         },
       ]
     } catch {
-      // Two nodes go on without the third: a rolled-back one then meets what this one was shown,
-      // and the third's word when it is back.
+      // The two nodes continue without the third one. A peer that was rolled back is detected by
+      // the heads that this node has received, and by those of the third node when it is available
+      // again.
       return null
     }
   }
 
   /**
-   * Whether a ping would tell neither side anything but that the other is there: this peer has seen
-   * this node's head, was compared in its present start, and answered last time. What is new to
-   * this node the peer tells by a ping of its own.
+   * Returns whether a ping would only show that the peer is available: the peer has received this
+   * node's head, was compared in its present start, and answered the last ping. The peer sends news
+   * by its own pings.
    */
   isQuiet(node: number): boolean {
     const { record, state } = this.#store
@@ -543,7 +555,8 @@ export class Peers {
   }
 
   /**
-   * For the status, and so that each node soon knows the others' heads. @param nodes who is asked
+   * Pings peers for the status, and so that each node soon receives the others' heads.
+   * @param nodes nodes to ping
    */
   async ping(nodes: readonly number[] = this.nodes): Promise<void> {
     await Promise.all(

@@ -12,52 +12,57 @@ import { answer, readBytes, readText } from './body.ts'
 import { callOf, FrameReader, pathOf, PROTOCOL_NAME, writeFrame } from './channel.ts'
 import { callBytesMax, MemoryBudget } from './memory-budget.ts'
 
-/** Who calls, by the pinned key of the connection's certificate. */
+/** The caller, by the pinned key of the connection's certificate. */
 type Role = { kind: 'platform' } | { kind: 'peer'; node: number }
 
 export interface Handlers {
-  /** To whoever is known: who this is and whom it knows. */
+  /**
+   * Returns this node's identity and the fingerprints that it has pinned, for known callers only.
+   */
   hello(): Hello
   platform(method: string, path: string, text: string): Promise<{ status: number; body: unknown }>
   /** Receives and returns an envelope. */
   peer(node: number, path: string, sealed: Buffer): Promise<Buffer>
 }
 
-/** An order shows previous transactions in hex: thirty of the largest, without their witnesses. */
+/**
+ * Maximum size of a request of the platform. An order contains previous transactions in hex: up to
+ * thirty of the largest, without their witnesses.
+ */
 const PLATFORM_BYTES_MAX = 64 * 1024 * 1024
 /**
- * How long a connection is kept on which nobody asks, and how long a whole request may take to
- * come.
+ * Maximum idle time of a connection, and maximum time of receiving a complete request, in
+ * milliseconds.
  */
 const IDLE_MS_MAX = 120_000
 const REQUEST_MS_MAX = 60_000
 
 /**
- * What a server presents, and how. No session resumption: every connection presents its
+ * TLS settings of the server. Sessions are not resumed, so every connection presents its
  * certificate.
  */
 const contextOf = ({ tlsKey, tlsCertificate, platform_certificate, peerList }: Config) => ({
   key: tlsKey,
   cert: tlsCertificate,
-  // Names them in the handshake, and keeps Node from loading the public certificate authorities.
-  // `checkCertificate` decides.
+  // Names the authorities in the handshake, and keeps Node from loading the public certificate
+  // authorities. `checkCertificate` decides.
   ca: [platform_certificate, ...peerList.map(({ certificate }) => certificate)],
   minVersion: 'TLSv1.3' as const,
   secureOptions: constants.SSL_OP_NO_TICKET,
 })
 
 /**
- * Makes a running server present the certificate of `config` on its next connections. Open
- * connections continue.
+ * Makes a running server present the certificate of `config` on new connections. Open connections
+ * continue.
  */
 export const presentCertificate = (server: Server, config: Config): void => {
   server.setSecureContext(contextOf(config))
 }
 
 /**
- * HTTPS with client certificates. A connection gets a role when its handshake ends, if its
- * certificate is valid and has a pinned key; any other connection is closed there. Handlers serve
- * connections with a role only.
+ * Opens the HTTPS server with client certificates. A connection gets a role when its handshake
+ * ends, if its certificate is valid and has a pinned key; any other connection is closed then.
+ * Handlers serve connections with a role only.
  * @param now milliseconds since the epoch, against which certificates are checked
  */
 export function openServer(
@@ -78,7 +83,7 @@ export function openServer(
     {
       ...contextOf(config),
       requestCert: true,
-      // `checkCertificate` decides in its place: there is no certificate authority.
+      // `checkCertificate` replaces this check: there is no certificate authority.
       rejectUnauthorized: false,
       keepAliveTimeout: IDLE_MS_MAX,
       requestTimeout: REQUEST_MS_MAX,
@@ -126,7 +131,7 @@ export function openServer(
       }
       handle().catch((error: unknown) => {
         const { status, body } = errorAnswer(error)
-        // The rest of the body may not have been read: nothing else may follow it on this
+        // The rest of the body may not have been read, so no other request may follow on this
         // connection.
         if (error instanceof Refusal && error.code === 'TOO_LARGE' && !response.headersSent)
           response.setHeader('connection', 'close')
@@ -139,7 +144,8 @@ export function openServer(
       })
     },
   )
-  // Before the HTTP server takes the connection, so that it reads nothing of one that is refused.
+  // Runs before the HTTP server receives the connection, so that it reads nothing of a rejected
+  // one.
   server.prependListener('secureConnection', (socket) => {
     try {
       const role = roleByPin.get(
@@ -173,8 +179,7 @@ export function openServer(
   return { server, channels }
 }
 
-// What a trace is called, and nothing else, is taken from a request's header: it authorises nothing
-// and is not written down here.
+// Only the trace ID is read from a request's header; it authorises nothing and is not recorded.
 const within = <T>(
   trace: string | undefined,
   path: string,
@@ -182,7 +187,7 @@ const within = <T>(
   work: () => Promise<T>,
 ): Promise<T> => continued(trace, path.slice(0, 40), attributes, work)
 
-/** The connections of peers that have ceased to be HTTP. */
+/** Connections of peers that have been upgraded from HTTP. */
 class Channels {
   readonly #log: Log
   readonly #room: MemoryBudget
@@ -195,8 +200,8 @@ class Channels {
   }
 
   /**
-   * Answers the calls of one connection, one after the other. Whoever says more than one at a time
-   * is cut off.
+   * Answers the calls of one connection, one after the other. The connection is closed if a peer
+   * sends several at a time.
    */
   serve(
     stream: TLSSocket,
@@ -220,7 +225,7 @@ class Channels {
     })
     stream.on('close', () => {
       this.#idle.delete(stream)
-      // What is being answered is in memory still.
+      // The memory of a call in progress is still in use.
       if (!this.#busy.delete(stream)) giveBack()
     })
     const take = async (chunk: Buffer): Promise<void> => {

@@ -2,8 +2,8 @@ import { MESSAGE_MAX } from '../../bounds.ts'
 import type { JsonSchema } from './components.ts'
 
 /**
- * Amounts are `numeric(78)` of the smallest unit in the database, so no amount has more digits
- * before its point.
+ * Largest amount. Amounts are stored as `numeric(78)` of the smallest unit, so no amount has more
+ * digits before its decimal point.
  */
 const AMOUNT_MAX = 1e78
 
@@ -15,17 +15,17 @@ interface Kind {
   names: string
 }
 
-/** Bounds of the texts of answers and events, by the names of their fields. */
+/** Bounds of the strings in responses and events, by the names of their fields. */
 const TEXTS: readonly Kind[] = [
-  // UUIDs, `inv_` and 32 digits, numbers of ledger entries.
+  // UUIDs, `inv_` followed by 32 digits, and numbers of ledger entries.
   {
     bounds: text(64),
     names: `id wallet_id transaction_id for_transaction_id inv_id webhook_id event_id object exchange_account request_id
       rule snapshot client_order_id kid`,
   },
-  // By which an exchange knows an order, a transfer, a trade.
+  // IDs that an exchange assigns to orders, transfers and trades.
   { bounds: text(500), names: 'exchange_order_id exchange_transfer_id fills.id' },
-  // One word: assets and coins of exchanges, codes of networks, words of lists that may grow.
+  // Single words: assets and coins of exchanges, network codes, and enumerations that may grow.
   {
     bounds: text(100),
     names: `asset asset_name fee_asset from_asset to_asset base quote market ticker network network_code exchange type
@@ -38,7 +38,7 @@ const TEXTS: readonly Kind[] = [
       allowed_origins documentation field aml_token sequence_id order_id address_tag
       tag`,
   },
-  // RFC 5321 allows an e-mail address 320 characters.
+  // RFC 5321 limits an email address to 320 characters.
   { bounds: text(320), names: 'email' },
   {
     bounds: text(500),
@@ -46,7 +46,7 @@ const TEXTS: readonly Kind[] = [
   },
   { bounds: text(1000), names: 'memo n' },
   { bounds: text(128), names: 'hash txid block_hash signed outstanding' },
-  // Keys, nonces and signatures in hexadecimal digits or base64.
+  // Keys, nonces and signatures in hexadecimal or base64.
   { bounds: text(256), names: 'public_key chain_code signature nonce secret category' },
   { bounds: text(2048), names: 'commitment' },
   {
@@ -54,15 +54,15 @@ const TEXTS: readonly Kind[] = [
     names:
       'url payment_uri checkout_url explorer_url webhook_url success_url failed_url Problem.type',
   },
-  // ISO 8601: a time, or a day.
+  // ISO 8601 times and dates.
   { bounds: text(30), names: 'timestamp at since now expiry status_since previous_secret_until' },
-  // Sentences for people.
+  // Sentences for human readers.
   {
     bounds: text(MESSAGE_MAX),
     names: `reason failure_reason status_reason disabled_reason warning warnings answer error detail message
       authentication description checks links`,
   },
-  // JSON that is signed.
+  // Signed JSON.
   { bounds: text(16 * 1024 * 1024), names: 'statement body intent' },
   {
     bounds: text(100),
@@ -71,7 +71,7 @@ const TEXTS: readonly Kind[] = [
 ]
 
 /**
- * Bounds of the numbers of answers and events. Decimals that are not named here may be below zero.
+ * Bounds of the numbers in responses and events. Decimals that are not listed here may be negative.
  */
 const NUMBERS: readonly Kind[] = [
   {
@@ -104,16 +104,19 @@ const byName = (kinds: readonly Kind[]) =>
 const texts = byName(TEXTS)
 const numbers = byName(NUMBERS)
 
-/** The bounds of texts in a form that fixes their length. */
+/** Bounds of strings whose format determines their length. */
 const FORMATS: Readonly<Record<string, JsonSchema>> = { 'date-time': text(30), uuid: text(36) }
 
-/** Where a schema stands: the field that it is of, and what that is a field of. */
+/** Position of a schema: its field's name, and the name of the enclosing field. */
 interface Place {
   name: string
   parent: string
 }
 
-/** @throws Error where a value has no bounds of its own, and its name none either */
+/**
+ * Returns the bounds of a value.
+ * @throws Error if neither the schema nor the name of its field defines bounds
+ */
 function boundsOf(
   { type, format, enum: words, const: only, ...own }: JsonSchema,
   { name, parent }: Place,
@@ -139,8 +142,8 @@ function boundsOf(
 }
 
 /**
- * The schema of something that is answered or sent, in which each text and each number has bounds:
- * those that it states, or those of its field's name. Arrays and maps state theirs themselves.
+ * Returns the schema of a response or event with bounds for each string and number: those that the
+ * schema states, or those of its field's name. Arrays and maps must state their own.
  */
 export function withBounds(schema: JsonSchema, place: Place): JsonSchema {
   const inner = (value: unknown, at: Place) => withBounds(value as JsonSchema, at)

@@ -5,16 +5,21 @@ export type JsonSchema = { [key: string]: unknown }
 const SAFE = Number.MAX_SAFE_INTEGER
 const REF = '#/components/schemas/'
 
-/** JSON Schemas of zod's, of which those with an `id` stand once, under `components.schemas`. */
+/**
+ * JSON Schemas generated from zod schemas. A schema with an `id` is written once, under
+ * `components.schemas`.
+ */
 export class Components {
   readonly schemas: Record<string, JsonSchema> = {}
 
-  /** Of what is answered or sent. */
+  /** Returns the JSON Schema of a response or event. */
   shown(schema: z.ZodType): JsonSchema {
     return this.#hoisted(schema)
   }
 
-  /** Of a body, whose optional fields may be null: that means absent. */
+  /**
+   * Returns the JSON Schema of a request body. Its optional fields may be null, which means absent.
+   */
   taken(schema: z.ZodType): JsonSchema {
     const {
       properties = {},
@@ -38,7 +43,10 @@ export class Components {
     return { ...rest, properties: Object.fromEntries(fields), required }
   }
 
-  /** A schema that is no zod's, under a name. @throws Error where another one has it */
+  /**
+   * Adds a named schema that was not generated from a zod schema.
+   * @throws Error if a different schema has this name
+   */
   named(id: string, schema: JsonSchema): JsonSchema {
     const known = this.schemas[id]
     if (known !== undefined && JSON.stringify(known) !== JSON.stringify(schema))
@@ -47,7 +55,7 @@ export class Components {
     return { $ref: `${REF}${id}` }
   }
 
-  /** The schema that a reference stands for. */
+  /** Returns the schema that a reference points to. */
   resolve(schema: JsonSchema): JsonSchema {
     const { $ref } = schema
     return typeof $ref === 'string'
@@ -73,7 +81,10 @@ export class Components {
 const isNumber = (type: unknown): boolean =>
   type === 'number' || (Array.isArray(type) && type.includes('number') && !type.includes('string'))
 
-/** In the house's own words: references, bounds that only a double has, decimals and times. */
+/**
+ * Normalizes a generated JSON Schema: references, bounds that only describe doubles, decimals and
+ * times.
+ */
 function tidy(value: unknown, name = ''): unknown {
   if (Array.isArray(value)) return value.map((each) => tidy(each, name))
   if (typeof value !== 'object' || value === null) return value
@@ -90,7 +101,7 @@ function tidy(value: unknown, name = ''): unknown {
       found[key] =
         key === 'examples' || key === 'default' || key === 'enum' ? inner : tidy(inner, name)
   }
-  // Every number that counts nothing is a decimal, exact as it stands.
+  // Every number that is not a count is a decimal with exactly the digits shown.
   const isFixed = found['const'] !== undefined || found['enum'] !== undefined
   if (isNumber(found['type']) && !isFixed && found['format'] === undefined)
     found['format'] = 'decimal'

@@ -7,7 +7,7 @@ import { exampleOf } from './examples.ts'
 import { codesOf, HEADERS, headersOf, nameProblem, problemsOf } from './problems.ts'
 import { TAGS, type Tag } from './tags.ts'
 
-/** What is no endpoint of the API, and stands in its document all the same. */
+/** A route in the OpenAPI document that is not an endpoint of the API. */
 export interface OpenOperation {
   path: string
   id: string
@@ -15,17 +15,17 @@ export interface OpenOperation {
   description: string
   query?: z.ZodType
   response: z.ZodType | null
-  /** Of the answer, where it is not JSON. */ mediaType?: string
+  /** Media type of the response, if it is not JSON. */ mediaType?: string
   errors?: readonly ErrorCode[]
-  /** It is answered with the same shape where the service is not ready. */ alsoUnavailable?: true
+  /** The 503 response of a service that is not ready has the same schema. */ alsoUnavailable?: true
 }
 
 export interface DocumentParts {
-  /** E.g. `https://custody.example.com`. */
+  /** Origin of the server, for example `https://custody.example.com`. */
   base: string
   endpoints: readonly Endpoint[]
   open: readonly OpenOperation[]
-  /** What is sent by itself. */
+  /** Returns the requests that the server sends itself (webhooks). */
   webhooks(components: Components): Record<string, object>
 }
 
@@ -53,8 +53,8 @@ const pascal = (id: string) => id[0]?.toUpperCase() + id.slice(1)
 const requestName = (id: string) => `${pascal(id)}Request`
 
 /**
- * The OpenAPI document (3.1) of everything that this server answers and sends. @throws Error where
- * two schemas have one name
+ * Returns the OpenAPI document (3.1) of all requests that this server accepts and sends.
+ * @throws Error if two schemas have the same name
  */
 export function openApiDocument({ base, endpoints, open, webhooks }: DocumentParts): JsonSchema {
   const components = new Components()
@@ -208,10 +208,10 @@ function openOperation(
   }
 }
 
-/** Characters of an answer that is neither JSON nor described: metrics. */
+/** Maximum number of characters of a response that is neither JSON nor has a schema: metrics. */
 const TEXT_MAX = 64 * 1024 * 1024
 
-/** The 200 answer. A shape that has no name gets that of its operation. */
+/** Returns the 200 response. A schema without a name gets a name derived from its operation. */
 function success(
   components: Components,
   id: string,

@@ -5,7 +5,7 @@ export const EXAMPLE_TIME = '2026-11-22T10:00:00.000Z'
 const ADDRESS = 'bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq'
 const HASH = 'f4184fc596403b9d638783cf57adfe4c75c605f6356fbc91338530e9831e9e16'
 
-/** What a field usually holds, by its name, or by its schema's and its name. */
+/** Typical values of fields, by the field's name or by the names of its schema and field. */
 const FIELDS: Readonly<Record<string, unknown>> = {
   'Asset.name': 'Bitcoin',
   'Asset.network': 'BTC',
@@ -177,8 +177,8 @@ function fits(value: unknown, schema: JsonSchema): boolean {
 }
 
 /**
- * An example of a schema: what it says itself, what its field usually holds, or the least that it
- * takes.
+ * Returns an example for a schema: its own example, the typical value of its field, or the smallest
+ * valid value.
  */
 export function exampleOf(
   components: Components,

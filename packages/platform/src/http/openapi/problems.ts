@@ -6,7 +6,7 @@ import type { Components, JsonSchema } from './components.ts'
 
 const text = (description: string): JsonSchema => ({ type: 'string', description })
 
-/** RFC 9457, with the members that stay. */
+/** Schema of an error response: RFC 9457 with this API's additional members. */
 const PROBLEM: JsonSchema = {
   type: 'object',
   description: 'An error (RFC 9457). `code` is for programs, `message` for people.',
@@ -54,10 +54,10 @@ const header = (description: string, schema: JsonSchema, example: unknown): Json
   example,
 })
 
-/** More are allowed to no key and no address. */
+/** Upper bound of the rate-limit headers. No key or address is allowed more requests. */
 const REQUESTS_MAX = 2_147_483_647
 
-/** Headers of every answer. */
+/** Headers of every response. */
 export const HEADERS: Readonly<Record<string, JsonSchema>> = {
   'x-request-id': header(
     'Id of the request, also in the operator’s log',
@@ -104,7 +104,10 @@ export const HEADERS: Readonly<Record<string, JsonSchema>> = {
 
 const EVERY = Object.keys(HEADERS).slice(0, 5)
 
-/** References to the headers of an answer. @param isOnce whether the request has a `sequence_id` */
+/**
+ * Returns references to the headers of a response.
+ * @param isOnce whether the request has a `sequence_id`
+ */
 export function headersOf(status: number, isOnce = false): Record<string, JsonSchema> {
   const names = [
     ...EVERY,
@@ -125,14 +128,14 @@ const EXAMPLE_MESSAGES: Partial<Record<ErrorCode, [string, string?]>> = {
   RATE_LIMITED: ['more than 1000 requests in this minute; wait until 2026-11-22T10:01:00.000Z'],
 }
 
-/** One answer that is an error, of which these are the codes. */
+/** Returns one error response with these codes. */
 function problemResponse(base: string, status: number, codes: readonly ErrorCode[]): JsonSchema {
   const [code] = codes as [ErrorCode]
   const [message, field] = EXAMPLE_MESSAGES[code] ?? [ERRORS[code][1]]
   return {
     description: codes.map((each) => `\`${each}\`: ${ERRORS[each][1]}.`).join('\n'),
     headers: headersOf(status),
-    // One schema for all errors: a generated client has one class of them.
+    // All errors share one schema, so that a generated client has one error class.
     'x-codes': codes,
     content: {
       'application/problem+json': {
@@ -153,15 +156,15 @@ function problemResponse(base: string, status: number, codes: readonly ErrorCode
   }
 }
 
-/** The words of a status. */
+/** Returns the reason phrase of a status. */
 export const reasonOf = (status: number): string =>
   status === 413 ? 'Payload Too Large' : (STATUS_CODES[status] ?? 'Error')
 
-/** The page of an error's code. */
+/** Returns the URL of an error code's documentation page. */
 export const problemType = (base: string, code: ErrorCode): string =>
   `${base}/reference/errors#${code}`
 
-/** Codes that are answered before an endpoint is reached. */
+/** Codes that can be returned before an endpoint is reached. */
 const BEFORE: readonly ErrorCode[] = [
   'REQUEST_TIMEOUT',
   'URI_TOO_LONG',
@@ -172,8 +175,8 @@ const BEFORE: readonly ErrorCode[] = [
 ]
 
 /**
- * Every code that an endpoint may answer: its own, and those that follow from its method and its
- * access.
+ * Returns every code that an endpoint can return: its own codes, and those that follow from its
+ * method and access.
  */
 export function codesOf({
   method,
@@ -189,14 +192,14 @@ export function codesOf({
     for (const code of ['UNAUTHORIZED', 'IP_NOT_ALLOWED'] as const) codes.add(code)
   if (access === 'write') codes.add('READ_ONLY')
   if (params) codes.add('NOT_FOUND')
-  // In one order, so that operations with the same codes share their answers.
+  // The order is fixed, so that operations with the same codes share their responses.
   return (Object.keys(ERRORS) as ErrorCode[]).filter((code) => codes.has(code))
 }
 
 /**
- * The error answers of an operation by their status. Each stands once, under
- * `components.responses`, named by its codes.
- * @param shared is filled with them
+ * Returns the error responses of an operation by status. Each response is defined once, under
+ * `components.responses`, with a name derived from its codes.
+ * @param shared map to which the responses are added
  */
 export function problemsOf(
   base: string,

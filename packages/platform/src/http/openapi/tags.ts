@@ -1,4 +1,4 @@
-/** Groups of operations, in the order in which a reader meets them. */
+/** Groups of operations, in the order in which the documentation shows them. */
 export const TAGS = {
   Assets: 'Assets that the installation supports.',
   Wallets: 'One for each asset and sub-account.',

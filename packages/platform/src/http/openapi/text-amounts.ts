@@ -7,8 +7,8 @@ const NOTE =
   'amounts=string`, and requests take them. Events that are sent by themselves have numbers and are not in it.'
 
 /**
- * The document for clients that are generated from it and whose numbers are doubles: every decimal
- * is a text, in requests and in answers, which are of the media type that asks for it.
+ * Returns the document for generated clients that read numbers as doubles: every decimal is a
+ * string, in requests and in responses, and responses use the media type that requests this.
  */
 export function withTextAmounts(document: JsonSchema): JsonSchema {
   const {

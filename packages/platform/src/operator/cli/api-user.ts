@@ -15,7 +15,7 @@ import {
 import { orderNodes, type NodeAnswer } from '../nodes.ts'
 import { linesOr, need, readPublicKey, warn, type Run, type Values } from './typed.ts'
 
-/** What was typed of an API user. */
+/** Returns the entered parameters of an API user. */
 export function wishOf(values: Values): Wish {
   const publicKeyPem = readPublicKey(need(values, 'public-key'))
   return {
@@ -33,7 +33,7 @@ export function wishOf(values: Values): Wish {
   }
 }
 
-/** The id of a request of the control panel, as its command has it. */
+/** Returns the ID of a control-panel request, which the command shown by the panel contains. */
 function readRequest(values: Values): string {
   const id = need(values, 'request')
   if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id))
@@ -43,7 +43,9 @@ function readRequest(values: Values): string {
   return id
 }
 
-/** Writes what the caller pins, where it was asked for; a line that says so. */
+/**
+ * Writes the caller's trust file, if the option for it was given. Returns a line that states this.
+ */
 export function writeTrust(values: Values, trust: Trust | null): string[] {
   if (values['trust-file'] === undefined) return []
   if (!trust)
@@ -80,8 +82,8 @@ export const create: Run = async ({ home, values }) => {
 }
 
 /**
- * Repeats an enrolment at every node: as typed, or, with the API key alone, as two nodes tell it
- * alike.
+ * Repeats an enrolment at every node: with the entered values, or, with the API key alone, with
+ * values on which two nodes agree.
  */
 export const enrol: Run = async ({ home, values }) => {
   const signers = localSigners(home)
@@ -101,7 +103,10 @@ export const enrol: Run = async ({ home, values }) => {
   }
 }
 
-/** At the nodes first: they are who signs. The platform is told in any case. */
+/**
+ * Revokes an API key: first at the nodes, because they sign. The platform is notified even if nodes
+ * fail.
+ */
 export const revoke: Run = async ({ home, values }) => {
   const apiKey = readApiKey(need(values, 'api-key'))
   const signers = localSigners(home)

@@ -11,7 +11,7 @@ import { OperatorError } from '../command.ts'
 import { callSigner } from '../connect.ts'
 import { need, type Outcome, type Run, type Values } from './typed.ts'
 
-/** Progress goes beside the answer, which may be JSON. */
+/** Progress is printed to standard error, because the result on standard output may be JSON. */
 const tell = (line: string): void => printNotice(line)
 
 const surroundings = () => ({
@@ -22,7 +22,7 @@ const surroundings = () => ({
   tell,
 })
 
-/** Half of the platform's recovery key; null where secrets are left out on purpose. */
+/** Returns one half of the platform's recovery key; null if secrets are deliberately left out. */
 function recovery(values: Values, half: 'secret' | 'public', option: string): string | null {
   if (values['without-secrets'] === true) return null
   if (typeof values[option] !== 'string')
@@ -85,8 +85,8 @@ export const backup: Run = async ({ home, values }) => {
 }
 
 /**
- * What the operator gives to prove a backup: the public half of the recovery key, or the manifest's
- * hash.
+ * Returns what the operator passed to verify a backup: the public half of the recovery key, or the
+ * hash of the manifest.
  */
 function trustIn(values: Values): Trust {
   const hash =
@@ -104,8 +104,8 @@ function trustIn(values: Values): Trust {
 }
 
 /**
- * Exit code of `restore --verify` for a backup that is undamaged, but was not proved to be the
- * platform's own.
+ * Exit code of `restore --verify` for an undamaged backup that was not proved to come from this
+ * platform.
  */
 const UNPROVED = 2
 

@@ -30,7 +30,7 @@ export const prepaidShow: Run = async ({ home, values }) => {
   }
 }
 
-/** What is under way, with the reason why it does not go on. */
+/** Lists unfinished operations, with the reason why each is waiting. */
 export const waiting: Run = async ({ home, values }) => {
   const result = await callPlatform(home, 'waiting', {
     state: values['state'],

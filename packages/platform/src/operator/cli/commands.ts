@@ -22,8 +22,8 @@ const reserves = () => import('./reserves.ts')
 const secretsKey = () => import('../secrets-key.ts')
 
 /**
- * All commands of the operator: the single source for parsing, help, completion and the check of the
- * documents.
+ * All commands of the operator. Parsing, help, completion and the check of the documentation all
+ * use this list.
  */
 export const COMMANDS: readonly Definition[] = [
   {
@@ -552,7 +552,10 @@ export const COMMANDS: readonly Definition[] = [
   ...SIGNER_COMMANDS,
 ]
 
-/** The definition that these words lead to, and all of a group's where one word names a group. */
+/**
+ * Returns the definition of the command with these words, or all definitions of a group if a single
+ * word names a group.
+ */
 export function commandsFor(words: readonly string[]): readonly Definition[] {
   return COMMANDS.filter((definition) => {
     const own = wordsOf(definition)

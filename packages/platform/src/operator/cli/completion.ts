@@ -2,14 +2,14 @@ import { OperatorError } from '../command.ts'
 import { argumentsOf, wordsOf, type Definition } from './definition.ts'
 import type { Run } from './typed.ts'
 
-/** What a value is completed with: names of files, or nothing. */
+/** Completion of an option's value: file names, or nothing. */
 type Value = 'file' | 'text'
 interface OptionOf {
   flag: string
   value: Value | null
   text: string
 }
-/** A place in the words of the command: `gas-tank`, or `gas-tank drain`. */
+/** A position in the command line after some words: `gas-tank`, or `gas-tank drain`. */
 interface Place {
   path: string
   words: { word: string; text: string }[]
@@ -37,7 +37,7 @@ function optionsOf({ options = {} }: Definition): OptionOf[] {
   })
 }
 
-/** Every place of the table, the root first. */
+/** Returns every position of the command table, starting with the root. */
 export function placesOf(commands: readonly Definition[]): Place[] {
   const places = new Map<string, Place>()
   const placeAt = (path: string): Place => {
@@ -66,22 +66,22 @@ export function placesOf(commands: readonly Definition[]): Place[] {
   return [...places.values()]
 }
 
-/** Options with a value, each after the path of its command. */
+/** Returns the options that take a value, each after the path of its command. */
 const valued = (places: readonly Place[], kind: Value): string[] =>
   places.flatMap(({ path, options }) =>
     options.filter(({ value }) => value === kind).map(({ flag }) => `${path} ${flag}`),
   )
 
-/** One word of a shell. The table is ours, and its texts may hold any character. */
+/** Quotes one word for a shell. Texts of the command table may contain any character. */
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 const patterns = (texts: readonly string[]): string => texts.map(quoted).join('|')
-/** A branch of `case`; none where nothing leads to it. */
+/** Returns a branch of `case`; empty if no text leads to it. */
 const branch = (texts: readonly string[], body: string): string[] =>
   texts.length === 0 ? [] : [`    ${patterns(texts)}) ${body} ;;`]
 
 /**
- * One word further: `help` leads nowhere, and a word that a group does not have leads to a place
- * where nothing is offered.
+ * Advances the position by one word: `help` does not change it, and a word that the group does not
+ * have leads to a position without completions.
  */
 const walk = (places: readonly Place[]): string[] => [
   ...branch(['help'], ''),
@@ -95,7 +95,7 @@ const pathsOf = (places: readonly Place[]): string[] =>
 const groupsOf = (places: readonly Place[]): string[] =>
   places.filter(({ words }) => words.length > 0).map(({ path }) => path)
 
-/** For bash from 3.2, as macOS has it: no associative arrays. */
+/** Script for bash 3.2 and later, the version of macOS, which has no associative arrays. */
 function bash(places: readonly Place[]): string[] {
   const offered = ({ words, choices }: Place): string =>
     [...words.map(({ word }) => word), ...choices].join(' ')
@@ -156,7 +156,7 @@ function bash(places: readonly Place[]): string[] {
 }
 
 function zsh(places: readonly Place[]): string[] {
-  // A colon ends the word in what _describe takes.
+  // Escapes colons, because a colon ends the word in arguments of _describe.
   const described = (entries: readonly { word: string; text: string }[]): string =>
     entries.map(({ word, text }) => quoted(`${word.replaceAll(':', '\\:')}:${text}`)).join(' ')
   return [
@@ -212,7 +212,9 @@ function zsh(places: readonly Place[]): string[] {
   ]
 }
 
-/** Single quotes of fish: a backslash before a quote and before a backslash. */
+/**
+ * Quotes a word for fish: within single quotes, quotes and backslashes are escaped by a backslash.
+ */
 const fishQuoted = (text: string): string =>
   `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
 
@@ -263,7 +265,10 @@ function fish(places: readonly Place[]): string[] {
 
 const SHELLS: Record<string, (places: readonly Place[]) => string[]> = { bash, zsh, fish }
 
-/** The script of a shell, line by line. @throws OperatorError for another shell */
+/**
+ * Returns the completion script of a shell, line by line.
+ * @throws OperatorError for an unsupported shell
+ */
 export function completionScript(shell: string, commands: readonly Definition[]): string[] {
   const script = Object.hasOwn(SHELLS, shell) ? SHELLS[shell] : undefined
   if (!script)

@@ -53,7 +53,7 @@ export const exportLog: Run = async ({ home, values }) => {
   }
 }
 
-/** Offline: the file alone is looked at. */
+/** Verifies an export offline, from the file alone. */
 export const verifyExport: Run = async ({ words, values }) => {
   const file = resolve(words[0] as string)
   if (!existsSync(file)) throw new OperatorError(`FILE: there is no file ${file}`)

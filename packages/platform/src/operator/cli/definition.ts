@@ -1,19 +1,19 @@
 import type { Run } from './typed.ts'
 
 /**
- * A command of the operator. The tables of them are the one place from which parsing, help, its
- * check in the documents and the completion of shells come. What a command needs is loaded when it
- * is run.
+ * A command of the operator. Parsing, help, the check of the documentation and the completion of
+ * shells are all derived from these definitions. The modules that a command needs are loaded when
+ * it runs.
  */
 export interface Definition {
-  /** Words, then arguments as commander writes them: `<NEEDED>`, `[OPTIONAL]`. */
+  /** Words, followed by arguments in commander's notation: `<NEEDED>`, `[OPTIONAL]`. */
   usage: string
   summary: string
-  /** Meaning of each argument, by its name in the usage. */
+  /** Description of each argument, by its name in `usage`. */
   args?: Readonly<Record<string, string>>
-  /** What the first argument may be, for the completion of shells. */
+  /** Possible values of the first argument, for shell completion. */
   choices?: readonly string[]
-  /** By `name VALUE`, or `name` alone for a flag; `!` before it: it is needed. */
+  /** Options as `name VALUE`, or `name` for a flag; a preceding `!` marks a required option. */
   options?: Record<string, string>
   run: () => Promise<Run>
 }

@@ -16,7 +16,7 @@ import { need, warn, type Outcome, type Run, type Values } from './typed.ts'
 const CHECKS_MAX = 240
 const CHECK_MS = 500
 
-/** The networks that the operator means, as the platform is told them: CUSTODY_NETWORK. */
+/** Loads the registry of the networks that CUSTODY_NETWORK selects, as for the platform. */
 const registryHere = () => loadRegistry(readVariable('CUSTODY_NETWORK'))
 const tankOf = (values: Values) => ({
   workspace: need(values, 'workspace'),
@@ -52,8 +52,8 @@ export const set: Run = async ({ home, values }) => {
 }
 
 /**
- * The order's id as it was typed; where no signer node is on this machine it must be, for they have
- * it already.
+ * Returns the ID of the order as entered. It is required if no signer node is on this machine,
+ * because then the nodes have the order already.
  */
 const orderOf = (signers: number, values: Values): string =>
   signers === 0 || values['order'] !== undefined ? need(values, 'order') : newOrder()
@@ -65,7 +65,7 @@ export const drain: Run = async ({ home, values }) => {
     ...tankOf(values),
     to: need(values, 'to'),
   }
-  // Whether there is such a tank; what is answered goes nowhere.
+  // Checks that the tank exists; the response is not used.
   await callPlatform(home, 'gas-tank address', typed)
   if (signers.length > 0) tellOrder(await orderDrain(signers, registryHere(), typed))
   const started = await callPlatform(home, 'gas-tank drain', typed)
@@ -78,7 +78,7 @@ export const drain: Run = async ({ home, values }) => {
   )
 }
 
-/** Stakes for a tank, by an order that each signer node is given too. */
+/** Returns a command that stakes for a tank, by an order that each signer node receives too. */
 const byOrder =
   (action: StakeAction): Run =>
   async ({ home, values }) => {
@@ -111,7 +111,7 @@ function tellOrder({ answers, problems }: TankOrder): void {
   warn(problems, 'not ordered')
 }
 
-/** Waits for the end of what the operator started. */
+/** Waits until the operation that the operator started has ended. */
 async function ended(
   home: string,
   what: string,

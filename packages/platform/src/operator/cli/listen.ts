@@ -2,7 +2,7 @@ import { printLines } from '@custody/chains/terminal'
 import { listen } from '../listen.ts'
 import type { Run } from './typed.ts'
 
-/** Until Ctrl-C, or until whoever reads the lines has gone. */
+/** Runs until Ctrl-C, or until the reader of standard output has closed it. */
 export const listenRun: Run = async ({ home, values }) => {
   const ending = new AbortController()
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => ending.abort())

@@ -32,7 +32,7 @@ const GROUPS: Record<string, string> = {
   'secrets-key': 'Manage the key that encrypts the secrets in the database.',
 }
 
-/** One line for a command and what it needs. */
+/** Returns one line of help for a command and its required arguments. */
 export function lineOf(definition: Definition): string {
   const needed = Object.keys(definition.options ?? {})
     .filter((name) => name.startsWith('!'))
@@ -67,8 +67,8 @@ ${
 }
 
 /**
- * Option as commander takes it. The values of one that ends with `…` and is given several times are
- * joined by line feeds.
+ * Converts an option to commander's form. Several values of an option that ends with `…` are joined
+ * by line feeds.
  */
 function optionOf(name: string, text: string): Option {
   const [flag = '', value] = name.replace('!', '').split(' ')
@@ -83,8 +83,8 @@ function optionOf(name: string, text: string): Option {
 }
 
 /**
- * What the library calls camelCase, by the option's own name; of `--no-…` it tells the opposite,
- * and true where it is absent.
+ * Returns the option values by the options' own names, which commander converts to camelCase. For
+ * `--no-…` commander returns the negated value, which is true if the option is absent.
  */
 function valuesOf(command: Command): Values {
   const given = command.opts<Record<string, string | boolean | undefined>>()
@@ -96,7 +96,10 @@ function valuesOf(command: Command): Values {
   )
 }
 
-/** Exact for a script; at a terminal without control characters. */
+/**
+ * Prints the exact value if the output is read by a script; on a terminal, without control
+ * characters.
+ */
 function printField(value: string): void {
   process.stdout.write(`${process.stdout.isTTY ? manyLines(value) : value}\n`)
 }
@@ -114,8 +117,9 @@ async function run(definition: Definition, home: string, parsed: Command): Promi
 }
 
 /**
- * @throws OperatorError where `--field` names what the answer does not have; with the answer,
- *   which may be of a write
+ * Prints the outcome of a command.
+ * @throws OperatorError if `--field` names a field that the result does not have; the error
+ *   contains the result, because the command may have changed something
  */
 function print({ result, text, exitCode = 0, notices = [] }: Outcome, values: Values): void {
   if (notices.length > 0) printNotice(notices)
@@ -142,7 +146,7 @@ function quiet(command: Command): Command {
     .helpOption('-h, --help', 'Print the help of this command.')
 }
 
-/** The operator's command, made of its definitions. */
+/** Creates the operator's command from its definitions. */
 function programOf(commands: readonly Definition[], home: string): Command {
   const version = `custody ${packageFile.version}`
   const program = quiet(new Command(command))
@@ -171,15 +175,16 @@ function programOf(commands: readonly Definition[], home: string): Command {
       )
     own.action(() => run(definition, home, own))
   }
-  // After the others, which would inherit it: its help is our own list.
+  // Set last, because the other commands would inherit it. The help of the program is the list of
+  // all commands.
   return program.configureHelp({ formatHelp: () => allOf(commands) })
 }
 
 /**
- * The operator's command on these words. Sets the exit code; what went wrong is one sentence on
- * standard error.
- * @param commands of this installation
- * @param refuse throws where the words name a command of another host
+ * Runs the operator's command with these words. Sets the exit code, and prints an error as one
+ * sentence to standard error.
+ * @param commands commands of this installation
+ * @param refuse throws if the words name a command of another host
  */
 export async function main(
   words: readonly string[],
@@ -204,7 +209,7 @@ export async function main(
   }
 }
 
-/** The library's errors in the words of this command. */
+/** Converts commander's errors into this command's messages. */
 function sentenceOf(
   error: unknown,
   words: readonly string[],
@@ -219,7 +224,7 @@ function sentenceOf(
     path.every((word, at) => wordsOf(definition)[at] === word),
   )
   const lines = group.map((each) => `  ${lineOf(each)}`).join('\n')
-  // A group by its name alone.
+  // The words name a group only.
   if (error.code === 'commander.help')
     return `${path.join(' ')} requires one of these commands:\n${lines}`
   const known = group.find((each) => wordsOf(each).every((word, at) => word === words[at]))

@@ -4,24 +4,21 @@ import { OperatorError } from '../command.ts'
 import { wordsOf } from './definition.ts'
 
 /**
- * Hosts of the platform, and hosts of a signer node. A bundle is for one of them; a checkout is
- * both.
+ * Kind of host: of the platform, or of a signer node. A bundle is for one of them; a checkout is
+ * for both.
  */
 export type Host = 'platform' | 'signer'
 
-/**
- * A command that is a program of its own: it reads its arguments by itself, and runs in this
- * process.
- */
+/** A command that is a separate program. It parses its own arguments and runs in this process. */
 export interface Program {
   usage: string
   summary: string
   hosts: readonly Host[]
-  /** Options that it takes, for its check in the documents. */
+  /** Its options, for the check of the documentation. */
   options: readonly string[]
-  /** Modules below `packages`, by host. */
+  /** Modules below `packages`, by kind of host. */
   modules: Partial<Record<Host, string>>
-  /** Arguments that are put after those that were typed. */
+  /** Arguments that are appended to the entered ones. */
   more?: readonly string[]
 }
 
@@ -122,28 +119,28 @@ const NAMES: Record<Host, string> = {
 }
 
 /**
- * What this installation is: a bundle for one kind of host, or null for a checkout. The launcher of
- * a bundle says so.
+ * Returns the kind of host that this bundle is for, or null for a checkout. The bundle's launcher
+ * sets it.
  */
 export function bundleOf(env: NodeJS.ProcessEnv = process.env): Host | null {
   const kind = env['CUSTODY_BUNDLE']
   return kind === 'platform' || kind === 'signer' ? kind : null
 }
 
-/** @returns the error for a command that is not in this bundle */
+/** Returns the error for a command that is not in this bundle. */
 export const elsewhere = (command: string, host: Host): OperatorError =>
   new OperatorError(
     `${command} is not in this bundle: run it on ${NAMES[host]}. custody --help lists the commands of this host`,
   )
 
-/** The program that these words name. */
+/** Returns the program that these words name. */
 export const programFor = (words: readonly string[]): Program | undefined =>
   PROGRAMS.find((program) => wordsOf(program).every((word, at) => words[at] === word))
 
 /**
- * Runs a program with the words after its name, in this process: signals and the exit code are its
- * own.
- * @throws OperatorError where this bundle does not have it
+ * Runs a program with the words after its name, in this process. The program handles signals and
+ * sets the exit code.
+ * @throws OperatorError if this bundle does not contain it
  */
 export async function runProgram(program: Program, words: readonly string[]): Promise<void> {
   const bundle = bundleOf()
@@ -158,7 +155,7 @@ export async function runProgram(program: Program, words: readonly string[]): Pr
       `${program.usage} takes no arguments: its settings are environment variables (docs/settings.md)`,
     )
   }
-  // In a checkout every program is there whole.
+  // A checkout contains every module of each program.
   const module =
     bundle === null ? (program.modules.signer ?? program.modules.platform) : program.modules[bundle]
   const url = new URL(`../../../../${module as string}`, import.meta.url)

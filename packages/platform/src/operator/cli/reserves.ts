@@ -25,8 +25,8 @@ interface Told {
 }
 
 /**
- * What is held beside what is operating, in percent of what is owed, rounded down: 99.999 is never
- * shown as 100.
+ * Returns held funds less operating funds as a percentage of the liabilities, rounded down, so that
+ * 99.999 is never shown as 100.
  */
 function ratioOf({ held, operating, owed }: Entry): string {
   if (BigInt(owed) === 0n) return '–'

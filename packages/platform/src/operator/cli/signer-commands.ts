@@ -1,6 +1,8 @@
 import { STAKE, STAKE_TANK, TANK, WISH, type Definition } from './definition.ts'
 
-/** Selects a node by its number if all run on this machine, or by its home on its own host. */
+/**
+ * Selects a node by its number if all run on this machine, or by its data folder on its own host.
+ */
 const WHICH = {
   'node N':
     'number of the signer node, 1 to 3, if all run on this machine (required without --home)',
@@ -13,8 +15,8 @@ const ORDER = {
 const signer = () => import('./signer.ts')
 
 /**
- * Commands about a signer node: all commands of its operator on its host, and part of the commands
- * if everything runs on one machine.
+ * Commands about a signer node. On a signer's host they are all commands; on a machine that runs
+ * everything they are a part of the commands.
  */
 export const SIGNER_COMMANDS: readonly Definition[] = [
   {

@@ -2,7 +2,10 @@ import '../../../../../scripts/compile-cache.mjs'
 import { existsSync, readFileSync } from 'node:fs'
 import { dataDirOf } from '../../data-dir.ts'
 
-/** `custody …` of the signer's bundle: the commands about the node of this host, by its home. */
+/**
+ * Entry point of `custody …` in the signer's bundle: the commands about this host's node, which is
+ * selected by its data folder.
+ */
 const [{ main }, { SIGNER_COMMANDS }, { elsewhere }] = await Promise.all([
   import('./program.ts'),
   import('./signer-commands.ts'),
@@ -10,8 +13,8 @@ const [{ main }, { SIGNER_COMMANDS }, { elsewhere }] = await Promise.all([
 ])
 
 /**
- * Here is no platform to ask and no three nodes to choose from: each command needs the home of the
- * node.
+ * There is no platform and no choice among three nodes on this host, so each command requires the
+ * node's data folder.
  */
 const commands = SIGNER_COMMANDS.map((definition) => {
   const options = Object.entries(definition.options ?? {}).filter(([name]) => name !== 'node N')
@@ -24,8 +27,8 @@ const commands = SIGNER_COMMANDS.map((definition) => {
 })
 
 /**
- * First words of the platform's commands, which the making of the bundle wrote down: an error that
- * says where they are.
+ * First words of the platform's commands, which the build of the bundle wrote. They serve for an
+ * error that names the host where the command is available.
  */
 const list = new URL('../../../../../bin/platform-commands.json', import.meta.url)
 const others = existsSync(list) ? (JSON.parse(readFileSync(list, 'utf8')) as string[]) : []

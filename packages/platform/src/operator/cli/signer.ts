@@ -15,8 +15,8 @@ import { wishOf, writeTrust } from './api-user.ts'
 import { need, type Outcome, type Run, type Values } from './typed.ts'
 
 /**
- * A node whose own entrance is on this machine: by its number, or by its home where it is alone
- * here.
+ * Selects a node whose operator socket is on this machine: by its number, or by its data folder if
+ * it is alone on its host.
  */
 function pick(home: string, values: Values) {
   if (values['home'] !== undefined) return here(values)
@@ -194,7 +194,7 @@ export const restore: Run = async ({ home, values }) => {
   }
 }
 
-// Orders at one node, on its own host, as its operator types them (docs/enrolment.md).
+// Orders to one node, on its own host, as its operator enters them (docs/enrolment.md).
 const here = (values: Values) => nodeAt(resolve(need(values, 'home')))
 const registry = (values: Values) => registryAt(resolve(need(values, 'home')))
 const tank = (values: Values) => ({

@@ -2,14 +2,14 @@ import { printNotice } from '@custody/chains/terminal'
 import { existsSync, readFileSync } from 'node:fs'
 import { OperatorError } from '../command.ts'
 
-/** What was typed after a command: its options by their names, and its arguments in order. */
+/** Command-line values of a command: its options by name, and its arguments in order. */
 export type Values = Record<string, string | boolean | undefined>
 interface Typed {
   home: string
   words: string[]
   values: Values
 }
-/** What a command found. `text`: a string is one line. */
+/** Result of a command. `text`: a string is one line. */
 export interface Outcome {
   result: Record<string, unknown>
   text?: string | readonly string[]
@@ -17,10 +17,13 @@ export interface Outcome {
   /** Lines for standard error. */
   notices?: readonly string[]
 }
-/** A command as it runs in the operator's terminal. */
+/** Implementation of a command in the operator's terminal. */
 export type Run = (typed: Typed) => Outcome | Promise<Outcome>
 
-/** @throws OperatorError where the option was not given */
+/**
+ * Returns the value of a required option.
+ * @throws OperatorError if the option is missing
+ */
 export function need(values: Values, option: string): string {
   const value = values[option]
   if (typeof value !== 'string' || value === '') throw new OperatorError(`--${option} is required`)
@@ -33,7 +36,8 @@ function readText(path: string, option: string): string {
 }
 
 /**
- * A public key as PEM: of a file, or typed as `base64:` and its DER, as the control panel shows it.
+ * Returns a public key as PEM, from a file, or from `base64:` and its DER, as the control panel
+ * shows it.
  */
 export function readPublicKey(typed: string): string {
   const word = /^base64:([A-Za-z0-9+/]+={0,2})$/.exec(typed)
@@ -46,6 +50,6 @@ export function warn(problems: readonly string[], what: string): void {
   for (const problem of problems) printNotice(`warning: ${what}: ${problem}`)
 }
 
-/** The lines, or a sentence where there are none. */
+/** Returns the lines, or the sentence if there are none. */
 export const linesOr = (lines: readonly string[], none: string): string | readonly string[] =>
   lines.length > 0 ? lines : none

@@ -10,7 +10,8 @@ import { forwarder } from './forward.ts'
 import { payer, type Payer } from './pay.ts'
 
 /**
- * Who takes a payment back, and what is voided with it. Who may no longer pay may still be stopped.
+ * Returns the caller who cancels a payment, and the names that are voided. Payments of a revoked
+ * caller can still be cancelled.
  */
 export async function canceller(
   context: Context,
@@ -38,7 +39,7 @@ export async function canceller(
   }
 }
 
-/** One forward as a payment that its owner takes back. */
+/** Returns one forward as a payment that its owner cancels. */
 async function cancelledForward(context: Context, order: Order, forward: Forward): Promise<Payer> {
   const { proven, want, step, rule: _, ...asked } = await forwarder(context, order, forward, true)
   return {
@@ -51,7 +52,7 @@ async function cancelledForward(context: Context, order: Order, forward: Forward
   }
 }
 
-/** A forward is taken back by its own cancellation, or by the deletion of its rule. */
+/** A forward is cancelled by its own cancellation, or by the deletion of its rule. */
 async function forwardAmender(
   context: Context,
   signed: Signed,
@@ -71,10 +72,7 @@ async function forwardAmender(
   }
 }
 
-/**
- * Rule 14: the payment is voided, and one transaction that pays nobody takes its place on the
- * chain.
- */
+/** Rule 14: the payment is voided, and a transaction that pays nobody replaces it on the chain. */
 export async function cancel(context: Context, order: Order, purpose: Cancel): Promise<Verdict> {
   const { want, proven, amend, name: _, ...asked } = await canceller(context, order, purpose)
   const network = networkOf(context, want.asset)

@@ -4,7 +4,7 @@ import { assertDrains, drainOrder } from '../drain.ts'
 import type { Drain, Order, Verdict } from '../order.ts'
 import { assertOnlyPath } from '../paths.ts'
 
-/** Rule 15: from a gas tank to where this node's operator said. */
+/** Rule 15: from a gas tank to the address that this node's operator has entered. */
 export async function drain(context: Context, order: Order, purpose: Drain): Promise<Verdict> {
   const { registry, store } = context
   const wanted = drainOrder(store.state, order, purpose.order, store.seconds())

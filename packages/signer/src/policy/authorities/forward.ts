@@ -14,7 +14,10 @@ import { assertWalletPaths } from '../paths.ts'
 export type Forwarder = Asked &
   Pick<Verdict, 'rule'> & { proven: Proven; want: ForwardIntent; step: string }
 
-/** Whose rule a forward is by. @param revokedToo where it is taken back */
+/**
+ * Returns the standing rule of a forward and its owner.
+ * @param revokedToo whether the request of a revoked caller is accepted, as for a cancellation
+ */
 export async function forwarder(
   context: Context,
   order: Order,
@@ -53,7 +56,7 @@ export async function forwarder(
 }
 
 /**
- * Rule 13: to the rule's destination, within its cap and until it ends; each forward is one
+ * Rule 13: to the rule's destination, within its cap and until it expires; each forward is one
  * payment.
  */
 export async function forward(context: Context, order: Order, purpose: Forward): Promise<Verdict> {

@@ -28,7 +28,8 @@ import { staker } from './stake.ts'
 import { sweepName, sweepNetwork } from './sweep.ts'
 
 /**
- * For whom a tank pays: `step` names the fuel, `rate` is the most per unit that the caller allows.
+ * The transaction that a tank pays for: `step` names the fuel, `rate` is the caller's limit per
+ * unit.
  */
 interface Fuelled {
   asked: Asked & Partial<Verdict>
@@ -41,8 +42,8 @@ interface Fuelled {
 const stepOf = ({ step }: Fuelled): string => JSON.stringify(['fuel', ...step])
 
 /**
- * Rule 11: native coin from the gas tank to the source address of one intent or one token sweep; or
- * of several payments, each of which is fuelled once, whichever fuel that is in.
+ * Rule 11: native coin from the gas tank to the source address of one intent or one token sweep, or
+ * of several payments. Each payment is fuelled only once, in whichever fuel transaction.
  */
 export async function fuel(context: Context, order: Order, purpose: Fuel): Promise<Verdict> {
   const { beside = [] } = purpose
@@ -87,7 +88,8 @@ export async function fuel(context: Context, order: Order, purpose: Fuel): Promi
 }
 
 /**
- * A payment that shares a fuel: of the same sub-account and network, as its caller first signed it.
+ * Returns a payment that shares a fuel transaction: of the same sub-account and network, as its
+ * caller first signed it.
  */
 async function sharer(
   context: Context,
@@ -171,8 +173,8 @@ async function sweepFuel(
     [{ part: purpose, callerRate: null }],
   )
   const [{ address, amount }] = subject.decoded.payments as [DecodedTransaction['payments'][number]]
-  // Deposits come again and again to one address, so its fuel does too, within the budget and what
-  // is left of the last.
+  // An address may receive many deposits and therefore many fuel transactions, within the budget
+  // and the remainder of earlier fuel.
   return verdictOf(subject, {
     step: JSON.stringify(['fuel', ...sweepName(order.workspace, sweep)]),
     repeatable: true,

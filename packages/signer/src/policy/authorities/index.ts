@@ -24,6 +24,6 @@ const AUTHORITIES: { [K in Purpose['kind']]: Authority<Extract<Purpose, { kind: 
   recover,
 }
 
-/** Under whose authority something is signed: the one place that knows which purposes there are. */
+/** Returns the authority for a purpose. This is the only list of all purposes. */
 export const authorityOf = <P extends Purpose>({ kind }: P): Authority<P> =>
   AUTHORITIES[kind as P['kind']] as unknown as Authority<P>

@@ -10,7 +10,9 @@ import { forwarder } from './forward.ts'
 import { payer } from './pay.ts'
 import { sweepName, sweepNetwork } from './sweep.ts'
 
-/** For whom a tank lends: `asked` is null for a sweep, to which deposits come again and again. */
+/**
+ * The transaction that a tank lends energy for. `asked` is null for a sweep, which has no request.
+ */
 interface Borrower {
   asked: Asked | null
   network: Network
@@ -54,8 +56,8 @@ async function borrower(
 }
 
 /**
- * Energy lent once for an intent, within the budget; taken back as often as it takes, also after
- * its end.
+ * Energy is lent once for an intent, within the budget; it may be reclaimed any number of times,
+ * also after the intent's end.
  */
 export async function lend(context: Context, order: Order, purpose: Lend): Promise<Verdict> {
   const { asked, network, source, name } = await borrower(context, order, purpose)

@@ -17,8 +17,8 @@ import { assertWalletPaths } from '../paths.ts'
 import { assertPays } from '../pay.ts'
 
 /**
- * A payment that a caller asked for, with what a signed request about it has changed. `name`: of
- * the intent, `step`: of its payment.
+ * A payment that a caller requested, with the changes of later signed requests. `name`: of the
+ * intent, `step`: of its payment.
  */
 export type Payer = Asked & {
   proven: Proven
@@ -28,7 +28,7 @@ export type Payer = Asked & {
   step: string
 }
 
-/** The payment that a caller asked for; with a signed speed-up its limit is the later request's. */
+/** Returns the payment that a caller requested; a signed speed-up replaces its fee limit. */
 export async function payer(
   context: Context,
   order: Order,
@@ -50,7 +50,7 @@ export async function payer(
     intent: { key: want.key, content: want.content, transaction_id: proven.transaction_id },
     seen: [seenOf(context, proven, want), ...(faster ? [faster.seen] : [])],
     callers: [api_key, ...(faster ? [faster.seen.api_key] : [])],
-    // The later request proves that the payment is still wanted.
+    // The later request proves that the caller still wants the payment.
     assertAge: faster?.assertAge ?? ageOf(context, proven, want.content, pay.receipts),
     voidNames: [
       want.key,
@@ -60,7 +60,7 @@ export async function payer(
   }
 }
 
-/** Rules 2 to 9: the caller's payment, exactly, from his wallet. */
+/** Rules 2 to 9: exactly the caller's payment, from the caller's wallet. */
 export async function pay(context: Context, order: Order, purpose: Pay): Promise<Verdict> {
   const {
     proven,

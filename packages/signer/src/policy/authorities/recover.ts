@@ -5,7 +5,10 @@ import { assertFeeCap } from '../cap.ts'
 import { decodedOn, networkNamed, verdictOf, type Context } from '../context.ts'
 import type { Order, Recover, Subject, Verdict } from '../order.ts'
 
-/** The order of this node's own operator. @throws Refusal where he gave none, or another one */
+/**
+ * Returns the recovery order of this node's own operator.
+ * @throws Refusal if there is none, or a different one
+ */
 function orderOf({ store }: Context, order: Order, id: string): RecoverOrder {
   const { state } = store
   if (!state.recovering)
@@ -71,8 +74,8 @@ function assertPays(
 }
 
 /**
- * Rule 16: from any address of a workspace's key to where this node's own operator said, without a
- * platform and its callers.
+ * Rule 16: from any address of a workspace's key to the address that this node's own operator has
+ * entered, without platform and callers.
  */
 export async function recover(context: Context, order: Order, purpose: Recover): Promise<Verdict> {
   const wanted = orderOf(context, order, purpose.order)
@@ -91,7 +94,7 @@ export async function recover(context: Context, order: Order, purpose: Recover):
       `The fee ${subject.decoded.fee_max} is above the ${wanted.fee_max} that the operator allowed`,
     )
   }
-  // Rounds repeat: what is found later goes to the same place.
+  // Rounds repeat: funds that are found later are sent to the same address.
   return verdictOf(subject, {
     step: JSON.stringify(['recover', wanted.order, ...subject.decoded.from]),
     repeatable: true,

@@ -9,7 +9,7 @@ import type { Order, Stake, Verdict } from '../order.ts'
 import { assertOnlyPath } from '../paths.ts'
 import { assertStakes } from '../stake.ts'
 
-/** Who asked for a stake, an unstake or a release. */
+/** Returns the caller who requested a stake, an unstake or a release. */
 export async function staker(
   context: Context,
   order: Order,
@@ -31,7 +31,7 @@ export async function staker(
   }
 }
 
-/** Each step of a stake is a transaction of its own, from the omnibus address only. */
+/** Each step of a stake is a separate transaction, only from the omnibus address. */
 export async function stake(context: Context, order: Order, purpose: Stake): Promise<Verdict> {
   const { proven, want, ...asked } = await staker(context, order, purpose)
   const network = networkOf(context, want.asset)

@@ -13,20 +13,24 @@ import type { Order, Sweep, Verdict } from '../order.ts'
 import { assertSweepPaths } from '../paths.ts'
 import { assertSweeps } from '../sweep.ts'
 
-/** What every transaction about one deposit address' asset is named by. */
+/** Returns the name of all transactions about one asset of a deposit address. */
 export const sweepName = (
   workspace: string,
   { sub_account, asset, address_index }: Sweep,
 ): readonly (string | number)[] => ['sweep', workspace, sub_account, asset, address_index]
 
-/** The network of a sweep that may be. @throws Refusal */
+/**
+ * Returns the network of a permitted sweep.
+ * @throws Refusal
+ */
 export function sweepNetwork(context: Context, workspace: string, sweep: Sweep): Network {
   const network = networkOf(context, sweep.asset)
   if (traitsOf(network).deposits !== 'swept')
     throw new Refusal('SWEEP_MISMATCH', `${network.code} requires no sweeps`)
   if (sweep.sub_account === TANK_SUB_ACCOUNT)
     throw new Refusal('FOREIGN_PATH', 'The gas tank must not be swept')
-  // Budgets are shared out among sub-accounts: there are only those that the operator named.
+  // Budgets are divided among sub-accounts, so only sub-accounts that the operator has enrolled are
+  // accepted.
   if (
     !context.store.state.subAccountNames.has(State.subAccountIndexKey(workspace, sweep.sub_account))
   ) {
@@ -38,7 +42,8 @@ export function sweepNetwork(context: Context, workspace: string, sweep: Sweep):
 }
 
 /**
- * Rule 12: no caller has signed it, so it goes to his own omnibus address only, within the budgets.
+ * Rule 12: no caller has signed a sweep, so its only destination is the caller's own omnibus
+ * address, within the budgets.
  */
 export async function sweep(context: Context, order: Order, purpose: Sweep): Promise<Verdict> {
   const network = sweepNetwork(context, order.workspace, purpose)

@@ -4,7 +4,7 @@ import type { Order, TankStake, Verdict } from '../order.ts'
 import { assertOnlyPath } from '../paths.ts'
 import { assertTankStakes, tankStakeOrder } from '../tank.ts'
 
-/** Rule 15: a gas tank's own stake, as this node's operator said. */
+/** Rule 15: a gas tank's own stake, as ordered by this node's operator. */
 export async function tankStake(
   context: Context,
   order: Order,

@@ -1,6 +1,6 @@
 /**
- * An entry that does not read as its kind: a node does not start with such a record, and does not
- * write such an entry.
+ * An entry does not match the schema of its kind. A node does not start with such a record, and
+ * does not write such an entry.
  */
 export class RecordError extends Error {
   constructor(message: string) {

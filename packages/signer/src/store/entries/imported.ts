@@ -3,11 +3,14 @@ import { z } from 'zod'
 import { curve, digits, node, path } from './values.ts'
 
 /**
- * What a restored node takes from a peer's record: of the kinds that bind it too, the fields it
- * needs, within limits, for another node's writing is not trusted to be readable.
+ * Entries that a restored node copies from a peer's record: of the kinds that bind it too, the
+ * fields that it needs, within limits, because another node's data is not trusted.
  */
 const text = z.string().max(4096)
-/** For the platform's own recovery only: a node that was restored tells what its peers told it. */
+/**
+ * Used only for the platform's own recovery: a restored node returns what its peers have sent to
+ * it.
+ */
 const unsigned = z.object({
   network: text,
   bytes: z.string().regex(/^[0-9a-f]{2,200000}$/),
@@ -32,7 +35,7 @@ export const IMPORTED = {
     .object({
       step: text,
       unsigned_hash: text,
-      // No rule asks for these three: a step that a peer wrote without them binds all the same.
+      // No rule uses these three fields: a peer's step without them is still binding.
       purpose: text.optional().catch(undefined),
       workspace: text.optional().catch(undefined),
       unsigned: unsigned.optional().catch(undefined),
@@ -47,7 +50,7 @@ export const IMPORTED = {
       account: text.nullable(),
       nonce: digits.nullable(),
       rule: text.nullable().optional(),
-      /** In records of earlier versions, where a step had one. */
+      /** In records of earlier versions, in which a step had one charge. */
       charge: charge.nullable().optional(),
       charges: z.array(charge).max(4).optional(),
       fuelled: z
@@ -104,8 +107,8 @@ export const IMPORTED = {
 export type ImportedKind = keyof typeof IMPORTED
 
 /**
- * A taken entry is read back strictly: its body must be exactly what {@link IMPORTED} takes of its
- * kind.
+ * A copied entry is parsed strictly when it is read: its body must have exactly the fields that
+ * {@link IMPORTED} copies of its kind.
  */
 const imported = <K extends ImportedKind>(kind: K) =>
   z.strictObject({
@@ -118,7 +121,7 @@ const imported = <K extends ImportedKind>(kind: K) =>
     from: node,
   })
 
-/** The entry of a restored node that keeps one of a peer's, at the peer's own time. */
+/** Entry by which a restored node stores a peer's entry, with the peer's time. */
 export const importedSchema = z.discriminatedUnion('kind', [
   imported('seen'),
   imported('step'),

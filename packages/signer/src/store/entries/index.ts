@@ -5,21 +5,18 @@ import { KEYS } from './keys.ts'
 import { PEOPLE } from './people.ts'
 import { TRANSACTIONS } from './transactions.ts'
 
-/**
- * Every kind of entry that a record may hold, and what its body is. What is not here is neither
- * written nor read.
- */
+/** Schemas of all kinds of entries in a record. Other kinds are neither written nor read. */
 export const BODIES = { ...PEOPLE, ...KEYS, ...TRANSACTIONS, imported: importedSchema }
 
 export type Kind = keyof typeof BODIES
 export type Body<K extends Kind> = z.output<(typeof BODIES)[K]>
-/** What is to be written. */
+/** An entry to be written. */
 export type NewEntry<K extends Kind = Kind> = { [Each in K]: { kind: Each; body: Body<Each> } }[K]
-/** What stands in the record; `at` in Unix ms. */
+/** An entry of the record; `at` in Unix ms. */
 export type Entry<K extends Kind = Kind> = {
   [Each in K]: { height: number; at: number; kind: Each; body: Body<Each> }
 }[K]
-/** An entry as its bytes are kept and hashed: nothing of it is checked yet. */
+/** An entry in the form in which it is stored and hashed, before validation. */
 export interface Row {
   height: number
   at: number
@@ -39,10 +36,11 @@ function issueOf(error: z.ZodError): string {
 }
 
 /**
- * An entry from its kept text: the one way in and out of the record. An entry that is skipped could
- * be a step, a void or a revocation that this node no longer holds to.
- * @throws RecordError that names height and kind, where the kind is unknown or the body is not
- *   its kind's
+ * Parses the stored text of an entry. Every read and write of the record uses this function,
+ * because an entry that is skipped could be a step, a void or a revocation that this node would
+ * then ignore.
+ * @throws RecordError that names height and kind, if the kind is unknown or the body does not match
+ *   it
  */
 export function entryOf({ height, at, kind, body: text }: Omit<Row, 'hash'>): Entry {
   const named = JSON.stringify(kind.slice(0, 40))

@@ -11,9 +11,9 @@ const certified = z.strictObject({
   signatures: nodeSignatures,
 })
 
-/** A key's life: made, given to a workspace, refreshed. */
+/** Entries about a key: generated, assigned to a workspace, refreshed. */
 export const KEYS = {
-  /** `session`: of the run that made it; absent in records of earlier versions. */
+  /** `session`: of the run that generated it; absent in records of earlier versions. */
   key: certified.extend({ session: z.string().optional() }),
   allocate: z.strictObject({ workspace: z.string(), curve, key_id: z.string(), epoch: count }),
   certificates: z.strictObject({
@@ -24,11 +24,11 @@ export const KEYS = {
   }),
   prepared: certified.extend({ session: z.string() }),
   tested: z.strictObject({ key_id: z.string(), epoch: count, session: z.string(), partner: node }),
-  /** Without a session where a backup brought the share of a later epoch. */
+  /** Without a session if the share of a later epoch came from a backup. */
   refreshed: z.strictObject({ key_id: z.string(), epoch: count, session: z.string().optional() }),
   forgotten: z.strictObject({ key_id: z.string(), epoch: count }),
   /** A promise never to switch to the shares of a refresh. */
   abandoned: z.strictObject({ key_id: z.string(), epoch: count, session: z.string() }),
-  /** Back to the share before, from the shares of a refresh that the peers have abandoned. */
+  /** Return to the previous share, from the shares of a refresh that the peers have abandoned. */
   reverted: z.strictObject({ key_id: z.string(), epoch: count, session: z.string() }),
 }

@@ -4,7 +4,7 @@ import { count, digits, node, nodeSignatures } from './values.ts'
 
 /**
  * A peer's head with its own signature, absent in records of earlier versions. A later version of
- * the envelope must go on reading what this one wrote.
+ * the envelope must still be able to read the stored form.
  */
 export const seenHead = z.strictObject({
   node,
@@ -15,7 +15,7 @@ export const seenHead = z.strictObject({
 })
 
 const fingerprint = z.string().regex(/^[0-9a-f]{64}$/)
-/** Why a node is banned: it was proven to cheat, or this node's operator ordered it. */
+/** Reason of a ban: the node was proven to cheat, or this node's operator ordered the ban. */
 const cause = z.enum(['cheat', 'operator'])
 
 /**
@@ -32,9 +32,9 @@ export const banStatementSchema = z.strictObject({
 })
 export type BanStatement = z.infer<typeof banStatementSchema>
 
-/** What operators say, who may ask, and what a node holds of the two others. */
+/** Entries about orders of operators, callers, and the two other nodes. */
 export const PEOPLE = {
-  /** Rule 5: what each network and ticker means here, by name. */
+  /** Rule 5: definition of each network and ticker at this node, by name. */
   registry: z.strictObject({ frozen: z.record(z.string(), z.string()) }),
   enrol: z.strictObject({
     api_key: z.string(),
@@ -43,7 +43,7 @@ export const PEOPLE = {
     workspace: z.string(),
     sub_account: count,
     /**
-     * Absent where it was enrolled before names were bound, and null where such a one came back
+     * Absent for enrolments from before names were bound; null if such an enrolment was restored
      * from a backup.
      */
     sub_account_name: z.string().nullable().optional(),
@@ -74,8 +74,8 @@ export const PEOPLE = {
     expires_at: count,
   }),
   /**
-   * A node without its platform: it signs what this says and nothing else. Amount in the smallest
-   * native unit, of one transaction.
+   * Recovery order for a node without its platform, which signs nothing else. Amount in the
+   * smallest native unit, for one transaction.
    */
   recover: z.strictObject({
     order: z.string(),
@@ -87,9 +87,8 @@ export const PEOPLE = {
     expires_at: count,
   }),
   /**
-   * `identity`: the fingerprint of the key that is banned; absent in records of earlier versions.
-   * Without a cause: a proven cheat. `at`: the time of the ban, where a restored node writes it
-   * again.
+   * `identity`: the fingerprint of the banned key; absent in records of earlier versions. No cause:
+   * a proven cheat. `at`: the time of the ban, if a restored node writes it again.
    */
   ban: z.strictObject({
     node,
@@ -98,21 +97,24 @@ export const PEOPLE = {
     cause: cause.optional(),
     at: count.optional(),
   }),
-  /** A peer's signed statement that it has banned the other peer. It bans nobody here. */
+  /**
+   * A peer's signed statement that it has banned the other peer. It does not ban anyone at this
+   * node.
+   */
   'ban-told': z.strictObject({
     ...banStatementSchema.shape,
     signature: z.string().regex(/^[0-9a-f]{128}$/),
   }),
-  /** Written where a peer was restored. */
+  /** Written when a peer was restored. */
   head: seenHead,
   backup: z.strictObject({ keys: count, made_at: count }),
   restoring: z.strictObject({ made_at: count }),
-  /** The shares' return for that alone: this record never serves a platform. */
+  /** Shares were restored for a recovery only: this record never serves a platform. */
   recovering: z.strictObject({ made_at: count }),
   restored: z.strictObject({ generation: count, not_before: count }),
   /**
-   * The operator's repair of a clock that had leapt ahead: requests issued before `to` are refused.
-   * Unix ms.
+   * The operator's repair of a clock that had leapt ahead: requests issued before `to` are
+   * rejected. Unix ms.
    */
   clock: z.strictObject({ from: count, to: count }),
 }

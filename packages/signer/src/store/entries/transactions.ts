@@ -40,7 +40,7 @@ const decoded = z.strictObject({
   max_fee_per_gas: digits.nullable(),
   vsize: z.number().nullable(),
 })
-/** What else it is a step of: the payments that share a fuel. */
+/** Further steps that the transaction belongs to: the payments that share a fuel. */
 const beside = z
   .array(
     z.strictObject({
@@ -52,10 +52,10 @@ const beside = z
   )
   .min(1)
 const charge = z.strictObject({ budget: z.string(), amount: digits })
-/** What each session of two nodes leaves behind: its ids are never used again. */
+/** Data of each session of two nodes; the session IDs are never used again. */
 const signing = { sessions: z.array(z.string()), partner: node, peer_head: seenHead.nullable() }
 
-/** What callers asked for, what was signed for them, and what never will be. */
+/** Entries about callers' requests, signed transactions, and voids. */
 export const TRANSACTIONS = {
   seen: z.strictObject({
     api_key: z.string(),
@@ -82,7 +82,7 @@ export const TRANSACTIONS = {
     daily_cap: digits,
     expires_at: z.int(),
   }),
-  /** What may be signed from here on, durable before round 1. */
+  /** A transaction that may be signed from now on; durable before round 1. */
   step: z
     .strictObject({
       step: z.string(),
@@ -100,8 +100,8 @@ export const TRANSACTIONS = {
       account: z.string().nullable(),
       nonce: digits.nullable(),
       /**
-       * Earlier versions had one charge, and knew neither the fuel of an address nor the rule of a
-       * forward here.
+       * Earlier versions had one charge, and no fields for the fuel of an address and the rule of a
+       * forward.
        */
       rule: z.string().nullable().optional(),
       fuelled: z
@@ -121,7 +121,7 @@ export const TRANSACTIONS = {
       ({ account, nonce }) => (account === null) === (nonce === null),
       'account is required together with nonce',
     ),
-  /** A further session of a step that is on record, or of a key. */
+  /** A further session of a recorded step, or of a key. */
   session: z.union([
     z.strictObject({ step_height: count, ...signing }),
     z.strictObject({
@@ -141,7 +141,7 @@ export const TRANSACTIONS = {
   nonce: z.strictObject({
     account: z.string(),
     nonce: digits,
-    /** The peer that told it. */ from: node,
+    /** The peer that sent it. */ from: node,
   }),
   void: z.strictObject({
     keys: z.array(z.string()),

@@ -1,13 +1,16 @@
 import { z } from 'zod'
 
-/** Values that entries of many kinds hold. */
+/** Schemas that entries of many kinds share. */
 export const curve = z.enum(['secp256k1', 'ed25519'])
-/** An amount or a nonce, as decimal text: what the state reads as bigint. */
+/** An amount or a nonce as decimal text, which the state parses as bigint. */
 export const digits = z.string().regex(/^[0-9]{1,78}$/)
 export const count = z.int().min(0)
 export const node = z.int().min(1).max(3)
 export const path = z.array(z.int().min(0).max(0x7fffffff)).max(8)
-/** Without a repeated group, which overflows the regular expression's stack on megabytes. */
+/**
+ * Without a repeated group, which would overflow the regular expression's stack for megabytes of
+ * text.
+ */
 export const hexText = z
   .string()
   .min(2)
