@@ -6,7 +6,7 @@ import type { Surroundings } from './types.ts'
 const BYTES_MAX = 65_536
 const DESCRIPTOR = /^\/(dev\/fd|proc\/self\/fd)\/\d+$/
 /** Bytes read from file descriptors, each of which can be read only once in a process. */
-const given = new Map<string, Buffer>()
+const input = new Map<string, Buffer>()
 
 /**
  * Reads a file, or a descriptor, whose bytes are cached.
@@ -14,8 +14,8 @@ const given = new Map<string, Buffer>()
  */
 export function readSecret(path: string): Buffer {
   if (!DESCRIPTOR.test(path)) return readFileSync(path)
-  const bytes = given.get(path) ?? readFileSync(path)
-  given.set(path, bytes)
+  const bytes = input.get(path) ?? readFileSync(path)
+  input.set(path, bytes)
   return bytes
 }
 

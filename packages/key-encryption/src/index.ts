@@ -19,5 +19,5 @@ export { openKek } from './open.ts'
 export { readKek, type KekSettings } from './settings.ts'
 export type { Binding, KeyEncryption, Surroundings, Wrapped } from './types.ts'
 /** Creates a key in a token, for the command that sets one up. The module is loaded only then. */
-export const makeTokenKey: typeof import('./providers/pkcs11.ts').makeTokenKey = async (...given) =>
-  (await import('./providers/pkcs11.ts')).makeTokenKey(...given)
+export const makeTokenKey: typeof import('./providers/pkcs11.ts').makeTokenKey = async (...input) =>
+  (await import('./providers/pkcs11.ts')).makeTokenKey(...input)

@@ -38,10 +38,10 @@ type Imported = Parameters<typeof globalThis.crypto.subtle.sign>[1]
 
 /** Pages loaded over plain HTTP, except from localhost, have no WebCrypto. */
 function subtle(): typeof globalThis.crypto.subtle {
-  const found = (globalThis as { crypto?: { subtle?: typeof globalThis.crypto.subtle } }).crypto
+  const match = (globalThis as { crypto?: { subtle?: typeof globalThis.crypto.subtle } }).crypto
     ?.subtle
   return (
-    found ??
+    match ??
     refuse('cannot be used here: WebCrypto is not available (a page requires https, or localhost)')
   )
 }

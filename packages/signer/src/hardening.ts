@@ -13,13 +13,13 @@ export function openedBy(
   url = inspector.url(),
 ): string | null {
   if (mode === 'local') return null
-  const told = (by: string) =>
+  const reportOf = (by: string) =>
     `an inspector is open (${by}), which gives full control over this node. Start the node without it; it is allowed with mode local only`
   const argument = execArgv.find((each) => OPENS.test(each))
-  if (argument) return told(argument)
+  if (argument) return reportOf(argument)
   const option = nodeOptions.split(/\s+/).find((each) => OPENS.test(each.replace(/^["']/, '')))
-  if (option) return told(`NODE_OPTIONS ${option}`)
-  return url === undefined ? null : told(url)
+  if (option) return reportOf(`NODE_OPTIONS ${option}`)
+  return url === undefined ? null : reportOf(url)
 }
 
 /**

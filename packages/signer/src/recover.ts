@@ -187,16 +187,16 @@ function finished(sent: readonly string[], left: PreparedFile['left']): void {
 }
 
 async function sweep(values: Values): Promise<void> {
-  const known = new Public(need(values, 'backup'))
+  const existing = new Public(need(values, 'backup'))
   const rounds: string[] = []
   for (let round = 1; round <= ROUNDS_MAX; round++) {
-    const prepared = prepare(known, await gather(known, lookOf(values)))
+    const prepared = prepare(existing, await gather(existing, lookOf(values)))
     if (prepared.transactions.length === 0) return finished(rounds, prepared.left)
     for (const { asset, amount, from, fuel } of prepared.transactions) {
       tell(`${asset}: ${amount} from ${from}${fuel ? `, fuel for ${fuel.join('/')}` : ''}`)
     }
     const signed = await sign(prepared, signing(values, prepared.network))
-    const failed = await send(known, signed, sending(values))
+    const failed = await send(existing, signed, sending(values))
     if (failed.length > 0)
       throw new Error(
         `not all is sent: ${failed.map(({ hash, reason }) => `${hash} ${reason}`).join('; ')}`,
@@ -222,14 +222,14 @@ const COMMANDS: Record<string, (values: Values) => Promise<void> | void> = {
     )
   },
   show: (values) => {
-    const known = new Public(need(values, 'backup'))
+    const existing = new Public(need(values, 'backup'))
     print({
-      node: known.node,
-      workspaces: known.workspaces.map((workspace) => ({
+      node: existing.node,
+      workspaces: existing.workspaces.map((workspace) => ({
         workspace,
-        sub_accounts: known.subAccounts(workspace),
+        sub_accounts: existing.subAccounts(workspace),
       })),
-      networks: known.registry.networks.map((network) => ({
+      networks: existing.registry.networks.map((network) => ({
         network: network.code,
         life: sweeperOf(network).life,
       })),

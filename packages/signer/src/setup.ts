@@ -207,7 +207,7 @@ export async function restoreHome(
   const home = resolve(o.home)
   if (existsSync(join(home, 'config.json')))
     throw new SetupError(`${home} already has a configuration`)
-  const { files, config, ...told } = openHome(o)
+  const { files, config, ...reported } = openHome(o)
   const env = o.env ?? process.env
   const kek: KekSettings =
     o.kek ?? (config.mode === 'local' ? { kind: 'file', path: 'kek' } : passphraseOf(env))
@@ -219,7 +219,7 @@ export async function restoreHome(
   for (const name of ['identity.key', 'identity.pub', 'tls.key', 'tls.crt'] as const)
     write(join(home, name), files[name])
   writeJson(join(home, 'config.json'), { ...config, kek: { kind: 'wrapped' }, socket })
-  return told
+  return reported
 }
 
 /** Returns the fingerprints, which the operator compares. */
@@ -309,14 +309,14 @@ async function main(): Promise<void> {
     if (!values['recovery-secret-file']) throw new SetupError(...USAGE)
     if (values.print === undefined && values.mode !== 'local')
       throw new SetupError('--print is required', ...USAGE)
-    const told = await restoreHome({
+    const reported = await restoreHome({
       home: values.home,
       file: values.restore,
       recoverySecretFile: values['recovery-secret-file'],
       print: values.print ?? null,
       ...kek,
     })
-    printNotice(restoredLines(resolve(values.home), told))
+    printNotice(restoredLines(resolve(values.home), reported))
     return
   }
   const home = resolve(values.home)

@@ -41,18 +41,18 @@ interface Credentials {
 
 /** Reads one profile of AWS's credentials file. */
 function readCredentials(text: string, profile: string): Credentials {
-  const found: Record<string, string> = {}
+  const match: Record<string, string> = {}
   let section = ''
   for (const each of text.split('\n')) {
     section = /^\s*\[(.+)\]\s*$/.exec(each)?.[1]?.trim() ?? section
     const pair = /^\s*([a-z_]+)\s*=\s*(\S+)\s*$/.exec(each)
-    if (section === profile && pair) found[pair[1]!] = pair[2]!
+    if (section === profile && pair) match[pair[1]!] = pair[2]!
   }
   const {
     aws_access_key_id: accessKeyId,
     aws_secret_access_key: secretAccessKey,
     aws_session_token: sessionToken,
-  } = found
+  } = match
   if (!accessKeyId || !secretAccessKey) {
     throw new KekError(
       'SETTING',

@@ -118,10 +118,10 @@ export function openGcp(
         }).toString(),
       }
     })
-    const given = jsonOf(answer)?.['access_token']
-    if (answer.status !== 200 || typeof given !== 'string' || !/^[\x21-\x7e]+$/.test(given))
+    const input = jsonOf(answer)?.['access_token']
+    if (answer.status !== 200 || typeof input !== 'string' || !/^[\x21-\x7e]+$/.test(input))
       throw refusal(answer, 'token')
-    return given
+    return input
   }
   async function ask(
     doing: 'encrypt' | 'decrypt',

@@ -52,7 +52,7 @@ function kekError(error: unknown): KekError {
   const [code = '', message = ''] = (error instanceof Error ? error.message : String(error)).split(
     '|',
   )
-  const known: readonly string[] = ['AWAY', 'DENIED', 'NO_KEY', 'SETTING']
+  const existing: readonly string[] = ['AWAY', 'DENIED', 'NO_KEY', 'SETTING']
   if (code === 'SEALED') {
     return new KekError(
       'REFUSED',
@@ -61,7 +61,7 @@ function kekError(error: unknown): KekError {
   }
   const setting = SETTINGS[message.split(':')[0]!]
   const text = `pkcs11:${setting ? ` ${setting}:` : ''} ${message}`
-  return new KekError(known.includes(code) ? (code as KekErrorCode) : 'AWAY', text.slice(0, 300))
+  return new KekError(existing.includes(code) ? (code as KekErrorCode) : 'AWAY', text.slice(0, 300))
 }
 
 function placeOf(

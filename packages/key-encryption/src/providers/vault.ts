@@ -92,9 +92,9 @@ export function openVault(
       { role_id: role, secret_id: line(secret()) },
       null,
     )
-    const given = (jsonOf(answer)?.['auth'] as { client_token?: unknown } | undefined)?.client_token
-    if (answer.status !== 200 || typeof given !== 'string') throw refusal(answer, id, 'login')
-    return given
+    const input = (jsonOf(answer)?.['auth'] as { client_token?: unknown } | undefined)?.client_token
+    if (answer.status !== 200 || typeof input !== 'string') throw refusal(answer, id, 'login')
+    return input
   }
   async function ask(
     doing: 'encrypt' | 'decrypt',

@@ -334,12 +334,12 @@ export async function placeEmbedded(
 export async function checkExternalEmpty(databaseUrl: string): Promise<void> {
   const database = openDatabase(databaseUrl, { max: 1 })
   try {
-    const found = await database.one<{ tables: string }>(
+    const match = await database.one<{ tables: string }>(
       `select count(*) as tables from pg_class c join pg_namespace n on n.oid = c.relnamespace
        where c.relkind in ('r', 'p', 'S', 'v') and n.nspname not in ('pg_catalog', 'information_schema')
          and n.nspname not like 'pg_toast%'`,
     )
-    if (found?.tables !== '0')
+    if (match?.tables !== '0')
       throw new Error(
         'the database of DATABASE_URL is not empty: a backup can be restored only into an empty database',
       )

@@ -129,9 +129,9 @@ export async function measureFile(path: string): Promise<Omit<FileEntry, 'path'>
  * Compares a file's content with the manifest.
  * @returns the end of a sentence if they differ, otherwise null
  */
-export function differenceOf(entry: FileEntry, found: Omit<FileEntry, 'path'>): string | null {
-  if (found.bytes !== entry.bytes) return `has ${found.bytes} bytes, not ${entry.bytes}`
-  return found.sha256 === entry.sha256 ? null : 'was changed'
+export function differenceOf(entry: FileEntry, match: Omit<FileEntry, 'path'>): string | null {
+  if (match.bytes !== entry.bytes) return `has ${match.bytes} bytes, not ${entry.bytes}`
+  return match.sha256 === entry.sha256 ? null : 'was changed'
 }
 
 /**
@@ -145,10 +145,10 @@ export async function copyVerified(from: string, entry: FileEntry, to: string): 
     try {
       const target = await open(to, 'wx', 0o600)
       try {
-        const found = await measure(source, async (chunk) => {
+        const match = await measure(source, async (chunk) => {
           for (let at = 0; at < chunk.length;) at += (await target.write(chunk, at)).bytesWritten
         })
-        const difference = differenceOf(entry, found)
+        const difference = differenceOf(entry, match)
         if (difference !== null) throw new Error(difference)
       } finally {
         await target.close()

@@ -161,15 +161,15 @@ const shown = (wrong: readonly string[]): string =>
 
 /** Returns the folders that contain the listed files, and the listed empty folders. */
 function foldersOf({ files, folders }: Manifest): Set<string> {
-  const known = new Set<string>()
+  const existing = new Set<string>()
   for (const path of [
     ...files.map((file) => file.path),
     ...folders.map((name) => `database/${name}/`),
   ]) {
     for (let parent = dirname(`${path}.`); parent !== '.'; parent = dirname(parent))
-      known.add(parent)
+      existing.add(parent)
   }
-  return known
+  return existing
 }
 
 /**
@@ -197,7 +197,7 @@ export async function checkFiles(folder: string, manifest: Manifest): Promise<vo
       wrong.push(`${file.path} ${entry.reason ?? 'is a folder'}`)
     else {
       const difference = await measureFile(join(folder, file.path)).then(
-        (found) => differenceOf(file, found),
+        (match) => differenceOf(file, match),
         reasonOf,
       )
       if (difference !== null) wrong.push(`${file.path} ${difference}`)

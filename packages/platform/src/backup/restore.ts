@@ -88,8 +88,8 @@ export async function verifyBackup(
 ): Promise<{ manifest: Manifest; proof: Proof }> {
   const { manifest, proof } = readManifest(from, trust)
   await checkFiles(from, manifest)
-  const known = new Set(readdirSync(MIGRATIONS))
-  const later = manifest.database.migrations.filter((name) => !known.has(name))
+  const existing = new Set(readdirSync(MIGRATIONS))
+  const later = manifest.database.migrations.filter((name) => !existing.has(name))
   if (later.length > 0) {
     const version = `another version of this platform (${manifest.platform_version})`
     throw new Error(
@@ -112,8 +112,8 @@ function secretsOf(
     throw new Error(`${from} contains no secrets: restore it with --without-secrets`)
   const name = 'secrets.sealed'
   const bytes = readPlain(join(from, name), name, SEALED_BYTES_MAX)
-  const found = { bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') }
-  const difference = differenceOf(entryOf(manifest, name), found)
+  const match = { bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') }
+  const difference = differenceOf(entryOf(manifest, name), match)
   if (difference !== null) throw new Error(`${name} ${difference}`)
   const text = open(sealedSchema.parse(JSON.parse(bytes.toString('utf8'))), recoverySecret)
   const parsed = secretsSchema.safeParse(JSON.parse(text))

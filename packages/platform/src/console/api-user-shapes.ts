@@ -86,21 +86,24 @@ export function enrolmentCommands(
   // The people of the workspace choose the key, so it must be a single word that no shell
   // interprets otherwise.
   const key = `base64:${publicKeyWord(request.public_key_pem)}`
-  const wish = `--workspace ${quoted(workspace)} --sub-account ${quoted(request.sub_account)} --role ${request.role} --public-key ${key}`
+  const params = `--workspace ${quoted(workspace)} --sub-account ${quoted(request.sub_account)} --role ${request.role} --public-key ${key}`
   // The ID is included, because other requests may have the same key.
   const rest = `${request.rate_limit === null ? '' : ` --rate-limit ${request.rate_limit}`} --request ${request.id}`
   if (areHere(signers))
     return [
-      { where: 'the platform’s host', command: `${commandName()} api-user create ${wish}${rest}` },
+      {
+        where: 'the platform’s host',
+        command: `${commandName()} api-user create ${params}${rest}`,
+      },
     ]
   return [
     ...signers.peers.map(({ node }, at) => ({
       where: `signer node ${node}`,
-      command: `${commandName()} signer enrol --home HOME ${wish}${at === 0 ? '' : ' --api-key "$API_KEY"'}`,
+      command: `${commandName()} signer enrol --home HOME ${params}${at === 0 ? '' : ' --api-key "$API_KEY"'}`,
     })),
     {
       where: 'the platform’s host',
-      command: `${commandName()} api-user create ${wish} --api-key "$API_KEY" --index "$INDEX"${rest}`,
+      command: `${commandName()} api-user create ${params} --api-key "$API_KEY" --index "$INDEX"${rest}`,
     },
   ]
 }

@@ -48,8 +48,8 @@ export const exportTransactions = panelEndpoint({
   params: z.strictObject(subAccountParams),
   query: z.strictObject({ format: z.enum(['csv', 'json']).default('csv'), ...transactionFilter }),
   async handler({ services, caller, query: { format, ...filter } }) {
-    const { found, values } = await matching(services, caller, filter)
-    const rows = (signal: AbortSignal) => read(services, found, values, signal)
+    const { found: match, values } = await matching(services, caller, filter)
+    const rows = (signal: AbortSignal) => read(services, match, values, signal)
     return {
       headers: {
         'content-type':
@@ -61,7 +61,7 @@ export const exportTransactions = panelEndpoint({
   },
 })
 
-type Shown = ReturnType<typeof presentTransaction>
+type ExportedTransaction = ReturnType<typeof presentTransaction>
 
 /**
  * Each batch starts after the last row of the previous batch, so that transactions that are created
@@ -69,15 +69,15 @@ type Shown = ReturnType<typeof presentTransaction>
  */
 async function* read(
   { database, registry }: Services,
-  found: string,
+  match: string,
   values: readonly unknown[],
   signal: AbortSignal,
-): AsyncGenerator<Shown[]> {
+): AsyncGenerator<ExportedTransaction[]> {
   let last: { made: string; id: string } | null = null
   while (!signal.aborted) {
     const n = values.length
     const rows: (TransactionRow & { made: string })[] = await database.query(
-      `select *, created_at::text made from transactions where ${found}
+      `select *, created_at::text made from transactions where ${match}
        ${last === null ? '' : `and (created_at, id) < ($${n + 2}::timestamptz, $${n + 3}::uuid)`}
        order by created_at desc, id desc limit $${n + 1}`,
       [...values, BATCH, ...(last === null ? [] : [last.made, last.id])],
@@ -89,13 +89,13 @@ async function* read(
   }
 }
 
-async function* csv(batches: AsyncIterable<Shown[]>): AsyncGenerator<string> {
+async function* csv(batches: AsyncIterable<ExportedTransaction[]>): AsyncGenerator<string> {
   yield csvLine(COLUMNS)
   for await (const rows of batches)
     yield rows.map((row) => csvLine(COLUMNS.map((column) => row[column]))).join('')
 }
 
-async function* json(batches: AsyncIterable<Shown[]>): AsyncGenerator<string> {
+async function* json(batches: AsyncIterable<ExportedTransaction[]>): AsyncGenerator<string> {
   let between = '[\n'
   for await (const rows of batches) {
     yield `${between}${rows.map((row) => stringifyJson(row)).join(',\n')}`

@@ -69,11 +69,11 @@ export const addMyPasskey = panelEndpoint({
         if (!(await endStep(tx, body.challenge_id)))
           throw new ApiError('SIGN_IN_FAILED', 'the confirmation was finished before')
         await lockPerson(tx, personId)
-        const found = await tx.one<{ count: number }>(
+        const match = await tx.one<{ count: number }>(
           'select count(*)::int from passkeys where person_id = $1',
           [personId],
         )
-        if (found && found.count >= PASSKEYS_MAX) {
+        if (match && match.count >= PASSKEYS_MAX) {
           throw new ApiError(
             'INVALID_REQUEST',
             `you have ${PASSKEYS_MAX} passkeys, which is the maximum: remove one`,

@@ -28,9 +28,9 @@ export function consolePages(log: Logger): Page[] {
       isCounted: false,
       handler: ({ params, header }) =>
         built((site) => {
-          const found = site.asset(params['name'] as string, header('accept-encoding'))
-          if (!found) throw new ApiError('NOT_FOUND', 'the control panel has no such file')
-          return found
+          const match = site.asset(params['name'] as string, header('accept-encoding'))
+          if (!match) throw new ApiError('NOT_FOUND', 'the control panel has no such file')
+          return match
         }),
     },
   ]

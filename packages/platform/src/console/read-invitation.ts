@@ -24,15 +24,15 @@ export const readInvitation = panelEndpoint({
     expires_at: time,
   }),
   async handler({ services: { database }, params }) {
-    const found = await openInvitation(database, { token: params.token })
+    const match = await openInvitation(database, { token: params.token })
     return {
       body: {
-        workspace: found.workspace,
-        role: found.role,
-        email: found.email,
-        is_first: found.workspace_id === null && found.person_id === null,
-        is_reset: found.person_id !== null,
-        expires_at: found.expires_at.toISOString(),
+        workspace: match.workspace,
+        role: match.role,
+        email: match.email,
+        is_first: match.workspace_id === null && match.person_id === null,
+        is_reset: match.person_id !== null,
+        expires_at: match.expires_at.toISOString(),
       },
     }
   },

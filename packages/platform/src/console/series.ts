@@ -50,10 +50,10 @@ export const readSeries = panelEndpoint({
   async handler({ services, caller, query: { metric, asset, network, days } }) {
     const today = Math.floor(services.environment.now() / DAY_MS) * DAY_MS
     const from = new Date(today - (days - 1) * DAY_MS)
-    const found = asset === undefined ? null : findAsset(services, asset).asset
+    const match = asset === undefined ? null : findAsset(services, asset).asset
     const coin = network === undefined ? null : nativeOf(services, network)
     const { sums, now, decimals, unit } = await daysOf(services, caller, metric, {
-      asset: found,
+      asset: match,
       coin,
       network: network ?? null,
       from,
@@ -142,18 +142,18 @@ async function levels(
   from: Date,
 ): Promise<Days> {
   const { database } = services
-  const given = [values[0], asset.asset_name, values[1], values[2]]
+  const inputs = [values[0], asset.asset_name, values[1], values[2]]
   const [now, rows] = await Promise.all([
     database.one<{ sum: string }>(
       `select coalesce(sum(a.balance), 0)::text sum from ledger_accounts a where a.workspace_id = $4 and a.asset = $2 and ${accounts}`,
-      given,
+      inputs,
     ),
     database.query<{ day: string; sum: string }>(
       `select to_char(e.created_at at time zone 'utc', 'YYYY-MM-DD') as day, sum(p.amount)::text sum
        from ledger_accounts a join ledger_postings p on p.workspace_id = a.workspace_id and p.account_id = a.id
          join ledger_entries e on e.workspace_id = p.workspace_id and e.id = p.entry_id
        where a.workspace_id = $4 and a.asset = $2 and ${accounts} and e.created_at >= $5 group by 1`,
-      [...given, from],
+      [...inputs, from],
     ),
   ])
   return {

@@ -207,7 +207,7 @@ export const readTimeline = panelEndpoint({
 async function requestOf({ database }: Services, row: TransactionRow) {
   if (!row.request) return null
   const { api_key, token, method, uri, body } = row.request
-  const known = await database.one<{
+  const existing = await database.one<{
     label: string | null
     id: string | null
     email: string | null
@@ -216,7 +216,7 @@ async function requestOf({ database }: Services, row: TransactionRow) {
     'select u.label, p.id, p.email, p.name from api_users u left join people p on p.id = u.person_id where u.api_key::text = $1',
     [api_key],
   )
-  const { label = null, ...owner } = known ?? { id: null }
+  const { label = null, ...owner } = existing ?? { id: null }
   return {
     api_key,
     label,

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import type { Queryable } from '../database/pool.ts'
 import type { Services } from '../engine/services.ts'
-import { writeAudit, type Deed } from '../people/audit-log.ts'
+import { writeAudit, type AuditAction } from '../people/audit-log.ts'
 import type { Visitor } from '../people/endpoint.ts'
 import { mayManage, type Role } from '../people/roles.ts'
 import { actorOf } from '../people/sessions.ts'
@@ -20,7 +20,7 @@ export async function changeWorkspace<T>(
   { database, people }: Services,
   { session, from, member }: Visitor,
   change: (tx: Queryable) => Promise<T>,
-  deed: (done: T) => Deed,
+  deed: (done: T) => AuditAction,
 ): Promise<T> {
   const result = await database.transaction(async (tx) => {
     const done = await change(tx)

@@ -39,11 +39,13 @@ export interface ListQuestion {
 }
 
 /** Returns the entries whose value is defined. */
-export const given = (
-  asked: Readonly<Record<string, string | readonly string[] | undefined>>,
+export const input = (
+  request: Readonly<Record<string, string | readonly string[] | undefined>>,
 ): Record<string, string | readonly string[]> =>
   Object.fromEntries(
-    Object.entries(asked).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+    Object.entries(request).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, value]],
+    ),
   )
 
 /** Converts Unix seconds to a date; null if undefined. */
@@ -96,10 +98,10 @@ function spansWithin(from: number | null, to: number | null): Span[] {
 }
 
 function keptCondition(
-  kept: Readonly<Record<string, string | readonly string[]>>,
+  stored: Readonly<Record<string, string | readonly string[]>>,
   values: Values,
 ): string {
-  const terms = Object.entries(kept).map(([name, value]) =>
+  const terms = Object.entries(stored).map(([name, value]) =>
     typeof value === 'string'
       ? `dims->>'${name}' = ${values.at(value, 'text')}`
       : `dims->>'${name}' = any(${values.at(value, 'text[]')})`,
@@ -147,28 +149,28 @@ async function totalOf(
   database: Queryable,
   question: ListQuestion,
 ): Promise<{ total: number; walked: number }> {
-  const { list, found, kept, from, before, indexed } = question
+  const { list, found: match, kept: stored, from, before, indexed } = question
   const first = from === null ? null : hourOf(from.getTime()) + HOUR_MS
   const end = before === null ? null : hourOf(before.getTime())
-  const spans = kept === null ? [] : spansWithin(first, end)
-  if (kept === null || spans.length === 0) {
+  const spans = stored === null ? [] : spansWithin(first, end)
+  if (stored === null || spans.length === 0) {
     const row = await database.one<{ total: string }>(
-      `select count(*)::text total from ${list} where ${found}`,
+      `select count(*)::text total from ${list} where ${match}`,
       question.values,
     )
     return { total: Number(row?.total), walked: Number(row?.total) }
   }
   const values = new Values(from === null && before === null ? [] : question.values)
-  const walk = Object.fromEntries(Object.entries(kept).filter(([name]) => name === indexed))
+  const walk = Object.fromEntries(Object.entries(stored).filter(([name]) => name === indexed))
   // Partial hours at both ends of the range are counted in the list itself.
   const edges = [
     ...(first === null ? [] : [`created_at < ${values.at(date(first), 'timestamptz')}`]),
     ...(end === null ? [] : [`created_at >= ${values.at(date(end), 'timestamptz')}`]),
   ]
-    .map((edge) => ` + (select count(*) from ${list} where ${found} and ${edge})`)
+    .map((edge) => ` + (select count(*) from ${list} where ${match} and ${edge})`)
     .join('')
   const row = await database.one<{ total: string; walked: string }>(
-    `select (coalesce(sum(n) filter (where ${keptCondition(kept, values)}), 0)${edges})::text total,
+    `select (coalesce(sum(n) filter (where ${keptCondition(stored, values)}), 0)${edges})::text total,
        coalesce(sum(n) filter (where ${keptCondition(walk, values)}), 0)::text walked
      from (${countsOf(question, spans, values)}) c`,
     values.list,
@@ -243,7 +245,7 @@ async function placeOf(
   skip: number,
   limit: number,
 ): Promise<{ hours: Bucket[]; skip: number }> {
-  const { list, found, before } = question
+  const { list, found: match, before } = question
   const newest: Bucket[] = []
   let lastDay: number | null = null
   if (before !== null) {
@@ -252,7 +254,7 @@ async function placeOf(
     lastDay = dayOf(end)
     const values = new Values(question.values)
     const part = await database.one<{ n: string }>(
-      `select count(*)::text n from ${list} where ${found} and created_at >= ${values.at(date(end), 'timestamptz')}`,
+      `select count(*)::text n from ${list} where ${match} and created_at >= ${values.at(date(end), 'timestamptz')}`,
       values.list,
     )
     newest.push(
@@ -311,15 +313,15 @@ export async function readList<Row>(
   limit: number,
   walkMax = WALK_MAX,
 ): Promise<{ rows: Row[]; total: number }> {
-  const { list, columns, found, values, kept } = question
+  const { list, columns, found: match, values, kept: stored } = question
   const skip = (page - 1) * limit
   const plain = (): Promise<Row[]> =>
     database.query<Row>(
-      `select ${columns} from ${list} where ${found} order by created_at desc, id desc
+      `select ${columns} from ${list} where ${match} order by created_at desc, id desc
      limit $${values.length + 1} offset $${values.length + 2}`,
       [...values, limit, skip],
     )
-  if (kept === null) {
+  if (stored === null) {
     const [rows, { total }] = await Promise.all([plain(), totalOf(database, question)])
     return { rows, total }
   }
@@ -338,7 +340,7 @@ export async function readList<Row>(
          place.hours.map(({ to }) => to),
          'timestamptz[]',
        )}) hour (hour_from, hour_to)
-     cross join lateral (select ${columns} from ${list} where ${found} and created_at >= hour_from and created_at < hour_to
+     cross join lateral (select ${columns} from ${list} where ${match} and created_at >= hour_from and created_at < hour_to
        order by created_at desc, id desc limit ${all.at(place.skip + limit, 'bigint')}) shown
      order by created_at desc, id desc limit ${all.at(limit, 'bigint')} offset ${all.at(place.skip, 'bigint')}`,
     all.list,

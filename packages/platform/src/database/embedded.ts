@@ -145,9 +145,9 @@ function postmasterPid(data: string): number | null {
  */
 function disownLock(data: string): void {
   const file = join(data, 'postmaster.pid')
-  const found = statSync(file, { throwIfNoEntry: false })
-  if (!found) return
-  if (found.size === 0 && Date.now() - found.mtimeMs > ENDING_MS) return rmSync(file)
+  const match = statSync(file, { throwIfNoEntry: false })
+  if (!match) return
+  if (match.size === 0 && Date.now() - match.mtimeMs > ENDING_MS) return rmSync(file)
   const stranger = lockingPid(data)
   if (stranger === null || stranger === process.pid || postmasterPid(data) !== null) return
   const [, ...rest] = readFileSync(file, 'utf8').split('\n')

@@ -33,13 +33,13 @@ export async function applyFunctions(tx: Queryable, folder: URL = FOLDER): Promi
   const rows = await tx.query<{ name: string; hash: string }>(
     'select name, hash from database_functions order by name',
   )
-  const known = new Map(rows.map(({ name, hash }) => [name, hash]))
+  const existing = new Map(rows.map(({ name, hash }) => [name, hash]))
   const names = readdirSync(folder)
     .filter((file) => file.endsWith('.sql'))
     .sort()
     .map((file) => basename(file, '.sql'))
   const changed: string[] = []
-  for (const name of [...known.keys()].filter((each) => !names.includes(each))) {
+  for (const name of [...existing.keys()].filter((each) => !names.includes(each))) {
     await drop(tx, name, true)
     await tx.query('delete from database_functions where name = $1', [name])
     changed.push(name)
@@ -47,7 +47,7 @@ export async function applyFunctions(tx: Queryable, folder: URL = FOLDER): Promi
   for (const name of names) {
     const text = readFileSync(new URL(`${name}.sql`, folder), 'utf8')
     const hash = createHash('sha256').update(text).digest('hex')
-    if (known.get(name) === hash) continue
+    if (existing.get(name) === hash) continue
     // The parameters may have changed, and the old function with the same name would remain.
     await drop(tx, name, false)
     await tx.query(text)

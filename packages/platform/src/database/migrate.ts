@@ -58,11 +58,11 @@ export const SQUASHED: readonly string[] = [
  * Applies the missing last migrations to a database from before the squash, and then records the
  * squashed migrations, which create the same tables.
  */
-async function recogniseSquashed(tx: Queryable, known: Set<string>): Promise<void> {
-  if (!BEFORE_SQUASH.some((name) => known.has(name))) return
-  const missing = BEFORE_SQUASH.filter((name) => !known.has(name))
-  const kept = readdirSync(EARLIER)
-  const lost = missing.filter((name) => !kept.includes(name)).join(', ')
+async function recogniseSquashed(tx: Queryable, existing: Set<string>): Promise<void> {
+  if (!BEFORE_SQUASH.some((name) => existing.has(name))) return
+  const missing = BEFORE_SQUASH.filter((name) => !existing.has(name))
+  const stored = readdirSync(EARLIER)
+  const lost = missing.filter((name) => !stored.includes(name)).join(', ')
   if (lost !== '') {
     throw new Error(
       `the database was created by an early development version and cannot be migrated: it lacks ${lost}`,
@@ -71,8 +71,8 @@ async function recogniseSquashed(tx: Queryable, known: Set<string>): Promise<voi
   for (const name of missing) await tx.query(readFileSync(new URL(name, EARLIER), 'utf8'))
   await tx.query('delete from migrations where name = any($1)', [BEFORE_SQUASH])
   await tx.query('insert into migrations (name) select unnest($1::text[])', [SQUASHED])
-  for (const name of BEFORE_SQUASH) known.delete(name)
-  for (const name of SQUASHED) known.add(name)
+  for (const name of BEFORE_SQUASH) existing.delete(name)
+  for (const name of SQUASHED) existing.add(name)
 }
 
 /**
@@ -91,15 +91,15 @@ export async function compareMigrations(
   const rows = there?.there
     ? await database.query<{ name: string }>('select name from migrations')
     : []
-  const known = new Set(rows.map(({ name }) => name))
+  const existing = new Set(rows.map(({ name }) => name))
   // A database from before the squash counts as one with the squashed migrations.
-  const isEarlier = BEFORE_SQUASH.some((name) => known.has(name))
+  const isEarlier = BEFORE_SQUASH.some((name) => existing.has(name))
   const isApplied = (name: string): boolean =>
-    known.has(name) || (isEarlier && SQUASHED.includes(name))
+    existing.has(name) || (isEarlier && SQUASHED.includes(name))
   return {
     pending: files.filter((name) => !isApplied(name)),
     applied: files.filter(isApplied),
-    beyond: [...known]
+    beyond: [...existing]
       .filter((name) => !files.includes(name) && !BEFORE_SQUASH.includes(name))
       .sort(),
   }
@@ -128,14 +128,14 @@ export async function migrate(database: Database): Promise<string[]> {
     await tx.query(
       'create table if not exists migrations (name text primary key, applied_at timestamptz not null default now())',
     )
-    const known = new Set(
+    const existing = new Set(
       (await tx.query<{ name: string }>('select name from migrations')).map((row) => row.name),
     )
-    await recogniseSquashed(tx, known)
+    await recogniseSquashed(tx, existing)
     const files = readdirSync(MIGRATIONS)
       .filter((file) => file.endsWith('.sql'))
       .sort()
-    const beyond = [...known]
+    const beyond = [...existing]
       .filter((name) => !files.includes(name))
       .sort()
       .join(', ')
@@ -147,7 +147,7 @@ export async function migrate(database: Database): Promise<string[]> {
     }
     const applied: string[] = []
     for (const name of files) {
-      if (known.has(name)) continue
+      if (existing.has(name)) continue
       await tx.query(readFileSync(new URL(name, MIGRATIONS), 'utf8'))
       await tx.query('insert into migrations (name) values ($1)', [name])
       applied.push(name)

@@ -309,7 +309,7 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
       if (routine === STANDBY_WAIT) unconfirmed.add(client)
     })
   })
-  const told = (error: unknown, isLost: boolean): unknown =>
+  const reportOf = (error: unknown, isLost: boolean): unknown =>
     isLost && codeOf(error) === undefined ? new ConnectionLost(error) : error
   const connect = async (): Promise<pg.PoolClient> => {
     const ms = patience.getStore()
@@ -322,7 +322,7 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
             (late) => late.release(),
             () => undefined,
           )
-          throw told(error, true)
+          throw reportOf(error, true)
         },
       )
       if (fresh.has(client)) return client
@@ -350,7 +350,7 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
       // The next user of the connection must not receive the result of this statement.
       if (isConnectionError(error)) lost.add(client)
       if (codeOf(error) === READ_ONLY) fresh = new WeakSet()
-      throw told(error, lost.has(client))
+      throw reportOf(error, lost.has(client))
     }
   }
   const commit = async (client: pg.PoolClient): Promise<void> => {

@@ -195,12 +195,12 @@ export async function applyStateSchemas(tx: Queryable): Promise<string[]> {
   for (const [name, check] of Object.entries(CHECKS)) {
     const { table, of } = check
     const made = functionOf(name, check)
-    const known = await tx.one<{ said: string | null }>(
+    const existing = await tx.one<{ said: string | null }>(
       `select obj_description(oid, 'pg_constraint') said from pg_constraint
        where conname = $1 and conrelid = $2::regclass`,
       [name, table],
     )
-    if (known?.said === made) continue
+    if (existing?.said === made) continue
     await tx.query(`alter table ${table} drop constraint if exists ${name}`)
     await tx.query(`drop function if exists ${name}_holds`)
     await tx.query(made)

@@ -18,13 +18,13 @@ export const EVENTS_PATTERN = `^(${NAMES})(,(${NAMES})){0,${PATTERNS_MAX - 1}}$`
 export const eventPattern = z
   .string()
   .max(100, 'must have at most 100 characters')
-  .transform((given, context) => {
-    const pattern = given.trim().toLowerCase()
+  .transform((input, context) => {
+    const pattern = input.trim().toLowerCase()
     if (PATTERNS.has(pattern)) return pattern
     context.addIssue({
       code: 'custom',
       message:
-        `"${given.slice(0, 60)}" is no event: * is all, ${GROUPS.map((group) => `${group}.*`).join(', ')} all of a group; ` +
+        `"${input.slice(0, 60)}" is no event: * is all, ${GROUPS.map((group) => `${group}.*`).join(', ')} all of a group; ` +
         'GET /openapi.json names each',
     })
     return z.NEVER

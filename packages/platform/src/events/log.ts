@@ -10,7 +10,7 @@ import { eventPattern, EVENTS_PATTERN, PATTERNS_MAX, typesOf } from './filter.ts
 export const KEPT_DAYS = 90
 
 /** The data of a message. */
-export interface Told {
+export interface EventEntry {
   uid: string
   type: EventType
   created_at: Date
@@ -23,7 +23,7 @@ export interface Told {
  * Returns an event in the format that callers receive. Numbers keep their original digits.
  * @param data replaces its payload
  */
-export const messageOf = (event: Told, data: unknown = parseJson(event.payload)) => ({
+export const messageOf = (event: EventEntry, data: unknown = parseJson(event.payload)) => ({
   type: event.type,
   timestamp: event.created_at.toISOString(),
   data,
@@ -36,9 +36,9 @@ export const messageOf = (event: Told, data: unknown = parseJson(event.payload))
 export const typeFilter = z
   .string()
   .max(2000)
-  .transform((given, context): EventType[] | null => {
+  .transform((input, context): EventType[] | null => {
     const patterns: string[] = []
-    const parts = given.split(',')
+    const parts = input.split(',')
     if (parts.length > PATTERNS_MAX)
       context.addIssue({ code: 'custom', message: `must contain at most ${PATTERNS_MAX} names` })
     for (const part of parts.slice(0, PATTERNS_MAX)) {
@@ -117,7 +117,7 @@ export async function readLog(
     types: EventType[] | null
     limit: number
   },
-): Promise<(Told & { position: string })[]> {
+): Promise<(EventEntry & { position: string })[]> {
   return database.query(
     `select uid, type, created_at, object, version::text, payload::text, position::text from events
      where workspace_id = $1 and ${VISIBLE('$2')} and position > $3 and position <= $4 and ($5::text[] is null or type = any($5))
@@ -127,4 +127,4 @@ export async function readLog(
 }
 
 /** Returns a message as JSON text. */
-export const textOf = (event: Told): string => stringifyJson(messageOf(event))
+export const textOf = (event: EventEntry): string => stringifyJson(messageOf(event))

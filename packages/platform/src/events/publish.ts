@@ -123,7 +123,7 @@ async function batch(
 
 /** Assigns positions from the end of the log, and the next version of each object. */
 async function numbered(tx: Queryable, rows: readonly Row[]): Promise<Published[]> {
-  const found = rows.map((row) => ({
+  const matches = rows.map((row) => ({
     row,
     object: objectOf(
       row.type,
@@ -141,11 +141,11 @@ async function numbered(tx: Queryable, rows: readonly Row[]): Promise<Published[
      select w, name, count(*) from unnest($1::uuid[], $2::text[]) e (w, name) group by w, name
      on conflict (workspace_id, object) do update set version = o.version + excluded.version
      returning o.workspace_id, o.object, o.version::text`,
-    [found.map(({ row }) => row.workspace_id), found.map(({ object }) => object)],
+    [matches.map(({ row }) => row.workspace_id), matches.map(({ object }) => object)],
   )
   const key = (workspace: string, object: string) => `${workspace} ${object}`
   const counts = new Map<string, bigint>()
-  for (const { row, object } of found) {
+  for (const { row, object } of matches) {
     const name = key(row.workspace_id, object)
     counts.set(name, (counts.get(name) ?? 0n) + 1n)
   }
@@ -155,7 +155,7 @@ async function numbered(tx: Queryable, rows: readonly Row[]): Promise<Published[
       return [name, BigInt(version) - (counts.get(name) ?? 0n)] as const
     }),
   )
-  return found.map(({ row, object }) => {
+  return matches.map(({ row, object }) => {
     position += 1n
     const name = key(row.workspace_id, object)
     const version = (versions.get(name) ?? 0n) + 1n

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { given, readList } from '../database/counted.ts'
+import { input, readList } from '../database/counted.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { oneOf, pageOf, pageQuery, text } from '../http/schemas.ts'
 import {
@@ -61,7 +61,7 @@ export const listExchangeTransfers = endpoint({
         kept:
           query.transaction_id !== undefined
             ? null
-            : given({
+            : input({
                 account_id: query.exchange_account?.toLowerCase(),
                 asset: query.asset,
                 direction: query.direction,

@@ -95,10 +95,11 @@ export class Callers {
 
   /** Returns the caller with this API key, or null if the key is unknown or revoked. */
   async find(apiKey: string): Promise<KnownCaller | null> {
-    const known = this.#known.get(apiKey)
-    if (known && Math.abs(this.#environment.now() - known.at) < REMEMBER_MS) return known.caller
-    const asked = this.#looking.get(apiKey)
-    if (asked) return asked
+    const existing = this.#known.get(apiKey)
+    if (existing && Math.abs(this.#environment.now() - existing.at) < REMEMBER_MS)
+      return existing.caller
+    const pending = this.#looking.get(apiKey)
+    if (pending) return pending
     const looking = this.#look(apiKey).finally(() => {
       if (this.#looking.get(apiKey) === looking) this.#looking.delete(apiKey)
     })
@@ -127,7 +128,7 @@ export class Callers {
        where u.api_key = $1 and u.revoked_at is null`,
       [apiKey],
     )
-    const known = this.#known.get(apiKey)
+    const existing = this.#known.get(apiKey)
     const caller = row
       ? {
           apiKey: row.api_key,
@@ -138,8 +139,8 @@ export class Callers {
           subAccount: row.sub_account,
           subAccountIndex: row.path_index,
           publicKey:
-            known?.pem === row.public_key_pem
-              ? known.caller.publicKey
+            existing?.pem === row.public_key_pem
+              ? existing.caller.publicKey
               : parsePublicKey(row.public_key_pem),
           rateLimit: row.rate_limit,
           ipAllowList: readRanges(row.ip_allow_list),

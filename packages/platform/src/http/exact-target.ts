@@ -9,12 +9,12 @@ import { ApiError } from '../errors.ts'
  * @throws ApiError `INVALID_REQUEST`
  */
 export function assertExactTarget(target: string, path: string): void {
-  const given = target.split('/')
+  const inputs = target.split('/')
   const wanted = path.split('/')
   const isExact =
-    given.length === wanted.length &&
+    inputs.length === wanted.length &&
     wanted.every((part, at) =>
-      part.startsWith('{') ? /^[\w-]+$/.test(given[at] as string) : part === given[at],
+      part.startsWith('{') ? /^[\w-]+$/.test(inputs[at] as string) : part === inputs[at],
     )
   if (isExact) return
   throw new ApiError(

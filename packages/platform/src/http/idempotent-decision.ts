@@ -73,10 +73,10 @@ export async function decideOnce(
     if (isConnectionError(error)) throw error
     const late = await database.transaction(async (tx) => {
       await lockKey(tx, key)
-      const found = await answered(tx)
-      if (!found && error instanceof ApiError && error.status < 500)
+      const match = await answered(tx)
+      if (!match && error instanceof ApiError && error.status < 500)
         await noteRefusal(tx, key, error)
-      return found
+      return match
     })
     if (late) return late
     throw error

@@ -43,19 +43,19 @@ export async function sendError(
   reply: FastifyReply,
   error: unknown,
 ): Promise<void> {
-  let known = translate(error, request)
-  if (!known) {
+  let existing = translate(error, request)
+  if (!existing) {
     services.log.error({ err: error, request_id: request.id }, 'unexpected error')
-    known = new ApiError('INTERNAL', 'Unexpected server error; a retry may succeed')
+    existing = new ApiError('INTERNAL', 'Unexpected server error; a retry may succeed')
   }
   request.problem = {
-    code: known.code,
-    ...(known.field === undefined ? {} : { field: known.field.slice(0, FIELD_LOGGED_MAX) }),
+    code: existing.code,
+    ...(existing.field === undefined ? {} : { field: existing.field.slice(0, FIELD_LOGGED_MAX) }),
   }
-  const { status } = known
+  const { status } = existing
   if (status === 429) {
     const reset =
-      (known.details?.['rate'] as RateState | undefined)?.reset ??
+      (existing.details?.['rate'] as RateState | undefined)?.reset ??
       request.rate?.reset ??
       windowOf(services.environment.now()).end
     reply.header('retry-after', Math.max(1, Math.ceil((reset - services.environment.now()) / 1000)))
@@ -66,7 +66,7 @@ export async function sendError(
     .code(status)
     .type('application/problem+json; charset=utf-8')
     .serializer((data: unknown) => data as string)
-    .send(stringifyJson(problemOf(services.checkout.base, known, request.id)))
+    .send(stringifyJson(problemOf(services.checkout.base, existing, request.id)))
 }
 
 /**
@@ -131,9 +131,14 @@ function translate(error: unknown, request: FastifyRequest): ApiError | null {
       `body: must have at most ${request.routeOptions.bodyLimit} bytes`,
       { field: 'body' },
     )
-  const known = code === undefined || !Object.hasOwn(FRAMEWORK, code) ? undefined : FRAMEWORK[code]
-  if (known)
-    return new ApiError(known[0], known[1], known[2] === undefined ? {} : { field: known[2] })
+  const existing =
+    code === undefined || !Object.hasOwn(FRAMEWORK, code) ? undefined : FRAMEWORK[code]
+  if (existing)
+    return new ApiError(
+      existing[0],
+      existing[1],
+      existing[2] === undefined ? {} : { field: existing[2] },
+    )
   if (statusCode === 404) return new ApiError('NOT_FOUND', 'no such path')
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500)
     return new ApiError('INVALID_REQUEST', 'the request is not valid')

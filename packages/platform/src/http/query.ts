@@ -27,8 +27,8 @@ export function parseQuery(text: string): Record<string, unknown> {
     const name = decoded(part.slice(0, at))
     const value = name === null ? null : decoded(part.slice(at + 1))
     const key = name ?? part.slice(0, at)
-    const given = value ?? UNDECODABLE
-    parameters[key] = Object.hasOwn(parameters, key) ? [parameters[key], given].flat() : given
+    const input = value ?? UNDECODABLE
+    parameters[key] = Object.hasOwn(parameters, key) ? [parameters[key], input].flat() : input
   }
   return parameters
 }

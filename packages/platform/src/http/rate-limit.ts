@@ -27,16 +27,16 @@ export function windowOf(now: number): { start: number; end: number } {
  * Cached header text for the end of the current window, which is the same for all requests within
  * one minute.
  */
-let told = { reset: Number.NaN, text: '' }
+let reported = { reset: Number.NaN, text: '' }
 
 /** Returns the rate-limit headers of every response, in both spellings of the specification. */
 export function rateHeaders({ remaining, reset }: RateState): Record<string, string> {
-  if (told.reset !== reset) told = { reset, text: new Date(reset).toISOString() }
+  if (reported.reset !== reset) reported = { reset, text: new Date(reset).toISOString() }
   return {
     'x-rate-limit-remaining': String(remaining),
     'x-rate-limit-limit': '1m',
     'x-ratelimit-limit': '1m',
-    'x-rate-limit-reset': told.text,
+    'x-rate-limit-reset': reported.text,
   }
 }
 
@@ -63,10 +63,10 @@ class WindowCounts {
   }
 
   add(name: string): number {
-    const known = this.#counts.get(name)
-    if (known !== undefined || this.#counts.size < this.#namesMax) {
-      this.#counts.set(name, (known ?? 0) + 1)
-      return (known ?? 0) + 1
+    const existing = this.#counts.get(name)
+    if (existing !== undefined || this.#counts.size < this.#namesMax) {
+      this.#counts.set(name, (existing ?? 0) + 1)
+      return (existing ?? 0) + 1
     }
     this.#shared ??= new Uint32Array(SHARED_COUNTERS)
     const slot = this.#slot(name)

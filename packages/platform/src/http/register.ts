@@ -66,13 +66,13 @@ export function register<O extends Operation>(
     let body: unknown
     try {
       // Without a schema the body may be absent or an empty object.
-      const given =
+      const input =
         definition.body || (definition.method !== 'GET' && rawBody.trim() !== '')
           ? readBody(definition.body ?? null, rawBody)
           : undefined
       const query = readQuery(definition.query ?? null, request.query as Record<string, unknown>)
       const params = definition.params ? readParams(definition.params, request.params) : undefined
-      body = given
+      body = input
       const lastEventId = request.headers['last-event-id']?.toString()
       const context = {
         services,

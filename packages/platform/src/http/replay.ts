@@ -31,12 +31,12 @@ export async function answeredBefore(
   payloadHash: string,
 ): Promise<Reply | null> {
   if (sequenceId === undefined) return null
-  const known = await database.one<{ response: string; payload_hash: string }>(
+  const existing = await database.one<{ response: string; payload_hash: string }>(
     'select response, payload_hash from idempotency where workspace_id = $3 and wallet_id = $1 and sequence_id = $2',
     [walletId, sequenceId, workspace],
   )
-  return known
-    ? replayedTransaction(known.response, isSamePayload(known.payload_hash, payloadHash))
+  return existing
+    ? replayedTransaction(existing.response, isSamePayload(existing.payload_hash, payloadHash))
     : null
 }
 
@@ -78,11 +78,13 @@ export async function answeredTo(
   payloadHash: string,
 ): Promise<Reply | null> {
   if (sequenceId === undefined) return null
-  const known = await database.one<{ response: string; payload_hash: string }>(
+  const existing = await database.one<{ response: string; payload_hash: string }>(
     `select response, payload_hash from ${table} where workspace_id = $3 and sub_account_id = $1 and sequence_id = $2`,
     [subAccountId, sequenceId, workspaceId],
   )
-  return known ? replayed(known.response, isSamePayload(known.payload_hash, payloadHash)) : null
+  return existing
+    ? replayed(existing.response, isSamePayload(existing.payload_hash, payloadHash))
+    : null
 }
 
 /**

@@ -46,8 +46,8 @@ export const oneOf = <T extends string>(values: readonly T[], description?: stri
   z
     .string()
     .transform((value, context): T => {
-      const known = values.find((each) => each.toLowerCase() === value.toLowerCase())
-      if (known !== undefined) return known
+      const existing = values.find((each) => each.toLowerCase() === value.toLowerCase())
+      if (existing !== undefined) return existing
       context.addIssue({ code: 'custom', message: mustBeOneOf(values) })
       return z.NEVER
     })

@@ -45,7 +45,7 @@ export interface OtherEndpoints<O extends Operation = never> {
  * What the server has besides the API's endpoints. `webhooks`: the requests that it sends itself,
  * for the OpenAPI document.
  */
-export interface Beside<O extends Operation = never> {
+export interface ServerOptions<O extends Operation = never> {
   pages?: readonly Page[]
   webhooks?(components: Components): Record<string, object>
   others?: OtherEndpoints<O>
@@ -59,7 +59,7 @@ export interface Beside<O extends Operation = never> {
 export async function buildServer<O extends Operation = never>(
   services: Services,
   endpoints: readonly Endpoint[],
-  { pages = [], webhooks = () => ({}), others, auditWrite }: Beside<O> = {},
+  { pages = [], webhooks = () => ({}), others, auditWrite }: ServerOptions<O> = {},
 ): Promise<FastifyInstance> {
   const limits = new AddressLimits(services.settings.rateLimit)
   const finish = (request: FastifyRequest, reply: FastifyReply): void => {

@@ -26,26 +26,26 @@ export type StreamOwner =
    */
   | { kind: 'open'; network: string; site: string; resource: string | null }
 
-interface Place {
+interface OpenStream {
   owner: StreamOwner
   end: (() => void) | null
 }
 
 /** Streams counted by the name of their owner. */
 class Groups {
-  readonly #places = new Map<string, Set<Place>>()
+  readonly #places = new Map<string, Set<OpenStream>>()
 
-  of(name: string): ReadonlySet<Place> {
+  of(name: string): ReadonlySet<OpenStream> {
     return this.#places.get(name) ?? NONE
   }
 
-  add(name: string, place: Place): void {
+  add(name: string, place: OpenStream): void {
     const places = this.#places.get(name)
     if (places) places.add(place)
     else this.#places.set(name, new Set([place]))
   }
 
-  remove(name: string, place: Place): void {
+  remove(name: string, place: OpenStream): void {
     const places = this.#places.get(name)
     if (places?.delete(place) && places.size === 0) this.#places.delete(name)
   }
@@ -55,7 +55,7 @@ class Groups {
     return this.#places.size
   }
 }
-const NONE: ReadonlySet<Place> = new Set()
+const NONE: ReadonlySet<OpenStream> = new Set()
 
 /**
  * Places for open streams. Streams without a key never use the places of streams with a key. When
@@ -65,7 +65,7 @@ const NONE: ReadonlySet<Place> = new Set()
  */
 export class StreamQuota {
   readonly #limits: Limits
-  readonly #places = { holder: new Set<Place>(), open: new Set<Place>() }
+  readonly #places = { holder: new Set<OpenStream>(), open: new Set<OpenStream>() }
   readonly #holders = new Groups()
   readonly #networks = new Groups()
   readonly #resources = new Groups()
@@ -95,7 +95,7 @@ export class StreamQuota {
       this.#remove(victim)
       victim.end?.()
     }
-    const place: Place = { owner, end }
+    const place: OpenStream = { owner, end }
     this.#places[owner.kind].add(place)
     if (owner.kind === 'holder') this.#holders.add(owner.name, place)
     else {
@@ -116,8 +116,8 @@ export class StreamQuota {
   }
 
   /** Returns the streams that end so that a stream of this owner can begin: none, one, or two. */
-  #victims(owner: StreamOwner): Place[] {
-    const victims: Place[] = []
+  #victims(owner: StreamOwner): OpenStream[] {
+    const victims: OpenStream[] = []
     if (owner.kind === 'holder') {
       this.#assertQuota(
         this.#holders.of(owner.name),
@@ -147,7 +147,7 @@ export class StreamQuota {
     return victim ? [victim] : []
   }
 
-  #assertQuota(places: ReadonlySet<Place>, most: number, what: string): void {
+  #assertQuota(places: ReadonlySet<OpenStream>, most: number, what: string): void {
     if (places.size < most) return
     throw new ApiError(
       'RATE_LIMITED',
@@ -155,7 +155,7 @@ export class StreamQuota {
     )
   }
 
-  #remove(place: Place): void {
+  #remove(place: OpenStream): void {
     const { owner } = place
     this.#places[owner.kind].delete(place)
     if (owner.kind === 'holder') this.#holders.remove(owner.name, place)
@@ -174,12 +174,12 @@ const shareOf = (owner: StreamOwner): string => (owner.kind === 'holder' ? owner
  *   rejected
  */
 function replaceable(
-  places: ReadonlySet<Place>,
+  places: ReadonlySet<OpenStream>,
   most: number,
   owner: StreamOwner,
-): Place | null | undefined {
+): OpenStream | null | undefined {
   if (places.size < most) return null
-  const counts = new Map<string, { all: number; newest: Place | undefined }>()
+  const counts = new Map<string, { all: number; newest: OpenStream | undefined }>()
   for (const place of places) {
     const share = shareOf(place.owner)
     const count = counts.get(share) ?? { all: 0, newest: undefined }
@@ -187,7 +187,7 @@ function replaceable(
   }
   const own = counts.get(shareOf(owner))?.all ?? 0
   let largest = own + 1
-  let victim: Place | undefined
+  let victim: OpenStream | undefined
   for (const { all, newest } of counts.values()) {
     if (all <= largest || newest === undefined) continue
     largest = all

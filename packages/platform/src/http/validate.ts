@@ -15,12 +15,12 @@ const BYTE_ORDER_MARK = '\uFEFF'
  * @throws ApiError 400 that names the field
  */
 export function readBody<T>(schema: z.ZodType<T> | null, rawBody: string): T {
-  const given = parseObject(rawBody)
+  const input = parseObject(rawBody)
   const fields = schema ? namesOf(schema) : []
-  const unknown = Object.keys(given).find((name) => !fields.includes(name))
+  const unknown = Object.keys(input).find((name) => !fields.includes(name))
   if (unknown !== undefined)
     throw unknownName(unknown, 'field', fields, 'which must be an empty object')
-  const present = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null))
+  const present = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null))
   return schema ? parse(schema, present, 'body') : (undefined as T)
 }
 
@@ -33,11 +33,11 @@ export function readBody<T>(schema: z.ZodType<T> | null, rawBody: string): T {
  */
 export function readQuery<T>(
   schema: z.ZodType<T> | null,
-  given: Record<string, unknown>,
+  input: Record<string, unknown>,
   mayBeEmpty: readonly string[] = [],
 ): T {
   const names = schema ? namesOf(schema) : []
-  for (const [name, value] of Object.entries(given)) {
+  for (const [name, value] of Object.entries(input)) {
     if (!names.includes(name)) throw unknownName(name, 'parameter', names, 'which must be empty')
     if (Array.isArray(value))
       throw new ApiError('INVALID_REQUEST', `${name}: appears twice; send it once`, {
@@ -51,8 +51,8 @@ export function readQuery<T>(
       )
     }
   }
-  const query = schema ? parse(schema, given, 'query') : (undefined as T)
-  const empty = Object.keys(given).find((name) => given[name] === '' && !mayBeEmpty.includes(name))
+  const query = schema ? parse(schema, input, 'query') : (undefined as T)
+  const empty = Object.keys(input).find((name) => input[name] === '' && !mayBeEmpty.includes(name))
   if (empty !== undefined) {
     throw new ApiError('INVALID_REQUEST', `${empty}: must not be empty; omit it for no filter`, {
       field: empty,
@@ -65,8 +65,8 @@ export function readQuery<T>(
  * Reads the parameters of a path.
  * @throws ApiError 400 that names the part of the path
  */
-export function readParams<T>(schema: z.ZodType<T>, given: unknown): T {
-  return parse(schema, given, 'path')
+export function readParams<T>(schema: z.ZodType<T>, input: unknown): T {
+  return parse(schema, input, 'path')
 }
 
 /** Returns the unvalidated fields of a JSON body; null if it is not a JSON object. */
@@ -114,16 +114,16 @@ const namesOf = (schema: z.ZodType): string[] =>
 function unknownName(
   name: string,
   what: 'field' | 'parameter',
-  known: readonly string[],
+  existing: readonly string[],
   none: string,
 ): ApiError {
   const shown = name.slice(0, NAME_SHOWN_MAX)
-  const likely = suggestName(name, known)
+  const likely = suggestName(name, existing)
   const hint =
-    known.length === 0
+    existing.length === 0
       ? ` of this request, ${none}`
       : likely === null
-        ? ` of this request; known are ${known.join(', ')}`
+        ? ` of this request; known are ${existing.join(', ')}`
         : `; did you mean ${likely}?`
   return new ApiError('UNKNOWN_FIELD', `${shown}: is not a known ${what}${hint}`, { field: shown })
 }

@@ -44,7 +44,7 @@ async function* statesOf(
   try {
     // A pending wait is reused, so that a check of the state in between does not lose a
     // notification.
-    let told = listener.next(signal)
+    let pending = listener.next(signal)
     while (!signal.aborted) {
       const invoice = await readInvoice(services, services.database, id)
       if (!invoice) return
@@ -61,9 +61,9 @@ async function* statesOf(
             .sleep(DEEPER_EVERY_MS, AbortSignal.any([signal, over.signal]))
             .then(() => null)
         : null
-      const first = await (deeper ? Promise.race([told, deeper]) : told)
+      const first = await (deeper ? Promise.race([pending, deeper]) : pending)
       over.abort()
-      if (first !== null) told = listener.next(signal)
+      if (first !== null) pending = listener.next(signal)
     }
   } finally {
     listener.close()

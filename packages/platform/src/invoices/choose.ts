@@ -15,7 +15,7 @@ import { placeOf } from './present.ts'
 export const CHOICES_MAX = 10
 
 /** A deposit address with its wallet; it is recorded as issued for an invoice. */
-interface Place {
+interface PaymentAddress {
   wallet_id: string
   address: string
   address_tag: string | null
@@ -33,7 +33,7 @@ export async function placeFor(
   asset: Asset,
   network: Network,
   invoice: string,
-): Promise<Place> {
+): Promise<PaymentAddress> {
   const made = await handOutAddress(
     services,
     tx,
@@ -82,12 +82,12 @@ export async function choose(services: Services, id: string, asset: string): Pro
   const seen = await readInvoice(services, services.database, id)
   if (!seen) throw noInvoice(id)
   const wanted = offerIn(seen, asset)
-  const found = placeOf(services, asset)
+  const match = placeOf(services, asset)
   const owner = await ownerOf(services, seen)
   if (wanted.address === null) {
     assertOpen(services, seen)
     services.hold.assertOpen()
-    await readyFor(services, owner, found, BigInt(wanted.amount), 'asset')
+    await readyFor(services, owner, match, BigInt(wanted.amount), 'asset')
   }
   return services.database.transaction(async (tx) => {
     const locked = (await lockInvoice(services, tx, seen.row)) as Invoice
@@ -104,7 +104,7 @@ export async function choose(services: Services, id: string, asset: string): Pro
         },
       )
     }
-    const place = await placeFor(services, tx, owner, found.asset, found.network, id)
+    const place = await placeFor(services, tx, owner, match.asset, match.network, id)
     await tx.query(
       `update invoice_offers set wallet_id = $3, address = $4, address_tag = $5, path = $6, chosen_at = $7
        where workspace_id = $8 and invoice_id = $1 and asset = $2`,
@@ -127,24 +127,24 @@ export async function choose(services: Services, id: string, asset: string): Pro
 }
 
 async function ownerOf({ database }: Services, { row }: Invoice): Promise<SubAccount> {
-  const found = await database.one<{ path_index: number }>(
+  const match = await database.one<{ path_index: number }>(
     'select path_index from sub_accounts where id = $1',
     [row.sub_account_id],
   )
   return {
     workspaceId: row.workspace_id,
     subAccountId: row.sub_account_id,
-    subAccountIndex: found?.path_index as number,
+    subAccountIndex: match?.path_index as number,
   }
 }
 
 function offerIn({ offers }: Invoice, asset: string) {
   const offer = offers.find((each) => each.asset === asset)
   if (offer) return offer
-  const known = offers.map((each) => each.asset).join(', ')
+  const existing = offers.map((each) => each.asset).join(', ')
   throw new ApiError(
     'INVALID_REQUEST',
-    `asset: this invoice cannot be paid in ${asset.slice(0, 64)}; select one of ${known}`,
+    `asset: this invoice cannot be paid in ${asset.slice(0, 64)}; select one of ${existing}`,
     {
       field: 'asset',
     },

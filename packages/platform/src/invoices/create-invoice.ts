@@ -70,8 +70,8 @@ async function create(
 ): Promise<Reply> {
   if (body.webhook_url !== undefined)
     services.checkout.checkWebhook(body.webhook_url, 'webhook_url')
-  const asked = whatIsAsked(services, body)
-  const offers = await offersOf(services, caller, body, asked)
+  const request = whatIsAsked(services, body)
+  const offers = await offersOf(services, caller, body, request)
   const settings = await readInvoiceSettings(services.database, caller.workspaceId)
   const tolerance =
     body.tolerance === undefined ? settings.tolerance : readTolerance(body.tolerance)
@@ -83,8 +83,8 @@ async function create(
     sub_account_id: caller.subAccountId,
     status: 'Pending',
     exception: null,
-    fiat: asked.fiat?.currency ?? null,
-    fiat_amount: asked.fiat?.amount.toString() ?? null,
+    fiat: request.fiat?.currency ?? null,
+    fiat_amount: request.fiat?.amount.toString() ?? null,
     memo: body.memo ?? null,
     order_id: body.order_id ?? null,
     payer: body.payer ?? null,
@@ -103,7 +103,7 @@ async function create(
     created_at: now,
     updated_at: now,
   }
-  const confirmations = depthFor(settings.depths, asked.value && microOf(asked.value))
+  const confirmations = depthFor(settings.depths, request.value && microOf(request.value))
   const rows = offers.map(({ asset, network, amount, rate }): OfferRow => ({
     asset: asset.asset_name,
     network: network.code,
@@ -119,7 +119,7 @@ async function create(
   // If only one asset is offered, it is chosen for the payer.
   const only = offers.length === 1 ? (offers[0] as Offered) : null
   if (only)
-    await readyFor(services, caller, only, only.amount, asked.fiat ? 'fiat_amount' : 'amount')
+    await readyFor(services, caller, only, only.amount, request.fiat ? 'fiat_amount' : 'amount')
   const response = await services.database.transaction(async (tx) => {
     const place = only && (await placeFor(services, tx, caller, only.asset, only.network, row.id))
     const invoice: Invoice = {

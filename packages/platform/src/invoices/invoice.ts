@@ -223,14 +223,16 @@ async function partsOf(
   const isChosen = ids.some((id) => offers(id).some(({ address }) => address !== null))
   const deposits = isChosen ? await read<Found>(PAYMENTS) : () => []
   const pooled = isChosen ? await read<Found>(POOLED) : () => []
-  const found = (id: string) => [...deposits(id), ...pooled(id)]
-  const refunds = ids.some((id) => found(id).length > 0) ? await read<RefundRow>(REFUNDS) : () => []
+  const matches = (id: string) => [...deposits(id), ...pooled(id)]
+  const refunds = ids.some((id) => matches(id).length > 0)
+    ? await read<RefundRow>(REFUNDS)
+    : () => []
   return rows.map((row) => ({
     row,
     offers: offers(row.id),
-    payments: found(row.id).map((each) => paymentOf(services, offers(row.id), each)),
+    payments: matches(row.id).map((each) => paymentOf(services, offers(row.id), each)),
     refunds: refunds(row.id),
-    found: found(row.id),
+    found: matches(row.id),
   }))
 }
 
@@ -243,10 +245,10 @@ export async function withParts(
   tx: Queryable,
   rows: readonly InvoiceRow[],
 ): Promise<Invoice[]> {
-  return (await partsOf(services, tx, rows)).map(({ found, ...invoice }) => ({
+  return (await partsOf(services, tx, rows)).map(({ found: matches, ...invoice }) => ({
     ...invoice,
     payments: invoice.payments.flatMap((payment, at) => {
-      const status = found[at]?.noted
+      const status = matches[at]?.noted
       return status ? [{ ...payment, status }] : []
     }),
   }))
@@ -314,8 +316,8 @@ export async function lockInvoice(
   if (!row) return undefined
   const [locked] = await partsOf(services, tx, [row])
   if (!locked) return undefined
-  const { found, ...whole } = locked
-  return { ...whole, payments: whole.payments.filter((_, at) => found[at]?.is_current) }
+  const { found: matches, ...whole } = locked
+  return { ...whole, payments: whole.payments.filter((_, at) => matches[at]?.is_current) }
 }
 
 const ID = /^inv_[0-9a-f]{32}$/

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { assertKnownAsset } from '../assets/find-asset.ts'
-import { dateOf, given, readList } from '../database/counted.ts'
+import { dateOf, input, readList } from '../database/counted.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { assetName, integer, oneOf, pageOf, pageQuery, text } from '../http/schemas.ts'
 import { EXCEPTIONS, INVOICE_STATUSES } from './evaluate.ts'
@@ -55,16 +55,16 @@ export const listInvoices = endpoint({
     )
     where(query.from, (at) => `created_at >= to_timestamp(${at}::bigint)`)
     where(query.to, (at) => `created_at < to_timestamp(${at}::bigint)`)
-    const found = conditions.join(' and ')
+    const match = conditions.join(' and ')
     const isKept = query.order_id === undefined && query.asset === undefined
     const { rows, total } = await readList<InvoiceRow>(
       services.database,
       {
         list: 'invoices',
         columns: INVOICE_COLUMNS,
-        found,
+        found: match,
         values,
-        kept: isKept ? given({ status: query.status, exception: query.exception }) : null,
+        kept: isKept ? input({ status: query.status, exception: query.exception }) : null,
         from: dateOf(query.from),
         before: dateOf(query.to),
       },

@@ -75,8 +75,8 @@ export async function lookAtMempool(
   const askedAt = new Date(services.environment.now())
   const ids = await mempool.waiting()
   const first = memory.known === null
-  const known = memory.known ?? new Set<string>()
-  const unread = ids.filter((id) => !known.has(id))
+  const existing = memory.known ?? new Set<string>()
+  const unread = ids.filter((id) => !existing.has(id))
   const skipped = first ? unread.splice(BACKLOG_MAX) : []
   if (skipped.length > 0) {
     services.log.info(
@@ -91,7 +91,7 @@ export async function lookAtMempool(
   )
   let moved = await noteSeen(services, network.code, seen, memory.knownAt)
   const waiting = new Set(ids)
-  memory.known = new Set([...known, ...skipped, ...batch].filter((id) => waiting.has(id)))
+  memory.known = new Set([...existing, ...skipped, ...batch].filter((id) => waiting.has(id)))
   const more = unread.length > batch.length
   if (!more) memory.knownAt = askedAt
 

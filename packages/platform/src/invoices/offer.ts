@@ -22,7 +22,7 @@ import {
  * The amount that an invoice requests. `fiat` in millionths; null: an amount of an asset was
  * requested.
  */
-export interface Asked {
+export interface RequestedAmount {
   fiat: { currency: (typeof FIATS)[number]; amount: bigint } | null
   /** Null: the requested asset has no current price. */
   value: Value | null
@@ -48,7 +48,7 @@ const unpriced = (asset: Asset, field: string) =>
   )
 
 /** Returns the requested amount: in a currency, or in an asset. */
-export function whatIsAsked(services: Services, body: InvoiceBody): Asked {
+export function whatIsAsked(services: Services, body: InvoiceBody): RequestedAmount {
   if (body.fiat_amount !== undefined || body.fiat !== undefined) {
     if (body.fiat === undefined)
       throw invalid(
@@ -90,15 +90,15 @@ export async function offersOf(
   services: Services,
   caller: Caller,
   body: InvoiceBody,
-  asked: Asked,
+  request: RequestedAmount,
 ): Promise<Offered[]> {
-  const named = body.assets ?? (asked.asset ? [asked.asset.asset_name] : undefined)
+  const named = body.assets ?? (request.asset ? [request.asset.asset_name] : undefined)
   if (named) {
     const field = body.assets ? 'assets' : 'asset'
     if (new Set(named).size !== named.length) throw invalid(field, 'contains an asset twice')
     return Promise.all(
       named.map(async (name) => {
-        const found = findOpenAsset(services, name, field)
+        const match = findOpenAsset(services, name, field)
         const wallet = await nameField(() => findWallet(services.database, caller, name), field)
         if (wallet.status !== 'active') {
           throw new ApiError(
@@ -107,7 +107,7 @@ export async function offersOf(
             { field },
           )
         }
-        return offered(services, found, asked, field)
+        return offered(services, match, request, field)
       }),
     )
   }
@@ -119,7 +119,7 @@ export async function offersOf(
   let problem: ApiError | null = null
   const possible = wallets.flatMap(({ asset }) => {
     try {
-      return [offered(services, findOpenAsset(services, asset, 'assets'), asked, 'assets')]
+      return [offered(services, findOpenAsset(services, asset, 'assets'), request, 'assets')]
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
       problem ??= error
@@ -145,18 +145,18 @@ async function nameField<T>(find: () => Promise<T>, field: string): Promise<T> {
 function offered(
   services: Services,
   { asset, network }: { asset: Asset; network: Network },
-  asked: Asked,
+  request: RequestedAmount,
   field: string,
 ): Offered {
   const rate = currentRate(services, asset)
-  const isAsked = asked.asset?.asset_name === asset.asset_name
+  const isAsked = request.asset?.asset_name === asset.asset_name
   if (!isAsked && rate === null) throw unpriced(asset, field)
-  if (!isAsked && asked.value === null) throw unpriced(asked.asset as Asset, 'asset')
+  if (!isAsked && request.value === null) throw unpriced(request.asset as Asset, 'asset')
   const amount = isAsked
-    ? asked.amount
-    : amountFor(asked.value as Value, (rate as Rate).price, asset.decimals)
+    ? request.amount
+    : amountFor(request.value as Value, (rate as Rate).price, asset.decimals)
   const least = leastOf(asset)
-  const amountField = asked.fiat ? 'fiat_amount' : 'amount'
+  const amountField = request.fiat ? 'fiat_amount' : 'amount'
   if (amount < least) {
     throw new ApiError(
       'INVALID_AMOUNT',

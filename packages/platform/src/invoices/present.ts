@@ -181,8 +181,8 @@ function refundable({ payments, refunds }: Invoice): Map<string, bigint> {
   const add = (asset: string, change: bigint) => left.set(asset, (left.get(asset) ?? 0n) + change)
   for (const { asset, amount: paid, status } of payments)
     if (status === 'confirmed') add(asset, BigInt(paid))
-  for (const { asset, amount: given, status } of refunds)
-    if (status !== 'failed') add(asset, -BigInt(given))
+  for (const { asset, amount: input, status } of refunds)
+    if (status !== 'failed') add(asset, -BigInt(input))
   return new Map([...left].filter(([, value]) => value > 0n))
 }
 
@@ -192,17 +192,17 @@ function refundable({ payments, refunds }: Invoice): Map<string, bigint> {
  */
 function excess(invoice: Invoice, left: Map<string, bigint>): Map<string, bigint> {
   const { offers } = termsOf(invoice)
-  const found = new Map([...left].filter(([asset]) => !offers.has(asset)))
+  const matches = new Map([...left].filter(([asset]) => !offers.has(asset)))
   const settled = paymentsOf(invoice).filter(({ status }) => status === 'confirmed')
   const { numerator, denominator } = shareOf(offers, settled)
   const last = settled.findLast(({ asset }) => offers.has(asset))?.asset
   const most = last === undefined ? 0n : (left.get(last) ?? 0n)
-  if (last === undefined || most === 0n || numerator <= denominator) return found
-  const given = invoice.refunds
+  if (last === undefined || most === 0n || numerator <= denominator) return matches
+  const input = invoice.refunds
     .filter(({ asset, status }) => asset === last && status !== 'failed')
     .reduce((sum, each) => sum + BigInt(each.amount), 0n)
-  const over = ((numerator - denominator) * (offers.get(last) as bigint)) / denominator - given
-  return over > 0n ? found.set(last, over < most ? over : most) : found
+  const over = ((numerator - denominator) * (offers.get(last) as bigint)) / denominator - input
+  return over > 0n ? matches.set(last, over < most ? over : most) : matches
 }
 
 /**

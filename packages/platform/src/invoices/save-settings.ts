@@ -127,13 +127,13 @@ export const saveInvoiceSettings = endpoint({
   },
 })
 
-function readUsd(given: string): bigint {
+function readUsd(input: string): bigint {
   const refused = (reason = 'from_usd must have at most six decimals') =>
     new ApiError('INVALID_REQUEST', `confirmations: ${reason}`, { field: 'confirmations' })
-  if (given.length > USD_DIGITS_MAX) throw refused()
-  if (Number(given) > FROM_USD_MAX) throw refused(`from_usd must be at most ${FROM_USD_MAX}`)
+  if (input.length > USD_DIGITS_MAX) throw refused()
+  if (Number(input) > FROM_USD_MAX) throw refused(`from_usd must be at most ${FROM_USD_MAX}`)
   try {
-    return parseUsd(given)
+    return parseUsd(input)
   } catch {
     throw refused()
   }

@@ -5,7 +5,7 @@ import type { Environment } from '../environment.ts'
 import { Notifier } from './notifier.ts'
 
 /** Events that a listener waits for. Without `object`, all events of the workspace. */
-export interface Wanted {
+export interface Subscription {
   workspace: string
   object?: string
 }
@@ -27,7 +27,7 @@ const BATCH = 1000
 const FAILED_PAUSE_MS = 2000
 
 interface Listening {
-  wanted: Wanted
+  wanted: Subscription
   bell: Notifier
 }
 
@@ -52,7 +52,7 @@ export class Feed {
     if (this.#listening.size > 0) this.#bell.ring()
   }
 
-  listen(wanted: Wanted): Listener {
+  listen(wanted: Subscription): Listener {
     const listening = { wanted, bell: new Notifier(this.#o.environment) }
     this.#listening.add(listening)
     this.#bell.ring()

@@ -6,7 +6,7 @@ import { adoptSurplus, NotAdoptable } from '../deposits/adopted.ts'
 import type { OwnAddress } from '../deposits/record.ts'
 import type { Chain } from '../engine/chain.ts'
 import type { Services } from '../engine/services.ts'
-import { given, OperatorError, type Command } from './command.ts'
+import { argument, OperatorError, type Command } from './command.ts'
 
 /**
  * Number of attempts to find no deficit. Coins in transit are booked within a few seconds; a
@@ -71,10 +71,10 @@ async function assertCarriedOut({ network, client }: Chain, txid: string): Promi
  */
 export const adoptIntoBooks: Command = async (services, input) => {
   const [ticker, typed, address, txid] = [
-    given(input, 'asset') ?? '',
-    given(input, 'amount') ?? '',
-    given(input, 'address') ?? '',
-    given(input, 'txid'),
+    argument(input, 'asset') ?? '',
+    argument(input, 'amount') ?? '',
+    argument(input, 'address') ?? '',
+    argument(input, 'txid'),
   ]
   const asset = services.registry.asset(ticker)
   if (!asset)

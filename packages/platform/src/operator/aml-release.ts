@@ -11,22 +11,22 @@ import { OperatorError, type Command } from './command.ts'
  */
 export const releaseDeposit: Command = async (services, input) => {
   const id = String(input['transaction'] ?? '')
-  const found = await services.database.one<{
+  const match = await services.database.one<{
     workspace_id: string
     sub_account_id: string | null
   }>(
     `select workspace_id, sub_account_id from transactions where id::text = $1 and kind = 'DEPOSIT'`,
     [id],
   )
-  if (!found)
+  if (!match)
     throw new OperatorError(
       `--transaction: deposit ${id === '' ? 'without an id' : id} does not exist; its id is in GET /dac/v1/transactions`,
     )
   return services.database.transaction(async (tx) => {
-    await lockFreezing(tx, String(found.sub_account_id))
+    await lockFreezing(tx, String(match.sub_account_id))
     const row = (await tx.one<TransactionRow>(
       'select * from transactions where workspace_id = $2 and id = $1 for update',
-      [id, found.workspace_id],
+      [id, match.workspace_id],
     )) as TransactionRow
     const result = { transaction: row.id, asset: row.asset, hash: row.hash }
     const before = row.plan.senders_released

@@ -10,7 +10,7 @@ import { ensureWorkspace } from '../prepaid-fee/ensure-workspace.ts'
  * nothing. Without the ID of a control-panel request, the API user has no label and no owner.
  */
 export const createApiUser: Command = async (services, input) => {
-  const wish = readWish({
+  const params = readWish({
     workspace: String(input['workspace'] ?? ''),
     subAccount: String(input['sub_account'] ?? ''),
     role: String(input['role'] ?? ''),
@@ -27,57 +27,59 @@ export const createApiUser: Command = async (services, input) => {
   }
   const request = input['request'] === undefined ? null : String(input['request'])
   return services.database.transaction(async (tx) => {
-    const workspace = await ensureWorkspace(services, tx, wish.workspace)
+    const workspace = await ensureWorkspace(services, tx, params.workspace)
     await tx.query(
       'insert into sub_accounts (workspace_id, name, path_index) values ($1, $2, $3) on conflict do nothing',
-      [workspace, wish.subAccount, wish.index],
+      [workspace, params.subAccount, params.index],
     )
     const subs = await tx.query<{ id: string; name: string; path_index: number }>(
       `select id, name, path_index from sub_accounts
        where workspace_id = $1 and (name = $2 or path_index = $3)`,
-      [workspace, wish.subAccount, wish.index],
+      [workspace, params.subAccount, params.index],
     )
-    const sub = subs.find((each) => each.name === wish.subAccount && each.path_index === wish.index)
+    const sub = subs.find(
+      (each) => each.name === params.subAccount && each.path_index === params.index,
+    )
     if (!sub) {
       const here = subs.map((each) => `${each.name} has ${each.path_index}`).join(' and ')
       throw new OperatorError(
-        `the signer nodes have the sub-account ${wish.subAccount} under index ${wish.index}; this database ${here}`,
+        `the signer nodes have the sub-account ${params.subAccount} under index ${params.index}; this database ${here}`,
       )
     }
     const made = await tx.one(
       `insert into api_users (api_key, sub_account_id, role, public_key_pem, rate_limit) values ($1, $2, $3, $4, $5)
         on conflict do nothing returning api_key`,
-      [wish.apiKey, sub.id, wish.role, wish.publicKeyPem, rateLimit],
+      [params.apiKey, sub.id, params.role, params.publicKeyPem, rateLimit],
     )
     const same = await tx.one(
       `select 1 from api_users where api_key = $1 and sub_account_id = $2 and role = $3 and public_key_pem = $4
         and revoked_at is null`,
-      [wish.apiKey, sub.id, wish.role, wish.publicKeyPem],
+      [params.apiKey, sub.id, params.role, params.publicKeyPem],
     )
     if (!same)
       throw new OperatorError(
-        `--api-key: ${wish.apiKey} already exists with other values, or is revoked`,
+        `--api-key: ${params.apiKey} already exists with other values, or is revoked`,
       )
     if (made) {
       if (
         request !== null &&
         !(await fulfilRequest(tx, request, {
           workspaceId: workspace,
-          ...wish,
-          apiKey: wish.apiKey,
+          ...params,
+          apiKey: params.apiKey,
         }))
       ) {
         throw new OperatorError(
-          `--request: ${wish.workspace} has no open request ${request} for this public key, role and sub-account; check it in the control panel`,
+          `--request: ${params.workspace} has no open request ${request} for this public key, role and sub-account; check it in the control panel`,
         )
       }
       await writeAudit(tx, workspace, OPERATOR, {
         action: 'api_user.created',
-        object: wish.apiKey,
+        object: params.apiKey,
         details: {
-          sub_account: wish.subAccount,
-          role: wish.role,
-          key_fingerprint: wish.fingerprint,
+          sub_account: params.subAccount,
+          role: params.role,
+          key_fingerprint: params.fingerprint,
           request,
         },
       })
@@ -87,19 +89,19 @@ export const createApiUser: Command = async (services, input) => {
       request !== null &&
       !(await tx.one('select 1 from api_user_requests where id::text = $1 and api_key = $2', [
         request,
-        wish.apiKey,
+        params.apiKey,
       ]))
     ) {
       throw new OperatorError(
-        `--request: ${wish.apiKey} already exists, and was not created for this request`,
+        `--request: ${params.apiKey} already exists, and was not created for this request`,
       )
     }
     return {
-      api_key: wish.apiKey,
-      workspace: wish.workspace,
-      sub_account: wish.subAccount,
+      api_key: params.apiKey,
+      workspace: params.workspace,
+      sub_account: params.subAccount,
       sub_account_index: sub.path_index,
-      role: wish.role,
+      role: params.role,
     }
   })
 }

@@ -10,7 +10,7 @@ export class OperatorError extends TerminalError {
 }
 
 /** Returns an option as entered; null if it is missing. */
-export const given = (input: Record<string, unknown>, name: string): string | null =>
+export const argument = (input: Record<string, unknown>, name: string): string | null =>
   input[name] === undefined || input[name] === null ? null : String(input[name])
 
 export type Command = (

@@ -6,7 +6,7 @@ import { consoleOrigin, invite, linkOf, withdrawResets } from '../people/invitat
 import { ROLES, type Role } from '../people/roles.ts'
 import { email as emailShape } from '../people/schemas.ts'
 import type { Services } from '../engine/services.ts'
-import { given, OperatorError, type Command } from './command.ts'
+import { argument, OperatorError, type Command } from './command.ts'
 import { readName } from './workspaces.ts'
 
 function readEmail(text: string | null): string | null {
@@ -27,7 +27,7 @@ export const inviteToConsole: Command = async (services, input) => {
   const workspace = readName(input['workspace'], 'workspace')
   const role = ROLES.find((each) => each === input['role'])
   if (!role) throw new OperatorError(`--role: must be one of ${ROLES.join(', ')}`)
-  const email = readEmail(given(input, 'email'))
+  const email = readEmail(argument(input, 'email'))
   const { token, expiresAt } = await services.database.transaction(async (tx) => {
     const workspaceId = await ensureWorkspace(services, tx, workspace)
     const made = await invite(services, tx, { workspaceId, role, email, person: null, by: null })
@@ -46,7 +46,7 @@ export const inviteToConsole: Command = async (services, input) => {
  * links. The old factors remain valid until the link is used.
  */
 export const resetPerson: Command = async (services, input) => {
-  const email = readEmail(given(input, 'email'))
+  const email = readEmail(argument(input, 'email'))
   const { token, expiresAt } = await services.database.transaction(async (tx) => {
     const person = await tx.one<{ id: string }>('select id from people where email = $1', [email])
     if (!person) throw new OperatorError('--email: no person of the control panel has this address')
@@ -83,7 +83,7 @@ export const listConsolePeople: Command = async ({ database }, input) => ({
        (select count(*)::int from sessions s where s.person_id = p.id and s.ended_at is null and s.expires_at > $2) sessions
      from memberships m join people p on p.id = m.person_id join workspaces w on w.id = m.workspace_id
      where $1::text is null or w.name = $1 order by w.name, p.email`,
-    [given(input, 'workspace'), database.now()],
+    [argument(input, 'workspace'), database.now()],
   ),
 })
 
@@ -92,12 +92,12 @@ const TEXT_MAX = 64 * 1024 * 1024
 /** Exports a workspace's complete audit log, as the panel does. */
 export const exportAuditLog: Command = async ({ database }, input) => {
   const workspace = readName(input['workspace'], 'workspace')
-  const found = await database.one<{ id: string }>('select id from workspaces where name = $1', [
+  const match = await database.one<{ id: string }>('select id from workspaces where name = $1', [
     workspace,
   ])
-  if (!found) throw new ApiError('NOT_FOUND', `--workspace: workspace ${workspace} does not exist`)
+  if (!match) throw new ApiError('NOT_FOUND', `--workspace: workspace ${workspace} does not exist`)
   let text = ''
-  for await (const part of exportAudit(database, found.id)) {
+  for await (const part of exportAudit(database, match.id)) {
     text += part
     if (text.length > TEXT_MAX)
       throw new OperatorError(

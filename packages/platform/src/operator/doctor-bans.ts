@@ -25,9 +25,9 @@ export async function diagnoseBans(
   if (!existsSync(join(folder, 'peers.json'))) return []
   const signers = new SignerNodes(folder, clock)
   try {
-    const found = new Map<string, BanDiagnosis>()
+    const matches = new Map<string, BanDiagnosis>()
     const add = (each: BanDiagnosis): void => {
-      found.set(`${each.by}/${each.banned}`, each)
+      matches.set(`${each.by}/${each.banned}`, each)
     }
     const nodes = await heardStatus(signers)
     for (const { status } of nodes)
@@ -35,7 +35,7 @@ export async function diagnoseBans(
         add({ by, banned: node, confirmed: false })
     for (const { node, status } of nodes)
       for (const banned of status?.bans ?? []) add({ by: node, banned, confirmed: true })
-    return [...found.values()].sort((a, b) => a.by - b.by || a.banned - b.banned)
+    return [...matches.values()].sort((a, b) => a.by - b.by || a.banned - b.banned)
   } finally {
     signers.close()
   }

@@ -93,11 +93,13 @@ export function databaseFindings(
     .sort()
   const beyond = migrations.filter((name) => !files.includes(name))
   const pending = migrations.length === 0 ? [] : files.filter((name) => !migrations.includes(name))
-  const found: Finding[] = []
+  const matches: Finding[] = []
   if (version_num < VERSION_MIN)
-    found.push(problem('database', `PostgreSQL ${version} is too old`, 'upgrade it to 15 or later'))
+    matches.push(
+      problem('database', `PostgreSQL ${version} is too old`, 'upgrade it to 15 or later'),
+    )
   if (read_only) {
-    found.push(
+    matches.push(
       problem(
         'database',
         'the server is read-only: it is a standby',
@@ -106,7 +108,7 @@ export function databaseFindings(
     )
   }
   if (beyond.length > 0) {
-    found.push(
+    matches.push(
       problem(
         'database',
         `it was changed by a newer version (${beyond.join(', ')})`,
@@ -115,7 +117,7 @@ export function databaseFindings(
     )
   }
   if (pending.length > 0) {
-    found.push(
+    matches.push(
       isRunning
         ? problem(
             'database',
@@ -130,7 +132,7 @@ export function databaseFindings(
     )
   }
   if (connections > connections_max * CONNECTIONS_SHARE) {
-    found.push(
+    matches.push(
       warning(
         'database',
         `${connections} of ${connections_max} connections are in use`,
@@ -138,7 +140,7 @@ export function databaseFindings(
       ),
     )
   }
-  if (found.length > 0) return found
+  if (matches.length > 0) return matches
   const size = `${Math.ceil(bytes / MEBIBYTE)} MiB`
   return [
     ok(

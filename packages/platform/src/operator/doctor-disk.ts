@@ -45,7 +45,7 @@ export function diagnoseDisk(
   const message = `${sizeOf(room.bytes)} free on the disk of ${what} ${folder}`
   const advice =
     'delete files that do not belong to the platform, or enlarge the disk: below 64 MiB, no new requests are accepted'
-  const found =
+  const match =
     room.bytes < ERROR_BYTES
       ? problem('disk', message, advice)
       : room.bytes < WARNING_BYTES
@@ -54,9 +54,9 @@ export function diagnoseDisk(
   if (room.files > 0 && room.filesFree < FILES_MIN) {
     const few = `only ${room.filesFree} more files fit on the disk of ${what} ${folder}`
     return [
-      found,
+      match,
       problem('disk', few, 'delete small files, or create a file system with more inodes'),
     ]
   }
-  return [found]
+  return [match]
 }

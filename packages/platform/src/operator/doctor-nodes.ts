@@ -25,7 +25,7 @@ interface Status {
  * `offS`: difference of the node's clock in seconds, positive if it is ahead; null if the node does
  * not report its time.
  */
-interface Asked {
+interface NodeStatus {
   node: number
   status: Status | null
   reason: string
@@ -51,8 +51,8 @@ export async function diagnoseNodes(
   if (!existsSync(join(folder, 'peers.json'))) return []
   const signers = new SignerNodes(folder, clock)
   try {
-    const asked = await Promise.all(
-      signers.peers.map(async ({ node }): Promise<Asked> => {
+    const requests = await Promise.all(
+      signers.peers.map(async ({ node }): Promise<NodeStatus> => {
         const from = clock()
         try {
           const status = await signers.call<Status>(node, 'GET', '/status', undefined, TIMEOUT_MS)
@@ -73,7 +73,7 @@ export async function diagnoseNodes(
         }
       }),
     )
-    return [...quorum(asked), ...asked.flatMap((each) => ofNode(each, mode, version))]
+    return [...quorum(requests), ...requests.flatMap((each) => ofNode(each, mode, version))]
   } finally {
     signers.close()
   }
@@ -88,9 +88,9 @@ function offBy(clockS: number, fromMs: number, toMs: number): number {
   return (clockS + 1) * 1000 < fromMs ? -Math.ceil((fromMs - (clockS + 1) * 1000) / 1000) : 0
 }
 
-function quorum(asked: readonly Asked[]): Finding[] {
-  const able = asked.filter(({ status }) => status?.ready === true).length
-  const counted = `${able} of ${asked.length} signer nodes can sign`
+function quorum(requests: readonly NodeStatus[]): Finding[] {
+  const able = requests.filter(({ status }) => status?.ready === true).length
+  const counted = `${able} of ${requests.length} signer nodes can sign`
   if (able < SIGNERS_NEEDED) {
     return [
       problem(
@@ -100,7 +100,7 @@ function quorum(asked: readonly Asked[]): Finding[] {
       ),
     ]
   }
-  if (able < asked.length)
+  if (able < requests.length)
     return [
       warning(
         'signers',
@@ -111,7 +111,11 @@ function quorum(asked: readonly Asked[]): Finding[] {
   return [ok('signers', counted)]
 }
 
-function ofNode({ node, status, reason, offS }: Asked, mode: string, version: string): Finding[] {
+function ofNode(
+  { node, status, reason, offS }: NodeStatus,
+  mode: string,
+  version: string,
+): Finding[] {
   const name = `signer ${node}`
   // The quorum is evaluated once, for all nodes.
   if (!status) {
@@ -123,9 +127,9 @@ function ofNode({ node, status, reason, offS }: Asked, mode: string, version: st
       ),
     ]
   }
-  const found: Finding[] = []
+  const matches: Finding[] = []
   if (status.ready !== true) {
-    found.push(
+    matches.push(
       warning(
         'signers',
         `${name} waits to be restored`,
@@ -134,7 +138,7 @@ function ofNode({ node, status, reason, offS }: Asked, mode: string, version: st
     )
   }
   if (status.mode !== mode) {
-    found.push(
+    matches.push(
       problem(
         'signers',
         `${name} was set up for ${String(status.mode)}, the platform runs on ${mode}`,
@@ -144,7 +148,7 @@ function ofNode({ node, status, reason, offS }: Asked, mode: string, version: st
   }
   // Such a clock is stopped, so its difference has no meaning.
   if (status.clock_doubted === true) {
-    found.push(
+    matches.push(
       warning(
         'signers',
         `the clock of ${name} has jumped ahead, as after a long suspension`,
@@ -156,7 +160,7 @@ function ofNode({ node, status, reason, offS }: Asked, mode: string, version: st
       offS === null
         ? `${name} does not report its time`
         : `the clock of ${name} is ${Math.abs(offS)} s ${offS > 0 ? 'ahead of' : 'behind'} this machine's`
-    found.push(
+    matches.push(
       problem(
         'signers',
         message,
@@ -167,7 +171,7 @@ function ofNode({ node, status, reason, offS }: Asked, mode: string, version: st
   if (status.version !== version) {
     const own =
       typeof status.version === 'string' ? `version ${status.version}` : 'an earlier version'
-    found.push(
+    matches.push(
       warning(
         'signers',
         `${name} runs ${own}, the platform ${version}`,
@@ -183,7 +187,7 @@ function ofNode({ node, status, reason, offS }: Asked, mode: string, version: st
     .filter((peer) => peer?.reachable === false && peer.node !== node)
     .map((peer) => String(peer?.node))
   if (apart.length > 0) {
-    found.push(
+    matches.push(
       warning(
         'signers',
         `${name} does not reach signer ${apart.join(' and ')}`,
@@ -191,5 +195,5 @@ function ofNode({ node, status, reason, offS }: Asked, mode: string, version: st
       ),
     )
   }
-  return found
+  return matches
 }

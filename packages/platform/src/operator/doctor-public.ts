@@ -57,9 +57,9 @@ export async function diagnosePublic(
   if (url === null || !url.startsWith('https:')) return []
   const { origin } = new URL(url)
   const renew = 'renew it at the proxy that terminates TLS (docs/production/README.md)'
-  let found: Presented
+  let match: Presented
   try {
-    found = await presented(new URL(url), ca)
+    match = await presented(new URL(url), ca)
   } catch (error) {
     return [
       problem(
@@ -69,7 +69,7 @@ export async function diagnosePublic(
       ),
     ]
   }
-  const { expiresAt, untrusted } = found
+  const { expiresAt, untrusted } = match
   const day = expiresAt.toISOString().slice(0, 10)
   const leftMs = expiresAt.getTime() - clock()
   if (leftMs < 0)

@@ -238,7 +238,7 @@ export async function doctor(): Promise<{
     const several = own.map((endpoint, at) => ({ endpoint, host: names[at] as string }))
     return (several.length === 0 ? none : several).map((one) => ({ code, status, ...one }))
   })
-  const found = await Promise.all(
+  const matches = await Promise.all(
     each.map(async ({ code, status, endpoint, host }): Promise<Diagnosis> => {
       const closed = closedAssets(settings, registry, code)
       if (!endpoint && status?.state === 'retired') {
@@ -252,15 +252,15 @@ export async function doctor(): Promise<{
           advice: `since ${status.since}: ${status.reason}`,
         }
       }
-      const known = withoutAsking(local, code)
-      if (known !== null)
+      const existing = withoutAsking(local, code)
+      if (existing !== null)
         return {
           network: code,
           host: null,
           height: null,
           milliseconds: null,
           limits: closed,
-          ...known,
+          ...existing,
         }
       const networks = new Networks(
         endpoint
@@ -304,7 +304,9 @@ export async function doctor(): Promise<{
       }
     }),
   )
-  const configured = found.filter(({ state }) => state !== 'not configured' && state !== 'retired')
+  const configured = matches.filter(
+    ({ state }) => state !== 'not configured' && state !== 'retired',
+  )
   const [certificates, bans, loops, prices, ofHosts] = await diagnosing
   const findings = local?.state === 'away' ? [notRunning(), ...ofHosts] : ofHosts
   const unpriced = platform?.unpriced ?? []
@@ -321,8 +323,8 @@ export async function doctor(): Promise<{
     unpriced.length === 0 &&
     findings.every(({ level }) => level !== 'error')
   const text = [
-    `${settings.network}: ${count(configured)} of ${count(found.filter(({ state }) => state !== 'retired'))} networks configured`,
-    ...found
+    `${settings.network}: ${count(configured)} of ${count(matches.filter(({ state }) => state !== 'retired'))} networks configured`,
+    ...matches
       .filter(({ state }) => state !== 'not running')
       .flatMap((each) => [
         diagnosisLine(each),
@@ -341,7 +343,16 @@ export async function doctor(): Promise<{
     ...(configured.length === 0 ? ['no endpoint is configured: see docs/mainnet.md'] : []),
   ]
   return {
-    result: { ok: isWell, networks: found, findings, certificates, bans, loops, prices, unpriced },
+    result: {
+      ok: isWell,
+      networks: matches,
+      findings,
+      certificates,
+      bans,
+      loops,
+      prices,
+      unpriced,
+    },
     text,
     exitCode: isWell ? 0 : 1,
   }

@@ -14,7 +14,7 @@ import { readName } from './workspaces.ts'
 /**
  * The operator's parameters of an API user. The API key is generated here, never by the platform.
  */
-export interface Wish {
+export interface EnrolmentRequest {
   workspace: string
   subAccount: string
   role: string
@@ -64,30 +64,30 @@ export function readApiKey(value: unknown): string {
  * @throws OperatorError that names the option
  */
 export function readWish(
-  wish: Wish,
-): Required<Omit<Wish, 'index' | 'request'>> & { index?: number; fingerprint: string } {
-  const workspace = readName(wish.workspace, 'workspace')
-  const subAccount = readName(wish.subAccount, 'sub-account')
-  if (wish.role !== 'full' && wish.role !== 'read-only')
+  params: EnrolmentRequest,
+): Required<Omit<EnrolmentRequest, 'index' | 'request'>> & { index?: number; fingerprint: string } {
+  const workspace = readName(params.workspace, 'workspace')
+  const subAccount = readName(params.subAccount, 'sub-account')
+  if (params.role !== 'full' && params.role !== 'read-only')
     throw new OperatorError('--role: must be full or read-only')
   if (
-    wish.index !== undefined &&
-    (!Number.isInteger(wish.index) || wish.index < 1 || wish.index > 0x7fffffff)
+    params.index !== undefined &&
+    (!Number.isInteger(params.index) || params.index < 1 || params.index > 0x7fffffff)
   ) {
     throw new OperatorError('--index: must be an integer from 1')
   }
   try {
-    const publicKeyPem = canonicalPublicKey(wish.publicKeyPem)
+    const publicKeyPem = canonicalPublicKey(params.publicKeyPem)
     const fingerprint = fingerprintOfKey(parsePublicKey(publicKeyPem))
-    const apiKey = wish.apiKey === undefined ? randomUUID() : readApiKey(wish.apiKey)
+    const apiKey = params.apiKey === undefined ? randomUUID() : readApiKey(params.apiKey)
     return {
       workspace,
       subAccount,
-      role: wish.role,
+      role: params.role,
       publicKeyPem,
       apiKey,
       fingerprint,
-      ...(wish.index === undefined ? {} : { index: wish.index }),
+      ...(params.index === undefined ? {} : { index: params.index }),
     }
   } catch (error) {
     if (error instanceof AuthError) throw new OperatorError(`--public-key: ${error.message}`)
@@ -99,8 +99,11 @@ export function readWish(
  * Enrols an API key at these nodes. If a node stores anything other than the entered values, this
  * fails and the key, which has not been handed to a caller yet, is revoked everywhere.
  */
-export async function enrolAtNodes(signers: readonly NodePeer[], wish: Wish): Promise<Enrolled> {
-  const { workspace, subAccount, role, publicKeyPem, apiKey, fingerprint, index } = readWish(wish)
+export async function enrolAtNodes(
+  signers: readonly NodePeer[],
+  params: EnrolmentRequest,
+): Promise<Enrolled> {
+  const { workspace, subAccount, role, publicKeyPem, apiKey, fingerprint, index } = readWish(params)
   const body = {
     api_key: apiKey,
     public_key_pem: publicKeyPem,
@@ -121,7 +124,7 @@ export async function enrolAtNodes(signers: readonly NodePeer[], wish: Wish): Pr
     expect,
     alike: ['sub_account_index', 'mode', 'identities'],
   }).catch(async (error: unknown) => {
-    if (wish.apiKey === undefined)
+    if (params.apiKey === undefined)
       await Promise.allSettled(
         signers.map((signer) => callSigner(signer, 'revoke', { api_key: apiKey })),
       )
@@ -155,15 +158,15 @@ export function enrolmentLine(answer: NodeAnswer): string {
  */
 export async function createApiUserEverywhere(
   home: string,
-  wish: Wish,
+  params: EnrolmentRequest,
   rateLimit?: number,
   signers = localSigners(home),
 ): Promise<
   | Enrolled
   | { apiKey: string; index: number; fingerprint: string; trust: null; answers: []; problems: [] }
 > {
-  const { workspace, subAccount, role, publicKeyPem, fingerprint } = readWish(wish)
-  if (signers.length === 0 && (wish.apiKey === undefined || wish.index === undefined)) {
+  const { workspace, subAccount, role, publicKeyPem, fingerprint } = readWish(params)
+  if (signers.length === 0 && (params.apiKey === undefined || params.index === undefined)) {
     throw new OperatorError(
       'the signer nodes run on other hosts: run "custody signer enrol" at each, then this command with the --api-key and --index that they printed (docs/enrolment.md)',
     )
@@ -173,14 +176,14 @@ export async function createApiUserEverywhere(
   const enrolled =
     signers.length === 0
       ? {
-          apiKey: readApiKey(wish.apiKey),
-          index: wish.index as number,
+          apiKey: readApiKey(params.apiKey),
+          index: params.index as number,
           fingerprint,
           trust: null,
           answers: [] as [],
           problems: [] as [],
         }
-      : await enrolAtNodes(signers, wish)
+      : await enrolAtNodes(signers, params)
   try {
     await callPlatform(home, 'api-user create', {
       api_key: enrolled.apiKey,
@@ -190,7 +193,7 @@ export async function createApiUserEverywhere(
       role,
       public_key_pem: publicKeyPem,
       rate_limit: rateLimit,
-      request: wish.request,
+      request: params.request,
     })
   } catch (error) {
     if (error instanceof PlatformAway || !(error instanceof OperatorError)) {
@@ -198,7 +201,7 @@ export async function createApiUserEverywhere(
         `the signer nodes have enrolled API key ${enrolled.apiKey}, but the platform did not respond: repeat with --api-key ${enrolled.apiKey}`,
       )
     }
-    if (wish.apiKey === undefined) {
+    if (params.apiKey === undefined) {
       await Promise.allSettled(
         signers.map((signer) => callSigner(signer, 'revoke', { api_key: enrolled.apiKey })),
       )
@@ -215,7 +218,7 @@ export async function createApiUserEverywhere(
 export async function enrolmentOfNodes(
   signers: readonly NodePeer[],
   apiKey: string,
-): Promise<Wish & { index: number }> {
+): Promise<EnrolmentRequest & { index: number }> {
   const { answers } = await orderNodes(
     signers,
     'enrolment',
@@ -233,13 +236,13 @@ export async function enrolmentOfNodes(
     },
     2,
   )
-  const [known] = answers as [NodeAnswer]
+  const [existing] = answers as [NodeAnswer]
   return {
-    workspace: String(known['workspace']),
-    subAccount: String(known['sub_account']),
-    role: String(known['role']),
-    publicKeyPem: String(known['public_key_pem']),
+    workspace: String(existing['workspace']),
+    subAccount: String(existing['sub_account']),
+    role: String(existing['role']),
+    publicKeyPem: String(existing['public_key_pem']),
     apiKey,
-    index: Number(known['sub_account_index']),
+    index: Number(existing['sub_account_index']),
   }
 }

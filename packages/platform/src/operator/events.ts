@@ -1,6 +1,6 @@
-import { endOfLog, textOf, typeFilter, type Told } from '../events/log.ts'
+import { endOfLog, textOf, typeFilter, type EventEntry } from '../events/log.ts'
 import { bodySignature } from '../webhooks/sign.ts'
-import { given, OperatorError, type Command } from './command.ts'
+import { argument, OperatorError, type Command } from './command.ts'
 
 const BATCH = 100
 
@@ -12,9 +12,9 @@ const BATCH = 100
 export const eventsAfter: Command = async (services, input) => {
   const { database } = services
   const [after, workspace, types] = [
-    given(input, 'after'),
-    given(input, 'workspace'),
-    typesIn(given(input, 'events')),
+    argument(input, 'after'),
+    argument(input, 'workspace'),
+    typesIn(argument(input, 'events')),
   ]
   if (
     workspace !== null &&
@@ -24,7 +24,7 @@ export const eventsAfter: Command = async (services, input) => {
   const upTo = await endOfLog(database)
   if (after === null || !/^\d{1,18}$/.test(after)) return { cursor: upTo, events: [] }
   const rows = await database.query<
-    Told & { at: string; workspace: string; sub_account: string | null }
+    EventEntry & { at: string; workspace: string; sub_account: string | null }
   >(
     `select e.uid, e.type, e.created_at, e.object, e.version::text, e.payload::text payload, e.position::text at, w.name workspace,
        s.name sub_account

@@ -28,12 +28,12 @@ async function workspaceOf(services: Services, input: Record<string, unknown>): 
 function chainOf(services: Services, input: Record<string, unknown>): Chain & { fuelled: Fuelled } {
   const code = String(input['network'] ?? '')
   const chains = services.networks.all().filter(hasTank)
-  const found = chains.find(({ network }) => network.code === code)
-  if (!found)
+  const match = chains.find(({ network }) => network.code === code)
+  if (!match)
     throw new OperatorError(
       `--network: must be one of ${chains.map(({ network }) => network.code).join(', ')}`,
     )
-  return found
+  return match
 }
 
 export const listTanks: Command = async (services, input) =>

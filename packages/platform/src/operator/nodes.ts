@@ -51,26 +51,26 @@ export function differences(
   answers: readonly NodeAnswer[],
   { expect, alike = [] }: Comparison,
 ): string[] {
-  const found: string[] = []
+  const matches: string[] = []
   for (const answer of answers) {
     for (const [field, value] of Object.entries(expect)) {
       if (say(answer[field]) === say(value)) continue
-      found.push(
+      matches.push(
         `signer ${answer.node} has ${field} ${say(answer[field] ?? 'nothing')} where you said ${say(value)}`,
       )
     }
   }
   const [first, ...others] = answers
-  if (!first) return found
+  if (!first) return matches
   for (const answer of others) {
     for (const field of alike) {
       if (say(answer[field]) === say(first[field])) continue
-      found.push(
+      matches.push(
         `signer ${answer.node} has ${field} ${say(answer[field])}, signer ${first.node} has ${say(first[field])}`,
       )
     }
   }
-  return found
+  return matches
 }
 
 /**

@@ -45,10 +45,10 @@ export async function probe(
     headers: headersOf(values['header']),
   }
   try {
-    const found = await probeEndpoint(network, endpoint, ask, clocks)
+    const match = await probeEndpoint(network, endpoint, ask, clocks)
     return {
-      ...shown(found),
-      exitCode: found.verdict === 'usable' || found.verdict === 'usable with limits' ? 0 : 1,
+      ...shown(match),
+      exitCode: match.verdict === 'usable' || match.verdict === 'usable with limits' ? 0 : 1,
     }
   } catch (error) {
     if (error instanceof ChainError) throw new OperatorError(error.message)
@@ -59,8 +59,8 @@ export async function probe(
 function networkOf(code: string): Network {
   const mode = readVariable('CUSTODY_NETWORK')
   const { networks, network, asset } = loadRegistry(mode)
-  const found = network(code)
-  if (found) return found
+  const match = network(code)
+  if (match) return match
   const hint = [network(code.toUpperCase())?.code ?? asset(code.toUpperCase())?.network].filter(
     (each) => each !== undefined,
   )
@@ -102,8 +102,8 @@ function credentialsOf({
   }
 }
 
-function headersOf(given: Values[string]): Record<string, string> {
-  const lines = typeof given === 'string' ? given.split('\n') : []
+function headersOf(input: Values[string]): Record<string, string> {
+  const lines = typeof input === 'string' ? input.split('\n') : []
   return Object.fromEntries(
     lines.map((line) => {
       const [, name, value] = HEADER.exec(line) ?? []
@@ -139,7 +139,7 @@ const VERDICTS: Record<ProbeResult['verdict'], string> = {
 }
 
 /** Formats a result as a table, and as an object whose codes are stable. */
-function shown(found: ProbeResult): { result: Record<string, unknown>; text: string[] } {
+function shown(match: ProbeResult): { result: Record<string, unknown>; text: string[] } {
   const {
     network,
     host,
@@ -151,7 +151,7 @@ function shown(found: ProbeResult): { result: Record<string, unknown>; text: str
     latency,
     slowest,
     headAge,
-  } = found
+  } = match
   const line = ({ code, state, reason, advice }: ProbeResult['checks'][number]) =>
     `${state.padEnd(STATE_WIDTH)}${code.padEnd(CODE_WIDTH)}${reason}${advice === null ? '' : `. What to do: ${advice}`}`
   const note = (name: string, text: string) =>

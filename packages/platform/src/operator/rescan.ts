@@ -55,19 +55,19 @@ export const startRescan: Command = async (services, input) => {
       `--to: ${typed} is beyond ${head}, the last height of ${code} that the scan has read`,
     )
   }
-  const known = await readRescan(services, code)
+  const existing = await readRescan(services, code)
   // Without --to, an interrupted rescan from the same height continues to its original end.
   const isSame =
-    known !== null &&
-    known.from === from &&
-    known.next <= known.to &&
-    (typed === null || typed === known.to)
-  const to = isSame ? known.to : (typed ?? head)
+    existing !== null &&
+    existing.from === from &&
+    existing.next <= existing.to &&
+    (typed === null || typed === existing.to)
+  const to = isSame ? existing.to : (typed ?? head)
   if (from > to) throw new OperatorError(`--from: ${from} is above --to, which is ${to}`)
-  if (known?.isRunning) {
+  if (existing?.isRunning) {
     if (isSame) return { network: code, from, to, started: false }
     throw new OperatorError(
-      `the rescan of ${code} from ${known.from} to ${known.to} is in progress, at ${known.next}: wait for it, or end it with "npx custody rescan ${code} --stop"`,
+      `the rescan of ${code} from ${existing.from} to ${existing.to} is in progress, at ${existing.next}: wait for it, or end it with "npx custody rescan ${code} --stop"`,
     )
   }
   const token = await takeRescan(services, code, from, to)
@@ -98,13 +98,13 @@ export const rescanProgress: Command = async (services, input) => {
   const { code } = networkOf(services, input['network'])
   const rescan = await readRescan(services, code)
   if (!rescan) throw new OperatorError(`${code} was never rescanned`)
-  const { from, to, next, found, error, isRunning } = rescan
+  const { from, to, next, found: match, error, isRunning } = rescan
   return {
     network: code,
     from,
     to,
     heights: next - from,
-    deposits: found,
+    deposits: match,
     done: next > to,
     running: isRunning,
     reason: error,

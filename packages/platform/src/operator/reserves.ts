@@ -2,9 +2,9 @@ import { ApiError } from '../errors.ts'
 import { publishReserves } from '../reserves/publish.ts'
 import { surplusOf, type AssetEntry, type Look } from '../reserves/snapshot.ts'
 import { getSnapshot, listSnapshots, presentSnapshot, type SnapshotRow } from '../reserves/store.ts'
-import { given, OperatorError, type Command } from './command.ts'
+import { argument, OperatorError, type Command } from './command.ts'
 
-interface Told {
+interface ReservesReport {
   time: string
   networks: Look[]
   assets: AssetEntry[]
@@ -15,7 +15,7 @@ interface Told {
  * than held. Amounts in the smallest unit.
  */
 const tell = (row: Pick<SnapshotRow, 'id' | 'hash' | 'statement' | 'signatures'>) => {
-  const { time, networks, assets } = JSON.parse(row.statement) as Told
+  const { time, networks, assets } = JSON.parse(row.statement) as ReservesReport
   return {
     id: row.id,
     time,
@@ -45,7 +45,7 @@ export const list: Command = async ({ database }) => ({
  * requested.
  */
 export const show: Command = async ({ database }, input) => {
-  const id = given(input, 'id')
+  const id = argument(input, 'id')
   const row =
     id === null
       ? (await listSnapshots(database, 1, 0))[0]

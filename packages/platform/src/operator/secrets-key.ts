@@ -37,12 +37,12 @@ export const wrap: Run = async ({ home, values }) => {
 }
 
 export const status: Run = ({ home }) => {
-  const found = secretsKeyStatus(fileOf(home))
+  const match = secretsKeyStatus(fileOf(home))
   const text =
-    found.provider === 'none'
+    match.provider === 'none'
       ? 'not encrypted: secrets-key wrap encrypts it with a provider'
-      : `wrapped by ${found.kek_id}, version ${found.kek_version}`
-  return { result: { ...found }, text }
+      : `wrapped by ${match.kek_id}, version ${match.kek_version}`
+  return { result: { ...match }, text }
 }
 
 /**

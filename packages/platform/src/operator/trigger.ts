@@ -8,7 +8,7 @@ import { suggestName } from '../suggest-name.ts'
 import { classicShape } from '../webhooks/classic.ts'
 import { headersFor } from '../webhooks/sign.ts'
 import { isUuid, secretsAt, type WebhookRow } from '../webhooks/webhook.ts'
-import { given, OperatorError, type Command } from './command.ts'
+import { argument, OperatorError, type Command } from './command.ts'
 
 type Receiver = Pick<
   WebhookRow,
@@ -128,9 +128,9 @@ export const triggerEvent: Command = async (services, input) => {
       'trigger: sends events that did not happen, so it works only with CUSTODY_NETWORK=local: a receiver could book them; POST /dac/v1/webhooks/{id}/test sends webhook.test to a webhook on every network',
     )
   }
-  const type = readType(given(input, 'event'))
-  const workspace = given(input, 'workspace')
-  const named = (given(input, 'webhooks') ?? '')
+  const type = readType(argument(input, 'event'))
+  const workspace = argument(input, 'workspace')
+  const named = (argument(input, 'webhooks') ?? '')
     .split('\n')
     .map((id) => id.trim().toLowerCase())
     .filter((id) => id !== '')

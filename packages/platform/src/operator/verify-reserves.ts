@@ -42,16 +42,16 @@ export async function verifyReservesCommand(words: string[], values: Values): Pr
     values['holdings'] === undefined ? undefined : readText(values['holdings'], '--holdings')
   const { VerificationError, verifyReserves } = await import('@custody/client/verify-reserves')
   try {
-    const found = await verifyReserves({ published, proof, trust, holdings } as Parameters<
+    const match = await verifyReserves({ published, proof, trust, holdings } as Parameters<
       typeof verifyReserves
     >[0])
-    const { statement, ...rest } = found
-    const owed = found.proven.map(
+    const { statement, ...rest } = match
+    const owed = match.proven.map(
       ({ asset, decimals, balance }) => `${formatAmount(BigInt(balance), decimals)} ${asset}`,
     )
     const lines = [
-      `the statement ${statement.id} of ${statement.time} is signed by signer nodes ${(found.signed_by ?? []).join(', ')}`,
-      `SHA-256 ${found.hash}`,
+      `the statement ${statement.id} of ${statement.time} is signed by signer nodes ${(match.signed_by ?? []).join(', ')}`,
+      `SHA-256 ${match.hash}`,
       ...(proof === undefined
         ? []
         : [
@@ -59,13 +59,13 @@ export async function verifyReservesCommand(words: string[], values: Values): Pr
               ? `it owes you ${owed.join(', ')}`
               : 'it owes you NOTHING: no leaf belongs to you',
           ]),
-      ...(found.addresses === null
+      ...(match.addresses === null
         ? []
         : [
-            `${found.addresses} addresses are derived from certified keys and add up to what is held`,
+            `${match.addresses} addresses are derived from certified keys and add up to what is held`,
           ]),
-      ...(found.short.length > 0
-        ? [`BY ITS OWN WORD it owes more than it holds of ${found.short.join(', ')}`]
+      ...(match.short.length > 0
+        ? [`BY ITS OWN WORD it owes more than it holds of ${match.short.join(', ')}`]
         : []),
     ]
     return {

@@ -1,5 +1,5 @@
 import { formatAmount } from '@custody/chains'
-import { given, type Command } from './command.ts'
+import { argument, type Command } from './command.ts'
 
 const ROWS_MAX = 1000
 
@@ -32,7 +32,7 @@ export const listWaiting: Command = async ({ database, registry }, input) => {
      where t.status = 'pending' and ($1::text is null or t.state = $1) and ($2::text is null or t.network = $2)
        and ($3::text is null or w.name = $3)
      order by t.created_at, t.id limit ${ROWS_MAX + 1}`,
-    [given(input, 'state'), given(input, 'network'), given(input, 'workspace')],
+    [argument(input, 'state'), argument(input, 'network'), argument(input, 'workspace')],
   )
   return {
     waiting: rows

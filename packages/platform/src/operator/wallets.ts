@@ -1,6 +1,6 @@
 import { emit } from '../ledger/post.ts'
 import type { Services } from '../engine/services.ts'
-import { given, OperatorError, type Command } from './command.ts'
+import { argument, OperatorError, type Command } from './command.ts'
 
 const STATUSES = ['active', 'inactive']
 const REASON_MAX = 500
@@ -22,25 +22,25 @@ const FOUND = `select x.id, x.workspace_id, x.sub_account_id, w.name workspace, 
 /** Returns a wallet by its ID, or by workspace, sub-account and asset. */
 async function findOne(services: Services, input: Record<string, unknown>): Promise<Found> {
   const [id, workspace, subAccount, asset] = [
-    given(input, 'id'),
-    given(input, 'workspace'),
-    given(input, 'sub_account'),
-    given(input, 'asset'),
+    argument(input, 'id'),
+    argument(input, 'workspace'),
+    argument(input, 'sub_account'),
+    argument(input, 'asset'),
   ]
   if (id === null && (workspace === null || subAccount === null || asset === null))
     throw new OperatorError('--id is required, or --workspace, --sub-account and --asset')
-  const found = await services.database.one<Found>(
+  const match = await services.database.one<Found>(
     `${FOUND} where ($1::text is null or x.id::text = lower($1)) and ($2::text is null or w.name = $2) and ($3::text is null or s.name = $3)
        and ($4::text is null or x.asset = $4)`,
     [id, workspace, subAccount, asset],
   )
-  if (!found)
+  if (!match)
     throw new OperatorError(
       id === null
         ? `${workspace} / ${subAccount} has no ${asset} wallet`
         : `--id: wallet ${id} does not exist; "custody wallet list" lists all wallets`,
     )
-  return found
+  return match
 }
 
 /**
@@ -49,10 +49,10 @@ async function findOne(services: Services, input: Record<string, unknown>): Prom
  * change is recorded permanently.
  */
 export const setWallet: Command = async (services, input) => {
-  const status = given(input, 'status')
+  const status = argument(input, 'status')
   if (status === null || !STATUSES.includes(status))
     throw new OperatorError(`--status: must be ${STATUSES.join(' or ')}`)
-  const reason = given(input, 'reason')
+  const reason = argument(input, 'reason')
   if (reason !== null && (reason.length > REASON_MAX || reason.includes('\0')))
     throw new OperatorError(`--reason: must have at most ${REASON_MAX} characters`)
   const {
@@ -103,7 +103,7 @@ export const listWallets: Command = async (services, input) => {
        coalesce((select jsonb_agg(jsonb_build_object('status', c.status, 'reason', c.reason, 'changed_at', c.changed_at) order by c.id)
          from wallet_status_changes c where c.workspace_id = f.workspace_id and c.wallet_id = f.id), '[]') changes
      from (${FOUND}) f where $1::text is null or f.workspace = $1 order by f.workspace, f.sub_account, f.asset limit 10000`,
-    [given(input, 'workspace')],
+    [argument(input, 'workspace')],
   )
   return { wallets: rows }
 }

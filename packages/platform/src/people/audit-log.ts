@@ -28,7 +28,7 @@ export const OPERATOR: Actor = {
  * An action to be recorded. `action`: `noun.verb`. `object`: ID or name of the object of the
  * action.
  */
-export interface Deed {
+export interface AuditAction {
   action: string
   object?: string | null
   details?: Details
@@ -42,7 +42,7 @@ export async function writeAudit(
   tx: Queryable,
   workspaceId: string,
   actor: Actor,
-  { action, object = null, details = {} }: Deed,
+  { action, object = null, details = {} }: AuditAction,
 ): Promise<void> {
   await tx.query(
     'insert into audit_heads (workspace_id, seq, hash) values ($1, 0, $2) on conflict do nothing',
@@ -112,7 +112,7 @@ export async function writeAuditEverywhere(
   tx: Queryable,
   personId: string,
   actor: Actor,
-  deed: Deed,
+  deed: AuditAction,
 ): Promise<void> {
   // The order is fixed, so that two concurrent calls cannot deadlock.
   const rows = await tx.query<{ workspace_id: string }>(

@@ -26,7 +26,7 @@ interface PanelContext<Body, Query, Params> extends Context<Body, Query, Params>
  * Required authorization. `nobody`: no session is required. `anybody`: any session. A role: members
  * of the workspace in the path with this role or a higher one.
  */
-type Needs = 'nobody' | 'anybody' | Role
+type RequiredRole = 'nobody' | 'anybody' | Role
 
 /**
  * One endpoint of the control panel, which its pages call in a session. It is not part of the API
@@ -37,7 +37,7 @@ export interface PanelEndpoint<
   Q extends z.ZodType = z.ZodType,
   P extends z.ZodType = z.ZodType,
 > extends Operation<B, Q, P> {
-  needs: Needs
+  needs: RequiredRole
   /** Only allowed if the person has confirmed a factor in the last 15 minutes. */
   isSensitive?: true
   handler(context: PanelContext<z.output<B>, z.output<Q>, z.output<P>>): Promise<Reply>

@@ -1,7 +1,7 @@
 import type { Queryable } from '../database/pool.ts'
 import { ApiError } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
-import { writeAuditEverywhere, type Deed } from './audit-log.ts'
+import { writeAuditEverywhere, type AuditAction } from './audit-log.ts'
 import type { Visitor } from './endpoint.ts'
 import { actorOf } from './sessions.ts'
 
@@ -12,7 +12,7 @@ import { actorOf } from './sessions.ts'
 export async function changeOwn<T>(
   { database, people }: Services,
   { session, from }: Pick<Visitor, 'session' | 'from'>,
-  deed: Deed,
+  deed: AuditAction,
   change: (tx: Queryable) => Promise<T>,
 ): Promise<T> {
   const result = await database.transaction(async (tx) => {

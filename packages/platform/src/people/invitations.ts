@@ -32,7 +32,7 @@ export interface Invitation {
  * Purpose of an invitation. `workspace`: null for the first owner. `person`: the person whose
  * factors are replaced.
  */
-export interface Wanted {
+export interface InvitationRequest {
   workspaceId: string | null
   role: Role
   email: string | null
@@ -47,7 +47,7 @@ export interface Wanted {
 export async function invite(
   { environment }: Services,
   tx: Queryable,
-  { workspaceId, role, email, person, by }: Wanted,
+  { workspaceId, role, email, person, by }: InvitationRequest,
 ): Promise<{ id: string; token: string; expiresAt: Date }> {
   const id = environment.uuid()
   const token = newToken(environment)
@@ -79,23 +79,23 @@ export async function openInvitation(
   lock = false,
 ): Promise<Invitation> {
   const [column, value] = 'token' in by ? ['token_hash', hashOfToken(by.token)] : ['id', by.id]
-  const found = await tx.one<Invitation>(
+  const match = await tx.one<Invitation>(
     `select ${COLUMNS} where i.${column} = $1 ${lock ? 'for update of i' : ''}`,
     [value],
   )
-  if (!found) throw new ApiError('NOT_FOUND', 'this invitation does not exist')
+  if (!match) throw new ApiError('NOT_FOUND', 'this invitation does not exist')
   // A person who was removed or demoted cannot grant roles any more, including by links that they
   // made earlier.
   const mayGive =
-    found.invited_by === null ||
-    (found.inviter_role !== null && mayManage(found.inviter_role, found.role))
-  if (found.accepted_at || found.revoked_at || found.expires_at <= tx.now() || !mayGive) {
+    match.invited_by === null ||
+    (match.inviter_role !== null && mayManage(match.inviter_role, match.role))
+  if (match.accepted_at || match.revoked_at || match.expires_at <= tx.now() || !mayGive) {
     throw new ApiError(
       'INVITATION_CLOSED',
       'the invitation was accepted, was withdrawn or has expired: ask for another',
     )
   }
-  return found
+  return match
 }
 
 /**

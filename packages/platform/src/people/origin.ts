@@ -55,14 +55,14 @@ export function fromOf({ settings }: Services, request: FastifyRequest): From {
     isSecure && !isLocal
       ? new URL(settings.publicUrl as string).origin
       : `http://${host.toLowerCase()}`
-  const given = request.headers.origin?.toLowerCase()
+  const input = request.headers.origin?.toLowerCase()
   return {
     ip: request.ip,
     userAgent: request.headers['user-agent'] ?? '',
     isSecure,
     // Behind a proxy that uses another host name for this server, the page still has the public
     // origin.
-    origin: isSecure && given === new URL(settings.publicUrl as string).origin ? given : origin,
+    origin: isSecure && input === new URL(settings.publicUrl as string).origin ? input : origin,
   }
 }
 

@@ -54,7 +54,7 @@ export async function registrationOptions(
 ): Promise<{ options: PublicKeyCredentialCreationOptionsJSON; challenge: string }> {
   const rpID = needRpId(from.origin)
   const { generateRegistrationOptions } = await webauthn()
-  const known = await tx.query<{ credential_id: string }>(
+  const existing = await tx.query<{ credential_id: string }>(
     'select credential_id from passkeys where person_id = $1',
     [person.id],
   )
@@ -67,7 +67,7 @@ export async function registrationOptions(
     challenge: new Uint8Array(environment.bytes(CHALLENGE_BYTES)),
     attestationType: 'none',
     supportedAlgorithmIDs: ALGORITHMS,
-    excludeCredentials: known.map(({ credential_id }) => ({ id: credential_id })),
+    excludeCredentials: existing.map(({ credential_id }) => ({ id: credential_id })),
     // The passkey is found without a user name and is unlocked by fingerprint, face or PIN, so it
     // counts as two factors.
     authenticatorSelection: { residentKey: 'required', userVerification: 'required' },

@@ -32,7 +32,7 @@ const REASONS: Readonly<Record<string, string>> = {
 
 type Judge = (
   password: string,
-  known: string[],
+  existing: string[],
 ) => { score: number; feedback: { warning: string | null } }
 let judge: Promise<Judge> | undefined
 
@@ -43,17 +43,17 @@ async function load(): Promise<Judge> {
     import('@zxcvbn-ts/language-common'),
   ])
   const factory = new ZxcvbnFactory({ dictionary: { ...dictionary }, graphs })
-  return (password, known) => factory.check(password, known)
+  return (password, names) => factory.check(password, names)
 }
 
 /**
  * Rejects a password that can be guessed early: a common password, a pattern, or words related to
  * the person.
- * @param known words about the person and the workspace that others know
+ * @param names words about the person and the workspace that others know
  * @throws ApiError `INVALID_REQUEST`, field `password`
  */
-export async function assertStrong(password: string, known: readonly string[]): Promise<void> {
-  const words = known
+export async function assertStrong(password: string, names: readonly string[]): Promise<void> {
+  const words = names
     .flatMap((each) => [each, ...each.split(/[^\p{L}\p{N}]+/u)])
     .filter(({ length }) => length > 2)
   judge ??= load()

@@ -70,10 +70,10 @@ export async function isPassword(
     await derive(password, Buffer.alloc(SALT_BYTES), cost)
     return false
   }
-  const found = await derive(password, Buffer.from(salt, 'base64'), {
+  const match = await derive(password, Buffer.from(salt, 'base64'), {
     log2N: Number(log2N),
     r: Number(r),
     p: Number(p),
   })
-  return timingSafeEqual(found, Buffer.from(hash, 'base64'))
+  return timingSafeEqual(match, Buffer.from(hash, 'base64'))
 }

@@ -66,10 +66,10 @@ export async function ownerOfRecoveryCode(
   email: string,
   code: string,
 ): Promise<string | null> {
-  const found = await tx.one<{ id: string }>(
+  const match = await tx.one<{ id: string }>(
     `select p.id from people p join recovery_codes r on r.person_id = p.id
      where p.email = $1 and p.password_hash is null and r.code_hash = $2 and r.used_at is null`,
     [email, hashOf(code)],
   )
-  return found?.id ?? null
+  return match?.id ?? null
 }

@@ -33,7 +33,7 @@ export interface Session {
   confirmedAt: Date
 }
 
-interface Known {
+interface CachedSession {
   session: Session
   isOver(now: number): boolean
   at: number
@@ -47,7 +47,7 @@ interface Known {
 export class Sessions {
   readonly #database: Database
   readonly #environment: Environment
-  readonly #known = new Map<string, Known>()
+  readonly #known = new Map<string, CachedSession>()
 
   constructor(database: Database, environment: Environment) {
     this.#database = database
@@ -59,12 +59,12 @@ export class Sessions {
     const hash = hashOfToken(token)
     const now = this.#environment.now()
     const key = hash.toString('hex')
-    const known = this.#known.get(key)
+    const existing = this.#known.get(key)
     const isKnown =
-      known &&
-      Math.abs(now - known.at) < REMEMBER_MS &&
-      Math.abs(now - known.seenAt) < SEEN_EVERY_MS
-    if (isKnown) return known.isOver(now) ? null : known.session
+      existing &&
+      Math.abs(now - existing.at) < REMEMBER_MS &&
+      Math.abs(now - existing.seenAt) < SEEN_EVERY_MS
+    if (isKnown) return existing.isOver(now) ? null : existing.session
     const row = await this.#database.one<{
       id: string
       person_id: string

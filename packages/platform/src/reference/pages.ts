@@ -25,9 +25,9 @@ export function referencePages(log: Logger): Page[] {
       isCounted: false,
       handler: ({ params, header }) =>
         built((site) => {
-          const found = site.asset(params['name'] as string, header('accept-encoding'))
-          if (!found) throw new ApiError('NOT_FOUND', 'the reference has no such file')
-          return found
+          const match = site.asset(params['name'] as string, header('accept-encoding'))
+          if (!match) throw new ApiError('NOT_FOUND', 'the reference has no such file')
+          return match
         }),
     },
   ]

@@ -138,40 +138,40 @@ function unknownName(json: unknown, registry: Registry): string | null {
     ]),
   )
   const long = [...byName.keys()].filter(({ length }) => length > CODE_LENGTH_MAX)
-  const likelyNetwork = (given: string): string | null => {
+  const likelyNetwork = (input: string): string | null => {
     const name =
-      [...byName.keys()].find((each) => each.toLowerCase() === given.toLowerCase()) ??
-      suggestName(given, long)
+      [...byName.keys()].find((each) => each.toLowerCase() === input.toLowerCase()) ??
+      suggestName(input, long)
     return name === null ? null : (byName.get(name) ?? null)
   }
   const look = (
     value: unknown,
     path: readonly string[],
-    known: readonly string[],
+    existing: readonly string[],
     what: string,
   ): string | null => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return null
-    const name = Object.keys(value).find((each) => each !== REMARK && !known.includes(each))
+    const name = Object.keys(value).find((each) => each !== REMARK && !existing.includes(each))
     if (name === undefined) return null
-    const likely = known === codes ? likelyNetwork(name) : suggestName(name, known)
-    return `${[...path, name].join('.')}: ${what}${likely === null ? `; known are ${known.join(', ')}` : `; did you mean ${likely}?`}`
+    const likely = existing === codes ? likelyNetwork(name) : suggestName(name, existing)
+    return `${[...path, name].join('.')}: ${what}${likely === null ? `; known are ${existing.join(', ')}` : `; did you mean ${likely}?`}`
   }
   const { networks, sweep } = json as {
     networks?: Record<string, unknown>
     sweep?: Record<string, Record<string, unknown>>
   }
   const isNoSetting = 'is not a known setting'
-  const below = (part: unknown, path: readonly string[], known: readonly string[]) =>
+  const below = (part: unknown, path: readonly string[], existing: readonly string[]) =>
     Object.entries(part ?? {}).map(([name, value]) =>
-      look(value, [...path, name], known, isNoSetting),
+      look(value, [...path, name], existing, isNoSetting),
     )
   return (
     [
       look(json, [], Object.keys(file.shape), isNoSetting),
       look(networks, ['networks'], codes, 'is not a known network'),
       ...below(networks, ['networks'], ENTRY),
-      ...Object.entries(networks ?? {}).flatMap(([code, given]) => {
-        const { endpoints } = (given ?? {}) as { endpoints?: unknown }
+      ...Object.entries(networks ?? {}).flatMap(([code, input]) => {
+        const { endpoints } = (input ?? {}) as { endpoints?: unknown }
         return Array.isArray(endpoints)
           ? below(endpoints, ['networks', code, 'endpoints'], Object.keys(endpoint.shape))
           : []

@@ -272,17 +272,17 @@ const variables = z
       else if (allowed.status === 'retired')
         wrong('CUSTODY_ALLOW_DEPRECATED', `${ticker} is retired: ${allowed.status_reason}`)
     }
-    const known = Object.values(coins).map(({ ticker }) => ticker)
-    const unknown = Object.keys(set.CUSTODY_COINGECKO_IDS).find((coin) => !known.includes(coin))
+    const existing = Object.values(coins).map(({ ticker }) => ticker)
+    const unknown = Object.keys(set.CUSTODY_COINGECKO_IDS).find((coin) => !existing.includes(coin))
     if (unknown !== undefined)
-      wrong('CUSTODY_COINGECKO_IDS', `there is no coin ${unknown}: one of ${known.join(', ')}`)
+      wrong('CUSTODY_COINGECKO_IDS', `there is no coin ${unknown}: one of ${existing.join(', ')}`)
     const unpriced = Object.keys(set.CUSTODY_FEES_WITHOUT_PRICE).find(
-      (coin) => !known.includes(coin),
+      (coin) => !existing.includes(coin),
     )
     if (unpriced !== undefined)
       wrong(
         'CUSTODY_FEES_WITHOUT_PRICE',
-        `there is no coin ${unpriced}: one of ${known.join(', ')}`,
+        `there is no coin ${unpriced}: one of ${existing.join(', ')}`,
       )
     for (const id of set.CUSTODY_PRICE_EXCHANGES) {
       if (!isExchange(id)) wrong('CUSTODY_PRICE_EXCHANGES', `ccxt has no exchange "${id}"`)
@@ -299,7 +299,7 @@ type Variables = z.output<typeof variables>
  */
 const EMPTY_IS_SET = new Set(['CUSTODY_PRICE_EXCHANGES', 'CUSTODY_WEBHOOK_ALLOW'])
 
-const given = (env: NodeJS.ProcessEnv) =>
+const argument = (env: NodeJS.ProcessEnv) =>
   Object.fromEntries(
     Object.entries(env).filter(([name, text]) => text !== '' || EMPTY_IS_SET.has(name)),
   )
@@ -322,7 +322,7 @@ export function readVariable<const Name extends keyof Variables>(
   env: NodeJS.ProcessEnv = process.env,
 ): Variables[Name] {
   const one: z.ZodType = z.object({ [name]: variables.shape[name] })
-  return (taken(one.safeParse(given(env)), env) as Variables)[name]
+  return (taken(one.safeParse(argument(env)), env) as Variables)[name]
 }
 
 /**
@@ -331,7 +331,7 @@ export function readVariable<const Name extends keyof Variables>(
  * @throws Error with a sentence that names the setting
  */
 export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
-  const set = taken(variables.safeParse(given(env)), env)
+  const set = taken(variables.safeParse(argument(env)), env)
   const network = set.CUSTODY_NETWORK
   const { networks, sweep } =
     network === 'mainnet'

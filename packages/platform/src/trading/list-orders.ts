@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { dateOf, given, readList } from '../database/counted.ts'
+import { dateOf, input, readList } from '../database/counted.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { integer, oneOf, pageOf, pageQuery, text } from '../http/schemas.ts'
 import { ORDER_STATUSES, orderShape, presentOrder, type OrderRow } from './order.ts'
@@ -69,7 +69,7 @@ export const listOrders = endpoint({
         kept:
           query.id !== undefined || query.sequence_id !== undefined
             ? null
-            : given({
+            : input({
                 account_id: query.exchange_account?.toLowerCase(),
                 exchange: query.exchange?.toLowerCase(),
                 market: query.market?.toUpperCase(),

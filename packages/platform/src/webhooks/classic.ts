@@ -14,7 +14,7 @@ type Beyond = Pick<
   Row,
   'kind' | 'network' | 'fee_asset' | 'sub_account_id' | 'sub_account' | 'fuel' | 'request'
 >
-type Shown = ReturnType<typeof presentTransaction>
+type ClassicTransaction = ReturnType<typeof presentTransaction>
 type Row = TransactionRow & {
   sub_account: string | null
   sub_account_number: number | null
@@ -74,17 +74,17 @@ const utc = (iso: string): string => new Date(iso).toISOString().slice(0, 19).re
 
 /**
  * Returns the classic data of an event.
- * @param told the event's data; fields that it does not have are the current ones
+ * @param reported the event's data; fields that it does not have are the current ones
  */
 function classicOf(
   services: Services,
   row: Row,
-  told: Record<string, unknown>,
+  reported: Record<string, unknown>,
 ): Record<string, unknown> {
   return classicShape(services, row, {
     ...presentTransaction(row, services.registry),
-    ...told,
-  } as Shown)
+    ...reported,
+  } as ClassicTransaction)
 }
 
 /**
@@ -94,7 +94,7 @@ function classicOf(
 export function classicShape(
   { registry }: Pick<Services, 'registry'>,
   row: Beyond,
-  shown: Shown,
+  shown: ClassicTransaction,
 ): Record<string, unknown> {
   const network = registry.network(row.network)
   const native = registry.asset(row.fee_asset)

@@ -95,15 +95,15 @@ export async function findDelivery(
   tx: Queryable,
   caller: Caller,
   webhook: string | null,
-  given: string,
+  input: string,
 ): Promise<DeliveryRow> {
   const missing = () =>
     new ApiError(
       'NOT_FOUND',
-      `delivery: delivery ${given.slice(0, 100)} of this webhook does not exist`,
+      `delivery: delivery ${input.slice(0, 100)} of this webhook does not exist`,
       { field: 'delivery' },
     )
-  const id = given.toLowerCase()
+  const id = input.toLowerCase()
   if (webhook !== null) await findWebhook(tx, caller, webhook)
   if (!isUuid(id)) throw missing()
   const row = await tx.one<DeliveryRow>(

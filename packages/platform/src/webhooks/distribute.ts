@@ -52,9 +52,9 @@ async function distribute(
   const bodyOf = (event: Published, format: Receiver['format']): string => {
     const data = format === 'classic' ? classic.get(event.uid) : undefined
     const key = `${event.uid} ${data === undefined ? 'standard' : 'classic'}`
-    const known = bodies.get(key) ?? stringifyJson(messageOf(told(event), data))
-    bodies.set(key, known)
-    return known
+    const existing = bodies.get(key) ?? stringifyJson(messageOf(reportOf(event), data))
+    bodies.set(key, existing)
+    return existing
   }
   const now = tx.now()
   await tx.query(
@@ -86,7 +86,7 @@ export const distributor: Distributor = {
   done: ({ webhooks }) => webhooks.due.ring(),
 }
 
-const told = (event: Published) => ({
+const reportOf = (event: Published) => ({
   uid: event.uid,
   type: event.type,
   created_at: event.createdAt,

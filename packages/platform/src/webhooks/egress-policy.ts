@@ -70,14 +70,14 @@ export class EgressPolicy {
     this.#resolve(name, { ...options, all: true }, (error, addresses) => {
       const all = options.all === true
       if (error) return done(error, all ? [] : '')
-      const found = addresses.filter(({ address }) => this.allows(address))
-      const [first] = found
+      const matches = addresses.filter(({ address }) => this.allows(address))
+      const [first] = matches
       if (first === undefined)
         return done(
           new EgressDenied(`${name} (${addresses[0]?.address ?? 'no address'})`),
           all ? [] : '',
         )
-      return all ? done(null, found) : done(null, first.address, isIP(first.address))
+      return all ? done(null, matches) : done(null, first.address, isIP(first.address))
     })
   }
 }

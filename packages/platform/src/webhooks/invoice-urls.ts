@@ -39,13 +39,13 @@ export async function invoiceReceivers(
 ): Promise<{ event: Published; receiver: InvoiceReceiver; url: string }[]> {
   const addressed = events.flatMap(addressOf)
   if (addressed.length === 0) return []
-  const known = await readReceivers(tx, addressed)
+  const existing = await readReceivers(tx, addressed)
   for (const one of addressed) {
     const key = keyOf(one.subAccountId, one.origin)
-    if (!known.has(key)) known.set(key, await makeReceiver(services, tx, one))
+    if (!existing.has(key)) existing.set(key, await makeReceiver(services, tx, one))
   }
   return addressed.flatMap(({ event, subAccountId, origin, url }) => {
-    const receiver = known.get(keyOf(subAccountId, origin))
+    const receiver = existing.get(keyOf(subAccountId, origin))
     return receiver && receiver.disabled_at === null ? [{ event, receiver, url }] : []
   })
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { given, readList } from '../database/counted.ts'
+import { input, readList } from '../database/counted.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { oneOf, pageOf, pageQuery } from '../http/schemas.ts'
 import { typeFilter } from '../events/log.ts'
@@ -36,7 +36,7 @@ export const listDeliveries = endpoint({
         columns: '*',
         found: conditions.join(' and '),
         values,
-        kept: given({ status, type: type ?? undefined }),
+        kept: input({ status, type: type ?? undefined }),
         from: null,
         before: null,
       },

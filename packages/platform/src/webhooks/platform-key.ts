@@ -27,7 +27,7 @@ export async function loadPlatformKey(services: Services): Promise<PlatformKey> 
     database,
     aml: { secrets },
   } = services
-  const known = async (): Promise<PlatformKey | null> => {
+  const existingOf = async (): Promise<PlatformKey | null> => {
     const row = await database.one<{ public_key_pem: string; sealed_private_key: Buffer }>(
       'select public_key_pem, sealed_private_key from webhook_keys',
     )
@@ -37,7 +37,7 @@ export async function loadPlatformKey(services: Services): Promise<PlatformKey> 
       publicPem: row.public_key_pem,
     }
   }
-  const there = await known()
+  const there = await existingOf()
   if (there) return there
   const made = await promisify(generateKeyPair)('rsa', {
     modulusLength: BITS,
@@ -48,9 +48,9 @@ export async function loadPlatformKey(services: Services): Promise<PlatformKey> 
     'insert into webhook_keys (public_key_pem, sealed_private_key) values ($1, $2) on conflict do nothing',
     [made.publicKey, secrets.seal(PLATFORM_KEY_OWNER, made.privateKey)],
   )
-  const kept = await known()
-  if (!kept) throw new Error('the key of webhooks was not stored')
-  return kept
+  const stored = await existingOf()
+  if (!stored) throw new Error('the key of webhooks was not stored')
+  return stored
 }
 
 /** Returns the key as a JWK set (RFC 7517); `kid` is the key's thumbprint (RFC 7638). */

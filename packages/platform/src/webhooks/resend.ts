@@ -14,11 +14,11 @@ async function resend(
   services: Services,
   caller: Caller,
   webhook: string | null,
-  given: string,
+  input: string,
 ): Promise<Reply> {
   const { database } = services
-  const known = await findDelivery(database, caller, webhook, given)
-  const { disabled_at: disabledAt } = await findWebhook(database, caller, known.webhook_id)
+  const existing = await findDelivery(database, caller, webhook, input)
+  const { disabled_at: disabledAt } = await findWebhook(database, caller, existing.webhook_id)
   if (disabledAt !== null) {
     throw new ApiError(
       'WEBHOOK_DISABLED',
@@ -31,10 +31,10 @@ async function resend(
     `update webhook_deliveries set status = 'pending', next_at = $2, updated_at = $2, tries = greatest(tries, 1),
        tries_left = case when status = 'pending' then tries_left else 1 end
      where workspace_id = $3 and id = $1 and lease_token is null returning *`,
-    [known.id, database.now(), caller.workspaceId],
+    [existing.id, database.now(), caller.workspaceId],
   )
   services.webhooks.due.ring()
-  return { body: presentDelivery(row ?? (await findDelivery(database, caller, webhook, given))) }
+  return { body: presentDelivery(row ?? (await findDelivery(database, caller, webhook, input))) }
 }
 
 export const resendDelivery = endpoint({

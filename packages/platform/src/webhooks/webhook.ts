@@ -115,14 +115,14 @@ export const fields = {
  * Checks a webhook's URL.
  * @throws ApiError `INVALID_REQUEST` that names the field if events may not be sent to the URL
  */
-export function checkUrl(services: Services, given: string, field = 'url'): void {
+export function checkUrl(services: Services, input: string, field = 'url'): void {
   const wrong = (reason: string) =>
     new ApiError('INVALID_REQUEST', `${field}: ${reason}`, { field })
-  if (given.includes('\0') || given !== given.trim())
+  if (input.includes('\0') || input !== input.trim())
     throw wrong('must be a URL without spaces around it')
   let url: URL
   try {
-    url = new URL(given)
+    url = new URL(input)
   } catch {
     throw wrong('is not a URL; such as https://example.com/webhooks')
   }
@@ -155,16 +155,16 @@ export const anothers = (): ApiError =>
 export async function findWebhook(
   database: Queryable,
   caller: Caller,
-  given: string,
+  input: string,
   locked = false,
 ): Promise<WebhookRow> {
   const missing = () =>
     new ApiError(
       'NOT_FOUND',
-      `id: webhook ${given.slice(0, 100)} does not exist in this sub-account`,
+      `id: webhook ${input.slice(0, 100)} does not exist in this sub-account`,
       { field: 'id' },
     )
-  const id = given.toLowerCase()
+  const id = input.toLowerCase()
   if (!isUuid(id)) throw missing()
   const row = await database.one<WebhookRow>(
     `select * from webhooks where workspace_id = $2 and id = $1${locked ? ' for update' : ''}`,

@@ -127,14 +127,14 @@ async function assertDerived(
     if (seen.has(`${code} ${address}`)) throw new Refusal('BAD_ORDER', `${address} is listed twice`)
     seen.add(`${code} ${address}`)
     const key = JSON.stringify([workspace, network.curve])
-    const known = keys.get(key)
-    const set = known ? null : keyring.setOf(workspace, network.curve)
-    if (!known && !set)
+    const existing = keys.get(key)
+    const set = existing ? null : keyring.setOf(workspace, network.curve)
+    if (!existing && !set)
       throw new Refusal(
         'KEY_NOT_READY',
         `This node has no certified ${network.curve} key of ${workspace}`,
       )
-    const half = known ?? {
+    const half = existing ?? {
       publicKey: fromHex(set!.public_key),
       chainCode: fromHex(set!.chain_code),
     }

@@ -26,14 +26,14 @@ const TOLD: Readonly<Partial<Record<Kind, readonly string[]>>> = {
   allocate: ['workspace', 'curve'],
 }
 
-interface Told {
+interface HistoryEntry {
   height: number
   at: number
   kind: string
   body: Record<string, unknown>
 }
 
-function told(entry: Entry): Told | null {
+function told(entry: Entry): HistoryEntry | null {
   const { at, kind, body } = entry.kind === 'imported' ? entry.body : entry
   const fields = TOLD[kind]
   const values: Record<string, unknown> = body
@@ -58,7 +58,7 @@ export function history(
 ): unknown {
   store.flush()
   const { record, state } = store
-  const entries: Told[] = []
+  const entries: HistoryEntry[] = []
   let [next, bytes] = [from, 0]
   for (const row of record.page(from, limit)) {
     const entry = told(entryOf(row))

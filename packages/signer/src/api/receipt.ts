@@ -139,12 +139,12 @@ function told(
 ): unknown {
   const seen = store.state.seen.get(State.requestKey(enrolment.api_key, nonce))!
   if (!seen.timely) throw new Refusal('TOO_OLD', 'This node received the request too late')
-  const told = {
+  const reported = {
     node: config.node,
     api_key: enrolment.api_key,
     nonce,
     intent: want.content,
     seen_at: seen.seen_at,
   }
-  return { receipt: told, signature: signBytes(config.identity, receiptBytes(told)) }
+  return { receipt: reported, signature: signBytes(config.identity, receiptBytes(reported)) }
 }

@@ -122,7 +122,7 @@ export async function voidIntent(
   const paying =
     ended === null ? steps.flatMap(([step, list]) => (isOwn(step) ? [] : list)) : forwards
   if (!done && entries.length > 0 && body.force !== true && ended === null) {
-    const told = {
+    const reported = {
       hash: signedHashes.at(-1) ?? null,
       signed_hashes: signedHashes,
       unfinished,
@@ -131,7 +131,7 @@ export async function voidIntent(
     throw new Refusal(
       'ALREADY_SIGNED',
       'A transaction of this intent was already signed, or entered signing',
-      told,
+      reported,
     )
   }
   if (!done)
@@ -143,7 +143,7 @@ export async function voidIntent(
   const first = state.voids.get(names[0]!)!
   // The list of existing signatures is part of the signed response. Without it, a void that was
   // forced after a signature would seem to prove that nothing was paid.
-  const told = {
+  const result = {
     node: config.node,
     intent: key ?? names[0]!,
     transaction_id: transactionId,
@@ -155,8 +155,8 @@ export async function voidIntent(
   }
   return {
     voided: true,
-    record: told,
-    signature: signBytes(config.identity, canonicalBytes('void', VOID_KEYS, told)),
+    record: result,
+    signature: signBytes(config.identity, canonicalBytes('void', VOID_KEYS, result)),
     signed_hashes: signedHashes.slice(-NAMED_MAX),
     unfinished,
   }

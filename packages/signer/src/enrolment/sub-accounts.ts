@@ -78,18 +78,18 @@ export class SubAccounts {
   async bind(workspace: string, name: string, index?: number): Promise<number> {
     const { store, config } = this.#parts
     const key = State.subAccountKey(workspace, name)
-    const known = store.state.subAccounts.get(key)
-    if (known && index !== undefined && known.index !== index) {
+    const existing = store.state.subAccounts.get(key)
+    if (existing && index !== undefined && existing.index !== index) {
       throw new Refusal(
         'ENROLMENT_CONFLICT',
-        `The sub-account ${name} permanently has the index ${known.index}`,
+        `The sub-account ${name} permanently has the index ${existing.index}`,
       )
     }
-    if (known?.certificates) return known.index
+    if (existing?.certificates) return existing.index
     // An enrolment from before names were bound has an index without a name. This node's operator
     // adds the name by entering both.
     if (
-      !known &&
+      !existing &&
       index !== undefined &&
       store.state.subAccountNames.get(State.subAccountIndexKey(workspace, index)) === null
     ) {
@@ -219,11 +219,11 @@ export class SubAccounts {
    */
   #sign(workspace: string, name: string, index: number): string {
     const { store, config } = this.#parts
-    const known = store.state.subAccounts.get(State.subAccountKey(workspace, name))
-    if (known && known.index !== index) {
+    const existing = store.state.subAccounts.get(State.subAccountKey(workspace, name))
+    if (existing && existing.index !== index) {
       throw new Refusal(
         'ENROLMENT_CONFLICT',
-        `The sub-account ${name} permanently has the index ${known.index}`,
+        `The sub-account ${name} permanently has the index ${existing.index}`,
         { node: config.node },
       )
     }
@@ -235,7 +235,7 @@ export class SubAccounts {
         { node: config.node },
       )
     }
-    if (!known) store.append('sub-account', { workspace, name, index })
+    if (!existing) store.append('sub-account', { workspace, name, index })
     return signBytes(config.identity, bindingBytes(this.#pair(workspace, name, index)))
   }
 

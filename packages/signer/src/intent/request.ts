@@ -66,8 +66,8 @@ async function claimsOf(
   const name = createHash('sha256')
     .update(JSON.stringify([pem, apiKey, token, method, uri, body]))
     .digest('base64')
-  const known = verified.get(name)
-  if (known) return known
+  const existing = verified.get(name)
+  if (existing) return existing
   const claims = await verifyRequest({ request, apiKey, publicKey: keyOf(pem), now, age: 'none' })
   if (verified.size >= VERIFIED_MAX) verified.delete(verified.keys().next().value as string)
   verified.set(name, claims)

@@ -455,7 +455,9 @@ export class Backups {
     const entry = row.kind === 'ban-told' ? entryOf(row) : null
     const ban = entry?.kind === 'ban-told' ? ownBanFrom(entry.body, config) : null
     return ban &&
-      !store.state.bans.some((known) => known.node === ban.node && known.identity === ban.identity)
+      !store.state.bans.some(
+        (existing) => existing.node === ban.node && existing.identity === ban.identity,
+      )
       ? ban
       : null
   }

@@ -153,8 +153,8 @@ export class Ceremonies {
       const { run, payloads } = messageSchema.parse(body)
       // A node can send round n only after it has received round n - 1 of this node, so messages of
       // later rounds are not stored.
-      const known = this.#runs.get(run)
-      if (!known || header.round < 1 || header.round > known.round + 1)
+      const existing = this.#runs.get(run)
+      if (!existing || header.round < 1 || header.round > existing.round + 1)
         throw new Refusal('SESSION_ABORTED', 'This round does not exist')
       this.#mailbox.put(run, header.round, node, { payloads, session: header.session })
       return {}
@@ -291,16 +291,16 @@ export class Ceremonies {
   }
 
   #start(leader: number, { run, fresh }: z.infer<typeof startSchema>): object {
-    const known = this.#runs.get(run)
-    if (!known || known.leader !== leader || known.isStarted)
+    const existing = this.#runs.get(run)
+    if (!existing || existing.leader !== leader || existing.isStarted)
       throw new Refusal('SESSION_ABORTED', 'This run does not exist')
-    if (fresh.find((each) => each.node === this.#config.node)?.fresh !== known.fresh) {
+    if (fresh.find((each) => each.node === this.#config.node)?.fresh !== existing.fresh) {
       throw new Refusal('SESSION_ABORTED', 'The fresh bytes of this node are missing')
     }
-    known.ended = this.#begin(known, fresh).catch((error: unknown) => {
+    existing.ended = this.#begin(existing, fresh).catch((error: unknown) => {
       this.#log('warn', 'a run of three ended', {
-        kind: known.opening.kind,
-        key: known.opening.key_id,
+        kind: existing.opening.kind,
+        key: existing.opening.key_id,
         reason: reason(error),
       })
     })
@@ -471,10 +471,10 @@ export class Ceremonies {
     }
     this.#assertOpen(run)
     this.#assertFits(opening)
-    const known = this.#store.state.keys.get(material.keyId)
+    const existing = this.#store.state.keys.get(material.keyId)
     if (
       opening.kind === 'refresh' &&
-      (known?.public_key !== ready.public_key || known.chain_code !== ready.chain_code)
+      (existing?.public_key !== ready.public_key || existing.chain_code !== ready.chain_code)
     ) {
       throw new Refusal('SESSION_ABORTED', 'The refresh changed the key')
     }

@@ -310,11 +310,11 @@ export class Keyring {
 
   #adopt(set: z.infer<typeof setSchema>): KeySet {
     const { workspace, curve, key_id, certificates } = set
-    const known = this.setOf(workspace, curve)
-    if (known) {
-      if (known.key_id !== key_id)
+    const existing = this.setOf(workspace, curve)
+    if (existing) {
+      if (existing.key_id !== key_id)
         throw new Refusal('KEY_CONFLICT', 'The workspace has another key')
-      return known
+      return existing
     }
     const key = this.#store.state.keys.get(key_id)
     if (!key) throw new Refusal('KEY_CONFLICT', 'This key does not exist')
@@ -334,8 +334,8 @@ export class Keyring {
 
   /** Handles POST /key: returns the workspace's certified key on a curve. */
   async key(workspace: string, curve: Curve): Promise<KeySet> {
-    const known = this.setOf(workspace, curve)
-    if (known) return known
+    const existing = this.setOf(workspace, curve)
+    if (existing) return existing
     this.#assertNoBan()
     if (this.#config.node === ALLOCATOR) return this.allocate(workspace, curve)
     const set = await this.#peers.call<KeySet>(

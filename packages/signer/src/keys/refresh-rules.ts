@@ -63,10 +63,10 @@ export function switchRefusal(
 export function forgetRefusal(
   state: State,
   name: ShareName,
-  told: readonly Switched[],
+  results: readonly Switched[],
 ): string | null {
   if (!isAt(state.keys.get(name.key_id), name)) return 'This node has not switched'
-  return told.every((peer) => isAt(peer, name)) ? null : 'Not every node has switched'
+  return results.every((peer) => isAt(peer, name)) ? null : 'Not every node has switched'
 }
 
 /** Returns why a node may not promise never to switch to a run's shares, or null. */

@@ -217,13 +217,13 @@ export class Refresher {
     const key = store.state.keys.get(keyId)
     if (!key) throw new Refusal('KEY_NOT_READY', 'This key does not exist')
     const prepared = store.state.prepared.get(keyId)
-    const told = await this.#told(keyId)
+    const results = await this.#told(keyId)
     // The refresh was interrupted after one node had switched and before another had: this node
     // switches too.
     const isFollowed =
       prepared &&
       prepared.epoch > key.epoch &&
-      told.some((peer) => peer.session === prepared.session)
+      results.some((peer) => peer.session === prepared.session)
     if (isFollowed)
       this.#commit({ key_id: keyId, epoch: prepared.epoch, session: prepared.session })
     const now = store.state.keys.get(keyId)!
@@ -232,7 +232,7 @@ export class Refresher {
       return
     }
     for (const [at, node] of peers.nodes.entries()) {
-      if (told[at]!.epoch > now.epoch) {
+      if (results[at]!.epoch > now.epoch) {
         await peers.call(
           node,
           '/peer/refresh/settle',

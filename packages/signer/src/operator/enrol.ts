@@ -24,7 +24,7 @@ const enrolSchema = keySchema.extend({
  * Returns an enrolment as a node reports it to its operator, who compares it with the entered
  * values and with the other nodes.
  */
-export const told = (
+export const reported = (
   { config }: NodeContext,
   { api_key, public_key_pem, role, workspace, sub_account, sub_account_name, revoked }: Enrolment,
 ) => ({
@@ -79,15 +79,15 @@ export async function enrol(parts: NodeContext, body: unknown): Promise<unknown>
   const bound = await subAccounts.bind(wanted.workspace, wanted.sub_account, index)
   // Read after the await, because a revocation or the same enrolment may have been recorded during
   // it.
-  const known = store.state.enrolments.get(wanted.api_key)
+  const existing = store.state.enrolments.get(wanted.api_key)
   if (store.state.revoked.has(wanted.api_key))
     throw new Refusal('ENROLMENT_CONFLICT', 'The API key is permanently revoked')
-  if (known) {
+  if (existing) {
     const same =
-      canonicalPublicKey(known.public_key_pem) === wanted.public_key_pem &&
-      known.role === wanted.role &&
-      known.workspace === wanted.workspace &&
-      known.sub_account === bound
+      canonicalPublicKey(existing.public_key_pem) === wanted.public_key_pem &&
+      existing.role === wanted.role &&
+      existing.workspace === wanted.workspace &&
+      existing.sub_account === bound
     if (!same)
       throw new Refusal(
         'ENROLMENT_CONFLICT',
@@ -98,9 +98,9 @@ export async function enrol(parts: NodeContext, body: unknown): Promise<unknown>
   const enrolment = store.state.enrolments.get(wanted.api_key) as Enrolment
   return {
     enrolled: true,
-    new: !known,
+    new: !existing,
     mode: config.mode,
-    ...told(parts, { ...enrolment, sub_account_name: wanted.sub_account }),
+    ...reported(parts, { ...enrolment, sub_account_name: wanted.sub_account }),
     identities: identitiesOf(parts),
   }
 }
@@ -113,11 +113,11 @@ export function revoke(parts: NodeContext, body: unknown): unknown {
   const { store, config } = parts
   const { api_key } = shaped(keySchema, body)
   if (!store.state.revoked.has(api_key)) store.append('revoke', { api_key })
-  const known = store.state.enrolments.get(api_key)
+  const existing = store.state.enrolments.get(api_key)
   return {
     revoked: true,
-    known: known !== undefined,
-    ...(known ? told(parts, known) : { node: config.node, api_key }),
+    known: existing !== undefined,
+    ...(existing ? reported(parts, existing) : { node: config.node, api_key }),
   }
 }
 
@@ -127,7 +127,10 @@ export function revoke(parts: NodeContext, body: unknown): unknown {
  */
 export function enrolment(parts: NodeContext, body: unknown): unknown {
   const { api_key } = shaped(keySchema, body)
-  const known = parts.store.state.enrolments.get(api_key)
-  if (!known) throw new Refusal('NOT_ENROLLED', 'The API key is not enrolled at this node')
-  return { ...told(parts, known), public_key_pem: canonicalPublicKey(known.public_key_pem) }
+  const existing = parts.store.state.enrolments.get(api_key)
+  if (!existing) throw new Refusal('NOT_ENROLLED', 'The API key is not enrolled at this node')
+  return {
+    ...reported(parts, existing),
+    public_key_pem: canonicalPublicKey(existing.public_key_pem),
+  }
 }

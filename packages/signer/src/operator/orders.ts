@@ -47,21 +47,23 @@ export function drain(
   const to = validateAddress(registry, network.native_asset, to_address)
   if (!to.valid) throw new Refusal('BAD_REQUEST_FIELD', `to_address: ${to.reason}`)
   const id = order ?? hex(environment.random(16))
-  const known = store.state.drains.get(id)
+  const existing = store.state.drains.get(id)
   if (
-    known &&
-    (known.workspace !== workspace || known.network !== code || known.to_address !== to.address)
+    existing &&
+    (existing.workspace !== workspace ||
+      existing.network !== code ||
+      existing.to_address !== to.address)
   ) {
     throw new Refusal('ENROLMENT_CONFLICT', 'This order id belongs to another drain')
   }
-  const written = known ?? {
+  const written = existing ?? {
     order: id,
     workspace,
     network: code,
     to_address: to.address,
     expires_at: store.seconds() + ORDER_S,
   }
-  if (!known) store.append('drain', { ...written })
+  if (!existing) store.append('drain', { ...written })
   return { node: config.node, ...written }
 }
 
@@ -78,14 +80,14 @@ export function tankStake(
   if (!network || !traitsOf(network).staking)
     throw new Refusal('NETWORK_MISMATCH', `${wanted.network} has no staking`)
   const id = order ?? hex(environment.random(16))
-  const known = store.state.tankStakes.get(id)
+  const existing = store.state.tankStakes.get(id)
   if (
-    known &&
-    (Object.keys(wanted) as (keyof typeof wanted)[]).some((name) => wanted[name] !== known[name])
+    existing &&
+    (Object.keys(wanted) as (keyof typeof wanted)[]).some((name) => wanted[name] !== existing[name])
   ) {
     throw new Refusal('ENROLMENT_CONFLICT', 'This order id belongs to another order')
   }
-  const written = known ?? { order: id, ...wanted, expires_at: store.seconds() + ORDER_S }
-  if (!known) store.append('tank-stake', { ...written })
+  const written = existing ?? { order: id, ...wanted, expires_at: store.seconds() + ORDER_S }
+  if (!existing) store.append('tank-stake', { ...written })
   return { node: config.node, ...written }
 }

@@ -51,12 +51,12 @@ export function recover(parts: NodeContext, body: unknown): unknown {
     fee_max: wanted.fee_max,
   }
   const order = sha256hex(JSON.stringify(Object.values(said))).slice(0, 32)
-  const known = store.state.recoveries.get(order)
+  const existing = store.state.recoveries.get(order)
   const written =
-    known && known.expires_at > store.seconds()
-      ? known
+    existing && existing.expires_at > store.seconds()
+      ? existing
       : { order, ...said, expires_at: store.seconds() + ORDER_S }
-  if (written !== known) store.append('recover', { ...written })
+  if (written !== existing) store.append('recover', { ...written })
   return { node: config.node, ...written }
 }
 

@@ -8,7 +8,7 @@ import { reason } from '../log.ts'
 import { answer, parseBody, readText } from '../transport/body.ts'
 import type { NodeContext } from '../node-context.ts'
 import { ban, bans } from './bans.ts'
-import { enrol, enrolment, revoke, told } from './enrol.ts'
+import { enrol, enrolment, revoke, reported } from './enrol.ts'
 import { ensureSocketFolder } from './socket-folder.ts'
 import { recover, recoverSign } from './recover.ts'
 import { drain, tankStake } from './orders.ts'
@@ -18,7 +18,7 @@ type Command = (parts: NodeContext, body: unknown) => Promise<unknown> | unknown
 const commands: Record<string, Command> = {
   status: (parts) => ({
     ...status(parts),
-    enrolled: [...parts.store.state.enrolments.values()].map((each) => told(parts, each)),
+    enrolled: [...parts.store.state.enrolments.values()].map((each) => reported(parts, each)),
   }),
   enrol,
   enrolment,

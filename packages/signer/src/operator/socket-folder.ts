@@ -36,16 +36,16 @@ export function ensureSocketFolder(socket: string): void {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
   // Links are not followed, because the target of a link can change at any time.
-  const found = lstatSync(folder)
-  const isOwn = process.getuid === undefined || found.uid === process.getuid()
-  if (found.isDirectory() && isOwn && (found.mode & 0o077) === 0) return
-  const what = found.isSymbolicLink()
+  const match = lstatSync(folder)
+  const isOwn = process.getuid === undefined || match.uid === process.getuid()
+  if (match.isDirectory() && isOwn && (match.mode & 0o077) === 0) return
+  const what = match.isSymbolicLink()
     ? 'is a symbolic link'
-    : !found.isDirectory()
+    : !match.isDirectory()
       ? 'is not a folder'
       : !isOwn
-        ? `belongs to another user (uid ${found.uid})`
-        : `is open to other users (mode 0${(found.mode & 0o777).toString(8)})`
+        ? `belongs to another user (uid ${match.uid})`
+        : `is open to other users (mode 0${(match.mode & 0o777).toString(8)})`
   throw new Error(
     `${folder} ${what}; the operator's socket requires a folder of this user with mode 0700. Remove it, or use a shorter home path`,
   )

@@ -7,7 +7,7 @@ import type { Context } from './context.ts'
 import type { Order, Receipt, SeenRequest, Signed, Verdict } from './order.ts'
 
 /** The parts of a verdict that are derived from the callers' own requests. */
-export type Asked = Pick<Verdict, 'intent' | 'seen' | 'callers' | 'assertAge' | 'voidNames'>
+export type CallerContext = Pick<Verdict, 'intent' | 'seen' | 'callers' | 'assertAge' | 'voidNames'>
 
 /** A signed request about an earlier one: a speed-up, a cancellation, or the deletion of a rule. */
 export interface Amender {

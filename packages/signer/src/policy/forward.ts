@@ -64,9 +64,9 @@ export function assertStands(
   now: number,
 ): void {
   if (now > rule.expires_at) throw new Refusal('RULE_EXPIRED', 'The rule has expired')
-  const known = state.rules.get(rule.rule_id)
-  if (known) {
-    if (known.content !== rule.content)
+  const existing = state.rules.get(rule.rule_id)
+  if (existing) {
+    if (existing.content !== rule.content)
       throw new Refusal('INTENT_CONFLICT', 'Another rule is on record under this id')
     return
   }

@@ -26,18 +26,18 @@ export function freezeRegistry(registry: Registry, store: Store): void {
   ]
   for (const [name, value] of meanings) {
     const meaning = JSON.stringify(value)
-    const known = store.state.frozen.get(name)
-    if (name.startsWith('network:') && known !== undefined) {
-      const [[mode], [before]] = [value as [string], JSON.parse(known) as [string]]
+    const existing = store.state.frozen.get(name)
+    if (name.startsWith('network:') && existing !== undefined) {
+      const [[mode], [before]] = [value as [string], JSON.parse(existing) as [string]]
       if (mode !== before) {
         const started = `This node belongs to the network "${before}", where it was first started; config.json says mode "${mode}".`
         throw new Error(`${started} A node of another network requires its own home`)
       }
     }
-    if (known === undefined) fresh[name] = meaning
-    else if (known !== meaning)
+    if (existing === undefined) fresh[name] = meaning
+    else if (existing !== meaning)
       throw new Error(
-        `The registry defines ${name} differently than this node: ${meaning}, not ${known}`,
+        `The registry defines ${name} differently than this node: ${meaning}, not ${existing}`,
       )
   }
   if (Object.keys(fresh).length > 0) store.append('registry', { frozen: fresh })

@@ -17,8 +17,8 @@ export function assertOneMeaning(
   if (seen && (seen.intent !== intent || seen.content !== content)) {
     throw new Refusal('INTENT_CONFLICT', 'This API key used the nonce for another request')
   }
-  const known = state.intents.get(intent)
-  if (known?.content && known.content !== content)
+  const existing = state.intents.get(intent)
+  if (existing?.content && existing.content !== content)
     throw new Refusal('INTENT_CONFLICT', 'The same sequence_id was used for another payment')
 }
 
@@ -27,11 +27,11 @@ export function assertMeaningsAgree(seen: readonly SeenRequest[]): void {
   const meanings = new Map<string, SeenRequest>()
   for (const request of seen) {
     const name = State.requestKey(request.api_key, request.nonce)
-    const known = meanings.get(name) ?? request
-    if (known.intent !== request.intent || known.content !== request.content) {
+    const existing = meanings.get(name) ?? request
+    if (existing.intent !== request.intent || existing.content !== request.content) {
       throw new Refusal('INTENT_CONFLICT', 'One nonce of an API key was used for two requests')
     }
-    meanings.set(name, known)
+    meanings.set(name, existing)
   }
 }
 

@@ -62,13 +62,13 @@ export class Judge {
   assertAllAllowed(verdicts: readonly Verdict[]): (StepEntry | null)[] {
     let ahead = NOTHING_AHEAD
     return eachNow(verdicts, (verdict) => {
-      const known = this.assertAllowed(verdict, ahead)
+      const existing = this.assertAllowed(verdict, ahead)
       // A transaction that is on record already is counted by the record.
       ahead = {
         nonce: verdict.decoded.nonce,
-        charges: [...ahead.charges, ...(known ? [] : verdict.charges)],
+        charges: [...ahead.charges, ...(existing ? [] : verdict.charges)],
       }
-      return known
+      return existing
     })
   }
 
@@ -118,10 +118,10 @@ export class Judge {
 
   /** Records the steps of a run: all of them or none, by one disk flush. */
   admitAll(verdicts: readonly Verdict[], sessions: readonly Session[]): StepEntry[] {
-    const known = this.assertAllAllowed(verdicts)
+    const existing = this.assertAllAllowed(verdicts)
     const { store } = this.#parts
     const entries = verdicts.map((verdict, at): NewEntry[] => {
-      const [same, session] = [known[at], sessions[at]!]
+      const [same, session] = [existing[at], sessions[at]!]
       return same
         ? [{ kind: 'session', body: { step_height: same.height, ...session } }]
         : this.#entriesOf(verdict, session)
@@ -130,7 +130,7 @@ export class Judge {
     let end = 0
     return verdicts.map((_, at) => {
       end += entries[at]!.length
-      return known[at] ?? store.state.stepAt.get(appended[end - 1]!.height)!
+      return existing[at] ?? store.state.stepAt.get(appended[end - 1]!.height)!
     })
   }
 

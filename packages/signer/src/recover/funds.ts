@@ -85,18 +85,18 @@ export interface Look {
 }
 
 /** Queries the chain. Only this step and the broadcast need a network connection. */
-export async function gather(known: Public, o: Look): Promise<GatheredFile> {
-  const { registry } = known
-  const network = known.network(o.network)
+export async function gather(existing: Public, o: Look): Promise<GatheredFile> {
+  const { registry } = existing
+  const network = existing.network(o.network)
   const to = validateAddress(registry, network.native_asset, o.to, o.tag)
   if (!to.valid) throw new Error(`--to: ${to.reason}`)
-  const key = known.key(o.workspace, network)
-  const found = await sweeperOf(network).look({
+  const key = existing.key(o.workspace, network)
+  const match = await sweeperOf(network).look({
     registry,
     network,
     endpoint: o.endpoint,
     fetch,
-    subAccounts: o.subAccounts ?? known.subAccounts(o.workspace),
+    subAccounts: o.subAccounts ?? existing.subAccounts(o.workspace),
     gap: o.gap,
     fromHeight: o.fromHeight,
     to: to.address,
@@ -113,22 +113,25 @@ export async function gather(known: Public, o: Look): Promise<GatheredFile> {
     to: to.address,
     tag: to.address_tag,
     at: new Date().toISOString(),
-    found,
+    found: match,
   }
 }
 
 /** Builds the transactions from the gathered data, offline. */
-export function prepare(known: Public, { found, ...gathered }: GatheredFile): PreparedFile {
-  const network = known.network(gathered.network)
-  const publicKeyAt = publicKeysBelow(known.key(gathered.workspace, network))
+export function prepare(
+  existing: Public,
+  { found: match, ...gathered }: GatheredFile,
+): PreparedFile {
+  const network = existing.network(gathered.network)
+  const publicKeyAt = publicKeysBelow(existing.key(gathered.workspace, network))
   const { to, tag } = gathered
   return {
     ...gathered,
     ...sweeperOf(network).plan({
-      registry: known.registry,
+      registry: existing.registry,
       network,
       publicKeyAt,
-      found: found as Found,
+      found: match as Found,
       to,
       tag,
     }),
@@ -187,12 +190,12 @@ export interface Sending {
  * @returns the transactions that the chain did not accept, with its reasons
  */
 export async function send(
-  known: Public,
+  existing: Public,
   { network: code, signed }: Pick<SignedFile, 'network' | 'signed'>,
   o: Sending,
 ): Promise<{ hash: string; reason: string }[]> {
-  const network = known.network(code)
-  const client = sweeperOf(network).client(known.registry, network, o.endpoint, fetch)
+  const network = existing.network(code)
+  const client = sweeperOf(network).client(existing.registry, network, o.endpoint, fetch)
   await client.probe()
   const reasons = new Map<string, string>()
   for (const { raw, hash } of signed) {

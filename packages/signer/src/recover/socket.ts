@@ -18,7 +18,7 @@ export function askNode(
   }
   const text = JSON.stringify(body)
   return new Promise((resolve, reject) => {
-    const asked = request(
+    const requested = request(
       {
         socketPath: socket,
         path: `/${command}`,
@@ -33,29 +33,31 @@ export function askNode(
         })
         response.on('error', reject)
         response.on('end', () => {
-          const told = JSON.parse(answer) as Record<string, unknown>
-          if (response.statusCode === 200) resolve(told)
+          const reported = JSON.parse(answer) as Record<string, unknown>
+          if (response.statusCode === 200) resolve(reported)
           else {
-            const where = told['node'] === undefined ? '' : `, node ${String(told['node'])}`
+            const where = reported['node'] === undefined ? '' : `, node ${String(reported['node'])}`
             reject(
               new Error(
-                `${String(told['message'] ?? 'the node rejected the command')} (${String(told['error'])}${where})`,
+                `${String(reported['message'] ?? 'the node rejected the command')} (${String(reported['error'])}${where})`,
               ),
             )
           }
         })
       },
     )
-    asked.on('timeout', () => {
-      asked.destroy(new Error(`the node of ${home} did not respond within ${TIMEOUT_MS / 1000} s`))
+    requested.on('timeout', () => {
+      requested.destroy(
+        new Error(`the node of ${home} did not respond within ${TIMEOUT_MS / 1000} s`),
+      )
     })
-    asked.on('error', (error: NodeJS.ErrnoException) => {
+    requested.on('error', (error: NodeJS.ErrnoException) => {
       reject(
         error.code === 'ENOENT' || error.code === 'ECONNREFUSED'
           ? new Error(`the node of ${home} is not running`)
           : error,
       )
     })
-    asked.end(text)
+    requested.end(text)
   })
 }

@@ -51,9 +51,9 @@ export class Bans {
     )
     // A ban from an earlier version names only the node's number; it applies to the current key of
     // that number.
-    for (const { node, reason: why, identity: known } of store.state.bans) {
+    for (const { node, reason: why, identity: existing } of store.state.bans) {
       const identity = this.#peers.get(node)
-      if (known === null && identity !== undefined)
+      if (existing === null && identity !== undefined)
         store.append('ban', { node, reason: why, identity })
     }
   }

@@ -30,7 +30,7 @@ const DAY_MS = 86_400_000
 /** Days before the end of a TLS certificate from which it is reported. */
 const WARN_DAYS = 30
 
-interface Asked {
+interface CheckRequest {
   node: number
   host: string
   port: number
@@ -56,7 +56,7 @@ interface Heard {
   offsetMs: (clock: number) => number
 }
 
-function ask(client: Client, { host, port, certificate }: Asked): Promise<Heard> {
+function ask(client: Client, { host, port, certificate }: CheckRequest): Promise<Heard> {
   const pin = pinOf(certificate)
   let expiresAt: Date | null = null
   const sentAt = Date.now()
@@ -154,9 +154,9 @@ export const named = (name: string): string =>
  * @throws Error if a peer does not respond
  */
 export async function peerClocks(home: string): Promise<{ node: number; offsetMs: number }[]> {
-  const { client, asked } = ofNode(home)
+  const { client, asked: requests } = ofNode(home)
   return Promise.all(
-    asked.map(async (each) => {
+    requests.map(async (each) => {
       const at = `signer node ${each.node} (${each.host}:${each.port})`
       const { text, status, offsetMs } = await ask(client, each).catch((error: unknown) => {
         throw new SetupError(whyNot(error, at))
@@ -175,9 +175,12 @@ export async function peerClocks(home: string): Promise<{ node: number; offsetMs
  * @throws SetupError if the data folder is not set up
  */
 export async function check(home: string): Promise<{ lines: string[]; ok: boolean }> {
-  const { client, mode, asked, prints } = existsSync(join(home, 'config.json'))
-    ? ofNode(home)
-    : ofPlatform(home)
+  const {
+    client,
+    mode,
+    asked: requests,
+    prints,
+  } = existsSync(join(home, 'config.json')) ? ofNode(home) : ofPlatform(home)
   const lines = Object.entries(prints).map(([name, print]) => `${named(name).padEnd(15)} ${print}`)
   const own = new X509Certificate(client.certificate)
   const renewHere = `run: custody tls renew --home ${home}`
@@ -190,7 +193,7 @@ export async function check(home: string): Promise<{ lines: string[]; ok: boolea
     notices.length = 0
   }
   const answers = await Promise.all(
-    asked.map(async (each) => {
+    requests.map(async (each) => {
       const at = `signer node ${each.node} (${each.host}:${each.port})`
       const problems: string[] = []
       try {
@@ -227,7 +230,7 @@ export async function check(home: string): Promise<{ lines: string[]; ok: boolea
 function ofNode(home: string): {
   client: Client
   mode: string
-  asked: Asked[]
+  asked: CheckRequest[]
   prints: Record<string, string>
 } {
   const config = loadConfig(home)
@@ -259,7 +262,7 @@ function ofPlatform(home: string): ReturnType<typeof ofNode> {
   }
   const { mode, nodes } = JSON.parse(readFileSync(join(home, 'peers.json'), 'utf8')) as {
     mode: string
-    nodes: Asked[]
+    nodes: CheckRequest[]
   }
   const client = {
     key: readFileSync(join(home, 'tls.key'), 'utf8'),

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { check } from './check.ts'
 import { SetupError, writeJson } from './files.ts'
 import type { Mode } from './public-config-files.ts'
-import { setupPlatform, type Told } from './platform.ts'
+import { setupPlatform, type SetupResult } from './platform.ts'
 
 /**
  * Reads the mode.
@@ -19,7 +19,7 @@ export function modeOf(typed: string): Mode {
  * Writes a public configuration to the requested file, or prints it. The lines are printed to
  * standard error, because the public configuration on standard output may be piped.
  */
-export function tell({ half: made, lines }: Told, out: string | undefined): void {
+export function tell({ half: made, lines }: SetupResult, out: string | undefined): void {
   if (made && out !== undefined) writeJson(resolve(out), made)
   else if (made) printJson(made)
   printNotice(lines)

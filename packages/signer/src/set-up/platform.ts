@@ -12,7 +12,7 @@ import {
 /**
  * Result of a call: a public configuration to be copied to other hosts, and lines for the operator.
  */
-export interface Told {
+export interface SetupResult {
   half?: NodePublicConfig | PlatformPublicConfig
   lines: string[]
 }
@@ -40,7 +40,7 @@ interface PlatformOptions {
  * platform use the same one.
  * @throws SetupError
  */
-export async function setupPlatform({ home, mode, peers }: PlatformOptions): Promise<Told> {
+export async function setupPlatform({ home, mode, peers }: PlatformOptions): Promise<SetupResult> {
   if (existsSync(join(home, 'peers.json'))) {
     throw new SetupError(`${home} is already set up; to write peers.json again, remove it first`)
   }

@@ -131,11 +131,11 @@ export function readNodes(
     return { file, each }
   })
   for (const node of wanted) {
-    const found = nodes.filter(({ each }) => each.node === node)
-    if (found.length === 0)
+    const match = nodes.filter(({ each }) => each.node === node)
+    if (match.length === 0)
       throw new SetupError(`--peers: the public half of signer node ${node} is missing`)
-    const names = found.map(({ file }) => basename(file)).join(' and ')
-    if (found.length > 1)
+    const names = match.map(({ file }) => basename(file)).join(' and ')
+    if (match.length > 1)
       throw new SetupError(`--peers: ${names} both belong to signer node ${node}`)
   }
   const all = [...nodes.map(({ each }) => each), ...(own ? [own] : [])]

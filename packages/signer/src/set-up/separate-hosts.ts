@@ -24,7 +24,7 @@ import {
   type NodePublicConfig,
   type PlatformPublicConfig,
 } from './public-config-files.ts'
-import { CHECK, COMPARE, pinned, type Told } from './platform.ts'
+import { CHECK, COMPARE, pinned, type SetupResult } from './platform.ts'
 
 /**
  * Nodes and platform on separate hosts. Each is set up by two calls: the first creates the keys and
@@ -68,7 +68,7 @@ async function ensureHomeKey(
  * Sets up a node, on its own host.
  * @throws SetupError
  */
-export async function setupNode(o: SeparateHostOptions): Promise<Told> {
+export async function setupNode(o: SeparateHostOptions): Promise<SetupResult> {
   const { home, node, mode } = o
   if (node === undefined || ![1, 2, 3].includes(node)) {
     throw new SetupError(
@@ -87,32 +87,32 @@ export async function setupNode(o: SeparateHostOptions): Promise<Told> {
     )
   if (existsSync(join(home, 'config.json')))
     throw new SetupError(`${home} is already set up; to write config.json again, remove it first`)
-  const known = ownPublicConfig(home)
-  if (known && (known.node !== node || known.mode !== mode)) {
-    throw new SetupError(`${home} belongs to node ${known.node}, --mode ${known.mode}`)
+  const existing = ownPublicConfig(home)
+  if (existing && (existing.node !== node || existing.mode !== mode)) {
+    throw new SetupError(`${home} belongs to node ${existing.node}, --mode ${existing.mode}`)
   }
   const moved =
-    known !== null &&
-    ((o.host ?? known.host) !== known.host || (o.port ?? known.port) !== known.port)
+    existing !== null &&
+    ((o.host ?? existing.host) !== existing.host || (o.port ?? existing.port) !== existing.port)
   if (o.peers === undefined) return firstOf(o, node)
-  if (!known)
+  if (!existing)
     throw new SetupError(
       `${home} has no keys yet: run this without --peers first, and transfer its public half`,
     )
   if (moved) {
     throw new SetupError(
-      `the others have the address ${known.host}:${known.port}: for another address, start without --peers and transfer the new public half`,
+      `the others have the address ${existing.host}:${existing.port}: for another address, start without --peers and transfer the new public half`,
     )
   }
   const others = [1, 2, 3].filter((each) => each !== node)
-  const { peers, platform, recovery } = readGiven(o, known, others)
+  const { peers, platform, recovery } = readGiven(o, existing, others)
   await ensureHomeKey(o, node)
   const config: ConfigFile = {
     version: 1,
     node,
     mode,
-    host: o.listen ?? known.host,
-    port: known.port,
+    host: o.listen ?? existing.host,
+    port: existing.port,
     socket: socketOf(home),
     recovery_public_key: recovery,
     kek: { kind: 'wrapped' },
@@ -126,7 +126,7 @@ export async function setupNode(o: SeparateHostOptions): Promise<Told> {
   return {
     lines: [
       `${join(home, 'config.json')} is written. ${COMPARE}`,
-      ...printLines([known, ...peers], platform),
+      ...printLines([existing, ...peers], platform),
       CHECK,
     ],
   }
@@ -135,7 +135,7 @@ export async function setupNode(o: SeparateHostOptions): Promise<Told> {
 /**
  * First call: creates the keys, once, and the public configuration with the address for the others.
  */
-async function firstOf(o: SeparateHostOptions, node: number): Promise<Told> {
+async function firstOf(o: SeparateHostOptions, node: number): Promise<SetupResult> {
   const { home, mode, host = '127.0.0.1', port, listen } = o
   if (port === undefined) throw new SetupError("--port: must be this node's own port")
   for (const [name, value] of [
@@ -239,7 +239,7 @@ function wholeOf(file: string): Whole | null {
  * Generates a node's recovery key pair on the host of its holder: FILE.secret.json stays there,
  * FILE.pub.json is copied to the node.
  */
-export function setupRecovery(node: number | undefined, out: string): Told {
+export function setupRecovery(node: number | undefined, out: string): SetupResult {
   if (node === undefined || ![1, 2, 3].includes(node))
     throw new SetupError('--node: must be the number of the node for the recovery key: 1, 2 or 3')
   const [secretFile, publicFile] = [`${out}.secret.json`, `${out}.pub.json`]

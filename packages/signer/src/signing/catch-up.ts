@@ -32,10 +32,10 @@ export class CatchUp {
     this.#parts = parts
     parts.peers.handle('/peer/fuelled', async (_node, body) => {
       const { network, address } = addressSchema.parse(body)
-      const known = parts.store.state.fuelled.get(network, address)
+      const existing = parts.store.state.fuelled.get(network, address)
       const places = (map: Map<string, bigint> | undefined) =>
         [...(map ?? [])].slice(-10_000).map(([place, amount]) => [place, amount.toString()])
-      return { fuel: places(known?.fuel), fees: places(known?.fees) }
+      return { fuel: places(existing?.fuel), fees: places(existing?.fees) }
     })
     parts.peers.handle('/peer/nonce', async (_node, body) => ({
       nonce: parts.store.state.nonces.get(askSchema.parse(body).account)?.toString() ?? null,
@@ -61,7 +61,7 @@ export class CatchUp {
     await Promise.all(
       peers.nodes.map(async (node) => {
         try {
-          const told = fuelledSchema.parse(
+          const reported = fuelledSchema.parse(
             await peers.call(
               node,
               '/peer/fuelled',
@@ -74,8 +74,8 @@ export class CatchUp {
           const mapOf = (places: [string, string][]) =>
             new Map(places.map(([place, amount]) => [place, BigInt(amount)]))
           store.state.fuelled.merge(network.code, address, {
-            fuel: mapOf(told.fuel),
-            fees: mapOf(told.fees),
+            fuel: mapOf(reported.fuel),
+            fees: mapOf(reported.fees),
           })
         } catch (error) {
           log('warn', 'the fuel of an address could not be queried', {

@@ -99,9 +99,9 @@ export class Coordinator {
       slot.widen(inputsOf(orders), sizeOf(orders))
       const verdicts = await judge.judgeAll(orders)
       await this.#parts.catchUp.prepare(verdicts[0]!)
-      const known = judge.assertAllAllowed(verdicts)
-      if (known.every((step) => step?.signed))
-        return verdicts.map((verdict, at) => this.#recorded(verdict, known[at]!))
+      const existing = judge.assertAllAllowed(verdicts)
+      if (existing.every((step) => step?.signed))
+        return verdicts.map((verdict, at) => this.#recorded(verdict, existing[at]!))
       return await this.#exclusively(verdicts, () => this.#run(verdicts, partner))
     } finally {
       slot.release()
@@ -153,13 +153,13 @@ export class Coordinator {
     const fresh = hex(environment.random(32))
     const timeout = config.timeouts_ms.round
     const epoch = keyring.epochOf(keyId)
-    const asked =
+    const request =
       verdicts.length === 1 ? { order } : { orders: verdicts.map((verdict) => verdict.order) }
     const binding = bindingOf(verdicts, items, '', 0, participants)
     const answer = await peers.exchange(
       partner,
       '/peer/sign/open',
-      { ...asked, fresh, epoch },
+      { ...request, fresh, epoch },
       { timeout: timeout + 1000, binding },
     )
     const opened = shapeOfAnswer(openedSchema, answer.body, partner)
@@ -281,10 +281,10 @@ export class Coordinator {
         if (last.length === 0) continue
         // Awaited, so that a subsequent void names the signature at both nodes. If it fails, the
         // signature is valid anyway, because it exists here.
-        const told = say(last)
-        if (to < items.length) await told
+        const pending = say(last)
+        if (to < items.length) await pending
         else
-          await told.catch((error: unknown) => {
+          await pending.catch((error: unknown) => {
             log('warn', 'the partner did not receive the end of the session', {
               partner,
               reason: reason(error),

@@ -114,8 +114,8 @@ export class Participant {
     const binding = bindingOf(verdicts, items, '', 0, participants)
     if (!isOf(header, binding))
       throw new Refusal('SESSION_ABORTED', 'The envelope contains another digest')
-    const known = judge.assertAllAllowed(verdicts)
-    const recorded = known.flatMap((step) => (step?.signed ? [step.signed.height] : []))
+    const existing = judge.assertAllAllowed(verdicts)
+    const recorded = existing.flatMap((step) => (step?.signed ? [step.signed.height] : []))
     bans.assertNot(partner)
     if (recorded.length === verdicts.length) {
       slot.release()

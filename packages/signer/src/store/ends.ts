@@ -32,8 +32,8 @@ export class Ends {
     const day = Math.floor(at / DAY_S)
     const lowest = this.#lowest.get(day)
     if (!lowest || end <= lowest.end) this.#lowest.set(day, { end, at })
-    for (const known of this.#lowest.keys())
-      if (known <= day - WINDOW_DAYS) this.#lowest.delete(known)
+    for (const existing of this.#lowest.keys())
+      if (existing <= day - WINDOW_DAYS) this.#lowest.delete(existing)
   }
 
   /**
@@ -47,8 +47,10 @@ export class Ends {
     const recent = [...this.#lowest].flatMap(([day, each]) =>
       day > today - WINDOW_DAYS ? [each] : [],
     )
-    const known = recent.length > 0 ? recent : this.#highest ? [this.#highest] : []
-    const reached = known.map(({ end, at }) => end + Math.floor(perSecond * Math.max(0, now - at)))
+    const existing = recent.length > 0 ? recent : this.#highest ? [this.#highest] : []
+    const reached = existing.map(
+      ({ end, at }) => end + Math.floor(perSecond * Math.max(0, now - at)),
+    )
     return reached.length === 0 ? null : Math.min(...reached)
   }
 }

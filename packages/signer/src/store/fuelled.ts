@@ -23,12 +23,12 @@ export class FuelledAddresses {
   }
 
   #at(network: string, address: string): Fuelled {
-    const known = this.get(network, address) ?? {
+    const existing = this.get(network, address) ?? {
       fuel: new Map<string, bigint>(),
       fees: new Map<string, bigint>(),
     }
-    this.#addresses.set(keyOf(network, address), known)
-    return known
+    this.#addresses.set(keyOf(network, address), existing)
+    return existing
   }
 
   /**
@@ -62,9 +62,9 @@ export class FuelledAddresses {
    *   all count
    */
   leftoverAt(network: string, address: string, without: string | null = null): bigint {
-    const known = this.get(network, address)
-    const replaced = without === null ? 0n : (known?.fuel.get(without) ?? 0n)
-    const left = known ? sum(known.fuel) - replaced - sum(known.fees) : 0n
+    const existing = this.get(network, address)
+    const replaced = without === null ? 0n : (existing?.fuel.get(without) ?? 0n)
+    const left = existing ? sum(existing.fuel) - replaced - sum(existing.fees) : 0n
     return left > 0n ? left : 0n
   }
 }

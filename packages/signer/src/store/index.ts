@@ -126,12 +126,12 @@ export class Store {
    */
   appendAll(entries: readonly NewEntry[]): Entry[] {
     const waiting = this.#waiting
-    let kept = (): void => {}
+    let stored = (): void => {}
     const appended = this.record.appendAll([...waiting, ...entries], () => {
-      kept = this.heads.write()
+      stored = this.heads.write()
     })
     this.#waiting = []
-    kept()
+    stored()
     for (const entry of appended) this.#apply(entry)
     return appended.slice(waiting.length)
   }

@@ -38,9 +38,9 @@ export class Spending {
    * entries are added late and out of order.
    */
   #chargedSince(budget: string, since: number): Charged[] {
-    const kept = (this.#charged.get(budget) ?? []).filter(({ at }) => at >= since)
-    if (kept.length > 0) this.#charged.set(budget, kept)
+    const stored = (this.#charged.get(budget) ?? []).filter(({ at }) => at >= since)
+    if (stored.length > 0) this.#charged.set(budget, stored)
     else this.#charged.delete(budget)
-    return kept
+    return stored
   }
 }

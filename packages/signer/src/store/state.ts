@@ -242,9 +242,9 @@ export class State {
       }
       case 'key': {
         const { key_id, curve, public_key, chain_code, epoch, session = null } = entry.body
-        const known = this.keys.get(key_id)
-        if (known && known.epoch >= epoch) break
-        const workspace = known?.workspace ?? this.#workspaceOf(key_id)
+        const existing = this.keys.get(key_id)
+        if (existing && existing.epoch >= epoch) break
+        const workspace = existing?.workspace ?? this.#workspaceOf(key_id)
         this.keys.set(key_id, {
           key_id,
           curve,
@@ -452,8 +452,9 @@ export class State {
     const places = [{ step: name, intent: key, content, transaction_id }, ...beside]
     const isKnown = places.map(
       (place) =>
-        this.steps.get(place.step)?.some((known) => known.unsigned_hash === step.unsigned_hash) ??
-        false,
+        this.steps
+          .get(place.step)
+          ?.some((existing) => existing.unsigned_hash === step.unsigned_hash) ?? false,
     )
     if (imported && isKnown.every(Boolean)) return
     places.forEach((place, at) => {
@@ -490,10 +491,10 @@ export class State {
    * element; an empty list would get capacity for 17.
    */
   #addStep(name: string, step: StepEntry): StepEntry[] {
-    const known = this.steps.get(name)
-    if (known) {
-      known.push(step)
-      return known
+    const existing = this.steps.get(name)
+    if (existing) {
+      existing.push(step)
+      return existing
     }
     const list = [step]
     this.steps.set(name, list)

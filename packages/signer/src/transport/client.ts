@@ -21,7 +21,7 @@ const CHANNELS_MAX = 64
  */
 const IDLE_MS_MAX = 60_000
 
-interface Asked {
+interface PendingCall {
   bytesMax: number
   resolve: (answer: Buffer) => void
   reject: (error: Error) => void
@@ -32,7 +32,7 @@ class Channel {
   readonly #name: string
   readonly #connecting
   #stream: Duplex | null = null
-  #asked: Asked | null = null
+  #asked: PendingCall | null = null
   #frame: Buffer[] = []
   #ended: Error | null = null
   readonly #reader = new FrameReader()
@@ -91,18 +91,18 @@ class Channel {
   }
 
   #heard(chunk: Buffer): void {
-    const asked = this.#asked
-    if (!asked) {
+    const request = this.#asked
+    if (!request) {
       this.destroy(new Error('a response without a request'))
       return
     }
     try {
       // Checked while the response is read, because a hostile peer must not fill this node's
       // memory.
-      const answer = this.#reader.push(chunk, asked.bytesMax)
+      const answer = this.#reader.push(chunk, request.bytesMax)
       if (!answer) return
       this.#asked = null
-      asked.resolve(answer)
+      request.resolve(answer)
     } catch (error) {
       this.destroy(new Unreachable(`${this.#name} sent invalid data: ${(error as Error).message}`))
     }
@@ -126,11 +126,11 @@ class Channel {
       why instanceof Unreachable
         ? why
         : new Unreachable(`${this.#name}: ${why.message.slice(0, 200)}`)
-    const asked = this.#asked
+    const request = this.#asked
     this.#asked = null
     this.#connecting.destroy()
     this.#stream?.destroy()
-    if (asked) asked.reject(this.#ended)
+    if (request) request.reject(this.#ended)
     else this.onIdleEnd()
   }
 }

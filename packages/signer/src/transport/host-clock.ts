@@ -38,11 +38,11 @@ export class HostClock {
 
   async #ask(): Promise<void> {
     const { store, peers, log } = this.#parts
-    const asked = peers.nodes.map(
+    const pending = peers.nodes.map(
       async (node) =>
         answerSchema.parse(await peers.call(node, PING, {}, { timeout: PING_TIMEOUT_MS })).clock,
     )
-    const heard = (await Promise.allSettled(asked)).flatMap((answer) =>
+    const heard = (await Promise.allSettled(pending)).flatMap((answer) =>
       answer.status === 'fulfilled' ? [answer.value] : [],
     )
     const doubted = store.record.doubted()

@@ -360,9 +360,9 @@ export class Peers {
    * Loads a head from this node's own disk. Only the peer's signature makes it valid, whatever the
    * file contains.
    */
-  #remember(node: number, kept: unknown): void {
+  #remember(node: number, stored: unknown): void {
     const link = this.#links.get(node)
-    const proof = proofSchema.safeParse(kept)
+    const proof = proofSchema.safeParse(stored)
     if (!link || !proof.success || !isProof(proof.data, node, link.peer.identity)) {
       this.#log('alert', 'a stored head of a peer is not signed by it', { peer: node })
       return
@@ -463,9 +463,9 @@ export class Peers {
    */
   async #compare(node: number, header: Header, proof: Proof): Promise<void> {
     const own = this.#highest(node)
-    const told = await this.#askThird(node)
-    const known = [...(own ? [own] : []), ...(told ?? [])]
-    for (const each of known) {
+    const reported = await this.#askThird(node)
+    const existing = [...(own ? [own] : []), ...(reported ?? [])]
+    for (const each of existing) {
       // The peer's message to the third node within the same start may have overtaken this one;
       // then only the hash below is compared.
       const overtook = each.proof?.header.boot === header.boot
@@ -473,7 +473,7 @@ export class Peers {
         header.generation === each.generation && header.height < each.height && !overtook
       if (header.generation < each.generation || isBehind) throw this.#wentBack(node, header.boot)
     }
-    for (const each of known.filter((head) => head.generation === header.generation)) {
+    for (const each of existing.filter((head) => head.generation === header.generation)) {
       const { body, header: answered } = await this.#send(
         node,
         '/peer/hash',
@@ -498,7 +498,7 @@ export class Peers {
       })
     }
     this.#compared.set(node, header.boot)
-    if (told === null) this.#alone.set(node, { header, proof })
+    if (reported === null) this.#alone.set(node, { header, proof })
     else {
       this.#alone.delete(node)
       this.#checked.set(node, header.boot)

@@ -108,7 +108,7 @@ const numbers = byName(NUMBERS)
 const FORMATS: Readonly<Record<string, JsonSchema>> = { 'date-time': text(30), uuid: text(36) }
 
 /** Position of a schema: its field's name, and the name of the enclosing field. */
-interface Place {
+interface FieldPath {
   name: string
   parent: string
 }
@@ -119,34 +119,34 @@ interface Place {
  */
 function boundsOf(
   { type, format, enum: words, const: only, ...own }: JsonSchema,
-  { name, parent }: Place,
+  { name, parent }: FieldPath,
 ): JsonSchema {
   const types = [type].flat()
   if (words !== undefined || only !== undefined) return {}
   const find = (map: ReadonlyMap<string, JsonSchema>) =>
     map.get(`${parent}.${name}`) ?? map.get(name)
-  const known = (found: JsonSchema | undefined): JsonSchema => {
-    if (found) return found
+  const existingOf = (match: JsonSchema | undefined): JsonSchema => {
+    if (match) return match
     throw new Error(
       `${parent}.${name}: has no bounds in the OpenAPI document; state them in its schema or in openapi/bounds.ts`,
     )
   }
   if (types.includes('string'))
-    return own['maxLength'] === undefined ? known(FORMATS[String(format)] ?? find(texts)) : {}
+    return own['maxLength'] === undefined ? existingOf(FORMATS[String(format)] ?? find(texts)) : {}
   if (!types.includes('number') && !types.includes('integer')) return {}
   const isStated = own['minimum'] !== undefined && own['maximum'] !== undefined
   if (isStated) return {}
   return types.includes('integer') && own['minimum'] !== undefined && own['maximum'] === undefined
     ? number(own['minimum'] as number, Number.MAX_SAFE_INTEGER)
-    : known(find(numbers) ?? (format === 'decimal' ? DECIMAL : undefined))
+    : existingOf(find(numbers) ?? (format === 'decimal' ? DECIMAL : undefined))
 }
 
 /**
  * Returns the schema of a response or event with bounds for each string and number: those that the
  * schema states, or those of its field's name. Arrays and maps must state their own.
  */
-export function withBounds(schema: JsonSchema, place: Place): JsonSchema {
-  const inner = (value: unknown, at: Place) => withBounds(value as JsonSchema, at)
+export function withBounds(schema: JsonSchema, place: FieldPath): JsonSchema {
+  const inner = (value: unknown, at: FieldPath) => withBounds(value as JsonSchema, at)
   const within = Object.fromEntries(
     Object.entries(schema).map(([key, value]): [string, unknown] => {
       if (key === 'properties') {

@@ -48,8 +48,8 @@ export class Components {
    * @throws Error if a different schema has this name
    */
   named(id: string, schema: JsonSchema): JsonSchema {
-    const known = this.schemas[id]
-    if (known !== undefined && JSON.stringify(known) !== JSON.stringify(schema))
+    const existing = this.schemas[id]
+    if (existing !== undefined && JSON.stringify(existing) !== JSON.stringify(schema))
       throw new Error(`two schemas have the name ${id}`)
     this.schemas[id] = schema
     return { $ref: `${REF}${id}` }
@@ -88,25 +88,25 @@ const isNumber = (type: unknown): boolean =>
 function tidy(value: unknown, name = ''): unknown {
   if (Array.isArray(value)) return value.map((each) => tidy(each, name))
   if (typeof value !== 'object' || value === null) return value
-  const found: JsonSchema = {}
+  const match: JsonSchema = {}
   for (const [key, inner] of Object.entries(value as JsonSchema)) {
     if (key === 'id' && typeof inner === 'string' && 'type' in value) continue
     if ((key === 'minimum' && inner === -SAFE) || (key === 'maximum' && inner === SAFE)) continue
-    if (key === '$ref') found[key] = String(inner).replace('#/$defs/', REF)
+    if (key === '$ref') match[key] = String(inner).replace('#/$defs/', REF)
     else if (key === 'properties') {
-      found[key] = Object.fromEntries(
+      match[key] = Object.fromEntries(
         Object.entries(inner as JsonSchema).map(([field, each]) => [field, tidy(each, field)]),
       )
     } else
-      found[key] =
+      match[key] =
         key === 'examples' || key === 'default' || key === 'enum' ? inner : tidy(inner, name)
   }
   // Every number that is not a count is a decimal with exactly the digits shown.
-  const isFixed = found['const'] !== undefined || found['enum'] !== undefined
-  if (isNumber(found['type']) && !isFixed && found['format'] === undefined)
-    found['format'] = 'decimal'
+  const isFixed = match['const'] !== undefined || match['enum'] !== undefined
+  if (isNumber(match['type']) && !isFixed && match['format'] === undefined)
+    match['format'] = 'decimal'
   const isText =
-    found['type'] === 'string' || (Array.isArray(found['type']) && found['type'].includes('string'))
-  if (isText && name.endsWith('_at') && found['format'] === undefined) found['format'] = 'date-time'
-  return found
+    match['type'] === 'string' || (Array.isArray(match['type']) && match['type'].includes('string'))
+  if (isText && name.endsWith('_at') && match['format'] === undefined) match['format'] = 'date-time'
+  return match
 }

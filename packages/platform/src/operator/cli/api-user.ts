@@ -10,13 +10,13 @@ import {
   enrolmentOfNodes,
   readApiKey,
   type Trust,
-  type Wish,
+  type EnrolmentRequest,
 } from '../enrol.ts'
 import { orderNodes, type NodeAnswer } from '../nodes.ts'
 import { linesOr, need, readPublicKey, warn, type Run, type Values } from './typed.ts'
 
 /** Returns the entered parameters of an API user. */
-export function wishOf(values: Values): Wish {
+export function wishOf(values: Values): EnrolmentRequest {
   const publicKeyPem = readPublicKey(need(values, 'public-key'))
   return {
     workspace: need(values, 'workspace'),
@@ -88,9 +88,9 @@ export const create: Run = async ({ home, values }) => {
 export const enrol: Run = async ({ home, values }) => {
   const signers = localSigners(home)
   const apiKey = need(values, 'api-key')
-  const wish =
+  const params =
     values['public-key'] === undefined ? await enrolmentOfNodes(signers, apiKey) : wishOf(values)
-  const { answers, trust, problems } = await enrolAtNodes(signers, { ...wish, apiKey })
+  const { answers, trust, problems } = await enrolAtNodes(signers, { ...params, apiKey })
   warn(problems, 'not enrolled')
   return {
     result: { api_key: apiKey, enrolled: true, nodes: answers, problems },
@@ -123,15 +123,15 @@ export const revoke: Run = async ({ home, values }) => {
     () => null,
     (error: Error) => `the platform: ${error.message}`,
   )
-  const known = nodes.answers.filter((answer) => answer['known'] === true)
+  const existing = nodes.answers.filter((answer) => answer['known'] === true)
   warn(nodes.problems, 'not revoked')
-  if (platform !== null && known.length === 0)
+  if (platform !== null && existing.length === 0)
     throw new OperatorError(`--api-key: there is no API user ${apiKey} (${platform})`)
   if (platform !== null) warn([platform], 'not revoked')
   const isDone = platform === null && nodes.answers.length >= Math.min(2, signers.length)
   return {
     result: { api_key: apiKey, revoked: isDone, nodes: nodes.answers },
-    text: [`API key ${apiKey} is ${isDone ? '' : 'NOT '}revoked`, ...known.map(enrolmentLine)],
+    text: [`API key ${apiKey} is ${isDone ? '' : 'NOT '}revoked`, ...existing.map(enrolmentLine)],
     exitCode: isDone ? 0 : 1,
   }
 }

@@ -69,9 +69,9 @@ export const backup: Run = async ({ home, values }) => {
     withNodes: values['without-nodes'] !== true,
     clock: () => new Date(),
   })
-  const { files, folders: _, ...told } = manifest
+  const { files, folders: _, ...reported } = manifest
   return {
-    result: { out, ...told, files: files.length, bytes, manifest_sha256: manifestSha256 },
+    result: { out, ...reported, files: files.length, bytes, manifest_sha256: manifestSha256 },
     text: [
       `backup: ${out}`,
       `manifest SHA-256: ${manifestSha256}`,
@@ -116,8 +116,8 @@ async function verify(from: string, values: Values): Promise<Outcome> {
     secret === null ? null : readRecoveryHalf(secret, 'secret', 'recovery-secret'),
   )
   const { manifest, proof } = await verifyBackup(from, trust)
-  const { files, folders: _, ...told }: Manifest = manifest
-  const what = `${files.length} files, made ${told.made_at}`
+  const { files, folders: _, ...reported }: Manifest = manifest
+  const what = `${files.length} files, made ${reported.made_at}`
   const text =
     proof === null
       ? `${from}: undamaged, but not proved authentic: ${what}. Whoever can write to the folder can have changed it. ` +
@@ -128,7 +128,7 @@ async function verify(from: string, values: Values): Promise<Outcome> {
       ok: true,
       authentic: proof !== null,
       proof: proof ?? 'none',
-      ...told,
+      ...reported,
       files: files.length,
     },
     text,
@@ -139,10 +139,10 @@ async function verify(from: string, values: Values): Promise<Outcome> {
 const NODE_SECRET = /^([123])=(.+)$/
 
 function nodeSecretsOf(values: Values): Map<number, string> {
-  const given = values['node-secrets']
-  if (typeof given !== 'string') return new Map()
+  const input = values['node-secrets']
+  if (typeof input !== 'string') return new Map()
   return new Map(
-    given.split(',').map((part) => {
+    input.split(',').map((part) => {
       const [, node, file] = NODE_SECRET.exec(part) ?? []
       if (!node || !file)
         throw new OperatorError(
@@ -168,7 +168,7 @@ export const restore: Run = async ({ home, values }) => {
   const {
     files,
     folders: _,
-    ...told
+    ...reported
   } = await restoreBackup({
     ...surroundings(),
     home,
@@ -181,7 +181,7 @@ export const restore: Run = async ({ home, values }) => {
     archive: readVariable('CUSTODY_WAL_ARCHIVE') ?? null,
   })
   const next = [
-    ...(told.network === 'local' && readVariable('CUSTODY_LOCAL_CHAINS') === undefined
+    ...(reported.network === 'local' && readVariable('CUSTODY_LOCAL_CHAINS') === undefined
       ? [
           `bring the local chains back: the backup does not hold them, so copy the folder devnet of the lost home to ${join(home, 'devnet')}. ` +
             'Without it the platform starts on new, empty chains, and the audit shows every balance as a deficit',
@@ -197,7 +197,7 @@ export const restore: Run = async ({ home, values }) => {
     'compare with the chains: npx custody audit',
   ].map(asInstalled)
   return {
-    result: { home, restored: true, ...told, files: files.length, next },
+    result: { home, restored: true, ...reported, files: files.length, next },
     text: ['restored. Next:', ...next.map((line, at) => `${at + 1}. ${line}`)],
   }
 }

@@ -10,7 +10,7 @@ interface OptionOf {
   text: string
 }
 /** A position in the command line after some words: `gas-tank`, or `gas-tank drain`. */
-interface Place {
+interface CursorPosition {
   path: string
   words: { word: string; text: string }[]
   options: OptionOf[]
@@ -38,9 +38,9 @@ function optionsOf({ options = {} }: Definition): OptionOf[] {
 }
 
 /** Returns every position of the command table, starting with the root. */
-export function placesOf(commands: readonly Definition[]): Place[] {
-  const places = new Map<string, Place>()
-  const placeAt = (path: string): Place => {
+export function placesOf(commands: readonly Definition[]): CursorPosition[] {
+  const places = new Map<string, CursorPosition>()
+  const placeAt = (path: string): CursorPosition => {
     const place = places.get(path) ?? { path, words: [], options: [], choices: [], files: false }
     places.set(path, place)
     return place
@@ -52,10 +52,10 @@ export function placesOf(commands: readonly Definition[]): Place[] {
   for (const definition of commands) {
     const words = wordsOf(definition)
     for (const [at, word] of words.entries()) {
-      const { words: known } = placeAt(words.slice(0, at).join(' '))
+      const { words: existing } = placeAt(words.slice(0, at).join(' '))
       const isLast = at === words.length - 1
-      if (!known.some((each) => each.word === word))
-        known.push({ word, text: isLast ? definition.summary : `commands of ${word}` })
+      if (!existing.some((each) => each.word === word))
+        existing.push({ word, text: isLast ? definition.summary : `commands of ${word}` })
     }
     const place = placeAt(words.join(' '))
     place.options.push(...optionsOf(definition), ...EVERY)
@@ -67,7 +67,7 @@ export function placesOf(commands: readonly Definition[]): Place[] {
 }
 
 /** Returns the options that take a value, each after the path of its command. */
-const valued = (places: readonly Place[], kind: Value): string[] =>
+const valued = (places: readonly CursorPosition[], kind: Value): string[] =>
   places.flatMap(({ path, options }) =>
     options.filter(({ value }) => value === kind).map(({ flag }) => `${path} ${flag}`),
   )
@@ -83,21 +83,21 @@ const branch = (texts: readonly string[], body: string): string[] =>
  * Advances the position by one word: `help` does not change it, and a word that the group does not
  * have leads to a position without completions.
  */
-const walk = (places: readonly Place[]): string[] => [
+const walk = (places: readonly CursorPosition[]): string[] => [
   ...branch(['help'], ''),
   ...branch(pathsOf(places), 'place="$next"'),
   '    *) case "$place" in',
   ...branch(groupsOf(places), "place='?'").map((line) => `  ${line}`),
   '      esac ;;',
 ]
-const pathsOf = (places: readonly Place[]): string[] =>
+const pathsOf = (places: readonly CursorPosition[]): string[] =>
   places.map(({ path }) => path).filter((path) => path !== '')
-const groupsOf = (places: readonly Place[]): string[] =>
+const groupsOf = (places: readonly CursorPosition[]): string[] =>
   places.filter(({ words }) => words.length > 0).map(({ path }) => path)
 
 /** Script for bash 3.2 and later, the version of macOS, which has no associative arrays. */
-function bash(places: readonly Place[]): string[] {
-  const offered = ({ words, choices }: Place): string =>
+function bash(places: readonly CursorPosition[]): string[] {
+  const offered = ({ words, choices }: CursorPosition): string =>
     [...words.map(({ word }) => word), ...choices].join(' ')
   return [
     '# Completion of the command "custody" for bash: source <(npx custody completion bash)',
@@ -155,7 +155,7 @@ function bash(places: readonly Place[]): string[] {
   ]
 }
 
-function zsh(places: readonly Place[]): string[] {
+function zsh(places: readonly CursorPosition[]): string[] {
   // Escapes colons, because a colon ends the word in arguments of _describe.
   const described = (entries: readonly { word: string; text: string }[]): string =>
     entries.map(({ word, text }) => quoted(`${word.replaceAll(':', '\\:')}:${text}`)).join(' ')
@@ -218,9 +218,9 @@ function zsh(places: readonly Place[]): string[] {
 const fishQuoted = (text: string): string =>
   `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
 
-function fish(places: readonly Place[]): string[] {
+function fish(places: readonly CursorPosition[]): string[] {
   const at = (path: string) => `-n ${fishQuoted(`__custody_at ${fishQuoted(path)}`)}`
-  const offer = ({ path, words, options, choices, files }: Place): string[] => [
+  const offer = ({ path, words, options, choices, files }: CursorPosition): string[] => [
     ...words.map(
       ({ word, text }) =>
         `complete -c custody ${at(path)} -a ${fishQuoted(word)} -d ${fishQuoted(text)}`,
@@ -263,7 +263,7 @@ function fish(places: readonly Place[]): string[] {
   ]
 }
 
-const SHELLS: Record<string, (places: readonly Place[]) => string[]> = { bash, zsh, fish }
+const SHELLS: Record<string, (places: readonly CursorPosition[]) => string[]> = { bash, zsh, fish }
 
 /**
  * Returns the completion script of a shell, line by line.

@@ -87,10 +87,10 @@ function optionOf(name: string, text: string): Option {
  * `--no-…` commander returns the negated value, which is true if the option is absent.
  */
 function valuesOf(command: Command): Values {
-  const given = command.opts<Record<string, string | boolean | undefined>>()
+  const input = command.opts<Record<string, string | boolean | undefined>>()
   return Object.fromEntries(
     command.options.map((option) => {
-      const value = given[option.attributeName()]
+      const value = input[option.attributeName()]
       return [(option.long ?? '').slice(2), option.negate ? value === false : value]
     }),
   )
@@ -227,9 +227,9 @@ function sentenceOf(
   // The words name a group only.
   if (error.code === 'commander.help')
     return `${path.join(' ')} requires one of these commands:\n${lines}`
-  const known = group.find((each) => wordsOf(each).every((word, at) => word === words[at]))
-  const hint = known
-    ? `Usage: ${command} ${lineOf(known)}`
+  const existing = group.find((each) => wordsOf(each).every((word, at) => word === words[at]))
+  const hint = existing
+    ? `Usage: ${command} ${lineOf(existing)}`
     : lines || `run "${command} --help" for a list of all commands`
   return `${error.message.replace(/^error: /, '')}\n${hint}`
 }

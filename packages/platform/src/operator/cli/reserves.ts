@@ -13,7 +13,7 @@ interface Entry {
   arriving: string
   leaving: string
 }
-interface Told {
+interface ReservesAnswer {
   id: string
   time: string
   hash: string
@@ -48,30 +48,32 @@ function lineOf(each: Entry, isShort: boolean): string {
   return `${isShort ? 'SHORT ' : ''}${each.asset}: ${amounts}, ${ratioOf(each)}${moving}`
 }
 
-function textOf(told: Told): string[] {
-  const heights = told.networks.map(
+function textOf(reported: ReservesAnswer): string[] {
+  const heights = reported.networks.map(
     ({ network, from, to }) =>
       `${network} ${from.height}${from.height === to.height ? '' : `–${to.height}`}`,
   )
   return [
-    `${told.id} of ${told.time}, signed by nodes ${told.signed_by.join(', ')}`,
-    `SHA-256 ${told.hash}`,
+    `${reported.id} of ${reported.time}, signed by nodes ${reported.signed_by.join(', ')}`,
+    `SHA-256 ${reported.hash}`,
     `blocks: ${heights.join(', ')}`,
-    ...told.assets.map((each) => lineOf(each, told.short.includes(each.asset))),
-    ...(told.problems ?? []).map((problem) => `did not sign: ${problem}`),
-    ...(told.short.length > 0 ? [`MORE IS OWED THAN HELD of ${told.short.join(', ')}`] : []),
+    ...reported.assets.map((each) => lineOf(each, reported.short.includes(each.asset))),
+    ...(reported.problems ?? []).map((problem) => `did not sign: ${problem}`),
+    ...(reported.short.length > 0
+      ? [`MORE IS OWED THAN HELD of ${reported.short.join(', ')}`]
+      : []),
   ]
 }
 
 export const publish: Run = async ({ home }) => {
   const result = await callPlatform(home, 'reserves publish', {})
-  const told = result as unknown as Told
-  return { result, text: textOf(told), exitCode: told.short.length > 0 ? 1 : 0 }
+  const reported = result as unknown as ReservesAnswer
+  return { result, text: textOf(reported), exitCode: reported.short.length > 0 ? 1 : 0 }
 }
 
 export const list: Run = async ({ home }) => {
   const result = await callPlatform(home, 'reserves list', {})
-  const lines = (result as unknown as { statements: Told[] }).statements.map(
+  const lines = (result as unknown as { statements: ReservesAnswer[] }).statements.map(
     ({ id, time, hash, short }) =>
       `${id}  ${time}  ${hash}${short.length > 0 ? `  short of ${short.join(', ')}` : ''}`,
   )
@@ -90,8 +92,8 @@ export const show: Run = async ({ home, words, values }) => {
     id: words[0] ?? null,
     holdings: typeof listTo === 'string',
   })
-  const { published, holdings, ...told } = result
+  const { published, holdings, ...reported } = result
   if (typeof to === 'string') write(to, 'statement', JSON.stringify(published))
   if (typeof listTo === 'string') write(listTo, 'holdings', holdings as string)
-  return { result: { ...told, published }, text: textOf(told as unknown as Told) }
+  return { result: { ...reported, published }, text: textOf(reported as unknown as ReservesAnswer) }
 }

@@ -26,9 +26,9 @@ function pick(home: string, values: Values) {
       'no signer node runs on this machine: run the command on the host of the node, with --home',
     )
   }
-  const found = signers.find(({ node }) => String(node) === need(values, 'node'))
-  if (!found) throw new OperatorError('--node: must be 1, 2 or 3')
-  return found
+  const match = signers.find(({ node }) => String(node) === need(values, 'node'))
+  if (!match) throw new OperatorError('--node: must be 1, 2 or 3')
+  return match
 }
 
 export const status: Run = async ({ home, values }) => {

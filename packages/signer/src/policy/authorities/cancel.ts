@@ -41,9 +41,9 @@ export async function canceller(
 
 /** Returns one forward as a payment that its owner cancels. */
 async function cancelledForward(context: Context, order: Order, forward: Forward): Promise<Payer> {
-  const { proven, want, step, rule: _, ...asked } = await forwarder(context, order, forward, true)
+  const { proven, want, step, rule: _, ...request } = await forwarder(context, order, forward, true)
   return {
-    ...asked,
+    ...request,
     proven,
     want: { asset: want.asset, fee_rate: null },
     amend: null,
@@ -74,10 +74,10 @@ async function forwardAmender(
 
 /** Rule 14: the payment is voided, and a transaction that pays nobody replaces it on the chain. */
 export async function cancel(context: Context, order: Order, purpose: Cancel): Promise<Verdict> {
-  const { want, proven, amend, name: _, ...asked } = await canceller(context, order, purpose)
+  const { want, proven, amend, name: _, ...request } = await canceller(context, order, purpose)
   const network = networkOf(context, want.asset)
   assertWalletPaths(order, network, proven.enrolment.sub_account)
   const subject = await decodedOn(context, order, network)
   assertCancels(subject, proven.enrolment.sub_account, amend?.fee_rate ?? null)
-  return verdictOf(subject, { ...asked, repeatable: false })
+  return verdictOf(subject, { ...request, repeatable: false })
 }

@@ -4,14 +4,14 @@ import type { ForwardIntent } from '../../intent/forward.ts'
 import type { Proven } from '../../intent/request.ts'
 import { decodedOn, networkOf, verdictOf, type Context } from '../context.ts'
 import { chargeOnce } from '../budget.ts'
-import { assertWorkspace, seenOf, understand, type Asked } from '../callers.ts'
+import { assertWorkspace, seenOf, understand, type CallerContext } from '../callers.ts'
 import { assertForwards, assertStands, standingRule } from '../forward.ts'
 import { endNameOfRule, forwardName, voidNameOfRequest } from '../identity.ts'
 import type { Forward, Order, Verdict } from '../order.ts'
 import { assertWalletPaths } from '../paths.ts'
 
 /** One forward by a caller's standing rule. */
-export type Forwarder = Asked &
+export type Forwarder = CallerContext &
   Pick<Verdict, 'rule'> & { proven: Proven; want: ForwardIntent; step: string }
 
 /**
@@ -60,14 +60,14 @@ export async function forwarder(
  * payment.
  */
 export async function forward(context: Context, order: Order, purpose: Forward): Promise<Verdict> {
-  const { proven, want, ...asked } = await forwarder(context, order, purpose)
+  const { proven, want, ...request } = await forwarder(context, order, purpose)
   const { sub_account } = proven.enrolment
   const network = networkOf(context, want.asset)
   assertWalletPaths(order, network, sub_account)
   const subject = await decodedOn(context, order, network)
   const fee = chargeOnce(subject, sub_account, subject.decoded.fee_max, context.budgetFeeCaps)
   return verdictOf(subject, {
-    ...asked,
+    ...request,
     repeatable: false,
     charges: [assertForwards(subject, want), fee],
   })

@@ -8,7 +8,7 @@ import {
 import { Refusal } from '../../errors.ts'
 import { decodedOn, networkOf, verdictOf, type Context } from '../context.ts'
 import { charge, costOfFuel, sweepCharges } from '../budget.ts'
-import type { Asked } from '../callers.ts'
+import type { CallerContext } from '../callers.ts'
 import { assertFuels } from '../fuel.ts'
 import {
   hashOfUnsigned,
@@ -32,7 +32,7 @@ import { sweepName, sweepNetwork } from './sweep.ts'
  * unit.
  */
 interface Fuelled {
-  asked: Asked & Partial<Verdict>
+  asked: CallerContext & Partial<Verdict>
   subAccount: number
   asset: string
   rate: string | null
@@ -52,7 +52,7 @@ export async function fuel(context: Context, order: Order, purpose: Fuel): Promi
   }
   if (purpose.for.kind === 'sweep') return sweepFuel(context, order, purpose, purpose.for)
   const first = await fuelled(context, order, purpose.for)
-  const { asked, subAccount, asset } = first
+  const { asked: request, subAccount, asset } = first
   const network = networkOf(context, asset)
   if (traitsOf(network).feesFrom !== 'tank')
     throw new Refusal('FUEL_WITHOUT_INTENT', `${network.code} pays its own fees`)
@@ -70,7 +70,7 @@ export async function fuel(context: Context, order: Order, purpose: Fuel): Promi
     all.map(({ rate }, at) => ({ part: parts[at] as Fuel, callerRate: rate })),
   )
   return verdictOf(subject, {
-    ...asked,
+    ...request,
     seen: all.flatMap((each) => each.asked.seen),
     callers: all.flatMap((each) => each.asked.callers),
     voidNames: all.flatMap((each) => each.asked.voidNames),
@@ -114,9 +114,9 @@ async function fuelled(
 ): Promise<Fuelled> {
   switch (purpose.kind) {
     case 'forward': {
-      const { proven, want, step, ...asked } = await forwarder(context, order, purpose)
+      const { proven, want, step, ...request } = await forwarder(context, order, purpose)
       return {
-        asked,
+        asked: request,
         subAccount: proven.enrolment.sub_account,
         asset: want.asset,
         rate: null,
@@ -124,9 +124,9 @@ async function fuelled(
       }
     }
     case 'stake': {
-      const { proven, want, ...asked } = await staker(context, order, purpose)
+      const { proven, want, ...requested } = await staker(context, order, purpose)
       return {
-        asked,
+        asked: requested,
         subAccount: proven.enrolment.sub_account,
         asset: want.asset,
         rate: null,

@@ -2,7 +2,7 @@ import { OMNIBUS_INDEX, TANK_SUB_ACCOUNT, traitsOf, type Network } from '@custod
 import { Refusal } from '../../errors.ts'
 import { decodedOn, networkOf, verdictOf, type Context } from '../context.ts'
 import { charge, sweepCharges } from '../budget.ts'
-import type { Asked } from '../callers.ts'
+import type { CallerContext } from '../callers.ts'
 import type { Lend, Order, Verdict } from '../order.ts'
 import { assertOnlyPath } from '../paths.ts'
 import { assertLends } from '../tank.ts'
@@ -14,7 +14,7 @@ import { sweepName, sweepNetwork } from './sweep.ts'
  * The transaction that a tank lends energy for. `asked` is null for a sweep, which has no request.
  */
 interface Borrower {
-  asked: Asked | null
+  asked: CallerContext | null
   network: Network
   source: [number, number, number]
   name: string
@@ -60,7 +60,7 @@ async function borrower(
  * also after the intent's end.
  */
 export async function lend(context: Context, order: Order, purpose: Lend): Promise<Verdict> {
-  const { asked, network, source, name } = await borrower(context, order, purpose)
+  const { asked: request, network, source, name } = await borrower(context, order, purpose)
   if (!traitsOf(network).staking)
     throw new Refusal('FUEL_WITHOUT_INTENT', `${network.code} has no energy`)
   assertOnlyPath(order, [TANK_SUB_ACCOUNT, network.chain_index, 0])
@@ -69,7 +69,7 @@ export async function lend(context: Context, order: Order, purpose: Lend): Promi
   const [subAccount] = source
   const fee = subject.decoded.fee_max
   const charges =
-    asked === null
+    request === null
       ? sweepCharges(subject, subAccount, fee, context.budgetFeeCaps)
       : [charge(subject, subAccount, fee, context.budgetFeeCaps)]
   if (purpose.step === 'undelegate')
@@ -79,9 +79,9 @@ export async function lend(context: Context, order: Order, purpose: Lend): Promi
       charges,
     })
   return verdictOf(subject, {
-    ...asked,
+    ...request,
     step: JSON.stringify(['lend', name]),
-    repeatable: asked === null,
+    repeatable: request === null,
     charges,
   })
 }

@@ -9,7 +9,7 @@ import {
   seenOf,
   understand,
   type Amender,
-  type Asked,
+  type CallerContext,
 } from '../callers.ts'
 import { voidNameOfRequest } from '../identity.ts'
 import type { Order, Pay, Verdict } from '../order.ts'
@@ -20,7 +20,7 @@ import { assertPays } from '../pay.ts'
  * A payment that a caller requested, with the changes of later signed requests. `name`: of the
  * intent, `step`: of its payment.
  */
-export type Payer = Asked & {
+export type Payer = CallerContext & {
   proven: Proven
   want: Pick<PayIntent, 'asset' | 'fee_rate'> & Partial<PayIntent>
   amend: Amender['amend'] | null
@@ -67,7 +67,7 @@ export async function pay(context: Context, order: Order, purpose: Pay): Promise
     want,
     amend: _amend,
     name: _name,
-    ...asked
+    ...request
   } = await payer(context, order, purpose)
   const network = networkOf(context, want.asset)
   if (order.unsigned.network !== network.code)
@@ -75,5 +75,5 @@ export async function pay(context: Context, order: Order, purpose: Pay): Promise
   assertWalletPaths(order, network, proven.enrolment.sub_account)
   const subject = await decodedOn(context, order, network)
   assertPays(subject, want)
-  return verdictOf(subject, { ...asked, repeatable: false })
+  return verdictOf(subject, { ...request, repeatable: false })
 }

@@ -3,7 +3,7 @@ import { Refusal } from '../../errors.ts'
 import type { Proven } from '../../intent/request.ts'
 import type { StakeIntent } from '../../intent/stake.ts'
 import { decodedOn, networkOf, verdictOf, type Context } from '../context.ts'
-import { ageOf, assertWorkspace, seenOf, understand, type Asked } from '../callers.ts'
+import { ageOf, assertWorkspace, seenOf, understand, type CallerContext } from '../callers.ts'
 import { voidNameOfRequest } from '../identity.ts'
 import type { Order, Stake, Verdict } from '../order.ts'
 import { assertOnlyPath } from '../paths.ts'
@@ -14,7 +14,7 @@ export async function staker(
   context: Context,
   order: Order,
   purpose: Stake,
-): Promise<Asked & { proven: Proven; want: StakeIntent }> {
+): Promise<CallerContext & { proven: Proven; want: StakeIntent }> {
   const { proven, want } = await understand(context, purpose.request)
   if (want.action !== 'stake' && want.action !== 'unstake' && want.action !== 'release') {
     throw new Refusal('ACTION_NOT_ALLOWED', 'The request does not request staking')
@@ -33,14 +33,14 @@ export async function staker(
 
 /** Each step of a stake is a separate transaction, only from the omnibus address. */
 export async function stake(context: Context, order: Order, purpose: Stake): Promise<Verdict> {
-  const { proven, want, ...asked } = await staker(context, order, purpose)
+  const { proven, want, ...request } = await staker(context, order, purpose)
   const network = networkOf(context, want.asset)
   const path = [proven.enrolment.sub_account, network.chain_index, OMNIBUS_INDEX]
   assertOnlyPath(order, path)
   const subject = await decodedOn(context, order, network)
   assertStakes(subject, want, purpose.step, addressAt(network, subject.key, path))
   return verdictOf(subject, {
-    ...asked,
+    ...request,
     step: JSON.stringify([purpose.step, want.key]),
     repeatable: false,
   })
