@@ -16,7 +16,10 @@ import { checkedClient } from '../checked-client.ts'
 import { ChainError, type Network } from '../types.ts'
 import { SECONDS_TO_LIVE } from './build.ts'
 
-/** Amounts and sequences are decimal strings, times are Unix seconds. */
+/**
+ * Response of `head`. In all responses, amounts and sequences are decimal strings, and times are
+ * Unix seconds.
+ */
 interface Head {
   network_id: number
   height: number
@@ -29,8 +32,9 @@ interface Payment {
   amount: string
 }
 /**
- * `transactions`: those that paid. A chain that includes failed ones too says so in each, and they
- * are left out.
+ * Response of `block`. `transactions` contains successful payments only. On a chain that also
+ * includes failed transactions, each states its result, and the client must leave out the failed
+ * ones.
  */
 interface Block {
   height: number
@@ -43,13 +47,13 @@ interface Account {
   balance: string
   sequence: string
 }
-/** Without `block` it waits. */
+/** Response of `transaction`. If `block` is absent, the transaction is in the mempool. */
 interface Found {
   block?: { height: number; hash: string }
   fee: string
 }
 
-/** Client of the network's own protocol. An answer is never believed further than it must be. */
+/** Client of the network's own protocol. It validates every field of a response before use. */
 export class TemplateClient implements ChainClient {
   readonly network: Network
   readonly #call: JsonRpc
@@ -67,7 +71,10 @@ export class TemplateClient implements ChainClient {
     return BigInt(text)
   }
 
-  /** Whether the endpoint serves this network: everything else relies on it. */
+  /**
+   * Checks that the endpoint serves this network. All other methods rely on this.
+   * @throws ChainError `WRONG_NETWORK` if it serves another one
+   */
   async probe(): Promise<void> {
     const { network_id: id } = await this.#call<Head>('head', [])
     if (id === this.network.network_id) return
@@ -77,7 +84,10 @@ export class TemplateClient implements ChainClient {
     )
   }
 
-  /** The chain names no block final: the registry's `confirmations` do. */
+  /**
+   * Returns the newest block. This chain declares no block final, so the registry's `confirmations`
+   * determine finality.
+   */
   async tip(): Promise<ChainTip> {
     const { height, hash } = await this.#call<Head>('head', [])
     return { height, hash, finalHeight: null }
@@ -105,7 +115,7 @@ export class TemplateClient implements ChainClient {
           address: to,
           amount: this.#amount(amount),
           sender: from,
-          // All who paid: each is screened.
+          // All senders of the payment; each of them is screened.
           senders: sendersOf([from]),
           coinbase: false,
         })),
@@ -129,8 +139,8 @@ export class TemplateClient implements ChainClient {
   }
 
   /**
-   * An error is `unknown` or `rejected`, never the transaction's end: the same bytes may be public
-   * all the same.
+   * Broadcasts a signed transaction. After an error the result is `unknown` or `rejected`, and the
+   * transaction must not be considered failed: the same bytes may already be public.
    */
   async broadcast(raw: string): Promise<BroadcastResult> {
     try {
@@ -142,13 +152,16 @@ export class TemplateClient implements ChainClient {
     }
   }
 
-  /** An account that was never paid is like an empty one. */
+  /**
+   * Returns the balance and next sequence of an account. An account that never received a payment
+   * has the values of an empty one.
+   */
   async account(address: string): Promise<{ balance: bigint; sequence: bigint }> {
     const { balance, sequence } = await this.#call<Account>('account', [address])
     return { balance: this.#amount(balance), sequence: this.#amount(sequence) }
   }
 
-  /** What a payment costs now, in the smallest unit. */
+  /** Returns the current fee of a payment, in the smallest unit. */
   async fee(): Promise<bigint> {
     return this.#amount(await this.#call<string>('fee', []))
   }
@@ -161,17 +174,18 @@ export class TemplateClient implements ChainClient {
   }
 
   /**
-   * The end of a transaction's life that is built now: by the chain's clock, never by this
-   * machine's.
+   * Returns the end of the validity (Unix seconds) of a transaction that is built now. It is
+   * computed from the chain's clock and never from this machine's.
    */
   async validUntil(): Promise<number> {
     return (await this.#timeAt((await this.tip()).height)) + SECONDS_TO_LIVE
   }
 
   /**
-   * True where a transaction can provably never be included any more: its end has passed in a block
-   * that stands, and after that was seen, the chain does not show it. An endpoint that forgets must
-   * not be asked this.
+   * Returns true if a transaction can provably never be included any more: a final block is later
+   * than its end of validity, and a query that follows this check does not find the transaction. An
+   * endpoint that deletes old transactions must not be used for this.
+   * @param validUntil Unix seconds
    */
   async isDead(hash: string, validUntil: number): Promise<boolean> {
     const standing = (await this.tip()).height - (this.network.confirmations ?? 1) + 1
