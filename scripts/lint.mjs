@@ -1,7 +1,8 @@
-// npm run lint    oxlint over the code; oxfmt's format of every file that it knows; knip for unused
-//                 files, exports and dependencies; redocly's strict rules over the OpenAPI document;
-//                 attw over the types of the packed client; commitlint over the commit messages
-// Its first run installs what the last four need (scripts/lint/package-lock.json).
+// Runs all linters: oxlint; oxfmt's format check; knip for unused files, exports and dependencies;
+// redocly's strict rules for the OpenAPI document; attw for the types of the packed client;
+// commitlint for the commit messages. The first run installs the last four
+// (scripts/lint/package-lock.json).
+//   npm run lint
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -11,7 +12,7 @@ import { installTools } from './tooling.mjs'
 await underPinnedNode(fileURLToPath(import.meta.url))
 const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' }
 
-/** Ends this process where it fails. */
+/** Runs a program, and exits if it fails. */
 function run(program, words) {
   const { status, error } = spawnSync(process.execPath, [join(root, program), ...words], {
     cwd: root,
