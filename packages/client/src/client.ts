@@ -313,10 +313,7 @@ export class CustodyClient implements RequestSender {
     return tanks
   }
 
-  /**
-   * Lists the movements of the workspace's gas tank on a network, newest first.
-   * @param network code of the network
-   */
+  /** Lists the movements of the workspace's gas tank on a network (its code), newest first. */
   gasTankEntries(network: string, page: PageQuery = {}): Promise<Page<GasTankEntry>> {
     return this.request(
       'GET',
@@ -411,10 +408,7 @@ export class CustodyClient implements RequestSender {
     return this.request('POST', '/dac/v1/aml', settings, { repeatable: true })
   }
 
-  /**
-   * Lists the addresses that screening has frozen for the sub-account, with the reason.
-   * @param asset ticker; by default all assets
-   */
+  /** Lists the addresses that screening has frozen, with the reason, by default of all assets. */
   frozenAddresses(asset?: string): Promise<FrozenAddress[]> {
     return this.request('GET', `/dac/v1/frozen-addresses${query({ asset })}`)
   }
@@ -489,18 +483,12 @@ export class CustodyClient implements RequestSender {
     return this.request('GET', `/dac/v1/auto-forwarding${query(filter)}`)
   }
 
-  /**
-   * Reads a forward rule, with the amount that waits to be forwarded.
-   * @param id UUID of the rule
-   */
+  /** Reads a forward rule by its UUID, with the amount that waits to be forwarded. */
   forwardRule(id: string): Promise<ForwardRule> {
     return this.request('GET', `/dac/v1/auto-forwarding/${encodeURIComponent(id)}`)
   }
 
-  /**
-   * Pauses a forward rule. Incoming payments wait until it is resumed.
-   * @param id UUID of the rule
-   */
+  /** Pauses a forward rule by its UUID. Incoming payments wait until it is resumed. */
   pauseForwardRule(id: string): Promise<ForwardRule> {
     return this.request(
       'POST',
@@ -536,10 +524,7 @@ export class CustodyClient implements RequestSender {
     )
   }
 
-  /**
-   * Lists the transfers that a rule has created, newest first.
-   * @param id UUID of the rule
-   */
+  /** Lists the transfers that a rule, given its UUID, has created, newest first. */
   forwards(id: string, page: PageQuery = {}): Promise<TransactionPage> {
     return this.request(
       'GET',
