@@ -88,7 +88,7 @@ const RPC_TIMEOUT_MS = 8000
  * over a shared connection.
  */
 const BLOCK_TIMEOUT_MS = 60_000
-/** Methods and paths (Tron, Cardano) with such a response. */
+/** Methods and paths (Tron, Cardano) that use this timeout. */
 const BLOCK_ANSWERS = new RegExp(
   '^(?:getblock|getBlock|eth_getBlockByNumber|eth_getBlockReceipts|eth_getLogs|ledger|getTransactions|getLedgers|getrawmempool' +
     '|wallet/getblockbynum|wallet/gettransactioninfobyblocknum|/blocks/\\w+/txs/cbor)$',

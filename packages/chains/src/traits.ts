@@ -20,7 +20,7 @@ export type Expiry =
       perSecondMax: Readonly<Record<NetworkMode, number>>
     }
 
-/** Transaction that replaces a signed payment on the chain and pays no one else. */
+/** Transaction that replaces a signed payment on the chain and pays nothing to others. */
 export interface Cancellation {
   /** Index of the payer's own address that receives the coins. */
   index: number

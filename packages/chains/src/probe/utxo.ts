@@ -6,8 +6,8 @@ import { measureHistory, type BlockMark } from './history-depth.ts'
 import { isNotServed } from './report.ts'
 
 /**
- * Age in blocks of the transaction whose outputs are queried, because they are probably spent, and
- * the number of outputs that are queried.
+ * Age, in blocks, of the block whose transactions are queried, because their outputs are probably
+ * spent, and the number of its transactions that are queried.
  */
 const OLDER_BLOCKS = 500
 const OLDER_TRANSACTIONS = 3

@@ -8,6 +8,7 @@ import type { Network, Validation } from '../types.ts'
  * chain.
  */
 const PREFIX = 'tmpl'
+/** Length of the hash in an address, in bytes. */
 export const HASH_BYTES = 20
 
 /**

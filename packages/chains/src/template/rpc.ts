@@ -25,6 +25,7 @@ interface Head {
   height: number
   hash: string
 }
+/** A successful payment in a block: its transaction id, sender, receiver and amount. */
 interface Payment {
   id: string
   from: string
@@ -43,6 +44,7 @@ interface Block {
   time: number
   transactions: Payment[]
 }
+/** Response of `account`. */
 interface Account {
   balance: string
   sequence: string
@@ -64,6 +66,10 @@ export class TemplateClient implements ChainClient {
     return checkedClient(this, network.code)
   }
 
+  /**
+   * Reads an amount from a response.
+   * @throws RpcUnavailable if it is not a decimal integer
+   */
   #amount(text: unknown): bigint {
     if (typeof text !== 'string' || !/^\d+$/.test(text)) {
       throw new RpcUnavailable(`${this.network.code}: the answer has no amount where one belongs`)
@@ -93,6 +99,10 @@ export class TemplateClient implements ChainClient {
     return { height, hash, finalHeight: null }
   }
 
+  /**
+   * Reads a block and checks that it has the requested height; null if it does not exist yet.
+   * @throws RpcUnavailable if the endpoint returns another block
+   */
   async #block(height: number): Promise<Block | null> {
     const block = await this.#call<Block | null>('block', [height])
     if (block && block.height !== height)
@@ -100,6 +110,10 @@ export class TemplateClient implements ChainClient {
     return block
   }
 
+  /**
+   * Returns the block at a height with its transfers; null if it does not exist yet.
+   * @throws RpcUnavailable if the response is malformed
+   */
   async block(height: number): Promise<ChainBlock | null> {
     const block = await this.#block(height)
     return (
@@ -123,6 +137,10 @@ export class TemplateClient implements ChainClient {
     )
   }
 
+  /**
+   * Returns the state of a transaction: `absent`, `mempool`, or `included` with its block and fee.
+   * @param hash id of the transaction
+   */
   async status(hash: string): Promise<TransactionStatus> {
     const found = await this.#call<Found | null>('transaction', [hash])
     if (!found) return { state: 'absent' }
@@ -166,6 +184,10 @@ export class TemplateClient implements ChainClient {
     return this.#amount(await this.#call<string>('fee', []))
   }
 
+  /**
+   * Returns the time of a block in Unix seconds.
+   * @throws RpcUnavailable if the endpoint does not return the block
+   */
   async #timeAt(height: number): Promise<number> {
     const block = await this.#block(height)
     if (!block || !Number.isSafeInteger(block.time))

@@ -15,6 +15,7 @@ import {
 } from '../types.ts'
 import { address, HASH_BYTES, spell } from './address.ts'
 
+/** Length of a compressed public key, and of a whole unsigned transaction, in bytes. */
 const KEY_BYTES = 33
 const BYTES = 4 + 8 + 4 + 8 + 8 + KEY_BYTES + HASH_BYTES
 

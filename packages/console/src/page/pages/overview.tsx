@@ -16,7 +16,7 @@ interface Need {
   href: string
 }
 
-/** Returns warnings from Health that the overview does not contain. Tanks have their own. */
+/** Returns warnings from Health that the overview does not contain. Gas tanks have separate warnings. */
 const healthNeeds = (health: Health | undefined): Need[] =>
   (health?.alerts ?? [])
     .filter(({ code }) => !code.startsWith('TANK_'))
