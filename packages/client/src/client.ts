@@ -59,6 +59,7 @@ import type {
 import { Webhooks } from './webhooks.ts'
 import { decimals, isGiven, query } from './wire.ts'
 
+/** Options of a {@link CustodyClient}. */
 export interface CustodyClientOptions extends TransportOptions {
   /**
    * Trust object from the operator. If it is set, the client derives addresses locally from the

@@ -1,3 +1,4 @@
+/** Retry policy of requests that are safe to repeat. Times in milliseconds. */
 export interface RetryOptions {
   /** Maximum number of attempts, including the first. */
   attemptsMax: number

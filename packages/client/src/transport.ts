@@ -22,6 +22,7 @@ export interface OnceOptions {
   idempotencyMismatch?: 'throw' | 'return'
 }
 
+/** Connection, credentials and retry policy of a client. */
 export interface TransportOptions extends OnceOptions {
   /** URL of the service, e.g. `https://custody.example.com`. */
   baseUrl: string
@@ -52,6 +53,7 @@ export interface TransportOptions extends OnceOptions {
   random?: () => number
 }
 
+/** Options of one request. */
 export interface RequestOptions extends OnceOptions {
   /** The request is idempotent and may be repeated. By default only GET is. */
   repeatable?: boolean
@@ -68,6 +70,7 @@ export interface RequestOptions extends OnceOptions {
   as?: 'json' | 'text'
 }
 
+/** Options of a stream of server-sent events. */
 export interface StreamOptions {
   /** Ends the stream. */
   signal?: AbortSignal
@@ -152,6 +155,10 @@ export class Transport {
     this.#signed = signed
   }
 
+  /**
+   * Sends a request, and repeats it as the retry policy and `options.repeatable` allow.
+   * @throws CustodyError; IdempotencyMismatch; the reason of `options.signal` if it aborts
+   */
   async request<T>(
     method: string,
     path: string,

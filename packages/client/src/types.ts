@@ -27,12 +27,14 @@ type Answer<Id extends keyof Operations> = Operations[Id]['responses'][200]['con
 /** A request body of which the client fills in some fields. */
 type Without<T, Filled extends keyof T> = Omit<T, Filled> & Partial<Pick<T, Filled>>
 
+/** One numbered page of a list. */
 export interface Page<T> {
   data: T[]
   page: number
   limit: number
   total: number
 }
+/** Page number, from 1, and entries per page. */
 export interface PageQuery {
   page?: number
   limit?: number
