@@ -71,7 +71,7 @@ interface Addon {
     chainCode: Uint8Array,
     path: number[],
   ): Uint8Array
-  /** Returns the versions of each engine. */
+  /** Returns curve, name and versions of each engine. */
   engines(): [curve: string, engine: string, ...versions: string[]][]
 }
 

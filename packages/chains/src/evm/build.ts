@@ -4,7 +4,7 @@ import { write, type Envelope, type Hex } from './envelope.ts'
 import { TRANSFER_SELECTOR } from './transaction.ts'
 
 export * from './gas.ts'
-/** Numerator of the margin of fuel over gas × price. */
+/** Numerator of the ratio of fuel to gas × price. */
 export const FUEL_NUMERATOR = 12n
 export const FUEL_DENOMINATOR = 10n
 

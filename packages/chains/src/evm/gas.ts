@@ -2,7 +2,7 @@ import type { Network } from '../types.ts'
 
 /** Gas that a transfer of native coin between accounts uses if nothing is added. */
 export const NATIVE_GAS = 21_000n
-/** Margin, in percent, over an estimate that depends on changeable state or prices. */
+/** Gas limit, in percent of an estimate that depends on changeable state or prices. */
 const GAS_HEADROOM_PERCENT = 130n
 /**
  * Maximum gas of one transfer, unless the registry specifies another: five times what a first

@@ -43,8 +43,8 @@ const TIP_FLOOR_WEI = 1n
 /** getL1Fee(bytes) of the GasPriceOracle (OP Stack). */
 const GET_L1_FEE = '0x49948e0e'
 /**
- * Margin in percent for the data fee of the parent chain, whose price may rise until the
- * transaction is published. The unused part stays reserved.
+ * Reserved data fee in percent of the current one, because the parent chain's price may rise until
+ * the transaction is published. The unused part stays reserved.
  */
 const L1_HEADROOM_PERCENT = 150n
 /**

@@ -49,7 +49,7 @@ const BASE_FEE = 100n
 /** Base reserve in stroops that is used until a ledger has been read: the value since 2018. */
 const BASE_RESERVE = 5_000_000n
 const RESERVE_FRESH_MS = 60_000
-/** Number of ledger entries that every account counts. */
+/** Number of ledger entries whose reserve every account must keep. */
 const ACCOUNT_ENTRIES = 2n
 /** SEP-29: data entry by which an account requires a memo. */
 const MEMO_REQUIRED = 'config.memo_required'

@@ -25,7 +25,7 @@ const shape = z.strictObject({
 
 /** Largest nonce of any account, used where only the size of the bytes matters. */
 const LONG_NONCE = 0xffff_ffffn
-/** Factor of the margin of fuel over the cost of a token transfer. */
+/** Ratio of fuel to the cost of a token transfer. */
 const HEADROOM = 2n
 
 export const evm = sweeper(shape, {

@@ -36,8 +36,8 @@ const SIGNATURE_BYTES = 67
 /** transfer(address,uint256) */
 export const TRANSFER_SELECTOR = 'a9059cbb'
 /**
- * Numerator of the margin of fee_limit over energy × price, for a factor that may rise until the
- * transaction is included.
+ * Numerator of the ratio of fee_limit to energy × price. The contract's energy factor may rise until
+ * the transaction is included.
  */
 export const FEE_LIMIT_NUMERATOR = 12n
 export const FEE_LIMIT_DENOMINATOR = 10n

@@ -33,8 +33,8 @@ const POSTER_GAS_LEAST = 250n
 const POSTER_GAS_STEP = 5n
 const POSTER_GAS_STEPS = 8
 /**
- * Margin of estimates for the price of the parent chain (nitro's GasEstimationL1PricePadding is
- * 11,000 bips).
+ * Estimated price of the parent chain in percent of the actual one (nitro's
+ * GasEstimationL1PricePadding is 11,000 bips).
  */
 const ESTIMATE_PERCENT = 110n
 
