@@ -93,7 +93,8 @@ function beginsRegex(before: Token | undefined): boolean {
 
 export interface Import {
   specifier: string
-  /** The import is erased before execution: `import type`, `export type`. */ typeOnly: boolean
+  /** The import is erased before execution: `import type`, `export type`. */
+  typeOnly: boolean
 }
 
 /**

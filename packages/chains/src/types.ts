@@ -232,10 +232,8 @@ export interface DecodedTransaction {
   change: {
     address: string
     amount: bigint
-    /** Cardano: native tokens that return with the change, by unit. */ assets?: Record<
-      string,
-      string
-    >
+    /** Cardano: native tokens that return with the change, by unit. */
+    assets?: Record<string, string>
   } | null
   /** Addresses whose keys must sign, in the order of `inputs`. */
   from: string[]
@@ -292,7 +290,8 @@ export type Validation =
   | {
       valid: false
       reason: string
-      /** The invalid field, if it is not the address. */ field?: 'address_tag'
+      /** The invalid field, if it is not the address. */
+      field?: 'address_tag'
     }
 
 /** Returns the public key at a path below the workspace key. */

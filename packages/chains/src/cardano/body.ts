@@ -38,7 +38,8 @@ export interface Body {
   inputs: Input[]
   outputs: Output[]
   fee: bigint
-  /** First slot that can no longer include the transaction. */ ttl: bigint
+  /** First slot that can no longer include the transaction. */
+  ttl: bigint
 }
 
 export const NO_ASSETS: Assets = new Map()

@@ -223,10 +223,12 @@ interface Order {
   to: string
   amount: bigint
   changeAddress: string
-  /** Fee rate in lovelace per byte. */ rate: bigint
+  /** Fee rate in lovelace per byte. */
+  rate: bigint
   ttl: bigint
   parameters: Parameters
-  /** Coins that must be among the inputs, because a replacement must share them. */ required?: readonly Coin[]
+  /** Coins that must be among the inputs, because a replacement must share them. */
+  required?: readonly Coin[]
 }
 
 /**

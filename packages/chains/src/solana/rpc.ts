@@ -84,7 +84,8 @@ interface Context<T> {
 
 export interface Lifetime {
   blockhash: string
-  /** Highest block that may contain a transaction with this blockhash. */ validUntil: number
+  /** Highest block that may contain a transaction with this blockhash. */
+  validUntil: number
 }
 
 /** Reviver that reads integers beyond 2^53 exactly. */

@@ -5,7 +5,8 @@ import type { UnsignedTransaction } from '../types.ts'
 export interface Holder {
   path: number[]
   address: string
-  /** Balances by asset, including the native one. */ balances: Record<string, string>
+  /** Balances by asset, including the native one. */
+  balances: Record<string, string>
 }
 
 /**

@@ -55,7 +55,8 @@ export const LIFE_MS = 600_000
 export interface TronReference {
   refBlockBytes: Uint8Array
   refBlockHash: Uint8Array
-  /** Unix milliseconds. */ expiration: number
+  /** Unix milliseconds. */
+  expiration: number
   timestamp: number
 }
 

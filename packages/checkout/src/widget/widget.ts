@@ -3,9 +3,8 @@ import { wordsOfPage } from './words.ts'
 
 type Status = CheckoutState['inv_status']
 interface Options {
-  /** Called immediately after the page has loaded, and on every change. */ onStatus?: (
-    status: Status,
-  ) => void
+  /** Called immediately after the page has loaded, and on every change. */
+  onStatus?: (status: Status) => void
 }
 
 const STATUSES: readonly string[] = [

@@ -26,7 +26,8 @@ export interface ReservesProof {
 export interface ProvenBalance {
   asset: string
   decimals: number
-  /** Balance in the smallest unit. */ balance: string
+  /** Balance in the smallest unit. */
+  balance: string
 }
 
 const HASH = /^[0-9a-f]{64}$/

@@ -23,7 +23,8 @@ export interface Trust {
 
 /** A validated trust object with its keys parsed. */
 export interface PinnedTrust extends Omit<Trust, 'nodes'> {
-  /** Raw Ed25519 public keys. */ identities: ReadonlyMap<number, Uint8Array>
+  /** Raw Ed25519 public keys. */
+  identities: ReadonlyMap<number, Uint8Array>
 }
 
 export interface NodeSignature {

@@ -25,7 +25,8 @@ export interface ShownAddress {
   address_tag?: string | null
   path: unknown
   payment_uri?: string | null
-  /** Amount in the payment URI, decimal. */ amount?: string | null
+  /** Amount in the payment URI, decimal. */
+  amount?: string | null
 }
 export interface Found {
   path: number[]

@@ -20,7 +20,8 @@ type Query = Record<string, string>
 export interface HorizonRequest {
   method: string
   path: string
-  /** Query of a GET as a JSON object, or form of a POST. */ body: string
+  /** Query of a GET as a JSON object, or form of a POST. */
+  body: string
 }
 
 /**

@@ -19,7 +19,8 @@ export type TvmResult = {
 }
 export type TronToken = {
   asset: string
-  /** Address in 42 digits. */ address: string
+  /** Address in 42 digits. */
+  address: string
   decimals: number
   artefact: string
   owner: string

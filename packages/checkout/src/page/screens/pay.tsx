@@ -35,7 +35,8 @@ function Field({
 }: {
   label: string
   children: ComponentChildren
-  /** Text that is copied. */ text: string
+  /** Text that is copied. */
+  text: string
   done: string
   more?: ComponentChildren
   kind: string

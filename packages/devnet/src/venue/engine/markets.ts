@@ -4,7 +4,8 @@ import { ceilDivide, power } from './numbers.ts'
 
 export interface Coin {
   ticker: string
-  /** Decimals of its balances. */ decimals: number
+  /** Decimals of its balances. */
+  decimals: number
 }
 
 /** Amounts are integers with the coins' own decimals; a price has `priceDecimals`. */
