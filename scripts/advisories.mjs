@@ -1,9 +1,8 @@
-// npm run release-check -- --only advisories
-//
-// Known vulnerabilities of what is shipped: of the npm packages by the registry's own database, and
-// of the Rust crates by `cargo audit` (cargo install cargo-audit --locked), whose database is a
-// public repository. Each says itself where it cannot be asked: that part is then reported as not
-// checked, and is no failure.
+// Checks everything that is shipped for known vulnerabilities: npm packages with the registry's
+// database, and Rust crates with `cargo audit` (cargo install cargo-audit --locked), whose database
+// is a public repository. A database that cannot be reached is reported as not checked, which is
+// not a failure.
+//   npm run release-check -- --only advisories
 import { spawnSync } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'

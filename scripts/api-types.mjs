@@ -1,7 +1,7 @@
-// node scripts/api-types.mjs        writes the types of both OpenAPI documents anew, after
-//                                   scripts/openapi.mjs
-// node scripts/api-types.mjs FROM TO    of one document
-// Each file says what it was made of; a test holds that against the document, which costs nothing.
+// Generates the TypeScript types of both OpenAPI documents. Run scripts/openapi.mjs first. Each
+// file contains the hash of its document, which a test compares without generating the types.
+//   node scripts/api-types.mjs            generates the types of both documents
+//   node scripts/api-types.mjs FROM TO    generates the types of one document
 import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'

@@ -1,10 +1,9 @@
-// npm run bench                    every benchmark
-// npm run bench -- NAME…           the files whose path contains one of the names
-// npm run bench -- --json FILE     the figures as JSON too
-//
-// A benchmark is packages/*/bench/*.bench.ts: a program that prints what it measured
-// (test/figures.ts: name, value, floor, ratio, target) and exits non-zero where a target is missed.
-// They run one at a time, so that each has the machine to itself.
+// Runs benchmarks. A benchmark is packages/*/bench/*.bench.ts: a program that prints its
+// measurements (test/figures.ts: name, value, floor, ratio, target) and exits non-zero if a target
+// is missed. They run one at a time, so that each has the whole machine.
+//   npm run bench                    runs every benchmark
+//   npm run bench -- NAME…           runs the files whose path contains one of the names
+//   npm run bench -- --json FILE     also writes the measurements as JSON
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
@@ -14,7 +13,7 @@ import { fileURLToPath } from 'node:url'
 import { root, underPinnedNode } from './pinned-node.mjs'
 
 await underPinnedNode(fileURLToPath(import.meta.url))
-// Not a static import: Node 20, which may have started this file, has no globSync.
+// A dynamic import, because Node 20, which may have started this file, has no globSync.
 const { globSync } = await import('node:fs')
 
 const {

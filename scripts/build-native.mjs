@@ -1,12 +1,12 @@
-// node scripts/build-native.mjs                  builds the Rust addons of packages/threshold and
-//                                                packages/key-encryption, or uses prebuilt ones
-// node scripts/build-native.mjs --from-source    builds with cargo, even if a prebuilt one exists
+// Builds the Rust addons of packages/threshold and packages/key-encryption, or uses prebuilt ones.
+//   node scripts/build-native.mjs                  builds, or uses a prebuilt addon
+//   node scripts/build-native.mjs --from-source    builds with cargo, even if a prebuilt one exists
 //
-// Runs after `npm install`, under any Node from 20 on, on Linux and macOS; the addons check Unix
-// file modes. An addon that is newer than every source file of its own is left alone, so an image
-// that carries built addons needs no Rust. A prebuilt one (scripts/native-prebuilt.mjs) is used
-// only where it was built from exactly these sources. cargo's build folder, 240 MB, is removed
-// unless CUSTODY_KEEP_BUILD is 1: with it, changes of the Rust sources build faster.
+// Runs after `npm install`, with any Node from version 20 on, on Linux and macOS, because the
+// addons check Unix file modes. An addon that is newer than all its source files is left unchanged,
+// so an image with built addons needs no Rust. A prebuilt one (scripts/native-prebuilt.mjs) is used
+// only if it was built from exactly these sources. cargo's build folder, 240 MB, is removed unless
+// CUSTODY_KEEP_BUILD is 1, which makes later builds faster.
 import { spawnSync } from 'node:child_process'
 import {
   existsSync,
@@ -33,8 +33,8 @@ function fail(text) {
 }
 
 /**
- * A rename, never a write in place: a running signer has the old file mapped. `time` is that of
- * what it was made of.
+ * Installs an addon by a rename and never by writing in place, because a running signer has mapped
+ * the old file. `time` is the time of its sources.
  */
 function place(addon, bytes, time) {
   const fresh = `${addon.file}.${process.pid}`
@@ -47,7 +47,10 @@ function place(addon, bytes, time) {
   }
 }
 
-/** @returns whether the addon was taken */
+/**
+ * Installs a prebuilt addon.
+ * @returns whether one was installed
+ */
 function takePrebuilt(addon) {
   const found = findPrebuilt(addon)
   if (found === null) return false
@@ -76,7 +79,7 @@ function build(addon) {
   }
   const started = Date.now()
   const made = hashOf(native)
-  // The sources' time before the build, so that an edit made while cargo runs is not missed.
+  // The sources' time is read before the build, so that an edit during the build is detected.
   const result = spawnSync(cargo, ['build', '--release', '--locked', '--target-dir', TARGET], {
     cwd: native,
     stdio: 'inherit',

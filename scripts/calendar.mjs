@@ -1,12 +1,11 @@
-// npm run calendar                 the tests that have to do with time, under clocks and time zones
-//                                  other than this machine's
-// npm run calendar -- --all        more of them, which a release runs
-// npm run calendar -- --clock +60d --clock leap-day
+// Runs the tests that depend on time, with clocks and time zones other than this machine's.
+//   npm run calendar                 runs the usual tests
+//   npm run calendar -- --all        runs more of them, as for a release
+//   npm run calendar -- --clock +60d --clock leap-day
 //
-// The clock of each test process is moved by Debian's faketime; without it the run fails and says
-// so. The tests named here run their platform, nodes and chains in their own process, so that one
-// clock reaches all of them. PostgreSQL keeps the real time, as a database host with a wrong clock
-// would.
+// Debian's faketime moves the clock of each test process; without it the run fails with a message.
+// These tests run their platform, nodes and chains in their own process, so that all of them have
+// the same clock. PostgreSQL keeps the real time, like a database host with a wrong clock.
 import { spawnSync } from 'node:child_process'
 import { parseArgs } from 'node:util'
 import { fileURLToPath } from 'node:url'
@@ -16,31 +15,31 @@ await underPinnedNode(fileURLToPath(import.meta.url))
 
 const DAY_S = 86_400
 const now = () => Math.floor(Date.now() / 1000)
-/** Seconds until a moment, so that all processes of a run share one clock that goes on. */
+/** Returns the seconds until a moment, so that all processes of a run share one running clock. */
 const until = (moment) => Math.floor(Date.parse(moment) / 1000) - now()
 const nextYear = new Date().getUTCFullYear() + 1
 /**
- * The next 29 February. All clocks lie ahead: nodes refuse to work with a clock behind their
- * records.
+ * Returns the next 29 February. All clocks are in the future, because nodes refuse to work with a
+ * clock that is behind their records.
  */
 const leapDay = () => {
   for (let year = nextYear - 1; ; year++) {
     const moment = `${year}-02-29T23:59:30Z`
-    // Other years have no such day: JavaScript makes it the first of March.
+    // In other years JavaScript converts this date to the first of March.
     if (new Date(moment).getUTCMonth() === 1 && until(moment) > 0) return moment
   }
 }
 
-/** Seconds to add to the clock, and the environment. */
+/** Seconds to add to the clock, and environment variables. */
 const CLOCKS = {
   '+60d': { offset: () => 60 * DAY_S, env: { TZ: 'Pacific/Kiritimati' } },
   '+400d': { offset: () => 400 * DAY_S, env: { TZ: 'America/St_Johns', LANG: 'C', LC_ALL: 'C' } },
   'leap-day': { offset: () => until(leapDay()) },
-  // The first test process starts a second later; the next year begins under all of them.
+  // The first test process starts a second later, so the next year begins while the tests run.
   'year-end': { offset: () => until(`${nextYear}-01-01T00:00:00Z`) - 2 },
 }
 
-/** Each with its subject. */
+/** Tests with their subjects. */
 const TESTS = [
   ['request-auth/test/claims', 'lifetime of signed requests'],
   ['client/test/webhook', 'webhook signatures'],
@@ -67,7 +66,7 @@ const TESTS = [
   ['platform/test/upgrade.long', 'what an earlier version left behind'],
 ].map(([name]) => name)
 
-/** What a release runs as well. */
+/** Further tests for a release. */
 const MORE = [
   'request-auth/test/bodies',
   'request-auth/test/web-sign',
@@ -132,8 +131,8 @@ if (spawnSync('faketime', ['-f', '+0', 'true']).status !== 0) {
   process.exit(1)
 }
 
-// What tests start from is made under the real clock, also where this script runs under faketime
-// itself: nodes whose records were written ahead of it would refuse to work in later runs.
+// The tests' fixtures are created with the real clock, also if this script runs with faketime.
+// Nodes whose records were written in the future would refuse to work in later runs.
 const {
   LD_PRELOAD: _preload,
   FAKETIME: _faketime,

@@ -1,7 +1,8 @@
-// npm run chaos -- --seed S --transfers N    processes that are killed under load
-//                                            (packages/platform/test/chaos, docs/chaos.md)
-// npm run chaos -- disk|clock|descriptors|database   the data folder runs full, the clock jumps,
-//                                                    files run out, the primary fails
+// Runs the chaos tests (packages/platform/test/chaos, docs/chaos.md).
+//   npm run chaos -- --seed S --transfers N            kills processes under load
+//   npm run chaos -- disk|clock|descriptors|database   fills the data folder, moves the clock, uses
+//                                                      up file descriptors, stops the primary
+//                                                      database
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { root, underPinnedNode } from './pinned-node.mjs'

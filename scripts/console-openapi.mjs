@@ -1,6 +1,6 @@
-// node scripts/console-openapi.mjs        writes the control panel's OpenAPI document, from which
-//                                         its pages take their types
-// A test holds the file to the endpoints (packages/platform/test/console-rules.test.ts).
+// Writes the control panel's OpenAPI document, from which its pages get their types. A test
+// compares the file with the endpoints (packages/platform/test/console-rules.test.ts).
+//   node scripts/console-openapi.mjs
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { dirname, join } from 'node:path'

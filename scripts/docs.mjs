@@ -1,9 +1,9 @@
-// npm run docs                the documentation as a site, on http://127.0.0.1:8090 until Ctrl-C
-// npm run docs -- --build     only builds it, into docs/.vitepress/dist; a link that leads nowhere
-//                             fails
-// npm run docs -- --watch     for writing: shows changes as they are saved
-// PORT=8091 npm run docs      another port
-// Its first run installs what builds the site (docs/package-lock.json).
+// Builds the documentation site. The first run installs the required tools
+// (docs/package-lock.json).
+//   npm run docs                serves the site on http://127.0.0.1:8090 until Ctrl-C
+//   npm run docs -- --build     only builds it, into docs/.vitepress/dist; a broken link fails
+//   npm run docs -- --watch     shows changes as they are saved
+//   PORT=8091 npm run docs      uses another port
 import { join } from 'node:path'
 import { createRequire } from 'node:module'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -24,7 +24,7 @@ if (unknown || !Number.isInteger(port) || port < 1 || port > 65_535) {
 }
 const site = join(root, 'docs')
 installTools(site)
-// Found from the folder that has it.
+// Resolved from the folder that contains it.
 const { build, createServer, serve } = await import(
   pathToFileURL(createRequire(join(site, 'package.json')).resolve('vitepress')).href
 )

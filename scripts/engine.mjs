@@ -1,10 +1,10 @@
-// npm run engine                 the format of both native packages, and the Rust tests of
-//                                packages/threshold/native: what no caller of the built addon can
-//                                do
-// npm run engine -- NAME…        those whose path contains one of the names
+// Checks the format of both native packages, and runs the Rust tests of packages/threshold/native,
+// which cover what callers of the built addon cannot do.
+//   npm run engine                 runs all tests
+//   npm run engine -- NAME…        runs those whose path contains one of the names
 //
 // Target folder and profile are those of build-native.mjs, so that only the addon itself is
-// compiled again. Skipped where there is no cargo: an addon that was taken prebuilt needs none.
+// compiled again. Skipped if cargo is missing, because a prebuilt addon does not need it.
 import { spawnSync } from 'node:child_process'
 import { ADDONS, findCargo, TARGET } from './native-sources.mjs'
 

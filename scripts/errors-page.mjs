@@ -1,4 +1,5 @@
-// node scripts/errors-page.mjs    writes docs/errors.md anew, from the registry of errors
+// Writes docs/errors.md from the registry of errors.
+//   node scripts/errors-page.mjs
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { underPinnedNode } from './pinned-node.mjs'

@@ -1,5 +1,5 @@
-// node scripts/events-table.mjs    writes the table of docs/events.md anew, from the registry of
-//                                  events
+// Writes the table of docs/events.md from the registry of events.
+//   node scripts/events-table.mjs
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { underPinnedNode } from './pinned-node.mjs'

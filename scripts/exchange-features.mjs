@@ -1,5 +1,5 @@
-// node scripts/exchange-features.mjs    writes packages/platform/data/exchanges.json anew, from
-//                                       what ccxt says of each exchange
+// Writes packages/platform/data/exchanges.json from ccxt's description of each exchange.
+//   node scripts/exchange-features.mjs
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { underPinnedNode } from './pinned-node.mjs'

@@ -1,13 +1,13 @@
-// npm run fuzz -- --target chains|nodes|api --minutes M --seed S    what nobody means is decoded,
-//                                                                   asked and answered
-//                                                                   (docs/fuzzing.md)
+// Sends malformed and randomized input to the decoders, the signer nodes and the API
+// (docs/fuzzing.md).
+//   npm run fuzz -- --target chains|nodes|api --minutes M --seed S
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { root, underPinnedNode } from './pinned-node.mjs'
 
 await underPinnedNode(fileURLToPath(import.meta.url))
 const main = 'packages/platform/test/fuzz/main.ts'
-// What takes more memory than a node may have ends the run.
+// Exceeding the memory limit of a node ends the run.
 process.exit(
   spawnSync(process.execPath, ['--max-old-space-size=1024', main, ...process.argv.slice(2)], {
     cwd: root,

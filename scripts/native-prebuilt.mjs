@@ -1,7 +1,7 @@
-// Addons that were built before: a package that CUSTODY_PREBUILT names, or that is installed, or
-// that lies in the checkout's folder prebuilt; and the cache of whoever builds,
-// ${XDG_CACHE_HOME:-~/.cache}/custody/prebuilt, which every build with cargo fills.
-// CUSTODY_PREBUILT_CACHE=off: the cache is neither read nor written.
+// Finds addons that were built before: in the package that CUSTODY_PREBUILT names, in an installed
+// package, in the checkout's folder prebuilt, and in the cache of the current user,
+// ${XDG_CACHE_HOME:-~/.cache}/custody/prebuilt, which every build with cargo fills. With
+// CUSTODY_PREBUILT_CACHE=off the cache is neither read nor written.
 import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
@@ -21,15 +21,15 @@ import { hashOf, packageName, platformHere, sha256 } from './native-sources.mjs'
 import { doubtOfFolder, readOnce } from './native-trust.mjs'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
-/** Where `npm run prebuild` puts its package by default. */
+/** Default folder of the package that `npm run prebuild` creates. */
 export const PREBUILT = join(root, 'prebuilt')
-/** Of an addon: those of the newest sources stay. */
+/** Number of cache entries of an addon that are kept: those of the newest sources. */
 const ENTRIES_KEPT = 8
 const LEFT_MS = 3_600_000
 
 /**
- * Builds with flags of the caller's are not what others expect to find, and who sets them wants
- * them.
+ * Returns whether the caller has set build flags. Such builds are not shared, and the caller
+ * expects their own build.
  */
 const hasOwnFlags = () =>
   Object.entries(process.env).some(
@@ -40,7 +40,10 @@ const hasOwnFlags = () =>
       ),
   )
 
-/** null: there is none. As freedesktop.org has it, a relative XDG_CACHE_HOME is ignored. */
+/**
+ * Returns the cache folder; null if there is none. A relative XDG_CACHE_HOME is ignored, as
+ * freedesktop.org specifies.
+ */
 function cacheFolder() {
   if (process.env.CUSTODY_PREBUILT_CACHE === 'off' || hasOwnFlags() || process.getuid === undefined)
     return null
@@ -54,14 +57,14 @@ const shortName = () => packageName(platformHere()).split('/')[1]
 const entryOf = (addon) => `${addon.name}-${hashOf(addon.native)}-${shortName()}`
 
 /**
- * Where a prebuilt addon may be, in order. `top`: up to where folders must be this user's; null: it
- * was put there as code is.
+ * Returns the folders where a prebuilt addon may be, in order. `top`: folder up to which all must
+ * belong to this user; null: the folder was installed like code and is trusted.
  */
 function candidates(addon) {
   const named = process.env.CUSTODY_PREBUILT
   const within = (folder) => join(folder, shortName())
-  // The package itself, or the folder in which `npm run prebuild` made it. A name that leads
-  // nowhere is told, and nothing else taken.
+  // The package itself, or the folder in which `npm run prebuild` created it. If the named folder
+  // does not exist, that is reported and no other one is used.
   if (named)
     return [
       {
@@ -72,15 +75,16 @@ function candidates(addon) {
   const cache = cacheFolder()
   return [
     { folder: join(root, 'node_modules', packageName(platformHere())), top: null },
-    // Above it, the checkout is code itself.
+    // Folders above are not checked, because the checkout itself is code.
     { folder: within(PREBUILT), top: PREBUILT },
     ...(cache === null ? [] : [{ folder: join(cache, entryOf(addon)), top: '/' }]),
   ].filter(({ folder }) => existsSync(folder))
 }
 
 /**
- * @returns its bytes where it is what these sources make, and nobody else could write it; else
- *   the reason why not
+ * Checks a candidate.
+ * @returns its bytes if it was built from these sources and no other user can change it; otherwise
+ *   the reason
  */
 function examine(addon, { folder, top }) {
   const isAsked = top !== null
@@ -117,9 +121,9 @@ function examine(addon, { folder, top }) {
 }
 
 /**
- * Whether this host can load an addon: one of a newer C library, as a home that hosts share may
- * hold, cannot be.
- * @param file the addon, in place
+ * Returns whether this host can load an addon. One that requires a newer C library, as in a home
+ * folder that hosts share, cannot be loaded.
+ * @param file the addon at its final path
  */
 export function isLoaded(file) {
   const { status } = spawnSync(process.execPath, ['-e', 'require(process.argv[1])', file], {
@@ -128,14 +132,17 @@ export function isLoaded(file) {
   return status === 0
 }
 
-/** The first that can be used, as folder and bytes; null: none. Says of each other why not. */
+/**
+ * Returns the first usable addon with its folder and bytes; null if there is none. Prints why each
+ * other one is unusable.
+ */
 export function findPrebuilt(addon) {
   for (const candidate of candidates(addon)) {
     let examined
     try {
       examined = examine(addon, candidate)
     } catch (error) {
-      // A link where a file should be, or a file that is gone meanwhile.
+      // A link instead of a file, or a file that was removed in the meantime.
       examined = { reason: `${candidate.folder} cannot be read: ${error.message}` }
     }
     if (examined.bytes) return { folder: candidate.folder, bytes: examined.bytes }
@@ -144,7 +151,7 @@ export function findPrebuilt(addon) {
   return null
 }
 
-/** Describes prebuilt addons, in the words of a package.json. */
+/** Describes prebuilt addons as fields of a package.json. */
 export const describe = (addons) => ({
   name: packageName(platformHere()),
   custody: Object.fromEntries(
@@ -155,13 +162,13 @@ export const describe = (addons) => ({
   ),
 })
 
-/** Puts what was built into the cache. Never a reason to fail: the addon is in place. */
+/** Adds a built addon to the cache. Errors are ignored, because the addon is already installed. */
 export function keep(addon, sources, bytes) {
   const cache = cacheFolder()
   if (cache === null) return
   let partial = null
   try {
-    // Sources that were edited while cargo ran are not what it built.
+    // Sources that were edited during the build do not match its result.
     if (hashOf(addon.native) !== sources) return
     mkdirSync(cache, { recursive: true, mode: 0o700 })
     const doubt = doubtOfFolder(cache)
@@ -188,7 +195,7 @@ export function keep(addon, sources, bytes) {
 }
 
 function prune(cache, addon) {
-  // Of processes that were killed.
+  // Temporary files of killed processes.
   const isLeft = (name) =>
     name.startsWith('.partial-') && Date.now() - statSync(join(cache, name)).mtimeMs > LEFT_MS
   for (const name of readdirSync(cache).filter(isLeft))

@@ -1,4 +1,4 @@
-// Which native addons there are, what each is made of, and for which platform.
+// Lists the native addons, their sources, and their target platforms.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -8,8 +8,8 @@ import { fileURLToPath } from 'node:url'
 
 const packages = join(dirname(fileURLToPath(import.meta.url)), '..', 'packages')
 /**
- * `file`: where its TypeScript face looks. One folder for what cargo makes: what they have in
- * common is compiled once.
+ * `file`: path from which the TypeScript module loads it. Both share one target folder, so that
+ * common dependencies are compiled once.
  */
 export const ADDONS = [
   { name: 'threshold', native: join(packages, 'threshold', 'native') },
@@ -17,7 +17,7 @@ export const ADDONS = [
 ].map((addon) => ({ ...addon, file: join(addon.native, `${addon.name}.node`) }))
 export const TARGET = join(packages, 'threshold', 'native', 'target')
 
-/** undefined: there is none. */
+/** Returns the path of cargo; undefined if it is missing. */
 export function findCargo() {
   const candidates = [
     'cargo',
@@ -39,7 +39,7 @@ export function sources(native) {
   ]
 }
 
-/** SHA-256 of an addon's sources, names included. */
+/** Returns the SHA-256 of an addon's sources, including file names. */
 export function hashOf(native) {
   const hash = createHash('sha256')
   for (const path of sources(native)) {
@@ -51,7 +51,7 @@ export function hashOf(native) {
 
 export const sha256 = (bytes) => createHash('sha256').update(bytes).digest('hex')
 
-/** `os`, `cpu`, and on Linux `libc`, in npm's words. */
+/** Returns `os`, `cpu`, and on Linux `libc`, with npm's names. */
 export function platformHere() {
   if (process.platform !== 'linux') return { os: process.platform, cpu: process.arch, libc: null }
   const isGlibc = process.report.getReport().header.glibcVersionRuntime !== undefined

@@ -1,5 +1,5 @@
-// Who can change what is at a path. An addon is code of a signer node: from a place that another
-// user can write, it is that user's.
+// Checks which users can change a file. An addon is code of a signer node, so it must not be in a
+// place where another user can write.
 import {
   closeSync,
   constants,
@@ -15,10 +15,13 @@ const WRITE_BY_OTHERS = 0o022
 const STICKY = 0o1000
 const ROOT = 0
 
-/** As ssh asks of its keys: of this user or root, and written by nobody else. null: so it is. */
+/**
+ * Checks ownership like ssh for its keys: the owner is this user or root, and no one else can
+ * write. Returns the problem; null if there is none.
+ */
 function doubtOf(path, { uid, mode, isLink = false, isFolder = false }) {
   if (uid !== ROOT && uid !== process.getuid()) return `${path} belongs to user ${uid}`
-  // In a folder such as /tmp, nobody renames or removes what is another's; a link has no mode of
+  // In a folder such as /tmp, users cannot rename or remove files of others. A link has no mode of
   // its own.
   const isShared = isFolder && (mode & STICKY) !== 0 && uid === ROOT
   return (mode & WRITE_BY_OTHERS) !== 0 && !isShared && !isLink
@@ -37,8 +40,8 @@ const factsOf = (path) => {
 }
 
 /**
- * Of a folder, each folder above it up to `top`, and what links among them lead to.
- * @param top the highest that is asked; by default the root of the file system
+ * Checks a folder, each folder above it up to `top`, and the targets of links among them.
+ * @param top highest folder that is checked; by default the root of the file system
  */
 export function doubtOfFolder(folder, top = '/') {
   for (const start of new Set([resolve(folder), realpathSync(folder)])) {
@@ -52,9 +55,9 @@ export function doubtOfFolder(folder, top = '/') {
 }
 
 /**
- * A file's bytes, read once: what was looked at is what is used.
- * @param isAsked whether it must be this user's own or root's
- * @returns bytes, or doubt
+ * Reads a file's bytes once, so that the checked bytes are the used ones.
+ * @param isAsked whether it must belong to this user or root
+ * @returns bytes, or the problem
  */
 export function readOnce(path, isAsked) {
   const descriptor = openSync(path, constants.O_RDONLY | (isAsked ? constants.O_NOFOLLOW : 0))

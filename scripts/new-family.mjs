@@ -1,7 +1,6 @@
-// npx node scripts/new-family.mjs NAME     copies the template of a chain family under a name of
-//                                          its own
-//
-// What is copied, and what is to be done then, is told by docs/adding-a-chain.md.
+// Copies the template of a chain family under a new name. docs/adding-a-chain.md explains what is
+// copied, and the next steps.
+//   npx node scripts/new-family.mjs NAME
 import {
   cpSync,
   existsSync,
@@ -17,7 +16,7 @@ import { fileURLToPath } from 'node:url'
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const [name = '', ...more] = process.argv.slice(2)
 
-/** The template's folders and files, `*` standing for the name. */
+/** Folders and files of the template; `*` stands for the name. */
 const PLACES = [
   'packages/chains/src/*',
   'packages/chains/test/*.test.ts',
@@ -54,6 +53,6 @@ for (const place of PLACES) {
   files.forEach(rename)
   console.log(place.replace('*', name))
 }
-// Without a network of the family it cannot run; under this name it is a test.
+// Without a network of the family it cannot run. With this name it is a test.
 const transfer = placeOf('packages/platform/test/*/transfer.ts', name)
 renameSync(transfer, transfer.replace('.ts', '.test.ts'))

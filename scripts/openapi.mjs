@@ -1,4 +1,5 @@
-// node scripts/openapi.mjs    writes docs/openapi.json anew, from the endpoints themselves
+// Writes docs/openapi.json from the endpoints.
+//   node scripts/openapi.mjs
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { underPinnedNode } from './pinned-node.mjs'

@@ -1,5 +1,5 @@
-// node scripts/pack-client.mjs [FOLDER]    makes the npm package of packages/client; `npm publish
-//                                          FOLDER` would publish it
+// Creates the npm package of packages/client; `npm publish FOLDER` would publish it.
+//   node scripts/pack-client.mjs [FOLDER]
 import { fileURLToPath } from 'node:url'
 import { join, resolve } from 'node:path'
 import { root, underPinnedNode } from './pinned-node.mjs'

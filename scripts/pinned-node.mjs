@@ -1,5 +1,4 @@
-// The Node that package.json pins. Scripts run under whatever `npm` brought along and hand over to
-// it.
+// Starts scripts with the Node that package.json pins, whatever version `npm` uses.
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -9,8 +8,8 @@ export const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const OLDEST_MAJOR = 24
 
 /**
- * Goes on under the pinned Node: returns where this process is that Node already, else runs the
- * script again with it, passes signals on and exits with its status.
+ * Continues with the pinned Node: returns if this process already uses it, otherwise runs the
+ * script again with it, forwards signals and exits with its status.
  */
 export async function underPinnedNode(script) {
   const pinned = join(

@@ -1,8 +1,9 @@
-// node scripts/prebuild.mjs [--out DIR]    makes a package of the native addons for this platform
+// Creates a package of the native addons for this platform.
+//   node scripts/prebuild.mjs [--out DIR]
 //
-// Another checkout of the same Rust sources installs from it without Rust. The default folder is
+// Another checkout of the same Rust sources can install from it without Rust. The default folder is
 // prebuilt/, which every checkout searches; another one is named by CUSTODY_PREBUILT, or installed
-// as a package. Its package.json says what it was made from.
+// as a package. Its package.json states its sources.
 import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
@@ -44,7 +45,8 @@ const name = packageName(platform)
 const target = join(resolve(out), name.split('/')[1])
 if (existsSync(target)) fail(`--out: ${target} is there already`)
 
-// With cargo, from these sources: a prebuilt package is not passed on as one's own.
+// Built with cargo from these sources, because a prebuilt package must not be passed on as one's
+// own.
 const env = { ...process.env, CUSTODY_PREBUILT: '' }
 const built = spawnSync(process.execPath, [join(here, 'build-native.mjs'), '--from-source'], {
   stdio: 'inherit',
@@ -55,8 +57,8 @@ if (built.status !== 0) process.exit(1)
 const partial = `${target}.partial`
 rmSync(partial, { recursive: true, force: true })
 mkdirSync(partial, { recursive: true })
-// What is taken without being named is refused where others can write it. A folder that somebody
-// has named stays as it is.
+// Packages that are found without being named are rejected if other users can write to them. A
+// named folder is left unchanged.
 for (const folder of resolve(out) === PREBUILT ? [PREBUILT, partial] : [partial])
   chmodSync(folder, 0o755)
 const addons = ADDONS.map((addon) => ({ addon, bytes: readFileSync(addon.file) }))

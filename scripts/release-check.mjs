@@ -1,11 +1,11 @@
-// npm run release-check                      everything that a release needs, and one table at the
-//                                            end (docs/releasing.md)
-// npm run release-check -- --only NAME…      some of its parts
-// npm run release-check -- --list            the parts, and what each runs
+// Runs everything that a release requires, and prints a table at the end (docs/releasing.md).
+//   npm run release-check                      runs all parts
+//   npm run release-check -- --only NAME…      runs some parts
+//   npm run release-check -- --list            lists the parts and their commands
 //
-// Nothing is bounded: it takes hours. A part that fails does not stop the others. Each part's
-// output is in --out (by default release-check/ in the folder for temporary files), from which the
-// table takes the lines that sum it up.
+// It has no time limit and takes hours. A part that fails does not stop the others. Each part's
+// output is in --out (by default release-check/ in the folder for temporary files), and the table
+// contains its summary lines.
 import { spawn, spawnSync } from 'node:child_process'
 import { createWriteStream, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
@@ -48,7 +48,7 @@ Usage: npm run release-check -- [--only NAME…] [--list] [--out FOLDER] [--seed
 
 const { seeds, seed, transfers, jobs } = values
 const npm = (...words) => ['npm', 'run', '--silent', ...words]
-/** Name, command, and what sums up its output. */
+/** Name, command, and a function that summarizes the output. */
 const PARTS = [
   ['engine', npm('engine'), null],
   ['advisories', ['node', 'scripts/advisories.mjs'], lastLine],
@@ -113,7 +113,7 @@ function lastLine(text) {
   return text.trim().split('\n').at(-1)?.trim() ?? ''
 }
 
-/** node:test's totals, of several runs where there were several. */
+/** Returns node:test's totals, added up if there were several runs. */
 function totals(text) {
   const sum = (name) =>
     [...text.matchAll(new RegExp(`^ℹ ${name} (\\d+)$`, 'gm'))].reduce(
@@ -123,7 +123,7 @@ function totals(text) {
   return `${sum('tests')} tests, ${sum('pass')} passed, ${sum('fail') + sum('cancelled')} failed, ${sum('skipped')} skipped`
 }
 
-/** The lines of modules and their shares. */
+/** Returns the lines of modules with their scores. */
 function scores(text) {
   return [
     ...new Set(
@@ -137,7 +137,10 @@ function scores(text) {
     .join('; ')
 }
 
-/** Runs a command; its output goes to the terminal and to a file. @returns its exit status */
+/**
+ * Runs a command; its output goes to the terminal and to a file.
+ * @returns its exit status
+ */
 function play([command, ...words], file) {
   const log = createWriteStream(file)
   const child = spawn(command, words, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })

@@ -1,8 +1,8 @@
-// npm run release -- X.Y.Z             checks what a release needs and prints what it would write
-// npm run release -- X.Y.Z --write     writes the version and the changelog section, and builds the
-//                                      artifacts into --out
-//
-// Commits, tags, pushes and publishes nothing: it prints these commands (docs/releasing.md).
+// Prepares a release. It commits, tags, pushes and publishes nothing, but prints these commands
+// (docs/releasing.md).
+//   npm run release -- X.Y.Z             checks the requirements and prints what it would write
+//   npm run release -- X.Y.Z --write     writes the version and the changelog section, and builds
+//                                        the artifacts into --out
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
@@ -62,7 +62,11 @@ function readArguments() {
   }
 }
 
-/** Runs a program in the repository. @returns its standard output @throws Error with its output */
+/**
+ * Runs a program in the repository.
+ * @returns its standard output
+ * @throws Error with its output
+ */
 function run(program, words, options = {}) {
   const { status, stdout, stderr, error } = spawnSync(program, words, {
     cwd: root,
@@ -74,7 +78,10 @@ function run(program, words, options = {}) {
   return stdout.trim()
 }
 
-/** @throws Error if the release check was of another commit or incomplete, or a part has failed */
+/**
+ * Checks the release check's result.
+ * @throws Error if it was of another commit or incomplete, or a part has failed
+ */
 function assertChecked(file, commit) {
   const { commit: checked, parts, missing } = JSON.parse(readFileSync(file, 'utf8'))
   if (checked !== commit)
@@ -84,7 +91,10 @@ function assertChecked(file, commit) {
   if (missing.length > 0) throw new Error(`${file}: was not run: ${missing.join(', ')}`)
 }
 
-/** Calls each check. @returns the messages of those that failed */
+/**
+ * Runs each check.
+ * @returns the messages of those that failed
+ */
 function problemsOf(checks) {
   return checks.flatMap((check) => {
     try {
@@ -96,12 +106,12 @@ function problemsOf(checks) {
   })
 }
 
-/** Builds every artifact into a folder, each named by the version. */
+/** Builds every artifact into a folder, with the version in its name. */
 function build({ version, out }, notes) {
   mkdirSync(out, { recursive: true })
   const work = mkdtempSync(join(out, '.work-'))
   try {
-    // The time of the commit, so that the same commit gives the same archives.
+    // The commit's time is used, so that the same commit results in the same archives.
     const time = run('git', ['show', '-s', '--format=%cI', 'HEAD'])
     for (const kind of ['platform', 'signer']) {
       const name = `custody-${kind}-${version}`

@@ -1,7 +1,7 @@
-// npm run schemathesis -- [--examples N] [--seed S]    the API against its OpenAPI document, by
-//                                                      Schemathesis (docs/fuzzing.md)
-// Needs Python 3.10 or later with venv; the tool is installed in a folder of its own below the
-// folder for temporary files.
+// Tests the API against its OpenAPI document with Schemathesis (docs/fuzzing.md). Needs Python 3.10
+// or later with venv; the tool is installed in a separate folder below the folder for temporary
+// files.
+//   npm run schemathesis -- [--examples N] [--seed S]
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'

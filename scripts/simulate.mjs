@@ -1,5 +1,6 @@
-// npm run simulate -- --seed S --seeds N    the platform in a world of chance
-//                                           (packages/platform/test/simulator, docs/simulation.md)
+// Runs the platform in a randomized simulation (packages/platform/test/simulator,
+// docs/simulation.md).
+//   npm run simulate -- --seed S --seeds N
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { root, underPinnedNode } from './pinned-node.mjs'

@@ -1,19 +1,19 @@
 import asyncHooks from 'node:async_hooks'
 
 /**
- * Loaded before a process's tests. node:test follows every promise of the process, so as to know
- * from within which test an error came that nobody caught, or a test was made: a tenth of what a
- * whole platform takes. Here it follows the tests alone, but while `followingPromises` runs. Such
- * an error fails the file, told beside its tests and not as one of them.
+ * Loaded before a process's tests. node:test tracks every promise of the process, in order to
+ * attribute unhandled errors and new tests to a test, which takes a tenth of the time of a whole
+ * platform. Here it tracks only the tests, except while `followingPromises` runs. An unattributed
+ * error fails the file and is reported separately.
  */
 const { createHook } = asyncHooks
 let follow = () => undefined
 asyncHooks.createHook = (callbacks) => {
-  // The first is node:test's own.
+  // The first hook is node:test's own.
   asyncHooks.createHook = createHook
   const all = createHook(callbacks)
-  // No destroying either: for that every socket and timer is followed to its end by the collector
-  // of garbage.
+  // The destroy hook is disabled too, because it makes the garbage collector track every socket and
+  // timer.
   const few = createHook({
     init: (id, type, trigger, resource) => {
       if (type === 'Test') callbacks.init(id, type, trigger, resource)
@@ -28,8 +28,8 @@ asyncHooks.createHook = (callbacks) => {
 }
 
 /**
- * For a suite whose tests are made in another file: what that file makes while it loads is the
- * suite's.
+ * Loads a suite whose tests are defined in another file: tests that the file defines while it loads
+ * belong to the suite.
  */
 export async function followingPromises(load) {
   follow(true)

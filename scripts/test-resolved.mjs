@@ -1,14 +1,13 @@
-// Loaded before everything that a test run starts, by NODE_OPTIONS: see scripts/test.mjs.
+// Loaded with NODE_OPTIONS before everything that a test run starts: see scripts/test.mjs.
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import * as modules from 'node:module'
 
 /**
- * Where each import of this house and of what it has installed leads: to find that out anew, past
- * symbolic links and package.json files, is two fifths of what the start of a node or of a platform
- * takes, and a run starts hundreds. What is not known yet is found as ever, and written down when
- * the process ends. There is a file for each package that imports; their folder's name changes with
- * what is installed and with the package.json files. What stands outside the tree, as a changed
- * copy of it does, is no part.
+ * Cache of import resolutions of this project and its installed packages. Resolving symbolic links
+ * and package.json files again takes two fifths of the start of a node or platform, and a run
+ * starts hundreds. Unknown imports are resolved normally and stored when the process ends. There is
+ * one file for each importing package; their folder's name depends on the installed packages and
+ * the package.json files. Files outside of the tree, such as a modified copy of it, are not cached.
  */
 const folder = process.env.CUSTODY_TEST_MODULES
 const root = new URL('../', import.meta.url).href
@@ -18,7 +17,7 @@ const fileOf = (name) => `${folder}/${encodeURIComponent(name)}.json`
 const read = (name) =>
   existsSync(fileOf(name)) ? JSON.parse(readFileSync(fileOf(name), 'utf8')) : {}
 
-// An older Node, as a test may run, has none.
+// Older Node versions, which a test may use, do not support it.
 if (folder && modules.registerHooks) {
   const known = new Map()
   const found = new Map()
@@ -45,7 +44,7 @@ if (folder && modules.registerHooks) {
   process.once('exit', () => {
     mkdirSync(folder, { recursive: true })
     for (const [name, more] of found) {
-      // Another process may have written meanwhile; what is lost is found again.
+      // Another process may have written concurrently; lost entries are resolved again.
       const draft = `${fileOf(name)}.${process.pid}`
       writeFileSync(draft, JSON.stringify({ ...read(name), ...more }))
       renameSync(draft, fileOf(name))

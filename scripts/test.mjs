@@ -1,23 +1,24 @@
-// npm test                    every test
-// npm test -- NAME…           the files whose path contains one of the names
-// npm test -- --long          the long ones too (*.long.test.ts, test/long/); a long file that is
-//                             named runs as well
-// npm test -- --drills        of the long ones those that guard money: kills, restores, upgrades,
-//                             faults
-// npm test -- --order=SEED    the files in a random order that follows from the seed
-// npm test -- --times         says at the end what each file took; in CI the ten dearest are always
-//                             named
-// npm test -- --test-…        handed to node:test, e.g. --test-name-pattern=sweep
-// FUZZ_SEED=N npm test        property tests look at other examples; FUZZ_SCALE=50: those of the
-//                             threshold engine at more
+// Runs the tests.
+//   npm test                    runs every test
+//   npm test -- NAME…           runs the files whose path contains one of the names
+//   npm test -- --long          also runs long tests (*.long.test.ts, test/long/); a long file that
+//                               is named runs as well
+//   npm test -- --drills        of the long tests, runs those that protect money: kills, restores,
+//                               upgrades, faults
+//   npm test -- --order=SEED    runs the files in a random order that follows from the seed
+//   npm test -- --times         prints the time of each file at the end; in CI the ten slowest are
+//                               always printed
+//   npm test -- --test-…        passed to node:test, e.g. --test-name-pattern=sweep
+//   FUZZ_SEED=N npm test        runs property tests with other examples; FUZZ_SCALE=50: those of
+//                               the threshold engine with more
 //
-// Some files of a folder run in one process (test-group.mjs), as much of what a small file takes is
-// the loading of what it tests. End-to-end tests (*.e2e.test.ts) each have a process; they start
-// whole platforms, which mostly wait: they go first, three at a time for each processor, and one of
-// the others for two processors beside them; then two of the others. The dearest go first, by what
-// they took last time, else by their size, so that none is left alone at the end. A process that
-// does not end within CUSTODY_TEST_TIMEOUT_S (900) is killed and fails. The last lines are
-// node:test's totals over everything that ran.
+// Some files of a folder run in one process (test-group.mjs), because loading the tested code is a
+// large part of a small file's time. End-to-end tests (*.e2e.test.ts) each have their own process.
+// They start whole platforms, which mostly wait, so they run first, three at a time for each
+// processor, together with one other file for two processors; then two of the other files for each
+// processor. The slowest run first, by their last time or else by their size, so that none remains
+// alone at the end. A process that does not end within CUSTODY_TEST_TIMEOUT_S (900) is killed and
+// fails. The last lines are node:test's totals of the whole run.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
@@ -41,17 +42,17 @@ import { root, underPinnedNode } from './pinned-node.mjs'
 
 const END_TO_END_PER_PROCESSOR = 3
 const OTHERS_PER_PROCESSOR = 2
-/** What waits leaves some of the processors idle. */
+/** Waiting end-to-end tests leave some processor time idle. */
 const OTHERS_BESIDE_PER_PROCESSOR = 0.5
 const FILE_TIMEOUT_MS = Number(process.env.CUSTODY_TEST_TIMEOUT_S ?? 900) * 1000
 
 await underPinnedNode(fileURLToPath(import.meta.url))
-// Each file runs in a process of its own, which needs not compile again what the one before has.
+// Each file runs in its own process, which then need not compile the same code again.
 process.env.NODE_COMPILE_CACHE ??= join(root, 'node_modules', '.cache', 'compile')
 const CACHE = join(root, 'node_modules', '.cache', 'test')
 const preload = (name) => ['--import', new URL(name, import.meta.url).href]
 rememberResolved()
-// Not a static import: Node 20, which may have started this file, has no globSync.
+// A dynamic import, because Node 20, which may have started this file, has no globSync.
 const { globSync } = await import('node:fs')
 
 const names = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
@@ -70,7 +71,7 @@ if (unknown) {
 }
 
 /**
- * Long tests that guard money: every change runs them (`.ci/run`), where the others wait for a
+ * Long tests that protect money. They run for every change (`.ci/run`); the others run only for a
  * release.
  */
 const DRILLS = new Set(
@@ -104,7 +105,7 @@ const all = globSync(
 ).map((file) => file.split(sep).join('/'))
 const files = [...new Set(all)].sort().filter((file) => {
   if (names.length > 0 && !names.some((name) => file.includes(name))) return false
-  // A package's name alone does not start its long tests: `threshold` means the usual ones.
+  // The name of a package alone does not select its long tests: `threshold` means the usual ones.
   return (
     !isLong(file) ||
     flags.includes('--long') ||
@@ -132,7 +133,7 @@ if (files.length === 0) {
   process.exit(1)
 }
 
-/** Folders whose tests share processes, and how many files run in one. */
+/** Folders whose tests share processes, and the number of files in one process. */
 const TOGETHER = new Map([
   ['packages/chains/test', 100],
   ['packages/request-auth/test', 100],
@@ -143,7 +144,7 @@ const TOGETHER = new Map([
   ['packages/platform/test', 6],
 ])
 /**
- * Of these, what is dear has a process to itself: none waits behind another, and see
+ * Slow files of these folders have their own process, so that none waits for another; see also
  * test-hooks.mjs.
  */
 const ALONE = new Set([
@@ -151,7 +152,7 @@ const ALONE = new Set([
   ...['nonce-gaps', 'steps'].map((name) => `packages/platform/test/${name}.test.ts`),
 ])
 const isEndToEnd = (name) => name.endsWith('.e2e.test.ts')
-/** What runs in one process, by the name under which it is told. */
+/** Files that run in one process, by the reported name. */
 const units = new Map()
 for (const file of orderSeed === undefined ? files : shuffled(files, orderSeed)) {
   const [folder, count] =
@@ -167,10 +168,10 @@ for (const file of orderSeed === undefined ? files : shuffled(files, orderSeed))
   units.set(name, [...(units.get(name) ?? []), file])
 }
 
-/** How long each took when it last ran here, in seconds. */
+/** Duration of each file's last run on this machine, in seconds. */
 const MEMORY = join(CACHE, 'times.json')
 const remembered = existsSync(MEMORY) ? JSON.parse(readFileSync(MEMORY, 'utf8')) : {}
-/** A file that is new here: about so many of its bytes take a second. */
+/** Bytes of a new file that are estimated to take a second. */
 const BYTES_PER_S = 500
 const sizeS = (members) =>
   members.reduce((sum, file) => sum + statSync(join(root, file)).size, 0) / BYTES_PER_S
@@ -182,25 +183,25 @@ const order =
     ? [...units.keys()].sort((a, b) => expectedS.get(b) - expectedS.get(a))
     : shuffled([...units.keys()], orderSeed)
 
-/** Eight times what a platform's home takes, for each that runs at once on two processors. */
+/** Eight times the size of a platform's data folder, for each concurrent one on two processors. */
 const MEMORY_BYTES_MIN = 4 * 1024 ** 3
 const TOTAL = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) ([\d.]+)$/
 const started = performance.now()
 const totals = new Map()
 const wallS = new Map()
 const folder = temporaryFolder()
-/** Each file's process writes here what it took, when it ends. */
+/** File to which each process writes its duration when it ends. */
 process.env.CUSTODY_TEST_TIMES = join(folder, 'times')
 writeFileSync(process.env.CUSTODY_TEST_TIMES, '')
 
-// What many files start from is made before them, not by several of them at once.
+// Shared fixtures are created before the run, so that the files do not create them concurrently.
 if (files.length > 1 && files.some((file) => /^packages\/(signer|platform)\//.test(file))) {
   spawnSync(process.execPath, [join(root, 'packages', 'signer', 'test', 'data-dirs.ts')], {
     stdio: 'inherit',
   })
 }
 
-/** In an order that follows from the seed: by the hash of each name with it. */
+/** Shuffles a list deterministically: sorts by the hash of each name with the seed. */
 function shuffled(list, seed) {
   const keys = new Map(
     list.map((name) => [name, createHash('sha256').update(`${seed}\0${name}`).digest('hex')]),
@@ -209,7 +210,7 @@ function shuffled(list, seed) {
 }
 
 /**
- * Every process of the run, and what it starts, finds modules where one before it found them: see
+ * Lets every process of the run, and its children, share the cache of resolved modules: see
  * test-resolved.mjs.
  */
 function rememberResolved() {
@@ -232,9 +233,9 @@ function rememberResolved() {
 }
 
 /**
- * For everything that the tests write, where nobody has named one: in memory, if that is large
- * enough and files may be run there, as what tests write ten times a second and never read again
- * needs no disk. It goes with the run, however it ends.
+ * Creates the folder for all files of the tests, unless one is set: in memory, if that is large
+ * enough and files can be executed there, because these files are written often and rarely read. It
+ * is removed when the run ends, for whatever reason.
  */
 function temporaryFolder() {
   const isGood = (place) => {
@@ -260,8 +261,8 @@ function temporaryFolder() {
 }
 
 /**
- * Runs a unit in a process of its own. Its totals are kept back and added up; its events come as
- * one piece.
+ * Runs a unit in its own process. Its totals are collected and added up; its events are printed
+ * together.
  */
 async function runUnit(name) {
   const events = []
@@ -273,7 +274,7 @@ async function runUnit(name) {
     paths.length === 1
       ? { files: paths }
       : { files: [join(root, 'scripts', 'test-group.mjs')], argv: paths }
-  // A test that hangs is named by its own end, before its file's.
+  // A test that hangs is reported by its own timeout, before the file's timeout.
   const execArgv = [
     `--test-timeout=${FILE_TIMEOUT_MS / 2}`,
     ...preload('./test-times.mjs'),
@@ -301,7 +302,7 @@ async function runUnit(name) {
   return events
 }
 
-/** Events of all units as of one run, each as it ends. */
+/** Yields the events of all units as those of one run, each unit when it ends. */
 async function* events() {
   const waiting = {
     endToEnd: order.filter(isEndToEnd),
@@ -334,7 +335,7 @@ async function* events() {
 
 for await (const text of compose(events, new spec())) process.stdout.write(text)
 totals.set('duration_ms', performance.now() - started)
-// A part of a file says nothing about the whole.
+// The times of a filtered run do not represent the whole file.
 if (forwarded.length === 0) {
   mkdirSync(join(MEMORY, '..'), { recursive: true })
   writeFileSync(MEMORY, JSON.stringify({ ...remembered, ...Object.fromEntries(wallS) }))
@@ -363,7 +364,7 @@ if (flags.includes('--times') || process.env.CI) {
     console.log(`${column(cpuS.get(name))}${column(wallS.get(name))}  ${name}`)
   }
 }
-// The last lines, also for whoever reads them by a program.
+// The last lines, which other programs also read.
 for (const [name, value] of totals) console.log(`ℹ ${name} ${value}`)
 const failed = (totals.get('fail') ?? 1) + (totals.get('cancelled') ?? 0) > 0
 process.exit(failed ? 1 : 0)

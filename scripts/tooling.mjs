@@ -1,5 +1,5 @@
-// Tools that neither a run nor a test needs have a package.json and a package-lock.json of their
-// own, and are installed when they are first used: docs (the documentation site), scripts/lint,
+// Installs tools that neither the product nor the tests need. They have their own package.json and
+// package-lock.json, and are installed on first use: docs (the documentation site), scripts/lint,
 // scripts/api-types, scripts/mutation.
 import { spawnSync } from 'node:child_process'
 import {
@@ -15,14 +15,14 @@ import {
 import { join, relative } from 'node:path'
 import { root } from './pinned-node.mjs'
 
-/** In a folder's node_modules: the lock that it was installed from. */
+/** File in a folder's node_modules that contains the lock file from which it was installed. */
 const STAMP = '.installed-from.json'
 
 /**
- * Installs what the folder's lock names, unless it is there. It is installed beside and then
- * renamed: nothing half installed is ever used, and two that begin at once do not disturb each
- * other. Where npm fails, so does this process.
- * @param folder absolute
+ * Installs the packages of the folder's lock file, unless they are installed. They are installed in
+ * another folder, which is then renamed, so that a partial installation is never used and
+ * concurrent ones do not conflict. If npm fails, this process exits.
+ * @param folder absolute path
  */
 export function installTools(folder) {
   const name = relative(root, folder)
@@ -32,7 +32,7 @@ export function installTools(folder) {
     existsSync(join(modules, STAMP)) && readFileSync(join(modules, STAMP), 'utf8') === lock
   if (isCurrent()) return
   console.error(`installing the tools of ${name}`)
-  // Foreign to everything that walks the tree, and ignored by git.
+  // Ignored by git and by everything that walks the tree.
   const fresh = mkdtempSync(join(folder, 'node_modules.'))
   process.once('exit', () => rmSync(fresh, { recursive: true, force: true }))
   for (const file of ['package.json', 'package-lock.json'])
@@ -51,7 +51,7 @@ export function installTools(folder) {
     if (existsSync(modules) && !isCurrent()) renameSync(modules, join(fresh, 'earlier'))
     renameSync(join(fresh, 'node_modules'), modules)
   } catch (reason) {
-    // Another process was quicker.
+    // Another process was faster.
     if (!isCurrent()) throw reason
   }
   rmSync(fresh, { recursive: true, force: true })

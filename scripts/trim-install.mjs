@@ -1,28 +1,25 @@
-// Removes from node_modules what nothing here reads, after each `npm ci` and before anything is
-// built. Each line of UNREAD says why; a test holds that none of it is imported. `npm ci` brings
-// everything back, and `--ignore-scripts` leaves all as npm put it.
+// Removes unused files from node_modules, after each `npm ci` and before a build. Each line of
+// UNREAD gives a reason, and a test ensures that none of it is imported. `npm ci` restores
+// everything, and `--ignore-scripts` leaves the packages unchanged.
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 
-/** Below node_modules. */
+/** Paths below node_modules. */
 const UNREAD = [
-  // Node's headers and manual pages: the native addons speak Node-API, whose names they bring
-  // themselves.
+  // Node's headers and manual pages: the native addons use Node-API and contain its declarations.
   ['node/node_modules', /^node-[a-z0-9-]+$/, ['include', 'share', 'CHANGELOG.md']],
-  // CommonJS and browser builds: the house is made of ES modules, and its pages import neither.
+  // CommonJS and browser builds: this project uses ES modules only, and its pages do not import
+  // them.
   ['', /^ccxt$/, ['dist']],
   ['@stellar', /^stellar-sdk$/, ['dist']],
   ['', /^(tronweb|ethers)$/, ['dist']],
   // Its tests with their data.
   ['', /^bitcore-lib$/, ['test']],
 ]
-/**
- * Source maps, for debuggers: Node reads them with --enable-source-maps alone, which is nowhere
- * given.
- */
+/** Source maps for debuggers. Node reads them only with --enable-source-maps, which is not used. */
 const SOURCE_MAP = /\.([cm]?[jt]s|css)\.map$/
 
 const entries = (folder) => (existsSync(folder) ? readdirSync(folder, { withFileTypes: true }) : [])
@@ -30,7 +27,7 @@ const entries = (folder) => (existsSync(folder) ? readdirSync(folder, { withFile
 function removeSourceMaps(folder) {
   for (const each of entries(folder)) {
     const path = join(folder, each.name)
-    // A link leads to a package of ours, or to what is visited anyway.
+    // A link leads to a package of ours, or to a folder that is visited anyway.
     if (each.isDirectory()) {
       if (each.name !== '.cache') removeSourceMaps(path)
     } else if (each.isFile() && SOURCE_MAP.test(each.name)) rmSync(path)

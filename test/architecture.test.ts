@@ -1,5 +1,5 @@
-// The plan of the house, kept by reading it: which room may know which, what may be shipped, what
-// may not be committed.
+// Checks the architecture by reading the sources: allowed imports between packages, licences of
+// what is shipped, and content that must not be committed.
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
@@ -8,7 +8,7 @@ import { importsIn, tokens } from './imports.ts'
 import { find, json, read, root } from './tree.ts'
 
 const LINES_MAX = 600
-/** Written by scripts, and read by compilers. */
+/** Generated files, which only compilers read. */
 const MADE = new Set(['packages/client/src/api.d.ts'])
 
 interface Package {
@@ -33,7 +33,9 @@ const importsOf = new Map(
   modules.map((path) => [path, importsIn(read(path)).map((each) => each.specifier)]),
 )
 
-/** The room a specifier leads to, where it leads out of its own. */
+/**
+ * Returns the package that a specifier leads to, if it is another one than the importing package.
+ */
 function roomOf(from: string, specifier: string): string | null {
   const own = from.split('/')[1] as string
   const scoped = /^@custody\/([^/]+)/.exec(specifier)?.[1]
@@ -43,7 +45,7 @@ function roomOf(from: string, specifier: string): string | null {
   return target[0] === 'packages' && target[1] !== own ? (target[1] as string) : null
 }
 
-/** room → rooms it must never know. `*`: any of ours. */
+/** Package → packages that it must not import. `*`: any of ours. */
 const NEVER: Record<string, string[]> = {
   platform: ['threshold'],
   signer: ['platform'],
@@ -81,7 +83,7 @@ const NEVER: Record<string, string[]> = {
 const isForbidden = (from: string, to: string) =>
   NEVER[from]?.some((each) => each === to || (each === '*' && to !== from)) ?? false
 
-test('every room of the plan is there', () => {
+test('every package with import restrictions exists', () => {
   for (const room of Object.keys(NEVER))
     assert.ok(rooms.includes(room), `packages/${room} is missing`)
   assert.ok(modules.length > 50, 'the modules were not found')
@@ -91,7 +93,7 @@ test('every room of the plan is there', () => {
   )
 })
 
-test('no room imports one it must never know', () => {
+test('no package imports one that is forbidden for it', () => {
   const offenders = [...importsOf].flatMap(([path, specifiers]) =>
     specifiers.flatMap((specifier) => {
       const to = roomOf(path, specifier)
@@ -103,7 +105,7 @@ test('no room imports one it must never know', () => {
   assert.deepEqual(offenders, [])
 })
 
-test('the client takes the pure part of the chains only, and the platform’s offline commands the client', () => {
+test('the client imports only the pure part of chains, and the platform only the client’s offline checks', () => {
   const reached = (from: string, to: string) =>
     [...importsOf].flatMap(([path, specifiers]) => {
       const found = path.startsWith(`packages/${from}/src/`)
@@ -118,7 +120,7 @@ test('the client takes the pure part of the chains only, and the platform’s of
   ])
 })
 
-/** Each of our modules that is loaded with these, types left out. */
+/** Returns our modules that are loaded with the given ones, without type-only imports. */
 function loadedWith(paths: readonly string[]): Set<string> {
   const seen = new Set<string>()
   const visit = (path: string) => {
@@ -133,13 +135,13 @@ function loadedWith(paths: readonly string[]): Set<string> {
   return seen
 }
 
-// It asks for a family's parts by the family's name.
+// verify.ts imports the modules of a family dynamically, by the family's name.
 const CHECKS = [
   'packages/chains/src/verify.ts',
   ...find('packages/chains/src/*/{address,traits}.ts'),
 ]
 
-test('what checks addresses loads no network client', () => {
+test('address verification loads no network client', () => {
   const seen = loadedWith(CHECKS)
   assert.ok(seen.has('packages/chains/src/evm/address.ts'), 'the way was not followed')
   assert.deepEqual(
@@ -148,7 +150,7 @@ test('what checks addresses loads no network client', () => {
   )
 })
 
-test('the client, and what checks addresses for it, needs no module of Node’s, so that browsers run it', () => {
+test('the client and address verification use no Node.js module, so that they run in browsers', () => {
   const seen = loadedWith([
     'packages/client/src/index.ts',
     'packages/request-auth/src/web.ts',
@@ -185,7 +187,7 @@ test('the client, and what checks addresses for it, needs no module of Node’s,
   assert.deepEqual(offences, [])
 })
 
-test('no package.json names a room that its own must never know', () => {
+test('no package.json has a dependency that is forbidden for its package', () => {
   const offenders = packages.flatMap((each) => {
     const named = Object.keys({
       ...each.dependencies,
@@ -203,7 +205,7 @@ test('no package.json names a room that its own must never know', () => {
   assert.deepEqual(offenders, [])
 })
 
-test('a room reaches another through its package name, never through its folders', () => {
+test('packages import each other by package name and never by relative path', () => {
   const offenders = [...importsOf].flatMap(([path, specifiers]) =>
     path.split('/')[2] === 'src'
       ? specifiers
@@ -214,7 +216,7 @@ test('a room reaches another through its package name, never through its folders
   assert.deepEqual(offenders, [])
 })
 
-test('what a source file imports stands in its own package.json', () => {
+test('every package that a source file imports is in its own package.json', () => {
   const offenders = [...importsOf].flatMap(([path, specifiers]) => {
     if (path.split('/')[2] !== 'src' || path.endsWith('.test.ts')) return []
     const own = packages.find((each) => path.startsWith(`${each.folder}/`)) as Package
@@ -233,7 +235,7 @@ test('what a source file imports stands in its own package.json', () => {
   assert.deepEqual(offenders, [])
 })
 
-test('a relative import names a file that exists', () => {
+test('every relative import names an existing file', () => {
   const offenders = [...importsOf].flatMap(([path, specifiers]) =>
     specifiers
       .filter(
@@ -247,9 +249,9 @@ test('a relative import names a file that exists', () => {
   assert.deepEqual(offenders, [])
 })
 
-// A deadline, a lease or a window that the database's own clock decides cannot be run under another
-// one. When a row was made may stay a column's default.
-test('no statement of the platform asks the database for the time', () => {
+// A deadline, a lease or a window that depends on the database's clock could not be tested with
+// another clock. Creation times may use it as a column's default.
+test('no statement of the platform reads the database’s clock', () => {
   const called =
     /(?<![.\w])(?:now|clock_timestamp|statement_timestamp|transaction_timestamp|timeofday)\(\)/i
   const named = /\b(?:current_timestamp|current_date|current_time|localtimestamp)\b/i
@@ -294,17 +296,17 @@ const PERMISSIVE = new Set([
 ])
 
 /**
- * Packages that leave the licence out of what they publish; looked up in the repository that their
+ * Packages that are published without their licence. It was looked up in the repository that their
  * package.json names.
  */
 const LOOKED_UP: Record<string, string> = {
-  // LICENSE of github.com/stellar/js-stellar-xdr-json, as of commit b6102970
+  // LICENSE of github.com/stellar/js-stellar-xdr-json, as of commit b6102970.
   'node_modules/@stellar/stellar-xdr-json': 'Apache-2.0',
-  // Its LICENSE file: MIT, Copyright (c) 2013 Ryan Day
+  // Its LICENSE file: MIT, Copyright (c) 2013 Ryan Day.
   'node_modules/buffer-compare': 'MIT',
 }
 
-/** SPDX: any side of an OR, every side of an AND. */
+/** Evaluates an SPDX expression: one side of an OR suffices, both sides of an AND are required. */
 function isPermissive(expression: string): boolean {
   const plain = expression.replaceAll(/[()]/g, ' ')
   return plain
@@ -323,7 +325,7 @@ function licenceOf(path: string, line: { license?: unknown }): string {
     line.license
   if (typeof stated === 'string' && stated !== '') return stated
   if (typeof stated === 'object' && stated !== null && 'type' in stated) return String(stated.type)
-  // Some old packages say it in a file only.
+  // Some old packages state it only in a file.
   const file = ['LICENSE', 'LICENSE.md', 'LICENSE.txt', 'license', 'LICENCE']
     .map((name) => join(root, path, name))
     .find((name) => existsSync(name))
@@ -335,7 +337,7 @@ function licenceOf(path: string, line: { license?: unknown }): string {
       : 'unknown'
 }
 
-test('everything that is shipped has a permissive licence', () => {
+test('every shipped package has a permissive licence', () => {
   const lock = json<{
     packages: Record<
       string,
@@ -352,15 +354,15 @@ test('everything that is shipped has a permissive licence', () => {
   assert.deepEqual(offenders, [])
 })
 
-test('our own packages say Apache-2.0 as the root does', () => {
+test('our own packages have the licence Apache-2.0, like the root', () => {
   assert.match(read('LICENSE'), /Apache License\s+Version 2\.0/)
   for (const each of packages)
     assert.equal(each.license, 'Apache-2.0', `${each.folder}/package.json`)
 })
 
 /**
- * Spellings that providers give their secrets. Test keys are generated or published vectors, never
- * these.
+ * Formats of providers' secrets. Test keys are generated or published vectors and never have these
+ * formats.
  */
 const SECRETS: [string, RegExp][] = [
   ['a PEM private key', /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----\s+[A-Za-z0-9+/]{40}/],
@@ -380,7 +382,7 @@ const SECRETS: [string, RegExp][] = [
 ]
 const BYTES_MAX = 2_000_000
 
-test('nothing committed looks like a secret', () => {
+test('no committed file contains text that looks like a secret', () => {
   const files = find('**/*')
     .concat(find('.*'))
     .concat(find('.ci/*'))
@@ -404,7 +406,7 @@ test('nothing committed looks like a secret', () => {
   assert.deepEqual(named, [], 'files that hold secrets by their kind')
 })
 
-test('error codes of the API are unique, and each has a status and a title of its own', async () => {
+test('every API error code is unique and has its own status and title', async () => {
   const source = read('packages/platform/src/errors.ts')
   const codes = [...source.matchAll(/^ {2}([A-Z][A-Z0-9_]*): \[/gm)].map(
     (match) => match[1] as string,
@@ -418,12 +420,12 @@ test('error codes of the API are unique, and each has a status and a title of it
     assert.ok(status >= 400 && status < 600, `${code} has status ${status}`)
 })
 
-test('every file that a package.json names is there', () => {
+test('every file that a package.json names exists', () => {
   const named = packages.flatMap(({ folder, exports = {}, bin = {} }) =>
     [...Object.values(exports), ...Object.values(bin)].map((file) => join(folder, file)),
   )
   assert.ok(named.length > 5)
-  // A pattern stands for one file of each folder that it may name.
+  // A pattern stands for one file in each matching folder.
   assert.deepEqual(
     named.filter((file) =>
       file.includes('*') ? find(file).length === 0 : !existsSync(join(root, file)),

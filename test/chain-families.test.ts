@@ -1,5 +1,5 @@
-// What a chain family is like stands in packages/chains: where another package compares a family's
-// name, each new family would have to be written in there as well.
+// Code that depends on the chain family belongs in packages/chains. If another package compared a
+// family's name, every new family would require a change there.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { tokens } from './imports.ts'
@@ -10,16 +10,16 @@ const registry = json<{ networks: { family: string; code: string }[] }>(
 )
 const FAMILIES = new Set(registry.networks.map(({ family }) => family))
 const CODES = new Set(registry.networks.map(({ code }) => code))
-/** Packages that name no family. */
+/** Packages that must not name a family. */
 const BLIND = ['signer', 'threshold']
 
-/** `StellarClient` → stellar, client. */
+/** Splits a name into words: `StellarClient` → stellar, client. */
 const partsOf = (name: string): string[] =>
   name.split(/[^A-Za-z]+|(?<=[a-z])(?=[A-Z])/).map((part) => part.toLowerCase())
 
 /**
- * Each place where a source text names a family or asks for one, in a string, a type, a variable or
- * a property, or names a network.
+ * Returns each place where a source text names or reads a family, in a string, a type, a variable
+ * or a property, or names a network.
  */
 function familiesNamedIn(source: string): string[] {
   return tokens(source)
@@ -34,7 +34,7 @@ function familiesNamedIn(source: string): string[] {
     .map(({ text }) => text)
 }
 
-test('every way to name a family is found', () => {
+test('detects every way of naming a family', () => {
   assert.ok(FAMILIES.size >= 7)
   for (const source of [
     "if (network.family === 'x') {}",
@@ -61,13 +61,13 @@ for (const room of BLIND) {
 }
 
 /**
- * Families are listed in `app`; providers of screening have names of their own for chains; the API
- * shows a network's family.
+ * Modules that may name families: `app` lists them, screening providers have their own names for
+ * chains, and the API returns a network's family.
  */
 const MAY_NAME =
   /^packages\/platform\/src\/(?:families\/|app\/|aml\/providers\/|assets\/list-assets\.ts$)/
 
-test('no room of the platform compares a family, but for the families themselves', () => {
+test('no module of the platform compares a family, except those in families', () => {
   const compared = (source: string) =>
     tokens(source).filter(({ kind, text }) =>
       kind === 'string' ? FAMILIES.has(text) : kind !== 'mark' && text === 'family',
@@ -79,7 +79,7 @@ test('no room of the platform compares a family, but for the families themselves
   assert.deepEqual(offenders, [])
 })
 
-test('rows of transactions, and of what is sent of them, are written in one place each', () => {
+test('transactions and chain transactions are each inserted in exactly one place', () => {
   const writing = (table: string) =>
     find('packages/platform/src/**/*.{ts,sql}').filter((path) =>
       new RegExp(`insert into ${table}\\b`).test(read(path)),

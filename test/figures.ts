@@ -1,17 +1,17 @@
 import { spawnSync } from 'node:child_process'
 import { appendFileSync } from 'node:fs'
 
-/** What a benchmark measured, beside the floor that was measured in the same run. */
+/** Result of a benchmark, with a baseline that was measured in the same run. */
 export interface Figure {
   name: string
-  /** Of `value` and `floor`: `/s`, `ms`, `MB`, … */
+  /** Unit of `value` and `floor`: `/s`, `ms`, `MB`, … */
   unit: string
   value: number
-  /** The same unit. Null: the figure is held against `target` itself. */
+  /** Baseline in the same unit. Null: `target` applies to the value itself. */
   floor: number | null
-  /** The ratio (or, without a floor, the value) that is good enough: no less, or no more. */
+  /** Required ratio to the baseline (or, without one, required value): a minimum or a maximum. */
   target?: { atLeast: number } | { atMost: number }
-  /** What limits it, in a few words. */
+  /** Limiting factor, in a few words. */
   note?: string
 }
 
@@ -19,8 +19,8 @@ const amount = (value: number): string =>
   Math.abs(value) >= 100 ? value.toFixed(0) : value.toPrecision(3)
 
 /**
- * Prints a figure as `name value floor ratio` and notes it for the run's JSON file (`npm run bench
- * -- --json FILE`). A target that is missed makes the benchmark end with 1.
+ * Prints a result as `name value floor ratio` and records it for the run's JSON file (`npm run
+ * bench -- --json FILE`). If a target is missed, the benchmark exits with 1.
  */
 export function report({ name, unit, value, floor, target, note }: Figure): void {
   const ratio = floor === null ? null : value / floor
@@ -57,7 +57,7 @@ export function report({ name, unit, value, floor, target, note }: Figure): void
   if (!isMet) process.exitCode = 1
 }
 
-/** The middle value; of an even number the mean of the two in the middle. */
+/** Returns the median; for an even number of values the mean of the two in the middle. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b)
   const half = sorted.length / 2
@@ -67,7 +67,7 @@ export function median(values: readonly number[]): number {
     : ((sorted[half - 1] as number) + (sorted[half] as number)) / 2
 }
 
-/** The value that `share` (0…1) of the values do not exceed. */
+/** Returns the value that `share` (0…1) of the values do not exceed. */
 export function percentile(values: readonly number[], share: number): number {
   if (values.length === 0) throw new Error('a percentile of nothing')
   return [...values].sort((a, b) => a - b)[
@@ -76,8 +76,8 @@ export function percentile(values: readonly number[], share: number): number {
 }
 
 /**
- * Measures several things in turn, round by round, so that what slows the machine slows all of
- * them.
+ * Measures several functions alternately, round by round, so that a slower machine affects all of
+ * them equally.
  * @returns the median of each
  */
 export async function interleaved<Name extends string>(
@@ -95,8 +95,8 @@ export async function interleaved<Name extends string>(
 }
 
 /**
- * Keeps a process with all its threads on these processors (counted from 0); false where `taskset`
- * is missing.
+ * Pins a process with all its threads to the given processors (counted from 0). Returns false if
+ * `taskset` is missing.
  */
 export const pin = (pid: number, ...processors: readonly number[]): boolean =>
   spawnSync('taskset', ['-acp', processors.join(','), String(pid)]).status === 0

@@ -1,2 +1,2 @@
-/** For tests of every package: reserves ports as a local platform does for its own processes. */
+/** Reserves ports for tests of every package, as a local platform does for its own processes. */
 export { freePorts } from '../packages/platform/src/app/free-ports.ts'

@@ -1,5 +1,5 @@
 /**
- * What stands in a module's source: words, strings and punctuation; comments, templates and regular
+ * A token of a module's source: word, string or punctuation. Comments, templates and regular
  * expressions are left out.
  */
 export interface Token {
@@ -8,7 +8,7 @@ export interface Token {
 }
 
 const WORD = /[\w$#]/
-/** After these a slash begins a regular expression, not a division. */
+/** Words after which a slash begins a regular expression and not a division. */
 const BEFORE_REGEX = new Set([
   'return',
   'typeof',
@@ -28,7 +28,7 @@ const BEFORE_REGEX = new Set([
 export function tokens(source: string): Token[] {
   const found: Token[] = []
   let at = 0
-  /** Open braces; a template's `${` is remembered so that its end goes back into the template. */
+  /** Open braces. A template's `${` is recorded so that its end continues the template. */
   const braces: ('block' | 'template')[] = []
   const skipTemplate = () => {
     while (at < source.length) {
@@ -93,11 +93,12 @@ function beginsRegex(before: Token | undefined): boolean {
 
 export interface Import {
   specifier: string
-  /** Erased before anything runs: `import type`, `export type`. */ typeOnly: boolean
+  /** The import is erased before execution: `import type`, `export type`. */
+  typeOnly: boolean
 }
 
 /**
- * What a source text imports: `import … from 's'`, `import 's'`, `export … from 's'`,
+ * Returns the imports of a source text: `import … from 's'`, `import 's'`, `export … from 's'`,
  * `import('s')`, `require('s')`, `import.meta.resolve('s')` and the types `import('s').T`.
  */
 export function importsIn(source: string): Import[] {

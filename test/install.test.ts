@@ -17,7 +17,7 @@ import { after, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { find, json, root } from './tree.ts'
 
-/** What `npm ci` installs, and what is left of it. */
+/** Folder for tests of `npm ci` and of the removal of unused files. */
 const folder = mkdtempSync(join(tmpdir(), 'custody-install-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 type Manifest = { dependencies?: Record<string, string>; devDependencies?: Record<string, string> }
@@ -25,10 +25,10 @@ type Lock = {
   packages: Record<string, { version?: string; dependencies?: Record<string, string> }>
 }
 
-/** Folders with tools of their own. */
+/** Folders with their own tools. */
 const TOOLS = ['docs', 'scripts/api-types', 'scripts/lint', 'scripts/mutation']
 
-test('tools that neither a run nor a test needs are installed apart, from locks that fit', () => {
+test('tools that neither the product nor the tests need have their own, consistent lock files', () => {
   assert.deepEqual(find('{docs,scripts}/**/package.json').map(dirname).sort(), TOOLS)
   const installed = json<Lock>('package-lock.json').packages
   for (const at of TOOLS) {
@@ -43,12 +43,12 @@ test('tools that neither a run nor a test needs are installed apart, from locks 
   }
 })
 
-test('every package that ours name leads to a file that is there', () => {
+test('every dependency of our packages resolves to an existing file', () => {
   let count = 0
   for (const path of ['package.json', ...find('packages/*/package.json')]) {
     const { dependencies = {}, devDependencies = {} } = json<Manifest>(path)
     for (const name of Object.keys({ ...dependencies, ...devDependencies })) {
-      // Some have no module of this name: commands and types.
+      // Packages of commands or types have no module of this name.
       let url: string
       try {
         url = import.meta.resolve(name, pathToFileURL(join(root, path)).href)
@@ -62,7 +62,7 @@ test('every package that ours name leads to a file that is there', () => {
   assert.ok(count > 60, 'the packages were not found')
 })
 
-test('the trim removes what nothing reads, twice as once, and follows no link', () => {
+test('trim-install removes unused files, can run repeatedly, and follows no links', () => {
   const checkout = join(folder, 'trim')
   mkdirSync(join(checkout, 'scripts'), { recursive: true })
   cpSync(join(root, 'scripts/trim-install.mjs'), join(checkout, 'scripts/trim-install.mjs'))
@@ -102,7 +102,9 @@ test('the trim removes what nothing reads, twice as once, and follows no link', 
   }
 })
 
-/** A checkout with tools that need nothing, so that npm asks no registry. */
+/**
+ * Creates a checkout whose tools have no dependencies, so that npm sends no requests to a registry.
+ */
 function checkoutWithTools(name: string, dependencies: Record<string, string> = {}): string {
   const checkout = join(folder, name)
   mkdirSync(join(checkout, 'tools'), { recursive: true })
@@ -140,7 +142,7 @@ const install = async (checkout: string): Promise<{ status: number | null; err: 
   }
 }
 
-test('tools are installed once, by two at a time too, and anew when their lock has changed', async () => {
+test('tools are installed once, also by concurrent processes, and again after their lock changes', async () => {
   const checkout = checkoutWithTools('tools')
   const both = await Promise.all([install(checkout), install(checkout)])
   assert.deepEqual(
@@ -152,7 +154,7 @@ test('tools are installed once, by two at a time too, and anew when their lock h
   const lock = join(checkout, 'tools/package-lock.json')
   assert.equal(readFileSync(stamp, 'utf8'), readFileSync(lock, 'utf8'))
   assert.deepEqual(await install(checkout), { status: 0, err: '' })
-  // A folder of an earlier lock, or one that an interrupted npm has left.
+  // A folder of an earlier lock file, or one that an interrupted npm left behind.
   writeFileSync(lock, `${readFileSync(lock, 'utf8')}\n`)
   writeFileSync(join(checkout, 'tools/node_modules/stale'), '')
   const anew = await install(checkout)
@@ -170,8 +172,8 @@ test('tools are installed once, by two at a time too, and anew when their lock h
   ])
 })
 
-test('tools that npm does not install are named, and nothing is left of them', async () => {
-  // A lock that does not fit the package.json is refused before the registry is asked.
+test('a failed installation of tools is reported and leaves no files', async () => {
+  // A lock file that does not match the package.json is rejected before a request to the registry.
   const checkout = checkoutWithTools('broken', { 'not-in-the-lock': '1.0.0' })
   const { status, err } = await install(checkout)
   assert.equal(status, 1)

@@ -1,5 +1,5 @@
-// Inside a package imports go one way too: each room knows those below it, and no two know each
-// other.
+// Imports within a package go in one direction: each folder may import lower-ranked ones, and no
+// two folders import each other.
 import assert from 'node:assert/strict'
 import { relative } from 'node:path'
 import { test } from 'node:test'
@@ -7,7 +7,7 @@ import { importsIn } from './imports.ts'
 import { outOfRank, type Rank } from './module-ranks.ts'
 import { find, read } from './tree.ts'
 
-/** Rooms of each package's src, the lowest first. */
+/** Folders of each package's src, the lowest rank first. */
 const RANKS: Record<string, readonly Rank[]> = {
   signer: [
     [
@@ -135,7 +135,7 @@ const RANKS: Record<string, readonly Rank[]> = {
   ],
 }
 
-/** Every module below a folder, with what it imports. */
+/** Returns every module below a folder with its imports. */
 function importsBelow(src: string): Map<string, string[]> {
   return new Map(
     find(`${src}/**/*.ts`).map((path) => [
@@ -145,7 +145,7 @@ function importsBelow(src: string): Map<string, string[]> {
   )
 }
 
-test('an import that goes up or sideways is found, types and all; so is a room without a rank', () => {
+test('detects imports of higher or equal ranks, type-only imports included, and folders without a rank', () => {
   const ranks: Rank[] = ['base.ts', 'store', ['left', 'right'], 'main.ts']
   const offences = (path: string, specifier: string) =>
     outOfRank(
@@ -185,7 +185,7 @@ test('an import that goes up or sideways is found, types and all; so is a room w
 })
 
 for (const [name, ranks] of Object.entries(RANKS)) {
-  test(`the rooms of packages/${name} know only those below them`, () => {
+  test(`the modules of packages/${name} import only lower ranks`, () => {
     assert.deepEqual(outOfRank(ranks, importsBelow(`packages/${name}/src`)), [])
   })
 }

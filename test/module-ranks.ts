@@ -1,20 +1,20 @@
 import { dirname, join } from 'node:path'
 
 /**
- * One step of a ranking: a folder of src (`store`) or a file that stands in none (`errors.ts`).
- * Those of an inner list stand beside each other, and know nothing of one another.
+ * One rank: a folder of src (`store`), or a file directly in src (`errors.ts`). Entries of an inner
+ * list have equal rank and must not import each other.
  */
 export type Rank = string | readonly string[]
 
 const namesOf = (rank: Rank): readonly string[] => (typeof rank === 'string' ? [rank] : rank)
 
-/** The room of a path below src. */
+/** Returns the folder or file directly below src of a path. */
 const moduleOf = (path: string): string => path.split('/')[0] as string
 
 /**
- * What breaks a ranking, the lowest rank first: an import that leads up or sideways, be it of types
- * alone, a room that stands in no rank, and a rank without a room.
- * @param imports by path below src: the specifiers of each module
+ * Returns violations of a ranking, lowest rank first: an import of a higher or equal rank,
+ * type-only or not; a folder without a rank; and a rank without a folder.
+ * @param imports specifiers of each module, by path below src
  */
 export function outOfRank(
   ranks: readonly Rank[],

@@ -1,8 +1,7 @@
 import * as fc from 'fast-check'
 
-// Every run of the tests looks at the same examples, so that one that fails fails again.
-// FUZZ_SEED=N looks at others. FUZZ_SHRINK=0: the first that fails is enough, and no smaller one is
-// looked for.
+// Every test run uses the same examples, so that a failure is reproducible. FUZZ_SEED=N uses
+// others. FUZZ_SHRINK=0 reports the first failing example without searching for a smaller one.
 fc.configureGlobal({
   seed: Number(process.env['FUZZ_SEED'] ?? 2),
   endOnFailure: process.env['FUZZ_SHRINK'] === '0',

@@ -15,7 +15,7 @@ import { test, type TestContext } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { find, json, read, root } from './tree.ts'
 
-// `npm run release` on a repository with the scripts and manifests of this one.
+// Tests of `npm run release` in a repository with the scripts and manifests of this one.
 
 const CHANGELOG = `# Changelog
 
@@ -87,7 +87,7 @@ test('all packages have one version, a licence, a description and the repository
   }
 })
 
-test('the dry run states what it would do and changes nothing', (t) => {
+test('the dry run prints its steps and changes nothing', (t) => {
   const { git, release } = repository(t)
   const { status, output } = release('0.2.0', '--date', '2026-02-28')
   assert.equal(status, 0, output)
@@ -96,7 +96,7 @@ test('the dry run states what it would do and changes nothing', (t) => {
   assert.equal(git('status', '--porcelain'), '')
 })
 
-test('refuses wrong arguments with the usage', (t) => {
+test('rejects wrong arguments and prints the usage', (t) => {
   const { release } = repository(t)
   for (const [words, message] of [
     [[], /version: must be X\.Y\.Z/],
@@ -114,7 +114,7 @@ test('refuses wrong arguments with the usage', (t) => {
   }
 })
 
-test('reports everything that prevents the release', (t) => {
+test('reports all problems that prevent the release', (t) => {
   const { folder, git, release } = repository(t)
   git('tag', 'v0.2.0')
   writeFileSync(join(folder, 'stray'), '')
@@ -127,7 +127,7 @@ test('reports everything that prevents the release', (t) => {
   assert.match(output, /the tag v0\.2\.0 exists/)
 })
 
-test('refuses a version that is lower, was released before, or has no entry', (t) => {
+test('rejects a version that is lower, was released before, or has no changelog entry', (t) => {
   const { release } = repository(t)
   assert.match(release('0.0.9').output, /version: 0\.0\.9 is lower/)
   assert.match(release('0.1.0').output, /version 0\.1\.0 was released before/)
@@ -160,7 +160,7 @@ test('accepts only a complete release check of the same commit', (t) => {
   assert.equal(release('0.2.0', '--checked', file).status, 0)
 })
 
-test('writes the version everywhere and dates the section of the changelog', async () => {
+test('writes the version to every file and dates the changelog section', async () => {
   const { releaseSection } = await script('changelog')
   assert.deepEqual(releaseSection(CHANGELOG, '0.2.0', '2026-02-28'), {
     text: CHANGELOG.replace('Unreleased', '2026-02-28'),
@@ -187,7 +187,7 @@ test('writes the version everywhere and dates the section of the changelog', asy
   }
 })
 
-test('lists crates with their hashes, and none of the project’s own', async () => {
+test('lists crates with their hashes, without the project’s own', async () => {
   const { cratesOf } = await script('sbom')
   const crates = cratesOf(read('packages/threshold/native/Cargo.lock'))
   assert.ok(crates.length > 20)

@@ -4,10 +4,10 @@ import { fileURLToPath } from 'node:url'
 
 export const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 
-/** Folders that hold nothing of ours. */
+/** Folders that contain none of our files. */
 const FOREIGN = new Set(['node_modules', 'target', '.git', '.custody', 'dist', 'coverage'])
 
-/** Our files that match, as paths below the root, in order. */
+/** Returns our files that match, as sorted paths below the root. */
 export function find(pattern: string | string[]): string[] {
   return globSync(pattern, {
     cwd: root,

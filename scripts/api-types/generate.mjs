@@ -1,12 +1,12 @@
-// TypeScript types of an OpenAPI document. Decimals are texts with exactly their digits, as the
-// client reads and takes them.
+// Generates TypeScript types of an OpenAPI document. Decimals are texts with exactly their digits,
+// as the client returns and accepts them.
 import openapiTypescript, { astToString } from 'openapi-typescript'
 import ts from 'typescript'
 
 const reference = (name) => ts.factory.createTypeReferenceNode(ts.factory.createIdentifier(name))
 const NULL = ts.factory.createLiteralTypeNode(ts.factory.createNull())
 
-/** `Decimal` in place of a number whose format says so; `null` beside it where it may be. */
+/** Replaces numbers with a decimal format by `Decimal`, with `null` added if it is allowed. */
 function transform(schema) {
   if (schema.format !== 'decimal') return undefined
   const isNullable = Array.isArray(schema.type) && schema.type.includes('null')
@@ -16,7 +16,8 @@ function transform(schema) {
 }
 
 /**
- * Of the document, what types are made of: no examples, no headers, of the answers the good one.
+ * Returns the parts of the document that determine the types: without examples and headers, and
+ * only the successful responses.
  */
 function slim({ paths, components, ...document }) {
   const operation = ({ responses, requestBody, parameters, ...rest }) => ({

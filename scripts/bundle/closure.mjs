@@ -1,14 +1,14 @@
-// What single modules need, for a bundle that has nothing else of their package.
+// Determines what single modules need, for a bundle without the rest of their package.
 import { existsSync, readFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { dirname, join, normalize } from 'node:path'
 import { root } from '../pinned-node.mjs'
 
-/** Static and dynamic imports with a literal specifier, but for those of types alone. */
+/** Static and dynamic imports with a literal specifier, except type-only imports. */
 const IMPORTS =
   /(?:^|\n)\s*(?:import|export)\b(?!\s+type\b)[^;'"()]*?\bfrom\s*'([^']+)'|\bimport\(\s*'([^']+)'\s*\)|(?:^|\n)\s*import\s+'([^']+)'/g
 
-/** The name of the package that a specifier is of. */
+/** Returns the package name of a specifier. */
 const packageOf = (specifier) =>
   specifier
     .split('/')
@@ -16,9 +16,9 @@ const packageOf = (specifier) =>
     .join('/')
 
 /**
- * Files that these modules import, and they themselves, by their paths; packages that they import,
- * ours too, by their names.
- * @param isThere whether a file is in the bundle anyway, with all that it imports
+ * Returns the modules and the files that they import, by path, and the packages that they import,
+ * including ours, by name.
+ * @param isThere returns whether the bundle already contains a file with all its imports
  */
 export function moduleClosure(modules, isThere) {
   const files = new Set()
@@ -42,8 +42,8 @@ export function moduleClosure(modules, isThere) {
       .map((path) => path.split('/').slice(0, 2).join('/'))
       .filter((path) => path.startsWith('packages/')),
   )
-  // Specifiers of our packages resolve by the package.json of who asks; the version of the command
-  // is read from there, too.
+  // Specifiers of our packages are resolved with the importing package's package.json, which also
+  // contains the version of the command.
   for (const name of names) files.add(`${name}/package.json`)
   return { files: [...files].sort(), packages: [...packages].sort() }
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The operator's command of this bundle, under the bundle's own Node: from any folder, and through symbolic links.
+# The operator's command of this bundle, with the bundle's own Node. Works from any folder and through symbolic links.
 self=$0
 while [ -h "$self" ]; do
   link=$(readlink "$self") || exit 1

@@ -1,6 +1,6 @@
 // The commit rule of CONTRIBUTING.md: `scope: imperative summary`, at most 72 characters.
 
-/** Endings of words that are no imperatives: "added", "adding", "adds". */
+/** Endings of words that are not imperatives: "added", "adding", "adds". */
 const INFLECTED = /(?:ed|ing|[^sui]s)$/
 /** Imperatives with one of these endings. */
 const IMPERATIVES = new Set([

@@ -1,7 +1,7 @@
-// node scripts/lint/commits.mjs [--from COMMIT]    checks commit messages by the rule of
-//                                                  CONTRIBUTING.md with commitlint
-// Checks every commit after the one that introduced the rule. Without a git history, or if that
-// commit is not in it (a shallow clone), it checks nothing and says so.
+// Checks commit messages with commitlint and the rule of CONTRIBUTING.md: every commit after the
+// one that introduced the rule. Without a git history, or if that commit is not in it (a shallow
+// clone), it checks nothing and prints a message.
+//   node scripts/lint/commits.mjs [--from COMMIT]
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'

@@ -1,5 +1,5 @@
-// Packs @custody/client as npm would publish it, and lets attw ("are the types wrong") resolve its
-// types as each kind of project does.
+// Packs @custody/client as for npm, and runs attw ("are the types wrong"), which resolves its types
+// as each kind of project does.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,7 +7,10 @@ import { join } from 'node:path'
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core'
 import { makePackage } from '../../packages/client/scripts/pack.mjs'
 
-/** It is an ES module alone: projects that resolve as Node 10 did, or require it, are not meant. */
+/**
+ * Resolution modes that are not supported, because the client is an ES module only: resolution as
+ * in Node 10, and require.
+ */
 const NOT_MEANT = new Set(['node10', 'node16-cjs'])
 
 async function check(folder) {

@@ -13,8 +13,8 @@ const LEFT_OUT = new Set([
 ])
 
 /**
- * A copy of the project in which files may be changed: its own packages are its own, all others are
- * the original's.
+ * Creates a copy of the project in which files may be changed: it has its own copy of our packages,
+ * and links to all others.
  * @returns its folder
  */
 export function copyOf(root) {

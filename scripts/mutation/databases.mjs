@@ -2,8 +2,8 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 
 /**
- * The databases that the tests of this process have open, learnt from the driver: a function can be
- * changed in all of them at once.
+ * The databases that the tests of this process have open, collected from the driver, so that a
+ * function can be replaced in all of them.
  */
 const { Client } = createRequire(join(process.cwd(), 'packages', 'platform', 'package.json'))('pg')
 const known = new Map()
@@ -15,9 +15,9 @@ Client.prototype.connect = function noted(...given) {
 }
 
 /**
- * Puts a function in place of the one of its name, in each of them that has it: a server's own
- * database has none of ours.
- * @returns in how many, and why one refused it, or null
+ * Replaces the function of the same name in each database that has it. A server's default database
+ * does not.
+ * @returns number of databases, and the reason why one rejected it, or null
  */
 export async function defineInEach(text) {
   const name = /create or replace function (\w+)/i.exec(text)?.[1]

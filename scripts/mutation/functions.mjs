@@ -3,14 +3,17 @@ import { join } from 'node:path'
 import { quickestFirst, surveyed } from './processes.mjs'
 
 /**
- * Tries mutants of the database's functions. Each is put in place of its function in the databases
- * that a process of loaded tests has open, and the tests run, the quickest first, until one fails;
- * that one is run again with the function as it was, as for a mutant of TypeScript
- * (typescript.mjs). What none of them noticed for certain is tried in a fresh process whose
- * databases were made with it: there those tests run too that run but once in a process.
- * @param mutants with their file's text @param copyOf makes a copy of the project @param keep is
- *   told of those that ended @returns the mutants, each with how it ended; `Refused`: PostgreSQL
- *   does not take it for a function, so that no test was asked
+ * Tests mutants of the database's functions. Each replaces its function in the databases that a
+ * process with loaded tests has open. The tests run, the fastest first, until one fails, which is
+ * repeated with the original function, as for a mutant of TypeScript (typescript.mjs). A mutant
+ * that none of them detects is tested in a new process whose databases were created with it, which
+ * also runs the tests that can run only once per process.
+ *
+ * @param mutants with their file's text
+ * @param copyOf creates a copy of the project
+ * @param keep is called with the finished mutants
+ * @returns the mutants with their results; `Refused`: PostgreSQL rejects the function, so no test
+ *   ran
  */
 export async function functions(mutants, files, { jobs, copyOf, keep, told }) {
   if (mutants.length === 0) return []
@@ -35,7 +38,7 @@ export async function functions(mutants, files, { jobs, copyOf, keep, told }) {
         return answer.refused ?? null
       }
 
-      /** With the function changed while they run, in databases that were made without. */
+      /** Runs tests with the changed function in databases that were created without it. */
       const changed = async ({ file, text }) => {
         const original = readFileSync(join(copy, file), 'utf8')
         for (let fresh = worker === null; again.length > 0; fresh = true) {
@@ -67,7 +70,7 @@ export async function functions(mutants, files, { jobs, copyOf, keep, told }) {
         return 'Survived'
       }
 
-      /** With the function changed from the start. */
+      /** Runs tests with the changed function from the start of the process. */
       const afresh = async ({ file, text }) => {
         const original = readFileSync(join(copy, file))
         writeFileSync(join(copy, file), text)

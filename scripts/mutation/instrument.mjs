@@ -8,11 +8,11 @@ const silent = Object.fromEntries(
 const logger = { ...silent, isDebugEnabled: () => false }
 
 /**
- * Puts every mutant of these files into a copy of the project, each behind a switch that is off:
- * one start of the tests serves all.
- * @param patterns Stryker's: globs, with ! before what is left out
+ * Inserts every mutant of the given files into a copy of the project, each behind a switch that is
+ * off, so that the tests are started only once.
+ * @param patterns Stryker's globs; ! excludes
  * @returns {Promise<{ id: string, file: string, line: number, key: string, what: string }[]>} the
- *   mutants; `key` names one in every run
+ *   mutants; `key` identifies one in every run
  */
 export async function instrument(copy, patterns, only) {
   const leftOut = patterns
@@ -49,7 +49,7 @@ export async function instrument(copy, patterns, only) {
 
 const short = (text, length) => text.replaceAll(/\s+/g, ' ').slice(0, length)
 
-/** @param location lines and columns from zero */
+/** @param location lines and columns, zero-based */
 function textAt(lines, { start, end }) {
   const taken = lines.slice(start.line, end.line + 1)
   taken[taken.length - 1] = taken.at(-1).slice(0, end.column)

@@ -1,7 +1,7 @@
 /**
- * What is mutated, and the tests that must notice: the cheap and broad ones first, as the first
- * that fails ends a mutant. `mutate`: Stryker's patterns (a file, or lines of it). `sql`: functions
- * of the database, mutated by sql.mjs.
+ * Mutated files and the tests that must detect the mutants: fast and broad tests first, because the
+ * first failure ends a mutant. `mutate`: Stryker's patterns (a file, or lines of it). `sql`:
+ * functions of the database, mutated by sql.mjs.
  */
 const platform = (...names) => names.map((name) => `packages/platform/test/${name}.test.ts`)
 const signer = (...names) => names.map((name) => `packages/signer/test/${name}.test.ts`)
@@ -22,7 +22,7 @@ export const MODULES = {
         'rfc8785-canonical',
         'pinned',
       ].map((name) => `packages/request-auth/test/${name}.test.ts`),
-      // What the schemas say of themselves is the API's document.
+      // The schemas' descriptions are part of the API's document.
       ...platform('openapi'),
     ],
   },
@@ -79,8 +79,8 @@ export const MODULES = {
       '!packages/signer/src/policy/exclusivity.ts',
       '!packages/signer/src/policy/nonce.ts',
     ],
-    // Those alone whose nodes are in the tests' own process: in a node's own process no change is
-    // switched on.
+    // Only tests whose nodes run in the tests' process, because mutants are not activated in
+    // separate node processes.
     tests: signer(
       'order-shape',
       'rules',

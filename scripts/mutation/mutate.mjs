@@ -1,6 +1,8 @@
-// npm run mutate -- [MODULE…] [--jobs N] [--sql | --ts] [--file PART] [--again]: how many small
-// changes of the code the tests notice (docs/mutation.md). --file: those of files with this in
-// their names. --again: those alone that no test noticed last time.
+// Measures how many small changes of the code the tests detect (docs/mutation.md).
+//   npm run mutate -- [MODULE…] [--jobs N] [--sql | --ts] [--file PART] [--again]
+//
+// --file: only files whose name contains PART. --again: only mutants that no test detected last
+// time.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -13,7 +15,7 @@ import { mutantsOf } from './sql.mjs'
 
 const here = import.meta.dirname
 const root = join(here, '..', '..')
-/** Of the mutants that were made, so many are noticed. */
+/** Minimum percentage of detected mutants. */
 const SCORE_LEAST = 85
 
 const usage = () => {
@@ -58,10 +60,10 @@ const freshCopy = () => {
   return copy
 }
 
-/** Names a mutant of SQL in every run. */
+/** Returns the identifier of an SQL mutant, equal in every run. */
 const keyOf = (file, text) => createHash('sha256').update(`${file}\0${text}`).digest('hex')
 
-/** Mutants of the database's functions: a copy for each job. */
+/** Tests mutants of the database's functions, with one copy for each job. */
 async function database({ sql, tests }, isAsked, keep) {
   const mutants = sql
     .filter((file) => values.file === undefined || file.includes(values.file))
@@ -81,7 +83,7 @@ async function database({ sql, tests }, isAsked, keep) {
   })
 }
 
-/** What is behind Stryker's switches, in a copy of its own. */
+/** Tests mutants behind Stryker's switches, in a separate copy. */
 async function changed({ mutate, tests }, isAsked, keep) {
   const copy = freshCopy()
   if (tests.some((file) => file.startsWith('packages/signer')))
@@ -100,8 +102,8 @@ const rows = []
 for (const name of names) {
   const module = MODULES[name]
   const kept = join(KEPT, `${name}.json`)
-  // Of the runs before, also of one that was ended early or of some files: what was noticed is not
-  // tried again where only the rest is.
+  // Results of earlier runs, including interrupted and partial ones: with --again, detected mutants
+  // are not tested again.
   const before = existsSync(kept) ? JSON.parse(readFileSync(kept, 'utf8')) : []
   const all = new Map(before.map((each) => [each.key, each]))
   const known = new Map(
@@ -123,12 +125,12 @@ for (const name of names) {
     ...(values.sql ? [] : await changed(module, isAsked, keep)),
     ...(values.ts || !module.sql ? [] : await database(module, isAsked, keep)),
   ]
-  // What is no function can be put in nobody's place: it is neither noticed nor not.
+  // A mutant that PostgreSQL rejects counts as neither detected nor undetected.
   const tried = made.filter(({ how }) => how !== 'Refused')
   if (tried.length < made.length)
     console.log(`${made.length - tried.length} mutants of SQL are no functions, and not counted`)
   const mutants = [...taken, ...tried]
-  // What a whole run no longer knows is of code that is gone.
+  // Results that a complete run no longer contains belong to deleted code.
   if (values.file === undefined && (!module.sql || (!values.sql && !values.ts))) all.clear()
   keep(mutants)
   const noticed = mutants.filter(isNoticed).length
@@ -145,5 +147,5 @@ for (const { name, mutants, noticed, score } of rows) {
     `${name.padEnd(16)}${String(mutants).padStart(9)}${String(noticed).padStart(9)}${`${score.toFixed(1)} %`.padStart(9)}`,
   )
 }
-// A run that made nothing has shown nothing.
+// A run without mutants fails, because it proves nothing.
 process.exitCode = rows.every(({ mutants, score }) => mutants > 0 && score >= SCORE_LEAST) ? 0 : 1

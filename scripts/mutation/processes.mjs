@@ -5,7 +5,8 @@ import { join } from 'node:path'
 
 const here = import.meta.dirname
 /**
- * A test that takes so many times as long as without a mutant, and this much more, does not end.
+ * A test times out if it takes this many times as long as without a mutant, plus the additional
+ * time below.
  */
 const TIMES_LONGER = 5
 const MS_LONGER = 10_000
@@ -15,16 +16,16 @@ function signal(id, name) {
   try {
     process.kill(id, name)
   } catch {
-    /* it has ended */
+    /* The process has already ended. */
   }
 }
 
-/** One process with all tests loaded; what is asked of it is answered, or it is killed. */
+/** One process with all tests loaded. Every request gets a response, or the process is killed. */
 class Worker {
   #child
   #waiting = new Map()
   #asked = 0
-  /** What its tests put down, their databases among it. */
+  /** Folder for the files of its tests, including their databases. */
   #folder = mkdtempSync(join(tmpdir(), 'custody-tests-'))
   ready
 
@@ -64,7 +65,10 @@ class Worker {
     })
   }
 
-  /** @returns the answer, or `{ late }` or `{ gone }` */
+  /**
+   * Sends a request to the process.
+   * @returns the response, or `{ late }` or `{ gone }`
+   */
   async ask(what, given = {}, withinMs = START_MS) {
     const id = ++this.#asked
     const answer = this.#answer(id, withinMs)
@@ -75,7 +79,7 @@ class Worker {
     return heard
   }
 
-  /** With its databases, which outlive the process that started them. */
+  /** Kills the process and its databases, which would otherwise continue to run. */
   kill() {
     if (!WORKERS.delete(this)) return
     signal(-this.#child.pid, 'SIGKILL')
@@ -92,16 +96,16 @@ class Worker {
 }
 
 const WORKERS = new Set()
-/** What is left of them is ended with this process. */
+/** Kills the remaining workers when this process ends. */
 export const killAll = () => WORKERS.forEach((worker) => worker.kill())
 
 export const quickestFirst = (survey, ats) =>
   ats.toSorted((a, b) => survey.tests[a].ms - survey.tests[b].ms)
 
 /**
- * The tests of a copy, each run once without a mutant.
- * @returns `survey`, `once`: those that can only be run in their place, `open` for a process with
- *   them loaded, and how long some may take
+ * Runs each test of a copy once without a mutant.
+ * @returns `survey`; `once`: tests that can run only at their position; `open`: starts a process
+ *   with the tests loaded; `withinMs`: the time limit of a set of tests
  */
 export async function surveyed(copy, files) {
   const open = async (mutant, some = files) => {
@@ -122,9 +126,9 @@ export async function surveyed(copy, files) {
       `tests fail without a change: ${bad.map(({ name, why }) => `${name}: ${why}`).join('; ')}`,
     )
   }
-  // Again where all have run, and the quickest first where none has: what fails then leans on what
-  // went before it, or spoils itself, and can only be run in its place, from the beginning of a
-  // process.
+  // Each test runs again, once in a process where all have run, and once in a new process with the
+  // fastest first. A test that then fails depends on earlier tests, or on a clean state, so it can
+  // run only at its position in a new process.
   const once = new Set()
   const again = async (worker, ats) => {
     for (const at of ats)

@@ -1,7 +1,7 @@
 /**
- * Mutants of the database's functions: Stryker knows no SQL, and the money is moved there. Each is
- * the text of a file with one thing changed: an operator, a condition, a number, or a statement
- * left out.
+ * Creates mutants of the database's functions, because Stryker does not support SQL and these
+ * functions move the money. Each mutant is the text of a file with one change: an operator, a
+ * condition, a number, or a removed statement.
  */
 const SWAPS = [
   [/\band\b/gi, ['or']],
@@ -32,13 +32,13 @@ const SWAPS = [
   [/(?<![\w.$])0(?![\w.])/g, ['1']],
   [/(?<![\w.$])1(?![\w.])/g, ['0', '2']],
 ]
-/** Statements of plpgsql that can be left out and leave a function. */
+/** Statements of plpgsql that can be removed without invalidating the function. */
 const STATEMENT =
   /(?<=(?:^|;|\bthen|\belse|\bbegin|\bloop)\s*)(?:perform|insert into|update|delete from|raise exception)\b[^;]*;/gim
 
 /**
- * Comments, strings and the head up to `begin` are not mutated: their characters become blanks of
- * the same length.
+ * Masks comments, strings and the head up to `begin`, which are not mutated: their characters
+ * become blanks of the same length.
  */
 function masked(text) {
   const blank = (found) => found.replaceAll(/[^\n]/g, ' ')
@@ -48,7 +48,10 @@ function masked(text) {
     .replace(/^[\s\S]*?\bas \$\$/i, blank)
 }
 
-/** @returns {{ line: number, what: string, text: string }[]} of one function's file */
+/**
+ * Returns the mutants of one function's file.
+ * @returns {{ line: number, what: string, text: string }[]}
+ */
 export function mutantsOf(text) {
   const code = masked(text)
   const lineOf = (at) => text.slice(0, at).split('\n').length

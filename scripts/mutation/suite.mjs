@@ -1,12 +1,12 @@
 /**
- * Stands in for `node:test` where mutants are tried (worker.mjs): tests are kept instead of run,
- * and each can be run by itself, again and again, in one process. Of node:test's functions it knows
- * those that this project's tests use, and refuses the others.
+ * Replaces `node:test` while mutants are tested (worker.mjs): tests are stored instead of run, and
+ * each can run separately and repeatedly in one process. It implements the functions of node:test
+ * that this project's tests use, and rejects the others.
  */
 const { mock } = process.getBuiltinModule('node:test')
 export { mock }
 
-/** In the order in which they were made: what runs before and after them, and the test itself. */
+/** The tests in the order of their definition, each with its surrounding hooks. */
 export const tests = []
 const groupOf = (name, parent) => ({
   name,
@@ -44,7 +44,7 @@ export function describe(...given) {
 describe.skip = () => undefined
 export const suite = describe
 
-/** Tests that are made while `load` runs are of this group. */
+/** Assigns the tests that are defined while `load` runs to a group. */
 export function within(name, load) {
   const outer = current
   current = groupOf(name, outer)
@@ -115,12 +115,15 @@ async function begin(group) {
   group.isReady = true
 }
 
-/** Begins what the groups' hooks begin, before any test does. */
+/** Runs the groups' before hooks, ahead of all tests. */
 export async function beginAll() {
   for (const each of groups) await begin(each)
 }
 
-/** Runs one test with what belongs around it. @throws what it throws */
+/**
+ * Runs one test with its surrounding hooks.
+ * @throws the error of the test
+ */
 export async function runTest({ name, run, group }) {
   const line = lineage(group)
   for (const each of line) await begin(each)
@@ -132,7 +135,7 @@ export async function runTest({ name, run, group }) {
   }
 }
 
-/** Ends what the groups' hooks have begun. */
+/** Runs the groups' after hooks. */
 export async function endAll() {
   for (const each of groups.toReversed())
     if (each.isReady) for (const end of each.after) await end()

@@ -1,18 +1,23 @@
 import { instrument } from './instrument.mjs'
 import { quickestFirst, surveyed } from './processes.mjs'
 
-/** A place that is passed so many times as often as without a mutant is a loop without end. */
+/**
+ * Number of executions of a place, as a multiple of those without a mutant, at which a loop is
+ * considered endless.
+ */
 const TIMES_OFTENER = 200
 
 /**
- * Tries the mutants of files of TypeScript. All of them stand in one copy, and each is switched on
- * in a process in which the tests were loaded before. A test that fails under a mutant is run again
- * without it: where it still fails, what went before has left something behind, and the mutant is
- * tried anew in a fresh process. Where that says nothing either, all tests run as they stand in a
- * process that has the mutant from its start, as they passed without it.
- * @param only of which files, by a part of their names @param isAsked which mutants are tried
- *   @param keep is told of those that ended
- * @returns the mutants, each with how it ended: `Killed`, `Timeout`, `Survived`, `NoCoverage`
+ * Tests the mutants of TypeScript files. All of them are in one copy, and each is activated in a
+ * process with loaded tests. A test that fails with a mutant runs again without it. If it still
+ * fails, an earlier test has left a state behind, and the mutant is tested again in a new process.
+ * If the result is still unclear, all tests run in their order in a process that has the mutant
+ * from its start, as they passed without it.
+ *
+ * @param only part of the names of the files
+ * @param isAsked returns whether a mutant is tested
+ * @param keep is called with the finished mutants
+ * @returns the mutants with their results: `Killed`, `Timeout`, `Survived`, `NoCoverage`
  */
 export async function typescript(
   copy,
@@ -28,8 +33,8 @@ export async function typescript(
   )
 
   /**
-   * Whether all tests of these files pass, or those at these places, in a fresh process that has
-   * the mutant from its start.
+   * Runs all tests of these files, or those at the given positions, in a new process that has the
+   * mutant from its start.
    */
   const afresh = async (id, ats, some = files) => {
     const worker = await open(id, some)
@@ -44,15 +49,15 @@ export async function typescript(
     return failed === null && !gone ? 'Survived' : 'Killed'
   }
   /**
-   * What is read while files are loaded: each file by itself, as one that is not needed may take
-   * longest to load.
+   * For code that runs while files are loaded: each file separately, because loading an unneeded
+   * one may take longest.
    */
   let inOrder = files
   const byFile = async (id) => {
     for (const file of inOrder) {
       const how = await afresh(id, undefined, [file])
       if (how === 'Survived') continue
-      // Its neighbours are noticed by the same.
+      // The same file usually detects neighbouring mutants.
       inOrder = [file, ...inOrder.filter((each) => each !== file)]
       return how
     }
@@ -75,8 +80,8 @@ export async function typescript(
         let isUnclear = false
         const again = covering.filter((at) => !once.has(at))
         let left = again
-        // Twice: in a process that others were tried in before, and where that was spoilt in a
-        // fresh one.
+        // At most twice: in a process that was used for other mutants, and, if that one was
+        // unusable, in a new one.
         for (let fresh = worker === null; left.length > 0; fresh = worker === null) {
           worker ??= await open()
           const hits = TIMES_OFTENER * Math.max(...again.map((at) => survey.tests[at].covers[id]))
@@ -91,7 +96,8 @@ export async function typescript(
             !gone &&
             (await worker.ask('run', { mutant: null, at: [failed] }, withinMs([failed]))).failed ===
               null
-          // A test that fails but once failed of a busy machine: the others are asked.
+          // A test that fails only once failed because of a busy machine, so the remaining tests
+          // run.
           const second = isSound
             ? await worker.ask('run', { mutant: id, at: [failed], hits }, withinMs([failed]))
             : null
@@ -110,7 +116,7 @@ export async function typescript(
           isUnclear = fresh
           if (fresh) break
         }
-        // From the start of a process: what is read while files are loaded, and tests that run but
+        // In a new process: code that runs while files are loaded, and tests that can run only
         // once.
         if (how === 'Survived' && (isStatic || isUnclear || again.length < covering.length)) {
           const last = isUnclear ? Infinity : Math.max(...covering.filter((at) => once.has(at)))

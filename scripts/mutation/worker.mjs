@@ -1,5 +1,5 @@
-// A process in which mutants are tried: argv are the test files, asked and answered over IPC. See
-// mutate.mjs.
+// A process in which mutants are tested. The arguments are the test files; requests and responses
+// use IPC. See mutate.mjs.
 import { registerHooks } from 'node:module'
 import { basename } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -14,10 +14,12 @@ registerHooks({
 const { beginAll, endAll, runTest, tests, within } = await import(suite)
 const { defineInEach } = await import('./databases.mjs')
 
-/** What the changed code looks at: which mutant is active, and what was passed through. */
+/**
+ * State that the instrumented code reads: the active mutant, and the counters of executed places.
+ */
 // oxlint-disable-next-line no-underscore-dangle -- Stryker's name
 const state = (globalThis.__stryker__ ??= {})
-/** What was thrown where nobody waited: it is the running test's. */
+/** Unhandled error, which is attributed to the running test. */
 let stray = null
 const keep = (error) => {
   stray ??= error
@@ -40,7 +42,7 @@ async function isPassed(test) {
 }
 
 const answers = {
-  /** Each test once, without a mutant: what it passes through and how long it takes. */
+  /** Runs each test once without a mutant, and returns its coverage and duration. */
   async survey() {
     const found = []
     for (const [at, test] of tests.entries()) {
@@ -58,7 +60,7 @@ const answers = {
     }
     return { tests: found, static: state.mutantCoverage?.static ?? {} }
   },
-  /** These tests one after the other under a mutant (null: none), up to the first that fails. */
+  /** Runs these tests in order with a mutant (null: none), until the first failure. */
   async run({ mutant, at, hits }) {
     state.activeMutant = mutant ?? undefined
     state.hitCount = hits === undefined ? undefined : 0
@@ -73,12 +75,12 @@ const answers = {
       state.activeMutant = undefined
     }
   },
-  /** What the tests' hooks begin, so that the databases are there. */
+  /** Runs the tests' before hooks, so that the databases exist. */
   async begin() {
     await beginAll()
     return {}
   },
-  /** A function in place of the one of its name, in each database of the tests. */
+  /** Replaces the function of the same name in each database of the tests. */
   async define({ sql }) {
     return defineInEach(sql)
   },

@@ -3,7 +3,10 @@
 /** Headings of a version: `## [1.2.3] - 2026-01-31`, or `- Unreleased`. */
 const HEADING = /^## \[([^\]]+)\](?: - (.+))?$/gm
 
-/** Versions of a changelog, newest first, each with its date ("Unreleased" or null) and text. */
+/**
+ * Returns the versions of a changelog, newest first, each with its date ("Unreleased" or null) and
+ * text.
+ */
 export function sectionsOf(changelog) {
   const headings = [...changelog.matchAll(HEADING)]
   return headings.map((match, at) => ({
@@ -15,10 +18,11 @@ export function sectionsOf(changelog) {
 }
 
 /**
- * The changelog with its newest section released.
+ * Returns the changelog with its newest section released.
  *
  * @param changelog text whose first section is `[X.Y.Z] - Unreleased` or `[Unreleased]`
- * @param version version to release @param date day of the release, YYYY-MM-DD
+ * @param version version to release
+ * @param date day of the release, YYYY-MM-DD
  * @returns the new text, and the notes of the version
  * @throws Error if there is nothing to release, or the version was released before
  */

@@ -1,12 +1,12 @@
-// The software bill of materials of a release (CycloneDX 1.5): npm's own list of the packages that
-// run, and the crates of the Rust addons.
+// Creates the software bill of materials of a release (CycloneDX 1.5): npm's own list of the
+// runtime packages, and the crates of the Rust addons.
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const LOCKS = ['packages/threshold/native/Cargo.lock', 'packages/key-encryption/native/Cargo.lock']
 
-/** Crates of a Cargo.lock that come from the registry, as components of CycloneDX. */
+/** Returns crates of a Cargo.lock that come from the registry, as components of CycloneDX. */
 export function cratesOf(lock) {
   return lock
     .split('[[package]]')
@@ -30,7 +30,10 @@ export function cratesOf(lock) {
     })
 }
 
-/** @param root folder of the installed repository @throws Error with npm's message */
+/**
+ * @param root folder of the installed repository
+ * @throws Error with npm's message
+ */
 export function sbomOf(root) {
   const { status, stdout, stderr, error } = spawnSync(
     'npm',

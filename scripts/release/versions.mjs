@@ -8,7 +8,7 @@ const json = (path) => JSON.parse(readFileSync(path, 'utf8'))
 const VERSION = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$/
 export const isVersion = (text) => VERSION.test(text)
 
-/** Negative if `a` is lower than `b`, 0 if they are equal. Both are X.Y.Z. */
+/** Compares two versions X.Y.Z: negative if `a` is lower than `b`, 0 if they are equal. */
 export function compareVersions(a, b) {
   const [left, right] = [a, b].map((text) => text.split('.').map(BigInt))
   for (const [at, value] of left.entries())
@@ -24,7 +24,7 @@ const manifestsOf = (root) => [
     .filter((path) => existsSync(join(root, path))),
 ]
 
-/** Dependencies of a manifest on packages of this project, and where each is written. */
+/** Returns dependencies of a manifest on packages of this project, with their positions. */
 const ownDependencies = (manifest) =>
   ['dependencies', 'devDependencies', 'optionalDependencies', 'peerDependencies'].flatMap((field) =>
     Object.keys(manifest[field] ?? {})
@@ -33,10 +33,10 @@ const ownDependencies = (manifest) =>
   )
 
 /**
- * The one version of all packages.
+ * Returns the common version of all packages.
  *
  * @param root folder of the repository
- * @throws Error that names each file in which another version is written
+ * @throws Error with each file that contains another version
  */
 export function currentVersion(root) {
   const { version } = json(join(root, 'package.json'))
@@ -54,7 +54,10 @@ export function currentVersion(root) {
   return version
 }
 
-/** Writes a version into every manifest and the lock file. @returns the paths that changed */
+/**
+ * Writes a version into every manifest and the lock file.
+ * @returns the paths that changed
+ */
 export function writeVersion(root, version) {
   const changed = []
   const rewrite = (path, edit) => {

@@ -16,7 +16,8 @@ export function parseAmount(text: string, decimals: number): bigint {
   const whole = match[1] as string
   const fraction = match[2] ?? ''
   const exponent = Number(match[3] ?? 0)
-  // Value = digits × 10^(exponent − fraction.length); scaled by `decimals` it must be an integer.
+  // The value is digits × 10^(exponent − fraction.length). Scaled by `decimals`, it must be an
+  // integer.
   const digits = BigInt(whole + fraction)
   const scale = decimals + exponent - fraction.length
   if (digits === 0n) return 0n
@@ -30,7 +31,10 @@ export function parseAmount(text: string, decimals: number): bigint {
   return digits / divisor
 }
 
-/** Shortest exact decimal of an amount in the smallest unit; negative values keep their sign. */
+/**
+ * Formats an amount in the smallest unit as its shortest exact decimal text. Negative values keep
+ * their sign.
+ */
 export function formatAmount(amount: bigint, decimals: number): string {
   const negative = amount < 0n
   const digits = (negative ? -amount : amount).toString().padStart(decimals + 1, '0')

@@ -1,11 +1,17 @@
 import { ChainError, type UnsignedTransaction, type Validation } from './types.ts'
 
-/** @throws ChainError `SHAPE` */
+/**
+ * Asserts a condition on the shape of a transaction.
+ * @throws ChainError `SHAPE` if the condition is false
+ */
 export function assertShape(condition: boolean, message: string): asserts condition {
   if (!condition) throw new ChainError('SHAPE', message)
 }
 
-/** The path of an account's transaction. @throws ChainError `SHAPE` */
+/**
+ * Returns the path of an account's transaction, which has exactly one signer.
+ * @throws ChainError `SHAPE` if it has more or fewer
+ */
 export function onlyPath(unsigned: UnsignedTransaction): number[] {
   const [input, more] = unsigned.inputs
   assertShape(
@@ -15,7 +21,9 @@ export function onlyPath(unsigned: UnsignedTransaction): number[] {
   return input.path
 }
 
-/** Why an address with a tag is refused where no address has one; null: it has none. */
+/**
+ * Returns why an address with a tag is invalid on a network without tags; null if it has no tag.
+ */
 export function refusedTag(
   addressTag: string | null | undefined,
 ): Extract<Validation, { valid: false }> | null {

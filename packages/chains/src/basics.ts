@@ -1,6 +1,6 @@
 /**
- * What a chain is called, what is counted there, and how: nothing that knows an address, so nothing
- * that loads a curve.
+ * Names, types and arithmetic of chains. These modules do not handle addresses, so importing them
+ * loads no curve library.
  */
 export * from './types.ts'
 export * from './amount.ts'

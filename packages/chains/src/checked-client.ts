@@ -27,7 +27,7 @@ const has =
     value !== null &&
     Object.entries(fields).every(([name, check]) => check((value as Record<string, unknown>)[name]))
 
-/** A record whose numbers are all whole and not below zero, and none of whose fields is missing. */
+/** Accepts a record in which all numbers are non-negative integers and no field is missing. */
 const isWhole: Check = (value) => {
   if (typeof value === 'bigint') return value >= 0n
   if (typeof value === 'number') return isNatural(value)
@@ -35,7 +35,10 @@ const isWhole: Check = (value) => {
   return value !== undefined
 }
 
-/** `sender` and `senders` are spelled only when they are asked for, so they are not read here. */
+/**
+ * `sender` and `senders` are getters that encode addresses on first read, so they are not read
+ * here.
+ */
 const transfer = has({
   txid: isName,
   position: (value) => Number.isSafeInteger(value),
@@ -71,7 +74,10 @@ const fee: Check = (value) =>
   isAmount(value) || has({ maxFeePerGas: isAmount, maxPriorityFeePerGas: isAmount })(value)
 const levels = has({ low: fee, medium: fee, high: fee })
 
-/** What each method of a client answers, as far as more depends on it than a text for people. */
+/**
+ * Checks the results of a client's methods, for all fields that the code relies on. Texts for
+ * people are not checked.
+ */
 const RESULTS: Record<string, Check> = {
   tip: has({
     height: isNatural,
@@ -127,9 +133,9 @@ const RESULTS: Record<string, Check> = {
 }
 
 /**
- * The same client, whose methods either answer what they promise or throw a {@link ChainError}: an
- * answer of an endpoint that has not the form which its protocol prescribes is `RPC_UNAVAILABLE`,
- * wherever the reading of it failed. For the end of a client's constructor.
+ * Wraps a client so that its methods either return the declared type or throw a {@link ChainError}.
+ * A malformed response of an endpoint results in `RPC_UNAVAILABLE`, wherever parsing it failed.
+ * Call it at the end of a client's constructor.
  */
 export function checkedClient<Client extends object>(client: Client, network: string): Client {
   const wrapped = new Map<PropertyKey, { original: unknown; checked: unknown }>()

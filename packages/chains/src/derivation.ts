@@ -4,21 +4,24 @@ import { ed25519 } from '@noble/curves/ed25519.js'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { ChainError, type Curve, type Network, type Path } from './types.ts'
 
-/** A workspace key's public half. */
+/** Public half of a workspace key. */
 export interface WorkspaceKey {
   curve: Curve
   publicKey: Uint8Array
   chainCode: Uint8Array
 }
 
-/** Paths of a workspace key start with a sub-account; 0 belongs to the workspace's gas tanks. */
+/**
+ * Sub-account of the workspace's gas tanks. Every path of a workspace key begins with a
+ * sub-account.
+ */
 export const TANK_SUB_ACCOUNT = 0
-/** A wallet's first address: the omnibus address of account-based chains. */
+/** Index of a wallet's first address, which is the omnibus address of account-based chains. */
 export const OMNIBUS_INDEX = 0
-/** Change of UTXO wallets returns to this one index. */
+/** Index of the address that receives all change of a UTXO wallet. */
 export const CHANGE_INDEX = 0x7fffffff
 
-/** `[sub-account, chain, index]`, checked to be non-hardened. */
+/** Returns the path `[sub-account, chain, index]` after checking that all of it is non-hardened. */
 export function pathOf(network: Network, subAccount: number, index: number): number[] {
   const path = [subAccount, network.chain_index, index]
   assertPath(path)
@@ -33,18 +36,19 @@ function assertPath(path: Path): void {
   }
 }
 
-/** A public key with the chain code that goes on below it. */
+/** A public key with the chain code for deriving keys below it. */
 export interface ExtendedKey {
   publicKey: Uint8Array
   chainCode: Uint8Array
 }
 
 /**
- * Public key below a workspace key, and its own chain code. secp256k1: BIP32 public derivation.
- * Ed25519: the additive tweak HMAC-SHA512(chain code, public key ‖ index).
+ * Derives the public key and chain code at a path below a workspace key. secp256k1: BIP32 public
+ * derivation. Ed25519: the additive tweak HMAC-SHA512(chain code, public key ‖ index).
  *
  * @param path non-hardened indices
- * @returns 33 bytes (secp256k1, compressed) or 32 bytes (Ed25519), and 32 bytes
+ * @returns public key of 33 bytes (secp256k1, compressed) or 32 bytes (Ed25519), and chain code of
+ *   32 bytes
  * @throws ChainError `PATH`
  */
 export function deriveExtendedKey(
@@ -75,8 +79,8 @@ export function deriveExtendedKey(
 }
 
 /**
- * BIP32's CKDpub, step by step. All of it is public, so the multiplication need not take the same
- * time for every tweak.
+ * Implements BIP32's CKDpub step by step. All inputs are public, so the multiplication need not run
+ * in constant time.
  */
 function belowSecp256k1(publicKey: Uint8Array, chainCode: Uint8Array, path: Path): ExtendedKey {
   const { BASE, Fn } = secp256k1.Point
@@ -88,8 +92,8 @@ function belowSecp256k1(publicKey: Uint8Array, chainCode: Uint8Array, path: Path
     data.set(key)
     new DataView(data.buffer).setUint32(33, index, false)
     const digest = hmac(sha512, code, data)
-    // Of a tweak that is none BIP32 says to go on; it comes once in 2¹²⁷, and no two
-    // implementations agree how.
+    // For an invalid tweak BIP32 prescribes the next index. It occurs with a probability of 1 in
+    // 2¹²⁷, and implementations disagree on the details, so it is an error here.
     point = BASE.multiplyUnsafe(Fn.fromBytes(digest.subarray(0, 32))).add(point)
     key = point.toBytes(true)
     code = digest.subarray(32)
@@ -97,7 +101,7 @@ function belowSecp256k1(publicKey: Uint8Array, chainCode: Uint8Array, path: Path
   return { publicKey: key, chainCode: code }
 }
 
-/** The public key of {@link deriveExtendedKey} alone. */
+/** Returns only the public key of {@link deriveExtendedKey}. */
 export function derivePublicKey(
   curve: Curve,
   publicKey: Uint8Array,

@@ -23,10 +23,13 @@ import {
   type Validation,
 } from './types.ts'
 
-// The registry is data: what it names may be missing here.
+// The registry is data, so it may name a family that does not exist here.
 const families: Partial<Record<FamilyName, Family>> = list
 
-/** The family's pure functions. Throws ChainError `FAMILY` where the family is not implemented. */
+/**
+ * Returns the family's pure functions.
+ * @throws ChainError `FAMILY` if the family is not implemented
+ */
 export function familyOf(network: Network): Family {
   const family = families[network.family]
   if (!family)
@@ -34,7 +37,10 @@ export function familyOf(network: Network): Family {
   return family
 }
 
-/** In what the network's family differs. Throws ChainError `FAMILY`. */
+/**
+ * Returns the traits of the network's family.
+ * @throws ChainError `FAMILY` if the family is not implemented
+ */
 export function traitsOf(network: Network): Traits {
   return familyOf(network).traits
 }
@@ -89,9 +95,9 @@ export function exclusive(
 }
 
 /**
- * The same unsigned transaction at another place in its account's order.
- * @throws ChainError `SHAPE` where transactions of the family have no number, or this one cannot
- *   have it
+ * Returns the same unsigned transaction with another nonce of its account.
+ * @throws ChainError `SHAPE` if transactions of the family have no nonce, or this one cannot have
+ *   the given nonce
  */
 export function withNonce(
   network: Network,
@@ -104,12 +110,12 @@ export function withNonce(
     return renumber(unsigned, nonce)
   } catch (error) {
     if (error instanceof ChainError) throw error
-    // The libraries that read and write the bytes have errors of their own.
+    // The libraries that read and write the bytes throw their own errors.
     throw new ChainError('SHAPE', `${network.code}: the transaction cannot have the nonce ${nonce}`)
   }
 }
 
-/** Address of a workspace key at a path, in the network's own spelling. */
+/** Returns the address of a workspace key at a path, in the network's own spelling. */
 export function addressAt(
   network: Network,
   key: { publicKey: Uint8Array; chainCode: Uint8Array },
@@ -122,8 +128,8 @@ export function addressAt(
 }
 
 /**
- * Public keys below one workspace key, remembered with every step to them: each costs about half a
- * millisecond.
+ * Returns a function that derives public keys below one workspace key. It caches every intermediate
+ * key, because each derivation takes about half a millisecond.
  */
 export function publicKeysBelow(key: WorkspaceKey): PublicKeyAt {
   const known = new Map<string, ExtendedKey>([['', key]])
@@ -141,8 +147,9 @@ export function publicKeysBelow(key: WorkspaceKey): PublicKeyAt {
 }
 
 /**
- * Checks an address of an asset's network. Contracts that the registry names there are refused:
- * what is sent to one is lost. Throws ChainError `ASSET` for an unknown ticker.
+ * Validates an address of an asset's network. Rejects contracts that the registry lists there,
+ * because a payment to one is lost.
+ * @throws ChainError `ASSET` for an unknown ticker
  */
 export function validateAddress(
   registry: Registry,
@@ -158,7 +165,10 @@ export function validateAddress(
   return reason === null ? checked : { valid: false, reason }
 }
 
-/** Why a contract of the registry takes no payment of an asset; null: the address is none. */
+/**
+ * Returns why a contract of the registry accepts no payment of an asset; null if the address is not
+ * such a contract.
+ */
 function contractProblem(registry: Registry, asset: Asset, address: string): string | null {
   const { l1_fee_oracle: oracle } = registry.networkOf(asset)
   const token = registry.assetsOf(asset.network).find((each) => each.contract_address === address)

@@ -11,30 +11,30 @@ import type {
   Validation,
 } from './types.ts'
 
-/** What a network's tags are: destination tags (XRP) or memos (Stellar). */
+/** Tags of a network: destination tags (XRP) or memos (Stellar). */
 export interface Tags {
   /**
-   * Whether a valid address contains its tag, or states that it has none (X-address, M…): it takes
-   * no other.
+   * Returns whether a valid address contains its tag, or states that it has none (X-address, M…).
+   * Such an address accepts no separate tag.
    */
   isWithin(address: string): boolean
-  /** Whether a text by itself has the form of a tag rather than of a note, such as digits alone. */
+  /** Returns whether a text looks like a tag rather than a note, such as digits alone. */
   isLike(text: string): boolean
 }
 
 /**
- * The pure part of a chain family: no network, no clock, no randomness.
- * Every function throws {@link ChainError} on input it does not allow.
+ * The pure part of a chain family: it uses no network, no clock and no randomness. Every function
+ * throws {@link ChainError} on input that it does not allow.
  */
 export interface Family {
   traits: Traits
-  /** Address of a public key (33 bytes compressed secp256k1 or 32 bytes Ed25519). */
+  /** Returns the address of a public key (33 bytes compressed secp256k1 or 32 bytes Ed25519). */
   address(network: Network, publicKey: Uint8Array): string
-  /** Checks an address (and tag) of this network; the answer carries the canonical spelling. */
+  /** Validates an address (and tag) of this network and returns its canonical spelling. */
   validate(network: Network, address: string, addressTag?: string | null): Validation
   /**
-   * Decodes, refuses every shape that is not allow-listed, and checks that re-encoding gives the
-   * same bytes.
+   * Decodes a transaction, rejects every shape that is not allow-listed, and checks that
+   * re-encoding gives the same bytes.
    */
   decode(
     network: Network,
@@ -42,11 +42,11 @@ export interface Family {
     assets: readonly Asset[],
     publicKeyAt: PublicKeyAt,
   ): DecodedTransaction
-  /** The digests (or messages) to sign, one per input. */
+  /** Returns the digests (or messages) to sign, one per input. */
   signing(network: Network, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt): SigningItem[]
   /**
-   * Puts signatures in, verifies each against its public key, and returns the bytes to broadcast
-   * with their hash.
+   * Inserts the signatures, verifies each against its public key, and returns the bytes to
+   * broadcast and their hash.
    */
   assemble(
     network: Network,
@@ -54,23 +54,33 @@ export interface Family {
     signatures: SignatureBytes[],
     publicKeyAt: PublicKeyAt,
   ): SignedTransaction
-  /** True when at most one of the two can ever be mined. */
+  /** Returns true if at most one of the two transactions can ever be mined. */
   exclusive(earlier: DecodedTransaction, next: DecodedTransaction): boolean
-  /** The tags that payments of the network may carry. Absent where it has none. */
+  /** Tags that payments of the network may carry. Absent if the network has none. */
   tags?: Tags
   /**
-   * Where an address means the same party on several networks: their common name. Absent: on its
-   * network alone.
+   * Common name of the networks on which an address belongs to the same party. Absent: an address
+   * is valid on its own network only.
    */
   space?: string
-  /** The account behind an address of another form, or null where it is of no other form. */
+  /**
+   * Returns the account behind an address of another format, or null if the address has no other
+   * format.
+   */
   accountOf?(address: string): string | null
-  /** One spelling of an address for comparison, where `validate` answers another. */
+  /**
+   * Returns one spelling of an address for comparison, if it differs from the one that `validate`
+   * returns.
+   */
   key?(address: string): string
-  /** What an address looks like on every network of the same format, or null where it is none. */
+  /**
+   * Returns a form of the address that is the same on every network of this format, or null if it
+   * is not an address.
+   */
   format?(network: Network, address: string): string | null
   /**
-   * The same transaction under another number of its account. Absent where transactions have none.
+   * Returns the same transaction with another nonce of its account. Absent if transactions have no
+   * nonce.
    */
   renumber?(unsigned: UnsignedTransaction, nonce: bigint): UnsignedTransaction
 }

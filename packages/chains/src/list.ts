@@ -1,5 +1,5 @@
-// Every chain family, by the name that its folder and the registry call it. A new one is a folder
-// and a line here; `template` stands in none.
+// Every chain family, under the name of its folder, which the registry uses too. A new family is a
+// folder and a line here. `template` is not listed.
 export { cardano } from './cardano/index.ts'
 export { evm } from './evm/index.ts'
 export { solana } from './solana/index.ts'

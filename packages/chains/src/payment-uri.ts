@@ -3,7 +3,9 @@ import { paymentUri as stellarUri } from './stellar/payment-uri.ts'
 import type { Asset, Network } from './types.ts'
 import { paymentUri as xrpUri } from './xrp/payment-uri.ts'
 
-/** URI schemes of BIP21 and of the coins that took it over. CashAddr carries its own prefix. */
+/**
+ * URI schemes of BIP21 and of the coins that adopted it. CashAddr addresses carry their own prefix.
+ */
 const BIP21_SCHEMES: Record<string, string> = {
   BTC: 'bitcoin',
   LTC: 'litecoin',
@@ -11,7 +13,7 @@ const BIP21_SCHEMES: Record<string, string> = {
   DOGE: 'dogecoin',
 }
 
-/** Words of a query, in the order given, without those that are absent. */
+/** Builds a query string from the values that are present, in the given order. */
 function query(values: Record<string, string | null>): string {
   const words = Object.entries(values)
     .filter((entry): entry is [string, string] => entry[1] !== null)
@@ -20,13 +22,13 @@ function query(values: Record<string, string | null>): string {
 }
 
 /**
- * What a payer's wallet opens, for example from a QR code: BIP21 (UTXO), EIP-681 (EVM), Solana Pay,
- * SEP-7 (Stellar), CIP-13 (Cardano), and `xrpl:` as Xaman reads it. Tron's wallets agree on none
- * and read the address alone. EIP-681 counts in the smallest unit, every other scheme in whole
- * coins.
+ * Builds the URI that a payer's wallet opens, for example from a QR code: BIP21 (UTXO), EIP-681
+ * (EVM), Solana Pay, SEP-7 (Stellar), CIP-13 (Cardano), and `xrpl:` as Xaman reads it. Tron's
+ * wallets have no common format and read the address alone. EIP-681 counts in the smallest unit,
+ * every other scheme in whole coins.
  *
- * @param o.amount smallest unit of the asset; without it the payer chooses
- * @returns the URI, or null where no convention exists for the asset
+ * @param o.amount in the smallest unit of the asset; if it is absent, the payer chooses
+ * @returns the URI, or null if no convention exists for the asset
  */
 export function paymentUri(
   network: Network,
@@ -39,7 +41,7 @@ export function paymentUri(
   const token = asset.type === 'token'
   switch (network.family) {
     case 'utxo': {
-      // CashAddr is written with its prefix, which is the scheme.
+      // A CashAddr address is written with its prefix, which is the scheme.
       const scheme = o.address.includes(':')
         ? ''
         : `${BIP21_SCHEMES[network.code] ?? network.code.toLowerCase()}:`
@@ -59,7 +61,7 @@ export function paymentUri(
         address: o.address,
         tag,
         ...(decimal === null ? {} : { amount: decimal }),
-        // Without it a wallet pays on the public network.
+        // Without the passphrase a wallet pays on the public network.
         ...(network.mode === 'mainnet' || network.passphrase === undefined
           ? {}
           : { passphrase: network.passphrase }),

@@ -1,10 +1,9 @@
 import type { UnsignedTransaction } from './types.ts'
 
 /**
- * Reads an unsigned transaction once for as long as it is the same object with the same bytes: what
- * decodes it, says what is to be signed and assembles it reads it each time. `read` must depend on
- * nothing else but what is in `unsigned.bytes`, or be given it as `of`; what it answers must not be
- * changed.
+ * Caches the parsed form of an unsigned transaction for as long as it is the same object with the
+ * same bytes, because decoding, signing and assembling each parse it. The result of `read` must
+ * depend only on `unsigned.bytes` and on the value passed as `of`, and must not be modified.
  */
 export function readOnce<Of extends object, T>(
   read: (of: Of, unsigned: UnsignedTransaction) => T,

@@ -1,3 +1,3 @@
-/** What an error says; of anything else that was thrown, its text. */
+/** Returns the message of an error; for any other thrown value, its text. */
 export const reasonOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error)

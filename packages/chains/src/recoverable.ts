@@ -3,8 +3,8 @@ import { secp256k1Signer } from './secp256k1.ts'
 import { ChainError, type SignatureBytes, type SigningItem } from './types.ts'
 
 /**
- * The one signature of a chain that recovers who signed: 64 bytes, low-S, by the key at the path,
- * with the recovery id that leads to this key and no other.
+ * Checks the signature for a chain whose signatures identify the signer: exactly one, of 64 bytes,
+ * low-S, by the key at the path, with the recovery id that leads to this key.
  * @throws ChainError `SIGNATURE`
  */
 export function recoverableSignature(

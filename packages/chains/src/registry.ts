@@ -43,13 +43,14 @@ interface AssetLine {
 }
 
 /**
- * What an asset is worth is its coin's price: one line for each ticker, whatever networks it is on.
+ * The coin whose price determines an asset's value: one entry for each ticker, whatever networks it
+ * is on.
  */
 export interface Coin {
   ticker: string
-  /** CoinGecko's name of it. */
+  /** CoinGecko's id of the coin. */
   coingecko_id: string
-  /** USD, where the local sources of prices start. */
+  /** Initial USD price of the local price sources. */
   local_price: string
 }
 
@@ -58,20 +59,20 @@ export interface Registry {
   mode: NetworkMode
   assets: Asset[]
   networks: Network[]
-  /** By ticker; those that no asset of this mode has are there too. */
+  /** Coins by ticker, including those that no asset of this mode has. */
   coins: Readonly<Record<string, Coin>>
   asset(ticker: string): Asset | undefined
   network(code: string): Network | undefined
-  /** Assets of one network. */
+  /** Returns the assets of one network. */
   assetsOf(network: string): Asset[]
-  /** The network an asset lives on. */
+  /** Returns the network of an asset. */
   networkOf(asset: Asset): Network
 }
 
 /**
- * What of a network decides which keys, addresses and transactions are its own, in one fixed order:
- * whoever froze it knows a changed registry by it. Fields that not all families have stand at the
- * end, where the network has them.
+ * Returns the parameters of a network that determine its keys, addresses and transactions, in one
+ * fixed order, so that a changed registry is detected by comparison with an earlier result. Fields
+ * that not all families have are at the end, if the network has them.
  */
 export function meaningOf(network: Network): unknown[] {
   const { mode, family, curve, chain_index, native_asset, chain_id, utxo, passphrase, network_id } =
@@ -100,12 +101,12 @@ interface RegistryFile {
   coins: Coin[]
 }
 
-/** Everything the data file names, working or not: for tests and documentation. */
+/** Reads the complete data file, including unfinished networks, for tests and documentation. */
 export function readRegistryFile(): RegistryFile {
   return structuredClone(data) as unknown as RegistryFile
 }
 
-/** A network that is retired or deprecated is more than an asset of it can be. */
+/** Returns the lifecycle of an asset, which is at most that of its network. */
 function lifecycleOf(
   network: Network,
   own: LifecycleStatus | undefined,

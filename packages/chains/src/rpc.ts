@@ -1,13 +1,13 @@
 import { ChainError, type Asset, type Checkpoint, type Riders } from './types.ts'
 
-/** Least fee rates by level, as decimal text in the network's `fee_rate_unit`. */
+/** Minimum fee rates by level, as decimal text in the network's `fee_rate_unit`. */
 export type FeeFloors = Partial<Record<keyof LevelRates, string>>
 
 /**
- * Where an RPC endpoint is and how to authenticate to it. `fee_floors` (Bitcoin and its siblings):
- * least rates of each level, which also count where the node has no estimate; in place of the
- * registry's. `checkpoint` (the same networks): a block that the node must have, besides the
- * registry's. `requests_per_day`: what the endpoint's plan allows.
+ * Address and credentials of an RPC endpoint. `fee_floors` (Bitcoin and its derivatives): minimum
+ * rate of each level, also used if the node has no estimate; replaces the registry's. `checkpoint`
+ * (the same networks): a block that the node must have, in addition to the registry's.
+ * `requests_per_day`: quota of the endpoint's plan.
  */
 export interface RpcEndpoint {
   url: string
@@ -21,10 +21,7 @@ export interface RpcEndpoint {
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
-/**
- * The endpoint could not be reached, was too slow, or answered with something that is not its
- * protocol.
- */
+/** The endpoint was unreachable, too slow, or responded with something that is not its protocol. */
 export class RpcUnavailable extends ChainError {
   constructor(message: string) {
     super('RPC_UNAVAILABLE', message)
@@ -33,14 +30,14 @@ export class RpcUnavailable extends ChainError {
 }
 
 /**
- * The answer did not come whole in its time, or is larger than is read: smaller questions may be
- * answered.
+ * The response was incomplete at its deadline, or exceeds the size limit. Smaller requests may
+ * succeed.
  */
 export class RpcTooLarge extends RpcUnavailable {}
 
 /**
- * The endpoint answered, and what it shows of one transaction is not that transaction. It says
- * nothing about others.
+ * The endpoint responded, but with data that does not match the requested transaction. Other
+ * transactions are unaffected.
  */
 export class RpcMismatch extends RpcUnavailable {
   constructor(message: string) {
@@ -50,8 +47,8 @@ export class RpcMismatch extends RpcUnavailable {
 }
 
 /**
- * The node has no estimate of the fee rate that gets a transaction into a block, and nothing else
- * says one.
+ * The node has no estimate of the fee rate that gets a transaction into a block, and no other
+ * source has one.
  */
 export class NoFeeEstimate extends RpcUnavailable {
   constructor(network: string, level: keyof LevelRates) {
@@ -62,7 +59,7 @@ export class NoFeeEstimate extends RpcUnavailable {
   }
 }
 
-/** The endpoint answered with an error of its own. */
+/** The endpoint responded with an error of its own protocol. */
 export class RpcRefused extends ChainError {
   readonly rpcCode: number
   constructor(rpcCode: number, message: string) {
@@ -73,8 +70,8 @@ export class RpcRefused extends ChainError {
 }
 
 /**
- * The chain itself would refuse a transaction, by the endpoint's word: it was carried out there,
- * and failed. Only this may end a transfer; any other error is the endpoint's own trouble.
+ * The endpoint executed a transaction and reports that it failed, so the chain would reject it.
+ * Only this error may end a transfer; any other error concerns only the endpoint.
  */
 export class RpcReverted extends RpcRefused {
   constructor(rpcCode: number, message: string) {
@@ -85,17 +82,18 @@ export class RpcReverted extends RpcRefused {
 
 const RPC_TIMEOUT_MS = 8000
 /**
- * For answers that hold a whole block, its receipts, or a page of transactions: up to some hundred
- * megabytes, which a hosted node reads from its disk and sends over a shared line.
+ * Timeout in milliseconds for responses that contain a whole block, its receipts, or a page of
+ * transactions: up to some hundred megabytes, which a hosted node reads from its disk and sends
+ * over a shared connection.
  */
 const BLOCK_TIMEOUT_MS = 60_000
-/** Methods and paths (Tron, Cardano) with such an answer. */
+/** Methods and paths (Tron, Cardano) that use this timeout. */
 const BLOCK_ANSWERS = new RegExp(
   '^(?:getblock|getBlock|eth_getBlockByNumber|eth_getBlockReceipts|eth_getLogs|ledger|getTransactions|getLedgers|getrawmempool' +
     '|wallet/getblockbynum|wallet/gettransactioninfobyblocknum|/blocks/\\w+/txs/cbor)$',
 )
 
-/** Parameters by which such a method answers a block's head alone (EVM, Solana, XRP). */
+/** Returns whether the parameters request only a block's header (EVM, Solana, XRP). */
 function asksForHead(method: string, params: unknown[] | Record<string, unknown>): boolean {
   if (!Array.isArray(params)) return false
   const [first, second] = params as (
@@ -109,35 +107,38 @@ function asksForHead(method: string, params: unknown[] | Record<string, unknown>
   return second === false || (typeof second === 'object' && second?.transactionDetails === 'none')
 }
 /**
- * HTTP statuses by which an endpoint, or a proxy before it, says that it has not looked:
- * credentials, quotas, overload. Nodes answer errors of their own with 200, 400, 404 and 500.
+ * Returns whether an HTTP status means that the endpoint, or a proxy before it, did not process the
+ * request: credentials, quotas, overload. Nodes report their own errors with 200, 400, 404 and 500.
  */
 const isNotLookedAt = (status: number): boolean =>
   [401, 402, 403, 407, 408, 425, 429].includes(status) || status > 500
 /**
- * Errors that say the same in the body: limit exceeded (EIP-1474), node is unhealthy (Solana),
- * HTTP's own number.
+ * Error codes in the body with the same meaning: limit exceeded (EIP-1474), node is unhealthy
+ * (Solana), HTTP's own number.
  */
 const NOT_LOOKED_AT = new Set([-32005, 429])
 const ANSWER_BYTES_MAX = 256 * 1024 * 1024
 
-/** A JSON-RPC caller. Numbers that need exactness are read by `reviver` from their source text. */
+/**
+ * Sends a JSON-RPC request. Numbers that need exactness are read by `reviver` from their source
+ * text.
+ */
 export type JsonRpc = <T>(method: string, params: unknown[] | Record<string, unknown>) => Promise<T>
 
-/** What is asked over HTTP. `what` names it in errors. */
+/** An HTTP request. `what` is its name in errors. */
 export interface Exchange {
   url: string
   what: string
   method: 'GET' | 'POST'
   headers: Record<string, string>
   body?: string | Buffer
-  /** Its answer is a block's head alone, whatever `what` answers otherwise. */
+  /** The response is only a block's header, whatever `what` returns otherwise. */
   isHead?: boolean
 }
 
 /**
- * One exchange with an endpoint, as its settings say who asks. The URL may hold a provider's key:
- * errors name the host only.
+ * Sends one HTTP request to an endpoint, with the credentials of its settings. The URL may contain
+ * a provider's key, so errors contain the host only.
  * @throws RpcUnavailable
  */
 export async function exchange(
@@ -151,7 +152,8 @@ export async function exchange(
   const authorization = username === undefined ? {} : { authorization: `Basic ${basic}` }
   let text: string | null
   let status: number
-  // Not AbortSignal.timeout, whose timer and error come for every question, the answered ones too.
+  // Not AbortSignal.timeout, which creates a timer and an error for every request, including the
+  // successful ones.
   const late = new AbortController()
   const timeoutMs = BLOCK_ANSWERS.test(what) && isHead !== true ? BLOCK_TIMEOUT_MS : RPC_TIMEOUT_MS
   const timer = setTimeout(
@@ -179,16 +181,16 @@ export async function exchange(
   return { status, text }
 }
 
-/** JSON.parse whose reviver sees the source text of a number. */
+/** JSON.parse with a reviver that receives the source text of numbers. */
 export const parseWithSource = JSON.parse as (
   text: string,
   reviver: (key: string, value: unknown, context: { source?: string }) => unknown,
 ) => unknown
 
 /**
- * Makes a JSON-RPC caller over HTTP POST.
- * @param reviver as JSON.parse's, with the source text of numbers
- * @throws RpcUnavailable, RpcRefused (by the returned function)
+ * Creates a JSON-RPC caller over HTTP POST.
+ * @param reviver like JSON.parse's, with the source text of numbers
+ * @throws RpcUnavailable, RpcRefused (from the returned function)
  */
 export function jsonRpc(
   endpoint: RpcEndpoint,
@@ -231,10 +233,7 @@ export function jsonRpc(
   }
 }
 
-/**
- * The body as text, or null where it is larger than `most` bytes: it is cut off there, while it is
- * read.
- */
+/** Reads the body as text. Returns null, and stops reading, once it exceeds `most` bytes. */
 export async function readText(
   response: Response,
   most = ANSWER_BYTES_MAX,
@@ -250,15 +249,16 @@ export async function readText(
 }
 
 /**
- * Every address whose coins a payment took, and every one that signed for it: screening asks about
- * each of them. Incomplete where something that paid has no address that could be screened.
+ * Every address whose coins a payment spent, and every address that signed it. Screening checks
+ * each of them. `complete` is false if a source of the payment has no address that could be
+ * screened.
  */
 export interface Senders {
   addresses: string[]
   complete: boolean
 }
 
-/** Each address once; an address that is missing makes the senders incomplete. */
+/** Lists each address once. A missing address makes the senders incomplete. */
 export function sendersOf(addresses: readonly (string | null | undefined)[]): Senders {
   const known = addresses.filter(
     (address): address is string => typeof address === 'string' && address !== '',
@@ -266,47 +266,50 @@ export function sendersOf(addresses: readonly (string | null | undefined)[]): Se
   return { addresses: [...new Set(known)], complete: known.length === addresses.length }
 }
 
-/** A movement of coins to an address, as a block shows it. */
+/** A movement of coins to an address in a block. */
 export interface ChainTransfer {
   txid: string
   /**
-   * Output index (UTXO), log index (tokens), -1 for an account-based transaction's native value. A
-   * place, and no identity: EVM counts logs through the block.
+   * Output index (UTXO), log index (tokens), or -1 for an account-based transaction's native value.
+   * It is a position and does not identify the transfer: EVM numbers logs through the block.
    */
   position: number
   asset: string
   address: string
   amount: bigint
-  /** The account that the coins left, where there is one; shown, and never all that is screened. */
+  /**
+   * The account that sent the coins, if there is one. It is for display only; screening uses
+   * `senders`.
+   */
   sender: string | null
-  /** Null: the block does not tell (UTXO, Cardano), and the client is asked. */
+  /** Null if the block does not contain them (UTXO, Cardano); then the client must be queried. */
   senders: Senders | null
   coinbase: boolean
-  /** Destination tag or memo, as `address_tag` spells it; absent where the network has none. */
+  /** Destination tag or memo in the form of `address_tag`; absent if the network has none. */
   tag?: string | null
-  /** Cardano: what rides on the output beside its lovelace. */
+  /** Cardano: what the output carries in addition to its lovelace. */
   riders?: Riders
 }
 
 /** CashTokens of an output (CHIP-2022-02). */
 export interface TokenFacts {
-  /** Id of the transaction that made the category, 64 hexadecimal digits. */
+  /** Id of the transaction that created the category, 64 hexadecimal digits. */
   category: string
-  /** Fungible tokens in base units, as decimal digits; `0`: none. */
+  /** Fungible tokens in base units, as decimal digits; `0` if there are none. */
   amount: string
   /** `commitment` in hexadecimal digits. */
   nft: { capability: 'none' | 'mutable' | 'minting'; commitment: string } | null
 }
 
-/** An output at an address that is not spent as a coin, because of what it carries. */
+/** An output at an address that is not spent as a coin, because of the tokens that it carries. */
 export interface AsideCoin {
   txid: string
   vout: number
   address: string
-  /** Smallest unit of the network's coin. */
+  /** Amount in the smallest unit of the network's coin. */
   amount: bigint
   reason: 'CASH_TOKENS'
-  /** Null: the node does not show them in a form that can be read. */
+  /** Null if the node does not return the tokens in a readable form. */
   token: TokenFacts | null
 }
 
@@ -316,14 +319,14 @@ export interface ChainBlock {
   parent: string
   txids: string[]
   transfers: ChainTransfer[]
-  /** Outputs that are in no transfer (Bitcoin Cash); absent where the network has none. */
+  /** Outputs that are in no transfer (Bitcoin Cash); absent if the network has none. */
   aside?: AsideCoin[]
 }
 
 export interface ChainTip {
   height: number
   hash: string
-  /** Highest block that the chain itself calls final; null where it does not. */
+  /** Highest block that the chain itself declares final; null if it declares none. */
   finalHeight: number | null
 }
 
@@ -332,18 +335,20 @@ interface Included {
   height: number
   blockHash: string
   succeeded: boolean
-  /** Smallest native unit; null where the chain does not say. */
+  /** Fee in the smallest native unit; null if the chain does not report it. */
   fee: bigint | null
-  /** Tron: unstaked TRX that it took back, and the time of its block (Unix milliseconds). */
+  /**
+   * Tron: the unstaked TRX that the transaction withdrew, and its block's time (Unix milliseconds).
+   */
   staking?: { withdrawn: bigint; time: number }
 }
 
 export type TransactionStatus = { state: 'absent' } | { state: 'mempool' } | Included
 
 /**
- * An error of a broadcast says nothing about the transaction's fate: only `accepted` is knowledge.
- * A node may reject what it has already, in words of its own: the transaction is asked for by its
- * hash.
+ * Result of a broadcast. Only `accepted` is certain: after an error the transaction may still be
+ * included, and a node may reject with its own message a transaction that it already has. Query the
+ * transaction by its hash.
  */
 export type BroadcastResult =
   | { kind: 'accepted' }
@@ -351,8 +356,8 @@ export type BroadcastResult =
   | { kind: 'unknown'; reason: string }
 
 /**
- * What an included token transfer must have left in its logs: a receipt's status says only that
- * nothing reverted.
+ * Token transfer that the logs of an included transaction must contain. A receipt's status means
+ * only that nothing reverted.
  */
 export interface ExpectedTransfer {
   asset: Asset
@@ -360,18 +365,21 @@ export interface ExpectedTransfer {
   to: string
 }
 
-/** What every network's client can do. */
+/** Functions of every network's client. */
 export interface ChainClient {
-  /** Checks that the endpoint serves the network it should. Throws ChainError `WRONG_NETWORK`. */
+  /**
+   * Checks that the endpoint serves the expected network.
+   * @throws ChainError `WRONG_NETWORK`
+   */
   probe(): Promise<void>
   tip(): Promise<ChainTip>
-  /** Null where no block has that height (yet). */
+  /** Returns the block at a height; null if there is none (yet). */
   block(height: number): Promise<ChainBlock | null>
   /**
-   * @param expected tokens: `succeeded` is false where the transfer is not in the transaction's
-   *   logs
-   * @param wants `fee` false: the fee may be null, so that an answer without what it follows from
-   *   is enough
+   * Returns the state of a transaction.
+   * @param expected tokens: `succeeded` is false if the transaction's logs lack this transfer
+   * @param wants if `fee` is false, the fee may be null, so a response without the fee's data is
+   *   accepted
    */
   status(
     hash: string,
@@ -380,43 +388,47 @@ export interface ChainClient {
   ): Promise<TransactionStatus>
   broadcast(raw: string): Promise<BroadcastResult>
   /**
-   * What the endpoint does not serve and is done without: a sentence for each method or field.
-   * @throws where a needed one is missing
+   * Lists the methods and fields that the endpoint does not serve and that the client can do
+   * without, one sentence for each.
+   * @throws if a required one is missing
    */
   limits?(): Promise<string[]>
   /**
-   * Of several endpoints: a client of the one that answers its first question alone. Absent: this
-   * client asks one endpoint.
+   * For several endpoints: returns a client of the endpoint that answers the first request, and of
+   * no other. Absent: this client has one endpoint.
    */
   oneEndpoint?(): Promise<ChainClient>
 }
 
 /**
- * What a client of a network tells whose accounts have a sequence, a reserve, and tags (XRP,
+ * State of an account on a network whose accounts have a sequence, a reserve, and tags (XRP,
  * Stellar).
  */
 export interface AccountState {
-  /** Smallest unit, with the reserve. */
+  /** Balance in the smallest unit, including the reserve. */
   balance: bigint
-  /** Sequence of the next transaction. */
+  /** Sequence of the account's next transaction. */
   sequence: bigint
-  /** What must stay on the account. */
+  /** Minimum balance of the account in the smallest unit. */
   reserve: bigint
-  /** A payment without tag or memo is refused. */
+  /** A payment without a tag or memo is rejected. */
   requiresTag: boolean
-  /** Takes payments only from senders that it has allowed. */
+  /** The account accepts payments only from senders that it has allowed. */
   closed: boolean
 }
 
 export type LevelRates = Record<'low' | 'medium' | 'high', bigint>
 
-/** No level below a lower one. */
+/** Raises each level to at least the rate of the level below it. */
 export function rising({ low, medium, high }: LevelRates): LevelRates {
   const middle = medium > low ? medium : low
   return { low, medium: middle, high: high > middle ? high : middle }
 }
 
-/** A price that an endpoint answers, a whole number. @throws RpcUnavailable that names the field */
+/**
+ * Reads a price that an endpoint returned as an integer.
+ * @throws RpcUnavailable, naming the field
+ */
 export function priceOf(network: string, method: string, field: string, value: unknown): bigint {
   if (value === undefined || value === null)
     throw new RpcUnavailable(`${network}: ${method} returned no ${field}`)
@@ -426,39 +438,39 @@ export function priceOf(network: string, method: string, field: string, value: u
 }
 
 export interface TaggedClient extends ChainClient {
-  /** Null where the account does not exist (yet). */
+  /** Returns the account's state; null if it does not exist (yet). */
   account(address: string): Promise<AccountState | null>
   balance(address: string): Promise<bigint>
-  /** What a new account must be given at least. */
+  /** Returns the minimum payment that creates an account. */
   activation(): Promise<bigint>
-  /** Smallest native unit for one payment. */
+  /** Returns the fee of one payment by level, in the smallest native unit. */
   feeRates(): Promise<LevelRates>
-  /** The end of a transaction's life that is built now; read last. */
+  /** Returns the end of the validity of a transaction that is built now. Call it last. */
   validUntil(): Promise<number>
   /**
-   * True where the transaction can provably never be included any more: past its end on a final
-   * ledger, and absent from a history without gaps.
+   * Returns true if the transaction can provably never be included any more: its validity ended
+   * before a final ledger, and a history without gaps does not contain it.
    */
   isDead(hash: string, validUntil: number): Promise<boolean>
 }
 
-/** Signed bytes in hex and what the chain knows them by. */
+/** Signed bytes in hex and the hash by which the chain identifies them. */
 export interface Signed {
   hash: string
   raw: string
 }
 
 /**
- * A client of a network whose ids cover the signature: another signature over the same message is
- * another hash (Solana, XRP).
+ * A client of a network whose transaction ids cover the signature: another signature over the same
+ * message results in another hash (Solana, XRP).
  */
 export interface ResignedClient {
   /**
-   * The included transaction of an unsigned message, whatever signatures it bears; null: there is
-   * none.
-   * @param account one whose history shows it
-   * @param message the unsigned bytes, whose life is over
-   * @throws ChainError where the history of that life is not shown whole
+   * Finds the included transaction of an unsigned message, whatever its signatures; null if there
+   * is none.
+   * @param account an account whose history contains the transaction
+   * @param message the unsigned bytes, whose validity has ended
+   * @throws ChainError if the history of its validity period is incomplete
    */
   findSigned(account: string, message: string, validUntil: number): Promise<Signed | null>
 }

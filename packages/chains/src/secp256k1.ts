@@ -7,9 +7,9 @@ const HALF_ORDER = Buffer.from(
 )
 
 /**
- * Whether a signature (r ‖ s, 64 bytes, low-S) over a 32-byte digest is good, by libsecp256k1: it
- * shares nothing with the engines that sign, and takes a tenth of the time of the same in
- * JavaScript. False for whatever cannot be read.
+ * Verifies a signature (r ‖ s, 64 bytes, low-S) over a 32-byte digest with libsecp256k1, which
+ * shares no code with the signing engines and takes a tenth of the time of JavaScript. Returns
+ * false for malformed input.
  */
 export function isSecp256k1(
   signature: Uint8Array,
@@ -24,9 +24,9 @@ export function isSecp256k1(
 }
 
 /**
- * The compressed key that a low-S signature recovers; null where there is none. It has signed:
- * recovery solves for the key the equation that verification checks, which would cost as much
- * again.
+ * Returns the compressed key that a low-S signature recovers; null if there is none. That key has
+ * signed: recovery solves the verification equation for the key, so verifying as well would only
+ * double the cost.
  */
 export function secp256k1Signer(
   signature: Uint8Array,

@@ -1,15 +1,18 @@
 import type { DecodedTransaction, Network, NetworkMode } from './types.ts'
 
-/** How the end of a transaction is told, and how far ahead of now the signer nodes let it lie. */
+/**
+ * How a transaction's expiry is expressed, and how far in the future the signer nodes allow it to
+ * be.
+ */
 export type Expiry =
   /**
-   * A time in Unix seconds. On a local chain whose operator may move its time forward, the furthest
-   * end on record counts as now.
+   * A time in Unix seconds. On a local chain, whose operator may move its clock forward, the latest
+   * expiry on record counts as the current time.
    */
   | { unit: 'second'; aheadMax: number; localAheadMax?: number }
   /**
-   * What the chain counts by itself, at most so many in a second: who asks no chain measures it by
-   * the ends on record.
+   * A counter of the chain (slots, ledgers), with its maximum rate per second. The signer nodes
+   * have no connection to the chain, so they estimate the counter from the expiries on record.
    */
   | {
       unit: 'ledger' | 'slot'
@@ -17,75 +20,76 @@ export type Expiry =
       perSecondMax: Readonly<Record<NetworkMode, number>>
     }
 
-/** What takes a signed payment's place on the chain and pays nobody. */
+/** Transaction that replaces a signed payment on the chain and pays nothing to others. */
 export interface Cancellation {
-  /** Index of the payer's own address that it goes to. */
+  /** Index of the payer's own address that receives the coins. */
   index: number
   /**
-   * `nothing`: a payment of 0 uses the payment's number up. `everything`: its coins go back, less
-   * the fee.
+   * `nothing`: a payment of 0 uses up the payment's nonce. `everything`: the payment's coins return
+   * to the wallet, less the fee.
    */
   moves: 'nothing' | 'everything'
 }
 
 /**
- * In what a family differs for those who plan and judge transactions, beside the code that builds
- * and reads them.
+ * Properties of a family that the planner and the signer nodes need, in addition to the code that
+ * builds and reads its transactions.
  */
 export interface Traits {
-  /** Who pays network fees: the sending wallet, or the workspace's gas tank. */
+  /** Payer of network fees: the sending wallet, or the workspace's gas tank. */
   feesFrom: 'wallet' | 'tank'
   /**
-   * `spendable`: every address is spent from; `swept`: deposits are moved to the omnibus address;
-   * `tagged`: one address, a tag per deposit address.
+   * `spendable`: every address can be spent from; `swept`: deposits are moved to the omnibus
+   * address; `tagged`: one address, with a tag for each deposit address.
    */
   deposits: 'spendable' | 'swept' | 'tagged'
   /**
-   * Where the numbers of an account's transactions begin: at 0, or where the chain says when it
-   * makes the account; null: they have none.
+   * First nonce of an account: 0, or a value that the chain assigns when it creates the account;
+   * null if transactions have no nonce.
    */
   firstNonce: 'zero' | 'chain' | null
   /**
-   * Accounts have no sequence: the nodes sign one transaction for a transfer, and one that died
-   * cannot be followed by another. What was only included may die as well, if a reorganisation
-   * takes it back.
+   * True if transactions have no nonce and do not exclude each other. The nodes then sign one
+   * transaction for a transfer, and do not sign another after it expired. A transaction that was
+   * included but not final can expire too, if a reorganization removes it.
    */
   nothingExcludes: boolean
   /**
-   * Null: a transaction names no end (it stays valid, or ends with the recent block that it must
-   * name).
+   * Null if a transaction contains no expiry: it stays valid, or expires with the recent block that
+   * it must reference.
    */
   expiry: Expiry | null
-  /** Null: nothing can take the place of a signed transaction. */
+  /** Null if a signed transaction cannot be replaced. */
   cancellation: Cancellation | null
   /**
-   * A transaction may have a second signer that pays its fee: the omnibus address, for the sweep of
-   * a token.
+   * A transaction may have a second signer that pays its fee: the omnibus address, when it sweeps a
+   * token.
    */
   feePayer: boolean
   /**
-   * The native coin is staked for resources, which may be lent (`action` of a decoded transaction).
+   * The native coin can be staked for resources, which may be lent (`action` of a decoded
+   * transaction).
    */
   staking: boolean
-  /** Decimals of `fee_rate_unit`, and so those that a caller's fee_rate may have. */
+  /** Number of decimals of `fee_rate_unit`, and therefore of a caller's fee_rate. */
   feeRateDecimals: number
-  /** The smallest rate that the network takes, as the chain's integer. */
+  /** Returns the smallest rate that the network accepts, as the chain's integer. */
   leastRate(network: Network): bigint
-  /** What the smallest transfer costs at a rate, in the smallest native unit. */
+  /** Returns the fee of the smallest transfer at a rate, in the smallest native unit. */
   leastFee(rate: bigint): bigint
   /**
-   * The most that a transaction of its size may cost at a caller's rate, times `scale`. Null: the
-   * transaction names its rate itself (`fee_rate`).
+   * Returns the maximum fee of a transaction of its size at a caller's rate, times `scale`. Null if
+   * the transaction itself contains its rate (`fee_rate`).
    * @param rate in `fee_rate_unit`, times `scale`
    */
   feeMostAt:
     | ((network: Network, decoded: DecodedTransaction, rate: bigint, scale: bigint) => bigint)
     | null
-  /** The most gas that one transfer may have; absent: the family counts none. */
+  /** Returns the maximum gas of one transfer; absent if the family has no gas. */
   gasMost?(network: Network): bigint
-  /** The most that a fee may have beside gas and price, in the smallest native unit. */
+  /** Returns the maximum part of a fee in addition to gas × price, in the smallest native unit. */
   surchargeMost(network: Network): bigint
 }
 
-/** For most families: nothing is charged beside the fee rate. */
+/** For families that charge nothing in addition to the fee rate. */
 export const noSurcharge = (): bigint => 0n

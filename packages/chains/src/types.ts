@@ -1,12 +1,12 @@
 /**
- * The words every chain family shares. Amounts are bigint in the smallest unit (satoshi, wei, …);
- * byte strings travel as lowercase hex without 0x, except EVM addresses and hashes, which carry it.
+ * Types that all chain families share. Amounts are bigint in the smallest unit (satoshi, wei, …).
+ * Byte strings are lowercase hex without 0x, except EVM addresses and hashes, which have it.
  */
 
 export type NetworkMode = 'local' | 'mainnet'
 /**
- * What a family is called: its folder, and its line in `list.ts`. The registry's tests hold the
- * data to that list.
+ * Name of a family: its folder, and its line in `list.ts`. The registry's tests check the data
+ * against that list.
  */
 export type FamilyName = string
 export type Curve = 'secp256k1' | 'ed25519'
@@ -15,17 +15,18 @@ export type Curve = 'secp256k1' | 'ed25519'
 export type Path = readonly number[]
 
 /**
- * Whether new wallets and deposit addresses are made. `deprecated`: only where the operator allows
- * it. `retired`: never. What is held can leave in every state.
+ * State of a network or asset. `active`: new wallets and deposit addresses can be created.
+ * `deprecated`: only if the operator allows it. `retired`: never. Existing funds can be withdrawn
+ * in every state.
  */
 export type Lifecycle = 'active' | 'deprecated' | 'retired'
 
-/** Why a network or an asset is no longer `active`. */
+/** Status of a network or an asset that is no longer `active`. */
 export interface LifecycleStatus {
   state: Exclude<Lifecycle, 'active'>
-  /** First day, as YYYY-MM-DD. */
+  /** First day of this status, as YYYY-MM-DD. */
   since: string
-  /** A clause without a full stop, for messages and pages. */
+  /** Reason, as a clause without a full stop, for messages and pages. */
   reason: string
 }
 
@@ -43,52 +44,51 @@ export interface Network {
   native_asset: string
   fee_rate_unit: string
   /**
-   * Blocks on top of and including the first that make a transaction final; null: the chain's own
+   * Number of blocks that make a transaction final, including its own; null: the chain's own
    * finality.
    */
   confirmations: number | null
-  /** The usual time between two blocks, milliseconds; absent where blocks come on command. */
+  /** Usual time between two blocks in milliseconds; absent if blocks are produced on request. */
   block_ms?: number
-  /** EVM only. */
+  /** EVM: chain id of the network. */
   chain_id?: number
   /**
-   * EVM roll-ups: the contract that names the fee of publishing a transaction on the chain below.
+   * EVM roll-ups: the contract that returns the fee of publishing a transaction on the parent
+   * chain.
    */
   l1_fee_oracle?: string
   /**
-   * EVM: the most gas of one transfer, where publishing on the chain below is part of it; absent: a
+   * EVM: maximum gas of one transfer, where publishing on the parent chain is part of it; absent: a
    * million.
    */
   gas_most?: number
   /**
-   * EVM: the network takes only transactions with a gas price (type 0), whatever its nodes answer.
+   * EVM: the network accepts only transactions with a gas price (type 0), whatever its nodes
+   * report.
    */
   legacy_gas_price?: boolean
-  /** UTXO only. */
+  /** UTXO: parameters of the network. */
   utxo?: UtxoParams
-  /** Stellar: signatures commit to it. */
+  /** Stellar: network passphrase, to which signatures commit. */
   passphrase?: string
   /**
-   * XRP Ledger: what a server calls its network. Cardano: the network magic, of which addresses and
-   * endpoints follow.
+   * XRP Ledger: network id that a server reports. Cardano: network magic, which determines
+   * addresses and is checked at endpoints.
    */
   network_id?: number
   /**
-   * Cardano: the Unix time of slot 0, counted back from the first slot of one second; absent where
-   * blocks come on command.
+   * Cardano: the Unix time of slot 0, extrapolated from the first slot of one second; absent if
+   * blocks are produced on request.
    */
   slot_zero?: number
-  /**
-   * The most that all parts beyond the amount may cost, in the smallest native unit (decimal
-   * string).
-   */
+  /** Maximum total cost beyond the amount, in the smallest native unit (decimal string). */
   fee_cap: string
   explorer_transaction_url?: string
   /** Hash of the first block; the endpoint is checked against it. */
   genesis?: string
-  /** Blocks by which chains with a common first block are told apart, by rising height. */
+  /** Blocks that distinguish chains with a common first block, in order of height. */
   checkpoints?: readonly Checkpoint[]
-  /** Absent: active. */
+  /** Absent if the network is active. */
   status?: LifecycleStatus
 }
 
@@ -102,50 +102,49 @@ export interface UtxoParams {
   bech32_hrp: string | null
   p2pkh_version: number
   p2sh_version: number
-  /** Output types addresses of this network are generated as. */
+  /** Output type of this network's own addresses. */
   script: 'p2wpkh' | 'p2pkh'
   dust: number
   min_fee_rate: number
   /**
-   * Least fee rates by level, satoshi per vbyte as text: they also count where the node has no
+   * Minimum fee rates by level, satoshi per vbyte as text. They are also used if the node has no
    * estimate.
    */
   fee_floors?: { low: string; medium: string; high: string }
   coinbase_maturity: number
   /**
-   * Satoshi per vbyte of creating and spending an output, below which nodes call it dust; 3 where
-   * it is left out.
+   * Satoshi per vbyte of creating and spending an output, below which nodes consider it dust; 3 if
+   * absent.
    */
   dust_rate?: number
   /**
-   * Nodes replace a waiting transaction by a dearer one (BIP125). Without it sequences are final.
+   * Nodes replace a waiting transaction by one with a higher fee (BIP125). If false, transactions
+   * have final sequences.
    */
   replaceable: boolean
   /**
-   * Bitcoin Cash: addresses are CashAddr with this prefix, signatures carry SIGHASH_FORKID over the
-   * BIP143 digest.
+   * Bitcoin Cash: addresses are CashAddr with this prefix, and signatures use SIGHASH_FORKID over
+   * the BIP143 digest.
    */
   cashaddr_prefix?: string
   /**
-   * What `getblock` understands at most; 2 where it is left out. At 1 each transaction is fetched
-   * by itself.
+   * Highest verbosity that `getblock` supports; 2 if absent. At 1 each transaction is fetched
+   * individually.
    */
   block_verbosity?: 1 | 2
-  /**
-   * Litecoin: transactions may carry a part of its extension blocks, which their ids do not cover.
-   */
+  /** Litecoin: transactions may contain an extension-block part, which their ids do not cover. */
   extension_blocks?: boolean
   /** Dash: with a ChainLock a transaction is final at this many confirmations. */
   chainlock_confirmations?: number
   /**
-   * Dash: a version of 3 or more may have a type in its upper half, and a payload behind the lock
+   * Dash: a version of 3 or more may have a type in its upper half, and a payload after the lock
    * time (DIP-2).
    */
   special_transactions?: boolean
 }
 
 export interface Asset {
-  /** Ticker; what every operation takes as `asset`. */
+  /** Ticker, which every operation accepts as `asset`. */
   asset_name: string
   name: string
   ticker: string
@@ -159,26 +158,28 @@ export interface Asset {
   /** Payments of the asset may carry an `address_tag`: a destination tag (XRP) or a memo (XLM). */
   takes_tag: boolean
   /**
-   * Many of its addresses are complete only with their tag: whoever enters a destination gives the
-   * tag, or states that it has none.
+   * Many addresses of the asset are complete only with their tag. A caller must pass a
+   * destination's tag, or state that it has none.
    */
   requires_tag: boolean
   min_withdrawal: string
-  /** Who issues the token on this network, or whose bridge does; null for native coins. */
+  /** Issuer of the token on this network, or operator of its bridge; null for native coins. */
   issuer: string | null
   /**
-   * The token stands for one that is locked on another network, so that its value also depends on
-   * the bridge.
+   * The token represents one that is locked on another network, so its value also depends on the
+   * bridge.
    */
   bridged: boolean
-  /** Of the asset itself, or of its network. */
+  /** Status of the asset itself, or of its network. */
   status: Lifecycle
-  /** Day from which `status` holds, as YYYY-MM-DD; null while it is active. */
+  /** First day of `status`, as YYYY-MM-DD; null while it is active. */
   status_since: string | null
   status_reason: string | null
 }
 
-/** A transaction without signatures, as the platform builds it and each node decodes it again. */
+/**
+ * A transaction without signatures, as the platform builds it. Each signer node decodes it again.
+ */
 export interface UnsignedTransaction {
   network: string
   /**
@@ -187,9 +188,9 @@ export interface UnsignedTransaction {
    */
   bytes: string
   /**
-   * One per input or account that signs, in order. `previous`, in hex: the previous transaction, of
-   * which only what its id covers counts, on the first input that spends from it (UTXO), or its
-   * body on every input (Cardano).
+   * One per input or account that signs, in order. `previous` is hex. UTXO: the previous
+   * transaction, of which only the part that its id covers is used, on the first input that spends
+   * from it. Cardano: its body, on every input.
    */
   inputs: { path: number[]; previous?: string }[]
   /** UTXO and Cardano: index and path of the output that returns to the sender. */
@@ -198,73 +199,74 @@ export interface UnsignedTransaction {
 
 export type TronResource = 'BANDWIDTH' | 'ENERGY'
 
-/** Tron's Stake 2.0: what a transaction does that pays nobody. */
+/** Tron's Stake 2.0: action of a transaction that makes no payment. */
 export interface TronAction {
   kind: 'freeze' | 'unfreeze' | 'withdraw' | 'delegate' | 'undelegate'
   resource: TronResource | null
   /** Staked TRX in sun; 0 for a withdrawal, which takes all that has matured. */
   amount: bigint
-  /** Whom the resource is lent to, or taken back from. */
+  /** Account to which the resource is lent, or from which it is reclaimed. */
   receiver: string | null
 }
 
 /**
- * Cardano: what rides on an output beside its lovelace. Tokens by unit (policy and name in hex);
- * bytes of a reference script, which its spender pays for.
+ * Cardano: what an output carries in addition to its lovelace. Tokens by unit (policy and name in
+ * hex); bytes of a reference script, which the spender pays for.
  */
 export interface Riders {
   assets: Record<string, string>
   script_bytes: number
 }
 
-/** What a decoded transaction does; the same words for platform and nodes. */
+/** Effects of a decoded transaction, in the same form for platform and nodes. */
 export interface DecodedTransaction {
   network: string
-  /** Ticker that moves. */
+  /** Ticker of the transferred asset. */
   asset: string
   /**
-   * Payments to others, in output order. Exactly one for an allow-listed shape, none with an
-   * `action`.
+   * Payments to others, in output order. An allow-listed shape has exactly one, or none if it has
+   * an `action`.
    */
   payments: { address: string; amount: bigint; tag: string | null }[]
-  /** Value that returns to the sender on the change path (UTXO), else 0n. */
+  /** UTXO: value that returns to the sender on the change path; 0n if none. */
   change: {
     address: string
     amount: bigint
-    /** Cardano: native tokens that go back with it, by unit. */ assets?: Record<string, string>
+    /** Cardano: native tokens that return with the change, by unit. */
+    assets?: Record<string, string>
   } | null
   /** Addresses whose keys must sign, in the order of `inputs`. */
   from: string[]
-  /** The most that the transaction may cost beyond `payments`, in the smallest native unit. */
+  /** Maximum cost of the transaction beyond `payments`, in the smallest native unit. */
   fee_max: bigint
   /**
-   * Fee rate as the family quotes it, decimal string in `fee_rate_unit` (UTXO: real; EVM:
+   * Fee rate in the family's `fee_rate_unit`, as a decimal string (UTXO: actual; EVM:
    * maxFeePerGas).
    */
   fee_rate: string
   /**
-   * What makes two transactions exclude each other: `txid:vout` (UTXO, Cardano) or `address:nonce`
-   * (EVM); empty where nothing does (Tron).
+   * Resources that only one transaction can use, so that two with a common one exclude each other:
+   * `txid:vout` (UTXO, Cardano) or `address:nonce` (EVM); empty if the chain has none (Tron).
    */
   consumes: string[]
-  /** Cardano: lovelace of the fee that do not grow with the size, decimal. */
+  /** Cardano: lovelace of the fee that does not depend on the size, decimal. */
   fee_constant?: string
   /**
    * The last ledger (XRP) or Unix second (Stellar, Tron) in which the transaction can be included,
-   * or the first slot (Cardano) in which it no longer can; absent: no end.
+   * or the first slot (Cardano) in which it no longer can; absent if there is no limit.
    */
   valid_until?: number
-  /** Staking on Tron. */
+  /** Staking action on Tron. */
   action?: TronAction
-  /** EVM and other account-based chains. */
+  /** Nonce of EVM and other account-based chains. */
   nonce: bigint | null
   gas_limit: bigint | null
   max_fee_per_gas: bigint | null
-  /** Size when signed: vbytes (UTXO) or bytes (Cardano), else null. */
+  /** Size when signed: vbytes (UTXO) or bytes (Cardano), otherwise null. */
   vsize: number | null
 }
 
-/** What one input wants signed. secp256k1: a 32-byte digest; Ed25519: the whole message. */
+/** Signing request of one input. secp256k1: a 32-byte digest; Ed25519: the whole message. */
 export interface SigningItem {
   path: number[]
   publicKey: Uint8Array
@@ -288,13 +290,14 @@ export type Validation =
   | {
       valid: false
       reason: string
-      /** What is at fault, where it is not the address. */ field?: 'address_tag'
+      /** The invalid field, if it is not the address. */
+      field?: 'address_tag'
     }
 
-/** Public key at a path below the workspace key. */
+/** Returns the public key at a path below the workspace key. */
 export type PublicKeyAt = (path: Path) => Uint8Array
 
-/** A refusal by the chain layer. `code` is stable, the message names what is wrong. */
+/** An error of the chain layer. `code` is stable, and the message names the problem. */
 export class ChainError extends Error {
   readonly code: string
   constructor(code: string, message: string) {

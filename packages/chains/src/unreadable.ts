@@ -1,7 +1,7 @@
-/** Something on the chain that a client could not read and went on without. */
+/** Data on the chain that a client could not read and skipped. */
 export interface Unreadable {
   network: string
-  /** `transaction`: a payment in it would not be credited. `field`: another value was used. */
+  /** `transaction`: a payment in it would not be credited. `field`: a fallback value was used. */
   kind: 'transaction' | 'field'
   /** Hash of the transaction, or name of the field. */
   name: string

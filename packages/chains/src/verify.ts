@@ -1,7 +1,7 @@
 /**
- * What a holder of addresses needs to check them by himself: registry, derivation, addresses. No
- * network client is loaded with it, and of a family only its addresses and traits, at their first
- * use.
+ * Functions with which a caller can verify addresses independently of the service: registry,
+ * derivation, addresses. They load no network client, and of a family only its addresses and
+ * traits, on first use.
  */
 import { parseAmount } from './amount.ts'
 import type { Traits } from './traits.ts'
@@ -24,23 +24,23 @@ interface Addresses {
   validate(network: Network, text: string, addressTag?: string | null): Validation
 }
 
-/** Where a library must be there before addresses are asked for. */
+/** Families with a library that must be loaded before their addresses are used. */
 const LOADS: Partial<Record<FamilyName, () => Promise<void>>> = { utxo: load }
 
 async function addressesOf(network: Network): Promise<Addresses> {
   await LOADS[network.family]?.()
-  // A family's folder has its name.
+  // A family's folder has the family's name.
   return import(`./${network.family}/address.ts`) as Promise<Addresses>
 }
 const traitsOf = (network: Network) =>
   import(`./${network.family}/traits.ts`) as Promise<{ traits: Traits }>
 
-/** Address of a public key, as `familyOf(network).address` makes it. */
+/** Returns the address of a public key, as `familyOf(network).address` does. */
 export async function addressOfKey(network: Network, publicKey: Uint8Array): Promise<string> {
   return (await addressesOf(network)).address(network, publicKey)
 }
 
-/** An address in its network's own spelling, or the reason why it is none. */
+/** Returns an address in its network's own spelling, or the reason why it is invalid. */
 export async function canonicalAddress(
   network: Network,
   text: string,
@@ -50,7 +50,7 @@ export async function canonicalAddress(
 }
 
 /**
- * Whether a sub-account has one address on a network, and a tag beside it for each of its
+ * Returns whether a sub-account has one address on a network, with a separate tag for each of its
  * customers.
  */
 export async function isTagged(network: Network): Promise<boolean> {
@@ -58,8 +58,9 @@ export async function isTagged(network: Network): Promise<boolean> {
 }
 
 /**
- * The payment URI of an address: what the platform hands out beside it, made here. @param amount
- * decimal; null: the payer chooses
+ * Computes locally the payment URI of an address, equal to the one that the platform returns with
+ * it.
+ * @param amount decimal; null: the payer chooses
  */
 export async function paymentUriOf(
   network: Network,

@@ -1,6 +1,6 @@
 /**
- * What the platform tells of an invoice, on `GET /checkout/{inv_id}/state` and its stream. Amounts
- * are decimals, as text.
+ * State of an invoice as returned by `GET /checkout/{inv_id}/state` and its stream. Amounts are
+ * decimal texts.
  */
 export interface CheckoutState {
   inv_id: string
@@ -11,7 +11,7 @@ export interface CheckoutState {
   order_id: string | null
   fiat: string | null
   fiat_amount: string | null
-  /** Times are ISO 8601, in UTC. `now` is the server's clock at the answer. */
+  /** Times are ISO 8601, in UTC. `now` is the server's clock at the time of the response. */
   created_at: string
   expiry: string
   now: string
@@ -23,13 +23,13 @@ export interface CheckoutState {
   cancelled: boolean
 }
 
-/** An asset that may be paid with. */
+/** An asset with which the invoice can be paid. */
 export interface Choice {
   asset: string
   ticker: string
   name: string
   network: string
-  /** In words, such as `Ethereum`. */
+  /** Display name, such as `Ethereum`. */
   network_name: string
   /** The asset's payments may carry a destination tag or memo. */
   takes_tag: boolean
@@ -37,7 +37,7 @@ export interface Choice {
   crypto_amount: string
 }
 
-/** The asset that is paid with. */
+/** The selected asset. */
 export interface Selected {
   asset: string
   ticker: string
@@ -50,7 +50,7 @@ export interface Selected {
   crypto_amount: string
   paid_amount: string
   due_amount: string
-  /** What wallets open, for the amount that is due; null where they agree on none. */
+  /** Payment URI of the due amount; null if wallets have no common format. */
   payment_uri: string | null
   /** Units of `fiat` for one coin. */
   rate: string | null
@@ -65,7 +65,7 @@ export interface Payment {
   status: 'seen' | 'detected' | 'confirmed' | 'held' | 'reverted' | 'dropped'
   confirmations: number
   required: number
-  /** Whether it counts towards the invoice. */
+  /** The payment counts towards the invoice. */
   counts: boolean
   seen_at: string
   explorer_url: string | null

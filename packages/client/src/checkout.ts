@@ -5,8 +5,8 @@ const at = (invoice: string, what: string): string =>
   `/checkout/${encodeURIComponent(invoice)}/${what}`
 
 /**
- * What a payer's page asks, for pages of your own. Needs no key: the id of the invoice is the
- * secret.
+ * Functions of a payer's checkout page, for checkout pages of your own. They need no API key: the
+ * invoice's id is the secret.
  */
 export class CheckoutFace {
   readonly #client: RequestSender
@@ -15,11 +15,22 @@ export class CheckoutFace {
     this.#client = client
   }
 
+  /**
+   * Reads the state of a checkout.
+   * @param invoice id of the invoice
+   * @throws CustodyError
+   */
   read(invoice: string): Promise<Checkout> {
     return this.#client.request('GET', at(invoice, 'state'), undefined, { public: true })
   }
 
-  /** Of an invoice that offers several. */
+  /**
+   * Chooses the asset of an invoice that offers several.
+   * @param invoice id of the invoice
+   * @param asset ticker of the asset
+   * @returns the updated state of the checkout
+   * @throws CustodyError
+   */
   choose(invoice: string, asset: string): Promise<Checkout> {
     return this.#client.request(
       'POST',
@@ -29,7 +40,12 @@ export class CheckoutFace {
     )
   }
 
-  /** The state, as often as it changes. */
+  /**
+   * Streams the state of a checkout whenever it changes. Reconnects automatically.
+   * @param invoice id of the invoice
+   * @param options.signal ends the stream
+   * @throws CustodyError if the service rejects the request
+   */
   async *stream(invoice: string, options: { signal?: AbortSignal } = {}): AsyncGenerator<Checkout> {
     for await (const { data } of this.#client.stream<Checkout>(at(invoice, 'events'), {
       ...options,

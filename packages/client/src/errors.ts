@@ -1,19 +1,19 @@
-/** A request that did not succeed. */
+/** Error of a failed request. */
 export class CustodyError extends Error {
-  /** HTTP status; 0 where no answer came. */
+  /** HTTP status; 0 if no response was received. */
   readonly status: number
   /**
-   * Stable code of the service, e.g. `INSUFFICIENT_BALANCE`; of the client: `NETWORK`, `TIMEOUT`,
-   * `PROTOCOL`, `IDEMPOTENCY_MISMATCH`.
+   * Stable code of the service, e.g. `INSUFFICIENT_BALANCE`; codes of the client: `NETWORK`,
+   * `TIMEOUT`, `PROTOCOL`, `IDEMPOTENCY_MISMATCH`.
    */
   readonly code: string
-  /** Field, parameter or JWT claim that failed. */
+  /** Invalid field, parameter or JWT claim. */
   readonly field: string | undefined
-  /** The page that says what to do about the code; of the service's errors only. */
+  /** URL of the page that explains the code; only for errors of the service. */
   readonly type: string | undefined
-  /** All that the service said, such as the `wallet_id` of `WALLET_EXISTS`. */
+  /** Complete error response of the service, such as the `wallet_id` of `WALLET_EXISTS`. */
   readonly problem: Readonly<Record<string, unknown>>
-  /** Quote it when asking the operator. */
+  /** Id of the request. Include it in questions to the operator. */
   readonly requestId: string | undefined
   constructor(
     message: string,
@@ -39,14 +39,14 @@ export class CustodyError extends Error {
 }
 
 /**
- * The `sequence_id` was used before with another payload. The service answered with the object of
- * that earlier request and did nothing for this one: no transfer, stake, order, invoice, conversion
- * or withdrawal was created.
+ * The `sequence_id` was used before with another payload. The service returned the object of that
+ * earlier request and did nothing for this one: no transfer, stake, order, invoice, conversion or
+ * withdrawal was created.
  */
 export class IdempotencyMismatch extends CustodyError {
   /**
-   * What the earlier request was answered then. `trust` does not check it: read the object by its
-   * id before you use an address.
+   * The service's original response to the earlier request. It is not checked against `trust`: read
+   * the object by its id before you use an address.
    */
   readonly answer: Readonly<Record<string, unknown>>
   constructor(

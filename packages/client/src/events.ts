@@ -2,7 +2,7 @@ import type { RequestSender, StreamEvent } from './transport.ts'
 import type { EventFilter, EventPage, LogEvent } from './types.ts'
 import { query } from './wire.ts'
 
-/** What has happened: the log, and the stream of what comes. */
+/** The log of events, and a stream of new ones. */
 export class Events {
   readonly #client: RequestSender
 
@@ -10,14 +10,17 @@ export class Events {
     this.#client = client
   }
 
-  /** The oldest first; go on with `after: next`. */
+  /**
+   * Lists events, oldest first. Pass the result's `next` as `after` to continue.
+   * @param filter.after id of the last event that you have processed
+   */
   list(filter: EventFilter = {}): Promise<EventPage> {
     return this.#client.request('GET', `/dac/v1/events${query(filter)}`)
   }
 
   /**
-   * Each of the log after `after`, until its end. Keep the `id` of the last one: it is the next
-   * `after`.
+   * Iterates over the events after `after` until the end of the log. Store the `id` of the last
+   * one: it is the next `after`.
    */
   async *each(filter: EventFilter = {}): AsyncGenerator<LogEvent> {
     let after = filter.after
@@ -34,9 +37,11 @@ export class Events {
   }
 
   /**
-   * Events as they come, each once, in order, over as many connections as it takes.
-   * @param options.after the last one that was seen: what came since comes first
-   * @throws CustodyError `CURSOR_EXPIRED` where the log does not go back that far
+   * Streams new events, each once and in order. Reconnects automatically.
+   * @param options.after id of the last event that you have processed; later events are sent first
+   * @param options.type only events of this type
+   * @param options.signal ends the stream
+   * @throws CustodyError `CURSOR_EXPIRED` if the log does not go back that far
    */
   async *stream(
     options: { after?: string; type?: string; signal?: AbortSignal } = {},

@@ -1,13 +1,16 @@
 /**
- * One server-sent event as it stands in the stream (HTML standard, 9.2); null for a comment, which
- * says that the stream lives.
+ * One server-sent event in its raw form (HTML standard, 9.2); null for a comment, which only shows
+ * that the connection is alive.
  */
 export type Frame = { id: string; event: string; data: string } | null
 
-/** Characters of an event that is read; the service sends none of this size. */
+/** Maximum length of an event in characters; the service's events are shorter. */
 const FRAME_MAX = 4_000_000
 
-/** @throws Error for an event beyond all measure */
+/**
+ * Parses the server-sent events of a response body.
+ * @throws Error if an event exceeds the maximum length
+ */
 export async function* framesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Frame> {
   const decoder = new TextDecoder()
   const reader = body.getReader()

@@ -17,8 +17,9 @@ const at = (id: string, action = ''): string =>
   `/dac/v1/invoices/${encodeURIComponent(id)}${action}`
 
 /**
+ * Verifies the addresses and the payment URI of an invoice.
  * @throws VerificationError for the first address that is not the sub-account's own, and for a
- *   payment URI that says another thing
+ *   payment URI that does not match the invoice
  */
 async function check(checks: Checks, invoice: Invoice): Promise<void> {
   const {
@@ -34,7 +35,7 @@ async function check(checks: Checks, invoice: Invoice): Promise<void> {
     if (each.address !== null)
       await checks.addresses(each.asset, [{ ...each, address: each.address }])
   if (asset === null || address === null) return
-  // What is missing is asked for, or, of one that is paid, the whole.
+  // The URI requests the amount that is still due, or the whole amount if the invoice is paid.
   const amount = due === '0' ? whole : due
   await checks.addresses(asset, [
     { asset, address, address_tag: tag, path, payment_uri: uri, amount },
@@ -42,9 +43,9 @@ async function check(checks: Checks, invoice: Invoice): Promise<void> {
 }
 
 /**
- * Asks payers for money. With `trust`, every address that an invoice shows is checked before it is
- * answered, and its payment URI: {@link VerificationError} for one that is not the sub-account's
- * own.
+ * Invoices for payers. With `trust`, every address of an invoice and its payment URI are verified
+ * before a method returns; the method throws {@link VerificationError} if one is not the
+ * sub-account's own.
  */
 export class Invoices {
   readonly #client: RequestSender
@@ -62,8 +63,11 @@ export class Invoices {
   }
 
   /**
-   * Give a `sequence_id`: then an answer that was lost is asked for again, and the invoice is made
-   * once.
+   * Creates an invoice. Set `sequence_id`: then the client repeats a request whose response was
+   * lost, and the invoice is created only once.
+   * @param invoice either `fiat` and `fiat_amount`, or `asset` and `amount`; decimal texts in whole
+   *   units
+   * @throws IdempotencyMismatch, CustodyError, VerificationError
    */
   async create(invoice: NewInvoice, options: OnceOptions = {}): Promise<Invoice> {
     const body = decimals(invoice, 'fiat_amount', 'amount', 'tolerance')
@@ -71,11 +75,16 @@ export class Invoices {
     return this.#checked(this.#client.request('POST', '/dac/v1/invoices', body, call))
   }
 
+  /**
+   * Reads an invoice with its payments.
+   * @param id of the invoice
+   * @throws CustodyError, VerificationError
+   */
   read(id: string): Promise<Invoice> {
     return this.#checked(this.#client.request('GET', at(id)))
   }
 
-  /** Newest first. */
+  /** Lists invoices, newest first. */
   async list(filter: InvoiceFilter = {}): Promise<Page<Invoice>> {
     const page = await this.#client.request<Page<Invoice>>(
       'GET',
@@ -85,23 +94,37 @@ export class Invoices {
     return page
   }
 
-  /** Each of them, newest first, over as many pages as there are. */
+  /** Iterates over all matching invoices, newest first, and reads pages as needed. */
   each(filter: Omit<InvoiceFilter, 'page'> = {}): AsyncGenerator<Invoice> {
     return paginate((page) => this.list({ ...filter, ...page }), filter.limit)
   }
 
+  /**
+   * Cancels a pending invoice. A later payment is still credited, and reported as late.
+   * @param id of the invoice
+   */
   cancel(id: string): Promise<Invoice> {
     return this.#checked(this.#client.request('POST', at(id, '/cancel'), {}, { repeatable: true }))
   }
 
-  /** Your word goes before what was paid; the last one counts. */
+  /**
+   * Overrides the status that follows from the payments. The last call is effective.
+   * @param id of the invoice
+   * @param reason text that is stored with the change
+   */
   mark(id: string, status: 'settled' | 'invalid', reason: string): Promise<Invoice> {
     return this.#checked(
       this.#client.request('POST', at(id, '/mark'), { status, reason }, { repeatable: true }),
     )
   }
 
-  /** Your own transfer, linked with the invoice. Give a `sequence_id`, as of every transfer. */
+  /**
+   * Creates an outgoing transfer that is linked to the invoice as its refund. Set `sequence_id`, as
+   * for every transfer.
+   * @param id of the invoice
+   * @param transaction the transfer; `amount` in whole units of the asset
+   * @throws IdempotencyMismatch, CustodyError
+   */
   async refund(
     id: string,
     transaction: NewTransaction,
@@ -118,11 +141,12 @@ export class Invoices {
     })
   }
 
+  /** Returns the default settings of the sub-account's invoices. */
   settings(): Promise<InvoiceSettings> {
     return this.#client.request('GET', '/dac/v1/invoice-settings')
   }
 
-  /** As a whole: what is left out is the installation's own. */
+  /** Replaces all invoice settings. Omitted ones are reset to the installation's defaults. */
   async saveSettings(settings: NewInvoiceSettings): Promise<InvoiceSettings> {
     const { confirmations, ...rest } = decimals(settings, 'tolerance') as NewInvoiceSettings
     const depths = confirmations?.map((each) => decimals(each, 'from_usd'))

@@ -4,9 +4,9 @@ const PAGE_MOST = 500
 const KNOWN_MAX = 100_000
 
 /**
- * Each entry of a list that comes in pages, newest first. What is added meanwhile moves others to a
- * later page: those come once.
- * @param limit entries of a page; as many as the service gives where it is absent
+ * Iterates over the entries of a paged list, newest first. Entries that are added concurrently move
+ * others to a later page; each of those is returned only once.
+ * @param limit entries per page; the service's default if absent
  */
 export async function* paginate<T extends object>(
   list: (page: { page: number; limit: number }) => Promise<Page<T>>,

@@ -2,7 +2,8 @@ import { IdempotencyMismatch } from './errors.ts'
 import { read } from './wire.ts'
 
 /**
- * Answers of earlier requests. By identity, so that no field is added to what the service answered.
+ * Responses of earlier requests. They are identified by object identity, so no field is added to a
+ * response.
  */
 const replays = new WeakSet<object>()
 
@@ -13,15 +14,15 @@ const replays = new WeakSet<object>()
 const MISMATCH = /(?:^|,)\s*299 custody /
 
 /**
- * Whether an answer is that of an earlier request with the same `sequence_id`, and this request
- * created nothing. Also true after a lost answer, where the earlier request was an attempt of the
- * same call.
+ * Returns whether a response is that of an earlier request with the same `sequence_id`, so that
+ * this request created nothing. It is also true if the response to an earlier attempt of the same
+ * call was lost.
  * @param answer the object that a method of the client returned, not a copy of it
  */
 export const isReplayed = (answer: unknown): boolean =>
   typeof answer === 'object' && answer !== null && replays.has(answer)
 
-/** Remembers that an answer is of an earlier request, where the headers say so. */
+/** Marks a response as that of an earlier request if the headers say so, and returns it. */
 export function noteReplay<T>(answer: T, headers: Headers): T {
   if (
     headers.get('idempotent-replayed') === 'true' &&
@@ -33,7 +34,8 @@ export function noteReplay<T>(answer: T, headers: Headers): T {
 }
 
 /**
- * The error for an answer to an earlier request with another payload; null where it is not one.
+ * Returns the error for a response to an earlier request with another payload; null if it is not
+ * one.
  * @throws CustodyError `PROTOCOL`
  */
 export async function mismatchOf(response: Response): Promise<IdempotencyMismatch | null> {

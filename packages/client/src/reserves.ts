@@ -4,7 +4,10 @@ import type { ReservesPage, ReservesProof, ReservesStatement } from './types.ts'
 import type { VerifiedReserves } from './reserves/verify-reserves.ts'
 import { query } from './wire.ts'
 
-/** What the installation holds and owes, by its own word, and what proves that one is counted. */
+/**
+ * The installation's assets and liabilities by its own statements, and proofs that the own balance
+ * is included.
+ */
 export class Reserves {
   readonly #client: RequestSender
   readonly #trust: Trust | undefined
@@ -14,22 +17,27 @@ export class Reserves {
     this.#trust = trust
   }
 
-  /** Newest first. */
+  /** Lists the published statements of reserves, newest first. */
   list(page: { page?: number; limit?: number } = {}): Promise<ReservesPage> {
     return this.#client.request('GET', `/dac/v1/reserves${query(page)}`)
   }
 
-  /** The sub-account's own; nobody else's can be read. */
+  /**
+   * Returns the proof of the own sub-account. Proofs of other sub-accounts cannot be read.
+   * @param id of the statement
+   */
   proof(id: string): Promise<ReservesProof> {
     return this.#client.request('GET', `/dac/v1/reserves/${encodeURIComponent(id)}/proof`)
   }
 
   /**
-   * Fetches a statement's proof and verifies both; nothing is believed but what the pinned nodes
-   * signed. Compare `proven` with your own books, and `hash` with what others were shown.
+   * Reads a statement's proof and verifies both. Nothing is trusted except what the pinned nodes
+   * signed. Compare `proven` with your own books, and `hash` with the hash that others received.
    *
-   * @param published the newest of {@link list} where none is given
-   * @throws VerificationError; TypeError without `trust`, or where nothing was published
+   * @param published the statement, by default the newest of {@link list}
+   * @param holdings canonical JSON of the list of addresses, as published; without it the addresses
+   *   are not verified
+   * @throws VerificationError; TypeError without `trust`, or if no statement is published
    */
   async verify(published?: ReservesStatement, holdings?: string): Promise<VerifiedReserves> {
     if (!this.#trust) throw new TypeError('verifyReserves requires the option trust')

@@ -1,12 +1,16 @@
+/** Retry policy of requests that are safe to repeat. Times in milliseconds. */
 export interface RetryOptions {
-  /** Attempts in all. */
+  /** Maximum number of attempts, including the first. */
   attemptsMax: number
-  /** Wait before the second attempt; doubled each time. */
+  /** Wait before the second attempt in milliseconds, doubled for each further one. */
   backoff_ms: number
   backoffMax_ms: number
 }
 
-/** Exponential backoff with half of it at random, so that many clients do not come back at once. */
+/**
+ * Returns the wait before the next attempt in milliseconds: exponential backoff, of which half is
+ * random, so that many clients do not retry simultaneously.
+ */
 export function backoff(options: RetryOptions, attempt: number, random: () => number): number {
   const full = Math.min(options.backoffMax_ms, options.backoff_ms * 2 ** (attempt - 1))
   return full / 2 + (random() * full) / 2
@@ -16,9 +20,9 @@ const WINDOW_MS = 60_000
 const WAIT_MIN_MS = 100
 
 /**
- * How long to wait for the window of a 429 to end. Counted from the answer's own `date`, for this
- * machine's clock may be wrong. That header is rounded down to a second, so the wait is never too
- * short.
+ * Returns the time in milliseconds until the rate-limit window of a 429 response ends. It is
+ * computed from the response's own `date`, because this machine's clock may be wrong. That header
+ * is rounded down to a second, so the wait is never too short.
  */
 export function rateLimitWait(headers: Headers, now: number, random: () => number): number {
   const reset = Date.parse(headers.get('x-rate-limit-reset') ?? '')

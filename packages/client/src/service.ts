@@ -4,7 +4,7 @@ import { query } from './wire.ts'
 
 const OPEN = { public: true } as const
 
-/** How the service is. Needs no key. */
+/** Status and metadata of the service. Needs no API key. */
 export class Service {
   readonly #client: RequestSender
 
@@ -12,28 +12,34 @@ export class Service {
     this.#client = client
   }
 
+  /** Returns links to the API and to the documents of this version. */
   index(): Promise<api.ReadIndexResponse> {
     return this.#client.request('GET', '/', undefined, OPEN)
   }
 
+  /** Returns the OpenAPI 3.1 document of the service. */
   openApi(): Promise<api.ReadOpenApiResponse> {
     return this.#client.request('GET', '/openapi.json', undefined, OPEN)
   }
 
+  /** Returns whether the process runs. */
   live(): Promise<api.ReadLivenessResponse> {
     return this.#client.request('GET', '/livez', undefined, OPEN)
   }
 
   /**
-   * @param options.deep also whether transfers would be signed @throws CustodyError 503 where
-   *   they are not accepted
+   * Returns whether the service accepts transfers.
+   * @param options.deep also checks whether transfers would be signed
+   * @throws CustodyError 503 if transfers are not accepted
    */
   ready(options: { deep?: boolean } = {}): Promise<api.ReadReadinessResponse> {
     const path = `/readyz${query({ deep: options.deep ? '1' : undefined })}`
     return this.#client.request('GET', path, undefined, { ...OPEN, repeatable: false })
   }
 
-  /** Prometheus text; from loopback only. */
+  /**
+   * Returns metrics as Prometheus text. By default the service serves them only to loopback.
+   */
   metrics(): Promise<string> {
     return this.#client.request('GET', '/metrics', undefined, { ...OPEN, as: 'text' })
   }

@@ -12,65 +12,75 @@ import { mismatchOf, noteReplay } from './replay.ts'
 import { backoff, rateLimitWait, type RetryOptions } from './retry.ts'
 import { plainJson, read, refusal, target } from './wire.ts'
 
-/** Of a call with a `sequence_id`. */
+/** Options of a call with a `sequence_id`. */
 export interface OnceOptions {
   /**
-   * What happens where the `sequence_id` was used before with another payload, so that nothing is
-   * created: `throw` an {@link IdempotencyMismatch} (default), or `return` what the earlier request
-   * was answered.
+   * Behavior if the `sequence_id` was used before with another payload, so that nothing is created:
+   * `throw` an {@link IdempotencyMismatch} (default), or `return` the response of the earlier
+   * request.
    */
   idempotencyMismatch?: 'throw' | 'return'
 }
 
+/** Connection, credentials and retry policy of a client. */
 export interface TransportOptions extends OnceOptions {
-  /** E.g. `https://custody.example.com`. */
+  /** URL of the service, e.g. `https://custody.example.com`. */
   baseUrl: string
   /** UUID of the API user. */
   apiKey: string
   /**
-   * RSA, at least 4096 bits: PEM, Node's KeyObject, or a CryptoKey, which need not be extractable.
-   * It signs here and is never sent.
+   * RSA key of at least 4096 bits: PEM, Node's KeyObject, or a CryptoKey, which need not be
+   * extractable. It is used only locally and never sent.
    */
   privateKey: PrivateKey
+  /** Implementation of `fetch`, by default the global one. */
   fetch?: typeof globalThis.fetch
-  /** Per attempt. 30 s by default. */
+  /** Timeout of each attempt in milliseconds, 30,000 by default. */
   timeout_ms?: number
-  /** Default: 5 attempts, 1 s doubled up to 60 s. `attemptsMax: 1` turns retries off. */
+  /**
+   * Retry policy. Default: 5 attempts, with a wait of 1 s that doubles up to 60 s. `attemptsMax: 1`
+   * disables retries.
+   */
   retry?: Partial<RetryOptions>
-  /** On 429 wait until the window ends and go on (default), or throw. */
+  /**
+   * If true (default), a 429 response makes the client wait until the window ends and repeat the
+   * request; otherwise it throws.
+   */
   waitOnRateLimit?: boolean
-  /** Clock, waiting and chance, for tests. */
+  /** Clock, delay and random source, replaceable for tests. */
   now?: () => number
   sleep?: (ms: number) => Promise<void>
   random?: () => number
 }
 
+/** Options of one request. */
 export interface RequestOptions extends OnceOptions {
-  /** Repeating it cannot do it twice. Default: GET only. */
+  /** The request is idempotent and may be repeated. By default only GET is. */
   repeatable?: boolean
-  /** Sent without a signature. */
+  /** The request is sent without a signature. */
   public?: boolean
   /**
-   * Told of each signed request before it leaves: `id` is what follows for the transaction it
-   * makes. Keep it to verify a failure later.
+   * Called with each signed request before it is sent. `id` is the id of the transaction that the
+   * request creates; store it to verify a failure later.
    */
   onSigned?: (request: { nonce: string; id: string }) => void
-  /** Gives up, also while it waits to try again. */
+  /** Aborts the call, including its waits between attempts. */
   signal?: AbortSignal
-  /** What is answered. `json` by default. */
+  /** Format of the result, `json` by default. */
   as?: 'json' | 'text'
 }
 
+/** Options of a stream of server-sent events. */
 export interface StreamOptions {
   /** Ends the stream. */
   signal?: AbortSignal
-  /** What was seen already: what came after it comes first. */
+  /** Id of the last event that was received; the stream begins with the next one. */
   lastEventId?: string
-  /** Sent without a signature. */
+  /** The request is sent without a signature. */
   public?: boolean
 }
 
-/** One of a stream. Amounts in its data are decimal strings. */
+/** One event of a stream. Amounts in its data are decimal strings. */
 export interface StreamEvent<T> {
   id: string
   event: string
@@ -78,12 +88,18 @@ export interface StreamEvent<T> {
 }
 
 const REPEAT_STATUS = new Set([500, 502, 503, 504])
-/** A window lasts a minute: whoever is refused this often in a row shares the key with too many. */
+/**
+ * Maximum number of consecutive rate-limit waits of one call. A window lasts a minute, so more of
+ * them mean that too many clients share the key.
+ */
 const RATE_LIMIT_WAITS_MAX = 5
-/** The service says something every 15 seconds at least. */
+/**
+ * Time in milliseconds without data after which a stream reconnects. The service sends data at
+ * least every 15 seconds.
+ */
 const STREAM_SILENCE_MS = 45_000
 
-/** What the parts of the client send their requests by. */
+/** Interface by which the parts of the client send requests. */
 export interface RequestSender {
   request<T = unknown>(
     method: string,
@@ -94,7 +110,7 @@ export interface RequestSender {
   stream<T = unknown>(path: string, options?: StreamOptions): AsyncGenerator<StreamEvent<T>>
 }
 
-/** Signs, sends, and sends again. Each attempt carries a token of its own. */
+/** Signs, sends and repeats requests. Each attempt has its own token. */
 export class Transport {
   readonly baseUrl: string
   readonly apiKey: string
@@ -107,12 +123,11 @@ export class Transport {
   readonly #waitOnRateLimit: boolean
   readonly #mismatch: 'throw' | 'return'
   readonly #random: () => number
-  /** Told the id of what each signed write makes. */
+  /** Called with the id that each signed write creates. */
   readonly #signed: (id: string) => void
 
   /**
-   * @throws AuthError for a private key that signs no requests; TypeError for a base URL that is
-   *   none
+   * @throws AuthError if the private key cannot sign requests; TypeError if the base URL is invalid
    */
   constructor(options: TransportOptions, signed: (id: string) => void) {
     const url = new URL(options.baseUrl)
@@ -122,7 +137,7 @@ export class Transport {
     this.baseUrl = `${url.origin}${url.pathname.replace(/\/+$/, '')}`
     this.apiKey = options.apiKey
     this.#sign = requestSigner(options.privateKey)
-    // A browser's own fetch refuses to be called as anyone's method.
+    // A browser's fetch throws if it is called as a method of another object.
     const fetch = options.fetch ?? globalThis.fetch
     this.#fetch = (input, init) => fetch(input, init)
     this.#timeout_ms = options.timeout_ms ?? 30_000
@@ -140,6 +155,10 @@ export class Transport {
     this.#signed = signed
   }
 
+  /**
+   * Sends a request, and repeats it as the retry policy and `options.repeatable` allow.
+   * @throws CustodyError; IdempotencyMismatch; the reason of `options.signal` if it aborts
+   */
   async request<T>(
     method: string,
     path: string,
@@ -168,7 +187,8 @@ export class Transport {
         }
         failure = await refusal(response)
         if (response.status === 429 && this.#waitOnRateLimit && waits < RATE_LIMIT_WAITS_MAX) {
-          // Refused before anything was done: repeating is safe whatever the method.
+          // The service rejected the request before processing it, so repeating is safe for every
+          // method.
           waits++
           wait = rateLimitWait(response.headers, this.now(), this.#random)
         } else if (REPEAT_STATUS.has(response.status) && repeatable) wait = this.#backoff(attempt++)
@@ -182,7 +202,7 @@ export class Transport {
     }
   }
 
-  /** @throws CustodyError where the service refuses; connections that break are made again */
+  /** @throws CustodyError if the service rejects the request; lost connections are reopened */
   async *stream<T>(
     path: string,
     { signal, lastEventId, public: isPublic }: StreamOptions,
@@ -240,7 +260,7 @@ export class Transport {
   async #pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
     signal?.throwIfAborted()
     if (!signal) return this.sleep(ms)
-    // A signal may live for days: nothing of a pause stays with it.
+    // The listener is removed after the pause, because a signal may exist for days.
     const over = new AbortController()
     const stop = new Promise<never>((_resolve, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason as Error), {
@@ -251,7 +271,7 @@ export class Transport {
     await Promise.race([this.sleep(ms), stop]).finally(() => over.abort())
   }
 
-  /** A whole answer: a connection that breaks in the middle of one counts as none. */
+  /** Reads the complete response. A connection that breaks before its end counts as no response. */
   async #answer(
     method: string,
     uri: string,
@@ -279,8 +299,8 @@ export class Transport {
     options: RequestOptions,
     more: Record<string, string> = {},
   ): Promise<Response> {
-    // The path below the base is what the service sees and what is signed: a proxy's prefix ends at
-    // the proxy.
+    // The signature covers the path below the base URL, which is the path that the service
+    // receives: a proxy removes its own prefix.
     const headers = {
       ...(options.public ? {} : await this.#headers(method, uri, body, options)),
       ...more,
@@ -319,7 +339,9 @@ export class Transport {
     return requestHeaders(signed, this.apiKey)
   }
 
-  /** What no answer is told as; a caller's own abort is his. */
+  /**
+   * Returns the error for a missing response; if the caller aborted, the reason of their signal.
+   */
   #unanswered(
     method: string,
     uri: string,

@@ -1,35 +1,40 @@
-// Names of what the API takes and answers. The shapes themselves are made from the OpenAPI document
-// (api.d.ts).
+// Names of the API's request and response types. The shapes themselves are generated from the
+// OpenAPI document (api.d.ts).
 import type * as api from './api.d.ts'
 import type { FailureProof } from './trust/proof.ts'
 
 export type { Decimal, Problem } from './api.d.ts'
 
-/** ISO 8601. */
+/** Time in ISO 8601. */
 export type Timestamp = string
-/** Where an address is below the workspace's key: `[sub-account, chain, index]`, not hardened. */
+/**
+ * Derivation path of an address, relative to the workspace's key: `[sub-account, chain, index]`,
+ * not hardened.
+ */
 export type DerivationPath = number[]
 
 type Operations = api.operations
-/** Parameters of an operation's query. */
+/** Query parameters of an operation. */
 type Query<Id extends keyof Operations> = Operations[Id]['parameters'] extends { query?: infer Q }
   ? NonNullable<Q>
   : never
-/** What an operation answers. */
+/** Response of an operation. */
 type Answer<Id extends keyof Operations> = Operations[Id]['responses'][200]['content'] extends {
   'application/json': infer A
 }
   ? A
   : never
-/** A body, of which the client fills in some fields. */
+/** A request body of which the client fills in some fields. */
 type Without<T, Filled extends keyof T> = Omit<T, Filled> & Partial<Pick<T, Filled>>
 
+/** One numbered page of a list. */
 export interface Page<T> {
   data: T[]
   page: number
   limit: number
   total: number
 }
+/** Page number, from 1, and entries per page. */
 export interface PageQuery {
   page?: number
   limit?: number
@@ -38,7 +43,7 @@ export interface PageQuery {
 export type Asset = api.Asset
 export type Wallet = api.Wallet
 /**
- * `balance` is what can be sent; `omnibus_balance` all that the wallet's addresses hold on chain.
+ * `balance` can be spent; `omnibus_balance` is the total of the wallet's addresses on the chain.
  */
 export type WalletBalance = api.WalletBalance
 export type CoinAside = api.CoinAside
@@ -48,7 +53,7 @@ export type Address = api.Address
 export type AddressPage = api.AddressPage
 export type Balance = api.Balance
 export type BalancePage = Answer<'listBalances'>
-/** `after`: `next` of an earlier answer. */
+/** Cursor of a list. `after`: `next` of an earlier response. */
 export interface CursorQuery {
   after?: string
   limit?: number
@@ -56,8 +61,8 @@ export interface CursorQuery {
 export type AddressValidation = api.ValidateAddressResponse
 
 /**
- * `source_type` is INTERNAL and `destination_type` EXTERNAL unless given. With a `sequence_id`, and
- * only with it, a lost answer is asked for again.
+ * `source_type` is INTERNAL and `destination_type` EXTERNAL by default. A request is repeated after
+ * a lost response only if it has a `sequence_id`.
  */
 export type NewTransaction = Without<
   Omit<api.CreateTransactionRequest, 'type' | 'ts'>,
@@ -65,13 +70,13 @@ export type NewTransaction = Without<
 >
 export type Transaction = Omit<api.TransactionWithReplacements, 'voids'> & {
   /**
-   * Of a transfer that failed before it was paid: what the signer nodes sign of it. Believe
-   * `verifyFailed`, not this list.
+   * Signed statements of the signer nodes about a transfer that failed before it was paid. Rely on
+   * `verifyFailed` and not on this list.
    */
   voids?: api.Void[]
   /**
-   * With `trust`, of one that failed: whether the nodes prove it. Made by this client, never by the
-   * service.
+   * With `trust`, whether the nodes prove the failure of a failed transaction. It is computed by
+   * this client and never sent by the service.
    */
   failure_proof?: FailureProof | undefined
 }
@@ -85,7 +90,7 @@ export type GasTankEntry = Answer<'listGasTankEntries'>['data'][number]
 export type FeeRates = api.ReadNetworkFeeRatesResponse
 export type FeeEstimate = api.EstimateFeeResponse
 export type Price = api.Price
-/** Amounts in USD. */
+/** Prepaid account of the workspace. Amounts are in USD. */
 export type PrepaidFee = api.ReadPrepaidFeeResponse
 export type ReservesStatement = api.ReservesStatement
 export type ReservesProof = api.ReservesProof
@@ -93,7 +98,7 @@ export type ReservesPage = Page<ReservesStatement>
 export type PrepaidEntry = Answer<'listPrepaidFeeEntries'>['data'][number]
 
 export type NewAmlSettings = api.SaveAmlSettingsRequest
-/** The token is masked. */
+/** Settings of address screening. The token is masked. */
 export type AmlSettings = api.AmlSettings
 export type FrozenAddress = api.FrozenAddress
 export type UnfrozenAddress = api.UnfreezeAddressResponse
@@ -106,22 +111,22 @@ export type NewForwardRule = api.CreateForwardingRuleRequest
 export type ForwardRule = api.ForwardingRule
 export type ForwardRuleFilter = Query<'listForwardingRules'>
 
-/** Either `fiat` and `fiat_amount`, or `asset` and `amount`. */
+/** A new invoice. Set either `fiat` and `fiat_amount`, or `asset` and `amount`. */
 export type NewInvoice = api.CreateInvoiceRequest
 export type Invoice = api.Invoice
 export type InvoiceStatus = Invoice['inv_status']
 export type InvoicePayment = api.InvoicePayment
-/** `from` and `to` in Unix seconds. */
+/** `from` and `to` are Unix seconds. */
 export type InvoiceFilter = Query<'listInvoices'>
 export type InvoiceSettings = api.InvoiceSettings
 export type NewInvoiceSettings = api.SaveInvoiceSettingsRequest
-/** What the payer's page shows; amounts are texts in it. */
+/** Content of the payer's page. Amounts in it are texts. */
 export type Checkout = api.Checkout
 
 export type ExchangeInfo = Answer<'listExchanges'>['data'][number]
 export type NewExchangeAccount = api.CreateExchangeAccountRequest
 export type ExchangeAccountChange = api.ChangeExchangeAccountRequest
-/** `null` in `permissions`: the exchange does not tell. */
+/** `null` in `permissions`: the exchange does not report it. */
 export type ExchangeAccount = api.ExchangeAccount
 export type ExchangeAccountWithBalances = api.ExchangeAccountWithBalances
 export type ExchangeAccountTest = api.ExchangeAccountTest
@@ -130,7 +135,7 @@ export type Market = Answer<'listMarkets'>['data'][number]
 export type Ticker = api.ReadTickerResponse
 export type OrderBook = api.ReadOrderBookResponse
 /**
- * A limit order has a `price`; a market order may have `max_slippage_bps`. Either `amount` or
+ * A limit order has a `price`; a market order may have `max_slippage_bps`. Set either `amount` or
  * `quote_amount`.
  */
 export type NewOrder = api.CreateOrderRequest
@@ -139,23 +144,23 @@ export type OrderStatus = Order['status']
 export type OrderWithFills = api.OrderWithFills
 export type OrderFilter = Query<'listOrders'>
 export type ExchangeAddress = api.ExchangeDepositAddress
-/** `sub_status` MOVING: on the chain, or about to be. */
+/** `sub_status` MOVING: the transaction is on the chain, or will be shortly. */
 export type ExchangeTransfer = api.ExchangeTransfer
 export type ExchangeTransferFilter = Query<'listExchangeTransfers'>
-/** To an address of the wallet's own: its first, unless one is named. */
+/** The destination is an address of the own wallet: its first, unless one is given. */
 export type NewExchangeWithdrawal = api.CreateExchangeWithdrawalRequest
-/** `amount` of `from_asset`; of all linked accounts, unless some are named. */
+/** `amount` is in `from_asset`. All linked accounts are used, unless some are given. */
 export type ConversionRequest = api.QuoteConversionRequest
 export type Conversion = api.Conversion
 
-/** An event of the log, as {@link WebhookEvent} is sent. */
+/** An event of the log, in the form in which a {@link WebhookEvent} is sent. */
 export type LogEvent = Answer<'listEvents'>['data'][number]
 export type EventPage = api.ListEventsResponse
 export type EventFilter = Query<'listEvents'>
 export type NewWebhook = api.CreateWebhookRequest
 export type WebhookChange = api.ChangeWebhookRequest
 export type Webhook = api.Webhook
-/** With the secret, which is shown once. */
+/** A webhook with its secret, which is returned only once. */
 export type WebhookWithSecret = api.WebhookWithSecret
 export type Delivery = api.Delivery
 export type DeliveryFilter = Query<'listDeliveries'>

@@ -9,24 +9,36 @@ const TOLERANCE_S = 300
 const SECRET_BYTES_MIN = 24
 const SECRET_BYTES_MAX = 64
 
-/** An event as it is sent. Amounts are decimal strings, as everywhere in this client. */
+/**
+ * An event in the form in which it is sent. Amounts are decimal strings, as everywhere in this
+ * client.
+ */
 export interface WebhookEvent<Data = Record<string, unknown>> {
-  /** Its name, such as `transaction.confirmed`. */
+  /** Type of the event, such as `transaction.confirmed`. */
   type: string
-  /** When it happened, ISO 8601. */
+  /** Time of the event, ISO 8601. */
   timestamp: string
   data: Data
-  /** The same on every try: whoever has seen it has nothing to do. */
+  /**
+   * Id of the event, equal on every delivery attempt. Ignore an event whose id you have already
+   * processed.
+   */
   id: string
-  /** What it is about. */
+  /** Kind of the object that the event concerns. */
   object: string
-  /** Of the object: 1, 2, 3 … A lower one than was seen already is older news. */
+  /**
+   * Version of the object: 1, 2, 3 … Ignore an event with a lower version than one that you have
+   * processed.
+   */
   version: number
-  /** The event did not happen: `npx custody trigger` sent it, on the local network alone. */
+  /**
+   * Present if the event did not happen but was sent by `npx custody trigger`, which works on the
+   * local network only.
+   */
   test?: true
 }
 
-/** A delivery that is not to be believed. `code` says why. */
+/** A delivery that must not be trusted. `code` gives the reason. */
 export class WebhookError extends Error {
   readonly code: 'HEADER' | 'TIMESTAMP' | 'SIGNATURE' | 'BODY'
   constructor(code: WebhookError['code'], message: string) {
@@ -41,16 +53,17 @@ type HeadersLike =
   | Readonly<Record<string, string | readonly string[] | undefined>>
 
 /**
- * Checks that a delivery comes from the custody service and is fresh (Standard Webhooks 1.0, scheme
- * `v1`).
+ * Verifies that a delivery comes from the custody service and is recent (Standard Webhooks 1.0,
+ * scheme `v1`).
  * @param headers of the request: Node's, or those of a `Request`
- * @param rawBody the very bytes that came, or their text: JSON that was parsed and written again
- *   has another signature
- * @param secret `whsec_…`, as it was shown when the webhook was created or rotated
- * @param options `toleranceS`: how old or early it may be, 300 s where it is absent; `now`: Unix
- *   seconds, the clock's by default
- * @throws WebhookError where it is not to be believed; answer 400 then, and do nothing
- * @throws TypeError where the secret is none
+ * @param rawBody the exact bytes that were received, or their text; JSON that was parsed and
+ *   serialized again has another signature
+ * @param secret `whsec_…`, as returned when the webhook was created or its secret rotated
+ * @param options `toleranceS`: maximum deviation of the timestamp in seconds, 300 by default;
+ *   `now`: Unix seconds, by default from the system clock
+ * @returns the event
+ * @throws WebhookError if it must not be trusted; respond with 400 then, and do nothing else
+ * @throws TypeError if the secret is malformed
  */
 export function verifyWebhook<Data = Record<string, unknown>>(
   headers: HeadersLike,
@@ -73,7 +86,7 @@ export function verifyWebhook<Data = Record<string, unknown>>(
     )
   const body = typeof rawBody === 'string' ? utf8ToBytes(rawBody) : Uint8Array.from(rawBody)
   const expected = hmac(sha256, key, concatBytes(utf8ToBytes(`${id}.${timestamp}.`), body))
-  // During a rotation there is one for each secret; schemes that are not known are passed over.
+  // During a rotation there is one signature per secret. Unknown schemes are skipped.
   const isSigned = signatures.split(' ').some((each) => {
     if (!each.startsWith('v1,')) return false
     const given = decode(each.slice('v1,'.length))
@@ -91,7 +104,7 @@ export function verifyWebhook<Data = Record<string, unknown>>(
   }
 }
 
-/** Base64, with its padding or without; null for every other text. */
+/** Decodes base64, with or without padding; null for every other text. */
 function decode(text: string): Uint8Array | null {
   const bare = text.replace(/=+$/, '')
   try {
@@ -101,7 +114,7 @@ function decode(text: string): Uint8Array | null {
   }
 }
 
-/** Takes as long wherever two texts of one length differ. */
+/** Compares two texts of equal length in constant time. */
 function equal(a: Uint8Array, b: Uint8Array): boolean {
   let difference = a.length ^ b.length
   for (let i = 0; i < b.length; i++) difference |= (a[i] ?? 0) ^ (b[i] as number)

@@ -3,7 +3,10 @@ import { CustodyError } from './errors.ts'
 import type { Decimal } from './types.ts'
 
 const DECIMAL = /^(?:0|[1-9]\d*)(?:\.\d+)?$/
-/** Numbers that count things; all others are amounts and rates, which come as decimal strings. */
+/**
+ * Fields whose numbers are counts. All other numbers are amounts and rates, which are returned as
+ * decimal strings.
+ */
 export const COUNTS: ReadonlySet<string> = new Set([
   'decimals',
   'confirmations',
@@ -32,14 +35,17 @@ export const COUNTS: ReadonlySet<string> = new Set([
   'block_height',
 ])
 
-/** Path and query exactly as fetch will send them, so that they are signed in that spelling. */
+/**
+ * Returns path and query exactly as fetch will send them, so that the signature covers that
+ * spelling.
+ */
 export function target(path: string): string {
   const url = path.startsWith('/') && !path.startsWith('//') ? new URL(path, 'http://base') : null
   if (!url || url.host !== 'base') throw new TypeError('path must begin with one slash')
   return `${url.pathname}${url.search}`
 }
 
-/** `?a=1&b=2` of what is defined, or nothing. */
+/** Returns `?a=1&b=2` of the defined values, or an empty text. */
 export function query(values: object): string {
   const parameters = new URLSearchParams()
   for (const [name, value] of Object.entries(values))
@@ -48,7 +54,10 @@ export function query(values: object): string {
   return text === '' ? '' : `?${text}`
 }
 
-/** A decimal as it will stand in the body, with exactly its digits. @throws TypeError */
+/**
+ * Returns a decimal that is serialized with exactly its digits.
+ * @throws TypeError
+ */
 function number(field: string, text: Decimal): JsonNumber {
   if (typeof text !== 'string' || !DECIMAL.test(text)) {
     throw new TypeError(
@@ -58,12 +67,13 @@ function number(field: string, text: Decimal): JsonNumber {
   return new JsonNumber(text)
 }
 
-/** Whether a field is there; `null` means that it is not, as in the API. */
+/** Returns whether a field is set; `null` means that it is not, as in the API. */
 export const isGiven = (value: unknown): boolean => value !== undefined && value !== null
 
 /**
- * A body whose decimals, where they are given, will stand in it with exactly their digits; after
- * its other fields. @throws TypeError
+ * Returns a body whose decimals, if set, are serialized with exactly their digits, after the other
+ * fields.
+ * @throws TypeError
  */
 export function decimals<T extends object, Name extends keyof T & string>(
   body: T,
@@ -81,7 +91,7 @@ function plain(value: unknown, key: string, within: string, counts: ReadonlySet<
     return counts.has(key) || counts.has(`${within}.*`) ? Number(value.text) : value.text
   if (Array.isArray(value)) return value.map((inner) => plain(inner, key, key, counts))
   if (typeof value !== 'object' || value === null) return value
-  // Of a page it is how many there are; of a balance it is an amount.
+  // `total` is a count in a page, and an amount in a balance.
   const nameOf = (name: string) =>
     name === 'total' && 'page' in value && 'limit' in value ? 'page' : name
   return Object.fromEntries(
@@ -90,18 +100,22 @@ function plain(value: unknown, key: string, within: string, counts: ReadonlySet<
 }
 
 /**
- * JSON whose amounts are decimal strings and whose counts are numbers. @throws where it is none
- * @param counts names of what counts; `NAME.*`: all that stands in NAME
+ * Parses JSON. Amounts become decimal strings and counts become numbers.
+ * @param counts names of the counts; `NAME.*`: all values in NAME
+ * @throws SyntaxError if the text is not JSON
  */
 export const plainJson = (text: string, counts = COUNTS): unknown =>
   plain(parseJson(text), '', '', counts)
 
-/** The body of an answer. @throws CustodyError `PROTOCOL` */
+/**
+ * Reads the body of a response.
+ * @throws CustodyError `PROTOCOL`
+ */
 export async function read<T>(response: Response): Promise<T> {
   try {
     return plainJson(await response.text()) as T
   } catch (error) {
-    // Not repeated: the service did what was asked.
+    // The request is not repeated, because the service has processed it.
     throw new CustodyError('the response is not JSON: check that baseUrl is the custody service', {
       status: response.status,
       code: 'PROTOCOL',
@@ -110,7 +124,7 @@ export async function read<T>(response: Response): Promise<T> {
   }
 }
 
-/** The error that an answer tells of. */
+/** Returns the error that a response reports. */
 export async function refusal(response: Response): Promise<CustodyError> {
   let problem: Record<string, unknown> = {}
   try {
@@ -118,7 +132,7 @@ export async function refusal(response: Response): Promise<CustodyError> {
     if (typeof value === 'object' && value !== null && !Array.isArray(value))
       problem = value as Record<string, unknown>
   } catch {
-    // A proxy's page: the status says enough.
+    // The body is a proxy's page, and the status is sufficient.
   }
   const word = (name: string) => (typeof problem[name] === 'string' ? problem[name] : undefined)
   return new CustodyError(word('message') ?? `the service returned ${response.status}`, {

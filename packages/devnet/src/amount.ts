@@ -1,6 +1,9 @@
 import { RequestError } from './errors.ts'
 
-/** "1.5" with 8 decimals → 150000000n. Surplus precision is refused, never rounded. */
+/**
+ * Parses an amount: "1.5" with 8 decimals → 150000000n. Excess precision is rejected, never
+ * rounded.
+ */
 export function parseAmount(text: unknown, decimals: number): bigint {
   if (typeof text !== 'string' || !/^\d{1,30}(\.\d{1,30})?$/.test(text)) {
     throw new RequestError(

@@ -1,6 +1,6 @@
 export const ALPHABET = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
 
-/** Bytes in base58; each leading zero byte is a 1. */
+/** Encodes bytes in base58. Each leading zero byte becomes a 1. */
 export function base58(bytes: Uint8Array): string {
   let rest = BigInt(`0x${Buffer.from(bytes).toString('hex')}`)
   let text = ''

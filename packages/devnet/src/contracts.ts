@@ -3,9 +3,9 @@ import { tokenAddress } from './evm/contracts.ts'
 import type { LocalChain } from './local-chain.ts'
 
 /**
- * Where the local contract of a token stands, whether the asset registry has it yet or not: what a
- * new line of the registry names as `contract_address.local`. A network that is not there yet is
- * taken for an EVM network, since no other joins by data alone.
+ * Returns the address of a token's local contract, whether the asset registry contains it yet or
+ * not: the value of `contract_address.local` in a new line of the registry. An unknown network is
+ * treated as an EVM network, because only those are added by data alone.
  */
 export function localContract(
   chains: readonly LocalChain[],

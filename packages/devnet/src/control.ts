@@ -14,7 +14,7 @@ const BLOCKS_MAX = 1000
 const DEPTH_MAX = 100
 const UNIT_MS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** What the commands are about. */
+/** Components that the commands control. */
 export interface Stage {
   chains: readonly LocalChain[]
   risks: Risks
@@ -22,7 +22,7 @@ export interface Stage {
   quotes: Quotes
   prices: PriceEmulators
   venues: VenueEmulators
-  /** Where it is served, once it is. */
+  /** URL of the server, once it listens. */
   url: string
 }
 
@@ -47,7 +47,7 @@ const COMMANDS: Record<string, Answering> = {
   info,
 }
 
-/** The operator's side: everything a real network would not let anyone do. */
+/** Creates the operator's commands, which have no counterpart on real networks. */
 export function createControl(stage: Stage): Control {
   return async (body) => {
     if (typeof body !== 'object' || body === null || Array.isArray(body))
@@ -95,7 +95,7 @@ async function mine(
   return { height, hash }
 }
 
-/** What a test looks at must not be buried while it looks. */
+/** Stops block production, so that no new block follows the state that a test inspects. */
 function halt({ chains }: Stage, { network, halted }: Command): unknown {
   if (typeof halted !== 'boolean') throw new RequestError('halted is true or false')
   chainOf(chains, network).halt(halted)
@@ -113,9 +113,11 @@ async function reorg(
   return { height, hash }
 }
 
-/** The outside services know their own names; everything else is a network. */
+/**
+ * Sets a fault mode. External services recognize their own names; every other name is a network.
+ */
 function fault({ aml, prices, venues, chains }: Stage, { network, mode }: Command): unknown {
-  // The sources of prices are several: PRICES is all of them.
+  // PRICES means all price sources, of which there are several.
   const known = [prices.fault(network, mode), venues.fault(network, mode), aml.fault(network, mode)]
   if (known.includes(true)) return { network, mode }
   const { faults } = chainOf(chains, network)
@@ -123,13 +125,15 @@ function fault({ aml, prices, venues, chains }: Stage, { network, mode }: Comman
   return { network, mode: faults.mode }
 }
 
-/** A node forgets a transaction that waits, as nodes do when they restart or run full. */
+/**
+ * Makes a node drop a waiting transaction, as nodes do after a restart or when the mempool is full.
+ */
 async function drop({ chains }: Stage, { network, hash }: Command): Promise<unknown> {
   await having(chains, network, 'drop', 'has no transaction to drop').drop(hash)
   return { network, hash }
 }
 
-/** A payment in a form that only some networks have. */
+/** Makes a payment in a format that only some networks have. */
 async function special(
   { chains }: Stage,
   { network, kind, address, amount, tokens, nft, commitment }: Command,
@@ -144,7 +148,10 @@ async function special(
   })
 }
 
-/** Blocks leave out what pays less than a rate, in the unit of the network's fees. 0 ends it. */
+/**
+ * Makes blocks leave out transactions below a fee rate, in the unit of the network's fees. 0 ends
+ * it.
+ */
 async function congestion(
   { chains }: Stage,
   { network, fee_rate: rate }: Command,
@@ -153,9 +160,7 @@ async function congestion(
   return { network, fee_rate: rate }
 }
 
-/**
- * Moves the time of a chain's blocks, and nothing else's: what takes days on it can be waited for.
- */
+/** Moves only the time of a chain's blocks, so that tests need not wait for periods of days. */
 async function clock({ chains }: Stage, { network, advance }: Command): Promise<unknown> {
   const chain = having(chains, network, 'advance', 'has no clock that can be moved')
   const [, amount = '', unit = ''] = /^\+(\d{1,9})([smhd])$/.exec(String(advance)) ?? []
@@ -204,7 +209,7 @@ function chainOf(chains: readonly LocalChain[], network: unknown): LocalChain {
   return chain
 }
 
-/** The chain of a network, where it is one of those that can do something. */
+/** Returns the chain of a network, if it supports the given function. */
 function having<Ability extends 'advance' | 'drop' | 'special'>(
   chains: readonly LocalChain[],
   network: unknown,

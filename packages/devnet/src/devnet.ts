@@ -26,12 +26,12 @@ import { localTronChains } from './tron/local.ts'
 import { VenueEmulators } from './venue/api-emulators.ts'
 import { localXrpChains } from './xrp/local.ts'
 
-/** The networks of one family, none of them started yet. */
+/** Creates the networks of one family without starting them. */
 export type Family = (place: ChainOptions) => LocalChain[]
 
 /**
- * Every family, in the order of whatever lists networks or assets. A further one is a folder and a
- * line here.
+ * Every family, in the order in which networks and assets are listed. A further family is a folder
+ * and a line here.
  */
 export const FAMILIES: readonly Family[] = [
   localUtxoChains,
@@ -44,22 +44,22 @@ export const FAMILIES: readonly Family[] = [
 ]
 
 export interface DevnetOptions {
-  /** Blocks come on command only, and clocks stand between commands. */
+  /** Blocks are produced only on command, and clocks stand still in between. */
   manual?: boolean
-  /** As `manual`, by this clock, in milliseconds since 1970, and with the same blocks each time. */
-  now?: () => number
-  /** How many times as fast blocks come while something waits for them. */
-  pace?: number
   /**
-   * Clock of blocks that come at their pace, in milliseconds since 1970; this machine's by default.
+   * Like `manual`, but with this clock (Unix milliseconds) and with identical blocks in each run.
    */
+  now?: () => number
+  /** Factor by which blocks are faster while a transaction waits for them. */
+  pace?: number
+  /** Clock of automatic blocks in Unix milliseconds; by default this machine's. */
   clock?: () => number
   families?: readonly Family[]
-  /** Address to listen on; 127.0.0.1 by default. Whoever reaches it may fund and mine. */
+  /** Address to listen on, 127.0.0.1 by default. Everyone who can connect can fund and mine. */
   host?: string
 }
 
-/** All local chains behind one HTTP port. */
+/** All local chains on one HTTP port. */
 export class Devnet implements Stage {
   readonly chains: readonly LocalChain[]
   readonly risks: Risks
@@ -117,7 +117,7 @@ export class Devnet implements Stage {
     return devnet
   }
 
-  /** What the HTTP port answers, for who is in the same process. */
+  /** Returns the response of the HTTP port to a caller in the same process. */
   answer(asked: Asked): ReturnType<typeof answerOf> {
     return answerOf(this.#faces, asked)
   }
@@ -128,7 +128,7 @@ export class Devnet implements Stage {
     for (const each of [this.venues, this.risks, this.quotes, ...this.chains]) each.close()
   }
 
-  /** The outside services. */
+  /** Returns the emulator of an external service. */
   #outside(path: string): ReturnType<OutsideFaces> {
     const priced = PriceEmulators.at(path)
     if (priced) return async (request) => this.prices.handle({ ...request, path: priced.rest })

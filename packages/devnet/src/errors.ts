@@ -1,9 +1,9 @@
-/** A mistake in a request: its message is the answer. */
+/** An invalid request; the message is the response. */
 export class RequestError extends Error {
   override readonly name = 'RequestError'
 }
 
-/** An error of the JSON-RPC protocol, with the code the production node uses. */
+/** A JSON-RPC error with the code that the production node uses. */
 export class RpcError extends Error {
   override readonly name = 'RpcError'
   readonly code: number

@@ -4,7 +4,7 @@ const FAULT_MODES = ['heal', 'drop-answer', 'reject', 'lag', 'down'] as const
 export type FaultMode = (typeof FAULT_MODES)[number]
 export const LAG_MS = 15_000
 
-/** How one chain's RPC misbehaves now. In memory only: a restart heals. */
+/** Current fault mode of one chain's RPC. It is kept in memory only, so a restart ends it. */
 export class Faults {
   mode: FaultMode = 'heal'
 

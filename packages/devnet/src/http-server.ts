@@ -7,30 +7,28 @@ import { WebSocketServer } from 'ws'
 const BODY_MAX_BYTES = 8 * 1024 * 1024
 
 /**
- * A chain's RPC face: the body in, the answer's text out; undefined cuts the connection unanswered.
+ * A chain's RPC handler: receives the body and returns the response's text; undefined closes the
+ * connection without a response.
  */
 export type RpcFace = {
   faults: Faults
   contentType: string
   handle: (body: string, method: string) => Promise<{ status: number; body: string } | undefined>
-  /**
-   * Questions may come as GET too; what is asked is then in the query, and handed on as a JSON
-   * object.
-   */
+  /** GET requests are allowed too; their query is passed as a JSON object. */
   isGetAllowed?: boolean
-  /** What is posted are bytes: handed on one character each. */
+  /** The body consists of bytes, which are passed one character each. */
   isBinary?: boolean
   /**
-   * Where the protocol has a WebSocket too: one client's session, which may push messages of its
-   * own.
+   * WebSocket handler, if the protocol has one: creates the session of one client, which may push
+   * messages.
    */
   socket?: (push: (text: string) => void) => SocketSession
-  /** Where the protocol streams events over HTTP. */
+  /** Event stream over HTTP, if the protocol has one. */
   events?: EventStream
 }
 
 /**
- * A GET that wants events (`text/event-stream`), and what is called with each; null where there is
+ * Handles a GET for events (`text/event-stream`) and calls the callback with each; null if there is
  * no such stream.
  */
 type EventStream = (
@@ -38,7 +36,7 @@ type EventStream = (
   push: (event: string) => void,
 ) => { close: () => void } | null
 
-/** What becomes of a client's message: an answer, none, or the end of the connection. */
+/** Result of a client's message: a response, none, or the end of the connection. */
 export type Received = { text: string } | { silence: true } | { cut: true }
 export interface SocketSession {
   receive: (text: string) => Received
@@ -48,8 +46,8 @@ export interface SocketSession {
 export type Control = (body: unknown) => Promise<unknown>
 
 /**
- * A request to the face of an outside service; `path` is that service's own, `query` with its
- * question mark.
+ * A request to the emulator of an external service; `path` is relative to the service, `query`
+ * includes the question mark.
  */
 export type HttpRequest = {
   method: string
@@ -58,7 +56,7 @@ export type HttpRequest = {
   headers: IncomingHttpHeaders
   body: string
 }
-/** `isStalled`: half of the body comes, and then nothing more. */
+/** `isStalled`: half of the body is sent, and then nothing more. */
 export type HttpAnswer = {
   status: number
   body: string
@@ -67,13 +65,14 @@ export type HttpAnswer = {
 }
 
 /**
- * The face of an outside service at a path, or null; its undefined cuts the connection unanswered.
+ * Returns the emulator of an external service at a path, or null. If its handler returns undefined,
+ * the connection is closed without a response.
  */
 export type OutsideFaces = (
   path: string,
 ) => ((request: Omit<HttpRequest, 'path'>) => Promise<HttpAnswer | undefined>) | null
 
-/** What stands behind the server's port. */
+/** Handlers behind the server's port. */
 export interface Faces {
   face: (path: string) => Promise<RpcFace | undefined>
   control: Control
@@ -81,14 +80,14 @@ export interface Faces {
 }
 
 /**
- * A request as the server, or somebody in its process, has it. `url` is the path with its query.
+ * A request to the server or from a caller in the same process. `url` is the path with its query.
  */
 export interface Asked {
   method: string
   url: string
   headers: IncomingHttpHeaders
   read: (encoding: BufferEncoding) => Promise<string>
-  /** Where the asker can be sent events: true where there are any. */
+  /** Sends events to the caller if it supports them; returns true if there are any. */
   stream?: (events: EventStream) => boolean
 }
 
@@ -101,8 +100,8 @@ export function createDevnetServer(faces: Faces): Server {
       response.destroy()
     })
   })
-  // Longer than clients keep idle connections: else a request may meet a connection that is just
-  // closing.
+  // Longer than clients keep idle connections; otherwise a request may arrive on a connection that
+  // is being closed.
   server.keepAliveTimeout = 65_000
   serveSockets(server, faces.face)
   return server
@@ -156,7 +155,8 @@ async function serve(
 }
 
 /**
- * What is answered; `cut`: nothing, and the connection ends; `streamed`: the asker is sent events.
+ * Handles a request. `cut`: the connection is closed without a response; `streamed`: events are
+ * sent.
  */
 export async function answerOf(
   faces: Faces,
@@ -180,7 +180,7 @@ async function answered(
   const [beforeQuery = '/'] = url.split('?', 1)
   const path = beforeQuery.replace(/(.)\/$/, '$1')
   if (path === '/health') return json(200, { ok: true })
-  // Only a browser sends Origin, and no page has any business on a loopback chain.
+  // Only browsers send Origin, and web pages must not access a loopback chain.
   if (headers.origin !== undefined) return json(403, { error: 'not for browsers' })
   if (path === '/control') return answerControl(asked, control)
 
@@ -223,7 +223,9 @@ const json = (status: number, body: unknown): HttpAnswer => ({
   body: JSON.stringify(body),
 })
 
-/** Server-sent events until the client goes; false where there is no such stream. */
+/**
+ * Sends server-sent events until the client disconnects; returns false if there is no such stream.
+ */
 function streamEvents(
   request: IncomingMessage,
   response: ServerResponse,

@@ -4,8 +4,8 @@ import { dirname } from 'node:path'
 
 /**
  * An append-only file of JSON records, one per line, each with a checksum. `append` returns after
- * fsync. A last line that was only half written (the process or the machine died in `append`) was
- * never acknowledged and is cut off on open; a damaged line before the last is refused.
+ * fsync. If the process or machine stopped during `append`, the last line may be incomplete; it was
+ * never acknowledged and is removed on open. A damaged line before the last is an error.
  */
 export class Journal<T> {
   readonly path: string
@@ -53,7 +53,8 @@ export class Journal<T> {
       fsyncSync(this.#file)
       this.#end += bytes.length
     } catch (error) {
-      // A disk that is full leaves half a record behind: cut it off, or the next one is unreadable.
+      // On a full disk part of a record is written. It is removed, because the next record would be
+      // unreadable.
       ftruncateSync(this.#file, this.#end)
       throw error
     }

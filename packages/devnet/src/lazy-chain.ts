@@ -4,15 +4,15 @@ import { Faults } from './faults.ts'
 import type { ChainInfo, FundExtra, Head, LocalContract } from './local-chain.ts'
 import type { Timing } from './timing.ts'
 
-/** Where the chains keep what they know, and how their time passes. */
+/** Storage of the chains, and the timing of their blocks. */
 export interface ChainOptions {
   home: string
   timing: Timing
 }
 
 /**
- * What every family's local chain has alike: it is opened when it is first asked for, and one that
- * could not be opened is tried again.
+ * Common part of every family's local chain: it is opened on first use, and opened again if that
+ * failed.
  */
 export abstract class LazyChain<Chain extends { close: () => void }> {
   abstract readonly code: string
@@ -32,12 +32,12 @@ export abstract class LazyChain<Chain extends { close: () => void }> {
     this.#timing = { ...place.timing }
   }
 
-  /** @param home this chain's own folder */
+  /** @param home folder of this chain */
   protected abstract open(home: string, timing: Timing): Promise<Chain>
 
   protected abstract headOf(chain: Chain): Head
 
-  /** How many transactions wait for a block. */
+  /** Returns the number of transactions that wait for a block. */
   protected abstract waitingIn(chain: Chain): number
 
   get path(): string {
@@ -80,12 +80,12 @@ export abstract class LazyChain<Chain extends { close: () => void }> {
     throw new RequestError(`${this.code} has no fee market that can be congested here`)
   }
 
-  /** Why no block of it is ever taken back; of no interest where `reorg` is there. */
+  /** Explains why blocks of this chain are never reorganized; unused if `reorg` is implemented. */
   protected get finality(): string {
     return 'its blocks are final'
   }
 
-  /** What `info` tells beside the head. */
+  /** Returns the fields that `info` adds to the head. */
   protected facts(_chain: Chain | undefined): Record<string, unknown> {
     return {}
   }
@@ -93,7 +93,7 @@ export abstract class LazyChain<Chain extends { close: () => void }> {
   protected chain(): Promise<Chain> {
     this.#opening ??= this.open(join(this.#home, this.code.toLowerCase()), this.#timing).then(
       (opened) => {
-        // One that was still opening when the process was told to end.
+        // The chain was still opening when the process was stopped.
         if (this.#closed) opened.close()
         else this.#opened = opened
         return opened

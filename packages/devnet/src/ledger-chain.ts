@@ -4,7 +4,7 @@ import { Journal } from './journal.ts'
 import { Producer } from './producer.ts'
 import type { Timing } from './timing.ts'
 
-/** Accounts as they are, with changes on top that can be kept or dropped. */
+/** Accounts with pending changes that can be committed or discarded. */
 export class View<Account> {
   readonly #below: { get: (key: string) => Account | undefined }
   readonly changes = new Map<string, Account>()
@@ -23,8 +23,8 @@ export class View<Account> {
 }
 
 /**
- * `in`: it takes its place in the ledger, successful or not; `later`: its time may come; `never`:
- * it is dropped.
+ * `in`: it is included in the ledger, successful or not; `later`: it may become valid; `never`: it
+ * is dropped.
  */
 export type Verdict = 'in' | 'later' | 'never'
 export type Included<Tx, Outcome> = { tx: Tx; outcome: Outcome }
@@ -40,14 +40,17 @@ export type Place<Tx, Outcome> = Included<Tx, Outcome> & {
   order: number
 }
 
-/** What one chain of accounts with sequences does differently from another. */
+/** Rules in which chains of accounts with sequences differ. */
 export interface Rules<Account, Tx extends { hash: string; raw: string }, Outcome> {
   code: string
   genesisTime: number
   genesis: () => Map<string, Account>
-  /** Throws where the bytes are no transaction. */
+  /**
+   * Parses a transaction.
+   * @throws Error if the bytes are not a transaction
+   */
   read: (raw: string) => Tx
-  /** Changes the view only where the verdict is `in`. */
+  /** Applies a transaction. It changes the view only if the verdict is `in`. */
   apply: (
     view: View<Account>,
     tx: Tx,
@@ -58,16 +61,16 @@ export interface Rules<Account, Tx extends { hash: string; raw: string }, Outcom
 
 type LedgerRecord = { index: number; time: number; hash: string; raw: string[] }
 
-/** How far one command moves a ledger's time forward. */
+/** Maximum number of seconds by which one command moves a ledger's time forward. */
 export const SECONDS_MAX = 1000
 const BUSY_MS = 1000
 const IDLE_MS = 30_000
-/** Ledgers that follow the last transaction at the busy pace. */
+/** Number of ledgers that follow the last transaction at the busy pace. */
 const QUIET_LEDGERS = 3
 
 /**
- * A chain of final ledgers over accounts with sequences. Each ledger is on disk before anyone can
- * see it; a start applies all transactions again and compares every hash.
+ * A chain of final ledgers over accounts with sequences. Each ledger is on disk before any request
+ * can read it. A start applies all transactions again and compares every hash.
  */
 export class LedgerChain<Account, Tx extends { hash: string; raw: string }, Outcome> {
   readonly rules: Rules<Account, Tx, Outcome>
@@ -125,7 +128,7 @@ export class LedgerChain<Account, Tx extends { hash: string; raw: string }, Outc
     return this.ledgers[index - 1]
   }
 
-  /** What the clock says, in seconds since 1970; the ledgers may be ahead of it. */
+  /** Clock in Unix seconds; the ledgers may be ahead of it. */
   get seconds(): number {
     return Math.floor(this.#timing.now() / 1000)
   }
@@ -135,7 +138,7 @@ export class LedgerChain<Account, Tx extends { hash: string; raw: string }, Outc
     return this.#waiting
   }
 
-  /** The accounts as they will be after what waits. */
+  /** Accounts after the waiting transactions. */
   get open(): { get: (key: string) => Account | undefined } {
     return this.#open
   }
@@ -145,7 +148,10 @@ export class LedgerChain<Account, Tx extends { hash: string; raw: string }, Outc
     this.#journal.close()
   }
 
-  /** Tries a transaction on what waits already, and lets it wait too unless it never can enter. */
+  /**
+   * Tries a transaction after the waiting ones, and adds it to them unless it can never be
+   * included.
+   */
   submit(tx: Tx): { verdict: Verdict; outcome: Outcome } {
     const tried = this.rules.apply(this.#open, tx, {
       index: this.head.index + 1,
@@ -159,14 +165,17 @@ export class LedgerChain<Account, Tx extends { hash: string; raw: string }, Outc
     return tried
   }
 
-  /** Closes a ledger with what waits. Nothing awaits between its making and its journalling. */
+  /**
+   * Closes a ledger with the waiting transactions. There is no await between its creation and its
+   * journaling.
+   */
   close(seconds = 0): Ledger<Tx, Outcome> {
     const { index, hash, time } = this.head
     const next = { index: index + 1, time: Math.max(time, this.#now()) + seconds, parent: hash }
     const view = new View(this.accounts)
     const transactions: Included<Tx, Outcome>[] = []
     let rest = this.#waiting
-    // What waited for another one's sequence may enter behind it.
+    // A transaction that waited for another one's sequence may be included after it.
     for (let before = -1; before !== transactions.length;) {
       before = transactions.length
       const later: Tx[] = []
@@ -199,7 +208,10 @@ export class LedgerChain<Account, Tx extends { hash: string; raw: string }, Outc
     return this.ledgers[index - 1]
   }
 
-  /** Tells of every ledger that is closed from now on. @returns ends it */
+  /**
+   * Calls back for every ledger that is closed from now on.
+   * @returns a function that stops this
+   */
   watch(closed: (ledger: Ledger<Tx, Outcome>) => void): () => void {
     this.#watchers.add(closed)
     return () => void this.#watchers.delete(closed)
@@ -239,7 +251,7 @@ export class LedgerChain<Account, Tx extends { hash: string; raw: string }, Outc
     this.#connect({ ...next, transactions, hash }, view)
   }
 
-  /** Never behind the head: an operator may have moved its time forward. */
+  /** Never before the head's time, because an operator may have moved it forward. */
   #now(): number {
     return Math.max(this.head.time, this.seconds)
   }

@@ -26,7 +26,7 @@ export class OfLedgers<Account, Tx extends { hash: string; raw: string }, Outcom
   }
 }
 
-/** Of an {@link OfLedgers} what a local chain needs, whatever its accounts are. */
+/** Functions of {@link OfLedgers} that a local chain needs, whatever the type of its accounts. */
 interface Ledgered {
   head: Head
   ledgers: { waiting: readonly unknown[] }
@@ -35,8 +35,8 @@ interface Ledgered {
 }
 
 /**
- * What such a chain is told of and told alike, whatever its protocol: its ledgers are final, its
- * deposits may have a tag.
+ * Common part of local chains of ledgers, whatever their protocol: ledgers are final, and deposits
+ * may have a tag.
  */
 export abstract class LocalLedgers<Chain extends Ledgered> extends LazyChain<Chain> {
   readonly engine = 'own ledger'

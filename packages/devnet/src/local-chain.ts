@@ -6,7 +6,7 @@ export interface Head {
   hash: string
 }
 
-/** A token that has a contract on a local chain. */
+/** A token with a contract on a local chain. */
 export interface LocalContract {
   asset: string
   address: string
@@ -14,8 +14,8 @@ export interface LocalContract {
 }
 
 /**
- * A payment from the faucet, as the operator wrote it: each chain reads its own part and names what
- * is wrong.
+ * A payment from the faucet in the operator's words. Each chain reads its own part and reports
+ * errors in it.
  */
 export interface FundOrder {
   asset: string
@@ -26,7 +26,7 @@ export interface FundOrder {
   delivered: unknown
 }
 
-/** A payment in a form that only some chains have, as the operator wrote it. */
+/** A payment in a format that only some chains have, in the operator's words. */
 export interface SpecialOrder {
   kind: unknown
   address: unknown
@@ -37,8 +37,8 @@ export interface SpecialOrder {
 }
 
 /**
- * What a transaction in a block paid to one address, in the asset's smallest unit; `index` tells
- * several of one transaction apart.
+ * Payment of a transaction in a block to one address, in the asset's smallest unit. `index`
+ * distinguishes several of one transaction.
  */
 export interface Payment {
   hash: string
@@ -49,10 +49,10 @@ export interface Payment {
   amount: bigint
 }
 
-/** What of an order only some chains know. */
+/** Fields of a fund request that only some chains support. */
 export type FundExtra = 'tag' | 'tokens'
 
-/** Where a client finds a chain, or a face of it, and a command that can be pasted into a shell. */
+/** URL of a chain, or of one of its APIs, and a shell command for it. */
 export interface Endpoint {
   protocol: string
   url: string
@@ -61,8 +61,8 @@ export interface Endpoint {
 }
 
 /**
- * What is told of a chain. A chain that nobody has used yet has no head, and is not started by the
- * question. `waiting`: transactions.
+ * Status of a chain. A chain that was not used yet has no head, and reading the status does not
+ * start it. `waiting`: number of transactions.
  */
 export interface ChainInfo {
   head: Head | null
@@ -72,64 +72,71 @@ export interface ChainInfo {
 }
 
 /**
- * One local network, as the HTTP server and the operator's commands see it. Every family implements
- * it in its own folder; nothing outside that folder asks which family a network is of.
+ * One local network, as the HTTP server and the operator's commands use it. Every family implements
+ * it in its own folder, and code outside of that folder does not depend on the family.
  *
- * What a chain cannot do it refuses in one sentence (RequestError). `advance`, `drop`, `special`
- * and `tokenAddress` are not there on chains that have no such thing; a command that needs them
- * names the chains that do.
+ * A chain rejects an unsupported command with one sentence (RequestError). `advance`, `drop`,
+ * `special` and `tokenAddress` are absent on chains that do not support them; the error of such a
+ * command lists the chains that do.
  */
 export interface LocalChain {
-  /** The network's code in the asset registry. */
+  /** Code of the network in the asset registry. */
   readonly code: string
-  /** Where its protocol begins on the port of the local chains. */
+  /** Path of its protocol on the port of the local chains. */
   readonly path: string
-  /** What can be funded here: the native coin, then the tokens. */
+  /** Assets that can be funded here: the native coin, then the tokens. */
   readonly assets: readonly string[]
   readonly tokens: readonly LocalContract[]
   readonly fundExtras: readonly FundExtra[]
-  /** Started with the process, not on first use. */
+  /** The chain starts with the process and not on first use. */
   readonly isEager: boolean
   readonly faults: Faults
   start: () => Promise<void>
   close: () => void
   /**
-   * The protocol at a path below `path`, empty or with a slash in front; undefined where there is
-   * nothing.
+   * Returns the RPC handler at a path below `path`, which is empty or begins with a slash;
+   * undefined if there is none.
    * @param url of the chain itself
    */
   face: (below: string, url: string) => Promise<RpcFace | undefined>
   endpoints: (url: string) => Endpoint[]
   info: () => Promise<ChainInfo>
-  /** The address of a key: 32 bytes, which it follows from. */
+  /** Returns the address of a key, given its 32-byte secret. */
   addressOf: (secret: Uint8Array) => Promise<string>
-  /** Everything that the block of a height paid; undefined where the chain is not as high. */
+  /** Returns all payments of the block at a height; undefined above the head. */
   paymentsIn: (height: number) => Promise<Payment[] | undefined>
-  /** Pays, and makes a block of it. @returns the transaction's hash */
+  /**
+   * Makes a payment and a block with it.
+   * @returns the transaction's hash
+   */
   fund: (order: FundOrder) => Promise<string>
   /**
-   * @param options as the operator wrote them: `address` gets the coinbase, `seconds` move the
+   * Produces blocks.
+   * @param options in the operator's words: `address` receives the coinbase, `seconds` move the
    *   time of the first block
    */
   mine: (blocks: number, options: { address: unknown; seconds: unknown }) => Promise<Head>
-  /** Whether no block comes by itself; commands make them as ever. */
+  /** Stops or resumes automatic blocks; commands still produce blocks. */
   halt: (halted: boolean) => void
   /**
-   * The last `depth` blocks give way to `depth + 1` empty ones; their transactions wait again
-   * unless dropped.
+   * Replaces the last `depth` blocks by `depth + 1` empty ones. Their transactions return to the
+   * mempool unless `drop` is set.
    */
   reorg: (depth: number, drop: boolean) => Promise<Head>
   /**
-   * Blocks leave out what pays less than a rate, as the operator wrote it, in the chain's own unit;
-   * "0" ends it.
+   * Makes blocks leave out transactions below a fee rate, which is the operator's text in the
+   * chain's own unit; "0" ends it.
    */
   congest: (rate: unknown) => Promise<void>
-  /** Moves the time of its blocks forward for good, and shows it in one. */
+  /** Moves the time of its blocks forward permanently, and produces a block with the new time. */
   advance?: (ms: number) => Promise<Head & { time: number }>
-  /** The node forgets a transaction that waits. */
+  /** Drops a waiting transaction. */
   drop?: (hash: unknown) => Promise<void>
-  /** Makes a payment in a form that only this chain has. */
+  /** Makes a payment in a format that only this chain has. */
   special?: (order: SpecialOrder) => Promise<{ hash: string }>
-  /** Where the local contract of an asset stands, or would: it follows from the asset's name. */
+  /**
+   * Returns the address of an asset's local contract, deployed or not; it follows from the asset's
+   * name.
+   */
   tokenAddress?: (asset: string) => string
 }

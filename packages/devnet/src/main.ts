@@ -1,7 +1,7 @@
 import '../../../scripts/compile-cache.mjs'
 
 /**
- * `main.ts --home DIR --port N [--manual] [--pace N]`: the local chains. Loaded after the cache is
- * there.
+ * `main.ts --home DIR --port N [--manual] [--pace N]`: runs the local chains. They are imported
+ * after the compile cache is enabled.
  */
 await import('./run.ts')

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 
-/** The command line of a running process, or '' when there is none. */
+/** Returns the command line of a running process, or '' if it does not exist. */
 function commandLine(pid: number): string {
   if (existsSync('/proc/self/cmdline')) {
     try {
@@ -21,8 +21,8 @@ function commandLine(pid: number): string {
 }
 
 /**
- * Ends what a killed run left behind. A pid may have been given to a stranger since, so the process
- * counts as ours only if its command line is still the one that was written down with the pid.
+ * Ends a process that a killed run left behind. The pid may have been reused since, so the process
+ * is ended only if its command line equals the one that was stored with the pid.
  */
 export async function endLeftover(pidFile: string): Promise<void> {
   const [first = '', command = ''] = existsSync(pidFile)

@@ -1,9 +1,9 @@
 import type { Timing } from './timing.ts'
 
 /**
- * When the next block comes. Busy (a transaction waits, or fewer than `quietAfter` blocks follow
- * the last one): every `busyMs`. Idle: every `idleMs`, so that an unused machine stays quiet. Where
- * time is manual: never.
+ * Schedules the next block. Busy (a transaction waits, or fewer than `quietAfter` blocks follow the
+ * last one): every `busyMs`. Idle: every `idleMs`, so that an unused machine stays quiet. With
+ * manual time: never.
  */
 export class Producer {
   readonly #busyMs: number
@@ -30,7 +30,10 @@ export class Producer {
     this.#produce = options.produce
   }
 
-  /** Call after anything that may change the pace: a broadcast, a block made on demand. */
+  /**
+   * Recomputes the schedule. Call it after anything that may change the pace: a broadcast, or a
+   * block on demand.
+   */
   wake(): void {
     if (this.#stopped || this.#running || this.#timing.manual) return
     clearTimeout(this.#timer)

@@ -1,8 +1,8 @@
 import { createECDH } from 'node:crypto'
 
 /**
- * The public key of a secp256k1 secret: 65 bytes, or 33 `compressed`. By OpenSSL: whatever else
- * knows the curve here makes a table of it first, which takes longer than all keys of a start
+ * Returns the public key of a secp256k1 secret: 65 bytes, or 33 if `compressed`. It uses OpenSSL,
+ * because the other libraries first compute a table, which takes longer than all keys of a start
  * together.
  */
 export function publicKeyOf(

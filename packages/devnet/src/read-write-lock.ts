@@ -1,6 +1,6 @@
 /**
- * Many readers or one writer. Requests hold it as readers; a block is made and made durable by the
- * writer, so that no request ever sees a block that is not yet on disk.
+ * Allows many readers or one writer. Requests are readers; the writer creates a block and writes it
+ * to disk, so that no request sees a block that is not yet on disk.
  */
 export class ReadWriteLock {
   #readers = 0

@@ -1,9 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/**
- * The part of the asset registry's data that is read here: what a newcomer adds there is here at
- * the next start.
- */
+/** The part of the asset registry that is used here. Additions take effect at the next start. */
 export interface RegistryData {
   networks: {
     code: string
@@ -25,7 +22,7 @@ export interface RegistryData {
   coins: { ticker: string; coingecko_id: string; local_price: string }[]
 }
 
-/** The registry without coins that only assets of real networks have. */
+/** Reads the registry without coins that only assets of real networks have. */
 function readRegistry(): RegistryData {
   const data = JSON.parse(
     readFileSync(new URL('../../chains/data/registry.json', import.meta.url), 'utf8'),
@@ -47,7 +44,7 @@ export interface LocalToken {
   address: string
 }
 
-/** Tokens of one network that have a local contract. */
+/** Returns the tokens of one network that have a local contract. */
 export function localTokens({ assets }: RegistryData, code: string): LocalToken[] {
   return assets.flatMap(
     ({ asset_name: asset, ticker, network, type, decimals, contract_address: contract }) =>

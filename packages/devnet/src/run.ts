@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util'
 import { Devnet } from './devnet.ts'
 import { endLeftover, writePidFile } from './processes.ts'
 
-/** Faster than this a block takes longer than its pause. */
+/** Maximum pace. Beyond it, producing a block takes longer than the pause between two. */
 const PACE_MAX = 100
 
 const { values } = parseArgs({
@@ -32,7 +32,8 @@ if (
 const home = resolve(values.home)
 mkdirSync(home, { recursive: true, mode: 0o700 })
 const pidFile = join(home, 'devnet.pid')
-// A predecessor whose parent was killed may still be closing: two writers would ruin the journals.
+// A previous process whose parent was killed may still be closing. Two writers would damage the
+// journals.
 await endLeftover(pidFile)
 writePidFile(pidFile, process.pid)
 
@@ -44,7 +45,8 @@ function end(code: number): void {
 }
 process.once('SIGTERM', () => end(0))
 process.once('SIGINT', () => end(0))
-// The launcher holds the other end: when it dies, however it dies, the chains go with it.
+// The launcher has the other end of stdin, so the chains stop whenever it ends, for whatever
+// reason.
 process.stdin.once('end', () => end(0))
 process.stdin.once('close', () => end(0))
 process.stdin.once('error', () => end(0))

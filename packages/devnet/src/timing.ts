@@ -1,25 +1,25 @@
 import { createHash } from 'node:crypto'
 
-/** How a chain's time passes. */
+/** Timing of a chain's blocks. */
 export interface Timing {
-  /** Blocks come on command only. */
+  /** Blocks are produced only on command. */
   manual: boolean
-  /** How many times as fast blocks come while something waits for them. */
+  /** Factor by which blocks are faster while a transaction waits for them. */
   pace: number
-  /** Until it ends no block comes by itself, however many wait for one. */
+  /** While true, no automatic block is produced, even if transactions wait. */
   halted?: boolean
-  /** Milliseconds since 1970. */
+  /** Returns Unix milliseconds. */
   now: () => number
-  /** What makes one block unlike another; without it the machine's randomness. */
+  /** Source of the bytes that make blocks distinct; by default the machine's random source. */
   bytes?: (length: number) => Buffer
 }
 
-/** Blocks come at their pace, and the clock is this machine's. */
+/** Blocks are produced automatically, and the clock is this machine's. */
 export const REAL_TIME: Timing = { manual: false, pace: 1, now: () => Date.now() }
 
 /**
- * As {@link REAL_TIME}, with busy chains `pace` times as fast: their blocks' times run ahead of the
- * clock `now`.
+ * Like {@link REAL_TIME}, but busy chains are `pace` times as fast. Their block times run ahead of
+ * the clock `now`.
  */
 export const quickTime = (pace: number, now = REAL_TIME.now): Timing => ({
   ...REAL_TIME,
@@ -28,15 +28,15 @@ export const quickTime = (pace: number, now = REAL_TIME.now): Timing => ({
 })
 
 /**
- * No block comes and the clock stands until a command says otherwise; a new block is one step later
- * than the last.
+ * No block is produced and the clock stands still until a command is sent; each new block is one
+ * step later than the previous one.
  */
 export function manualTime(): Timing {
   const startMs = Date.now()
   return { manual: true, pace: 1, now: () => startMs }
 }
 
-/** As {@link manualTime}, by another clock, and each time with the same blocks. */
+/** Like {@link manualTime}, but with another clock, and with identical blocks in each run. */
 export function toldTime(now: () => number): Timing {
   let count = 0
   const bytes = (length: number): Buffer =>

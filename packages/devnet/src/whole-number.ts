@@ -1,6 +1,9 @@
 import { RequestError } from './errors.ts'
 
-/** A whole number of a command, from 1 on. @throws RequestError that names it */
+/**
+ * Reads an integer of a command, from 1 on.
+ * @throws RequestError, naming it
+ */
 export function wholeNumber(value: unknown, name: string, max: number): number {
   if (typeof value !== 'number' || !Number.isInteger(value) || value < 1 || value > max) {
     throw new RequestError(
@@ -11,8 +14,8 @@ export function wholeNumber(value: unknown, name: string, max: number): number {
 }
 
 /**
- * How far a command moves the time of the next block: not at all where it does not say. @throws
- * RequestError
+ * Reads the seconds by which a command moves the time of the next block; 0 if absent.
+ * @throws RequestError
  */
 export const secondsOf = (value: unknown, max: number): number =>
   value === undefined ? 0 : wholeNumber(value, 'seconds', max)

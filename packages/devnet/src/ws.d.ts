@@ -1,4 +1,4 @@
-/** The part of ws that is used here; the package has no types of its own. */
+/** Types of the part of ws that is used here; the package contains none. */
 declare module 'ws' {
   import type { EventEmitter } from 'node:events'
   import type { IncomingMessage } from 'node:http'

@@ -3,14 +3,15 @@ import { addon } from './native.ts'
 import type { Curve } from './types.ts'
 
 /**
- * The public key at `path` below a key. Needs no share: every node and any watcher computes the
- * same.
+ * Derives the public key at `path` below a key. It needs no share, so every node and every observer
+ * computes the same key.
  *
  * - secp256k1: BIP32 public derivation (CKDpub).
- * - Ed25519: the additive tweak of this package's README, frozen by
+ * - Ed25519: the additive tweak of this package's README, fixed by
  *   `test/vectors/ed25519-derivation.json`.
  *
- * @param path Indices 0..2^31-1 (non-hardened), at most 32; empty gives `publicKey` itself.
+ * @param path indices 0..2^31-1 (non-hardened), at most 32; an empty path returns `publicKey`
+ *   itself
  * @throws {ThresholdError} BAD_ARGUMENT
  */
 export function derivePublicKey(
@@ -27,7 +28,7 @@ export function derivePublicKey(
 }
 
 /**
- * The addon would turn a fraction or a negative number into another index without a word.
+ * Checks a path. The addon would silently convert a fraction or a negative number to another index.
  * @throws {ThresholdError} BAD_ARGUMENT
  */
 export function checkedPath(path: readonly number[]): number[] {

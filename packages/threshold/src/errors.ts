@@ -1,11 +1,11 @@
 /**
- * - `ABORT`: the run ended without a result. It may be repeated under a new session id.
- * - `CHEAT`: the engine proved that `counterparty` cheated in a way that can leak key material
- *   over several runs (DKLs23's `BanCounterparty`). Never work with that party again: new key, move
- *   funds.
+ * - `ABORT`: the run ended without a result. It may be repeated with a new session id.
+ * - `CHEAT`: the engine proved that `counterparty` cheated in a way that can leak key material over
+ *   several runs (DKLs23's `BanCounterparty`). Never run a protocol with that party again: generate
+ *   a new key and move the funds.
  * - `MALFORMED`: a message that cannot be read or does not belong to this round, session or sender.
- * - `SEALED`: a share, backup or key file that does not open.
- * - `BAD_ARGUMENT`: the caller's mistake.
+ * - `SEALED`: a share, backup or key file that cannot be opened.
+ * - `BAD_ARGUMENT`: invalid argument of the caller.
  */
 export type ThresholdErrorCode = 'ABORT' | 'CHEAT' | 'MALFORMED' | 'SEALED' | 'BAD_ARGUMENT'
 
@@ -14,7 +14,7 @@ const codes: readonly string[] = ['ABORT', 'CHEAT', 'MALFORMED', 'SEALED', 'BAD_
 export class ThresholdError extends Error {
   override readonly name = 'ThresholdError'
   readonly code: ThresholdErrorCode
-  /** The party at fault. Always set with CHEAT; with other codes only where it is known. */
+  /** The party at fault. Always set with CHEAT; with other codes only if it is known. */
   readonly counterparty: number | null
 
   constructor(
@@ -29,7 +29,10 @@ export class ThresholdError extends Error {
   }
 }
 
-/** The addon's errors read `CODE|party|message`; anything else is a wrong argument type. */
+/**
+ * Converts an error of the addon, whose format is `CODE|party|message`. Any other error is an
+ * argument of a wrong type.
+ */
 export function fromNative(error: unknown): ThresholdError {
   if (error instanceof ThresholdError) return error
   const text = error instanceof Error ? error.message : String(error)

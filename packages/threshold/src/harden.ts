@@ -1,15 +1,15 @@
 import { addon } from './native.ts'
 
-/** Of each measure: `done`, `not on this system`, or `failed: ` and why. */
+/** Result of each measure: `done`, `not on this system`, or `failed: ` and the reason. */
 export interface Hardening {
-  /** Other processes of the same user cannot attach a debugger or read the memory. */
+  /** Prevents other processes of the same user from attaching a debugger or reading the memory. */
   attaching: string
   coreDumps: string
 }
 
 /**
- * Keeps the memory of this process away from other processes and from the disk. Never throws. On
- * Linux the files of the process in /proc then belong to root.
+ * Protects the memory of this process from other processes and from being written to disk. Never
+ * throws. On Linux the files of the process in /proc then belong to root.
  */
 export function hardenProcess(): Hardening {
   return addon.hardenProcess()

@@ -1,6 +1,6 @@
 /**
- * Keys in three parts: generate, sign, refresh. Two of three parties sign; no process ever holds
- * the key. The README says what the engines are and what was not audited.
+ * Keys in three shares: generate, sign, refresh. Two of three parties sign, and no process ever has
+ * the whole key. The README names the engines and the parts that were not audited.
  */
 import { addon } from './native.ts'
 import type { Curve, EngineId } from './types.ts'
@@ -27,8 +27,8 @@ export { sealedUnder, Vault } from './vault.ts'
 export type { VaultOptions } from './vault.ts'
 
 /**
- * The engine behind each curve. `version`: of its library, and of the shares it makes. `versions`:
- * whose shares open here.
+ * The engine of each curve. `version`: version of its library, and of the shares that it creates.
+ * `versions`: versions whose shares can be opened.
  */
 export const engines = Object.fromEntries(
   addon

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 
 import type { InMessage, OutMessage, ShareMeta } from './types.ts'
 
-/** The addon as Rust declares it (`native/src/lib.rs`). */
+/** The addon's interface, as declared in Rust (`native/src/lib.rs`). */
 export interface NativeVault {
   sealBackup(
     sealed: Uint8Array,
@@ -71,7 +71,7 @@ interface Addon {
     chainCode: Uint8Array,
     path: number[],
   ): Uint8Array
-  /** Of each engine. */
+  /** Returns curve, name and versions of each engine. */
   engines(): [curve: string, engine: string, ...versions: string[]][]
 }
 

@@ -13,7 +13,10 @@ function checkParties(parties: readonly number[]): void {
   }
 }
 
-/** The addon reads numbers modulo 2^32: what is no party and no epoch is refused before. */
+/**
+ * Checks party and epoch. The addon converts numbers modulo 2^32, so invalid ones are rejected
+ * before the call.
+ */
 function checkKey({ party, epoch }: KeyMaterial): void {
   checkParties([party])
   if (!Number.isInteger(epoch) || epoch < 0 || epoch > 0xffffffff) {
@@ -46,14 +49,14 @@ class NativeBackedSession<R> implements Session<R> {
           throw new ThresholdError('MALFORMED', `party ${from} does not take part`)
       }
       const step = await this.#native.step(inbox)
-      // The native half may have finished the step just before it was aborted: its result is not
-      // given out.
+      // The native half may have finished the step just before the abort. Its result is then
+      // discarded.
       if (this.#aborted) throw new ThresholdError('ABORT', 'the session was aborted')
       const result = this.#finish(step)
       if (result === undefined) return { kind: 'send', round: step.round, messages: step.messages }
       return { kind: 'done', result, messages: step.messages }
     } catch (error) {
-      // Also for what the addon never saw, such as an argument of a wrong type.
+      // Also for errors that did not reach the addon, such as an argument of a wrong type.
       this.abort()
       throw fromNative(error)
     } finally {
@@ -70,16 +73,16 @@ class NativeBackedSession<R> implements Session<R> {
 export interface KeygenOptions {
   vault: Vault
   curve: Curve
-  /** 1 to 256 bytes in UTF-8, the same at all parties. */
+  /** 1 to 256 bytes in UTF-8, equal at all parties. */
   keyId: string
-  /** 32 bytes, derived from fresh bytes of all three parties, never used before. */
+  /** 32 bytes, derived from random bytes of all three parties, never used before. */
   sessionId: Uint8Array
   party: 1 | 2 | 3
 }
 
 /**
- * Makes a two-of-three key. All three parties take part; epoch 0. secp256k1: six rounds. Ed25519:
- * four. Every broadcast is echoed; what goes to one party alone is encrypted to it.
+ * Generates a two-of-three key with epoch 0. All three parties participate. secp256k1: six rounds.
+ * Ed25519: four. Every broadcast is echoed; messages to a single party are encrypted to it.
  * @throws {ThresholdError} BAD_ARGUMENT
  */
 export function startKeygen(o: KeygenOptions): Session<KeyMaterial> {
@@ -94,25 +97,25 @@ export function startKeygen(o: KeygenOptions): Session<KeyMaterial> {
 export interface SignOptions {
   vault: Vault
   key: KeyMaterial
-  /** 32 bytes, derived from fresh bytes of both participants, never used before. */
+  /** 32 bytes, derived from random bytes of both participants, never used before. */
   sessionId: Uint8Array
   /** The two parties that sign, in any order; `key.party` is one of them. */
   participants: [number, number]
-  /** Indices 0..2^31-1, at most 32; empty for the key itself. */
+  /** Derivation indices 0..2^31-1, at most 32; empty for the key itself. */
   path: number[]
   /** secp256k1: the 32-byte digest. Ed25519: the whole message, at most 1 MiB. */
   message: Uint8Array
   /**
-   * The caller verifies the signature before it gives it out, with code that shares nothing with
-   * the engine: not done here as well.
+   * The caller verifies the signature before using it, with code that shares nothing with the
+   * engine. The verification here is then skipped.
    */
   isVerifiedByCaller?: boolean
 }
 
 /**
- * Signs with two of three. secp256k1: three rounds. Ed25519: two. Both parties get the signature.
- * It was verified with a second implementation before it is given out, unless the caller says that
- * it does so itself.
+ * Signs with two of three parties. secp256k1: three rounds. Ed25519: two. Both parties get the
+ * signature. Before it is returned it is verified with a second implementation, unless the caller
+ * declares that it does this itself.
  * @throws {ThresholdError} BAD_ARGUMENT
  */
 export function startSign(o: SignOptions): Session<SignResult> {
@@ -120,7 +123,7 @@ export function startSign(o: SignOptions): Session<SignResult> {
   checkKey(o.key)
   const vault = nativeVault(o.vault)
   const message = Uint8Array.from(o.message)
-  // Only for the check; it also refuses a path that the addon would read as another.
+  // Needed for the verification; it also rejects a path that the addon would read as another one.
   const publicKey =
     o.isVerifiedByCaller === true
       ? null
@@ -145,14 +148,14 @@ export function startSign(o: SignOptions): Session<SignResult> {
 export interface RefreshOptions {
   vault: Vault
   key: KeyMaterial
-  /** 32 bytes, derived from fresh bytes of all three parties, never used before. */
+  /** 32 bytes, derived from random bytes of all three parties, never used before. */
   sessionId: Uint8Array
 }
 
 /**
- * New shares of the same key: same public key and chain code, epoch + 1. All three take part. Old
- * and new shares do not work together. The old ones stay valid among themselves: keep them until
- * all three have certified the new epoch, then delete them.
+ * Creates new shares of the same key: same public key and chain code, epoch + 1. All three parties
+ * participate. Old and new shares cannot be combined. The old ones remain valid among themselves:
+ * keep them until all three have certified the new epoch, then delete them.
  * @throws {ThresholdError} BAD_ARGUMENT
  */
 export function startRefresh(o: RefreshOptions): Session<KeyMaterial> {

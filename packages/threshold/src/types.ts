@@ -1,15 +1,15 @@
 /** The two signature schemes. */
 export type Curve = 'secp256k1' | 'ed25519'
 
-/** The protocol library behind a key. Written into every share. */
+/** The protocol library of a key. It is stored in every share. */
 export type EngineId = 'dkls23-secp256k1' | 'frost-ed25519'
 
-/** `to`: party number 1..3, or 0 = the same payload to every other participant. */
+/** `to`: party number 1..3, or 0 for the same payload to every other participant. */
 export interface OutMessage {
   to: number
   /**
-   * At most 1 MiB. Not signed: that is the transport's task. Encrypted only in what key generation
-   * and refresh send to one party.
+   * At most 1 MiB. It is not signed, which is the transport's task. Only messages of key generation
+   * and refresh to a single party are encrypted.
    */
   payload: Uint8Array
 }
@@ -25,39 +25,42 @@ export type Step<R> =
   | { kind: 'done'; result: R; messages: OutMessage[] }
 
 /**
- * One party's side of one protocol run. Its state lives in native memory only, is used once and
- * is never serialised: a crash ends the session, and a new one takes a new session id.
+ * One party's side of one protocol run. Its state exists only in native memory, is used once and is
+ * never serialized: a crash ends the session, and a new one needs a new session id.
  *
- * First call: `step([])`. Each further call takes all messages of one round, exactly one from each
- * other participant, in any order. The work runs off the event loop.
+ * The first call is `step([])`. Each further call takes all messages of one round, exactly one from
+ * each other participant, in any order. The work runs outside of the event loop.
  *
- * Any rejection ends the session; a further `step` is refused with BAD_ARGUMENT.
+ * Any rejection ends the session; a further `step` is rejected with BAD_ARGUMENT.
  */
 export interface Session<R> {
-  /** @throws {ThresholdError} */
+  /**
+   * Runs one round with the received messages.
+   * @throws {ThresholdError}
+   */
   step(inbox: InMessage[]): Promise<Step<R>>
-  /** Forgets the secrets of the run. A step under way is rejected with ABORT when it ends. */
+  /** Erases the secrets of the run. A step in progress is rejected with ABORT when it ends. */
   abort(): void
 }
 
-/** What a sealed share is bound to. Opening it under other values fails. */
+/** Values that a sealed share is bound to. Opening it with other values fails. */
 export interface ShareMeta {
   engine: EngineId
   curve: Curve
   /** 1 to 256 bytes in UTF-8. */
   keyId: string
-  /** 0 after key generation, one more with each refresh. */
+  /** 0 after key generation, incremented by each refresh. */
   epoch: number
-  /** 1, 2 or 3. */
+  /** Party number: 1, 2 or 3. */
   party: number
 }
 
-/** One party's part of a key. All but `sealedShare` is public. */
+/** One party's part of a key. Everything except `sealedShare` is public. */
 export interface KeyMaterial extends ShareMeta {
   engineVersion: string
   /** secp256k1: 33 bytes, compressed. Ed25519: 32 bytes. */
   publicKey: Uint8Array
-  /** 32 bytes, the same at all parties; nobody chose it alone. */
+  /** 32 bytes, equal at all parties; no party can choose it alone. */
   chainCode: Uint8Array
   /** Opaque; about 105 kB on secp256k1, under 1 kB on Ed25519. */
   sealedShare: Uint8Array
@@ -66,6 +69,6 @@ export interface KeyMaterial extends ShareMeta {
 export interface SignResult {
   /** 64 bytes. secp256k1: r ‖ s, big-endian, s in the lower half. Ed25519: R ‖ S (RFC 8032). */
   signature: Uint8Array
-  /** secp256k1: 0..3, found by trial recovery. Ed25519: null. */
+  /** secp256k1: 0..3, determined by trial recovery. Ed25519: null. */
   recoveryId: number | null
 }

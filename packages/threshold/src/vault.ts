@@ -11,20 +11,23 @@ export type VaultOptions =
 const natives = new WeakMap<Vault, NativeVault>()
 
 /**
- * Holds a key-encryption key inside native memory. It opens shares for sessions and seals what they
- * give back: AES-256-GCM with a fresh data key per share, itself encrypted under the key-encryption
- * key, bound to {@link ShareMeta}.
+ * Stores a key-encryption key in native memory. It opens shares for sessions and seals the
+ * resulting ones: AES-256-GCM with a random data key per share, which is encrypted with the
+ * key-encryption key and bound to {@link ShareMeta}.
  */
 export class Vault {
   private constructor() {}
 
   /**
-   * - `file`: 32 random bytes, readable by their owner alone (mode 600 is checked).
+   * Opens a vault.
+   *
+   * - `file`: 32 random bytes, readable only by the owner (mode 600 is checked).
    * - `passphrase`: argon2id, 64 MiB, three passes (RFC 9106). At least 12 bytes, salt at least 16.
-   *   Takes about 0.2 s. A wrong passphrase is noticed when the first share does not open.
-   * - `keys`: 32 bytes each, with names of 16 hex digits, which sealed shares carry. The first
-   *   seals, all of them open. `earlier`: a vault of the other kinds, for what was sealed before
-   *   there were names. The caller should overwrite the keys afterwards.
+   *   Takes about 0.2 s. A wrong passphrase is detected when the first share cannot be opened.
+   * - `keys`: 32 bytes each, with names of 16 hex digits, which sealed shares contain. The first
+   *   key seals, all of them open. `earlier`: a vault of the other kinds, for shares that were
+   *   sealed before keys had names. The caller should overwrite the keys afterwards.
+   *
    * @throws {ThresholdError} SEALED, BAD_ARGUMENT
    */
   static async open(options: VaultOptions): Promise<Vault> {
@@ -39,7 +42,7 @@ export class Vault {
   }
 
   /**
-   * Writes a new key file with mode 600. Never replaces one.
+   * Writes a new key file with mode 600. Never replaces an existing one.
    * @throws {ThresholdError} SEALED
    */
   static async createKeyFile(path: string): Promise<void> {
@@ -51,8 +54,8 @@ export class Vault {
   }
 
   /**
-   * The same share, sealed under the key that seals here. It is opened on the way, in native
-   * memory.
+   * Returns the same share, sealed under the vault's current key. It is opened temporarily in
+   * native memory.
    * @throws {ThresholdError} SEALED, BAD_ARGUMENT
    */
   async rewrap(sealedShare: Uint8Array, meta: ShareMeta): Promise<Uint8Array> {
@@ -64,8 +67,9 @@ export class Vault {
   }
 
   /**
-   * Encrypts a share to an offline recovery key (X25519, 32 bytes). It is the whole share: with the
-   * backup of a second party or its live node it signs. This vault cannot read it back.
+   * Encrypts a share to an offline recovery key (X25519, 32 bytes). The backup contains the whole
+   * share: together with the backup or the live node of a second party it can sign. This vault
+   * cannot decrypt it.
    * @throws {ThresholdError} SEALED, BAD_ARGUMENT
    */
   async sealBackup(
@@ -81,8 +85,8 @@ export class Vault {
   }
 
   /**
-   * Opens a backup with the recovery secret key and seals the share under this vault. `meta` must
-   * be that of the backup. The caller should overwrite `recoverySecretKey` afterwards.
+   * Decrypts a backup with the recovery secret key and seals the share under this vault. `meta`
+   * must be that of the backup. The caller should overwrite `recoverySecretKey` afterwards.
    * @throws {ThresholdError} SEALED, BAD_ARGUMENT
    */
   async restoreBackup(
@@ -110,8 +114,8 @@ async function openNative(options: VaultOptions): Promise<NativeVault> {
 }
 
 /**
- * The name of the key that a share is sealed under; null: sealed before keys had names. Undefined:
- * not a sealed share.
+ * Returns the name of the key that a share is sealed under; null if it was sealed before keys had
+ * names; undefined if it is not a sealed share.
  */
 export function sealedUnder(sealedShare: Uint8Array): string | null | undefined {
   const bytes = Buffer.from(sealedShare)

@@ -7,8 +7,9 @@ import type { Curve, SignResult } from './types.ts'
 const ED25519_SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex')
 
 /**
- * Checks a finished signature with code that shares nothing with the engine that made it: OpenSSL
- * for Ed25519, noble for secp256k1 (OpenSSL takes no bare digests through Node). High s is refused.
+ * Verifies a signature with code that shares nothing with the engine that created it: OpenSSL for
+ * Ed25519, noble for secp256k1 (Node's OpenSSL interface does not accept plain digests). High s is
+ * rejected.
  */
 export function verifySignature(
   curve: Curve,
@@ -23,7 +24,8 @@ export function verifySignature(
     return recoveryId === null && verify(null, message, key, signature)
   }
   if (recoveryId === null) return false
-  // Recovery and comparison is verification: R is rebuilt from r and the id, then Q = r⁻¹(sR - zG).
+  // Recovery with a comparison is a verification: R is rebuilt from r and the id, then Q = r⁻¹(sR -
+  // zG).
   const parsed = secp256k1.Signature.fromBytes(signature, 'compact')
   if (parsed.hasHighS()) return false
   const recovered = parsed.addRecoveryBit(recoveryId).recoverPublicKey(message).toBytes(true)

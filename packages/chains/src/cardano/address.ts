@@ -6,11 +6,11 @@ import { ChainError, type Network, type Validation } from '../types.ts'
 import { bytesOf, itemsOf, read, uintOf } from './cbor.ts'
 import { crc32 } from './crc32.ts'
 
-/** Network magic of the main network; every other is a test network to an address. */
+/** Network magic of the main network. Addresses treat every other network as a test network. */
 const MAINNET_MAGIC = 764_824_073
 const BECH32_MAX = 1023
 const KEY_HASH_BYTES = 28
-/** Upper half of the first byte (CIP-19). */
+/** Base address types: upper half of the first byte (CIP-19). */
 const BASE_TYPES = new Set([0, 1, 2, 3])
 const POINTER_TYPES = new Set([4, 5])
 const ENTERPRISE_TYPES = new Set([6, 7])
@@ -19,7 +19,7 @@ const ENTERPRISE_KEY = 0x60
 const BASE_BYTES = 1 + 2 * KEY_HASH_BYTES
 const ENTERPRISE_BYTES = 1 + KEY_HASH_BYTES
 const ENCODED_CBOR = 24n
-/** The ledger takes no Byron address with longer attributes. */
+/** Maximum length of a Byron address's attributes in bytes; the ledger accepts no longer ones. */
 const BYRON_ATTRIBUTES_MAX = 64
 
 const tagOf = (network: Network): number => (network.network_id === MAINNET_MAGIC ? 1 : 0)
@@ -30,7 +30,8 @@ function refuse(reason: string): never {
 }
 
 /**
- * Enterprise address of an Ed25519 key: without a stake key, so nothing can be delegated from it.
+ * Returns the enterprise address of an Ed25519 key. It has no stake key, so nothing can be
+ * delegated from it.
  */
 export function address(network: Network, publicKey: Uint8Array): string {
   const tag = tagOf(network)
@@ -44,7 +45,8 @@ const encode = (tag: number, bytes: Uint8Array): string =>
   bech32.encode(prefixOf(tag), bech32.toWords(bytes), BECH32_MAX)
 
 /**
- * The stake address of a reward account: its kind and hash, whatever network its first byte names.
+ * Returns the stake address of a reward account, made of its kind and hash. The network in its
+ * first byte is ignored.
  */
 export function stakeAddressText(network: Network, account: Uint8Array): string {
   const tag = tagOf(network)
@@ -52,7 +54,10 @@ export function stakeAddressText(network: Network, account: Uint8Array): string 
   return bech32.encode(tag === 1 ? 'stake' : 'stake_test', bech32.toWords(bytes), BECH32_MAX)
 }
 
-/** What stands in an output for an address. Throws ChainError `ADDRESS` with the reason. */
+/**
+ * Returns the bytes that represent an address in an output.
+ * @throws ChainError `ADDRESS` with the reason
+ */
 export function addressBytes(network: Network, text: string): Uint8Array {
   if (text.length < 10 || text.length > BECH32_MAX) refuse('has a length that no address has')
   const tag = tagOf(network)
@@ -89,7 +94,7 @@ function assertShelley(tag: number, bytes: Uint8Array): void {
     refuse('belongs to another network than its prefix says')
 }
 
-/** Addresses from before Shelley are still paid to: base58 with a checksum of their own. */
+/** Decodes an address of the Byron era, which can still be paid: base58 with its own checksum. */
 function byronBytes(network: Network, text: string): Uint8Array {
   let bytes: Uint8Array
   try {
@@ -129,14 +134,14 @@ function assertByron(tag: number, magic: number | undefined, bytes: Uint8Array):
   } catch {
     refuse('is not an address of Cardano: it contains no network')
   }
-  // Addresses of the main network name none.
+  // Addresses of the main network contain no magic.
   if (tag === 1 ? of !== null : of !== BigInt(magic ?? -1))
     refuse('is a Byron address of another network')
 }
 
 /**
- * The address that bytes of an output stand for, or null where nothing that {@link validate}
- * accepts does.
+ * Returns the address that the bytes in an output represent; null if {@link validate} would accept
+ * none.
  */
 export function addressText(network: Network, bytes: Uint8Array): string | null {
   const tag = tagOf(network)
@@ -153,8 +158,8 @@ export function addressText(network: Network, bytes: Uint8Array): string | null 
 }
 
 /**
- * Base and enterprise addresses of keys and scripts, and Byron addresses; stake and pointer
- * addresses are refused.
+ * Accepts base and enterprise addresses of keys and scripts, and Byron addresses. Rejects stake and
+ * pointer addresses.
  */
 export function validate(network: Network, text: string, addressTag?: string | null): Validation {
   const refused = refusedTag(addressTag)
@@ -172,11 +177,11 @@ export function validate(network: Network, text: string, addressTag?: string | n
 }
 
 /**
- * The payment credential behind an address of any network and form: whoever can spend from one form
- * can spend from all. Base, pointer and enterprise addresses of a credential, with any stake part,
- * have the same one. A Byron address contains only a hash over its key and its attributes, so it
- * cannot be related to a Shelley address; its own root identifies it. Null where the text is no
- * payment address.
+ * Returns the payment credential behind an address of any network and form: the holder of its key
+ * can spend from all forms. Base, pointer and enterprise addresses of a credential have the same
+ * one, whatever their stake part. A Byron address contains only a hash of its key and attributes,
+ * so it cannot be related to a Shelley address; its own root identifies it. Returns null if the
+ * text is not a payment address.
  */
 function credentialOf(text: string): string | null {
   try {
@@ -185,7 +190,7 @@ function credentialOf(text: string): string | null {
     const type = (bytes[0] ?? 0xff) >> 4
     const isPayment = BASE_TYPES.has(type) || POINTER_TYPES.has(type) || ENTERPRISE_TYPES.has(type)
     if (!isPayment || bytes.length < ENTERPRISE_BYTES) return null
-    // The lowest bit of the type says that the payment part is a script (CIP-19).
+    // The lowest bit of the type is set if the payment part is a script (CIP-19).
     return `${type % 2 === 0 ? 'key' : 'script'} ${bytesToHex(bytes.subarray(1, ENTERPRISE_BYTES))}`
   } catch {
     return null
@@ -202,14 +207,14 @@ function byronRoot(bytes: Uint8Array): string | null {
 }
 
 /**
- * For comparison: the payment credential; of stake addresses the text in lower case, of anything
- * else the text.
+ * Returns the key by which addresses are compared: the payment credential; for stake addresses the
+ * text in lower case; otherwise the text itself.
  */
 export function key(text: string): string {
   return credentialOf(text) ?? (/^stake(_test)?1/i.test(text) ? text.toLowerCase() : text)
 }
 
-/** The payment credential, which is the same on all networks of this format. */
+/** Returns the payment credential, which is the same on all networks of this format. */
 export function format(_network: Network, text: string): string | null {
   const credential = credentialOf(text)
   return credential === null ? null : `cardano ${credential}`

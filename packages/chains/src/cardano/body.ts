@@ -20,8 +20,8 @@ import {
 } from './cbor.ts'
 
 /**
- * Quantities of native tokens by unit: the policy's 28 bytes and the name, in hex, as Blockfrost
- * writes it.
+ * Quantities of native tokens by unit. A unit is the policy's 28 bytes and the name, in hex, as
+ * Blockfrost writes it.
  */
 export type Assets = ReadonlyMap<string, bigint>
 export interface Output {
@@ -33,16 +33,17 @@ export interface Input {
   txid: string
   index: number
 }
-/** All that an allowed body says: its bytes follow from it alone. */
+/** Content of an allowed transaction body. The body's bytes follow from these fields alone. */
 export interface Body {
   inputs: Input[]
   outputs: Output[]
   fee: bigint
-  /** First slot that may no longer include it. */ ttl: bigint
+  /** First slot that can no longer include the transaction. */
+  ttl: bigint
 }
 
 export const NO_ASSETS: Assets = new Map()
-/** A set in Conway's encoding. */
+/** CBOR tag of a set in Conway's encoding. */
 const SET = 258n
 const ENCODED_CBOR = 24n
 const POLICY_DIGITS = 56
@@ -72,10 +73,10 @@ const FIELDS = [
   'a donation',
 ]
 
-/** BLAKE2b-256 of a body is its transaction's id, and what is signed. */
+/** Returns the BLAKE2b-256 hash of a body, which is the transaction's id and the signed message. */
 export const hashOf = (body: Uint8Array): Uint8Array => blake2b(body, { dkLen: 32 })
 
-/** RFC 7049's canonical order: the shorter first. */
+/** Compares in RFC 7049's canonical order: shorter texts first. */
 const canonical = (a: string, b: string): number =>
   a.length === b.length ? (a < b ? -1 : a > b ? 1 : 0) : a.length - b.length
 
@@ -103,7 +104,7 @@ export function encodeValue(coin: bigint, assets: Assets): Uint8Array {
   ])
 }
 
-/** The form from before datums, which has no room for one. */
+/** Encodes an output in the format that precedes datums and cannot contain one. */
 export function encodeOutput({ address, coin, assets }: Output): Uint8Array {
   return array([byteString(address), encodeValue(coin, assets)])
 }
@@ -149,8 +150,8 @@ function readValue(item: Item | undefined): Pick<Output, 'coin' | 'assets'> {
 
 /**
  * Reads a body of the one allowed shape: inputs in canonical order, outputs without datum or
- * script, a fee, a time to live.
- * @throws ChainError `TRANSACTION`, `SHAPE`; `ENCODING` where it does not encode to the same bytes
+ * script, a fee and a time to live.
+ * @throws ChainError `TRANSACTION`, `SHAPE`; `ENCODING` if it does not encode to the same bytes
  */
 export function parseBody(bytes: Uint8Array): Body {
   const root = read(bytes)
@@ -199,17 +200,17 @@ export function parseBody(bytes: Uint8Array): Body {
   return body
 }
 
-/** The order of the ledger's sets of inputs. */
+/** Compares inputs in the order that the ledger uses for sets of inputs. */
 export function compareInputs(a: Input, b: Input): number {
   return a.txid === b.txid ? a.index - b.index : a.txid < b.txid ? -1 : 1
 }
 
 export interface FoundOutput extends Output {
-  /** Bytes of a reference script: who spends the output pays for them. */
+  /** Size of the reference script in bytes. The transaction that spends the output pays for it. */
   scriptBytes: number
 }
 
-/** An output of anyone's transaction, in any era's encoding. */
+/** Reads an output of any transaction, in the encoding of any era. */
 function readOutput(item: Item): FoundOutput {
   if (item.kind === 'array')
     return { address: bytesOf(item.items[0]), ...readValue(item.items[1]), scriptBytes: 0 }
@@ -219,7 +220,10 @@ function readOutput(item: Item): FoundOutput {
   return { address: bytesOf(field(item, 0)), ...readValue(field(item, 1)), scriptBytes }
 }
 
-/** @throws ChainError `TRANSACTION` where the output is of a form that is not known */
+/**
+ * Reads the output in a span of a body's bytes.
+ * @throws ChainError `TRANSACTION` if the output has an unknown format
+ */
 const readOutputAt = (body: Uint8Array, { start, end }: Span): FoundOutput =>
   readOutput(read(body.subarray(start, end)))
 
@@ -230,8 +234,8 @@ function outputSpans(body: Uint8Array): Span[] {
 }
 
 /**
- * Output `index` of a body, or null. A transaction whose script failed has one, behind those that
- * it names: what is left of its collateral.
+ * Returns output `index` of a body, or null. If a transaction's script failed, its collateral
+ * return follows the outputs that the body lists.
  */
 export function outputOf(body: Uint8Array, index: number): FoundOutput | null {
   const outputs = outputSpans(body)
@@ -240,10 +244,10 @@ export function outputOf(body: Uint8Array, index: number): FoundOutput | null {
 }
 
 /**
- * A transaction as it stands on the chain: its body's exact bytes, whether its scripts succeeded,
- * and the outputs that it really made. `unreadable`: outputs of a form that is not known, which are
- * left out. Nothing else of it is read: data of scripts, metadata and fields to come cannot hide
- * what it pays.
+ * Reads a transaction as it is on the chain: its body's exact bytes, whether its scripts succeeded,
+ * and the outputs that it created. `unreadable` lists outputs of an unknown format, which are left
+ * out. The rest of the transaction is not parsed, so script data, metadata and future fields cannot
+ * hide its payments.
  */
 export function openTransaction(raw: Uint8Array): {
   id: string
@@ -255,7 +259,7 @@ export function openTransaction(raw: Uint8Array): {
   const [first, , third, fourth] = spansOf(raw, 0, 'array')
   if (!first) throw new ChainError('TRANSACTION', 'is not a Cardano transaction')
   const body = raw.subarray(first.start, first.end)
-  // Before Alonzo there was no mark of validity.
+  // Transactions before Alonzo have no validity flag.
   const mark = third && raw[third.start]
   const isValid =
     fourth === undefined || mark === undefined || mark >> 5 !== SIMPLE || mark === TRUE
@@ -279,16 +283,18 @@ export function openTransaction(raw: Uint8Array): {
   return { id: bytesToHex(hashOf(body)), body, isValid, outputs, unreadable }
 }
 
-/** Certificates that give a stake key's deposit back: before Conway, and since. */
+/** Certificates that refund a stake key's deposit: the types before Conway and since. */
 const DEREGISTRATIONS = new Set([1n, 8n])
-/** A representative's retirement gives back a deposit that no address stands for. */
+/**
+ * Certificate of a representative's retirement. It refunds a deposit that belongs to no address.
+ */
 const REPRESENTATIVE_RETIREMENT = 17n
 const STAKE_KEY = 0xe0
 const STAKE_SCRIPT = 0xf0
 
 /**
- * Reward accounts whose lovelace a body spends beside its inputs, in bytes without a network; null:
- * one that has no address.
+ * Returns the reward accounts whose lovelace a body spends in addition to its inputs, as bytes
+ * without a network. Null stands for a source that has no address.
  */
 export function fundingOf(body: Uint8Array): (Uint8Array | null)[] {
   const part = (key: number): Item | undefined => {
@@ -306,7 +312,7 @@ export function fundingOf(body: Uint8Array): (Uint8Array | null)[] {
         try {
           return fundingOfCertificate(read(body.subarray(start, end)))
         } catch (error) {
-          // One of a form that is not known may give something back, and nobody can say to whom.
+          // A certificate of an unknown type may refund a deposit to an unknown party.
           if (error instanceof ChainError) return [null]
           throw error
         }
@@ -326,12 +332,12 @@ function fundingOfCertificate(certificate: Item): (Uint8Array | null)[] {
 }
 
 const TRUE = 0xf5
-/** Major type of booleans. */
+/** CBOR major type of booleans. */
 const SIMPLE = 7
 const NULL = 0xf6
 const WITNESS_BYTES = 101
 
-/** Signed by one witness a key; without scripts and auxiliary data. */
+/** Encodes a transaction with one witness for each key, without scripts and auxiliary data. */
 export function encodeSigned(
   body: Uint8Array,
   witnesses: readonly { publicKey: Uint8Array; signature: Uint8Array }[],
@@ -347,7 +353,7 @@ export function encodeSigned(
   return concatBytes(Uint8Array.of(0x84), body, map([[uint(0n), keys]]), Uint8Array.of(TRUE, NULL))
 }
 
-/** Bytes of the signed transaction of a body. */
+/** Returns the size in bytes of the signed transaction of a body. */
 export function signedBytes(bodyBytes: number, keys: number): number {
   const count = keys < 24 ? 1 : keys < 256 ? 2 : 3
   return 1 + bodyBytes + 2 + 3 + count + keys * WITNESS_BYTES + 2

@@ -18,7 +18,10 @@ import {
   type Output,
 } from './body.ts'
 
-/** An unspent output that the wallet may spend, with what rides on it beside its lovelace. */
+/**
+ * An unspent output that the wallet can spend, with the tokens and the script that it carries in
+ * addition to lovelace.
+ */
 export interface Coin {
   txid: string
   vout: number
@@ -28,12 +31,12 @@ export interface Coin {
   riders: Riders | null
 }
 
-/** The chain's parameters that a payment depends on. */
+/** Protocol parameters of the chain that determine a payment's fee and minimum amount. */
 export interface Parameters {
-  /** Lovelace per byte of the signed transaction. */
+  /** Fee in lovelace per byte of the signed transaction. */
   feePerByte: bigint
   feeConstant: bigint
-  /** Lovelace that every byte of an output must hold. */
+  /** Lovelace that an output must contain for each of its bytes. */
   coinsPerByte: bigint
   transactionBytesMax: number
   valueBytesMax: number
@@ -46,22 +49,24 @@ export const PARAMETERS: Parameters = {
   transactionBytesMax: 16_384,
   valueBytesMax: 5000,
 }
-/** Slots, of one second each, in which a transaction can be included. */
+/** Number of slots, of one second each, in which a transaction can be included. */
 export const SLOTS_TO_LIVE = 3600
-/** Stands in for the end of a transaction where only its size matters. */
+/** Placeholder for a transaction's last slot where only its size matters. */
 export const NOMINAL_END = 100_000_000n
 /**
- * Lovelace per byte of a reference script on a spent output, up to 25,600 bytes together; each
- * further step costs a fifth more.
+ * Fee in lovelace per byte of a reference script on a spent output, for the first 25,600 bytes in
+ * total. Each further step of that size costs one fifth more.
  */
 const SCRIPT_FEE_PER_BYTE = 15n
 const SCRIPT_STEP_BYTES = 25_600n
-/** What the ledger counts for an output beyond its own bytes. */
+/** Bytes that the ledger adds to an output's own size. */
 const OUTPUT_OVERHEAD_BYTES = 160n
-/** More inputs never fit into a transaction, even with one key for all. */
+/**
+ * Maximum number of inputs. More never fit into a transaction, even if one key owns all of them.
+ */
 const INPUTS_MAX = 440
 const QUANTITY_MAX = (1n << 63n) - 1n
-/** Bytes of an enterprise address: stands in where only the size of an output matters. */
+/** Size of an enterprise address in bytes, used where only the size of an output matters. */
 const TYPICAL_OUTPUT_BYTES = 29
 
 export interface Selection {
@@ -72,11 +77,14 @@ export interface Selection {
   size: number
 }
 
-/** Lovelace for the reference scripts of spent outputs, never less than the ledger asks. */
+/**
+ * Returns the fee in lovelace for the reference scripts of spent outputs, never less than the
+ * ledger requires.
+ */
 export function scriptFee(bytes: number): bigint {
   let fee = 0n
   let left = BigInt(bytes)
-  // Fifths are kept as a fraction, and rounded once.
+  // The fifths are kept as a fraction, and rounded once.
   for (
     let numerator = SCRIPT_FEE_PER_BYTE, denominator = 1n;
     left > 0n;
@@ -89,12 +97,12 @@ export function scriptFee(bytes: number): bigint {
   return fee
 }
 
-/** Smallest lovelace that an output may hold. */
+/** Returns the smallest amount of lovelace that an output may contain. */
 function leastCoin(output: Output, parameters: Parameters = PARAMETERS): bigint {
   return (OUTPUT_OVERHEAD_BYTES + BigInt(encodeOutput(output).length)) * parameters.coinsPerByte
 }
 
-/** Smallest amount that can be paid to an address. */
+/** Returns the smallest amount in lovelace that can be paid to an address. */
 export function leastPayment(
   network: Network,
   to: string,
@@ -108,8 +116,8 @@ export function leastPayment(
 }
 
 /**
- * Why nodes would refuse to sign for a coin: the body that made it cannot be read, or its output is
- * not the coin's. Null: they would not.
+ * Returns why signer nodes would refuse to sign for a coin: the body that created it cannot be
+ * read, or its output does not match the coin. Returns null if they would sign.
  * @param previous the body in hex
  */
 export function unspendable(
@@ -130,12 +138,17 @@ export function unspendable(
   }
 }
 
-/** Body of a signed transaction, both in hex: what an input needs as its previous transaction. */
+/**
+ * Returns the body of a signed transaction, both in hex. An input needs it as its previous
+ * transaction.
+ */
 export function bodyOf(raw: string): string {
   return bytesToHex(openTransaction(hexToBytes(raw)).body)
 }
 
-/** Lovelace that must stay with native tokens, on one output of an enterprise address. */
+/**
+ * Returns the lovelace that must stay with native tokens on one output of an enterprise address.
+ */
 export function keptWith(
   coins: readonly Pick<Coin, 'riders'>[],
   parameters: Parameters = PARAMETERS,
@@ -152,7 +165,7 @@ export function keptWith(
 const scriptBytesOf = (coins: readonly Coin[]): number =>
   coins.reduce((sum, { riders }) => sum + (riders?.script_bytes ?? 0), 0)
 
-/** Fee of one input and two plain outputs at a rate. */
+/** Returns the fee in lovelace of one input and two plain outputs at a rate. */
 export function typicalFee(rate: bigint, parameters: Parameters = PARAMETERS): bigint {
   const output = {
     address: new Uint8Array(TYPICAL_OUTPUT_BYTES),
@@ -168,10 +181,16 @@ export function typicalFee(rate: bigint, parameters: Parameters = PARAMETERS): b
   return rate * BigInt(signedBytes(body.length, 1)) + parameters.feeConstant
 }
 
-/** Bytes by which a change at the edge between two lengths may be paid for too much. */
+/**
+ * Bytes by which a transaction may overpay where the change amount is at the boundary between two
+ * encoded lengths.
+ */
 export const EDGE_BYTES = 4n
 
-/** The most that may go to the fee where it is too little for a change output, at a rate. */
+/**
+ * Returns the largest surplus in lovelace that may go to the fee because it is too small for a
+ * change output, at a rate.
+ */
 export function surplusMost(rate: bigint, parameters: Parameters = PARAMETERS): bigint {
   const change = {
     address: new Uint8Array(TYPICAL_OUTPUT_BYTES),
@@ -181,7 +200,7 @@ export function surplusMost(rate: bigint, parameters: Parameters = PARAMETERS): 
   return leastCoin(change, parameters) + rate * BigInt(encodeOutput(change).length)
 }
 
-/** Native tokens of all coins together. */
+/** Sums the native tokens of all coins. */
 function assetsOf(coins: readonly Pick<Coin, 'riders'>[]): Assets {
   const sum = new Map<string, bigint>()
   for (const { riders } of coins) {
@@ -191,7 +210,7 @@ function assetsOf(coins: readonly Pick<Coin, 'riders'>[]): Assets {
   return sum
 }
 
-/** `txid:vout` */
+/** Formats an outpoint as `txid:vout`. */
 const outpointOf = ({ txid, vout }: { txid: string; vout: number }): string => `${txid}:${vout}`
 
 const total = (coins: readonly Coin[]): bigint => coins.reduce((sum, { value }) => sum + value, 0n)
@@ -204,17 +223,19 @@ interface Order {
   to: string
   amount: bigint
   changeAddress: string
-  /** Lovelace per byte. */ rate: bigint
+  /** Fee rate in lovelace per byte. */
+  rate: bigint
   ttl: bigint
   parameters: Parameters
-  /** Coins that must be among the inputs: a replacement shares them. */ required?: readonly Coin[]
+  /** Coins that must be among the inputs, because a replacement must share them. */
+  required?: readonly Coin[]
 }
 
 /**
- * Chooses coins: those of lovelace alone first, the largest first, until there is enough for change
- * that the ledger accepts. Native tokens of a chosen coin go back with the change. Where no choice
- * leaves enough for change, and there are no tokens, the surplus (less than the smallest output)
- * goes to the fee.
+ * Chooses coins: those that contain only lovelace first, the largest first, until there is enough
+ * for change that the ledger accepts. Native tokens of a chosen coin return with the change. If no
+ * choice leaves enough for change, and there are no tokens, the surplus (less than the smallest
+ * output) goes to the fee.
  *
  * @throws ChainError `INSUFFICIENT`, `DUST`, `TOO_MANY_INPUTS`
  */
@@ -261,8 +282,8 @@ export function selectCoins(network: Network, o: Order): Selection {
     if (rest <= 0n) return null
     let fee = 0n
     let size = 0
-    // The amount of the change decides how many bytes it takes, and they decide the fee: twice is
-    // enough, but at the edge between two lengths, where the dearer stays.
+    // The change amount determines its encoded length, which determines the fee. Two rounds are
+    // enough, except at the boundary between two lengths, where the higher fee is kept.
     for (let round = 0; round < 3; round++) {
       if (rest <= fee) return null
       const next = feeAt(chosen, { address: changeTo, coin: rest - fee, assets })
@@ -332,7 +353,7 @@ const inputsOf = (coins: readonly Coin[]) =>
 
 /**
  * Builds the unsigned transaction of a selection: payment first, then change.
- * @param o.previous bodies (hex) of the transactions that made the coins, by txid
+ * @param o.previous bodies (hex) of the transactions that created the coins, by txid
  */
 export function buildTransfer(
   network: Network,
@@ -371,8 +392,8 @@ export function buildTransfer(
 }
 
 /**
- * The coins that a transaction spends, in the order of its inputs; `value` null where an input
- * lacks the body that made it.
+ * Returns the coins that a transaction spends, in the order of its inputs. `value` is null if an
+ * input lacks the body that created it.
  */
 export function coinsOf({
   bytes,

@@ -1,7 +1,7 @@
 import { concatBytes } from '@noble/hashes/utils.js'
 import { ChainError } from '../types.ts'
 
-/** One data item of CBOR (RFC 8949) with the place of its bytes. */
+/** One data item of CBOR (RFC 8949) with the position of its bytes. */
 export type Item = { start: number; end: number } & (
   | { kind: 'uint' | 'negative'; value: bigint }
   | { kind: 'bytes'; value: Uint8Array }
@@ -20,7 +20,7 @@ function fail(message: string): never {
   throw new ChainError('TRANSACTION', message)
 }
 
-/** The head of an item in its shortest form. */
+/** Encodes the head of an item in its shortest form. */
 export function head(kind: keyof typeof KINDS, value: bigint): Uint8Array {
   const major = KINDS[kind] << 5
   if (value < 0n || value >= 1n << 64n)
@@ -45,8 +45,7 @@ export const tagged = (tag: bigint, item: Uint8Array): Uint8Array =>
   concatBytes(head('tag', tag), item)
 
 /**
- * Reads exactly one item, in whatever form its maker wrote it: other people's transactions are not
- * canonical.
+ * Reads exactly one item in any encoding, because other people's transactions are not canonical.
  * @throws ChainError `TRANSACTION`
  */
 export function read(bytes: Uint8Array): Item {
@@ -69,7 +68,7 @@ class Reader {
     return this.#bytes.subarray(this.#at, (this.#at += length))
   }
 
-  /** Null: of indefinite length. */
+  /** Reads the argument of a head; null means indefinite length. */
   #argument(info: number): bigint | null {
     if (info < 24) return BigInt(info)
     if (info === INDEFINITE) return null
@@ -83,7 +82,7 @@ class Reader {
     return true
   }
 
-  /** As many as the head says, or until the break. */
+  /** Reads as many items as the head states, or until the break byte. */
   #each<T>(count: bigint | null, one: () => T): T[] {
     const found: T[] = []
     if (count !== null && count > BigInt(this.#bytes.length)) fail('ends too early')
@@ -148,17 +147,18 @@ class Reader {
   }
 }
 
-/** Where an item's bytes are. */
+/** Position of an item's bytes: start, and end (exclusive). */
 export interface Span {
   start: number
   end: number
 }
 
 /**
- * Items of a map or an array, of which only some are to be read: the others are skipped without
- * recursion and may be nested as deeply as the bytes are long, as data of scripts are.
- * @param at where the map or array begins @param kind of the item, tags before it being skipped
- * @throws ChainError `TRANSACTION` where it is another kind of item, or is cut short
+ * Finds the items of a map or an array of which only some are to be read. The others are skipped
+ * without recursion, so they may be nested to any depth, as script data can be.
+ * @param at position where the map or array begins
+ * @param kind expected kind of the item; tags before it are skipped
+ * @throws ChainError `TRANSACTION` if the item is of another kind or is truncated
  */
 export function spansOf(bytes: Uint8Array, at: number, kind: 'array' | 'map'): Span[] {
   const skipper = new Skipper(bytes, at)
@@ -180,8 +180,8 @@ export function spansOf(bytes: Uint8Array, at: number, kind: 'array' | 'map'): S
 }
 
 /**
- * The value under a whole-number key of a map that begins at `at`, in whichever width the key is
- * written; it has it at most once.
+ * Finds the value under an integer key of a map that begins at `at`, whatever width encodes the
+ * key. A map contains a key at most once.
  */
 export function spanOfField(bytes: Uint8Array, at: number, key: number): Span | undefined {
   const spans = spansOf(bytes, at, 'map')
@@ -195,7 +195,7 @@ export function spanOfField(bytes: Uint8Array, at: number, key: number): Span | 
   return found[0]
 }
 
-/** Passes over items without keeping them. */
+/** Skips items without storing them. */
 class Skipper {
   readonly #bytes: Uint8Array
   at: number
@@ -218,7 +218,7 @@ class Skipper {
     return true
   }
 
-  /** `argument` null: of indefinite length. */
+  /** Reads a head. `argument` is null for an indefinite length. */
   head(): { major: number; argument: bigint | null } {
     const first = this.#bytes[this.#take(1n)] as number
     const [major, info] = [first >> 5, first & INDEFINITE]
@@ -233,9 +233,9 @@ class Skipper {
     return { major, argument }
   }
 
-  /** One item. What is open is counted, never entered by a call of its own. */
+  /** Skips one item. Open containers are counted in a list and not entered recursively. */
   skip(): void {
-    // Items that are still to come in each open array, map or tag; null: until its break.
+    // Number of items that remain in each open array, map or tag; null means until its break byte.
     const open: (bigint | null)[] = [1n]
     while (open.length > 0) {
       const left = open.at(-1) as bigint | null
@@ -268,7 +268,7 @@ class Skipper {
   }
 }
 
-/** The value under a whole-number key of a map, which has it at most once. */
+/** Returns the value under an integer key of a map, which contains a key at most once. */
 export function field(item: Item, key: number): Item | undefined {
   if (item.kind !== 'map') fail('must contain a map')
   const found = item.entries.filter(([name]) => name.kind === 'uint' && name.value === BigInt(key))
@@ -284,7 +284,7 @@ export function bytesOf(item: Item | undefined): Uint8Array {
   return item?.kind === 'bytes' ? item.value : fail('must contain bytes')
 }
 
-/** The items of an array, or of a set (tag 258), which is written as one. */
+/** Returns the items of an array, or of a set (tag 258), which is encoded like an array. */
 export function itemsOf(item: Item | undefined): Item[] {
   const inner = item?.kind === 'tag' && item.tag === 258n ? item.item : item
   return inner?.kind === 'array' ? inner.items : fail('must contain a list')

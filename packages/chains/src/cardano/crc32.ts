@@ -1,6 +1,9 @@
 const POLYNOMIAL = 0xedb88320
 
-/** CRC-32 of IEEE 802.3, which guards Byron addresses; zlib's own is Node's alone. */
+/**
+ * Computes CRC-32 of IEEE 802.3, the checksum of Byron addresses. zlib's implementation exists only
+ * in Node.js.
+ */
 export function crc32(bytes: Uint8Array): number {
   let crc = 0xffffffff
   for (const byte of bytes) {

@@ -28,13 +28,13 @@ const PAGE = 100
 const PARAMETERS_FRESH_MS = 600_000
 const NOT_FOUND = 404
 /**
- * Answers to a broadcast that are about the transaction: it breaks a rule, or the node's pool is
- * full.
+ * HTTP statuses of a broadcast that concern the transaction: it breaks a rule, or the node's pool
+ * is full.
  */
 const REFUSED = new Set([400, 425])
 /**
- * Blocks above the end of a transaction's life before it is called dead, where the network names no
- * depth.
+ * Number of blocks above a transaction's last slot before it is considered dead, if the network
+ * specifies no depth.
  */
 const DEPTH = 15
 
@@ -63,8 +63,8 @@ interface Utxos {
 }
 
 /**
- * Client of Blockfrost's interface, hosted or self-hosted. Amounts are taken from the transactions'
- * own bytes.
+ * Client of Blockfrost's API, hosted or self-hosted. Amounts are read from the transactions' own
+ * bytes.
  */
 export class CardanoClient implements ChainClient {
   readonly network: Network
@@ -74,7 +74,7 @@ export class CardanoClient implements ChainClient {
   readonly #report: ReportUnreadable
   #parameters: { value: Parameters; at: number } | null = null
 
-  /** @param report is called with each transaction of which an output cannot be read */
+  /** @param report is called with each transaction that has an unreadable output */
   constructor(
     network: Network,
     endpoint: RpcEndpoint,
@@ -110,7 +110,7 @@ export class CardanoClient implements ChainClient {
     } catch {
       throw new RpcUnavailable(`${where}: ${what}: answer is not JSON`)
     }
-    // A submit API of one's own accepts with 202.
+    // A self-hosted submit API accepts with status 202.
     const isGood = status === 200 || status === 202
     if (isGood && (typeof answer !== 'object' || answer === null) && typeof answer !== 'string') {
       throw new RpcUnavailable(`${where}: ${what}: answer is not Blockfrost's`)
@@ -120,7 +120,7 @@ export class CardanoClient implements ChainClient {
       status_code?: unknown
       message?: unknown
     }
-    // A proxy's own page about an error says nothing about the chain.
+    // An error page of a proxy contains no information about the chain.
     if (code !== status) throw new RpcUnavailable(`${where}: ${what}: answer is not Blockfrost's`)
     if (status === NOT_FOUND || REFUSED.has(status))
       throw new RpcRefused(status, String(message ?? 'refused').slice(0, 300))
@@ -131,7 +131,7 @@ export class CardanoClient implements ChainClient {
     return (await this.#ask(path)) as T
   }
 
-  /** Null where the endpoint says that there is no such thing. */
+  /** Queries a path. Returns null if the endpoint responds that the object does not exist. */
   async #find<T>(path: string): Promise<T | null> {
     try {
       return await this.#get<T>(path)
@@ -187,7 +187,7 @@ export class CardanoClient implements ChainClient {
     }
     const transactions: { tx_hash: string; cbor: string }[] = []
     for (let page = 1; transactions.length < block.tx_count; page++) {
-      // By hash: what stands at the height may change in between.
+      // Queried by hash, because the block at the height may change in between.
       const more = await this.#find<{ tx_hash: string; cbor: string }[]>(
         `/blocks/${block.hash}/txs/cbor?count=${PAGE}&page=${page}`,
       )
@@ -222,7 +222,7 @@ export class CardanoClient implements ChainClient {
       const opened = openTransaction(hexToBytes(cbor))
       if (opened.id === txid) return opened
     } catch {
-      // Said below.
+      // Reported below.
     }
     return this.#odd(`the bytes of ${txid} belong to another transaction`)
   }
@@ -265,8 +265,8 @@ export class CardanoClient implements ChainClient {
   }
 
   /**
-   * Body of a transaction in hex, as it was hashed. @throws RpcRefused where the endpoint does not
-   * show it; RpcMismatch
+   * Returns the body of a transaction in hex, exactly the bytes that were hashed.
+   * @throws RpcRefused if the endpoint does not return it; RpcMismatch
    */
   async transactionBody(txid: string): Promise<string> {
     const { cbor } = await this.#get<{ cbor: string }>(`/txs/${txid}/cbor`)
@@ -278,8 +278,8 @@ export class CardanoClient implements ChainClient {
   }
 
   /**
-   * Everyone whose lovelace a transaction spends: all inputs, rewards that it withdraws, deposits
-   * that it takes back. Where its script failed, the collateral.
+   * Returns all parties whose lovelace a transaction spends: from its inputs, reward withdrawals
+   * and refunded deposits. If its script failed, only the collateral is spent.
    */
   async senders(txid: string): Promise<Senders> {
     const { inputs } = await this.#get<Utxos>(`/txs/${txid}/utxos`)
@@ -297,7 +297,7 @@ export class CardanoClient implements ChainClient {
     ])
   }
 
-  /** Lovelace of an output that no transaction in a block has spent, or null. */
+  /** Returns the lovelace of an output that no transaction in a block has spent, or null. */
   async unspent(txid: string, vout: number): Promise<bigint | null> {
     const found = await this.#find<Utxos>(`/txs/${txid}/utxos`)
     const output = found?.outputs.find((each) => each.output_index === vout && !each.collateral)
@@ -313,8 +313,8 @@ export class CardanoClient implements ChainClient {
     let found = await ask()
     if (!found) {
       if (await this.#isWaiting(hash)) return { state: 'mempool' }
-      // A block may have taken it between the two questions: it was in neither answer, and is on
-      // the chain.
+      // A block may have included it between the two queries: then neither response contains it,
+      // although it is on the chain.
       found = await ask()
       if (!found) return { state: 'absent' }
     }
@@ -329,7 +329,10 @@ export class CardanoClient implements ChainClient {
     }
   }
 
-  /** Self-hosted endpoints do not know what waits, and say that there is no such path. */
+  /**
+   * Returns whether a transaction is in the mempool. Self-hosted endpoints do not serve this path
+   * and respond with "not found".
+   */
   async #isWaiting(hash: string): Promise<boolean> {
     try {
       return (await this.#find(`/mempool/${hash}`)) !== null
@@ -350,7 +353,7 @@ export class CardanoClient implements ChainClient {
     }
   }
 
-  /** The chain's parameters, which change at most every five days. */
+  /** Returns the protocol parameters, which change at most every five days. */
   async parameters(): Promise<Parameters> {
     return this.#parameters && this.#now() - this.#parameters.at <= PARAMETERS_FRESH_MS
       ? this.#parameters.value
@@ -377,20 +380,27 @@ export class CardanoClient implements ChainClient {
     return value
   }
 
-  /** Lovelace per byte. There is no market: the ledger's price is everyone's. */
+  /**
+   * Returns the fee rates in lovelace per byte. There is no fee market: the ledger's price applies
+   * to every transaction.
+   */
   async feeRates(): Promise<LevelRates> {
     const { feePerByte } = await this.#readParameters()
     return { low: feePerByte, medium: feePerByte, high: feePerByte }
   }
 
-  /** First slot that may no longer include a transaction that is built now; read last. */
+  /**
+   * Returns the first slot that can no longer include a transaction that is built now. Call it
+   * last.
+   */
   async validUntil(): Promise<number> {
     return (await this.#latest()).slot + SLOTS_TO_LIVE
   }
 
   /**
-   * True where the transaction can provably never be included any more: a block at full depth lies
-   * beyond its end, and it is absent, asked after that, by an endpoint that still shows that block.
+   * Returns true if the transaction can provably never be included any more: a block at full depth
+   * is past its last slot, and a later query to an endpoint that still has that block does not find
+   * the transaction.
    */
   async isDead(hash: string, validUntil: number): Promise<boolean> {
     const { height } = await this.#latest()

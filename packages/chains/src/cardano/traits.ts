@@ -6,7 +6,7 @@ export const traits: Traits = {
   deposits: 'spendable',
   firstNonce: null,
   nothingExcludes: false,
-  // A slot is a second.
+  // A slot lasts one second.
   expiry: { unit: 'slot', aheadMax: 86_400, perSecondMax: { mainnet: 1, local: 2 } },
   cancellation: null,
   feePayer: false,
@@ -15,8 +15,8 @@ export const traits: Traits = {
   leastRate: () => PARAMETERS.feePerByte,
   // The smallest transfer has one input and one output.
   leastFee: (rate) => rate * 189n + PARAMETERS.feeConstant,
-  // Beside the size the chain's constant part and, without change, as much as a change output may
-  // have lacked.
+  // The maximum is the fee for the size, the constant part and, without change, as much as was
+  // missing for a change output.
   feeMostAt: (_, { vsize, fee_constant, change }, rate, scale) => {
     const surplus = change === null ? surplusMost(rate / scale) : 0n
     return (

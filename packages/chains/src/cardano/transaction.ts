@@ -44,8 +44,8 @@ function bytesFrom(hex: string, what: string): Uint8Array {
 }
 
 /**
- * Inputs with values taken from the bodies of the transactions that made them, whose ids are
- * recomputed: nothing is believed.
+ * Reads the inputs. Their values come from the bodies of the transactions that created them, whose
+ * ids are recomputed, so nothing is trusted.
  */
 function read(
   network: Network,
@@ -94,7 +94,10 @@ function read(
   return { bytes, body, spent }
 }
 
-/** The keys that must sign, each once however many inputs it opens, in the order of the inputs. */
+/**
+ * Returns the keys that must sign, in the order of the inputs. A key of several inputs is listed
+ * once.
+ */
 function signers(spent: readonly Spent[]): Spent[] {
   return spent.filter(
     (input, at) => spent.findIndex((other) => other.address === input.address) === at,
@@ -102,8 +105,9 @@ function signers(spent: readonly Spent[]): Spent[] {
 }
 
 /**
- * See Family.decode. One payment of lovelace alone, and at most one change output on the change
- * path, which takes every native token of the inputs. What goes in comes out to the last lovelace.
+ * See Family.decode. Allows exactly one payment, of lovelace alone, and at most one change output
+ * on the change path, which returns every native token of the inputs. Inputs and outputs must
+ * balance to the last lovelace.
  */
 export function decode(
   network: Network,
@@ -185,7 +189,7 @@ export function decode(
   }
 }
 
-/** Every key signs the hash of the body's exact bytes. */
+/** Returns one item for each key. Every key signs the hash of the body's exact bytes. */
 export function signing(
   network: Network,
   unsigned: UnsignedTransaction,
@@ -196,7 +200,7 @@ export function signing(
   return signers(spent).map(({ path, publicKey }) => ({ path, publicKey, message }))
 }
 
-/** One witness for each key; the id is the hash that they sign. */
+/** Adds one witness for each key. The id is the hash that they sign. */
 export function assemble(
   network: Network,
   unsigned: UnsignedTransaction,
@@ -226,7 +230,7 @@ export function assemble(
   }
 }
 
-/** They share at least one input. */
+/** Returns whether the two transactions share at least one input. */
 export function exclusive(earlier: DecodedTransaction, next: DecodedTransaction): boolean {
   return next.consumes.some((outpoint) => earlier.consumes.includes(outpoint))
 }

@@ -4,15 +4,15 @@ import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
 import { refusedTag } from '../assertions.ts'
 import { ChainError, type Network, type Validation } from '../types.ts'
 
-/** EIP-55 address of a compressed secp256k1 key. */
+/** Returns the EIP-55 address of a compressed secp256k1 key. */
 export function address(_network: Network, publicKey: Uint8Array): string {
   const [, ...point] = secp256k1.Point.fromBytes(publicKey).toBytes(false)
   return checksummed(bytesToHex(keccak_256(Uint8Array.from(point)).subarray(12)))
 }
 
 /**
- * EIP-55 of 40 lower-case digits: a letter is a capital where its digit of the text's hash is 8 or
- * more.
+ * Applies EIP-55 to 40 lower-case digits: a letter becomes a capital if the corresponding digit of
+ * the text's hash is 8 or more.
  */
 function checksummed(digits: string): `0x${string}` {
   const hash = bytesToHex(keccak_256(utf8ToBytes(digits)))
@@ -23,8 +23,8 @@ const LOWER = /^0x[0-9a-f]{40}$/
 const UPPER = /^0x[0-9A-F]{40}$/
 
 /**
- * Accepts all-lower-case, all-upper-case and EIP-55 spellings; answers EIP-55.
- * The zero address is refused: nobody holds its key.
+ * Accepts all-lower-case, all-upper-case and EIP-55 spellings and returns the EIP-55 spelling.
+ * Rejects the zero address, because its key is unknown.
  */
 export function validate(_network: Network, text: string, addressTag?: string | null): Validation {
   const refused = refusedTag(addressTag)
@@ -39,13 +39,13 @@ export function validate(_network: Network, text: string, addressTag?: string | 
   return { valid: true, address: checksummed(text.slice(2).toLowerCase()), address_tag: null }
 }
 
-/** EIP-55 spelling of any 20-byte hex address. */
+/** Returns the EIP-55 spelling of any 20-byte hex address. */
 export function canonical(text: string): `0x${string}` {
   if (!/^0x[0-9a-fA-F]{40}$/.test(text)) throw new ChainError('ADDRESS', 'is not an EVM address')
   return checksummed(text.slice(2).toLowerCase())
 }
 
-/** Addresses are compared without regard to their checksum's capitals. */
+/** Returns the key by which addresses are compared, which ignores the capitals of the checksum. */
 export const key = (text: string): string => text.toLowerCase()
 
 export const format = (_network: Network, text: string): string | null =>

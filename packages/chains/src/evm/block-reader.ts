@@ -28,10 +28,10 @@ import {
   type RpcTransaction,
 } from './rpc-types.ts'
 
-/** Receipts asked for at a time where each is asked for alone. */
+/** Number of receipts that are queried concurrently if each needs its own request. */
 const RECEIPTS_AT_ONCE = 8
 
-/** Reads blocks: the native coin and the registered tokens that their transactions move. */
+/** Reads blocks with the transfers of the native coin and of the registered tokens in them. */
 export class EvmBlockReader {
   readonly #network: Network
   readonly #assets: readonly Asset[]
@@ -53,8 +53,8 @@ export class EvmBlockReader {
   }
 
   /**
-   * The block at `height`; null where the endpoint has none yet.
-   * @throws RpcUnavailable where the answer contradicts itself or is incomplete
+   * Returns the block at `height`; null if the endpoint does not have it yet.
+   * @throws RpcUnavailable if the response contradicts itself or is incomplete
    */
   async read(height: number): Promise<ChainBlock | null> {
     const block = await this.#logs.whileReading(() =>
@@ -82,7 +82,8 @@ export class EvmBlockReader {
         const amount = BigInt(log.data)
         if (amount === 0n) continue
         const party = (at: number) => `0x${(log.topics[at] as string).slice(26)}`
-        // Of a transferFrom both count: whose tokens they were, and who had them moved.
+        // A transferFrom has two senders: the owner of the tokens and the account that called the
+        // contract.
         transfers.push(
           paid(
             {
@@ -108,8 +109,8 @@ export class EvmBlockReader {
   }
 
   /**
-   * The native coin that a transaction moves.
-   * @throws RpcUnavailable where a transaction of a known type does not say; one of an unknown
+   * Returns the native coin that a transaction moves.
+   * @throws RpcUnavailable if a transaction of a known type lacks the fields; one of an unknown
    *   type is reported and left out
    */
   #native(transaction: RpcTransaction): ChainTransfer[] {
@@ -148,8 +149,8 @@ export class EvmBlockReader {
   }
 
   /**
-   * @throws RpcUnavailable where the endpoint itself counts transactions in a block that it
-   *   showed without any
+   * Checks a block that was returned without transactions.
+   * @throws RpcUnavailable if the endpoint itself counts transactions in that block
    */
   async #checkEmpty({ hash }: RpcBlock): Promise<void> {
     const method = 'eth_getBlockTransactionCountByHash'
@@ -165,12 +166,12 @@ export class EvmBlockReader {
   }
 
   /**
-   * The Transfer logs of some contracts in a block. An endpoint that knows a block and not yet its
-   * logs may answer none, without an error, and nobody would ever see the deposit. So where a
-   * contract tells of nothing and the block's bloom says that it may, all receipts of the block are
-   * asked for.
-   * @throws RpcUnavailable where the logs are not the block's, and where the receipts do not tell
-   *   either what the bloom says
+   * Reads the Transfer logs of the given contracts in a block. An endpoint that has a block but not
+   * yet its logs may return an empty list without an error, and the deposit would never be noticed.
+   * So if a contract has no log although the block's bloom filter indicates one, all receipts of
+   * the block are read.
+   * @throws RpcUnavailable if the logs belong to another block, or if the receipts do not contain
+   *   what the bloom filter indicates either
    */
   async #tokenLogs(block: RpcBlock, contracts: readonly string[]): Promise<RpcLog[]> {
     const { code } = this.#network
@@ -207,8 +208,9 @@ export class EvmBlockReader {
   }
 
   /**
-   * Logs of a transaction that the block does not show are believed where its receipt says that the
-   * block holds it: Polygon's state syncs are such transactions at some endpoints.
+   * Checks logs of transactions that the block does not list. They are accepted if the
+   * transaction's receipt names this block: at some endpoints, Polygon's state syncs are such
+   * transactions.
    * @throws RpcUnavailable
    */
   async #checkStrangers(block: RpcBlock, logs: readonly RpcLog[]): Promise<void> {
@@ -224,8 +226,8 @@ export class EvmBlockReader {
   }
 
   /**
-   * All receipts of a block, and how they were asked for: one by one where the endpoint does not
-   * serve them together.
+   * Returns all receipts of a block, and how they were queried: one by one if the endpoint does not
+   * serve them in one request.
    */
   async #receipts({
     hash,
@@ -262,8 +264,9 @@ export class EvmBlockReader {
 }
 
 /**
- * A transfer whose senders are spelled when they are asked for: most of a block is nobody's we
- * know, and a checksum is a third of what reading it takes.
+ * Creates a transfer whose senders are encoded when they are first read. Most transfers of a block
+ * do not concern the platform, and computing the checksum is a third of the time of reading a
+ * transfer.
  */
 function paid(
   transfer: Pick<ChainTransfer, 'txid' | 'position' | 'asset' | 'address' | 'amount'>,

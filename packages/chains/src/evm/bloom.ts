@@ -17,9 +17,9 @@ export const isBloom = (bloom: unknown): bloom is string =>
   typeof bloom === 'string' && BLOOM_HEX.test(bloom)
 
 /**
- * Whether a bloom of logs says that a contract may have told of a transfer. It says so of each that
- * has; of others seldom, where many logs share the bloom. False where there is no bloom, as some
- * networks have none (Yellow Paper, 4.4.3).
+ * Returns whether a bloom filter indicates a Transfer log of a contract. It is true for every
+ * contract that has one, and rarely for others, if many logs share the filter. Returns false if
+ * there is no bloom filter, as on some networks (Yellow Paper, 4.4.3).
  * @param bloom of a block or a receipt, hex
  */
 export function mayTellOfTransfer(bloom: string | undefined, contract: string): boolean {
@@ -30,7 +30,10 @@ export function mayTellOfTransfer(bloom: string | undefined, contract: string): 
   )
 }
 
-/** The bloom of some logs, hex: three bits of address and of each topic (Yellow Paper, 4.4.1). */
+/**
+ * Computes the bloom filter of logs, in hex: three bits for the address and for each topic (Yellow
+ * Paper, 4.4.1).
+ */
 export function bloomOf(logs: readonly Logged[]): string {
   const bloom = Buffer.alloc(BLOOM_BYTES)
   for (const text of new Set(

@@ -4,18 +4,18 @@ import { write, type Envelope, type Hex } from './envelope.ts'
 import { TRANSFER_SELECTOR } from './transaction.ts'
 
 export * from './gas.ts'
-/** Head-room of fuel over gas × price. */
+/** Numerator of the ratio of fuel to gas × price. */
 export const FUEL_NUMERATOR = 12n
 export const FUEL_DENOMINATOR = 10n
 
-/** What an EVM transaction costs at most, in wei per gas. */
+/** Maximum fee of an EVM transaction, in wei per gas. */
 export interface EvmFee {
   maxFeePerGas: bigint
   maxPriorityFeePerGas: bigint
   legacy?: boolean
 }
 
-/** Call data of an ERC-20 transfer. */
+/** Returns the call data of an ERC-20 transfer. */
 export function transferData(to: string, amount: bigint): Hex {
   return `${TRANSFER_SELECTOR}${canonical(to).slice(2).toLowerCase().padStart(64, '0')}${amount.toString(16).padStart(64, '0')}` as Hex
 }
@@ -61,8 +61,8 @@ export function buildTransfer(
 }
 
 /**
- * Native coin that an address needs for one transaction, with head-room for a rising base fee
- * (wei).
+ * Returns the native coin in wei that an address needs for one transaction, with a margin for a
+ * rising base fee.
  */
 export function fuelFor(gas: bigint, maxFeePerGas: bigint, l1Fee = 0n): bigint {
   return (gas * maxFeePerGas * FUEL_NUMERATOR) / FUEL_DENOMINATOR + l1Fee

@@ -4,21 +4,27 @@ import * as Legacy from 'ox/TxEnvelopeLegacy'
 export type Hex = `0x${string}`
 /** A transaction of type 2 (EIP-1559) or 0 (EIP-155). */
 export type Envelope = Eip1559.TxEnvelopeEip1559 | Legacy.TxEnvelopeLegacy
-/** r and s are numbers below the curve's order. */
+/** Signature of a transaction; r and s are below the curve's order. */
 export interface Signature {
   r: bigint
   s: bigint
   yParity: number
 }
 
-/** EIP-2718: a transaction of type 0 is a list of RLP, whose first byte is no type's. */
+/**
+ * First byte of an RLP list. EIP-2718: a legacy transaction is a list, whose first byte is no type
+ * number.
+ */
 const LIST_FROM = 0xc0
 const EIP1559 = 2
 const NONCE_MAX = BigInt(Number.MAX_SAFE_INTEGER)
-/** EIP-2718 types that networks know and nothing here makes: EIP-2930, EIP-4844, EIP-7702. */
+/**
+ * EIP-2718 types that networks accept and that are never created here: EIP-2930, EIP-4844,
+ * EIP-7702.
+ */
 const REFUSED = new Set([1, 3, 4])
 
-/** The first byte's word on what an envelope is; null where it is none. */
+/** Returns the envelope type that the first byte indicates; null if it is not an envelope. */
 export function typeOf(bytes: Hex): 'eip1559' | 'legacy' | 'refused' | null {
   const first = Number.parseInt(bytes.slice(2, 4), 16)
   if (first >= LIST_FROM) return 'legacy'
@@ -32,8 +38,9 @@ export const read = (bytes: Hex): Envelope =>
     : Legacy.deserialize(bytes)
 
 /**
- * The bytes of an envelope; unsigned without a signature.
- * @throws RangeError for a nonce that JSON does not carry exactly, and the library's own errors
+ * Encodes an envelope; it is unsigned if no signature is passed.
+ * @throws RangeError for a nonce that a JSON number cannot represent exactly, and the library's own
+ *   errors
  */
 export function write(envelope: Envelope, signature?: Signature): Hex {
   if ((envelope.nonce ?? 0n) > NONCE_MAX) throw new RangeError(`a nonce is at most ${NONCE_MAX}`)

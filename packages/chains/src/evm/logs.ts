@@ -2,19 +2,22 @@ import { RpcRefused, type JsonRpc } from '../rpc.ts'
 import { isBloom, TRANSFER_TOPIC } from './bloom.ts'
 import type { RpcBlock } from './rpc-types.ts'
 
-/** Blocks whose logs are asked for together. */
+/** Maximum number of blocks whose logs are read by one request. */
 const TOGETHER_MAX = 10
 /**
- * An answer of so many logs may have been cut short without a word: the least limit that is known
- * is 1000.
+ * Number of logs at which a response may have been truncated silently. The lowest known limit is
+ * 1000.
  */
 const LOGS_MAX = 900
-/** After a refused range so many blocks are asked for one by one, before the next is tried. */
+/**
+ * Number of blocks that are queried one by one after an endpoint refused a range, before the next
+ * range is tried.
+ */
 const REFUSED_BLOCKS = 1000
 
 /**
- * `begun`: reads of blocks that had begun before: it waits for those only, or others without logs
- * would keep it waiting.
+ * `begun`: reads of blocks that had already begun. A request waits for those only; otherwise later
+ * reads of blocks without logs could delay it indefinitely.
  */
 interface Asked {
   block: RpcBlock
@@ -24,12 +27,12 @@ interface Asked {
 }
 
 /**
- * The Transfer logs of some contracts, block by block as they were asked for. Blocks that are read
- * at the same time gather, and successive ones of them are asked for by one range: a scan that
- * catches up, or reads blocks of 200 ms every few seconds, asks a fraction of the questions. Logs
- * by range can be partial at the head with no error (EIP-234), so only blocks with a bloom are
- * asked for that way, by which the caller sees that a contract's logs are left out; any doubt asks
- * for each block by its hash.
+ * Reads the Transfer logs of the given contracts block by block. Blocks that are read concurrently
+ * are collected, and successive ones are queried by one range. A scan that catches up, or that
+ * reads blocks of 200 ms every few seconds, sends a fraction of the requests. Logs by range can be
+ * incomplete at the head without an error (EIP-234). So only blocks with a bloom filter, by which
+ * the caller detects missing logs, are queried by range; in any doubt each block is queried by its
+ * hash.
  */
 export class TransferLogs {
   readonly #call: JsonRpc
@@ -40,7 +43,10 @@ export class TransferLogs {
   #begun = 0
   #isScheduled = false
   #aloneLeft = 0
-  /** Blocks of one range, so that its answer is not one that may have been cut. */
+  /**
+   * Maximum number of blocks of one range, so that its response does not reach the truncation
+   * limit.
+   */
   #most = TOGETHER_MAX
 
   constructor(call: JsonRpc, contracts: readonly string[]) {
@@ -48,7 +54,10 @@ export class TransferLogs {
     this.#contracts = contracts
   }
 
-  /** Reads a block, whose logs may be asked for next: those of blocks at hand wait for it. */
+  /**
+   * Reads a block, whose logs may be queried next. The log requests of blocks that have been read
+   * wait for it.
+   */
   async whileReading<T>(read: () => Promise<T>): Promise<T> {
     const number = this.#begun++
     this.#reading.add(number)
@@ -61,7 +70,8 @@ export class TransferLogs {
   }
 
   /**
-   * What `eth_getLogs` answers for a block, unchecked. @throws what the caller of JSON-RPC throws
+   * Returns the unchecked response of `eth_getLogs` for a block.
+   * @throws the errors of the JSON-RPC caller
    */
   of(block: RpcBlock): Promise<unknown> {
     const answer = new Promise<unknown>((resolve, reject) => {
@@ -71,7 +81,7 @@ export class TransferLogs {
     return answer
   }
 
-  /** Behind all readers whose blocks have come, who ask for the logs at once or not at all. */
+  /** Runs after all readers whose blocks have arrived: they query the logs immediately or never. */
   #schedule(): void {
     if (this.#isScheduled) return
     this.#isScheduled = true
@@ -108,7 +118,7 @@ export class TransferLogs {
     )
   }
 
-  /** Logs by the hash of their block; null: they are to be asked for block by block. */
+  /** Returns logs by the hash of their block; null if they must be queried block by block. */
   async #byRange(run: readonly Asked[]): Promise<Map<string, unknown[]> | null> {
     const [first, last] = [run[0], run.at(-1)] as [Asked, Asked]
     let logs: unknown
@@ -128,7 +138,8 @@ export class TransferLogs {
     const byBlock = new Map<string, unknown[]>(run.map(({ block }) => [block.hash, []]))
     for (const log of logs as ({ blockHash?: unknown } | null)[]) {
       const of = byBlock.get(String(log?.blockHash))
-      // A log of another block, or of none: the endpoint is on another branch, or does not say.
+      // A log of another block, or without one: the endpoint is on another branch, or does not name
+      // the block.
       if (!of) return null
       of.push(log)
     }
@@ -142,7 +153,10 @@ export class TransferLogs {
   }
 }
 
-/** Runs of successive blocks, in their order; one without a bloom is a run of its own. */
+/**
+ * Splits the requests into runs of successive blocks, in their order. A block without a bloom
+ * filter is a run of its own.
+ */
 function runsOf(asked: readonly Asked[], most: number): Asked[][] {
   const runs: Asked[][] = []
   for (const each of [...asked].sort((a, b) => Number(a.block.number) - Number(b.block.number))) {

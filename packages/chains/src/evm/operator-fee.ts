@@ -5,13 +5,13 @@ const GET_OPERATOR_FEE = '0x275aedd2'
 const ISTHMUS_DIVISOR = 1_000_000n
 const JOVIAN_FACTOR = 100n
 
-/** Call data by which the oracle names the operator fee of so much gas. */
+/** Returns the call data by which the oracle returns the operator fee for an amount of gas. */
 export const operatorFeeCall = (gas: bigint): string =>
   `${GET_OPERATOR_FEE}${gas.toString(16).padStart(64, '0')}`
 
 /**
- * Scalar and constant by which a receipt says that an operator fee was charged; null: none was.
- * Nodes leave both out where they are 0.
+ * Returns the scalar and the constant by which a receipt states an operator fee; null if none was
+ * charged. Nodes omit both if they are 0.
  */
 export function operatorFeeTerms(
   answer: Answer,
@@ -25,8 +25,9 @@ export function operatorFeeTerms(
 }
 
 /**
- * The operator fee by the formula of the fork that a receipt shows: Isthmus divides the scalar by a
- * million, Jovian, whose receipts have a `daFootprintGasScalar`, multiplies it by a hundred.
+ * Computes the operator fee by the formula of the fork that a receipt indicates: Isthmus divides
+ * the scalar by a million; Jovian, whose receipts have a `daFootprintGasScalar`, multiplies it by a
+ * hundred.
  */
 export function operatorFeeByFork(
   receipt: RpcReceipt,

@@ -2,13 +2,13 @@ import { RpcUnavailable } from '../rpc.ts'
 
 export const METHOD_NOT_FOUND = -32601
 /**
- * How endpoints say that they do not serve a method, or not by a block's hash (JSON-RPC 2.0,
+ * Error codes of endpoints that do not serve a method, or not by a block's hash (JSON-RPC 2.0,
  * EIP-1474).
  */
 export const NOT_SERVED: readonly number[] = [METHOD_NOT_FOUND, -32602, -32004]
 
-// What an EVM endpoint answers, as far as it is read here. Every field may be absent: endpoints
-// leave out some, and answer null.
+// Responses of an EVM endpoint, limited to the fields that are read here. Every field may be
+// absent: endpoints omit some, and return null for others.
 
 export interface RpcTransaction {
   hash: string
@@ -60,8 +60,8 @@ const ADDRESS = /^0x[0-9a-fA-F]{40}$/
 const WORD = /^0x[0-9a-fA-F]{64}$/
 const BYTES = /^0x(?:[0-9a-fA-F]{2})*$/
 /**
- * Root of the trie without entries (Yellow Paper, appendix D), and what some networks write in its
- * place.
+ * Roots of an empty trie: the standard one (Yellow Paper, appendix D), and the values that some
+ * networks use instead.
  */
 const EMPTY_ROOTS = new Set([
   '0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421',
@@ -70,7 +70,7 @@ const EMPTY_ROOTS = new Set([
   '0x',
 ])
 
-/** Reads the fields of one answer. Errors name the network, the method and the field. */
+/** Reads the fields of one response. Errors name the network, the method and the field. */
 export class Answer {
   readonly #where: string
 
@@ -78,12 +78,18 @@ export class Answer {
     this.#where = `${network}: ${method}`
   }
 
-  /** @throws RpcUnavailable always */
+  /**
+   * Reports a problem with the response.
+   * @throws RpcUnavailable always
+   */
   refuse(problem: string): never {
     throw new RpcUnavailable(`${this.#where} ${problem}`)
   }
 
-  /** A number in hex, such as `0x5208`. @throws RpcUnavailable */
+  /**
+   * Reads a number in hex, such as `0x5208`.
+   * @throws RpcUnavailable if it is not one
+   */
   quantity(value: unknown, field: string): bigint {
     if (value === undefined || value === null) return this.refuse(`returned no ${field}`)
     if (typeof value !== 'string' || !QUANTITY.test(value))
@@ -91,7 +97,10 @@ export class Answer {
     return BigInt(value)
   }
 
-  /** @throws RpcUnavailable */
+  /**
+   * Reads a text.
+   * @throws RpcUnavailable if it is not one
+   */
   text(value: unknown, field: string): string {
     if (value === undefined || value === null) return this.refuse(`returned no ${field}`)
     if (typeof value !== 'string' || value === '')
@@ -99,13 +108,19 @@ export class Answer {
     return value
   }
 
-  /** The hash of a block or transaction. @throws RpcUnavailable */
+  /**
+   * Reads the hash of a block or transaction.
+   * @throws RpcUnavailable if it is not one
+   */
   hash(value: unknown, field: string): string {
     const text = this.text(value, field)
     return text.startsWith('0x') ? text : this.refuse(`returned a ${field} that is not hexadecimal`)
   }
 
-  /** @throws RpcUnavailable */
+  /**
+   * Reads a list.
+   * @throws RpcUnavailable if it is not one
+   */
   list<T>(value: unknown, field: string): T[] {
     if (value === undefined || value === null) return this.refuse(`returned no ${field}`)
     if (!Array.isArray(value)) return this.refuse(`returned ${field} that are not a list`)
@@ -113,7 +128,7 @@ export class Answer {
   }
 }
 
-/** The number, where an answer has one and it is above zero. */
+/** Returns the number if a response contains one above zero; otherwise null. */
 export function positive(value: unknown): bigint | null {
   if (typeof value !== 'string' || !QUANTITY.test(value)) return null
   const number = BigInt(value)
@@ -121,9 +136,9 @@ export function positive(value: unknown): bigint | null {
 }
 
 /**
- * The block, each field that is needed being there, of the height that was asked for and with
- * transactions of its own only.
- * @param height what was asked for; null: whatever is newest
+ * Checks that a block has every required field, the requested height, and only its own
+ * transactions.
+ * @param height requested height; null: the newest block
  * @throws RpcUnavailable
  */
 export function checkBlock(network: string, block: RpcBlock, height: number | null): RpcBlock {
@@ -148,8 +163,8 @@ export function checkBlock(network: string, block: RpcBlock, height: number | nu
 }
 
 /**
- * Whom a transaction pays; null where it creates a contract. @throws RpcUnavailable where it does
- * not say
+ * Returns the receiver of a transaction; null if it creates a contract.
+ * @throws RpcUnavailable if the field is missing
  */
 export function payeeOf(answer: Answer, { hash, to }: RpcTransaction): string | null {
   if (to === null || to === '' || to === '0x') return null
@@ -161,34 +176,33 @@ export function payeeOf(answer: Answer, { hash, to }: RpcTransaction): string | 
 
 /**
  * Transaction types whose fields are known: legacy, EIP-2930, 1559, 4844 and 7702, and the deposits
- * of OP Stack and Arbitrum. Each names what it pays.
+ * of OP Stack and Arbitrum. Each contains its payment.
  */
 const KNOWN_TYPES = /^0x0*(?:[0-4]|7e|6[4-6]|6[89a])$/i
 
 /**
- * Whether a transaction has a type that is not known here: it may lack `to` and `value`, and is no
- * fault of the endpoint.
+ * Returns whether a transaction has an unknown type. It may lack `to` and `value`, which is not an
+ * endpoint's fault.
  */
 export const isOfUnknownType = ({ type }: RpcTransaction): boolean =>
   type !== undefined && type !== null && !KNOWN_TYPES.test(String(type))
 
 /**
- * An address that an answer may lack: who is behind a payment is screened, and nothing else depends
- * on it.
+ * Returns an address that a response may lack. The sender of a payment is used only for screening.
  */
 export const partyOf = (value: unknown): string | undefined =>
   typeof value === 'string' && ADDRESS.test(value) ? value : undefined
 
 /**
- * Whether a block that shows no transaction has the root of some. Some networks' roots cover other
- * things too: the endpoint is asked.
+ * Returns whether a block without transactions has the root of a non-empty list. On some networks
+ * the root covers other data too, so the endpoint is queried.
  */
 export const mayHideTransactions = ({ transactions, transactionsRoot }: RpcBlock): boolean =>
   transactions.length === 0 &&
   typeof transactionsRoot === 'string' &&
   !EMPTY_ROOTS.has(transactionsRoot.toLowerCase())
 
-/** Transactions that logs name and that the block does not show. */
+/** Returns the transactions that logs name and that the block does not list. */
 export function foreignLogs(block: RpcBlock, logs: readonly RpcLog[]): string[] {
   const transactions = new Set(block.transactions.map(({ hash }) => hash))
   return [...new Set(logs.map(({ transactionHash }) => transactionHash))].filter(
@@ -197,8 +211,9 @@ export function foreignLogs(block: RpcBlock, logs: readonly RpcLog[]): string[] 
 }
 
 /**
- * Logs, each of which is of this block, and none of which comes twice.
- * @param method that answered them @throws RpcUnavailable
+ * Checks that every log belongs to this block, and that none is repeated.
+ * @param method that returned them
+ * @throws RpcUnavailable
  */
 export function checkLogs(
   network: string,

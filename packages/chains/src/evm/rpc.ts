@@ -36,29 +36,35 @@ import {
 } from './rpc-types.ts'
 
 const BALANCE_OF = '0x70a08231'
-/** Of ten blocks, the reward percentile that each level pays. */
+/** Reward percentile of the last ten blocks that each fee level pays. */
 const PERCENTILES = { low: 25, medium: 50, high: 75 } as const
 const HISTORY_BLOCKS = 10
 const TIP_FLOOR_WEI = 1n
 /** getL1Fee(bytes) of the GasPriceOracle (OP Stack). */
 const GET_L1_FEE = '0x49948e0e'
 /**
- * The price of the chain below may rise until the transaction is published; what is left over stays
- * booked.
+ * Reserved data fee in percent of the current one, because the parent chain's price may rise until
+ * the transaction is published. The unused part stays reserved.
  */
 const L1_HEADROOM_PERCENT = 150n
-/** Where the whole price is paid, as much above the node's own suggestion. */
+/**
+ * Price in percent of the node's own suggestion, on networks where the full gas price is always
+ * paid.
+ */
 const LEGACY_MEDIUM_PERCENT = 110n
 const LEGACY_HIGH_PERCENT = 125n
 const EXECUTION_REVERTED = 3
-/** How nodes say that a call was carried out and failed, where they do not say it by the code 3. */
+/**
+ * Error text by which nodes report that a call was executed and failed, if they do not use the code
+ * 3.
+ */
 const REVERTED = /execution reverted/i
 const FAILED = new RegExp(
   '\\b(?:revert(?:ed)?|out of gas|gas required exceeds|invalid opcode|bad instruction|invalid jump destination|stack (?:under|over)flow' +
     '|insufficient (?:funds|balance)|always failing)\\b',
   'i',
 )
-/** Errors that nodes report about themselves, whatever other text surrounds them. */
+/** Errors that nodes report about themselves, whatever text surrounds them. */
 const TROUBLE =
   /header not found|missing trie node|timed? ?out|too many requests|rate limit|not available|pruned|quota|credits/i
 
@@ -70,7 +76,7 @@ interface FeeHistory {
 /** maxFeePerGas and tip by level, in wei per gas. */
 export type EvmFeeRates = Record<'low' | 'medium' | 'high', EvmFee>
 
-/** Client of a network that speaks Ethereum's JSON-RPC. */
+/** Client of a network that serves Ethereum's JSON-RPC. */
 export class EvmClient implements ChainClient {
   readonly network: Network
   readonly #call: JsonRpc
@@ -120,9 +126,9 @@ export class EvmClient implements ChainClient {
   }
 
   /**
-   * @param wants `fee` false: the fee is not read, and null
-   * @throws RpcUnavailable too where a receipt has no log of the token that its bloom tells of:
-   *   not paid cannot be told from not shown
+   * @param wants if `fee` is false, the fee is not read and is null
+   * @throws RpcUnavailable also if a receipt lacks the log that its bloom filter indicates for the
+   *   token: a missing payment cannot be distinguished from a missing log
    */
   async status(
     hash: string,
@@ -173,9 +179,9 @@ export class EvmClient implements ChainClient {
   }
 
   /**
-   * What the operator of an OP Stack network charged. The formula changes with forks, so the
-   * network's own contract is asked at the block of the receipt, which has that block's fork and
-   * parameters. A node that has forgotten the state leaves the fork's formula.
+   * Returns the operator fee that an OP Stack network charged. The formula changes with forks, so
+   * the network's own contract is called at the receipt's block, which has that block's fork and
+   * parameters. If the node has pruned that state, the fork's formula is used.
    */
   async #chargedByOperator(answer: Answer, receipt: RpcReceipt, gas: bigint): Promise<bigint> {
     const terms = operatorFeeTerms(answer, receipt)
@@ -188,8 +194,8 @@ export class EvmClient implements ChainClient {
   }
 
   /**
-   * What the oracle says that the operator charges for so much gas; null: there is none, or it is
-   * from before Isthmus.
+   * Returns the operator fee for an amount of gas according to the oracle; null if the oracle does
+   * not exist or predates Isthmus.
    */
   async #operatorFeeOf(gas: bigint, block: string): Promise<bigint | null> {
     const oracle = this.network.l1_fee_oracle
@@ -234,9 +240,9 @@ export class EvmClient implements ChainClient {
   }
 
   /**
-   * What a transaction paid for each gas, in wei. Harmony, Celo and some endpoints of others leave
-   * `effectiveGasPrice` out of receipts, or answer null or 0: the included transaction has it as
-   * `gasPrice`, or names what the block's base fee makes it (EIP-1559).
+   * Returns the price per gas that a transaction paid, in wei. Harmony, Celo and some endpoints of
+   * other networks omit `effectiveGasPrice` from receipts, or return null or 0. Then the price is
+   * the included transaction's `gasPrice`, or follows from the block's base fee (EIP-1559).
    */
   async #gasPrice(hash: string, { effectiveGasPrice, blockHash }: RpcReceipt): Promise<bigint> {
     const paid = positive(effectiveGasPrice)
@@ -249,7 +255,7 @@ export class EvmClient implements ChainClient {
     const price = positive(transaction.gasPrice)
     if (price !== null) return price
     const most = positive(transaction.maxFeePerGas)
-    // One that names a price alone, and names zero, paid nothing.
+    // A transaction that has only a gas price, which is zero, paid nothing.
     if (most === null) return answer.quantity(transaction.gasPrice, 'gasPrice')
     const block = await this.#call<RpcBlock | null>('eth_getBlockByHash', [blockHash, false])
     const base = new Answer(this.network.code, 'eth_getBlockByHash').quantity(
@@ -270,12 +276,12 @@ export class EvmClient implements ChainClient {
     }
   }
 
-  /** Next nonce counting mined transactions only. */
+  /** Returns the next nonce, counting mined transactions only. */
   async nonce(address: string): Promise<bigint> {
     return BigInt(await this.#call<string>('eth_getTransactionCount', [address, 'latest']))
   }
 
-  /** Balance in the asset's smallest unit at `latest`. */
+  /** Returns the balance at `latest` in the asset's smallest unit. */
   async balance(address: string, asset: Asset): Promise<bigint> {
     if (asset.type === 'native')
       return BigInt(await this.#call<string>('eth_getBalance', [address, 'latest']))
@@ -286,8 +292,8 @@ export class EvmClient implements ChainClient {
   }
 
   /**
-   * Carried out by the endpoint, without effect. @throws RpcReverted where it failed there;
-   * RpcUnavailable for whatever else it says
+   * Simulates a call at the endpoint.
+   * @throws RpcReverted if it failed there; RpcUnavailable for any other error
    */
   async #simulate(method: 'eth_estimateGas' | 'eth_call', params: unknown[]): Promise<string> {
     try {
@@ -305,27 +311,27 @@ export class EvmClient implements ChainClient {
   }
 
   /**
-   * Gas limit of a transfer, with head-room where its cost may change. Throws RpcReverted where it
-   * would revert.
+   * Returns the gas limit of a transfer, with a margin if its cost may change.
+   * @throws RpcReverted if it would revert
    */
   async gasLimit(o: { asset: Asset; from: string; to: string; amount: bigint }): Promise<bigint> {
     return limitOf(await this.gasUsed(o))
   }
 
   /**
-   * What a transfer is estimated to use, without head-room. Throws RpcReverted where it would
-   * revert.
+   * Returns the estimated gas of a transfer, without a margin.
+   * @throws RpcReverted if it would revert
    */
   async gasUsed(o: { asset: Asset; from: string; to: string; amount: bigint }): Promise<bigint> {
     const token = o.asset.type === 'token'
-    // Without a gas price nothing is charged, so that an address without native coin can be asked
-    // for.
+    // Without a gas price nothing is charged, so the estimate also works for an address without
+    // native coin.
     const request = token
       ? { from: o.from, to: o.asset.contract_address, data: transferData(o.to, o.amount) }
       : { from: o.from, to: o.to, value: `0x${o.amount.toString(16)}` }
     const gas = BigInt(await this.#simulate('eth_estimateGas', [request]))
-    // Some tokens say false where others revert; those that answer nothing at all are asked no
-    // more.
+    // Some tokens return false where others revert. Tokens that return nothing are accepted without
+    // a further check.
     if (token && /^0x0{64}$/.test(await this.#simulate('eth_call', [request, 'latest']))) {
       throw new RpcReverted(EXECUTION_REVERTED, `${o.asset.asset_name} rejects this transfer`)
     }
@@ -333,10 +339,10 @@ export class EvmClient implements ChainClient {
   }
 
   /**
-   * eth_feeHistory percentiles 25, 50, 75; max = 2 × base fee + tip. Legacy gas price where blocks
-   * have no base fee.
-   * @throws RpcUnavailable where the node answers no price, or 0: such a transaction would never
-   *   be taken
+   * Returns the fee rates: eth_feeHistory percentiles 25, 50, 75; max = 2 × base fee + tip. The
+   * legacy gas price is used if blocks have no base fee.
+   * @throws RpcUnavailable if the node returns no price, or 0: no node would accept such a
+   *   transaction
    */
   async feeRates(): Promise<EvmFeeRates> {
     const history = this.network.legacy_gas_price ? {} : await this.#feeHistory()
@@ -377,8 +383,8 @@ export class EvmClient implements ChainClient {
   }
 
   /**
-   * The next block's; where the node has no history (it was restarted), the newest block's.
-   * Undefined: blocks have none.
+   * Returns the next block's base fee; if the node has no history (it was restarted), the newest
+   * block's. Undefined if blocks have none.
    */
   async #baseFee(history: FeeHistory): Promise<bigint | undefined> {
     const next = Array.isArray(history.baseFeePerGas) ? history.baseFeePerGas.at(-1) : undefined
@@ -392,7 +398,10 @@ export class EvmClient implements ChainClient {
     return new Answer(this.network.code, 'eth_getBlockByNumber').quantity(base, 'baseFeePerGas')
   }
 
-  /** @throws RpcUnavailable where it is 0 */
+  /**
+   * Returns the gas price that the node suggests.
+   * @throws RpcUnavailable if it is 0
+   */
   async #suggestedPrice(): Promise<bigint> {
     const answer = new Answer(this.network.code, 'eth_gasPrice')
     const price = answer.quantity(await this.#call<unknown>('eth_gasPrice', []), 'price')
@@ -400,13 +409,13 @@ export class EvmClient implements ChainClient {
   }
 
   /**
-   * The node's own suggestion; where it has none, what its gas price is above the base fee. At
-   * least one wei.
+   * Returns the node's suggested tip; if it has none, its gas price minus the base fee. At least
+   * one wei.
    */
   async #tip(base: bigint): Promise<bigint> {
     const suggested = await this.#unlessUnknown('eth_maxPriorityFeePerGas')
     if (suggested !== null && suggested > 0n) return suggested
-    // Where the base fee is 0 (BSC), the tip is the whole price.
+    // If the base fee is 0 (BSC), the tip is the whole price.
     const price =
       base === 0n
         ? await this.#suggestedPrice()
@@ -414,7 +423,7 @@ export class EvmClient implements ChainClient {
     return price > base + TIP_FLOOR_WEI ? price - base : TIP_FLOOR_WEI
   }
 
-  /** Null where the node does not know the method. */
+  /** Returns null if the node does not serve the method. */
   async #unlessUnknown(method: string): Promise<bigint | null> {
     try {
       return new Answer(this.network.code, method).quantity(
@@ -437,15 +446,17 @@ export class EvmClient implements ChainClient {
         ])) ?? {}
       )
     } catch (error) {
-      // Nodes from before the base fee do not know the method.
+      // Nodes that predate the base fee do not serve the method.
       if (error instanceof RpcRefused && error.rpcCode === METHOD_NOT_FOUND) return {}
       throw error
     }
   }
 
   /**
-   * What a roll-up charges beside gas for publishing a transaction, in wei; 0 elsewhere.
-   * @param headroom for what must suffice later: that price moves with the chain below
+   * Returns the fee in wei that a roll-up charges for publishing a transaction, in addition to gas;
+   * 0 on other networks.
+   * @param headroom adds a margin for a later submission, because the price follows the parent
+   *   chain
    */
   async l1Fee(unsigned: UnsignedTransaction, headroom: boolean): Promise<bigint> {
     const oracle = this.network.l1_fee_oracle
@@ -460,9 +471,9 @@ export class EvmClient implements ChainClient {
   }
 
   /**
-   * What the operator of an OP Stack network charges at most for a transaction of a gas limit, in
-   * wei; 0 elsewhere.
-   * @param headroom for what must suffice later: the operator may change the price
+   * Returns the maximum operator fee in wei of an OP Stack network for a gas limit; 0 on other
+   * networks.
+   * @param headroom adds a margin for a later submission, because the operator may change the price
    */
   async operatorFee(gas: bigint, headroom: boolean): Promise<bigint> {
     return (
@@ -482,7 +493,8 @@ function word(value: number): string {
 }
 
 /**
- * Whether a receipt has no log of a contract, and its bloom says that there is one of a transfer.
+ * Returns whether a receipt has no log of a contract although its bloom filter indicates a
+ * transfer.
  */
 function leavesOut({ logs = [], logsBloom }: RpcReceipt, contract: string): boolean {
   return (
@@ -492,7 +504,8 @@ function leavesOut({ logs = [], logsBloom }: RpcReceipt, contract: string): bool
 }
 
 /**
- * Whether the token's own Transfer event says that something went from one address to the other.
+ * Returns whether the token's own Transfer event reports the expected transfer from one address to
+ * the other.
  */
 function hasTransfer(logs: readonly RpcLog[], expected: ExpectedTransfer): boolean {
   const contract = (expected.asset.contract_address as string).toLowerCase()

@@ -3,8 +3,7 @@ import type { Traits } from '../traits.ts'
 import { gasMost, NATIVE_GAS } from './gas.ts'
 
 /**
- * Part of the fee cap that publishing on the chain below may cost, where a network has an oracle
- * for it.
+ * Part of the fee cap that publishing on the parent chain may cost, on networks with a fee oracle.
  */
 const L1_SHARE = 10n
 
@@ -19,7 +18,8 @@ export const traits: Traits = {
   staking: false,
   feeRateDecimals: 9,
   leastRate: () => 1n,
-  // The smallest transfer. Where publishing is part of the gas, each costs more.
+  // Fee of the smallest transfer. On networks where publishing is part of the gas, each transfer
+  // costs more.
   leastFee: (rate) => rate * NATIVE_GAS,
   gasMost,
   feeMostAt: null,

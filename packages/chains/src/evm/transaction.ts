@@ -61,7 +61,10 @@ const parse = readOnce((network: Network, unsigned: UnsignedTransaction): Parsed
   return { ...transaction, gas: transaction.gas ?? 0n, nonce: transaction.nonce ?? 0n }
 })
 
-/** Null for what was read and cannot be written, such as a number that is too long. */
+/**
+ * Encodes a transaction; null for one that was read but cannot be written, such as one with a
+ * number that is too long.
+ */
 function written(transaction: Envelope): Hex | null {
   try {
     return write(transaction)
@@ -71,8 +74,8 @@ function written(transaction: Envelope): Hex | null {
 }
 
 /**
- * See Family.decode. Native: empty data. Token: exactly 68 bytes of transfer(address,uint256) and
- * value 0.
+ * See Family.decode. A native transfer has empty data. A token transfer has exactly 68 bytes of
+ * transfer(address,uint256) and value 0.
  */
 export function decode(
   network: Network,
@@ -143,7 +146,9 @@ function gwei(wei: bigint): string {
   return text.slice(0, -GWEI_DECIMALS) + (fraction === '' ? '' : `.${fraction}`)
 }
 
-/** The Keccak-256 digest of the unsigned envelope (EIP-155 for type 0, EIP-1559 for type 2). */
+/**
+ * Returns the Keccak-256 digest of the unsigned envelope (EIP-155 for type 0, EIP-1559 for type 2).
+ */
 export function signing(
   network: Network,
   unsigned: UnsignedTransaction,
@@ -154,7 +159,7 @@ export function signing(
   return [{ path, publicKey: publicKeyAt(path), message: keccak_256(hexToBytes(unsigned.bytes)) }]
 }
 
-/** Attaches r, s and yParity. Low-S (EIP-2) is demanded here, for some nodes accept high-S. */
+/** Attaches r, s and yParity. Low-S (EIP-2) is enforced here, because some nodes accept high-S. */
 export function assemble(
   network: Network,
   unsigned: UnsignedTransaction,
@@ -171,7 +176,7 @@ export function assemble(
   return { network: network.code, raw, hash: `0x${bytesToHex(keccak_256(hexToBytes(raw)))}` }
 }
 
-/** Same account and nonce: only one can be mined. */
+/** Returns whether both have the same account and nonce: only one of them can be mined. */
 export function exclusive(earlier: DecodedTransaction, next: DecodedTransaction): boolean {
   return earlier.consumes[0] === next.consumes[0]
 }

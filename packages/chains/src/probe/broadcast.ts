@@ -2,9 +2,9 @@ import { RpcRefused } from '../rpc.ts'
 import { isNotServed, type Report } from './report.ts'
 
 /**
- * Adds the line `broadcast`. Nothing is sent: bytes that are no transaction are submitted, and must
- * be refused as such.
- * @param submit submits them; true where they are accepted
+ * Adds the line `broadcast`. No transaction is sent: the check submits bytes that are not a
+ * transaction, which the endpoint must reject as malformed.
+ * @param submit submits them; returns true if they are accepted
  */
 export async function checkBroadcast(
   report: Report,

@@ -17,7 +17,7 @@ interface Block {
 }
 type Ask = <T>(path: string, body?: Uint8Array) => Promise<T | null>
 
-/** Cardano: what `CardanoClient` asks of Blockfrost's interface. */
+/** Cardano: checks the requests that `CardanoClient` sends to Blockfrost's API. */
 export const cardano: FamilyProbe = {
   client: ({ network, endpoint, fetch }) => new CardanoClient(network, endpoint, fetch),
 
@@ -87,7 +87,10 @@ export const cardano: FamilyProbe = {
   },
 }
 
-/** Asks a path; null where the endpoint knows no such thing. */
+/**
+ * Returns a function that queries a path; the result is null if the endpoint does not have the
+ * object.
+ */
 function askerOf({ endpoint, fetch }: ProbeContext): Ask {
   return async <T>(path: string, body?: Uint8Array): Promise<T | null> => {
     const what = path.split('?')[0] as string

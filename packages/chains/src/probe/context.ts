@@ -3,22 +3,22 @@ import type { Asset, Network } from '../types.ts'
 import type { BlockMark } from './history-depth.ts'
 import type { Report } from './report.ts'
 
-/** What a family's checks are given. */
+/** Input of a family's checks. */
 export interface ProbeContext {
   network: Network
   assets: readonly Asset[]
   endpoint: RpcEndpoint
-  /** Counted and timed. */
+  /** Counts and times every request. */
   fetch: Fetch
   report: Report
 }
 
-/** How one family is checked. */
+/** Checks of one family. */
 export interface FamilyProbe {
   client(context: Pick<ProbeContext, 'network' | 'assets' | 'endpoint' | 'fetch'>): ChainClient
   /**
-   * All checks after the network's identity. @returns the newest block; null: it cannot be read,
-   * and nothing more was checked
+   * Runs all checks that follow the check of the network's identity.
+   * @returns the newest block; null if it cannot be read, in which case nothing more was checked
    */
   run(context: ProbeContext): Promise<BlockMark | null>
 }

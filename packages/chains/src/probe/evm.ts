@@ -15,23 +15,23 @@ import { NEEDED, type FamilyProbe, type ProbeContext } from './context.ts'
 import { measureHistory, type BlockMark } from './history-depth.ts'
 import { isNotServed, type Check } from './report.ts'
 
-/** An address of which nobody has the key; nothing is sent to it. */
+/** An address whose key is unknown. Nothing is sent to it. */
 const ADDRESS = '0x000000000000000000000000000000000000dEaD'
 const BALANCE_OF = '0x70a08231'
 /** getL1Fee(bytes) and getOperatorFee(uint256) of the GasPriceOracle (OP Stack). */
 const GET_L1_FEE = '0x49948e0e'
 const GET_OPERATOR_FEE = '0x275aedd2'
 /**
- * How endpoints say that they do not serve a method, or not by a block's hash: `EvmClient` does
- * without it then, and only then.
+ * Error codes of endpoints that do not serve a method, or not by a block's hash. For these, and
+ * only these, `EvmClient` has a fallback.
  */
 const NOT_SERVED: readonly number[] = [-32601, -32602, -32004]
 const isNotThere = (error: unknown): boolean =>
   error instanceof RpcRefused && NOT_SERVED.includes(error.rpcCode)
-/** The method is unknown, or what it answers is left out. */
+/** Returns whether the method is unknown, or its response lacks the value. */
 const isUnknown = (error: unknown): boolean =>
   error instanceof RpcRefused ? error.rpcCode === -32601 : !(error instanceof ChainError)
-/** Blocks that are read to find one with a transaction. */
+/** Maximum number of blocks that are read to find one with a transaction. */
 const BLOCKS_MAX = 10
 const RANGE_BLOCKS = 10
 const RECEIPTS = 'eth_getTransactionReceipt'
@@ -43,7 +43,7 @@ const word = (value: bigint | string): string =>
   (typeof value === 'bigint' ? value.toString(16) : value).padStart(64, '0')
 const hex = (value: number): string => `0x${value.toString(16)}`
 
-/** EVM networks: what `EvmClient` asks. */
+/** EVM networks: checks the requests that `EvmClient` sends. */
 export const evm: FamilyProbe = {
   client: ({ network, assets, endpoint, fetch }) => new EvmClient(network, assets, endpoint, fetch),
 
@@ -85,7 +85,7 @@ export const evm: FamilyProbe = {
     const read = tokens.length > 0 ? 'blocks with logs and receipts' : 'blocks with receipts'
     await measureHistory(report, read, mark, 0, readerOf(context, call, tokens))
     await checkBroadcast(report, 'eth_sendRawTransaction', NEEDED, async () => {
-      // An empty list: no transaction can be read from it.
+      // An empty list, which cannot be parsed as a transaction.
       await call('eth_sendRawTransaction', ['0xc0'])
       return true
     })
@@ -109,7 +109,7 @@ async function checkFinal(
   })
 }
 
-/** The newest block that has a transaction; null where the last ones have none. */
+/** Returns the newest block that has a transaction; null if the last blocks have none. */
 async function findPaying(call: JsonRpc, head: TimedBlock): Promise<TimedBlock | null> {
   let block: TimedBlock | null = head
   for (
@@ -400,7 +400,7 @@ async function checkRollUp({ report, network }: ProbeContext, call: JsonRpc): Pr
   )
 }
 
-/** Reads a block of the past with what a scan reads of it. */
+/** Returns a function that reads a past block with the data that a scan reads of it. */
 function readerOf({ network, report }: ProbeContext, call: JsonRpc, tokens: string[]) {
   return async (height: number): Promise<BlockMark | null> => {
     try {

@@ -7,26 +7,28 @@ export interface BlockMark {
 }
 
 const DAY_S = 86_400
-/** Age up to which is searched, in days: as long as a platform may reasonably be away. */
+/** Maximum age that is searched, in days: the longest outage that a platform should survive. */
 const WANTED_DAYS = 30
-/** Below it an outage of the platform can easily be longer than the endpoint remembers. */
+/**
+ * Age in seconds below which an outage of the platform can easily exceed the endpoint's history.
+ */
 const ENOUGH_S = 7 * DAY_S
-/** Below it blocks are gone before they are final on some networks. */
+/** Age in seconds below which some networks' blocks are gone before they are final. */
 const NEEDED_S = 3600
 const STEPS_MAX = 14
-/** From so many blocks the time between two is measured. */
+/** Number of blocks over which the time between two blocks is measured. */
 const SAMPLE_BLOCKS = 1000
 
-/** `isAll`: it shows everything that was asked for. */
+/** `isAll`: the endpoint returned everything that was requested. */
 interface Found {
   oldest: BlockMark
   isAll: boolean
 }
 
 /**
- * The oldest block that an endpoint shows, up to {@link WANTED_DAYS} days, by bisecting.
- * @param at the block of a height, or null where the endpoint does not have it. Throws for any
- *   other reason.
+ * Finds the oldest block that an endpoint returns, up to {@link WANTED_DAYS} days, by bisection.
+ * @param at returns the block of a height, or null if the endpoint does not have it; throws for any
+ *   other reason
  */
 async function reach(
   head: BlockMark,
@@ -69,7 +71,8 @@ const spanText = (seconds: number): string =>
       : `${Math.max(0, Math.round(seconds / 60))} minutes`
 
 /**
- * Adds the line `history`: how old a block may be that the endpoint still shows as a scan reads it.
+ * Adds the line `history`: the maximum age of a block that the endpoint still returns with all data
+ * that a scan reads.
  */
 export async function measureHistory(
   report: Report,

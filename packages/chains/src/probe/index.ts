@@ -22,47 +22,44 @@ const PROBES: Partial<Record<FamilyName, FamilyProbe>> = {
   utxo,
   xrp,
 }
-/** How often the newest block is asked for to measure the latency. */
+/** Number of requests for the newest block that measure the latency. */
 const LATENCY_SAMPLES = 5
 
-/** What a probe of an endpoint found. */
+/** Result of probing an endpoint. */
 export interface ProbeResult {
   network: string
   host: string
   verdict: 'usable' | 'usable with limits' | 'not usable' | 'wrong network'
   checks: CheckLine[]
   /**
-   * False where the newest block could not be read, or the network is another one: the remaining
-   * checks were not made.
+   * False if the newest block could not be read, or if the endpoint serves another network. The
+   * remaining checks were then skipped.
    */
   complete: boolean
   questions: number
-  /** Answers with HTTP status 429; the question was repeated. */
+  /** Number of responses with HTTP status 429. Those requests were repeated. */
   rateLimited: number
-  /** Milliseconds; null where the newest block could not be read. */
+  /** Latency in milliseconds; null if the newest block could not be read. */
   latency: number | null
   slowest: { what: string; milliseconds: number }
-  /**
-   * Seconds by which the newest block is older than this machine's clock; null where it could not
-   * be read.
-   */
+  /** Age of the newest block in seconds by this machine's clock; null if it could not be read. */
   headAge: number | null
 }
 
-/** The clocks and the pause that a probe takes from outside. */
+/** Clocks and delay of a probe, passed in so that tests can replace them. */
 export interface ProbeEnvironment {
-  /** Milliseconds since the Unix epoch. */
+  /** Returns milliseconds since the Unix epoch. */
   now(): number
-  /** Milliseconds of a clock that never goes back. */
+  /** Returns the milliseconds of a monotonic clock. */
   elapsed(): number
   sleep(milliseconds: number): Promise<void>
 }
 
 /**
- * Asks an endpoint for everything that a platform asks it for, changing nothing: what is broadcast
- * is malformed.
- * @throws ChainError `FAMILY`; `ENDPOINT` with a sentence where nothing there answers as an
- *   endpoint of the network does
+ * Sends an endpoint every kind of request that a platform sends, without changing anything: the
+ * broadcast bytes are malformed.
+ * @throws ChainError `FAMILY`; `ENDPOINT` with a sentence if the address does not respond like an
+ *   endpoint of the network
  */
 export async function probeEndpoint(
   network: Network,
@@ -158,8 +155,8 @@ async function medianOf(work: () => Promise<void>, elapsed: () => number): Promi
 }
 
 /**
- * The network of the registry that an endpoint serves, as "Base (BASE)"; null: none of them. Each
- * question is asked once.
+ * Returns the network of the registry that an endpoint serves, as "Base (BASE)"; null if it serves
+ * none of them. Each request is sent once.
  */
 async function nameOther(
   probe: FamilyProbe,
@@ -205,7 +202,7 @@ async function nameOther(
   return null
 }
 
-/** Why the first question has no answer of the network's protocol. */
+/** Returns why the first request got no response of the network's protocol. */
 function notAnEndpoint(
   network: Network,
   host: string,

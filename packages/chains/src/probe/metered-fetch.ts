@@ -1,24 +1,23 @@
 import { readText, type Fetch } from '../rpc.ts'
 
-/** How the last question ended, as far as the client's error does not say it. */
+/** Outcome of the last request, as far as the client's error does not contain it. */
 export interface RequestOutcome {
   status: number | null
   isPage: boolean
   cause: string | null
 }
 
-/** HTTP statuses by which a provider says that a plan's allowance is used up. */
+/** HTTP statuses by which a provider reports that a plan's quota is used up. */
 const RATE_LIMITED = 429
-/** Pauses before a question that was refused by a rate limit is asked again, in milliseconds. */
+/** Pauses in milliseconds before a rate-limited request is repeated. */
 const PAUSES_MS = [500, 1500]
 
 /**
- * The endpoint's HTTP connection: counts and times each question, and repeats those that a rate
- * limit refused.
+ * HTTP connection to the endpoint. Counts and times each request, and repeats rate-limited ones.
  */
 export class MeteredFetch {
   count = 0
-  /** Answers with HTTP status 429. */
+  /** Number of responses with HTTP status 429. */
   rateLimited = 0
   slowest = { what: '', milliseconds: 0 }
   last: RequestOutcome = { status: null, isPage: false, cause: null }
@@ -27,7 +26,10 @@ export class MeteredFetch {
   readonly #now: () => number
   readonly #sleep: (milliseconds: number) => Promise<void>
 
-  /** @param base URL of the endpoint @param now milliseconds of a clock that never goes back */
+  /**
+   * @param base URL of the endpoint
+   * @param now milliseconds of a monotonic clock
+   */
   constructor(
     base: string,
     fetch: Fetch,
@@ -73,7 +75,10 @@ export class MeteredFetch {
     }
   }
 
-  /** The method of JSON-RPC, or the path below the endpoint's URL, which may contain a key. */
+  /**
+   * Returns the JSON-RPC method, or the path below the endpoint's URL; the URL itself may contain a
+   * key.
+   */
   #whatOf(url: string, { body }: RequestInit): string {
     const method = typeof body === 'string' ? /"method":"(\w+)"/.exec(body)?.[1] : undefined
     const path = url.startsWith(this.#base) ? url.slice(this.#base.length).split('?')[0] : undefined
@@ -81,7 +86,7 @@ export class MeteredFetch {
   }
 }
 
-/** The code of what the connection failed by, such as `ECONNREFUSED`. */
+/** Returns the code of a connection error, such as `ECONNREFUSED`. */
 function causeOf(error: unknown): string | null {
   const { cause, name } = error as {
     cause?: { code?: unknown; message?: unknown; errors?: { code?: unknown }[] }

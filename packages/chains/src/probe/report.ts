@@ -2,10 +2,13 @@ import { reasonOf } from '../reason.ts'
 import { RpcRefused, type RpcEndpoint } from '../rpc.ts'
 import type { RequestOutcome, MeteredFetch } from './metered-fetch.ts'
 
-/** `ok`; `limited`: works with a consequence; `missing`: the platform needs it. */
+/**
+ * `ok`: works. `limited`: works with a limitation. `missing`: absent, although the platform needs
+ * it.
+ */
 type CheckState = 'ok' | 'limited' | 'missing'
 
-/** One line of the table. `code` is stable; `advice` is null where there is nothing to do. */
+/** One line of the report. `code` is stable; `advice` is null if there is nothing to do. */
 export interface CheckLine {
   code: string
   state: CheckState
@@ -13,33 +16,35 @@ export interface CheckLine {
   advice: string | null
 }
 
-/** What a check says besides its result. */
+/** Adds details to the result of a check. */
 export interface Say {
-  /** What was found, where all is well. */
+  /** Adds what was found to a successful result. */
   note(text: string): void
-  /** It works with a consequence. */
+  /** Marks the result as limited, with the reason. */
   limited(reason: string, advice?: string): void
 }
 
-/** What is checked, and what it means where it fails. */
+/** Description of a check, and the meaning of its failure. */
 export interface Check {
   code: string
-  /** The method or field, as the reason begins. */
+  /** The method or field, written as the beginning of the reason. */
   what: string
-  /** What to do where it is missing. */
+  /** What to do if it is missing. */
   advice: string
-  /** The consequence of doing without it; undefined: it cannot be done without. */
+  /** The consequence of its absence; undefined if the platform cannot work without it. */
   without?: string
   /**
-   * The failures that the platform's client does without; all of them by default. Any other makes
-   * it missing.
+   * Returns whether the platform's client tolerates a failure; by default it tolerates all. Any
+   * other failure makes the result `missing`.
    */
   when?: (error: unknown) => boolean
 }
 
-/** JSON-RPC's code for a method that is not there, and EIP-1474's for one that is not supported. */
+/** JSON-RPC's code for an unknown method, and EIP-1474's code for an unsupported one. */
 const NOT_SERVED_CODES: readonly number[] = [-32601, -32004]
-/** How endpoints and proxies say that they do not serve a method, whatever the code. */
+/**
+ * Texts by which endpoints and proxies report that they do not serve a method, whatever the code.
+ */
 const NOT_SERVED = new RegExp(
   '\\b(?:method|rpc|command|path|endpoint)\\b.{0,80}(?:not found|not supported|unsupported|does not exist|not available|not allowed' +
     '|disabled|not whitelisted|is invalid)|\\b(?:unknown|invalid|unsupported|disallowed) (?:method|command|path)\\b' +
@@ -47,14 +52,17 @@ const NOT_SERVED = new RegExp(
   'is',
 )
 
-/** Whether an error says that the endpoint does not serve what was asked. */
+/** Returns whether an error means that the endpoint does not serve the request. */
 export function isNotServed(error: unknown, { status }: RequestOutcome): boolean {
   if (status === 405 || status === 501) return true
   if (!(error instanceof RpcRefused)) return status === 404
   return NOT_SERVED_CODES.includes(error.rpcCode) || NOT_SERVED.test(error.message)
 }
 
-/** What an HTTP status says about the account at the provider; null where it says nothing. */
+/**
+ * Describes what an HTTP status means for the account at the provider; null if it means nothing for
+ * it.
+ */
 export function statusText(status: number | null): string | null {
   switch (status) {
     case 401:
@@ -71,7 +79,7 @@ export function statusText(status: number | null): string | null {
   }
 }
 
-/** The lines of a report, and how they come about. */
+/** Collects the lines of a report. */
 export class Report {
   readonly lines: CheckLine[] = []
   readonly questions: MeteredFetch
@@ -86,14 +94,15 @@ export class Report {
     this.lines.push({ ...line, reason: this.redact(line.reason) })
   }
 
-  /** Without the parts of the URL and the credentials that an answer or an error repeats. */
+  /** Removes parts of the URL and of credentials from the text of a response or an error. */
   redact(text: string): string {
     return this.#secrets.reduce((left, secret) => left.replaceAll(secret, '…'), text)
   }
 
   /**
-   * Runs one check and adds its line. @returns what it found; undefined: it failed, and the line
-   * says why
+   * Runs one check and adds its line.
+   * @returns the result of `work`; undefined if it failed, in which case the line contains the
+   *   reason
    */
   async check<T>(check: Check, work: (say: Say) => Promise<T>): Promise<T | undefined> {
     const { code, what, advice, without, when = () => true } = check
@@ -135,9 +144,7 @@ export class Report {
   }
 }
 
-/**
- * What an answer must not repeat: parts of the URL and of headers that are long enough to be keys.
- */
+/** Returns the texts to redact: parts of the URL and of headers that are long enough to be keys. */
 function secretsOf({ url, password, headers = {} }: RpcEndpoint): string[] {
   const { pathname, search } = new URL(url)
   const parts = [...pathname.split('/'), ...search.slice(1).split(/[&=]/)].filter(

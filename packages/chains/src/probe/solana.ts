@@ -6,7 +6,7 @@ import { NEEDED, type FamilyProbe, type ProbeContext } from './context.ts'
 import { measureHistory, type BlockMark } from './history-depth.ts'
 import { isNotServed } from './report.ts'
 
-/** Slots below the newest one at which a block is looked for. */
+/** Number of slots below the newest one at which a block is searched. */
 const SLOTS_BACK = 20
 const HISTORY = 'use a node with --enable-rpc-transaction-history'
 const FINALIZED = { commitment: 'finalized' }
@@ -23,7 +23,7 @@ interface Block extends Head {
   transactions: { transaction: { signatures: string[]; accountKeys: { pubkey: string }[] } }[]
 }
 
-/** Solana: what `SolanaClient` and its search of an account's history ask. */
+/** Solana: checks the requests that `SolanaClient` and its search of an account's history send. */
 export const solana: FamilyProbe = {
   client: ({ network, assets, endpoint, fetch }) =>
     new SolanaClient(network, assets, endpoint, fetch),
@@ -100,7 +100,8 @@ export const solana: FamilyProbe = {
     await measureHistory(report, 'getBlock', mark, 0, async (height) => {
       try {
         const [found] = await call<number[]>('getBlocksWithLimit', [height, 1, FINALIZED])
-        // Where the next slot with a block is far away, those between are gone.
+        // If the next slot with a block is far away, the endpoint has deleted the blocks in
+        // between.
         if (found === undefined || found > height + SLOTS_BACK * 10) return null
         const head = await headOf(found)
         return head && { height: found, time: head.blockTime ?? 0 }
@@ -120,7 +121,10 @@ export const solana: FamilyProbe = {
   },
 }
 
-/** Reads one block alone as a scan does. @returns the number of payments */
+/**
+ * Reads only one block, as a scan does.
+ * @returns the number of payments
+ */
 async function paymentsOf(
   { network, assets, endpoint, fetch }: ProbeContext,
   slot: number,

@@ -6,9 +6,9 @@ import { NEEDED, type FamilyProbe } from './context.ts'
 import { measureHistory, type BlockMark } from './history-depth.ts'
 import { isNotServed } from './report.ts'
 
-/** The account whose key is zero. */
+/** The account whose key is all zeros. */
 const ZERO_ACCOUNT = 'GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF'
-/** What an endpoint must remember besides a transaction's life, in seconds. */
+/** Seconds of history that an endpoint must keep in addition to a transaction's lifetime. */
 const MARGIN_S = 60
 
 interface Ledgers {
@@ -20,7 +20,7 @@ interface Found {
   oldestLedgerCloseTime?: string | number
 }
 
-/** Stellar: what `StellarClient` asks. */
+/** Stellar: checks the requests that `StellarClient` sends. */
 export const stellar: FamilyProbe = {
   client: ({ network, endpoint, fetch }) => new StellarClient(network, endpoint, fetch),
 

@@ -6,7 +6,7 @@ import { checkBroadcast } from './broadcast.ts'
 import { NEEDED, type FamilyProbe, type ProbeContext } from './context.ts'
 import { measureHistory, type BlockMark } from './history-depth.ts'
 
-/** The address whose key is zero: nobody's. */
+/** The address whose bytes are all zeros; its key is unknown. */
 const ZERO_ADDRESS = 'T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb'
 const ZERO_HASH = '0'.repeat(64)
 const BLOCKS_MAX = 10
@@ -14,7 +14,7 @@ const STAKING = 'gas tanks cannot stake TRX for energy'
 
 type Post = <T>(path: string, body?: Record<string, unknown>) => Promise<T>
 
-/** Tron: what `TronClient` asks, at `/wallet` and `/walletsolidity`. */
+/** Tron: checks the requests that `TronClient` sends to `/wallet` and `/walletsolidity`. */
 export const tron: FamilyProbe = {
   client: ({ network, assets, endpoint, fetch }) =>
     new TronClient(network, assets, endpoint, fetch),

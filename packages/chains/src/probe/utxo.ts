@@ -6,7 +6,8 @@ import { measureHistory, type BlockMark } from './history-depth.ts'
 import { isNotServed } from './report.ts'
 
 /**
- * How far back a transaction is taken whose outputs are probably spent, and how many are asked for.
+ * Age, in blocks, of the block whose transactions are queried, because their outputs are probably
+ * spent, and the number of its transactions that are queried.
  */
 const OLDER_BLOCKS = 500
 const OLDER_TRANSACTIONS = 3
@@ -22,7 +23,7 @@ interface BlockIds {
   tx: string[]
 }
 
-/** Bitcoin and its siblings: what `UtxoClient` asks. */
+/** Bitcoin and its derivatives: checks the requests that `UtxoClient` sends. */
 export const utxo: FamilyProbe = {
   client: ({ network, endpoint, fetch }) => new UtxoClient(network, endpoint, fetch),
 
@@ -102,7 +103,7 @@ export const utxo: FamilyProbe = {
   },
 }
 
-/** Dash: whether blocks say that they are locked. */
+/** Dash: checks whether block responses contain the ChainLock status. */
 async function checkChainLock(
   { network, report }: ProbeContext,
   call: JsonRpc,
@@ -131,7 +132,7 @@ async function checkIndex(
   call: JsonRpc,
   head: number,
 ): Promise<void> {
-  // The first block's transaction is in no index.
+  // The genesis block's transaction is in no index.
   const height = Math.max(1, head - OLDER_BLOCKS)
   const txids = await report.check(
     { code: 'transaction_index', what: 'getrawtransaction', advice: INDEX_ADVICE },

@@ -5,11 +5,14 @@ import { checkBroadcast } from './broadcast.ts'
 import { NEEDED, type FamilyProbe } from './context.ts'
 import { measureHistory, type BlockMark } from './history-depth.ts'
 
-/** The account that every ledger begins with. */
+/** The account that exists in the first ledger of every network. */
 const GENESIS_ACCOUNT = 'rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh'
-/** Seconds from the Unix epoch to the ledger's. */
+/** Seconds from the Unix epoch to the ledger's epoch. */
 const RIPPLE_EPOCH = 946_684_800
-/** Ledgers in which a client searches for a transaction: more than it can live. */
+/**
+ * Number of ledgers in which a client searches for a transaction; it exceeds the transaction's
+ * lifetime.
+ */
 const SEARCHED_LEDGERS = LEDGERS_TO_LIVE + 40
 
 interface Result {
@@ -43,7 +46,7 @@ class Refused extends RpcRefused {
   }
 }
 
-/** XRP Ledger: what `XrpClient` asks. */
+/** XRP Ledger: checks the requests that `XrpClient` sends. */
 export const xrp: FamilyProbe = {
   client: ({ network, endpoint, fetch }) => new XrpClient(network, endpoint, fetch),
 

@@ -14,7 +14,10 @@ export const ASSOCIATED_TOKEN_PROGRAM = 'ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJ
 const KEY_BYTES = 32
 const BUMP_MAX = 255
 
-/** The 32 bytes of an address. Throws ChainError `ADDRESS`. */
+/**
+ * Returns the 32 bytes of an address.
+ * @throws ChainError `ADDRESS`
+ */
 export function keyOf(text: string): Uint8Array {
   let bytes: Uint8Array
   try {
@@ -28,12 +31,12 @@ export function keyOf(text: string): Uint8Array {
 }
 
 /**
- * True for a public key that somebody may hold the private key of; a program's derived address
- * never is one.
+ * Returns true for a public key that can have a private key. A program's derived address is never
+ * on the curve.
  */
 function isOnCurve(key: Uint8Array): boolean {
   try {
-    // As lenient as the chain's own check.
+    // The lenient mode matches the chain's own check.
     ed25519.Point.fromBytes(key, true)
     return true
   } catch {
@@ -45,7 +48,7 @@ const DERIVED = utf8ToBytes('ProgramDerivedAddress')
 const tokenAccounts = new Map<string, string>()
 const TOKEN_ACCOUNTS_MAX = 10_000
 
-/** The associated token account of an owner: where its tokens of one mint are. */
+/** Returns the associated token account of an owner, which contains its tokens of one mint. */
 export function tokenAccountOf(owner: string, mint: string): string {
   const name = `${owner} ${mint}`
   const known = tokenAccounts.get(name)
@@ -64,14 +67,14 @@ export function tokenAccountOf(owner: string, mint: string): string {
   throw new ChainError('ADDRESS', 'has no associated token account')
 }
 
-/** An address is the Ed25519 key itself. */
+/** Returns the address of a key, which is the Ed25519 key itself. */
 export function address(_network: Network, publicKey: Uint8Array): string {
   return base58.encode(publicKey)
 }
 
 /**
- * Addresses of wallets only: what lies off the curve is a program's or a token account, and coins
- * sent there may be lost.
+ * Accepts addresses of wallets only. An address off the curve is a program or a token account, and
+ * coins sent there may be lost.
  */
 export function validate(_network: Network, text: string, addressTag?: string | null): Validation {
   const refused = refusedTag(addressTag)

@@ -6,52 +6,55 @@ import { encode } from './message.ts'
 
 export { tokenAccountOf } from './address.ts'
 
-/** Blocks in which a blockhash may be used. */
+/** Number of blocks for which a blockhash is valid. */
 export const BLOCKS_TO_LIVE = 150
 /** Lamports per signature. */
 export const SIGNATURE_FEE = 5000n
-/** What an account without data must hold. */
+/** Minimum balance in lamports of an account without data. */
 export const ACCOUNT_RENT = 890_880n
-/** What a token account must hold; the payer of a transfer that creates it pays this. */
+/**
+ * Minimum balance in lamports of a token account. The payer of a transfer that creates the account
+ * pays it.
+ */
 export const TOKEN_ACCOUNT_RENT = 2_039_280n
 const MICRO = 1_000_000n
 /**
- * Compute units with head-room: three built-in instructions take 450; a new token account and a
- * transfer took 30,000 to 45,000.
+ * Compute units with a margin: three built-in instructions use 450; a new token account and a
+ * transfer used 30,000 to 45,000.
  */
 const TRANSFER_UNITS = 1000
 const TOKEN_UNITS = 90_000
 
 export const unitsOf = (token: boolean): number => (token ? TOKEN_UNITS : TRANSFER_UNITS)
 
-/** Lamports of a transaction, without rent. */
+/** Returns the lamports of a transaction's fee, without rent. */
 export const feeOf = (units: number, unitPrice: bigint, signatures = 1): bigint =>
   BigInt(signatures) * SIGNATURE_FEE + (BigInt(units) * unitPrice + MICRO - 1n) / MICRO
 
 /**
- * Lamports that each level pays beside the fee of signatures at least, whatever recent blocks asked
- * for. A price of compute units alone says little: a transfer of SOL takes 450 units, so that a
- * usual price comes to one lamport.
+ * Minimum priority fee in lamports that each level pays in addition to the signature fee, whatever
+ * recent blocks charged. A price per compute unit alone is not enough: a transfer of SOL uses 450
+ * units, so a usual price amounts to one lamport.
  */
 const LEAST_PRIORITY: LevelRates = { low: 0n, medium: 1000n, high: 10_000n }
 
 /**
- * Millionths of a lamport per compute unit that a level pays for so many units, with what it pays
- * at least.
+ * Returns the price of a level for the given number of compute units, in millionths of a lamport
+ * per unit, with the level's minimum applied.
  */
 export function unitPriceOf(prices: LevelRates, level: keyof LevelRates, units: number): bigint {
   const least = (LEAST_PRIORITY[level] * MICRO) / BigInt(units)
   return prices[level] > least ? prices[level] : least
 }
 
-/** The unit price at which the whole fee is no more than `fee` lamports. */
+/** Returns the unit price at which the whole fee is at most `fee` lamports. */
 export const unitPriceFor = (fee: bigint, units: number): bigint =>
   fee <= SIGNATURE_FEE ? 0n : ((fee - SIGNATURE_FEE) * MICRO) / BigInt(units)
 
 /**
  * Builds an unsigned transfer of SOL, or of a token to its owner's associated token account, which
- * it creates where there is none.
- * @param o.to the wallet's address, of tokens their owner's
+ * it creates if it does not exist.
+ * @param o.to the wallet's address; for tokens their owner's
  * @param o.unitPrice millionths of a lamport
  */
 export function buildTransfer(
@@ -85,8 +88,8 @@ export function buildTransfer(
 }
 
 /**
- * Builds what empties a deposit address of a token: the omnibus address receives it, pays for it,
- * and signs first.
+ * Builds the transaction that empties a deposit address of a token. The omnibus address receives
+ * the tokens, pays the fee, and signs first.
  */
 export function buildTokenSweep(
   network: Network,

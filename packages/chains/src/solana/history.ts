@@ -4,8 +4,8 @@ import { callAnyVersion } from './versions.ts'
 
 const PAGE = 1000
 /**
- * An account that had more transactions since is not searched to its end: flooding it only delays
- * the answer.
+ * Maximum number of pages that are searched. An account with more transactions is not searched
+ * completely, so flooding it only delays the result.
  */
 const PAGES_MAX = 20
 const SIGNATURE_BYTES = 64
@@ -20,7 +20,7 @@ export interface Finalized {
   height: number
 }
 
-/** Slot and height in one answer, of one node. */
+/** Reads slot and height in one response, so that both come from one node. */
 export async function finalized(call: JsonRpc): Promise<Finalized> {
   const { absoluteSlot: slot, blockHeight: height } = await call<{
     absoluteSlot: number
@@ -31,7 +31,7 @@ export async function finalized(call: JsonRpc): Promise<Finalized> {
   return { slot, height }
 }
 
-/** The height of the block in a slot. */
+/** Returns the height of the block in a slot. */
 async function heightOf(call: JsonRpc, slot: number): Promise<number> {
   const block = await callAnyVersion<{ blockHeight: number | null } | null>(
     call,
@@ -44,16 +44,19 @@ async function heightOf(call: JsonRpc, slot: number): Promise<number> {
   return block.blockHeight
 }
 
-/** The message behind the signatures, whose number takes one byte below 128. */
+/**
+ * Returns the message, which follows the signatures. The count of signatures takes one byte below
+ * 128.
+ */
 function messageOf(raw: Buffer): string {
   return raw.subarray(1 + (raw[0] ?? 0) * SIGNATURE_BYTES).toString('hex')
 }
 
 /**
- * Searches an account's history for a message, whoever signed it how often: from the end of its
- * life back to before its beginning. Only a node that has seen a finalized block past that end may
+ * Searches an account's history for a message, whatever its signatures, from the end of its
+ * lifetime back to before its beginning. Only a node that has a finalized block past that end may
  * answer.
- * @throws RpcUnavailable where the history is not shown as far as that
+ * @throws RpcUnavailable if the history does not reach back that far
  */
 export async function findMessage(
   call: JsonRpc,
@@ -64,7 +67,7 @@ export async function findMessage(
   const now = await finalized(call)
   if (now.height <= validUntil)
     throw new RpcUnavailable('the endpoint has not seen the expiry of the transaction yet')
-  // A block takes a slot, and some slots have none.
+  // A block takes one slot, and some slots have no block.
   const last = now.slot - (now.height - validUntil)
   let before: string | undefined
   for (let page = 0; page < PAGES_MAX; page++) {

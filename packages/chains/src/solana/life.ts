@@ -2,29 +2,33 @@ import { bytesToHex } from '@noble/hashes/utils.js'
 import { base58 } from '@scure/base'
 
 /**
- * Blocks of its blockhash's 150 that a transaction must have left when the nodes begin to sign it,
- * at least and at most.
+ * Minimum and maximum number of blocks, of the 150 of its blockhash, that a transaction must have
+ * left when the nodes begin to sign it.
  */
 const BLOCKS_LEAST = 50
 const BLOCKS_MOST = 100
-/** Signing and sending are given so long at least, and twice as long as they took lately. */
+/**
+ * Minimum time in milliseconds for signing and sending; otherwise twice the longest recent
+ * duration.
+ */
 const TIME_LEAST_MS = 10_000
 const TIMES_KEPT = 32
 const BLOCKHASHES_KEPT = 1000
-/** The speed of blocks is measured over so long. */
+/** Interval in milliseconds over which the block rate is measured. */
 const MEASURED_MS = 20_000
 const BLOCK_MS_USUAL = 400
 const BLOCK_MS_LEAST = 100
 
 /**
- * How many blocks must be left of a transaction's life for it to be signed and sent in time. The
- * life is counted in blocks, and signing takes time: both what the last transactions took and how
- * fast blocks come are measured, as slots went from 400 to 200 ms (SIMD-0525).
+ * Computes how many blocks of a transaction's lifetime must be left for it to be signed and sent in
+ * time. The lifetime is counted in blocks, and signing takes time, so both the duration of the last
+ * transactions and the block rate are measured; slots went from 400 to 200 ms (SIMD-0525).
  */
 export class Lives {
   readonly #now: () => number
   /**
-   * When each blockhash was answered, or signing of a transaction with it began; by the blockhash.
+   * Time at which each blockhash was received, or at which signing of a transaction with it began;
+   * by blockhash.
    */
   readonly #answered = new Map<string, { at: number; height: number; isSigning: boolean }>()
   readonly #took: number[] = []
@@ -35,7 +39,10 @@ export class Lives {
     this.#now = now
   }
 
-  /** A blockhash was answered whose life ends with the block at a height. */
+  /**
+   * Records a new blockhash.
+   * @param height last block of its lifetime
+   */
   began(blockhash: string, height: number): void {
     const at = this.#now()
     const key = bytesToHex(base58.decode(blockhash))
@@ -56,9 +63,9 @@ export class Lives {
   }
 
   /**
-   * The nodes begin to sign a transaction whose life ends at a height. What it has waited until
-   * then is no signing: counted as such, a queue would have more transactions built again, and grow
-   * by that.
+   * Records that the nodes begin to sign a transaction whose lifetime ends at a height. Its earlier
+   * wait in a queue does not count as signing time: otherwise a queue would make more transactions
+   * be built again, and grow because of that.
    */
   signing(validUntil: number): void {
     for (const each of this.#answered.values()) {
@@ -69,8 +76,8 @@ export class Lives {
   }
 
   /**
-   * A signed transaction is sent; later times of the same one say nothing about its signing. @param
-   * raw hex
+   * Records that a signed transaction was sent. Later calls for the same transaction are ignored.
+   * @param raw signed bytes in hex
    */
   sent(raw: string): void {
     for (const [blockhash, { at }] of this.#answered) {
@@ -82,7 +89,10 @@ export class Lives {
     }
   }
 
-  /** What must be left; never so much that a transaction that was just built is refused. */
+  /**
+   * Number of blocks that must be left, limited so that a transaction that was just built is never
+   * refused.
+   */
   get blocksNeeded(): number {
     const ms = Math.max(TIME_LEAST_MS, 2 * Math.max(0, ...this.#took))
     return Math.min(BLOCKS_MOST, Math.max(BLOCKS_LEAST, Math.ceil(ms / this.#blockMs)))

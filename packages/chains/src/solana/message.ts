@@ -12,23 +12,23 @@ import {
   tokenAccountOf,
 } from './address.ts'
 
-/** All that a message of an allowed shape says: its bytes follow from it alone. */
+/** Content of a message of an allowed shape. The message's bytes follow from these fields alone. */
 export interface Payment {
-  /** The account that the coins leave. It signs, and pays the fee but for a sweep. */
+  /** The account that sends the coins. It signs, and it pays the fee except in a sweep. */
   from: string
-  /** A wallet; of tokens the owner, whose associated token account is paid. */
+  /** The receiving wallet; for tokens the owner, whose associated token account is paid. */
   to: string
   amount: bigint
   token: { mint: string; decimals: number } | null
   /**
-   * A token's receiver signs too and pays the fee: how deposit addresses, which hold no SOL, are
-   * emptied.
+   * The receiver of a token also signs, and pays the fee. Deposit addresses, which have no SOL, are
+   * emptied this way.
    */
   sweep: boolean
   blockhash: string
-  /** Most compute units; null: not said. */
+  /** Maximum compute units; null if not specified. */
   units: number | null
-  /** Millionths of a lamport per compute unit; null: not said. */
+  /** Price in millionths of a lamport per compute unit; null if not specified. */
   unitPrice: bigint | null
 }
 
@@ -56,7 +56,7 @@ function number(bytes: number, value: bigint): Uint8Array {
 const readNumber = (bytes: Uint8Array): bigint =>
   bytes.reduceRight((value, byte) => (value << 8n) | BigInt(byte), 0n)
 
-/** Version 0, without lookup tables; accounts in a fixed order. */
+/** Encodes the message: version 0, without lookup tables, accounts in a fixed order. */
 export function encode(payment: Payment): Uint8Array {
   const { from, to, amount, token, sweep } = payment
   const payer = sweep ? to : from
@@ -110,7 +110,7 @@ export function encode(payment: Payment): Uint8Array {
   }
   if (payment.units !== null || payment.unitPrice !== null) readonly.push(COMPUTE_BUDGET_PROGRAM)
   const keys = [...signers, ...writable, ...readonly]
-  // Every length here is below 128, where it is one byte.
+  // Every length here is below 128, so it is encoded as one byte.
   return concatBytes(
     Uint8Array.of(VERSION_0, signers.length, signers.length - 1, readonly.length, keys.length),
     ...keys.map(keyOf),
@@ -149,7 +149,7 @@ class Reader {
 
   length(): number {
     const length = this.byte()
-    // An allowed shape has no list of 128 or more.
+    // An allowed shape has no list of 128 or more entries.
     assertShape(length < 0x80, 'is larger than any allowed shape')
     return length
   }
@@ -160,10 +160,10 @@ class Reader {
 }
 
 /**
- * Reads a message of an allowed shape: optional compute budget, then one System transfer, or the
- * creation of the destination's associated token account (which names its owner) and one
+ * Reads a message of an allowed shape: an optional compute budget, then one System transfer, or the
+ * creation of the destination's associated token account (which contains its owner) and one
  * TransferChecked.
- * @throws ChainError `TRANSACTION`, `SHAPE`; `ENCODING` where it does not encode to the same bytes
+ * @throws ChainError `TRANSACTION`, `SHAPE`; `ENCODING` if it does not encode to the same bytes
  */
 export function parse(bytes: Uint8Array): Payment {
   if (bytes.length > MESSAGE_BYTES_MAX) throw new ChainError('TRANSACTION', 'is too large')

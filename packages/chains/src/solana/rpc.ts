@@ -28,17 +28,20 @@ import { finalized, findMessage } from './history.ts'
 import { Lives } from './life.ts'
 import { callAnyVersion } from './versions.ts'
 
-/** Higher samples are outliers: a higher price brings no transaction in sooner. */
+/**
+ * Prices above this value are outliers and are capped, because a higher price does not speed up
+ * inclusion.
+ */
 const PRICE_MAX = 5_000_000n
 const RENT_FRESH_MS = 600_000
 const SAFE_DIGITS = 15
 /**
- * Blocks fetched ahead of the one asked for: two and a half are made a second, and one answer may
- * take as long as that.
+ * Number of blocks that are fetched ahead. The chain produces two and a half per second, and one
+ * response may take as long as that.
  */
 const AHEAD = 4
 
-/** A node's codes: the block is not there yet; the slot has no block. */
+/** Error codes of a node: the block is not available yet; the slot has no block. */
 const NOT_AVAILABLE = new Set([-32004, -32014])
 const SKIPPED = new Set([-32007, -32009])
 
@@ -81,10 +84,11 @@ interface Context<T> {
 
 export interface Lifetime {
   blockhash: string
-  /** Highest block that may hold a transaction with it. */ validUntil: number
+  /** Highest block that may contain a transaction with this blockhash. */
+  validUntil: number
 }
 
-/** Integers beyond what a number holds exactly. */
+/** Reviver that reads integers beyond 2^53 exactly. */
 const exactNumbers = (_key: string, value: unknown, source: string | undefined): unknown =>
   typeof value === 'number' &&
   source !== undefined &&
@@ -94,8 +98,8 @@ const exactNumbers = (_key: string, value: unknown, source: string | undefined):
     : value
 
 /**
- * Client of a Solana node. Heights are slots; only finalized blocks are read, so nothing is ever
- * taken back.
+ * Client of a Solana node. Heights are slots. Only finalized blocks are read, so none is ever
+ * reorganized.
  */
 export class SolanaClient implements ChainClient, ResignedClient {
   readonly network: Network
@@ -103,7 +107,7 @@ export class SolanaClient implements ChainClient, ResignedClient {
   readonly #call: JsonRpc
   readonly #now: () => number
   readonly #lives: Lives
-  /** Finalized blocks never change; those asked for next are on their way. */
+  /** Blocks that are being fetched ahead. Finalized blocks never change. */
   readonly #ahead = new Map<number, Promise<ChainBlock | null>>()
   #tip = 0
   #rent: { value: bigint; at: number } | null = null
@@ -142,7 +146,10 @@ export class SolanaClient implements ChainClient, ResignedClient {
     return { height: context.slot, hash: value.blockhash, finalHeight: context.slot }
   }
 
-  /** A slot without a block answers an empty one, which has its predecessor's hash. */
+  /**
+   * Reads the block of a slot. A slot without a block results in an empty block with its
+   * predecessor's hash.
+   */
   async block(slot: number): Promise<ChainBlock | null> {
     const asked = this.#ahead.get(slot) ?? this.#read(slot)
     for (const known of this.#ahead.keys())
@@ -156,7 +163,7 @@ export class SolanaClient implements ChainClient, ResignedClient {
     return asked
   }
 
-  /** What could not be read is forgotten: whoever asks for it reads it again. */
+  /** Caches a read until it fails, so that the next caller reads the block again. */
   async #keep(slot: number, reading: Promise<ChainBlock | null>): Promise<void> {
     const block = await reading.catch(() => null)
     if (!block && this.#ahead.get(slot) === reading) this.#ahead.delete(slot)
@@ -191,8 +198,9 @@ export class SolanaClient implements ChainClient, ResignedClient {
   }
 
   /**
-   * @throws RpcUnavailable where a block contradicts itself, or lacks what its payments are read
-   *   from
+   * Checks a block.
+   * @throws RpcUnavailable if the block contradicts itself, or lacks the data from which its
+   *   payments are read
    */
   #check(slot: number, { blockhash, previousBlockhash, parentSlot, transactions }: Block): void {
     const refuse = (problem: string): never => {
@@ -238,8 +246,8 @@ export class SolanaClient implements ChainClient, ResignedClient {
   }
 
   /**
-   * An endpoint may also have lost a block: a slot was skipped only if the next block stands on an
-   * earlier one.
+   * Handles a slot without a block. The endpoint may have lost the block, so a slot counts as
+   * skipped only if the next block's parent is an earlier one.
    */
   async #skipped(slot: number): Promise<ChainBlock | null> {
     const [next] = await this.#call<number[]>('getBlocksWithLimit', [
@@ -274,8 +282,8 @@ export class SolanaClient implements ChainClient, ResignedClient {
   }
 
   /**
-   * What a successful transaction left at wallets and at the associated accounts of registered
-   * tokens: by balances, so that no way of moving coins is missed.
+   * Returns the amounts by which a successful transaction increased the balances of wallets and of
+   * the associated accounts of registered tokens. Using balances covers every way of moving coins.
    */
   #transfers({ transaction, meta }: Block['transactions'][number]): ChainTransfer[] {
     if (!meta || meta.err !== null) return []
@@ -333,7 +341,9 @@ export class SolanaClient implements ChainClient, ResignedClient {
     return found
   }
 
-  /** @param expected of a token transfer the fee contains the rent of an account that it created */
+  /**
+   * @param expected for a token transfer, the fee includes the rent of an account that it created
+   */
   async status(hash: string, expected?: ExpectedTransfer): Promise<TransactionStatus> {
     const status = await this.#status(hash)
     if (!status) return { state: 'absent' }
@@ -381,7 +391,7 @@ export class SolanaClient implements ChainClient, ResignedClient {
     }
   }
 
-  /** Where a transaction's life begins; read last. */
+  /** Returns the blockhash and lifetime for a new transaction. Call it last. */
   async lifetime(): Promise<Lifetime> {
     const { value } = await this.#call<
       Context<{ blockhash: string; lastValidBlockHeight: number }>
@@ -391,8 +401,8 @@ export class SolanaClient implements ChainClient, ResignedClient {
   }
 
   /**
-   * Whether a transaction that is not signed yet would hardly be sent in time: too few blocks are
-   * left of its life.
+   * Returns whether an unsigned transaction could probably not be sent in time, because too few
+   * blocks of its lifetime are left.
    */
   async isStale(validUntil: number): Promise<boolean> {
     if ((await this.lifetime()).validUntil - validUntil > BLOCKS_TO_LIVE - this.#lives.blocksNeeded)
@@ -402,10 +412,10 @@ export class SolanaClient implements ChainClient, ResignedClient {
   }
 
   /**
-   * True where the transaction can provably never be included any more: a finalized block is past
-   * its end, and it is absent from a history that reaches back before its beginning. Asked twice,
-   * each time of a node that has seen the block by which it is over: behind one address may be
-   * nodes of different age.
+   * Returns true if the transaction can provably never be included any more: a finalized block is
+   * past its end, and a history that reaches back before its beginning does not contain it. This is
+   * queried twice, each time from a node that has that finalized block, because nodes in different
+   * states may share one address.
    */
   async isDead(hash: string, validUntil: number): Promise<boolean> {
     if (!(await this.#isAbsentPast(hash, validUntil))) return false
@@ -428,8 +438,8 @@ export class SolanaClient implements ChainClient, ResignedClient {
   }
 
   /**
-   * See {@link ResignedClient}. A signature is the id, and two signatures over one message are both
-   * good.
+   * See {@link ResignedClient}. The id is a signature, and two signatures over one message are both
+   * valid.
    */
   async findSigned(account: string, message: string, validUntil: number): Promise<Signed | null> {
     return findMessage(this.#call, account, message, validUntil)
@@ -459,8 +469,8 @@ export class SolanaClient implements ChainClient, ResignedClient {
   }
 
   /**
-   * What stands at an address; `wallet`: it can be paid by its owner's will alone. Null: nothing
-   * yet.
+   * Returns the balance of an address; `wallet` is true if only its owner's signature is needed to
+   * spend from it. Null if the account does not exist yet.
    */
   async account(address: string): Promise<{ balance: bigint; wallet: boolean } | null> {
     const { value } = await this.#call<
@@ -477,7 +487,7 @@ export class SolanaClient implements ChainClient, ResignedClient {
     )
   }
 
-  /** What an account without data must hold. */
+  /** Returns the minimum balance in lamports of an account without data. */
   async rent(): Promise<bigint> {
     if (!this.#rent || this.#now() - this.#rent.at > RENT_FRESH_MS) {
       const value = BigInt(await this.#call<Amount>('getMinimumBalanceForRentExemption', [0]))
@@ -487,8 +497,8 @@ export class SolanaClient implements ChainClient, ResignedClient {
   }
 
   /**
-   * Millionths of a lamport per compute unit, as the last blocks took them; where there are none,
-   * the least of each level.
+   * Returns the prices of recent blocks in millionths of a lamport per compute unit; if there are
+   * none, the minimum of each level.
    */
   async unitPrices(): Promise<LevelRates> {
     const [method, code] = ['getRecentPrioritizationFees', this.network.code]
@@ -508,9 +518,9 @@ export class SolanaClient implements ChainClient, ResignedClient {
 }
 
 /**
- * Who is behind a transaction: whoever signed it, and everyone who had less lamports or less of any
- * token afterwards. A token account stands for its owner; one whose owner a node does not name
- * makes the senders incomplete.
+ * Returns the senders of a transaction: every signer, and everyone whose balance of lamports or of
+ * any token decreased. A token account counts as its owner. If the node does not name the owner,
+ * the senders are incomplete.
  */
 function payersOf(keys: readonly { pubkey: string; signer?: boolean }[], meta: Meta): Senders {
   const [before, after] = [meta.preTokenBalances ?? [], meta.postTokenBalances ?? []]
@@ -529,19 +539,22 @@ function payersOf(keys: readonly { pubkey: string; signer?: boolean }[], meta: M
       amountOf(each),
       left.has(each.accountIndex) ? (left.get(each.accountIndex) ?? null) : 0n,
     ]
-    // A token that this platform does not know may be counted in another way.
+    // A token that this platform does not know may use another form of amount.
     if (had === null || has === null) return [undefined]
     return had > has ? [each.owner] : []
   })
   return sendersOf([...native, ...tokens])
 }
 
-/** Whether a value is a number of lamports. */
+/** Returns whether a value is a number of lamports. */
 const isAmount = (value: unknown): boolean =>
   (typeof value === 'number' ? Number.isSafeInteger(value) : typeof value === 'bigint') &&
   (value as Amount) >= 0
 
-/** Smallest units of a token; null where the answer does not name them as a whole number. */
+/**
+ * Returns the amount of a token in its smallest unit; null if the response does not contain it as
+ * an integer.
+ */
 function amountOf(balance: TokenBalance | undefined): bigint | null {
   const amount: unknown = balance?.uiTokenAmount?.amount
   return typeof amount === 'string' && /^\d{1,39}$/.test(amount) ? BigInt(amount) : null

@@ -6,7 +6,8 @@ export const traits: Traits = {
   deposits: 'swept',
   firstNonce: null,
   nothingExcludes: true,
-  // A recent blockhash ends a message after 150 blocks; the decoder refuses a durable nonce.
+  // A message expires with its recent blockhash after 150 blocks; the decoder rejects a durable
+  // nonce.
   expiry: null,
   cancellation: null,
   feePayer: true,

@@ -53,9 +53,10 @@ function read(
 }
 
 /**
- * See Family.decode. One transfer, paid by the account that it leaves, or a sweep of tokens, paid
- * by its receiver. It names no end: a recent blockhash ends it after 150 blocks, and nothing that
- * would keep it alive (a durable nonce) is allowed. Nothing excludes anything.
+ * See Family.decode. One transfer whose fee the sending account pays, or a sweep of tokens whose
+ * fee the receiver pays. The transaction contains no expiry: it expires with its recent blockhash
+ * after 150 blocks, and anything that would extend this (a durable nonce) is rejected. Transactions
+ * do not exclude each other.
  */
 export function decode(
   network: Network,
@@ -89,7 +90,8 @@ export function decode(
     payments: [{ address: payment.to, amount: payment.amount, tag: null }],
     change: null,
     from: signers,
-    // The token account may vanish until the transaction is executed, and is then paid for.
+    // The token account may be closed before the transaction is executed, which then pays for a new
+    // one.
     fee_max: fee + (token ? TOKEN_ACCOUNT_RENT : 0n),
     fee_rate: fee.toString(),
     consumes: [],
@@ -100,7 +102,7 @@ export function decode(
   }
 }
 
-/** The whole message is signed. */
+/** Returns the signing item: Ed25519 signs the whole message. */
 export function signing(
   network: Network,
   unsigned: UnsignedTransaction,
@@ -110,7 +112,7 @@ export function signing(
   return unsigned.inputs.map(({ path }) => ({ path, publicKey: publicKeyAt(path), message }))
 }
 
-/** The transaction's id is its first signature. */
+/** Adds the signatures. The transaction's id is its first signature. */
 export function assemble(
   network: Network,
   unsigned: UnsignedTransaction,
@@ -144,8 +146,8 @@ export function assemble(
 }
 
 /**
- * Two transactions of one account may both be executed. The same message cannot: the chain
- * remembers it while its blockhash lives.
+ * Always false: two transactions of one account may both be executed. The same message cannot be
+ * executed twice, because the chain remembers it while its blockhash is valid.
  */
 export function exclusive(): boolean {
   return false

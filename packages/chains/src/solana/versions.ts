@@ -1,20 +1,21 @@
 import { RpcRefused, type JsonRpc } from '../rpc.ts'
 
 /**
- * JSON_RPC_SERVER_ERROR_UNSUPPORTED_TRANSACTION_VERSION: the answer holds a transaction of a
- * version above the one that was named.
+ * JSON_RPC_SERVER_ERROR_UNSUPPORTED_TRANSACTION_VERSION: the response would contain a transaction
+ * of a version above the requested one.
  */
 const UNSUPPORTED_VERSION = -32015
-/** Versions whose messages were known when this was written. */
+/** Highest transaction version that was known when this was written. */
 const KNOWN_VERSION = 1
-/** The parameter is one byte. */
+/** Highest value of the version parameter, which is one byte. */
 const ANY_VERSION = 255
 
 /**
- * Calls a method whose answer may hold transactions of others. A transaction of a later version
- * must not hide the block that it is in: payments are read from the balances of accounts, which
- * every version has, so such an answer is requested again with any version allowed.
- * @param first the first parameter @param options further options
+ * Calls a method whose response may contain other people's transactions. A transaction of a later
+ * version must not hide its block. Payments are read from the balances of accounts, which every
+ * version has, so the request is repeated with any version allowed.
+ * @param first the first parameter
+ * @param options further options
  */
 export async function callAnyVersion<T>(
   call: JsonRpc,

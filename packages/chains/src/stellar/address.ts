@@ -6,12 +6,12 @@ import { ACCOUNT, decodeStrKey, encodeStrKey, MUXED } from './strkey.ts'
 const KEY_BYTES = 32
 const ID_BYTES = 8
 
-/** G… of an Ed25519 key. */
+/** Returns the G… address of an Ed25519 key. */
 export function address(_network: Network, publicKey: Uint8Array): string {
   return encodeStrKey(ACCOUNT, publicKey)
 }
 
-/** An M… address is an account with an id of its own; null for every other text. */
+/** Splits an M… address into its account and id; null for every other text. */
 export function splitMuxed(text: string): { account: string; id: string } | null {
   const payload = decodeStrKey(MUXED, KEY_BYTES + ID_BYTES, text)
   if (payload === null) return null
@@ -23,8 +23,8 @@ export function splitMuxed(text: string): { account: string; id: string } | null
 export const tags: Tags = { isWithin: (text) => splitMuxed(text) !== null, isLike: isExplicit }
 
 /**
- * G… and M… (SEP-23). An M… address is paid as it stands and takes no other tag: its id is inside.
- * The answer's tag is in its canonical spelling.
+ * Accepts G… and M… addresses (SEP-23). An M… address is paid in this form and accepts no separate
+ * tag, because it contains its id. The result's tag is in its canonical spelling.
  */
 export function validate(_network: Network, text: string, addressTag?: string | null): Validation {
   const memo = addressTag === undefined || addressTag === null ? null : readMemo(addressTag)

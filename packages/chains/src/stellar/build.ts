@@ -9,13 +9,13 @@ import { muxedOf } from './muxed.ts'
 export { splitMuxed } from './address.ts'
 
 /**
- * How long a transaction lives: three nodes have time to sign, and a lost one is soon known to be
- * dead.
+ * Lifetime of a transaction in seconds: long enough for three nodes to sign, short enough that a
+ * lost transaction soon expires.
  */
 export const SECONDS_TO_LIVE = 300
 
 /**
- * Builds an unsigned payment, or the creation of the account where the destination has none yet.
+ * Builds an unsigned payment, or the creation of the account if the destination does not exist yet.
  * @param o.amount stroops
  * @param o.fee stroops for the one operation
  * @param o.validUntil Unix seconds

@@ -3,7 +3,7 @@ import { ChainError } from '../types.ts'
 import { library } from './library.ts'
 import { spellText, type Memo } from './memo.ts'
 
-/** The XDR of what a tag says. */
+/** Returns the XDR of a memo. */
 export function xdrOf({ kind, text, bytes }: Memo): xdr.Memo {
   const { Memo: Memos, Uint64 } = library().xdr
   if (kind === 'id') return Memos.memoId(Uint64.fromString(text))
@@ -16,7 +16,7 @@ export function xdrOf({ kind, text, bytes }: Memo): xdr.Memo {
 }
 
 /**
- * The tag of a memo; null where there is none. Text that is not UTF-8 keeps its bytes as
+ * Returns the tag of a memo; null if there is none. Text that is not UTF-8 keeps its bytes as
  * `text-hex:`.
  */
 export function tagOf(memo: xdr.Memo): string | null {

@@ -1,9 +1,10 @@
 import { hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js'
 
 /**
- * A memo as the text of `address_tag`: digits are MEMO_ID, `hash:` and `return:` with 64
- * hexadecimal digits are MEMO_HASH and MEMO_RETURN, everything else is MEMO_TEXT. `id:` and `text:`
- * say it explicitly, which a text needs that looks like one of the others.
+ * Largest memo id. A memo is written as the text of `address_tag`: digits are MEMO_ID, `hash:` and
+ * `return:` with 64 hexadecimal digits are MEMO_HASH and MEMO_RETURN, everything else is MEMO_TEXT.
+ * The prefixes `id:` and `text:` state the kind explicitly, which a text needs if it looks like one
+ * of the others.
  */
 
 const ID_MAX = 2n ** 64n - 1n
@@ -12,8 +13,8 @@ const PREFIXED = /^(id|text|hash|return):([\s\S]*)$/
 const DIGITS = /^\d+$/
 
 /**
- * A memo with its canonical `address_tag`. `text` is that of an id or a text; `bytes` are those of
- * the others, and of a text.
+ * A memo with its canonical `address_tag`. `text` is set for an id or a text; `bytes` for the other
+ * kinds and for a text.
  */
 export interface Memo {
   tag: string
@@ -22,7 +23,7 @@ export interface Memo {
   bytes: Uint8Array
 }
 
-/** What a tag says, or why it says nothing. */
+/** Parses a tag, or returns the reason why it is invalid. */
 export function readMemo(tag: string): Memo | { reason: string } {
   const prefixed = PREFIXED.exec(tag)
   const kind = (prefixed ? prefixed[1] : DIGITS.test(tag) ? 'id' : 'text') as Memo['kind']
@@ -49,14 +50,14 @@ export function readMemo(tag: string): Memo | { reason: string } {
 }
 
 /**
- * Whether a tag is a memo id in digits, or states its kind (`id:`, `text:`, `hash:`, `return:`):
- * other texts may be anything.
+ * Returns whether a tag is a memo id in digits, or states its kind (`id:`, `text:`, `hash:`,
+ * `return:`). Any other text is ambiguous.
  */
 export function isExplicit(tag: string): boolean {
   return (DIGITS.test(tag) || PREFIXED.test(tag)) && !('reason' in readMemo(tag))
 }
 
-/** The tag of a memo text. */
+/** Returns the tag of a memo text. */
 export function spellText(text: string): string {
   return DIGITS.test(text) || PREFIXED.test(text) ? `text:${text}` : text
 }

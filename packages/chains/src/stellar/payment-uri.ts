@@ -2,7 +2,10 @@ import { base64 } from '@scure/base'
 import { ChainError } from '../types.ts'
 import { readMemo } from './memo.ts'
 
-/** SEP-7. `amount` in whole coins; `passphrase` of every network but the public one. */
+/**
+ * Builds a SEP-7 URI. `amount` is in whole coins; `passphrase` is needed for every network but the
+ * public one.
+ */
 export function paymentUri(o: {
   address: string
   tag?: string | null
@@ -23,6 +26,6 @@ export function paymentUri(o: {
     query.set('memo_type', `MEMO_${memo.kind.toUpperCase()}`)
   }
   if (o.passphrase !== undefined) query.set('network_passphrase', o.passphrase)
-  // Spaces as %20: not every wallet reads a plus.
+  // Spaces are encoded as %20, because some wallets do not decode a plus.
   return `web+stellar:pay?${query.toString().replaceAll('+', '%20')}`
 }

@@ -9,21 +9,22 @@ const UINT32 = 4
 const UINT64 = 8
 const UPGRADES_MAX = 6
 const SIGNERS_MAX = 20
-/** PublicKey: the type, which is always Ed25519, then the key. */
+/** Size of a PublicKey: the type, which is always Ed25519, and the key. */
 const PUBLIC_KEY = UINT32 + HASH
 /**
- * LedgerHeaderHistoryEntry: the hash, then the header, whose first field is the protocol version.
+ * Offset of the previous ledger's hash. A LedgerHeaderHistoryEntry consists of the hash and the
+ * header, whose first field is the protocol version.
  */
 const PREVIOUS_HASH_AT = HASH + UINT32
 const SCP_VALUE_AT = PREVIOUS_HASH_AT + HASH
 /**
- * LedgerHeader between scpValue and baseReserve: txSetResultHash, bucketListHash, ledgerSeq,
- * totalCoins, feePool, inflationSeq, idPool, baseFee.
+ * Offsets in LedgerHeader between scpValue and baseReserve: txSetResultHash, bucketListHash,
+ * ledgerSeq, totalCoins, feePool, inflationSeq, idPool, baseFee.
  */
 const SEQUENCE_BEHIND = HASH + HASH
 const BASE_RESERVE_BEHIND = SEQUENCE_BEHIND + UINT32 + UINT64 + UINT64 + UINT32 + UINT64 + UINT32
 
-/** The data end too early, or have an arm of a union whose length is not known here. */
+/** The data are truncated, or contain an arm of a union whose length is unknown here. */
 class UnknownLayout extends Error {
   constructor(message: string) {
     super(message)
@@ -55,33 +56,33 @@ class Cursor {
     return this.#bytes.readBigInt64BE(this.skip(UINT64))
   }
 
-  /** A number of elements, which the definition limits. */
+  /** Reads a number of elements and checks it against the limit of the definition. */
   count(most: number, what: string): number {
     const count = this.uint32()
     if (count > most) throw new UnknownLayout(`${count} ${what} where at most ${most} are allowed`)
     return count
   }
 
-  /** Opaque bytes of variable length, padded to a multiple of four. */
+  /** Skips opaque bytes of variable length, padded to a multiple of four. */
   skipOpaque(): void {
     const length = this.uint32()
     this.skip(length + ((4 - (length % 4)) % 4))
   }
 
-  /** LedgerCloseValueSignature: a node's key and its signature. */
+  /** Skips a LedgerCloseValueSignature: a node's key and its signature. */
   skipSignature(): void {
     this.skip(PUBLIC_KEY)
     this.skipOpaque()
   }
 
-  /** CAP-83: txSetHash, previousLedgerHash, previousLedgerVersion, signature. */
+  /** Skips a CAP-83 proposal: txSetHash, previousLedgerHash, previousLedgerVersion, signature. */
   skipProposal(): void {
     this.skip(HASH + HASH + UINT32)
     this.skipSignature()
   }
 }
 
-/** The position behind `scpValue`, whose extension has five arms (CAP-34, CAP-83, CAP-88). */
+/** Skips `scpValue`, whose extension has five arms (CAP-34, CAP-83, CAP-88). */
 function skipValue(cursor: Cursor): void {
   cursor.skip(HASH + UINT64)
   for (let left = cursor.count(UPGRADES_MAX, 'upgrades'); left > 0; left--) cursor.skipOpaque()
@@ -113,8 +114,9 @@ function headerBehindValue(xdr: string): { bytes: Buffer; at: number } {
 }
 
 /**
- * Hash of the previous ledger, in hex. @param xdr LedgerHeaderHistoryEntry in base64 @throws
- * UnknownLayout
+ * Returns the hash of the previous ledger, in hex.
+ * @param xdr LedgerHeaderHistoryEntry in base64
+ * @throws UnknownLayout
  */
 export function previousHashOf(xdr: string): string {
   const bytes = Buffer.from(xdr, 'base64')
@@ -123,8 +125,9 @@ export function previousHashOf(xdr: string): string {
 }
 
 /**
- * Hash of the results of a ledger's transactions, in hex. @param xdr LedgerHeaderHistoryEntry in
- * base64 @throws UnknownLayout
+ * Returns the hash of the results of a ledger's transactions, in hex.
+ * @param xdr LedgerHeaderHistoryEntry in base64
+ * @throws UnknownLayout
  */
 export function resultsHashOf(xdr: string): string {
   const { bytes, at } = headerBehindValue(xdr)
@@ -133,16 +136,16 @@ export function resultsHashOf(xdr: string): string {
 }
 
 /**
- * Base reserve in stroops.
- * @param xdr LedgerHeaderHistoryEntry in base64 @param sequence of the ledger, which the header
- *   must name where it is expected
+ * Returns the base reserve in stroops.
+ * @param xdr LedgerHeaderHistoryEntry in base64
+ * @param sequence of the ledger, which must be at the expected position in the header
  * @throws UnknownLayout
  */
 export function baseReserveOf(xdr: string, sequence: number): bigint {
   const { bytes, at } = headerBehindValue(xdr)
   const named = new Cursor(bytes, at + SEQUENCE_BEHIND).uint32()
-  // The one field whose value is known: where it differs, the layout is another one and so is every
-  // field behind it.
+  // The sequence is the only field whose value is known. If it differs, the layout is another one,
+  // and so are the positions of all later fields.
   if (named !== sequence)
     throw new UnknownLayout(`the header names the ledger ${named} where ${sequence} is expected`)
   return BigInt(new Cursor(bytes, at + BASE_RESERVE_BEHIND).uint32())
@@ -150,17 +153,21 @@ export function baseReserveOf(xdr: string, sequence: number): bigint {
 
 interface AccountFields {
   balance: bigint
-  /** Number of the account's last transaction. */
+  /** Sequence of the account's last transaction. */
   sequence: bigint
   subEntries: bigint
   /**
-   * Entries that others pay the reserve of, less those that this account pays for others; null: the
-   * layout is not known.
+   * Number of entries whose reserve other accounts pay, minus the entries that this account pays
+   * for others; null if the layout is unknown.
    */
   sponsored: bigint | null
 }
 
-/** @param xdr LedgerEntryData of an account, in base64 @throws UnknownLayout where it is none */
+/**
+ * Reads the fields of an account.
+ * @param xdr LedgerEntryData of an account, in base64
+ * @throws UnknownLayout if it is not an account
+ */
 export function accountFieldsOf(xdr: string): AccountFields {
   const cursor = new Cursor(Buffer.from(xdr, 'base64'), 0)
   if (cursor.uint32() !== 0) throw new UnknownLayout('the entry is not an account')
@@ -192,8 +199,8 @@ function sponsoredOf(cursor: Cursor): bigint | null {
 }
 
 /**
- * SignerKey and weight: an Ed25519 key, a hash (of a transaction, or a preimage), or a key with a
- * payload (CAP-40).
+ * Skips SignerKey and weight: an Ed25519 key, a hash (of a transaction, or a preimage), or a key
+ * with a payload (CAP-40).
  */
 function skipSigner(cursor: Cursor): void {
   const type = cursor.uint32()
@@ -204,8 +211,9 @@ function skipSigner(cursor: Cursor): void {
 }
 
 /**
- * Fee that was charged, in stroops: the first field. @param xdr TransactionResult in base64 @throws
- * UnknownLayout
+ * Returns the fee that was charged, in stroops, which is the first field.
+ * @param xdr TransactionResult in base64
+ * @throws UnknownLayout
  */
 export function feeChargedOf(xdr: string): bigint {
   return new Cursor(Buffer.from(xdr, 'base64'), 0).int64()

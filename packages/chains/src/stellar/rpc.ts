@@ -37,8 +37,8 @@ import {
 
 const PAGE = 200
 /**
- * Hashes of no results: SHA-256 of an empty list in XDR; of nothing, which local chains write; and
- * the first ledger's.
+ * Hashes of empty results: SHA-256 of an empty XDR list; of empty input, which local chains use;
+ * and the first ledger's.
  */
 const NO_RESULTS = new Set([
   'df3f619804a92fdb4057192dc43dd748ea778adc52bc498ce80524c014b81119',
@@ -46,12 +46,12 @@ const NO_RESULTS = new Set([
   '0'.repeat(64),
 ])
 const BASE_FEE = 100n
-/** Where no ledger could be read yet: the value since 2018. */
+/** Base reserve in stroops that is used until a ledger has been read: the value since 2018. */
 const BASE_RESERVE = 5_000_000n
 const RESERVE_FRESH_MS = 60_000
-/** Entries that every account counts. */
+/** Number of ledger entries whose reserve every account must keep. */
 const ACCOUNT_ENTRIES = 2n
-/** SEP-29: an account that wants a memo says so in this entry. */
+/** SEP-29: data entry by which an account requires a memo. */
 const MEMO_REQUIRED = 'config.memo_required'
 
 interface Latest {
@@ -131,8 +131,8 @@ export class StellarClient implements TaggedClient {
       const [ledger] = ledgers
       return ledger && Number(ledger.sequence) === height ? ledger : null
     } catch (error) {
-      // Beyond the head the ledger is yet to come; before what the endpoint keeps it never comes
-      // back.
+      // Above the head the ledger does not exist yet; below the endpoint's history it never becomes
+      // available again.
       if (error instanceof RpcRefused && height > (await this.tip()).height) return null
       if (error instanceof RpcRefused) {
         throw new RpcUnavailable(
@@ -164,7 +164,10 @@ export class StellarClient implements TaggedClient {
     throw new RpcUnavailable(`${this.network.code}: ${problem}`)
   }
 
-  /** A field that is needed. @throws RpcUnavailable where it cannot be read */
+  /**
+   * Reads a required field.
+   * @throws RpcUnavailable if it cannot be read
+   */
   #field<T>(method: string, field: string, read: () => T): T {
     try {
       return read()
@@ -174,8 +177,8 @@ export class StellarClient implements TaggedClient {
   }
 
   /**
-   * Whether a ledger's header has the hash of results: where it shows no transaction, some are left
-   * out. False where it cannot be read.
+   * Returns whether a ledger's header contains the hash of results. If the endpoint then returns no
+   * transactions, some are missing. False if the header cannot be read.
    */
   #hasResults({ headerXdr }: LedgerInfo): boolean {
     try {
@@ -216,7 +219,7 @@ export class StellarClient implements TaggedClient {
         found.push(each)
       }
       if (page.transactions.length < PAGE) {
-        // A node behind the one that showed the ledger has none of its transactions.
+        // A node that is behind the one that returned the ledger has none of its transactions.
         if (page.latestLedger !== undefined && page.latestLedger < height)
           this.#refuse(`getTransactions has not seen ledger ${height} yet`)
         return found
@@ -228,9 +231,9 @@ export class StellarClient implements TaggedClient {
   }
 
   /**
-   * Native coin that operations of a successful transaction have moved to accounts, with the
-   * transaction's memo or the muxed id. A transaction of a later protocol that cannot be decoded is
-   * reported and left out: it must not stop the others.
+   * Returns the native coin that the operations of a successful transaction moved to accounts, with
+   * the transaction's memo or the muxed id. A transaction of a later protocol that cannot be
+   * decoded is reported and left out, so that it does not stop the others.
    */
   #transfers(info: TransactionInfo): ChainTransfer[] {
     if (info.status !== 'SUCCESS') return []
@@ -378,7 +381,7 @@ export class StellarClient implements TaggedClient {
     return rising({ low: atLeast('p50'), medium: atLeast('p80'), high: atLeast('p95') })
   }
 
-  /** From the head's close time, never from this machine's clock. */
+  /** Computed from the head's close time and never from this machine's clock. */
   async validUntil(): Promise<number> {
     const { height } = await this.tip()
     const ledger = await this.#ledger(height)
@@ -389,7 +392,7 @@ export class StellarClient implements TaggedClient {
 
   async isDead(hash: string, validUntil: number): Promise<boolean> {
     const found = await this.#call<Found>('getTransaction', { hash })
-    // An endpoint that keeps less than the transaction's whole life may have forgotten it.
+    // An endpoint whose history is shorter than the transaction's lifetime may have deleted it.
     return (
       found.status === 'NOT_FOUND' &&
       Number(found.latestLedgerCloseTime) > validUntil &&
@@ -398,9 +401,9 @@ export class StellarClient implements TaggedClient {
   }
 
   /**
-   * Base reserve of the newest ledger. Where its header cannot be read, the value read before, else
-   * {@link BASE_RESERVE}: it has changed once since 2015, and a transfer that leaves too little on
-   * an account is refused by the network.
+   * Returns the base reserve of the newest ledger. If its header cannot be read, returns the last
+   * known value, or else {@link BASE_RESERVE}: it has changed once since 2015, and the network
+   * rejects a transfer that leaves too little on an account.
    */
   async #reserve(): Promise<bigint> {
     if (!this.#baseReserve || this.#now() - this.#baseReserve.at > RESERVE_FRESH_MS) {
@@ -429,7 +432,7 @@ export class StellarClient implements TaggedClient {
   }
 }
 
-/** Name of the result code of a transaction that was refused. */
+/** Returns the name of the result code of a rejected transaction. */
 function refusalOf(resultXdr: string | undefined): string {
   if (resultXdr === undefined) return 'ERROR'
   try {
@@ -439,7 +442,10 @@ function refusalOf(resultXdr: string | undefined): string {
   }
 }
 
-/** SEP-29. @param entry LedgerEntryData of {@link MEMO_REQUIRED}, in base64 */
+/**
+ * Returns whether an account requires a memo (SEP-29).
+ * @param entry LedgerEntryData of {@link MEMO_REQUIRED}, in base64
+ */
 function requiresMemo(entry: string | undefined): boolean {
   if (entry === undefined) return false
   try {
@@ -454,13 +460,13 @@ function requiresMemo(entry: string | undefined): boolean {
 
 interface Opened {
   source: xdr.MuxedAccount
-  /** Who pays for it in the source's place. */
+  /** Account that pays the fee instead of the source. */
   feeSource?: xdr.MuxedAccount
   memo: xdr.Memo
   operations: xdr.Operation[]
 }
 
-/** The account behind an address that may be muxed. */
+/** Returns the account behind an address that may be muxed. */
 function accountOf(source: xdr.MuxedAccount): string {
   const address = addressOf(source)
   return splitMuxed(address)?.account ?? address
@@ -503,7 +509,7 @@ function operationResults(result: xdr.TransactionResult): xdr.OperationResult[] 
 
 const isNative = (asset: xdr.Asset): boolean => asset.switch().name === 'assetTypeNative'
 
-/** What a successful operation gave to whom, of the native coin. */
+/** Returns the native coin that a successful operation delivered, and its receiver. */
 function delivered(
   body: xdr.OperationBody,
   outcome: xdr.OperationResult | undefined,

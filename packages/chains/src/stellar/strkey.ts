@@ -1,10 +1,10 @@
 import { base32nopad } from '@scure/base'
 
-/** First byte of each kind of key that is paid (SEP-23). */
+/** First byte of each kind of key that can be paid (SEP-23). */
 export const ACCOUNT = 6 << 3
 export const MUXED = 12 << 3
 
-/** CRC16/XMODEM, low byte first. */
+/** Computes CRC16/XMODEM, low byte first. */
 function checksum(bytes: Uint8Array): [number, number] {
   let crc = 0
   for (const byte of bytes) {
@@ -14,13 +14,13 @@ function checksum(bytes: Uint8Array): [number, number] {
   return [crc & 0xff, crc >> 8]
 }
 
-/** SEP-23: base32 of version, payload and checksum. */
+/** Encodes as SEP-23 prescribes: base32 of version, payload and checksum. */
 export function encodeStrKey(version: number, payload: Uint8Array): string {
   const bytes = Uint8Array.from([version, ...payload])
   return base32nopad.encode(Uint8Array.from([...bytes, ...checksum(bytes)]))
 }
 
-/** The payload of a key of this kind and size; null for every other text. */
+/** Returns the payload of a key of the given kind and size; null for every other text. */
 export function decodeStrKey(version: number, size: number, text: string): Uint8Array | null {
   let bytes: Uint8Array
   try {

@@ -19,9 +19,7 @@ import { tagOf } from './memo-xdr.ts'
 import { addressOf } from './muxed.ts'
 import { library } from './library.ts'
 
-/**
- * ENVELOPE_TYPE_TX, which stands between the network's id and the transaction in what is signed.
- */
+/** ENVELOPE_TYPE_TX, which is between the network's id and the transaction in the signed bytes. */
 const ENVELOPE_TYPE_TX = hexToBytes('00000002')
 const BYTES_MAX = 1024
 const HINT_BYTES = 4
@@ -98,7 +96,7 @@ function parse(unsigned: UnsignedTransaction): Parsed {
   return { transaction, payment, validUntil }
 }
 
-/** The hash that is signed; it commits to the network's passphrase. */
+/** Returns the hash that is signed. It commits to the network's passphrase. */
 function hashOf(network: Network, transaction: xdr.Transaction): Uint8Array {
   if (network.passphrase === undefined)
     throw new ChainError('NETWORK', `${network.code} has no passphrase`)
@@ -112,8 +110,8 @@ function hashOf(network: Network, transaction: xdr.Transaction): Uint8Array {
 }
 
 /**
- * See Family.decode. One operation: a native payment or the creation of an account; time bounds
- * required.
+ * See Family.decode. Allows one operation: a native payment or the creation of an account. Time
+ * bounds are required.
  */
 export function decode(
   network: Network,
@@ -158,7 +156,7 @@ export function signing(
   return [{ path, publicKey: publicKeyAt(path), message: hashOf(network, transaction) }]
 }
 
-/** Adds the decorated signature: its hint is the last four bytes of the key. */
+/** Adds the decorated signature, whose hint is the last four bytes of the key. */
 export function assemble(
   network: Network,
   unsigned: UnsignedTransaction,
@@ -184,7 +182,7 @@ export function assemble(
   return { network: network.code, raw: envelope.toXDR('hex'), hash: bytesToHex(item.message) }
 }
 
-/** Same account and sequence: only one can be included. */
+/** Returns whether both have the same account and sequence: only one of them can be included. */
 export function exclusive(earlier: DecodedTransaction, next: DecodedTransaction): boolean {
   return earlier.consumes[0] === next.consumes[0]
 }

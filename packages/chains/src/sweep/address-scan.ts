@@ -2,7 +2,10 @@ import { CHANGE_INDEX } from '../derivation.ts'
 import { RpcRefused, RpcUnavailable, type ChainClient, type ChainTransfer } from '../rpc.ts'
 import type { Ask, Place } from './types.ts'
 
-/** Places in use: of each sub-account until `gap` in a row are not, as `read` tells by null. */
+/**
+ * Finds the addresses in use of each sub-account. Stops after `gap` unused ones in a row, for which
+ * `read` returns null.
+ */
 export async function usedPlaces<T>(
   { subAccounts, gap, placeAt, tell }: Ask,
   read: (place: Place) => Promise<T | null>,
@@ -20,9 +23,9 @@ export async function usedPlaces<T>(
 }
 
 /**
- * The transactions of coins by their ids, and why an endpoint refuses one: its coins are left where
- * they are, and all others move.
- * @throws RpcUnavailable where the endpoint is away
+ * Reads the transactions of coins by their ids, and why an endpoint refuses one. Coins of a refused
+ * transaction are not moved; all others are.
+ * @throws RpcUnavailable if the endpoint is unreachable
  */
 export async function previousOf(
   coins: readonly { txid: string }[],
@@ -51,8 +54,8 @@ export interface CoinAt {
 }
 
 /**
- * Coins that blocks show at our places and that are unspent. Blocks are read one by one: no index
- * of addresses is asked for.
+ * Finds the unspent coins at the workspace's addresses by reading blocks one by one, without an
+ * address index.
  */
 export async function coinsAt(
   { subAccounts, gap, fromHeight, placeAt, tell }: Ask,

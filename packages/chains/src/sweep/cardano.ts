@@ -20,8 +20,8 @@ import { coinsAt, previousOf } from './address-scan.ts'
 
 const INPUTS_MAX = 60
 /**
- * More than a transaction of so many inputs costs: a first guess, from which the size tells the
- * fee.
+ * Initial estimate of the fee in lovelace, above the cost of a transaction of that many inputs. The
+ * size of the result determines the actual fee.
  */
 const GUESS = 1_000_000n
 
@@ -126,7 +126,8 @@ export const cardano = sweeper(shape, {
         let amount = total - GUESS
         if (amount < leastPayment(network, to, amount > 0n ? amount : 0n, parameters))
           throw new ChainError('DUST', 'is dust')
-        // The fee follows from the size alone, as there is no change; what is more goes with it.
+        // There is no change, so the fee follows from the size alone, and any surplus is added to
+        // it.
         for (let round = 0; round < 2; round++)
           amount = total - (rate * BigInt(select(amount).size) + parameters.feeConstant)
         transactions.push({

@@ -7,13 +7,13 @@ import { planRound, type Holder } from './fee-paying-addresses.ts'
 import { digits, holder, sweeper } from './schemas.ts'
 import { usedPlaces } from './address-scan.ts'
 
-/** `gas`: of a transfer to the destination, by asset. */
+/** `gas`: gas of a transfer to the destination, by asset. */
 const account = holder.extend({ nonce: digits, gas: z.record(z.string(), digits) })
 type Account = z.infer<typeof account>
 /**
- * `price`: wei per gas; the tip is the whole of it, so that the price is exact. `fuel_gas`: of a
- * payment from one address to another that needs it for its tokens; a file from before it was asked
- * for has none.
+ * `price`: wei per gas; the tip is equal to it, so that the price is exact. `fuel_gas`: gas of a
+ * payment from one address to another that needs fuel for its tokens; files of earlier versions
+ * lack it.
  */
 const shape = z.strictObject({
   accounts: z.array(account),
@@ -23,9 +23,9 @@ const shape = z.strictObject({
   fuel_gas: digits.optional(),
 })
 
-/** A nonce as long as any account's: the bytes are only measured. */
+/** Largest nonce of any account, used where only the size of the bytes matters. */
 const LONG_NONCE = 0xffff_ffffn
-/** Head-room of fuel over what a token's transfer may cost. */
+/** Ratio of fuel to the cost of a token transfer. */
 const HEADROOM = 2n
 
 export const evm = sweeper(shape, {
@@ -47,8 +47,8 @@ export const evm = sweeper(shape, {
       const gas: Record<string, string> = {}
       for (const asset of assets) {
         const held = BigInt(balances[asset.asset_name] ?? '0')
-        // One wei: what an address without any may be asked for, and enough for what a first
-        // payment costs.
+        // One wei: an address without native coin can still be estimated with it, and it is enough
+        // to include the cost of a first payment.
         const amount = asset.type === 'native' && held > 0n ? 1n : held
         if (asset.type === 'native' || amount > 0n) {
           gas[asset.asset_name] = (
@@ -127,7 +127,10 @@ export const evm = sweeper(shape, {
   },
 })
 
-/** Gas of a payment of native coin from the address that holds most to any that holds tokens. */
+/**
+ * Returns the gas of a payment of native coin from the address with the largest balance to any
+ * address that has tokens.
+ */
 async function fuelGasOf(
   client: EvmClient,
   native: Asset,

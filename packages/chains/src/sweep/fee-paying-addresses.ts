@@ -5,27 +5,31 @@ import type { UnsignedTransaction } from '../types.ts'
 export interface Holder {
   path: number[]
   address: string
-  /** By asset, the native one too. */ balances: Record<string, string>
+  /** Balances by asset, including the native one. */
+  balances: Record<string, string>
 }
 
 /**
- * What the chains have in common on which every address pays its own fees, its tokens' too. Amounts
- * in the smallest native unit.
+ * Common functions of chains on which every address pays its own fees, including those of its
+ * tokens. Amounts are in the smallest native unit.
  */
 export interface FeePayingChain {
   network: Network
   assets: readonly Asset[]
   holders: readonly Holder[]
-  /** What a token's transfer may cost its address. */
+  /** Returns the maximum cost of a token transfer for its address. */
   tokenCost(holder: Holder, asset: Asset): bigint
-  /** What a payment of the native coin costs: to the destination, or to an own address. */
+  /**
+   * Returns the cost of a payment of the native coin to the destination, or (`fuel`) to one of our
+   * own addresses.
+   */
   nativeCost(holder: Holder, fuel: boolean): bigint
   /**
-   * What an address must keep while it is in use, and what one that is given fuel must have beside
-   * it.
+   * Minimum balance of an address in use, and the balance that an address needs in addition to its
+   * fuel.
    */
   kept: bigint
-  /** @param at which transaction of this address it is */
+  /** @param at index of the transaction among those of this address */
   build(o: {
     holder: Holder
     asset: Asset
@@ -37,8 +41,8 @@ export interface FeePayingChain {
 }
 
 /**
- * One round: native coin to addresses that cannot pay for their tokens, and tokens of those that
- * can; once no token is left that can be moved, the native coin of all.
+ * Plans one round: native coin for addresses that cannot pay for their tokens, and the tokens of
+ * those that can. Once no movable token is left, the native coin of all addresses.
  */
 export function planRound({
   network,

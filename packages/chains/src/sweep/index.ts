@@ -12,7 +12,8 @@ export type { Ask, Found, Left, Place, Plan, Planned, Sweeper } from './types.ts
 const SWEEPERS: Record<string, Sweeper> = { cardano, evm, solana, stellar, tron, utxo, xrp }
 
 /**
- * How the funds of a network are found and moved without a database. @throws ChainError `FAMILY`
+ * Returns the sweeper that finds and moves the funds of a network without a database.
+ * @throws ChainError `FAMILY`
  */
 export function sweeperOf(network: Network): Sweeper {
   const sweeper = SWEEPERS[network.family]

@@ -2,11 +2,14 @@ import { z } from 'zod'
 import { ChainError } from '../types.ts'
 import type { Found, Plan, PlanOf, Sweeper } from './types.ts'
 
-/** An amount in the smallest unit, a rate or a number of an account. */
+/**
+ * A non-negative integer as decimal text: an amount in the smallest unit, a rate or an account's
+ * sequence.
+ */
 export const digits = z.string().regex(/^[0-9]{1,78}$/, 'is not a decimal number')
 const path = z.array(z.int().min(0).max(0x7fff_ffff)).length(3)
 export const placed = { path, address: z.string().min(1) }
-/** `balances`: by asset, the native one too. */
+/** `balances`: by asset, including the native one. */
 export const holder = z.strictObject({ ...placed, balances: z.record(z.string(), digits) })
 export const coin = z.strictObject({
   ...placed,
@@ -14,9 +17,9 @@ export const coin = z.strictObject({
   vout: z.int().min(0),
   value: digits,
 })
-/** Whole transactions in hex, by their id. */
+/** Whole transactions in hex, by id. */
 export const previous = z.record(z.string(), z.string().regex(/^([0-9a-f]{2})+$/))
-/** Why the endpoint did not show a transaction, by its id. */
+/** Why the endpoint did not return a transaction, by id. */
 export const unread = z.record(z.string(), z.string()).optional()
 
 type SweeperOf<F> = Omit<Sweeper, 'look' | 'plan'> & {
@@ -25,9 +28,9 @@ type SweeperOf<F> = Omit<Sweeper, 'look' | 'plan'> & {
 }
 
 /**
- * A family's sweeper. What was found is carried as a file from the machine that asked to the one
- * that plans, so it is held to its shape before anything is planned.
- * @throws ChainError `FOUND` (by `plan`): names what is wrong in it
+ * Creates a family's sweeper. The results are carried as a file from the machine that queries the
+ * chain to the one that plans, so their shape is validated before planning.
+ * @throws ChainError `FOUND` (from `plan`), naming the invalid field
  */
 export function sweeper<F>(shape: z.ZodType<F>, of: SweeperOf<F>): Sweeper {
   return {

@@ -19,7 +19,7 @@ const shape = z.strictObject({
 })
 type Fixed = Parameters<typeof stellarPayment>[1]
 
-/** XRP and Stellar: one account for each sub-account, of which the reserve stays. */
+/** Sweeper of XRP and Stellar, where each sub-account has one account, whose reserve stays. */
 function tagged(
   make: (network: Network, endpoint: RpcEndpoint, fetch: Fetch) => TaggedClient,
   pay: (network: Network, payment: Fixed) => UnsignedTransaction,
@@ -68,7 +68,8 @@ function tagged(
           })
           continue
         }
-        // The first payment makes the destination's account, and the others need one that is there.
+        // The first payment creates the destination's account; the others require an existing
+        // account.
         const create = creates && transactions.length === 0
         if (creates && !create) continue
         left.push({ address, asset, amount: reserve, why: 'the reserve, which the chain retains' })

@@ -8,7 +8,7 @@ import { digits, holder, sweeper } from './schemas.ts'
 import type { Left } from './types.ts'
 import { usedPlaces } from './address-scan.ts'
 
-/** `energy`: points, by token. */
+/** `energy`: points by token. */
 const account = holder.extend({
   energy: z.record(z.string(), digits),
   bandwidth: digits,
@@ -93,7 +93,7 @@ export const tron = sweeper(shape, {
       tokenCost: (holder, asset) =>
         limitOf(holder, asset) + transferBandwidth(limitOf(holder, asset)) * BigInt(bandwidthSun),
       nativeCost: (holder, fuel) => {
-        // An address that was paid in tokens alone is made by its first TRX.
+        // An address that has received only tokens is activated by its first TRX.
         if (activates || fuel) return ACTIVATION_SUN
         const points = transferBandwidth(0n)
         return BigInt((holder as Account).bandwidth) >= points ? 0n : points * BigInt(bandwidthSun)
@@ -110,7 +110,7 @@ export const tron = sweeper(shape, {
             refBlockBytes: hexToBytes(reference.bytes),
             refBlockHash: hexToBytes(reference.hash),
             expiration: reference.expiration,
-            // What makes two equal payments of an account two transactions.
+            // The timestamp distinguishes two equal payments of an account.
             timestamp: reference.timestamp - at,
           },
         }),

@@ -8,57 +8,58 @@ export interface Place {
   address: string
 }
 
-/** Which addresses of a workspace are looked at, and where their coins are to go. */
+/** Addresses of a workspace to search, and the destination of their coins. */
 export interface Ask {
   registry: Registry
   network: Network
   endpoint: RpcEndpoint
   fetch: Fetch
-  /** Sub-accounts, the gas tanks' among them. */
+  /** Sub-accounts to search, including that of the gas tanks. */
   subAccounts: readonly number[]
   /**
-   * Indexes below each sub-account: so many of them where coins are found by reading blocks;
-   * elsewhere so many unused ones in a row end the search.
+   * Number of indexes below each sub-account that are searched if coins are found by reading
+   * blocks; otherwise the number of unused ones in a row that ends the search.
    */
   gap: number
-  /** First block that is read, where coins are found by reading blocks. */
+  /** First block that is read, if coins are found by reading blocks. */
   fromHeight: number
   placeAt(subAccount: number, index: number): Place
   to: string
-  /** What is being done, for somebody who waits. */
+  /** Reports progress to the waiting operator. */
   tell(line: string): void
 }
 
 /**
- * What the chain told, as JSON: amounts as decimal text in the smallest unit. Each family's own.
+ * Data read from the chain, as JSON: amounts are decimal text in the smallest unit. Each family has
+ * its own shape.
  */
 export type Found = Record<string, unknown>
 
 export interface Planned {
   unsigned: UnsignedTransaction
-  /** For a person: asset, amount and address. */
+  /** For display: asset, amount and address. */
   asset: string
   from: string
   amount: string
   /**
-   * Path of the own address that is given the native coin for the fees of its tokens; absent: it
+   * Path of our own address that receives native coin for its token fees; absent if the transaction
    * pays the destination.
    */
   fuel?: number[]
 }
-/** What stays where it is, and why. */
+/** Funds that are not moved, and why. */
 export interface Left {
   address: string
   asset: string
   amount: string
   why: string
-  /** It moves once somebody has sent what `why` says. */
+  /** The funds can be moved after somebody sends what `why` states. */
   waits?: true
 }
 export interface Plan {
   transactions: Planned[]
   left: Left[]
-  /** Once these are in blocks, there is more to be found and planned. */
+  /** After these transactions are in blocks, there are more funds to find and plan. */
   more: boolean
 }
 
@@ -72,13 +73,13 @@ export interface PlanOf {
 }
 
 /**
- * How one family's funds are found and moved without a database: `look` asks the chain, `plan` asks
- * nobody.
+ * Finds and moves one family's funds without a database. `look` queries the chain; `plan` works
+ * offline.
  */
 export interface Sweeper {
   look(ask: Ask): Promise<Found>
   plan(o: PlanOf): Plan
   client(registry: Registry, network: Network, endpoint: RpcEndpoint, fetch: Fetch): ChainClient
-  /** How long what was looked up may be signed and sent, for a person. */
+  /** Time within which the data may be signed and sent, as text for the operator. */
   life: string
 }

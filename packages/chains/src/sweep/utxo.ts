@@ -21,8 +21,8 @@ import type { Left, Planned } from './types.ts'
 import { coinsAt, previousOf } from './address-scan.ts'
 
 /**
- * Inputs of one transaction: two nodes sign them in one session, and its bytes stay far below what
- * nodes relay.
+ * Maximum number of inputs of one transaction: two nodes sign them in one session, and its size
+ * stays far below the relay limit.
  */
 const INPUTS_MAX = 100
 

@@ -3,24 +3,30 @@ import { bech32 } from '@scure/base'
 import { refusedTag } from '../assertions.ts'
 import type { Network, Validation } from '../types.ts'
 
-/** What addresses begin with, so that one of another chain is not taken for one of this. */
+/**
+ * Prefix of every address, so that an address of another chain cannot be mistaken for one of this
+ * chain.
+ */
 const PREFIX = 'tmpl'
+/** Length of the hash in an address, in bytes. */
 export const HASH_BYTES = 20
 
 /**
- * Address of a compressed secp256k1 key (33 bytes): the first 20 bytes of its hash, with a
- * checksum.
+ * Returns the address of a compressed secp256k1 key (33 bytes): the first 20 bytes of its SHA-256
+ * hash, as bech32 with a checksum.
  */
 export function address(_network: Network, publicKey: Uint8Array): string {
   return spell(sha256(publicKey).subarray(0, HASH_BYTES))
 }
 
-/** An address as text. */
+/** Encodes the 20 bytes of an address as text. */
 export function spell(hash: Uint8Array): string {
   return bech32.encode(PREFIX, bech32.toWords(hash))
 }
 
-/** What an address stands for; null where it is none. */
+/**
+ * Returns the 20 bytes that an address encodes; null if the text is not an address of this chain.
+ */
 export function read(text: string): Uint8Array | null {
   const decoded = bech32.decodeUnsafe(text)
   const hash = decoded?.prefix === PREFIX ? bech32.fromWordsUnsafe(decoded.words) : undefined
@@ -28,8 +34,8 @@ export function read(text: string): Uint8Array | null {
 }
 
 /**
- * Answers the one spelling that all of the platform compares by, or the reason in words that a user
- * understands.
+ * Validates an address and returns its one canonical spelling, by which the whole platform compares
+ * addresses; or a reason in words that a user understands.
  */
 export function validate(_network: Network, text: string, addressTag?: string | null): Validation {
   const tag = refusedTag(addressTag)

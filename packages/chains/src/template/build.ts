@@ -3,17 +3,22 @@ import { read } from './address.ts'
 import { encode } from './transaction.ts'
 
 /**
- * Long enough for the nodes to sign it more than once over, short enough that a lost one is soon
- * known to be dead.
+ * Validity period of a transaction in seconds: long enough for the nodes to sign it more than once,
+ * short enough that a lost transaction soon expires.
  */
 export const SECONDS_TO_LIVE = 600
 
 /**
- * An unsigned payment of the native coin. Pure: everything that must be asked of the chain comes in
- * as a parameter.
- * @param o.amount smallest unit, as `fee`
+ * Builds an unsigned payment of the native coin. The function is pure: all data from the chain is
+ * passed as a parameter.
+ * @param o.to address of the receiver
+ * @param o.amount smallest unit
+ * @param o.fee smallest unit
+ * @param o.sequence next sequence of the sending account
  * @param o.validUntil Unix seconds
  * @param o.publicKey of the sending account, 33 bytes
+ * @param o.path derivation path of the sending account
+ * @throws ChainError `ADDRESS`, `NETWORK`
  */
 export function buildTransfer(
   network: Network,

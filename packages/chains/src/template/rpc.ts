@@ -16,12 +16,16 @@ import { checkedClient } from '../checked-client.ts'
 import { ChainError, type Network } from '../types.ts'
 import { SECONDS_TO_LIVE } from './build.ts'
 
-/** Amounts and sequences are decimal strings, times are Unix seconds. */
+/**
+ * Response of `head`. In all responses, amounts and sequences are decimal strings, and times are
+ * Unix seconds.
+ */
 interface Head {
   network_id: number
   height: number
   hash: string
 }
+/** A successful payment in a block: its transaction id, sender, receiver and amount. */
 interface Payment {
   id: string
   from: string
@@ -29,8 +33,9 @@ interface Payment {
   amount: string
 }
 /**
- * `transactions`: those that paid. A chain that includes failed ones too says so in each, and they
- * are left out.
+ * Response of `block`. `transactions` contains successful payments only. On a chain that also
+ * includes failed transactions, each states its result, and the client must leave out the failed
+ * ones.
  */
 interface Block {
   height: number
@@ -39,17 +44,18 @@ interface Block {
   time: number
   transactions: Payment[]
 }
+/** Response of `account`. */
 interface Account {
   balance: string
   sequence: string
 }
-/** Without `block` it waits. */
+/** Response of `transaction`. If `block` is absent, the transaction is in the mempool. */
 interface Found {
   block?: { height: number; hash: string }
   fee: string
 }
 
-/** Client of the network's own protocol. An answer is never believed further than it must be. */
+/** Client of the network's own protocol. It validates every field of a response before use. */
 export class TemplateClient implements ChainClient {
   readonly network: Network
   readonly #call: JsonRpc
@@ -60,6 +66,10 @@ export class TemplateClient implements ChainClient {
     return checkedClient(this, network.code)
   }
 
+  /**
+   * Reads an amount from a response.
+   * @throws RpcUnavailable if it is not a decimal integer
+   */
   #amount(text: unknown): bigint {
     if (typeof text !== 'string' || !/^\d+$/.test(text)) {
       throw new RpcUnavailable(`${this.network.code}: the answer has no amount where one belongs`)
@@ -67,7 +77,10 @@ export class TemplateClient implements ChainClient {
     return BigInt(text)
   }
 
-  /** Whether the endpoint serves this network: everything else relies on it. */
+  /**
+   * Checks that the endpoint serves this network. All other methods rely on this.
+   * @throws ChainError `WRONG_NETWORK` if it serves another one
+   */
   async probe(): Promise<void> {
     const { network_id: id } = await this.#call<Head>('head', [])
     if (id === this.network.network_id) return
@@ -77,12 +90,19 @@ export class TemplateClient implements ChainClient {
     )
   }
 
-  /** The chain names no block final: the registry's `confirmations` do. */
+  /**
+   * Returns the newest block. This chain declares no block final, so the registry's `confirmations`
+   * determine finality.
+   */
   async tip(): Promise<ChainTip> {
     const { height, hash } = await this.#call<Head>('head', [])
     return { height, hash, finalHeight: null }
   }
 
+  /**
+   * Reads a block and checks that it has the requested height; null if it does not exist yet.
+   * @throws RpcUnavailable if the endpoint returns another block
+   */
   async #block(height: number): Promise<Block | null> {
     const block = await this.#call<Block | null>('block', [height])
     if (block && block.height !== height)
@@ -90,6 +110,10 @@ export class TemplateClient implements ChainClient {
     return block
   }
 
+  /**
+   * Returns the block at a height with its transfers; null if it does not exist yet.
+   * @throws RpcUnavailable if the response is malformed
+   */
   async block(height: number): Promise<ChainBlock | null> {
     const block = await this.#block(height)
     return (
@@ -105,7 +129,7 @@ export class TemplateClient implements ChainClient {
           address: to,
           amount: this.#amount(amount),
           sender: from,
-          // All who paid: each is screened.
+          // All senders of the payment; each of them is screened.
           senders: sendersOf([from]),
           coinbase: false,
         })),
@@ -113,6 +137,10 @@ export class TemplateClient implements ChainClient {
     )
   }
 
+  /**
+   * Returns the state of a transaction: `absent`, `mempool`, or `included` with its block and fee.
+   * @param hash id of the transaction
+   */
   async status(hash: string): Promise<TransactionStatus> {
     const found = await this.#call<Found | null>('transaction', [hash])
     if (!found) return { state: 'absent' }
@@ -129,8 +157,8 @@ export class TemplateClient implements ChainClient {
   }
 
   /**
-   * An error is `unknown` or `rejected`, never the transaction's end: the same bytes may be public
-   * all the same.
+   * Broadcasts a signed transaction. After an error the result is `unknown` or `rejected`, and the
+   * transaction must not be considered failed: the same bytes may already be public.
    */
   async broadcast(raw: string): Promise<BroadcastResult> {
     try {
@@ -142,17 +170,24 @@ export class TemplateClient implements ChainClient {
     }
   }
 
-  /** An account that was never paid is like an empty one. */
+  /**
+   * Returns the balance and next sequence of an account. An account that never received a payment
+   * has the values of an empty one.
+   */
   async account(address: string): Promise<{ balance: bigint; sequence: bigint }> {
     const { balance, sequence } = await this.#call<Account>('account', [address])
     return { balance: this.#amount(balance), sequence: this.#amount(sequence) }
   }
 
-  /** What a payment costs now, in the smallest unit. */
+  /** Returns the current fee of a payment, in the smallest unit. */
   async fee(): Promise<bigint> {
     return this.#amount(await this.#call<string>('fee', []))
   }
 
+  /**
+   * Returns the time of a block in Unix seconds.
+   * @throws RpcUnavailable if the endpoint does not return the block
+   */
   async #timeAt(height: number): Promise<number> {
     const block = await this.#block(height)
     if (!block || !Number.isSafeInteger(block.time))
@@ -161,17 +196,18 @@ export class TemplateClient implements ChainClient {
   }
 
   /**
-   * The end of a transaction's life that is built now: by the chain's clock, never by this
-   * machine's.
+   * Returns the end of the validity (Unix seconds) of a transaction that is built now. It is
+   * computed from the chain's clock and never from this machine's.
    */
   async validUntil(): Promise<number> {
     return (await this.#timeAt((await this.tip()).height)) + SECONDS_TO_LIVE
   }
 
   /**
-   * True where a transaction can provably never be included any more: its end has passed in a block
-   * that stands, and after that was seen, the chain does not show it. An endpoint that forgets must
-   * not be asked this.
+   * Returns true if a transaction can provably never be included any more: a final block is later
+   * than its end of validity, and a query that follows this check does not find the transaction. An
+   * endpoint that deletes old transactions must not be used for this.
+   * @param validUntil Unix seconds
    */
   async isDead(hash: string, validUntil: number): Promise<boolean> {
     const standing = (await this.tip()).height - (this.network.confirmations ?? 1) + 1

@@ -15,27 +15,33 @@ import {
 } from '../types.ts'
 import { address, HASH_BYTES, spell } from './address.ts'
 
+/** Length of a compressed public key, and of a whole unsigned transaction, in bytes. */
 const KEY_BYTES = 33
 const BYTES = 4 + 8 + 4 + 8 + 8 + KEY_BYTES + HASH_BYTES
 
-/** What a transaction says, in the order of its bytes; integers are big-endian. */
+/** Fields of a transaction in the order of its bytes. Integers are big-endian. */
 export interface Fields {
-  /** 4 bytes. Signed with the rest, so that nothing of one network is valid on another. */
+  /**
+   * 4 bytes. It is signed with the rest, so a transaction of one network is invalid on any other.
+   */
   networkId: number
-  /** 8 bytes. The account's number: the chain takes each once, in their order. */
+  /** 8 bytes. Sequence of the account: the chain accepts each once, in ascending order. */
   sequence: bigint
-  /** 4 bytes, Unix seconds: no later block includes it. */
+  /** 4 bytes, Unix seconds. A later block does not include the transaction. */
   validUntil: number
-  /** 8 bytes each, smallest unit. */
+  /** 8 bytes each for fee and amount, in the smallest unit. */
   fee: bigint
   amount: bigint
-  /** 33 bytes. Whose account pays. */
+  /** 33 bytes. Public key of the paying account. */
   publicKey: Uint8Array
-  /** 20 bytes. */
+  /** 20 bytes. Hash in the receiver's address. */
   to: Uint8Array
 }
 
-/** Fields as bytes, in hex. @throws RangeError where a number does not fit */
+/**
+ * Encodes the fields as bytes, in hex.
+ * @throws RangeError if a number does not fit
+ */
 export function encode(fields: Fields): string {
   const numbers = Buffer.alloc(BYTES - KEY_BYTES - HASH_BYTES)
   numbers.writeUInt32BE(fields.networkId, 0)
@@ -47,8 +53,9 @@ export function encode(fields: Fields): string {
 }
 
 /**
- * The fields of an unsigned transaction. Every byte belongs to one of them, and only what {@link
- * encode} makes is taken.
+ * Reads the fields of an unsigned transaction. Every byte belongs to a field, and only the exact
+ * output of {@link encode} is accepted.
+ * @throws ChainError `TRANSACTION`, `ENCODING`
  */
 function parse({ bytes: hex }: UnsignedTransaction): Fields {
   if (!/^[0-9a-f]+$/.test(hex) || hex.length !== 2 * BYTES) {
@@ -64,17 +71,18 @@ function parse({ bytes: hex }: UnsignedTransaction): Fields {
     publicKey: bytes.subarray(32, 32 + KEY_BYTES),
     to: bytes.subarray(32 + KEY_BYTES),
   }
-  // With fixed places it cannot differ. Where lengths or order are the sender's choice, it is what
-  // refuses a second spelling.
+  // With fields at fixed positions this check cannot fail. In a format where the sender chooses
+  // lengths or order, it rejects a second encoding of the same transaction.
   if (encode(fields) !== hex)
     throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
   return fields
 }
 
 /**
- * Reads bytes that a hostile platform may have made: what is answered here is all that the signer
- * nodes judge by. Whatever is not allowed is refused; exactly one payment is named, the fee is
- * bounded, and `consumes` says what is used up.
+ * Decodes bytes that may come from a compromised platform. The result is all that the signer nodes
+ * base their decision on, so everything that is not allowed is rejected, exactly one payment is
+ * returned, the fee is bounded, and `consumes` lists what the transaction uses up.
+ * @throws ChainError
  */
 export function decode(
   network: Network,
@@ -111,8 +119,8 @@ export function decode(
 }
 
 /**
- * One item for each signature: a 32-byte digest (secp256k1); the whole message where the curve is
- * Ed25519.
+ * Returns one item for each signature: a 32-byte digest (secp256k1), or the whole message if the
+ * curve is Ed25519.
  */
 export function signing(
   _network: Network,
@@ -125,9 +133,10 @@ export function signing(
 }
 
 /**
- * The signature behind the bytes, verified first: low-S, for the other half would be a second
- * spelling. The id is a hash of what is signed alone; where it covers the signature, the platform's
- * half needs `findSigned`.
+ * Appends the signature to the bytes after verifying it. It must be low-S, because the high-S form
+ * would be a second valid encoding. The id is a hash of the signed bytes alone; in a family whose
+ * id covers the signature, the client needs `findSigned`.
+ * @throws ChainError `SIGNATURE`
  */
 export function assemble(
   network: Network,
@@ -150,15 +159,16 @@ export function assemble(
 }
 
 /**
- * True only where the chain can never include both: same account and number. Where nothing
- * excludes, always false.
+ * Returns true only if the chain can never include both: they have the same account and sequence.
+ * In a family whose transactions do not exclude each other, this is always false.
  */
 export function exclusive(earlier: DecodedTransaction, next: DecodedTransaction): boolean {
   return earlier.consumes[0] === next.consumes[0]
 }
 
 /**
- * See {@link Family.renumber}: it takes the number of one that was given up before it was signed.
+ * See {@link Family.renumber}: assigns the sequence of a transaction that was abandoned before it
+ * was signed.
  */
 export function renumber(unsigned: UnsignedTransaction, nonce: bigint): UnsignedTransaction {
   return { ...unsigned, bytes: encode({ ...parse(unsigned), sequence: nonce }) }

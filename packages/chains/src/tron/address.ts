@@ -10,12 +10,15 @@ const base58check = createBase58check(sha256)
 const VERSION = 0x41
 const CHECKED_BYTES = 25
 /**
- * The 20 bytes that an address shares with the same key's address on EVM networks, and the version
- * before them.
+ * Length of an address: a version byte and the 20 bytes that the same key's address on EVM networks
+ * has.
  */
 const ADDRESS_BYTES = 21
 
-/** Base58check of 0x41 and the last 20 bytes of the key's Keccak-256 hash. */
+/**
+ * Returns the address of a key: base58check of 0x41 and the last 20 bytes of the key's Keccak-256
+ * hash.
+ */
 export function address(_network: Network, publicKey: Uint8Array): string {
   const uncompressed = secp256k1.Point.fromBytes(publicKey).toBytes(false)
   return base58check.encode(
@@ -23,7 +26,7 @@ export function address(_network: Network, publicKey: Uint8Array): string {
   )
 }
 
-/** Accepts the base58 form only. The zero address is refused: nobody holds its key. */
+/** Accepts the base58 form only. Rejects the zero address, because its key is unknown. */
 export function validate(_network: Network, text: string, addressTag?: string | null): Validation {
   const refused = refusedTag(addressTag)
   if (refused) return refused
@@ -59,7 +62,10 @@ function decodeBase58(text: string): Uint8Array | null {
   }
 }
 
-/** The 21 bytes of an address in base58. Throws ChainError `ADDRESS`. */
+/**
+ * Returns the 21 bytes of a base58 address.
+ * @throws ChainError `ADDRESS`
+ */
 export function addressBytes(text: string): Uint8Array {
   const bytes = /^T[1-9A-HJ-NP-Za-km-z]{33}$/.test(text) ? decodeBase58(text) : null
   if (bytes === null || bytes.length !== ADDRESS_BYTES || bytes[0] !== VERSION)
@@ -67,19 +73,22 @@ export function addressBytes(text: string): Uint8Array {
   return bytes
 }
 
-/** The base58 form of 21 bytes. Throws ChainError `ADDRESS`. */
+/**
+ * Returns the base58 form of 21 bytes.
+ * @throws ChainError `ADDRESS`
+ */
 export function addressText(bytes: Uint8Array): string {
   if (bytes.length !== ADDRESS_BYTES || bytes[0] !== VERSION)
     throw new ChainError('ADDRESS', 'is not a Tron address')
   return base58check.encode(bytes)
 }
 
-/** 21 bytes as nodes spell them, 41 and 40 digits. */
+/** Returns the 21 bytes in the hex form of nodes: 41 and 40 more digits. */
 export function addressHex(text: string): string {
   return bytesToHex(addressBytes(text))
 }
 
-/** From 42 digits with the version, or 40 without it, as logs spell addresses. */
+/** Returns the address of 42 hex digits with the version, or 40 digits without it, as in logs. */
 export function addressOfHex(hex: string): string {
   if (!/^(?:41)?[0-9a-fA-F]{40}$/.test(hex))
     throw new ChainError('ADDRESS', 'is not a Tron address')

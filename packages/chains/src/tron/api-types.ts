@@ -1,9 +1,10 @@
-// What a Tron node answers over HTTP, as far as it is read here. Absent numbers are zero.
+// Responses of a Tron node over HTTP, limited to the fields that are read here. Absent numbers are
+// zero.
 
-/** Result of a call that was carried out without a failure. */
+/** Result of a call that was executed without a failure. */
 export const SUCCESS = 'SUCCESS'
 
-/** Numbers arrive exact: those beyond 2^53 as bigint. */
+/** An exact integer: values beyond 2^53 are bigint. */
 export type Int = number | bigint
 export interface Header {
   number?: number
@@ -23,7 +24,7 @@ export interface Transaction {
     contract: { type: string; parameter?: { value?: CallValue | null } }[]
   }
 }
-/** Of a transfer and of a contract's call; contracts of other types have other fields. */
+/** Value of a transfer or a contract call. Contracts of other types have other fields. */
 interface CallValue {
   owner_address?: string
   to_address?: string

@@ -11,12 +11,15 @@ import {
   type Transaction,
 } from './api-types.ts'
 
-/** Types of contracts that payments are read from. */
+/** Contract types from which payments are read. */
 const READ_TYPES = new Set(['TransferContract', 'TriggerSmartContract'])
 /** Selectors of transfer(address,uint256) and transferFrom(address,address,uint256). */
 const MOVES = /^(?:a9059cbb|23b872dd)/i
 
-/** Posts a request to the node and returns its JSON answer. @throws RpcRefused, RpcUnavailable */
+/**
+ * Posts a request to the node and returns its JSON response.
+ * @throws RpcRefused, RpcUnavailable
+ */
 export type TronPost = <T>(path: string, body?: Record<string, unknown>) => Promise<T>
 
 /** Reads blocks: the TRX and the registered tokens that their transactions move. */
@@ -32,8 +35,8 @@ export class TronBlockReader {
   }
 
   /**
-   * The block at `height`; null where the node has none yet.
-   * @throws RpcUnavailable where the answer contradicts itself or is incomplete
+   * Returns the block at `height`; null if the node does not have it yet.
+   * @throws RpcUnavailable if the response contradicts itself or is incomplete
    */
   async read(height: number): Promise<ChainBlock | null> {
     const block = await this.#post<Block>('wallet/getblockbynum', { num: height })
@@ -65,8 +68,9 @@ export class TronBlockReader {
   }
 
   /**
-   * @throws RpcUnavailable where a block contradicts itself, or lacks what its payments are read
-   *   from
+   * Checks a block.
+   * @throws RpcUnavailable if the block contradicts itself, or lacks the data from which its
+   *   payments are read
    */
   #check(height: number, id: string, header: Header, transactions: readonly Transaction[]): void {
     const refuse = (problem: string): never => {
@@ -91,7 +95,7 @@ export class TronBlockReader {
       if (!Array.isArray(each.raw_data?.contract)) refuse(`${each.txID} without raw_data.contract`)
       if (typeof each.ret?.[0]?.contractRet !== 'string')
         refuse(`${each.txID} without ret.contractRet`)
-      // Contracts of other types are not read, whatever they consist of.
+      // Contracts of other types are not read.
       if (
         each.raw_data.contract.some(
           (contract) => READ_TYPES.has(contract?.type) && !contract.parameter?.value?.owner_address,
@@ -103,9 +107,9 @@ export class TronBlockReader {
   }
 
   /**
-   * What a call has logged. Where a registered token is asked to move something, with success, and
-   * an answer tells of no log, the transaction is asked for by itself: an endpoint may not have its
-   * logs yet.
+   * Returns the logs of a call. If a call of a registered token moves coins and succeeded, but the
+   * response contains no log, the transaction is queried individually, because an endpoint may not
+   * have its logs yet.
    */
   async #logsOf(
     height: number,
@@ -150,8 +154,8 @@ export class TronBlockReader {
   }
 
   /**
-   * Logs are asked for by height: an answer that is not about the same transactions is of another
-   * branch, or partial.
+   * Reads logs by height. A response that does not cover the same transactions belongs to another
+   * branch, or is incomplete.
    */
   async #tokens(
     height: number,

@@ -10,51 +10,57 @@ import {
 import { address, addressBytes } from './address.ts'
 import { encodeRaw, type ContractType, type Fields } from './proto.ts'
 
-/** Bytes that bandwidth counts beyond the signed transaction, for its result. */
+/** Bytes that bandwidth counts for the result, in addition to the signed transaction. */
 export const RESULT_BYTES = 64
 export { TOKEN_BANDWIDTH, TRANSFER_BANDWIDTH } from './bandwidth.ts'
 /**
- * What a token transfer to an address that holds none takes of energy, where the chain cannot be
- * asked; and more than any takes.
+ * Upper bound of the energy of a token transfer, used if the chain cannot be queried: the energy of
+ * a transfer to an address that has none of the token.
  */
 export const TOKEN_ENERGY = 131_000n
 export const TOKEN_ENERGY_MAX = 500_000n
 /**
- * Sun for a point of bandwidth; live in the chain's parameters, here to bound what a transaction
- * may cost.
+ * Sun per point of bandwidth. The actual value is in the chain's parameters; this constant bounds
+ * the cost of a transaction.
  */
 export const BANDWIDTH_SUN = 1000n
-/** What a transfer costs that creates its receiver: 1 TRX, and 0.1 in place of bandwidth. */
+/**
+ * Sun that a transfer costs if it creates its receiver: 1 TRX, and 0.1 TRX instead of bandwidth.
+ */
 export const ACTIVATION_SUN = 1_100_000n
-/** Field tag, length and 65 bytes of the signature; tag and length of raw_data. */
+/**
+ * Bytes that signing adds: field tag, length and 65 bytes of the signature; tag and length of
+ * raw_data.
+ */
 const SIGNATURE_BYTES = 67
 /** transfer(address,uint256) */
 export const TRANSFER_SELECTOR = 'a9059cbb'
 /**
- * Head-room of fee_limit over energy × price, for a factor that may rise until the transaction is
- * included.
+ * Numerator of the ratio of fee_limit to energy × price. The contract's energy factor may rise until
+ * the transaction is included.
  */
 export const FEE_LIMIT_NUMERATOR = 12n
 export const FEE_LIMIT_DENOMINATOR = 10n
 /**
- * How long a transaction lives: three nodes have time to sign, and a lost one is soon known to be
- * dead.
+ * Lifetime of a transaction in milliseconds: long enough for three nodes to sign, short enough that
+ * a lost transaction soon expires.
  */
 export const LIFE_MS = 600_000
 
 /**
- * What ties a transaction to the chain, read from it just before building. `timestamp` is free, no
- * node checks it. It is what makes two equal payments two transactions: never use one twice for an
- * account.
+ * Reference to the chain in a transaction, read just before building. `timestamp` can have any
+ * value, because nodes do not check it. It distinguishes two equal payments, so a value must never
+ * be used twice for an account.
  */
 export interface TronReference {
   refBlockBytes: Uint8Array
   refBlockHash: Uint8Array
-  /** Unix milliseconds. */ expiration: number
+  /** Unix milliseconds. */
+  expiration: number
   timestamp: number
 }
 
-/** The reference to a block: bytes 6 to 8 of its number, bytes 8 to 16 of its id. */
+/** Returns the reference to a block: bytes 6 to 8 of its number, bytes 8 to 16 of its id. */
 export function refBlock(
   height: number,
   id: string,
@@ -72,7 +78,7 @@ const ACTION_TYPES = {
   undelegate: 58,
 } as const
 
-/** Call data of a TRC-20 transfer. */
+/** Returns the call data of a TRC-20 transfer. */
 export function transferData(to: string, amount: bigint): Uint8Array {
   if (amount < 0n || amount >= 2n ** 256n)
     throw new ChainError('AMOUNT', 'does not fit into 256 bits')
@@ -85,25 +91,28 @@ export function transferData(to: string, amount: bigint): Uint8Array {
 }
 
 /**
- * fee_limit caps all energy of a call, staked energy too, so it never follows from what would be
- * burnt alone.
+ * Returns the fee_limit in sun. It caps all energy of a call, including staked energy, so it must
+ * not be computed from the burnt part alone.
  */
 export function feeLimitFor(energy: bigint, energySun: bigint): bigint {
   return (energy * energySun * FEE_LIMIT_NUMERATOR) / FEE_LIMIT_DENOMINATOR
 }
 
-/** Points of bandwidth that raw_data takes once it is signed. */
+/** Returns the points of bandwidth that raw_data uses once it is signed. */
 export function bandwidthOf(bytes: string): bigint {
   const length = bytes.length / 2
   const lengthBytes = length < 128 ? 1 : length < 16_384 ? 2 : 3
   return BigInt(1 + lengthBytes + length + SIGNATURE_BYTES + RESULT_BYTES)
 }
 
-/** As long as any time and amount of ours: the bytes are only measured. */
+/** A number at least as long as any time or amount in use, for measuring the size. */
 const LONG_TIME_MS = 2n ** 42n - 1n
 const LONG_AMOUNT = 2n ** 63n - 1n
 
-/** The most points of bandwidth that a transfer takes; `feeLimit` of a token's, else 0. */
+/**
+ * Returns the maximum bandwidth of a transfer in points. `feeLimit` is that of a token transfer,
+ * otherwise 0.
+ */
 export function transferBandwidth(feeLimit: bigint): bigint {
   const someone = Uint8Array.of(0x41, ...new Uint8Array(20).fill(1))
   const value: Fields =
@@ -122,7 +131,7 @@ export function transferBandwidth(feeLimit: bigint): bigint {
   return bandwidthOf(bytesToHex(raw))
 }
 
-/** The most points of bandwidth that a call of Stake 2.0 takes. */
+/** Returns the maximum bandwidth of a Stake 2.0 call in points. */
 export function actionBandwidth(kind: TronAction['kind']): bigint {
   const someone = Uint8Array.of(0x41, ...new Uint8Array(20).fill(1))
   const value: Record<TronAction['kind'], Fields> = {
@@ -174,7 +183,7 @@ function build(
  * Builds an unsigned transfer of TRX or a TRC-20 token.
  *
  * @param o.amount smallest unit of the asset
- * @param o.feeLimit tokens: the most that energy may cost, in sun
+ * @param o.feeLimit tokens: maximum cost of energy, in sun
  * @param o.publicKey of the sending account, 33 bytes
  * @throws ChainError `ADDRESS`, `AMOUNT`, `FEE`
  */
@@ -200,7 +209,7 @@ export function buildTransfer(
   )
 }
 
-/** Stakes TRX for a resource. */
+/** Builds the transaction that stakes TRX for a resource. */
 export function buildFreeze(
   network: Network,
   o: Common & { amount: bigint; resource: TronResource },
@@ -208,7 +217,10 @@ export function buildFreeze(
   return build(network, o, 54, { frozen_balance: o.amount, resource: RESOURCES[o.resource] })
 }
 
-/** Begins to unstake; what has matured already returns to the balance with it. */
+/**
+ * Builds the transaction that begins to unstake. It also returns to the balance what has already
+ * matured.
+ */
 export function buildUnfreeze(
   network: Network,
   o: Common & { amount: bigint; resource: TronResource },
@@ -216,12 +228,14 @@ export function buildUnfreeze(
   return build(network, o, 55, { unfreeze_balance: o.amount, resource: RESOURCES[o.resource] })
 }
 
-/** Takes back everything unstaked that has matured. */
+/** Builds the transaction that withdraws all matured unstaked TRX. */
 export function buildWithdraw(network: Network, o: Common): UnsignedTransaction {
   return build(network, o, 56, {})
 }
 
-/** Lends the resource of staked TRX to another account, without a lock. */
+/**
+ * Builds the transaction that lends the resource of staked TRX to another account, without a lock.
+ */
 export function buildDelegate(
   network: Network,
   o: Common & { amount: bigint; resource: TronResource; receiver: string },
@@ -233,7 +247,7 @@ export function buildDelegate(
   })
 }
 
-/** Takes a lent resource back. */
+/** Builds the transaction that reclaims a lent resource. */
 export function buildUndelegate(
   network: Network,
   o: Common & { amount: bigint; resource: TronResource; receiver: string },
@@ -245,7 +259,7 @@ export function buildUndelegate(
   })
 }
 
-/** The call of Stake 2.0 that an action stands for. */
+/** Builds the Stake 2.0 call of an action. */
 export function buildAction(network: Network, o: Common & TronAction): UnsignedTransaction {
   if (o.kind === 'withdraw') return buildWithdraw(network, o)
   const { resource, receiver } = o

@@ -6,7 +6,10 @@ import type { Log } from './api-types.ts'
 /** keccak256("Transfer(address,address,uint256)") */
 const TRANSFER_TOPIC = 'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
 
-/** An address of an answer. @throws RpcUnavailable where it is none */
+/**
+ * Reads an address of a response.
+ * @throws RpcUnavailable if it is not an address
+ */
 export function addressIn(hex: string): string {
   try {
     return addressOfHex(hex)
@@ -16,14 +19,14 @@ export function addressIn(hex: string): string {
 }
 
 /**
- * The account that called a contract; null, and screening is incomplete, where the answer does not
- * name one.
+ * Returns the account that called a contract; null, which makes screening incomplete, if the
+ * response does not contain it.
  */
 export function callerOf(owner: unknown): string | null {
   return typeof owner === 'string' && /^41[0-9a-fA-F]{40}$/.test(owner) ? addressIn(owner) : null
 }
 
-/** What a log says of a token that moved; null where it is no Transfer event, or of nothing. */
+/** Reads the token transfer of a log; null if it is not a Transfer event, or moves nothing. */
 export function transferOf({
   topics,
   data,
@@ -36,7 +39,8 @@ export function transferOf({
 }
 
 /**
- * Whether the token's own Transfer event says that something went from one address to the other.
+ * Returns whether the token's own Transfer event reports the expected transfer from one address to
+ * the other.
  */
 export function hasTransfer(logs: readonly Log[], expected: ExpectedTransfer): boolean {
   const contract = bytesToHex(addressBytes(expected.asset.contract_address as string).subarray(1))

@@ -8,7 +8,7 @@ let root: protobuf.Root | undefined
 const INT64_MAX = 2n ** 63n - 1n
 const TYPE_URL = 'type.googleapis.com/protocol.'
 
-/** Numbers of the contract types that may be signed, with the messages they carry. */
+/** Numbers of the contract types that may be signed, with their messages. */
 const CONTRACTS = {
   1: 'TransferContract',
   31: 'TriggerSmartContract',
@@ -20,13 +20,14 @@ const CONTRACTS = {
 } as const
 export type ContractType = keyof typeof CONTRACTS
 
-/** A field that is zero or empty is left out, as canonical protobuf has it. */
+/** Fields of a message. Zero and empty fields are omitted, as in canonical protobuf. */
 export interface Fields {
   [name: string]: bigint | number | boolean | string | Uint8Array | Fields[] | Fields | undefined
 }
 
 /**
- * What a transaction commits to. `value`: the fields of its one contract by the protocol's names.
+ * Content that a transaction commits to. `value`: the fields of its one contract, under the
+ * protocol's names.
  */
 export interface RawData {
   refBlockBytes: Uint8Array
@@ -84,7 +85,7 @@ function decode(name: string, bytes: Uint8Array): Record<string, unknown> {
   }
 }
 
-/** The bytes of raw_data; every field in its order, none that is empty. */
+/** Encodes raw_data: all fields in ascending order, without empty ones. */
 export function encodeRaw(raw: RawData): Uint8Array {
   const name = CONTRACTS[raw.type]
   return encode('Raw', {
@@ -105,7 +106,7 @@ export function encodeRaw(raw: RawData): Uint8Array {
 /**
  * Reads raw_data with one contract of a known type.
  * @throws ChainError `TRANSACTION`, `SHAPE`, `ENCODING` (unknown or repeated fields, or another
- *   spelling of the same)
+ *   encoding of the same content)
  */
 export function decodeRaw(bytes: Uint8Array): RawData {
   const raw = decode('Raw', bytes) as {
@@ -145,13 +146,13 @@ export function decodeRaw(bytes: Uint8Array): RawData {
     type,
     value,
   }
-  // A negative number is refused by the encoder, everything unknown is lost by it.
+  // The encoder rejects negative numbers and drops everything unknown.
   if (bytesToHex(encodeRaw(result)) !== bytesToHex(bytes))
     throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
   return result
 }
 
-/** A signed transaction, raw_data as it was signed. */
+/** Encodes a signed transaction with raw_data exactly as it was signed. */
 export function encodeSigned(rawData: string, signature: Uint8Array): string {
   const type = messageType('Transaction')
   return bytesToHex(

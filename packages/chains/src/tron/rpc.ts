@@ -32,9 +32,9 @@ import {
   type Resources,
 } from './api-types.ts'
 
-/** Spread of the timestamps of transactions that refer to one block. */
+/** Range in milliseconds of the timestamps of transactions that refer to one block. */
 const TIMESTAMP_SPREAD_MS = 86_400_000
-/** Answers to a broadcast that speak of the node, not of the transaction. */
+/** Broadcast errors that concern the node and not the transaction. */
 const NODE_TROUBLE = new Set([
   'SERVER_BUSY',
   'NO_CONNECTION',
@@ -42,11 +42,11 @@ const NODE_TROUBLE = new Set([
   'BLOCK_UNSOLIDIFIED',
   'OTHER_ERROR',
 ])
-/** How a node says that it gave up a call because it took too long here. */
+/** Errors by which a node reports that it aborted a call because of its own time limit. */
 const OUT_OF_TIME = /out.?of.?time|timeout|time out/i
 const RESOURCE_NUMBERS: Record<TronResource, number> = { BANDWIDTH: 0, ENERGY: 1 }
 
-/** The chain's parameters that costs follow from. Sun, points and days. */
+/** Parameters of the chain that determine costs, in sun, points and days. */
 export interface TronParameters {
   energySun: bigint
   bandwidthSun: bigint
@@ -59,9 +59,9 @@ export interface TronParameters {
 export interface TronAccount {
   balance: bigint
   staked: Record<TronResource, bigint>
-  /** Unstaked, waiting for the end of the delay (Unix milliseconds). */
+  /** Unstaked amounts that wait for the end of the delay (Unix milliseconds). */
   unfreezing: { resource: TronResource; amount: bigint; expires: number }[]
-  /** What can be spent now, staked and free bandwidth together. */
+  /** Resources that can be spent now, staked and free bandwidth together. */
   energy: bigint
   bandwidth: bigint
 }
@@ -70,15 +70,15 @@ export interface TronResources {
   energyLeft: bigint
   stakedBandwidthLeft: bigint
   freeBandwidthLeft: bigint
-  /** Used of what stake is worth. */
+  /** Used part of the staked resource. */
   energyUsed: bigint
   bandwidthUsed: bigint
-  /** Points a day for 1 TRX staked, times 10^6. */
+  /** Points per day for 1 TRX staked, times 10^6. */
   energyPerMillionTrx: bigint
   bandwidthPerMillionTrx: bigint
 }
 
-/** Client of a node of Tron over its HTTP interface. */
+/** Client of a Tron node over its HTTP API. */
 export class TronClient implements ChainClient {
   readonly network: Network
   readonly #blocks: TronBlockReader
@@ -86,7 +86,7 @@ export class TronClient implements ChainClient {
   readonly #fetch: Fetch
   readonly #below: (end: number) => number
 
-  /** @param below a random whole number below this one */
+  /** @param below returns a random integer below its argument */
   constructor(
     network: Network,
     assets: readonly Asset[],
@@ -176,8 +176,8 @@ export class TronClient implements ChainClient {
         value: hash,
       })
       if (pending.txID === hash) return { state: 'mempool' }
-      // A block may have taken it between the two questions: it was in neither answer, and is on
-      // the chain.
+      // A block may have included it between the two queries: then neither response contains it,
+      // although it is on the chain.
       info = await ask()
     }
     if (info.id === undefined || info.blockNumber === undefined) return { state: 'absent' }
@@ -225,9 +225,9 @@ export class TronClient implements ChainClient {
   }
 
   /**
-   * What a transaction that is built now refers to; read last. The reference block is a final one,
-   * which no branch loses; the end follows from the head's time, which is what nodes compare it
-   * with. No two answers are equal.
+   * Returns the reference for a transaction that is built now. Call it last. The reference block is
+   * final, so no reorganization removes it; the expiry follows from the head's time, with which
+   * nodes compare it. Two results are never equal.
    */
   async reference(): Promise<TronReference> {
     const [solid, head] = [await this.#now('walletsolidity'), await this.#now('wallet')]
@@ -239,8 +239,8 @@ export class TronClient implements ChainClient {
   }
 
   /**
-   * True where the transaction can provably never be included any more: past its end (Unix second)
-   * in a final block, and in none of those.
+   * Returns true if the transaction can provably never be included any more: a final block is past
+   * its expiry (Unix second), and no final block contains it.
    */
   async isDead(hash: string, validUntil: number): Promise<boolean> {
     const isPast = async () => (await this.#now('walletsolidity')).time > validUntil * 1000
@@ -249,11 +249,11 @@ export class TronClient implements ChainClient {
     const transaction = await this.#post<{ txID?: string }>('walletsolidity/gettransactionbyid', {
       value: hash,
     })
-    // Asked again: behind one address may be nodes of different age.
+    // The expiry is checked again, because nodes in different states may share one address.
     return info.id === undefined && transaction.txID === undefined && isPast()
   }
 
-  /** Balance in the asset's smallest unit, without what is staked. */
+  /** Returns the balance in the asset's smallest unit, without staked amounts. */
   async balance(address: string, asset: Asset): Promise<bigint> {
     if (asset.type === 'native') {
       return BigInt(
@@ -272,12 +272,12 @@ export class TronClient implements ChainClient {
     return BigInt(`0x${result}`)
   }
 
-  /** Null where the account has not been activated. */
+  /** Returns the account; null if it has not been activated. */
   async account(address: string): Promise<TronAccount | null> {
     const found = await this.#post<Account>('wallet/getaccount', { address: addressHex(address) })
     if (found.address === undefined) return null
     const { energyLeft, stakedBandwidthLeft, freeBandwidthLeft } = await this.resources(address)
-    // Bandwidth is the resource whose name is left out, as all that is zero.
+    // Bandwidth is the resource whose name is omitted, because its number is zero.
     const staked = (resource: TronResource) =>
       (found.frozenV2 ?? [])
         .filter(({ type }) => (type ?? 'BANDWIDTH') === resource)
@@ -298,8 +298,8 @@ export class TronClient implements ChainClient {
   }
 
   /**
-   * Whether the account exists in a final block: what costs the creation of one may come again on
-   * another branch.
+   * Returns whether the account exists in a final block. An account of a non-final block may have
+   * to be created again after a reorganization, at additional cost.
    */
   async isActivated(address: string): Promise<boolean> {
     return (
@@ -308,7 +308,7 @@ export class TronClient implements ChainClient {
     )
   }
 
-  /** Whether a contract is at the address: nodes refuse to send TRX there. */
+  /** Returns whether the address is a contract, to which nodes refuse to send TRX. */
   async isContract(address: string): Promise<boolean> {
     return (
       (
@@ -319,7 +319,10 @@ export class TronClient implements ChainClient {
     )
   }
 
-  /** Unix milliseconds of the head block, with which nodes compare the end of a transaction. */
+  /**
+   * Returns the time of the head block in Unix milliseconds, with which nodes compare a
+   * transaction's expiry.
+   */
   async headTime(): Promise<number> {
     return (await this.#now('wallet')).time
   }
@@ -356,8 +359,8 @@ export class TronClient implements ChainClient {
         throw new RpcUnavailable(`${this.network.code}: getchainparameters does not return ${key}`)
       return BigInt(found)
     }
-    // A price of 0 would be a transfer that may burn nothing, and is refused by every node but this
-    // one.
+    // With a price of 0 a transfer would be allowed to burn nothing, and every other node would
+    // reject it.
     const price = (key: string): bigint => {
       const found = value(key)
       if (found <= 0n)
@@ -375,8 +378,8 @@ export class TronClient implements ChainClient {
   }
 
   /**
-   * Energy of a token transfer, a penalty of the contract included. Throws RpcReverted where it
-   * would revert.
+   * Returns the energy of a token transfer, including a penalty of the contract.
+   * @throws RpcReverted if it would revert
    */
   async energy(o: { asset: Asset; from: string; to: string; amount: bigint }): Promise<bigint> {
     const { energy } = await this.#constant(
@@ -403,8 +406,8 @@ export class TronClient implements ChainClient {
     const failed = answer.transaction?.ret?.[0]?.ret
     const said = plain(answer.result?.message)
     const isFailed = failed !== undefined && failed !== 'SUCESS' && failed !== SUCCESS
-    // A call that was carried out and failed has a result of its own. Other errors, and a node's
-    // own limit of time, are its trouble.
+    // A call that was executed and failed has its own result. Other errors, and a node's own time
+    // limit, concern only the node.
     if (isFailed && !OUT_OF_TIME.test(`${failed} ${said}`)) {
       throw new RpcReverted(0, `${asset.asset_name} rejects ${selector}: ${said}`.slice(0, 300))
     }
@@ -419,7 +422,7 @@ export class TronClient implements ChainClient {
     return { energy: BigInt(answer.energy_used ?? 0), result: answer.constant_result?.[0] ?? '' }
   }
 
-  /** Sun of stake whose resource can be lent now. */
+  /** Returns the sun of stake whose resource can be lent now. */
   async delegatable(owner: string, resource: TronResource): Promise<bigint> {
     return BigInt(
       (
@@ -431,7 +434,7 @@ export class TronClient implements ChainClient {
     )
   }
 
-  /** Sun of stake whose resource one account has lent to another. */
+  /** Returns the sun of stake whose resource one account has lent to another. */
   async delegated(from: string, to: string): Promise<Record<TronResource, bigint>> {
     interface Lent {
       frozen_balance_for_energy?: Int
@@ -452,7 +455,7 @@ export class TronClient implements ChainClient {
     }
   }
 
-  /** How often can be unstaked before something has matured. */
+  /** Returns how many more times the account can unstake before a pending amount has matured. */
   async unfreezesLeft(owner: string): Promise<number> {
     return Number(
       (
@@ -463,7 +466,7 @@ export class TronClient implements ChainClient {
     )
   }
 
-  /** Sun that a withdrawal would take back at the head's time. */
+  /** Returns the sun that a withdrawal would return at the head's time. */
   async withdrawable(owner: string): Promise<bigint> {
     const { time } = await this.#now('wallet')
     return BigInt(
@@ -477,7 +480,7 @@ export class TronClient implements ChainClient {
   }
 }
 
-/** Nodes answer some messages as the hex of their text. */
+/** Decodes a node's message, which some nodes send as the hex of its text. */
 function plain(message: string | undefined): string {
   if (message === undefined) return 'no reason'
   return /^(?:[0-9a-f]{2})+$/i.test(message)

@@ -3,8 +3,8 @@ import { TRANSFER_BANDWIDTH } from './bandwidth.ts'
 
 const DAY_S = 86_400
 /**
- * Bandwidth of a token transfer, or what brings an account to life, 1.1 TRX; room for dearer
- * parameters. In sun.
+ * Maximum surcharge in sun: bandwidth of a token transfer, or the activation of an account, 1.1
+ * TRX; with a margin for higher parameters.
  */
 const SURCHARGE_SUN = 5_000_000n
 
@@ -13,14 +13,14 @@ export const traits: Traits = {
   deposits: 'swept',
   firstNonce: null,
   nothingExcludes: true,
-  // As far ahead as its own nodes take a transaction. A local chain's time may be moved forward,
-  // past the end of a stake's cooldown.
+  // The limit of Tron's own nodes for a transaction's expiry. The clock of a local chain may be
+  // moved forward, past the end of a stake's cooldown.
   expiry: { unit: 'second', aheadMax: DAY_S, localAheadMax: 400 * DAY_S },
   cancellation: null,
   feePayer: false,
   staking: true,
-  // One price for everybody, so that a caller's rate is only a limit. Points of bandwidth for TRX,
-  // energy for tokens.
+  // All transactions have the same price, so a caller's rate is only a limit. It is per point of
+  // bandwidth for TRX, and per energy for tokens.
   feeRateDecimals: 0,
   leastRate: () => 1n,
   leastFee: (rate) => rate * TRANSFER_BANDWIDTH,

@@ -69,7 +69,10 @@ function amountField(raw: RawData, name: string): bigint {
   return amount
 }
 
-/** Exactly transfer(address,uint256), and neither TRX nor a TRC-10 token beside it. */
+/**
+ * Reads a call of exactly transfer(address,uint256) that moves neither TRX nor a TRC-10 token in
+ * addition.
+ */
 function tokenPayment(
   network: Network,
   raw: RawData,
@@ -122,8 +125,8 @@ function actionOf(raw: RawData & { type: keyof typeof ACTIONS }): TronAction {
 }
 
 /**
- * See Family.decode. The shapes: a transfer of TRX, transfer(address,uint256) of a registered
- * token, and the five calls of Stake 2.0, which pay nobody and say in `action` what they do.
+ * See Family.decode. Allowed shapes: a transfer of TRX, transfer(address,uint256) of a registered
+ * token, and the five calls of Stake 2.0, which have no payment and are described in `action`.
  */
 export function decode(
   network: Network,
@@ -144,8 +147,8 @@ export function decode(
     change: null,
     from: [from],
     fee_max: bandwidthOf(unsigned.bytes) * BANDWIDTH_SUN + raw.feeLimit,
-    // Nothing in a transaction names a price. TRX: what a point of bandwidth costs; a call: the
-    // least price of energy at which its limit is plausible.
+    // A transaction contains no price. For TRX it is the price of a point of bandwidth; for a call
+    // it is the lowest energy price at which its limit is plausible.
     fee_rate: (raw.feeLimit === 0n
       ? BANDWIDTH_SUN
       : (raw.feeLimit + feeLimitFor(TOKEN_ENERGY_MAX, 1n) - 1n) / feeLimitFor(TOKEN_ENERGY_MAX, 1n)
@@ -161,7 +164,7 @@ export function decode(
     case 1: {
       const to = addressField(raw, 'to_address')
       if (to === from) throw new ChainError('SHAPE', 'an account must not pay itself')
-      // Whether the receiver exists is not known here.
+      // Whether the receiver exists is unknown here.
       return {
         ...decoded,
         payments: [{ address: to, amount: amountField(raw, 'amount'), tag: null }],
@@ -181,7 +184,7 @@ export function decode(
   }
 }
 
-/** SHA-256 of raw_data, which is the transaction's id too. */
+/** Signs the SHA-256 of raw_data, which is also the transaction's id. */
 export function signing(
   _network: Network,
   unsigned: UnsignedTransaction,
@@ -192,7 +195,7 @@ export function signing(
   return [{ path, publicKey: publicKeyAt(path), message: sha256(hexToBytes(unsigned.bytes)) }]
 }
 
-/** r, s and 27 + recovery id; the owner must be the key that signs. */
+/** Attaches r, s and 27 + recovery id. The owner must be the key that signs. */
 export function assemble(
   network: Network,
   unsigned: UnsignedTransaction,
@@ -213,7 +216,7 @@ export function assemble(
   }
 }
 
-/** Accounts have no sequence: nothing that is signed excludes anything else. */
+/** Always false: accounts have no sequence, so signed transactions do not exclude each other. */
 export function exclusive(_earlier: DecodedTransaction, _next: DecodedTransaction): boolean {
   return false
 }

@@ -1,3 +1,3 @@
-// What of bitcoinjs-lib addresses need, for browsers: the rest of it is half as much again as the
-// whole panel.
+// The parts of bitcoinjs-lib that addresses need, for browsers. The rest of it would enlarge the
+// web panel by half.
 export { address, initEccLib, payments } from 'bitcoinjs-lib'

@@ -4,18 +4,18 @@ let find = (): typeof Codecs => {
   throw new Error('bitcoinjs-lib must be loaded before it is used')
 }
 
-/** What of bitcoinjs-lib addresses need. */
+/** Returns the parts of bitcoinjs-lib that addresses need. */
 export const codecs = (): typeof Codecs => find()
 
 /**
- * Says how it is found when it is first asked for; what runs in a browser, which reads no file at
- * once, loads it before.
+ * Sets the function that loads the library on first use. A browser cannot read files synchronously,
+ * so there the library is loaded before.
  */
 export const findBy = (how: () => typeof Codecs): void => {
   find = how
 }
 
-/** Loads it. Resolves once {@link codecs} answers. */
+/** Loads the library. {@link codecs} works once the promise resolves. */
 export async function load(): Promise<void> {
   const loaded = await import('./address-codecs.ts')
   find = () => loaded

@@ -8,7 +8,7 @@ import { ChainError, type Network, type UtxoParams, type Validation } from '../t
 import { cashAddressOf, cashScriptOf, CASHADDR_PREFIXES } from './cashaddr.ts'
 import { codecs } from './address-library.ts'
 
-/** Curve arithmetic, for which bitcoinjs-lib asks before it reads taproot addresses. */
+/** Curve arithmetic that bitcoinjs-lib requires for taproot addresses. */
 const CURVE: Parameters<typeof initEccLib>[0] = {
   isXOnlyPoint: (point) => {
     try {
@@ -30,25 +30,29 @@ const CURVE: Parameters<typeof initEccLib>[0] = {
 }
 
 /**
- * Not before the first taproot address: the library tries the arithmetic out, which is a sixth of
- * what a node's start takes.
+ * Initializes the curve library at the first taproot address. The library tests the arithmetic,
+ * which takes a sixth of a node's start time.
  */
 const readyForTaproot = (): void => {
   codecs().initEccLib(CURVE)
 }
 
 /**
- * Base58 is read in a time that grows with the square of the length: nothing longer is read at all.
+ * Maximum length of an address in characters. Decoding base58 takes time quadratic in the length,
+ * so longer texts are rejected unread.
  */
 const LENGTH_MAX = 90
 
-/** UTXO parameters of a network. Throws ChainError `NETWORK` where it has none. */
+/**
+ * Returns the UTXO parameters of a network.
+ * @throws ChainError `NETWORK` if it has none
+ */
 export function paramsOf(network: Network): UtxoParams {
   if (!network.utxo) throw new ChainError('NETWORK', `${network.code} has no UTXO parameters`)
   return network.utxo
 }
 
-/** The same parameters in bitcoinjs-lib's words. */
+/** Converts the parameters to the form of bitcoinjs-lib. */
 export function bitcoinNetwork(network: Network): BitcoinNetwork {
   const params = paramsOf(network)
   return {
@@ -61,12 +65,12 @@ export function bitcoinNetwork(network: Network): BitcoinNetwork {
   }
 }
 
-/** HASH160 (BIP13). */
+/** Computes HASH160 (BIP13). */
 export function hash160(bytes: Uint8Array): Uint8Array {
   return ripemd160(sha256(bytes))
 }
 
-/** Address of a compressed public key, in the network's own output type. */
+/** Returns the address of a compressed public key, in the network's own output type. */
 export function address(network: Network, publicKey: Uint8Array): string {
   const params = paramsOf(network)
   if (params.cashaddr_prefix !== undefined) {
@@ -82,9 +86,9 @@ export function address(network: Network, publicKey: Uint8Array): string {
 }
 
 /**
- * A bech32 address whose witness version (its first letter after the 1) is not 0 or 1. Outputs of
- * versions without a meaning can be spent by anyone, so none is paid to, though BIP350 calls the
- * address well-formed.
+ * Returns whether a bech32 address has a witness version (its first letter after the 1) other than
+ * 0 or 1. Outputs of undefined versions can be spent by anyone, so they are never paid, although
+ * BIP350 considers the address well-formed.
  */
 function hasUnusedWitnessVersion(network: Network, text: string): boolean {
   const hrp = paramsOf(network).bech32_hrp
@@ -95,7 +99,7 @@ function hasUnusedWitnessVersion(network: Network, text: string): boolean {
   )
 }
 
-/** Witness versions 2 to 16 (BIP141). */
+/** Returns whether a script is a witness program of versions 2 to 16 (BIP141). */
 function isUnusedWitnessProgram(script: Uint8Array): boolean {
   const version = script[0] ?? 0
   return (
@@ -108,8 +112,8 @@ function isUnusedWitnessProgram(script: Uint8Array): boolean {
 }
 
 /**
- * Output script of an address; Bitcoin Cash also reads the base58 spelling. Throws ChainError
- * `ADDRESS`.
+ * Returns the output script of an address. Bitcoin Cash also accepts the base58 spelling.
+ * @throws ChainError `ADDRESS`
  */
 export function scriptOf(network: Network, text: string): Uint8Array {
   if (text.length > LENGTH_MAX) throw new ChainError('ADDRESS', 'has a length that no address has')
@@ -123,7 +127,7 @@ export function scriptOf(network: Network, text: string): Uint8Array {
     )
   }
   if (text.toLowerCase().startsWith(`${paramsOf(network).bech32_hrp}1p`)) readyForTaproot()
-  // A library that is missing is no wrong address.
+  // Outside of the `try`, so that a missing library is not reported as an invalid address.
   const { toOutputScript } = codecs().address
   try {
     return toOutputScript(text, bitcoinNetwork(network))
@@ -135,15 +139,15 @@ export function scriptOf(network: Network, text: string): Uint8Array {
   }
 }
 
-/** Address of an output script, or null where it has none. */
+/** Returns the address of an output script, or null if it has none. */
 export function addressOf(network: Network, script: Uint8Array): string | null {
   const prefix = paramsOf(network).cashaddr_prefix
   if (prefix !== undefined) return cashAddressOf(prefix, script)
-  // The library encodes a witness program with whatever prefix it is given: without segwit there is
-  // none.
+  // The library encodes a witness program with any prefix, although a network without segwit has no
+  // such addresses.
   if (paramsOf(network).bech32_hrp === null && !isBase58Script(script)) return null
   if (isUnusedWitnessProgram(script)) return null
-  // The usual kinds are written at once: the library tries one kind of payment after the other,
+  // The usual kinds are encoded directly. The library tries one kind of payment after the other,
   // which takes ten times as long.
   const { pubKeyHash, scriptHash, bech32 } = bitcoinNetwork(network)
   if (isBase58Script(script)) {
@@ -167,7 +171,7 @@ export function addressOf(network: Network, script: Uint8Array): string | null {
   }
 }
 
-/** P2PKH or P2SH. */
+/** Returns whether a script is P2PKH or P2SH. */
 function isBase58Script(script: Uint8Array): boolean {
   return (
     (script.length === 25 &&
@@ -181,8 +185,8 @@ function isBase58Script(script: Uint8Array): boolean {
 }
 
 /**
- * Base58Check, bech32 and bech32m (BIP173, BIP350), CashAddr; answers the network's own spelling,
- * bech32 in lower case.
+ * Accepts Base58Check, bech32 and bech32m (BIP173, BIP350), and CashAddr. Returns the network's own
+ * spelling, with bech32 in lower case.
  */
 export function validate(network: Network, text: string, addressTag?: string | null): Validation {
   const refused = refusedTag(addressTag)
@@ -225,8 +229,8 @@ export function validate(network: Network, text: string, addressTag?: string | n
 }
 
 /**
- * The output script, which is the same on every network of the family; null for what is no address
- * of this one.
+ * Returns the output script, which is the same on every network of the family; null if the text is
+ * not an address of this network.
  */
 export function format(network: Network, text: string): string | null {
   try {

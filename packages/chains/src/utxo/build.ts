@@ -20,8 +20,8 @@ export { coinsOf } from './transaction.ts'
 const SEQUENCE_RBF = 0xfffffffd
 const SEQUENCE_FINAL = 0xffffffff
 /**
- * Builds the unsigned transaction of a selection: version 2, locktime 0, replaceable where the
- * network replaces (BIP125), payment first.
+ * Builds the unsigned transaction of a selection: version 2, locktime 0, replaceable if the network
+ * supports it (BIP125), payment first.
  * @param o.previous full previous transactions by txid
  */
 export function buildTransfer(
@@ -44,7 +44,8 @@ export function buildTransfer(
     const previous = o.previous.get(utxo.txid)
     if (previous === undefined)
       throw new ChainError('PREVIOUS_TRANSACTION', `previous transaction ${utxo.txid} is missing`)
-    // Each parent once, and nothing of it that its id does not cover: it may be megabytes.
+    // Each parent is included once, and only the part that its id covers, because it may be
+    // megabytes.
     if (shown.has(utxo.txid)) return { path: utxo.path }
     shown.add(utxo.txid)
     return { path: utxo.path, previous: strippedParent(network, previous) }
@@ -60,8 +61,8 @@ export function buildTransfer(
 }
 
 /**
- * Why nodes would refuse to sign for a coin: its transaction cannot be read, or its output is not
- * the coin's. Null: they would not.
+ * Returns why signer nodes would refuse to sign for a coin: its transaction cannot be read, or its
+ * output does not match the coin. Returns null if they would sign.
  * @param previous the coin's transaction in hex
  */
 export function unspendable(
@@ -86,7 +87,10 @@ export function unspendable(
   return null
 }
 
-/** The transaction of {@link selectReturn}: one output, to the wallet's own change address. */
+/**
+ * Builds the transaction of {@link selectReturn}, with one output to the wallet's own change
+ * address.
+ */
 export function buildReturn(
   network: Network,
   o: { selection: Selection; changeAddress: string; previous: ReadonlyMap<string, string> },

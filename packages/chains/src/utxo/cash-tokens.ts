@@ -1,6 +1,6 @@
 import type { TokenFacts } from '../rpc.ts'
 
-/** First byte of an output's script that has tokens in front. */
+/** First byte of an output script that has tokens before the locking script. */
 export const TOKEN_PREFIX = 0xef
 const HAS_AMOUNT = 0x10
 const HAS_NFT = 0x20
@@ -10,12 +10,15 @@ const CAPABILITY_BITS = 0x0f
 const CATEGORY_BYTES = 32
 const CAPABILITIES = ['none', 'mutable', 'minting'] as const
 const AMOUNT_MAX = 0x7fff_ffff_ffff_ffffn
-/** Networks allow 40 bytes, and 128 since May 2026; what is longer is not stored. */
+/**
+ * Maximum stored length of a commitment in bytes. Networks allow 40 bytes, and 128 since May 2026;
+ * longer ones are not stored.
+ */
 const COMMITMENT_BYTES_MAX = 1024
 
 /**
- * Tokens of an output as a node shows them in `tokenData`.
- * @returns null where a field is missing or is not of the form that CHIP-2022-02 prescribes
+ * Reads the tokens of an output from a node's `tokenData`.
+ * @returns null if a field is missing or does not have the form that CHIP-2022-02 prescribes
  */
 export function tokenFacts(data: unknown): TokenFacts | null {
   if (typeof data !== 'object' || data === null) return null
@@ -48,13 +51,13 @@ export function tokenFacts(data: unknown): TokenFacts | null {
 }
 
 /**
- * Tokens in front of a script (`PREFIX_TOKEN` of CHIP-2022-02), for nodes that show the whole
- * script of an output.
- * @returns null where the bytes are not such a prefix: the script then locks coins to no address
+ * Reads the tokens before a locking script (`PREFIX_TOKEN` of CHIP-2022-02), for nodes that return
+ * the whole script of an output.
+ * @returns null if the bytes are not such a prefix; the script then has no address
  */
 export function splitTokens(script: Buffer): { facts: TokenFacts; locking: Buffer } | null {
   if (script[0] !== TOKEN_PREFIX || script.length < CATEGORY_BYTES + 2) return null
-  // The order of bytes is that of an input; nodes and explorers show a transaction's id reversed.
+  // The byte order is that of an input; nodes and explorers display a transaction's id reversed.
   const category = Buffer.from(script.subarray(1, CATEGORY_BYTES + 1))
     .reverse()
     .toString('hex')
@@ -95,7 +98,7 @@ export function splitTokens(script: Buffer): { facts: TokenFacts; locking: Buffe
   }
 }
 
-/** A CompactSize number at a place of some bytes, and where it ends. Null: it is cut off. */
+/** Reads a CompactSize number at a position, and returns its end; null if it is truncated. */
 function compactSize(bytes: Buffer, at: number): { value: bigint; end: number } | null {
   const first = bytes[at]
   if (first === undefined) return null

@@ -1,4 +1,4 @@
-// This one module: the whole library would cost 30 MB in every process.
+// Only this module, because the whole library would cost 30 MB in every process.
 import {
   CashAddressNetworkPrefix,
   CashAddressType,
@@ -13,8 +13,8 @@ const P2PKH = { before: Uint8Array.of(0x76, 0xa9, HASH_BYTES), after: Uint8Array
 const P2SH = { before: Uint8Array.of(0xa9, HASH_BYTES), after: Uint8Array.of(0x87) }
 
 /**
- * Output script of a CashAddr address, with or without its prefix, in one case or the other, or
- * null where it is none. Token-aware spellings stand for the same script; only hashes of 20 bytes
+ * Returns the output script of a CashAddr address, with or without its prefix, in upper or lower
+ * case; null if it is invalid. Token-aware spellings have the same script. Only hashes of 20 bytes
  * are standard.
  */
 export function cashScriptOf(prefix: string, text: string): Uint8Array | null {
@@ -35,7 +35,7 @@ export function cashScriptOf(prefix: string, text: string): Uint8Array | null {
   return Uint8Array.of(...form.before, ...decoded.payload, ...form.after)
 }
 
-/** CashAddr address of an output script, or null where it has none. */
+/** Returns the CashAddr address of an output script, or null if it has none. */
 export function cashAddressOf(prefix: string, script: Uint8Array): string | null {
   for (const [form, type] of [
     [P2PKH, CashAddressType.p2pkh],

@@ -5,17 +5,20 @@ import type { Network } from '../types.ts'
 type FeeLevelName = keyof LevelRates
 const LEVELS = ['low', 'medium', 'high'] as const satisfies readonly FeeLevelName[]
 
-/** Decimals of a fee rate in satoshi per vbyte; without the point it is satoshi per 1000 vbytes. */
+/**
+ * Decimals of a fee rate in satoshi per vbyte. Without the decimal point it is satoshi per 1000
+ * vbytes.
+ */
 const RATE_DECIMALS = 3
 /**
- * How long an estimate stands in where the node has none: it restarts, or sees too few
- * transactions.
+ * Time in milliseconds for which the last estimate is used if the node has none, for example after
+ * a restart or with too few transactions.
  */
 const LAST_ESTIMATE_MS = 2 * 3_600_000
 
 /**
- * `readAt`: when the oldest estimate among the rates was read. `basis`: the least trustworthy
- * source among them.
+ * Fee rates with their source. `readAt`: when the oldest estimate among the rates was read.
+ * `basis`: the least reliable source among them.
  */
 export interface FeeReading {
   rates: LevelRates
@@ -29,8 +32,8 @@ const highest = (...rates: (bigint | undefined)[]): bigint =>
   rates.reduce<bigint>((most, each) => (each !== undefined && each > most ? each : most), 0n)
 
 /**
- * Turns what a node estimates into rates of the three levels, and remembers estimates for the time
- * when it has none.
+ * Converts a node's estimates into rates of the three levels, and caches estimates for times when
+ * it has none.
  */
 export class FeeRates {
   readonly #network: Network
@@ -39,7 +42,7 @@ export class FeeRates {
   readonly #now: () => number
   readonly #last = new Map<FeeLevelName, { rate: bigint; at: number }>()
 
-  /** @param floors of the operator, in place of the registry's, level by level */
+  /** @param floors minimum rates from the operator, which replace the registry's level by level */
   constructor(network: Network, floors: FeeFloors | undefined, now: () => number) {
     this.#network = network
     this.#now = now
@@ -53,19 +56,19 @@ export class FeeRates {
   }
 
   /**
-   * Satoshi per 1000 vbytes: the node's estimate of a level, else the last one of at most {@link
-   * LAST_ESTIMATE_MS}, else the configured floor; never below the node's own floor, the configured
-   * one, or a lower level.
-   * @param nodeFloor below which the node takes no transaction; 0 where it does not say
-   * @throws NoFeeEstimate where no level has an estimate, a recent one, or a configured floor
+   * Returns the rates in satoshi per 1000 vbytes: the node's estimate of a level, else the last one
+   * of at most {@link LAST_ESTIMATE_MS}, else the configured minimum; never below the node's
+   * minimum, the configured one, or a lower level.
+   * @param nodeFloor rate below which the node accepts no transaction; 0 if it does not report one
+   * @throws NoFeeEstimate if no level has an estimate, a recent one, or a configured minimum
    */
   read(estimates: Record<FeeLevelName, bigint | undefined>, nodeFloor: bigint): FeeReading {
     const now = this.#now()
     const sources = LEVELS.map((level) => this.#sourceOf(level, estimates[level], now))
     const filled = sources.map(
       (source, at) =>
-        // Of a level without any, the next dearer one; where there is none, what the next cheaper
-        // one was estimated at.
+        // A level without any source uses the next higher level; if there is none, the estimate of
+        // the next lower one.
         source ??
         sources.slice(at + 1).find(Boolean) ??
         sources.slice(0, at).findLast((each) => each && each.basis !== 'configured'),

@@ -2,35 +2,38 @@ import { sha256 } from '@noble/hashes/sha2.js'
 import { ChainError, type Network } from '../types.ts'
 import { paramsOf } from './address.ts'
 
-/** No block of these networks holds a larger transaction. */
+/** Maximum size of a transaction in bytes. No block of these networks contains a larger one. */
 const BYTES_MAX = 4 * 1024 * 1024
 const BYTES_MIN = 10
 const VERSION_BYTES = 4
 const LOCKTIME_BYTES = 4
 /**
- * DIP-2: from this version on the upper half of the version is a type, and any type but 0 has a
- * payload behind the lock time.
+ * DIP-2: from this version on, the upper half of the version is a type, and every type except 0 has
+ * a payload after the lock time.
  */
 const SPECIAL_VERSION = 3
 const OUTPOINT_BYTES = 36
 const SEQUENCE_BYTES = 4
 const VALUE_BYTES = 8
-/** BIP144: no inputs, and a flag in place of the outputs' number. */
+/** BIP144: a byte that would mean zero inputs, followed by a flag byte. */
 const MARKER = 0
 const WITNESS_FLAG = 1
-/** Litecoin: nothing but a reference to extension blocks, which is empty. */
+/** Litecoin: flag for a reference to extension blocks, which is empty. */
 const EXTENSION_FLAG = 8
 
-/** A transaction whose outputs are spent: what its id covers, and where its outputs are. */
+/**
+ * A transaction whose outputs are spent: the part that its id covers, and the positions of its
+ * outputs.
+ */
 export interface Parent {
-  /** Double SHA-256, in the order of bytes in which inputs name it. */
+  /** Double SHA-256, in the byte order of inputs. */
   hash: Uint8Array
-  /** Without witnesses. */
+  /** The transaction without witnesses. */
   stripped: Uint8Array
   output(index: number): { value: bigint; script: Uint8Array } | null
 }
 
-/** Reads once from the beginning to the end; every length is checked against what is left. */
+/** Reads bytes sequentially, and checks every length against the remaining bytes. */
 class Cursor {
   readonly #bytes: Buffer
   at = 0
@@ -46,7 +49,7 @@ class Cursor {
     return start
   }
 
-  /** CompactSize. */
+  /** Reads a CompactSize number. */
   count(): number {
     const first = this.#bytes[this.skip(1)] as number
     if (first < 0xfd) return first
@@ -63,13 +66,13 @@ class Cursor {
 }
 
 /**
- * Reads a previous transaction, whose id is computed from its own bytes: nothing that the id does
- * not cover is used.
+ * Reads a previous transaction and computes its id from its bytes. Data that the id does not cover
+ * is not used.
  * @throws ChainError `TRANSACTION`
  */
 export function readParent(network: Network, hex: string, what: string): Parent {
-  // The length first, and no repeated group: on megabytes that overflows the regular expression's
-  // stack.
+  // The length is checked first, and the expression has no repeated group, because that would
+  // overflow the regular expression's stack on megabytes.
   if (
     hex.length < 2 * BYTES_MIN ||
     hex.length > 2 * BYTES_MAX ||
@@ -92,7 +95,7 @@ function read(network: Network, bytes: Buffer): Parent {
   const hasTypes = paramsOf(network).special_transactions === true
   const isSpecial =
     hasTypes && bytes.readUInt16LE(0) >= SPECIAL_VERSION && bytes.readUInt16LE(2) !== 0
-  // A withdrawal from Dash's credit pool and a quorum commitment spend nothing: there the zero is
+  // A withdrawal from Dash's credit pool and a quorum commitment spend nothing, so their zero is
   // the number of inputs.
   const marked = bytes[cursor.at] === MARKER && !isSpecial
   const flag = marked ? bytes[cursor.at + 1] : 0
@@ -146,8 +149,8 @@ function read(network: Network, bytes: Buffer): Parent {
 }
 
 /**
- * What is shown of a previous transaction: that its id covers, and no witnesses. Twenty times less
- * of what fills blocks with pictures.
+ * Returns the part of a previous transaction that its id covers, without witnesses. For
+ * transactions with embedded images it is up to twenty times smaller.
  */
 export function strippedParent(network: Network, hex: string): string {
   return Buffer.from(readParent(network, hex, 'previous transaction').stripped).toString('hex')

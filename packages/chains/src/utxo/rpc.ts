@@ -27,13 +27,14 @@ import { splitTokens, TOKEN_PREFIX, tokenFacts } from './cash-tokens.ts'
 import { FeeRates, type FeeReading } from './fee-rates.ts'
 
 /**
- * Fields of Bitcoin Core's answers whose numbers are coins: read from the source text, as satoshi.
+ * Fields of Bitcoin Core's responses whose numbers are coins. They are read from the source text,
+ * as satoshi.
  */
 const COIN_FIELDS = new Set(['value', 'feerate', 'mempoolminfee', 'minrelaytxfee'])
 
 /**
- * `ismweb`: of Litecoin's extension blocks, without value and script. `tokenData`: Bitcoin Cash,
- * what the output carries beside its value.
+ * `ismweb`: output of Litecoin's extension blocks, without value and script. `tokenData`: Bitcoin
+ * Cash, tokens of the output.
  */
 interface CoreOutput {
   value?: bigint
@@ -66,35 +67,35 @@ const NOT_FOUND = -5
 const OUT_OF_RANGE = -8
 
 /**
- * Only these say that something is absent: a node that is loading, busy or limited answers errors
- * as well.
+ * Returns whether an error has one of the given codes. Only these mean that something is absent: a
+ * node that is loading, busy or rate-limited returns errors as well.
  */
 function isRefusal(error: unknown, ...codes: number[]): boolean {
   return error instanceof RpcRefused && codes.includes(error.rpcCode)
 }
 const METHOD_NOT_FOUND = -32601
-/** Transactions fetched at once where a block names only their ids. */
+/** Number of transactions that are fetched concurrently if a block contains only their ids. */
 const FETCHED_AT_ONCE = 8
 const TXID = /^[0-9a-f]{64}$/
 const VOUT_MAX = 0x7fff_ffff
 const VALUE_MAX = 21_000_000n * 100_000_000n
-/** Genesis coinbases are in no index: nodes refuse to show them. */
+/** Height of the genesis block. Its coinbase is in no index, so nodes do not return it. */
 const GENESIS_HEIGHT = 0
 
-/** Client of a network that speaks Bitcoin Core's JSON-RPC. */
+/** Client of a network that serves Bitcoin Core's JSON-RPC. */
 export class UtxoClient implements ChainClient {
   readonly network: Network
   readonly #call: JsonRpc
-  /** For methods whose whole answer is an amount. */
+  /** Caller for methods whose whole response is an amount. */
   readonly #callForCoins: JsonRpc
   readonly #feeRates: FeeRates
-  /** The operator's own, besides the registry's. */
+  /** The operator's checkpoint, in addition to the registry's. */
   readonly #checkpoint: Checkpoint | undefined
-  /** What {@link feeRates} answered last, with its source; null: nothing yet. */
+  /** Last result of {@link feeRates}, with its source; null before the first. */
   feeReading: FeeReading | null = null
   readonly #report: ReportUnreadable
 
-  /** @param report is called with each transaction of which an output cannot be read */
+  /** @param report is called with each transaction that has an unreadable output */
   constructor(
     network: Network,
     endpoint: RpcEndpoint,
@@ -147,8 +148,8 @@ export class UtxoClient implements ChainClient {
   }
 
   /**
-   * Dash: the highest block with enough confirmations that is locked, and with it all before; null
-   * where plain depth goes further.
+   * Dash: returns the highest block that is locked with enough confirmations, which also locks all
+   * earlier blocks; null if plain confirmation depth reaches further.
    */
   async #locked(tip: number): Promise<number | null> {
     const least = this.network.utxo?.chainlock_confirmations
@@ -199,8 +200,8 @@ export class UtxoClient implements ChainClient {
   }
 
   /**
-   * With its transactions, as far as the node shows them within its time; else their ids, each of
-   * which is then read by itself.
+   * Returns a block with its transactions if the node returns them within the timeout; otherwise
+   * with their ids, and each transaction is then read individually.
    */
   async #wholeBlock(hash: string): Promise<CoreBlock> {
     const ids = () =>
@@ -230,16 +231,16 @@ export class UtxoClient implements ChainClient {
     if (!Array.isArray(vout) || !Array.isArray(vin))
       return this.#odd(`the node returned ${txid} without vin or vout`)
     return vout.flatMap((output) => {
-      // Of Litecoin's extension blocks only what comes out of them has an address.
+      // Outputs inside Litecoin's extension blocks have no address; only those that leave them do.
       if (output.ismweb === true) return []
-      // Of a form to come: without a script and an amount it is nobody's coin.
+      // An output of a future format, without a script and an amount, belongs to no address.
       if (output.scriptPubKey === undefined && output.value === undefined) {
         const reason = `output ${String(output.n)} has no script and no amount`
         this.#report({ network: this.network.code, kind: 'transaction', name: txid, reason })
         return []
       }
       const script = this.#scriptOf(txid, output)
-      // CashTokens ride on it: spending it as a coin would burn them, or be refused.
+      // The output carries CashTokens. Spending it as a coin would burn them, or be rejected.
       if (hasTokenData(output) || (this.#hasTokens && script[0] === TOKEN_PREFIX)) return []
       const address = addressOf(this.network, script)
       if (address === null) return []
@@ -264,9 +265,9 @@ export class UtxoClient implements ChainClient {
   }
 
   /**
-   * Outputs of a transaction at addresses that carry CashTokens. The transaction has passed {@link
-   * #transfersOf}. An output with an invalid index or amount is left out, so that it does not stop
-   * the scan.
+   * Returns the outputs of a transaction at addresses that carry CashTokens. The transaction has
+   * passed {@link #transfersOf}. An output with an invalid index or amount is left out, so that it
+   * does not stop the scan.
    */
   #asideOf({ txid, vout }: CoreTransaction): AsideCoin[] {
     if (!TXID.test(txid)) return []
@@ -289,9 +290,10 @@ export class UtxoClient implements ChainClient {
   }
 
   /**
-   * Ids of all transactions that wait in the node's pool (getrawmempool); some 67 bytes of answer
-   * each.
-   * @throws RpcUnavailable where the answer is none; RpcRefused where the endpoint shows no pool
+   * Returns the ids of all transactions in the node's mempool (getrawmempool); each takes some 67
+   * bytes in the response.
+   * @throws RpcUnavailable if the response is malformed; RpcRefused if the endpoint does not serve
+   *   the mempool
    */
   async waiting(): Promise<string[]> {
     const ids = await this.#call<unknown>('getrawmempool', [])
@@ -304,7 +306,10 @@ export class UtxoClient implements ChainClient {
     return ids
   }
 
-  /** What transactions of the pool pay. One that the node no longer shows is left out. */
+  /**
+   * Returns the transfers of mempool transactions. Transactions that the node no longer returns are
+   * left out.
+   */
   async waitingTransfers(txids: readonly string[]): Promise<ChainTransfer[]> {
     const found = await eachOf(txids, async (txid): Promise<ChainTransfer[]> => {
       try {
@@ -323,8 +328,8 @@ export class UtxoClient implements ChainClient {
   }
 
   /**
-   * Older nodes name only the ids: each transaction is fetched, which needs their transaction
-   * index.
+   * Older nodes return only the ids: each transaction is then fetched, which requires their
+   * transaction index.
    */
   async #transactions(block: CoreBlock): Promise<CoreTransaction[]> {
     const found: CoreTransaction[] = []
@@ -379,15 +384,16 @@ export class UtxoClient implements ChainClient {
     }
   }
 
-  /** Full transaction in hex. */
+  /** Returns the full transaction in hex. */
   async rawTransaction(txid: string): Promise<string> {
     return this.#call<string>('getrawtransaction', [txid, false])
   }
 
   /**
-   * The address of every output that a transaction spends. Not complete where a script has none:
-   * bare keys and scripts, extension blocks, witness versions to come.
-   * @throws where the node cannot show one of them: that says nothing about who paid
+   * Returns the address of every output that a transaction spends. Incomplete if a script has no
+   * address: bare keys and scripts, extension blocks, future witness versions.
+   * @throws if the node cannot return one of the spent transactions, because the sender is then
+   *   unknown
    */
   async senders(txid: string): Promise<Senders> {
     const transaction = await this.#call<{
@@ -407,7 +413,7 @@ export class UtxoClient implements ChainClient {
         ),
       )
     })
-    // A withdrawal from Dash's credit pool spends nothing: who paid is not known.
+    // A withdrawal from Dash's credit pool spends nothing, so its sender is unknown.
     if (transaction.vin.length === 0) return { addresses: [], complete: false }
     return sendersOf(
       transaction.vin.map((input) => {
@@ -422,7 +428,7 @@ export class UtxoClient implements ChainClient {
     )
   }
 
-  /** Value of an unspent output in satoshi, counting the mempool, or null. */
+  /** Returns the value of an unspent output in satoshi, including the mempool, or null. */
   async unspent(txid: string, vout: number): Promise<bigint | null> {
     return (
       (await this.#call<{ value: bigint } | null>('gettxout', [txid, vout, true]))?.value ?? null
@@ -430,8 +436,8 @@ export class UtxoClient implements ChainClient {
   }
 
   /**
-   * Bitcoin Cash nodes know only `estimatefee`, and it takes no target. Undefined where the node
-   * has no estimate.
+   * Returns a fee estimate; undefined if the node has none. Bitcoin Cash nodes serve only
+   * `estimatefee`, which accepts no target.
    */
   async #estimate(blocks: number): Promise<bigint | undefined> {
     let rate: unknown
@@ -452,7 +458,8 @@ export class UtxoClient implements ChainClient {
   }
 
   /**
-   * Below which the node takes no transaction, in satoshi per 1000 vbytes; 0 where it does not say.
+   * Returns the rate below which the node accepts no transaction, in satoshi per 1000 vbytes; 0 if
+   * it does not report one.
    */
   async #floor(): Promise<bigint> {
     try {
@@ -471,9 +478,9 @@ export class UtxoClient implements ChainClient {
   }
 
   /**
-   * estimatesmartfee at 24, 6 and 2 blocks, as {@link FeeRates} reads it, in satoshi per 1000
-   * vbytes.
-   * @throws NoFeeEstimate where neither the node nor a setting says a rate
+   * Returns the fee rates from estimatesmartfee at 24, 6 and 2 blocks, processed by {@link
+   * FeeRates}, in satoshi per 1000 vbytes.
+   * @throws NoFeeEstimate if neither the node nor a setting provides a rate
    */
   async feeRates(): Promise<LevelRates> {
     const [low, medium, high, floor] = await Promise.all([
@@ -490,7 +497,7 @@ export class UtxoClient implements ChainClient {
 const hasTokenData = ({ tokenData }: CoreOutput): boolean =>
   tokenData !== undefined && tokenData !== null
 
-/** Whether an output has an index and an amount that exist. */
+/** Returns whether an output has a valid index and amount. */
 const isOutput = (output: CoreOutput): output is CoreOutput & { value: bigint } =>
   Number.isSafeInteger(output.n) &&
   output.n >= 0 &&
@@ -499,7 +506,7 @@ const isOutput = (output: CoreOutput): output is CoreOutput & { value: bigint } 
   output.value >= 0n &&
   output.value <= VALUE_MAX
 
-/** Asks for each of many, a few at once; answers in order. */
+/** Queries many ids, a few concurrently, and returns the results in order. */
 async function eachOf<T>(ids: readonly string[], ask: (id: string) => Promise<T>): Promise<T[]> {
   const answers: T[] = []
   for (let at = 0; at < ids.length; at += FETCHED_AT_ONCE) {
@@ -508,7 +515,9 @@ async function eachOf<T>(ids: readonly string[], ask: (id: string) => Promise<T>
   return answers
 }
 
-/** Satoshi of a decimal number; undefined for -1, by which nodes say that they do not know. */
+/**
+ * Converts a decimal number to satoshi; undefined for -1, which nodes return if they have no value.
+ */
 function coins(value: number, source: string | undefined): bigint | undefined {
   return value < 0 ? undefined : parseAmount(source ?? String(value), 8)
 }

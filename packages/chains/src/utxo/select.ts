@@ -18,20 +18,17 @@ export interface Selection {
   vsize: number
 }
 
-/** More inputs make a transaction that nodes do not relay (100,000 vbytes). */
+/** Maximum number of inputs. Nodes do not relay larger transactions (100,000 vbytes). */
 const INPUTS_MAX = 400
 
-/**
- * What a coin is expected to cost when it is spent some other day, as a multiple of the network's
- * floor.
- */
+/** Expected fee rate of spending a coin later, as a multiple of the network's minimum. */
 const LONG_TERM_FLOORS = 10n
 
 /**
- * What a selection wastes, in thousandths of a satoshi, as Bitcoin Core measures it: what its
- * inputs cost now beyond what they would cost another day (negative while fees are low: gathering
- * coins is then worth while), and either making change and spending it one day, or what goes to the
- * fee because change would be dust.
+ * Returns the waste of a selection in thousandths of a satoshi, as Bitcoin Core measures it. It is
+ * the cost of its inputs now minus their expected cost later (negative while fees are low, when
+ * consolidating coins is worthwhile), plus either the cost of making change and spending it later,
+ * or the amount that goes to the fee because change would be dust.
  * @param feeRate satoshi per 1000 vbytes
  */
 export function wasteOf(network: Network, selection: Selection, feeRate: bigint): bigint {
@@ -48,13 +45,13 @@ export function wasteOf(network: Network, selection: Selection, feeRate: bigint)
   )
 }
 
-/** Of the script that addresses of a network are generated with. */
+/** Length of the script of a network's own addresses, in bytes. */
 const scriptLength = (params: UtxoParams): number => (params.script === 'p2wpkh' ? 22 : 25)
 
 /**
- * Chooses coins: of an exact match without change (branch and bound, bounded), the largest first,
- * and the smallest coin that suffices alone, the one that wastes least. Change below its dust limit
- * goes to the fee.
+ * Chooses coins by three methods and takes the result with the least waste: an exact match without
+ * change (branch and bound, with a limit), the largest coins first, and the smallest coin that
+ * suffices alone. Change below its dust limit goes to the fee.
  *
  * @param o.feeRate satoshi per 1000 vbytes
  * @param o.required outpoints that must be among the inputs (a replacement shares them)
@@ -146,11 +143,11 @@ export function selectCoins(
 }
 
 /**
- * All that the coins hold, less the fee, back to the wallet: what takes the place of a cancelled
- * payment.
+ * Returns all coins, less the fee, to the wallet. The transaction replaces a cancelled payment.
  * @param o.feeRate satoshi per 1000 vbytes
- * @param o.above fee of what it replaces: it pays that and its own relaying (BIP125)
- * @throws ChainError `INSUFFICIENT` where less than dust would come back
+ * @param o.above fee of the replaced transaction, which must be paid in addition to the relay fee
+ *   (BIP125)
+ * @throws ChainError `INSUFFICIENT` if less than dust would return
  */
 export function selectReturn(
   network: Network,
@@ -173,8 +170,8 @@ export function selectReturn(
 }
 
 /**
- * Depth-first search for a set whose surplus over amount and fee is smaller than a change output is
- * worth.
+ * Searches depth-first for a set whose surplus over amount and fee is smaller than the cost of a
+ * change output.
  */
 function branchAndBound(
   sorted: readonly Utxo[],
@@ -185,7 +182,7 @@ function branchAndBound(
   const suffix: bigint[] = Array.from({ length: sorted.length + 1 }, () => 0n)
   for (let at = sorted.length - 1; at >= 0; at--)
     suffix[at] = (suffix[at + 1] as bigint) + (sorted[at] as Utxo).value
-  // Leaving a coin out goes on in the loop, taking it goes one call deeper: a wallet may have more
+  // Excluding a coin continues the loop, and including it recurses, because a wallet may have more
   // coins than the stack has frames.
   const search = (from: number, chosen: Utxo[], sum: bigint): Utxo[] | null => {
     for (let at = from; tries-- > 0; at++) {
@@ -208,7 +205,7 @@ function branchAndBound(
   return search(0, [], 0n)
 }
 
-/** `txid:vout` */
+/** Formats an outpoint as `txid:vout`. */
 export function outpointOf(utxo: { txid: string; vout: number }): string {
   return `${utxo.txid}:${utxo.vout}`
 }

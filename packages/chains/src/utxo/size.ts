@@ -1,7 +1,7 @@
 import type { UtxoParams } from '../types.ts'
 
 /**
- * Weight units of the parts that do not depend on outputs; a signature counts with its longest
+ * Weight units of the parts that do not depend on outputs. A signature counts with its longest
  * low-S form.
  */
 const P2WPKH_INPUT_WEIGHT = 41 * 4 + 108
@@ -15,7 +15,7 @@ function compactSizeBytes(count: number): number {
 }
 
 /**
- * Virtual size in vbytes of a signed transaction (BIP141), never below the real one.
+ * Returns the virtual size in vbytes of a signed transaction (BIP141), never below the actual one.
  * @param outputScriptBytes length of each output's script
  */
 export function virtualSize(
@@ -35,9 +35,9 @@ export function virtualSize(
 }
 
 /**
- * Smallest value (satoshi) that nodes relay for an output script: the cost of making and spending
- * it at the network's dust rate (3 sat/vB in most), as Bitcoin Core's GetDustThreshold computes it,
- * or the network's own higher floor.
+ * Returns the smallest value in satoshi that nodes relay for an output script: the cost of making
+ * and spending it at the network's dust rate (usually 3 sat/vB), as Bitcoin Core's GetDustThreshold
+ * computes it, or the network's own higher minimum.
  */
 export function dustLimit(params: UtxoParams, script: Uint8Array): bigint {
   const witness =

@@ -27,12 +27,12 @@ interface Input {
 
 /** Rates are exact to a thousandth. */
 const MILLI_DECIMALS = 3
-/** More than any transaction that nodes relay. */
+/** Maximum length of a transaction in hex digits; nodes relay no larger ones. */
 const HEX_LENGTH_MAX = 800_000
 
 function parseHex(hex: string): Transaction {
-  // The length first, and no repeated group: on megabytes that overflows the regular expression's
-  // stack.
+  // The length is checked first, and the expression has no repeated group, because that would
+  // overflow the regular expression's stack on megabytes.
   if (
     hex.length < 20 ||
     hex.length > HEX_LENGTH_MAX ||
@@ -49,8 +49,9 @@ function parseHex(hex: string): Transaction {
 }
 
 /**
- * Without signatures a transaction with one output is ambiguous to segwit-aware parsers only when
- * it has no inputs, so at least one input is demanded before anything else is read.
+ * Reads the unsigned transaction. Without signatures, a transaction with one output is ambiguous to
+ * segwit-aware parsers only if it has no inputs, so at least one input is required before anything
+ * else is read.
  */
 function parse(unsigned: UnsignedTransaction): Transaction {
   const transaction = parseHex(unsigned.bytes)
@@ -63,7 +64,7 @@ function parse(unsigned: UnsignedTransaction): Transaction {
     throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
   if (transaction.version !== 2) throw new ChainError('SHAPE', 'version must be 2')
   if (transaction.locktime !== 0) throw new ChainError('SHAPE', 'locktime must be 0')
-  // Eight bytes are read as a number with a sign, which amounts have none of.
+  // The eight bytes are read as a signed number, but amounts have no sign.
   if (transaction.outs.some(({ value }) => value < 0n))
     throw new ChainError('SHAPE', 'has an amount that no output has')
   if (transaction.ins.length !== unsigned.inputs.length)
@@ -76,8 +77,8 @@ function outpoint(hash: Uint8Array, index: number): string {
 }
 
 /**
- * A parent is not read again while the same object shows the same bytes: decoding, signing and
- * assembling follow each other.
+ * Cache of parsed parents. Decoding, signing and assembling follow each other, and a parent is not
+ * parsed again while the same object contains the same bytes.
  */
 const opened = new WeakMap<object, { network: string; previous: string; parent: Parent }>()
 
@@ -95,8 +96,8 @@ function open(
 }
 
 /**
- * Inputs with values taken from previous transactions whose ids are recomputed: nothing is
- * believed. One that several inputs spend from is shown with the first.
+ * Reads the inputs. Their values come from previous transactions whose ids are recomputed, so
+ * nothing is trusted. A transaction that several inputs spend from is included with the first one.
  */
 function inputsOf(
   network: Network,
@@ -150,8 +151,8 @@ function inputsOf(
 }
 
 /**
- * The coins that a transaction spends, in the order of its inputs; `value` null where an input
- * lacks its previous transaction.
+ * Returns the coins that a transaction spends, in the order of its inputs. `value` is null if an
+ * input lacks its previous transaction.
  */
 export function coinsOf(
   network: Network,
@@ -174,7 +175,9 @@ export function coinsOf(
   })
 }
 
-/** See Family.decode. Exactly one payment, and at most one change output on the change path. */
+/**
+ * See Family.decode. Allows exactly one payment, and at most one change output on the change path.
+ */
 export function decode(
   network: Network,
   unsigned: UnsignedTransaction,
@@ -256,7 +259,8 @@ function digest(
 }
 
 /**
- * The DER form with its sighash byte. bitcoinjs-lib's own encoder refuses the byte of Bitcoin Cash.
+ * Encodes a signature as DER with its sighash byte. bitcoinjs-lib's own encoder rejects the byte of
+ * Bitcoin Cash.
  */
 function encodeSignature(signature: Uint8Array, sighash: number): Uint8Array {
   const der = library().script.signature.encode(signature, SIGHASH_ALL)
@@ -264,8 +268,8 @@ function encodeSignature(signature: Uint8Array, sighash: number): Uint8Array {
 }
 
 /**
- * SIGHASH_ALL digests: BIP143 for P2WPKH and, with FORKID, for Bitcoin Cash; the original algorithm
- * for other P2PKH.
+ * Returns SIGHASH_ALL digests: BIP143 for P2WPKH and, with FORKID, for Bitcoin Cash; the original
+ * algorithm for other P2PKH.
  */
 export function signing(
   network: Network,
@@ -280,7 +284,7 @@ export function signing(
   }))
 }
 
-/** Puts DER signatures into scripts or witnesses after verifying each. */
+/** Verifies each signature and inserts it as DER into its script or witness. */
 export function assemble(
   network: Network,
   unsigned: UnsignedTransaction,
@@ -305,7 +309,7 @@ export function assemble(
   return { network: network.code, raw: transaction.toHex(), hash: transaction.getId() }
 }
 
-/** They share at least one input. */
+/** Returns whether the two transactions share at least one input. */
 export function exclusive(earlier: DecodedTransaction, next: DecodedTransaction): boolean {
   return next.consumes.some((outpointText) => earlier.consumes.includes(outpointText))
 }

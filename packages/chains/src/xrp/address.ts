@@ -10,15 +10,17 @@ import type { Tags } from '../family.ts'
 import type { Network, Validation } from '../types.ts'
 
 const TAG_MAX = 0xffff_ffff
-/** ACCOUNT_ZERO and ACCOUNT_ONE, whose keys nobody knows: what is paid there is lost. */
+/** ACCOUNT_ZERO and ACCOUNT_ONE, whose keys are unknown, so a payment to them is lost. */
 const BLACK_HOLES = new Set(['rrrrrrrrrrrrrrrrrrrrrhoLvTp', 'rrrrrrrrrrrrrrrrrrrrBZbvji'])
 
-/** Classic address of a compressed secp256k1 key: an account's id is the key's HASH160. */
+/**
+ * Returns the classic address of a compressed secp256k1 key. An account's id is the key's HASH160.
+ */
 export function address(_network: Network, publicKey: Uint8Array): string {
   return encodeAccountID(ripemd160(sha256(publicKey)))
 }
 
-/** A destination tag from its text; null where it is none. Tag 0 is a tag. */
+/** Parses a destination tag; null if it is invalid. Tag 0 is a valid tag. */
 export function readTag(text: string): number | null {
   if (!/^(?:0|[1-9]\d{0,9})$/.test(text)) return null
   const tag = Number(text)
@@ -31,7 +33,7 @@ export const tags: Tags = {
   isLike: (text) => readTag(text) !== null,
 }
 
-/** Classic addresses and X-addresses; answers the classic spelling with the tag beside it. */
+/** Accepts classic addresses and X-addresses. Returns the classic spelling with a separate tag. */
 export function validate(network: Network, text: string, addressTag?: string | null): Validation {
   const given = addressTag ?? null
   const tag = given === null ? null : readTag(given)
@@ -48,8 +50,8 @@ export function validate(network: Network, text: string, addressTag?: string | n
     if (!isValidXAddress(text))
       return { valid: false, reason: 'is not an X-address: checksum or length does not match' }
     const decoded = xAddressToClassicAddress(text)
-    // The prefix only says for which network the address was shown; the account is the same
-    // everywhere.
+    // The prefix states only the network for which the address was displayed; the account is the
+    // same on every network.
     if (decoded.test && network.mode === 'mainnet')
       return { valid: false, reason: 'belongs to a test network (T…); this one uses X…' }
     classic = decoded.classicAddress

@@ -4,8 +4,8 @@ import { address, readTag } from './address.ts'
 import { library } from './library.ts'
 
 /**
- * Ledgers that a transaction lives: three nodes have time to sign, and a lost one is soon known to
- * be dead.
+ * Lifetime of a transaction in ledgers: long enough for three nodes to sign, short enough that a
+ * lost transaction soon expires.
  */
 export const LEDGERS_TO_LIVE = 60
 

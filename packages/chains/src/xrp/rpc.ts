@@ -30,26 +30,31 @@ const XRP_DECIMALS = 6
 const REQUIRE_DESTINATION_TAG = 0x0002_0000
 const DEPOSIT_AUTHORISATION = 0x0100_0000
 /**
- * Ledgers below the end of a transaction's life that are searched for it: more than it can live.
+ * Number of ledgers below a transaction's last ledger that are searched for it; it exceeds the
+ * lifetime.
  */
 const SEARCHED_LEDGERS = LEDGERS_TO_LIVE + 40
-/** Pages of an account's history in the ledgers of one transaction's life. */
+/**
+ * Maximum number of pages of an account's history that are read for the ledgers of one
+ * transaction's lifetime.
+ */
 const PAGES_MAX = 50
 const PAGE = 200
 const RESERVES_FRESH_MS = 60_000
 /**
- * What brings XRP to an account that did not ask for it; a deleted account's rest is a payment too.
+ * Transaction types that send XRP to an account without its signature. The remaining balance of a
+ * deleted account is a payment too.
  */
 const PAYING = new Set(['Payment', 'AccountDelete'])
 /**
- * What anyone may finish, and whose entry names the one who pays. Checks are cashed by their
- * receiver alone.
+ * Transaction types that anyone can complete, by the ledger entry that contains the payer. Checks
+ * are left out, because only their receiver cashes them.
  */
 const HOLDING: Record<string, string | undefined> = {
   EscrowFinish: 'Escrow',
   PaymentChannelClaim: 'PayChannel',
 }
-/** Answers of `submit` after which the server holds the transaction. */
+/** Results of `submit` that mean that the server has the transaction. */
 const HELD = /^(?:tes|tec|terQUEUED|terPRE_SEQ|tefALREADY)/
 
 interface Answer {
@@ -158,7 +163,7 @@ export class XrpClient implements TaggedClient, ResignedClient {
     return checkedClient(this, network.code)
   }
 
-  /** rippled puts its errors into the result. */
+  /** Calls a method. rippled returns its errors inside of the result. */
   async #call<T extends Answer>(
     method: string,
     parameters: Record<string, unknown> = {},
@@ -170,7 +175,7 @@ export class XrpClient implements TaggedClient, ResignedClient {
     return result
   }
 
-  /** Null where the server names exactly this error. */
+  /** Calls a method; null if the server returns exactly this error. */
   async #unless<T extends Answer>(
     error: string,
     method: string,
@@ -206,7 +211,7 @@ export class XrpClient implements TaggedClient, ResignedClient {
       )
     }
     const reserves = { base: dropsOf(base), increment: dropsOf(increment) }
-    // Without them the ledgers are read on: only what depends on them waits.
+    // Ledgers are read even without the reserves; only functions that depend on them wait.
     if (reserves.base !== null && reserves.increment !== null) {
       this.#reserves = { base: reserves.base, increment: reserves.increment, at: this.#now() }
     }
@@ -249,7 +254,10 @@ export class XrpClient implements TaggedClient, ResignedClient {
     }
   }
 
-  /** @throws RpcUnavailable where a ledger contradicts itself, or lacks what is needed of it */
+  /**
+   * Checks a ledger.
+   * @throws RpcUnavailable if the ledger contradicts itself, or lacks required data
+   */
   #check(
     { ledger_index: index, ledger_hash: hash, ledger }: Ledger,
     transactions: readonly LedgerTransaction[],
@@ -359,8 +367,8 @@ export class XrpClient implements TaggedClient, ResignedClient {
   }
 
   /**
-   * Under load `minimum_fee` is what the queue takes, and `open_ledger_fee` what enters the open
-   * ledger.
+   * Returns the fee rates. Under load, `minimum_fee` is the fee for the queue, and
+   * `open_ledger_fee` the fee for the open ledger.
    */
   async feeRates(): Promise<LevelRates> {
     const { drops } = await this.#call<Fee>('fee')
@@ -389,13 +397,16 @@ export class XrpClient implements TaggedClient, ResignedClient {
       })
       return false
     } catch (error) {
-      // Only a server that has searched every ledger of the range knows that it is absent.
+      // Only a server that has searched every ledger of the range can report that the transaction
+      // is absent.
       if (error instanceof XrpRefused && error.error === 'txnNotFound') return error.searchedAll
       throw error
     }
   }
 
-  /** See {@link ResignedClient}. The id of a transaction is a hash over its signature too. */
+  /**
+   * See {@link ResignedClient}. The id of a transaction is a hash that also covers its signature.
+   */
   async findSigned(account: string, message: string, validUntil: number): Promise<Signed | null> {
     const from = Math.max(1, validUntil - SEARCHED_LEDGERS)
     let marker: unknown
@@ -408,7 +419,8 @@ export class XrpClient implements TaggedClient, ResignedClient {
         limit: PAGE,
         ...(marker === undefined ? {} : { marker }),
       })
-      // A server names the ledgers that it has searched: fewer where it does not keep all.
+      // The response contains the ledgers that were searched, which are fewer if the server does
+      // not keep all.
       const isWhole =
         found.validated === true &&
         Number(found.ledger_index_min) <= from &&
@@ -431,7 +443,7 @@ export class XrpClient implements TaggedClient, ResignedClient {
   }
 }
 
-/** Drops of an amount in XRP, which is a number; null where it cannot be read. */
+/** Converts a number of XRP to drops; null if it cannot be read. */
 function dropsOf(xrp: unknown): bigint | null {
   if (typeof xrp !== 'number' && typeof xrp !== 'string') return null
   try {
@@ -441,14 +453,14 @@ function dropsOf(xrp: unknown): bigint | null {
   }
 }
 
-/** XRP in drops. Tokens are objects; payments before 2014 say "unavailable". */
+/** Reads an XRP amount in drops. Tokens are objects; payments before 2014 contain "unavailable". */
 const drops = (amount: unknown): bigint =>
   typeof amount === 'string' && /^\d+$/.test(amount) ? BigInt(amount) : 0n
 
-/** What a successful transaction brought to an account that did not ask for it. */
+/** Returns the XRP that a successful transaction paid to an account without its signature. */
 function paidBy(transaction: LedgerTransaction, meta: Meta): Paid | null {
   if (PAYING.has(transaction.TransactionType)) {
-    // What was delivered, never what the Amount says: a partial payment delivers less.
+    // The delivered amount is used, never the Amount field: a partial payment delivers less.
     const { Account: from, Destination: to, DestinationTag: tag } = transaction
     return to === undefined ? null : { from, to, tag, amount: drops(meta.delivered_amount) }
   }
@@ -466,7 +478,7 @@ function paidBy(transaction: LedgerTransaction, meta: Meta): Paid | null {
     Balance,
   } = change?.FinalFields ?? {}
   if (from === undefined || to === undefined) return null
-  // A channel counts what it has paid so far.
+  // A channel's balance counts what it has paid so far.
   const before = change?.PreviousFields?.Balance
   return {
     from,

@@ -5,8 +5,8 @@ export const traits: Traits = {
   deposits: 'tagged',
   firstNonce: 'chain',
   nothingExcludes: false,
-  // It takes 3 to 4 seconds to close a ledger. A round of the consensus takes two seconds at least
-  // (rippled: ledgerMIN_CLOSE); local chains close ledgers when they are asked to.
+  // Closing a ledger takes 3 to 4 seconds. A consensus round takes at least two seconds (rippled:
+  // ledgerMIN_CLOSE). Local chains close ledgers on request.
   expiry: { unit: 'ledger', aheadMax: 100_000, perSecondMax: { mainnet: 0.5, local: 2 } },
   cancellation: null,
   feePayer: false,

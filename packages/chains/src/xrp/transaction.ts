@@ -19,11 +19,14 @@ import {
 import { address } from './address.ts'
 import { library } from './library.ts'
 
-/** "STX\0" stands before what is signed, "TXN\0" before what is hashed to the transaction's id. */
+/**
+ * Prefixes: "STX\0" precedes the signed bytes, "TXN\0" the bytes whose hash is the transaction's
+ * id.
+ */
 const SIGNING_PREFIX = hexToBytes('53545800')
 const ID_PREFIX = hexToBytes('54584e00')
 const FULLY_CANONICAL = 0x8000_0000
-/** 100 billion XRP in drops: all there is. */
+/** 100 billion XRP in drops, the total supply. */
 const DROPS_MAX = 10n ** 17n
 const BYTES_MAX = 1024
 
@@ -40,8 +43,8 @@ interface Payment {
   SigningPubKey: string
 }
 /**
- * Whatever else a payment may carry (paths, SendMax, DeliverMin, memos, tickets, SourceTag,
- * signers, …) is refused.
+ * Fields that a payment may have. All others (paths, SendMax, DeliverMin, memos, tickets,
+ * SourceTag, signers, …) are rejected.
  */
 const FIELDS = new Set([
   'TransactionType',
@@ -56,7 +59,7 @@ const FIELDS = new Set([
   'SigningPubKey',
 ])
 
-/** The library spells hex in capitals. */
+/** Decodes a transaction. The library writes hex in capitals. */
 const decodeBinary = (hex: string): Record<string, unknown> =>
   library().decode(hex.toUpperCase()) as Record<string, unknown>
 const encode = (json: Record<string, unknown>): string =>
@@ -101,7 +104,7 @@ function parse(unsigned: UnsignedTransaction): Payment {
   }
   if (typeof payment.Fee !== 'string' || !/^[1-9]\d{0,17}$/.test(payment.Fee))
     throw new ChainError('SHAPE', 'has no fee')
-  // Sequence 0 stands for a ticket, and tickets do not exclude each other by sequence.
+  // Sequence 0 means a ticket, and tickets do not exclude each other by sequence.
   if (!Number.isInteger(payment.Sequence) || payment.Sequence < 1)
     throw new ChainError('SHAPE', 'has no sequence')
   if (!Number.isInteger(payment.LastLedgerSequence) || payment.LastLedgerSequence < 1) {
@@ -117,7 +120,7 @@ function parse(unsigned: UnsignedTransaction): Payment {
   return payment
 }
 
-/** See Family.decode. The one shape: a payment of XRP with a sequence and an end. */
+/** See Family.decode. Allows one shape: a payment of XRP with a sequence and an expiry. */
 export function decode(
   network: Network,
   unsigned: UnsignedTransaction,
@@ -158,7 +161,7 @@ export function decode(
   }
 }
 
-/** SHA-512Half of the prefixed transaction. */
+/** Returns SHA-512Half of the prefixed transaction. */
 export function signing(
   _network: Network,
   unsigned: UnsignedTransaction,
@@ -175,7 +178,10 @@ export function signing(
   ]
 }
 
-/** DER, low-S: the ledger refuses the other half, for it would give one payment two ids. */
+/**
+ * Encodes the signature as DER, low-S. The ledger rejects high-S, which would give one payment two
+ * ids.
+ */
 export function assemble(
   network: Network,
   unsigned: UnsignedTransaction,
@@ -202,12 +208,15 @@ export function assemble(
   }
 }
 
-/** Same account and sequence: only one can be included. */
+/** Returns whether both have the same account and sequence: only one of them can be included. */
 export function exclusive(earlier: DecodedTransaction, next: DecodedTransaction): boolean {
   return earlier.consumes[0] === next.consumes[0]
 }
 
-/** Of a signed transaction: its id, and the bytes without the signature; null where it is none. */
+/**
+ * Returns the id of a signed transaction and its bytes without the signature; null if it cannot be
+ * decoded.
+ */
 export function identify(blob: string): { hash: string; message: string } | null {
   try {
     const { TxnSignature: _, ...fields } = decodeBinary(blob)

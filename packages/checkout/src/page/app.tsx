@@ -74,7 +74,7 @@ function Frame({
   )
 }
 
-/** One big word in place of an invoice. */
+/** One short message instead of an invoice. */
 function Problem({
   title,
   detail,
@@ -101,7 +101,7 @@ interface Heard {
   atMs: number
 }
 
-/** Title, announcement and focus follow the status. */
+/** Updates title, announcement and focus when the status changes. */
 function useStatus(heard: Heard | null, changing: boolean, speech: Speech): void {
   const state = heard?.state ?? null
   const name = state ? viewNameOf(state, changing) : null
@@ -124,7 +124,7 @@ function useStatus(heard: Heard | null, changing: boolean, speech: Speech): void
     announce(words[viewOf(name).title])
     if (last.screen === screen) return
     scrollTo({ top: 0 })
-    // What had the focus is gone with its screen.
+    // The element that had the focus was removed with its screen.
     if (document.activeElement === document.body)
       document.querySelector<HTMLElement>('.status-title')?.focus({ preventScroll: true })
   }, [state, name, screen, speech])
@@ -134,8 +134,8 @@ function useStatus(heard: Heard | null, changing: boolean, speech: Speech): void
 }
 
 /**
- * The page of one invoice. @param path of it, `/checkout/{inv_id}`; null where the server knows
- * none
+ * The page of one invoice.
+ * @param path of the invoice, `/checkout/{inv_id}`; null if the server does not know it
  */
 export function App({ path, first }: { path: string | null; first: Speech }) {
   const [speech, setSpeech] = useState(first)
@@ -144,7 +144,7 @@ export function App({ path, first }: { path: string | null; first: Speech }) {
   const [isThere, setThere] = useState(true)
   const [changing, setChanging] = useState(false)
   const followed = useRef<Followed | null>(null)
-  /** The invoice was seen unpaid. */
+  /** The invoice was displayed as unpaid. */
   const wasOpen = useRef(false)
   useEffect(() => {
     if (path === null) return
@@ -210,7 +210,7 @@ export function App({ path, first }: { path: string | null; first: Speech }) {
           {screen === 'progress' ? <Progress state={state} /> : null}
           {screen === 'result' ? <Result state={state} isFresh={wasOpen.current} /> : null}
         </div>
-        {/* What came in since makes it longer: it is another then. An end names them itself. */}
+        {/* The key creates a new element after each payment. The result screen has its own list. */}
         {screen === 'result' ? null : (
           <Facts state={state} heardMs={atMs} key={`${screen} ${state.payments.length}`} />
         )}

@@ -1,4 +1,4 @@
-/** Exact difference of two decimals, without trailing zeros. */
+/** Returns the exact difference of two decimals, without trailing zeros. */
 export function subtract(minuend: string, subtrahend: string): string {
   const scale = Math.max(...[minuend, subtrahend].map((text) => (text.split('.')[1] ?? '').length))
   const whole = (text: string): bigint => {

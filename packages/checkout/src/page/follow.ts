@@ -1,42 +1,42 @@
 import type { CheckoutState } from '../state.ts'
 
-/** What is heard of an invoice. */
+/** Callbacks of an invoice's updates. */
 export interface Ear {
   state(state: CheckoutState): void
-  /** There is no such invoice. */
+  /** The invoice does not exist. */
   missing(): void
-  /** Whether the server answers. */
+  /** The connection to the server was established or lost. */
   connection(isThere: boolean): void
 }
 
-/** An invoice that is followed until the page is left. */
+/** An invoice that is monitored until the page is closed. */
 export interface Followed {
-  /** @returns whether the server took the choice */
+  /** @returns whether the server accepted the choice */
   choose(asset: string): Promise<boolean>
-  /** Asks at once. */
+  /** Requests the state immediately. */
   refresh(): void
 }
 
 const REQUEST_MS = 12_000
-/** How often is asked where the stream does not tell. */
+/** Polling interval in milliseconds while the stream is unavailable. */
 const POLL_MS = 4000
-/** The stream tells at once; where it has not by then, it is asked. */
+/** Time in milliseconds after which the state is requested if the stream has not sent it. */
 const FIRST_MS = 1500
 /**
- * A stream may be open and silent, where something between holds it back: so often is asked all the
- * same.
+ * Polling interval in milliseconds while the stream is open, because an intermediary may hold back
+ * its data.
  */
 const DISTRUST_MS = 60_000
 const REOPEN_MS = [1000, 2000, 5000, 10_000, 30_000]
 
 /**
- * Hears of every change by a stream, and asks where the stream is away; whatever is older than what
- * is known is dropped.
+ * Receives every change from a stream, and polls while the stream is unavailable. Data older than
+ * the last received state is dropped.
  * @param path of the invoice, `/checkout/{inv_id}`
  */
 export function follow(path: string, ear: Ear): Followed {
   let stream: EventSource | null = null
-  /** The stream has told something since it was opened. */
+  /** The stream has sent data since it was opened. */
   let tells = false
   let failures = 0
   let lastAskedMs = 0
@@ -46,7 +46,7 @@ export function follow(path: string, ear: Ear): Followed {
 
   const take = (state: CheckoutState): void => {
     ear.connection(true)
-    // Both in the same form of ISO 8601, in UTC.
+    // Both are in the same form of ISO 8601, in UTC.
     if (state.now < newest) return
     newest = state.now
     ended = state.inv_status === 'Paid'
@@ -87,10 +87,10 @@ export function follow(path: string, ear: Ear): Followed {
     })
     stream.addEventListener('error', () => {
       tells = false
-      // A stream does not say why it failed.
+      // A stream does not report why it failed.
       if (newest === '') void ask()
       if (stream?.readyState !== EventSource.CLOSED) return
-      // The browser gives up on an answer that is no stream.
+      // The browser does not reconnect after a response that is not a stream.
       const pauseMs = REOPEN_MS[Math.min(failures++, REOPEN_MS.length - 1)] as number
       setTimeout(open, pauseMs * (0.75 + Math.random() / 2))
     })
@@ -104,7 +104,7 @@ export function follow(path: string, ear: Ear): Followed {
     if (ended || document.hidden) return
     if (!tells || performance.now() - lastAskedMs > DISTRUST_MS) void ask()
   }, POLL_MS)
-  // A phone that was in a pocket has heard nothing.
+  // A phone in standby has received nothing.
   document.addEventListener('visibilitychange', () => {
     if (!document.hidden && !ended) void ask()
   })

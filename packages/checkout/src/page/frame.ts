@@ -1,14 +1,14 @@
 import type { CheckoutState } from '../state.ts'
 
-/** Told to the page that shows the checkout in a frame. */
+/** Message to the page that embeds the checkout in a frame. */
 type Message = { event: 'ready' | 'close' } | { status: CheckoutState['inv_status'] }
 
 export const isFramed = window.parent !== window
 
 /**
- * The origin to which the widget belongs, as it says in the address's fragment. It is no proof of
- * anything: the browser shows the page in no frame that `frame-ancestors` does not name, and hands
- * a message to no other origin than this.
+ * Origin of the widget, according to the URL's fragment. It need not be authenticated: the browser
+ * displays the page only in frames that `frame-ancestors` allows, and delivers messages only to
+ * this origin.
  */
 const parentOrigin = ((): string | null => {
   const told = new URLSearchParams(location.hash.slice(1)).get('origin')
@@ -23,7 +23,7 @@ const parentOrigin = ((): string | null => {
   }
 })()
 
-/** Tells the page around, where there is one and it has said who it is. */
+/** Sends a message to the embedding page, if there is one and its origin is known. */
 export function tellParent(invoiceId: string, message: Message): void {
   if (isFramed && parentOrigin !== null)
     window.parent.postMessage({ invoiceId, ...message }, parentOrigin)

@@ -3,7 +3,7 @@ import { useContext } from 'preact/hooks'
 import type { Catalogue } from './catalogue/catalogue.ts'
 import { numbersOf, type Numbers } from './numbers.ts'
 
-/** Each language by its own name. */
+/** Each language in its own name. */
 export const LANGUAGES = {
   en: 'English',
   de: 'Deutsch',
@@ -14,7 +14,7 @@ export const LANGUAGES = {
 }
 export type Language = keyof typeof LANGUAGES
 
-/** Each in a file of its own: nobody loads five that he does not read. */
+/** Each language is a separate file, so that the page loads only one. */
 const LOADERS: Record<Language, () => Promise<Catalogue<'other'>>> = {
   en: async () => (await import('./catalogue/en.ts')).en,
   de: async () => (await import('./catalogue/de.ts')).de,
@@ -30,7 +30,7 @@ const known = (tag: string | null | undefined): Language | null => {
   return Object.hasOwn(LANGUAGES, base) ? (base as Language) : null
 }
 
-/** In a frame of another site a browser may refuse its storage. */
+/** A browser may deny storage in a frame of another site. */
 function stored(): string | null {
   try {
     return localStorage.getItem(REMEMBERED)
@@ -40,8 +40,8 @@ function stored(): string | null {
 }
 
 /**
- * The language of `?lang=`, else the one chosen before, else the first of the browser's that there
- * is, else English.
+ * Returns the language of `?lang=`, otherwise the one chosen earlier, otherwise the browser's first
+ * available one, otherwise English.
  */
 export function preferredLanguage(): Language {
   const asked = known(new URLSearchParams(location.search).get('lang'))
@@ -54,23 +54,25 @@ export function rememberLanguage(language: Language): void {
   try {
     localStorage.setItem(REMEMBERED, language)
   } catch {
-    /* it is asked anew next time */
+    /* The language is not stored. */
   }
 }
 
 type Values = Record<string, ComponentChildren>
 
-/** How things are said in one language. */
+/** Texts and formats of one language. */
 export interface Speech extends Numbers {
   language: Language
   words: Catalogue<'other'>
-  /** A sentence with its values, each kept apart from the direction of the text around it. */
+  /**
+   * Returns a sentence with its values, each isolated from the direction of the surrounding text.
+   */
   say(sentence: string, values: Values): ComponentChildren
-  /** The same as plain text. */
+  /** Returns the sentence as plain text. */
   tell(sentence: string, values: Record<string, string>): string
-  /** The form for `count`, with `{n}` and the other values filled in. */
+  /** Returns the form for `count`, with `{n}` and the other values filled in. */
   count(forms: Record<'other', string>, count: number, values?: Record<string, number>): string
-  /** Hour and minute; with the day where that is not today. */
+  /** Formats hour and minute, with the day if it is not today. */
   time(date: Date, now: Date): string
   moment(date: Date): string
 }
@@ -117,7 +119,7 @@ function createSpeech(language: Language, words: Catalogue<'other'>): Speech {
   }
 }
 
-/** Loads a language and turns the document to it. */
+/** Loads a language and sets the document's language and direction. */
 export async function speak(language: Language): Promise<Speech> {
   const words = await LOADERS[language]()
   document.documentElement.lang = language
@@ -127,5 +129,5 @@ export async function speak(language: Language): Promise<Speech> {
 
 export const SpeechContext = createContext<Speech | null>(null)
 
-/** The language in which everything below the page's root speaks. */
+/** Returns the language of the components below the page's root. */
 export const useSpeech = (): Speech => useContext(SpeechContext) as Speech

@@ -1,4 +1,4 @@
-/** An address that a link may lead to; null for everything but the web. */
+/** Returns a URL that may be used in a link; null for every scheme except http and https. */
 export function webLink(url: string | null): string | null {
   if (url === null) return null
   try {
@@ -8,7 +8,10 @@ export function webLink(url: string | null): string | null {
   }
 }
 
-/** A link that a wallet opens: any scheme that the browser does not run or show itself. */
+/**
+ * Returns a URI that a wallet opens: any scheme that the browser does not execute or display
+ * itself.
+ */
 export function walletLink(uri: string | null): string | null {
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(uri ?? '')?.[1]?.toLowerCase()
   return scheme === undefined ||

@@ -7,7 +7,7 @@ const invoiceId = /^\/checkout\/([^/]+)$/.exec(location.pathname)?.[1] ?? null
 const isKnown = invoiceId !== null && document.body.dataset['missing'] === undefined
 if (isKnown) {
   tellParent(invoiceId, { event: 'ready' })
-  // In a frame the dialog around never sees the key.
+  // The dialog around the frame does not receive key events of the frame.
   addEventListener('keydown', (event) => {
     if (event.key === 'Escape') tellParent(invoiceId, { event: 'close' })
   })

@@ -1,21 +1,21 @@
-/**
- * How numbers are written in one language. Digits are Latin in all of them, as wallets show them.
- */
+/** Number formats of one language. Digits are Latin in all languages, as in wallets. */
 export interface Numbers {
-  /** A decimal with all its digits; what is no decimal stays as it is. */
+  /** Formats a decimal with all its digits; another text is returned unchanged. */
   decimal(text: string): string
-  /** An amount of money with all its digits, and at least as many decimals as its currency has. */
+  /**
+   * Formats an amount of money with all its digits, and with at least the decimals of its currency.
+   */
   money(text: string, currency: string): string
-  /** A count. */
+  /** Formats a count. */
   whole(count: number): string
 }
 
 const DECIMAL = /^(\d+)(?:\.(\d+))?$/
 
 /**
- * Numbers of a language. Decimals are never made floating-point numbers: the whole part is
- * formatted as a bigint, and the digits after the point are put in as they are. Older browsers
- * round digit strings that are given to `Intl.NumberFormat`.
+ * Returns the number formats of a language. Decimals are never converted to floating-point numbers:
+ * the integer part is formatted as a bigint, and the digits after the point are inserted unchanged.
+ * Older browsers round digit strings that are passed to `Intl.NumberFormat`.
  */
 export function numbersOf(language: string): Numbers {
   const locale = `${language}-u-nu-latn`
@@ -49,7 +49,7 @@ export function numbersOf(language: string): Numbers {
             fraction.replace(/0+$/, '').padEnd(own, '0'),
           )
       } catch {
-        /* a currency that the browser does not know */
+        /* The browser does not know the currency. */
       }
       return `${decimal(text)} ${currency}`
     },

@@ -1,7 +1,7 @@
 import type { Catalogue } from './catalogue/catalogue.ts'
 import type { CheckoutState } from '../state.ts'
 
-/** Which screen an invoice is shown on. */
+/** Screen on which an invoice is displayed. */
 export type Screen = 'choose' | 'pay' | 'progress' | 'result'
 export type Tone = 'ok' | 'info' | 'warn' | 'bad' | 'neutral'
 export type Shape =
@@ -16,7 +16,7 @@ export type Shape =
   | 'slash'
   | 'shield'
 
-/** The words of a status, and how it looks: a shape and a colour, each telling it alone. */
+/** Label and appearance of a status. Shape and colour each identify it. */
 export interface View {
   screen: Screen
   shape: Shape
@@ -99,7 +99,7 @@ const VIEWS = {
 } as const satisfies Record<string, View>
 export type ViewName = keyof typeof VIEWS
 
-/** @param changing the payer wants another asset than the one that is selected */
+/** @param changing the payer wants another asset than the selected one */
 export function viewNameOf(state: CheckoutState, changing: boolean): ViewName {
   if (state.cancelled && state.inv_status !== 'Paid') return 'cancelled'
   switch (state.inv_status) {

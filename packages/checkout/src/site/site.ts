@@ -11,28 +11,28 @@ import {
   type Assets,
 } from '@custody/site'
 
-/** The built page and widget, held in memory: no request reaches the disk. */
+/** The built page and widget, cached in memory, so that no request reads the disk. */
 export interface Site {
   /**
-   * The page of an invoice; the same bytes for every one.
-   * @param frameAncestors origins that may show it in a frame; null where there is no such
-   *   invoice (404)
+   * Returns the page of an invoice; the same bytes for every one.
+   * @param frameAncestors origins that may embed it in a frame; null if the invoice does not exist
+   *   (404)
    * @param encodings the request's `accept-encoding`
    */
   page(frameAncestors: readonly string[] | null, encodings: string | undefined): Answer
-  /** A file of the page by its hashed name. */
+  /** Returns a file of the page by its hashed name. */
   asset: Assets
   /** @param known the request's `if-none-match` */
   widget(encodings: string | undefined, known: string | undefined): Answer
 }
 
 const DIST = fileURLToPath(new URL('../../dist/', import.meta.url))
-/** What it is called where it is missing. */
+/** Name in the error message if it is missing. */
 export const NAME = 'the checkout page'
 
 /**
  * Reads the built page and widget.
- * @throws Error with what to run, where they were not built
+ * @throws Error with the command to run if they were not built
  */
 export function loadSite(dist: string = DIST): Site {
   const assets = join(dist, 'assets')

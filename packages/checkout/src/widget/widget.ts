@@ -3,9 +3,8 @@ import { wordsOfPage } from './words.ts'
 
 type Status = CheckoutState['inv_status']
 interface Options {
-  /** Called at once when the page has loaded, and at every change. */ onStatus?: (
-    status: Status,
-  ) => void
+  /** Called immediately after the page has loaded, and on every change. */
+  onStatus?: (status: Status) => void
 }
 
 const STATUSES: readonly string[] = [
@@ -15,13 +14,13 @@ const STATUSES: readonly string[] = [
   'Expired',
   'Invalid',
 ] satisfies Status[]
-/** A page that is allowed here speaks as soon as its script runs. */
+/** Time in milliseconds within which an allowed page sends a message after loading. */
 const REFUSED_AFTER_LOAD_MS = 2500
 const REFUSED_MS = 15_000
 
 const script = (document.currentScript ??
   document.querySelector('script[src$="/widget.js"]')) as HTMLScriptElement | null
-/** The platform's origin: where this file came from. */
+/** Origin of the platform, from which this file was loaded. */
 const platform = new URL(script?.src ?? location.href).origin
 
 const sheet = (text: string): CSSStyleSheet => {
@@ -30,7 +29,7 @@ const sheet = (text: string): CSSStyleSheet => {
   return made
 }
 
-// Sheets made so pass a policy that forbids inline styles.
+// Style sheets created this way are allowed by a policy that forbids inline styles.
 const dialogStyle = sheet(`
 dialog{box-sizing:border-box;padding:0;border:0;background:#f6f7f9;color:#16191f;color-scheme:light dark;overflow:hidden;
 inline-size:min(1040px,calc(100vw - 32px));block-size:min(820px,calc(100dvh - 32px));max-inline-size:none;max-block-size:none;
@@ -78,7 +77,10 @@ function cross(): SVGElement {
   return svg
 }
 
-/** Keeps the page below still. @returns what lets it go */
+/**
+ * Prevents scrolling of the page below the dialog.
+ * @returns a function that allows it again
+ */
 function holdScroll(): () => void {
   const { style, clientWidth } = document.documentElement
   const before = [style.overflow, style.paddingInlineEnd] as const
@@ -89,7 +91,7 @@ function holdScroll(): () => void {
   }
 }
 
-/** Address of an invoice's page. */
+/** Returns the URL of an invoice's page. */
 const pageOf = (invoiceId: string): string =>
   `${platform}/checkout/${encodeURIComponent(invoiceId)}`
 
@@ -97,13 +99,13 @@ let open: { dialog: HTMLDialogElement; ended: Promise<Status | null>; end: () =>
   null
 
 /**
- * Opens the checkout of an invoice in a dialog over the page; the browser keeps the focus in it,
- * and Esc closes it. While one is open, another is not opened.
- * @returns the last status that was heard, when the dialog is closed; null where none was
+ * Opens the checkout of an invoice in a dialog over the page. The browser keeps the focus in it,
+ * and Esc closes it. Only one dialog can be open.
+ * @returns the last received status, when the dialog is closed; null if there was none
  */
 function pay(invoiceId: string, options: Options = {}): Promise<Status | null> {
   if (open?.dialog.open) return open.ended
-  // It is closed already, and its event still to come.
+  // The dialog may already be closed while its event is still pending.
   open?.end()
   const { language, words } = wordsOfPage()
   const address = pageOf(invoiceId)
@@ -143,7 +145,8 @@ function pay(invoiceId: string, options: Options = {}): Promise<Status | null> {
   const hear = (
     event: MessageEvent<{ invoiceId?: unknown; event?: unknown; status?: unknown } | null>,
   ): void => {
-    // Anybody may send: what counts comes from the platform's origin and out of this very frame.
+    // Any page can send messages: only those from the platform's origin and from this frame are
+    // accepted.
     if (
       event.origin !== platform ||
       event.source !== frame.contentWindow ||
@@ -182,9 +185,9 @@ function pay(invoiceId: string, options: Options = {}): Promise<Status | null> {
 }
 
 /**
- * `<custody-pay invoice="…">`: a button that opens the checkout; a link that stands in it is used
- * as the button instead, and works without this script too. Tells of the status by the event
- * `custody:status`, whose detail is `{invoiceId, status}`.
+ * `<custody-pay invoice="…">`: a button that opens the checkout. A link inside of it is used as the
+ * button instead, and also works without this script. It dispatches the event `custody:status` with
+ * the detail `{invoiceId, status}`.
  */
 class CustodyPay extends HTMLElement {
   connectedCallback(): void {
@@ -193,7 +196,7 @@ class CustodyPay extends HTMLElement {
     root.adoptedStyleSheets = [buttonStyle]
     const slot = make('slot', {})
     const button = make('button', { type: 'button', part: 'button' })
-    // A parser may bring the link after this; text alone is the button's.
+    // The parser may add the link later; plain text is the button's label.
     const arrange = (): void => {
       const isPlain = this.childElementCount === 0
       button.textContent = this.textContent?.trim() || wordsOfPage().words.pay
@@ -205,7 +208,7 @@ class CustodyPay extends HTMLElement {
     arrange()
     this.addEventListener('click', (event) => {
       const invoiceId = this.getAttribute('invoice')
-      // A click that asks for another tab is left to the browser.
+      // A click that opens another tab is left to the browser.
       if (
         invoiceId === null ||
         event.defaultPrevented ||

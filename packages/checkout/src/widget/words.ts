@@ -6,7 +6,7 @@ interface Words {
   open: string
 }
 
-/** What the widget itself says; all else is said by the page in its frame. */
+/** Texts of the widget itself; all others are in the page in its frame. */
 const WORDS: Record<string, Words> = {
   en: {
     pay: 'Pay with crypto',
@@ -52,7 +52,7 @@ const WORDS: Record<string, Words> = {
   },
 }
 
-/** By the language of the shop's page; English where that is none of these. */
+/** Returns the texts for the language of the shop's page, or English if it is not available. */
 export function wordsOfPage(): { language: string | null; words: Words } {
   const language = document.documentElement.lang.toLowerCase().split('-')[0] as string
   const isKnown = Object.hasOwn(WORDS, language)

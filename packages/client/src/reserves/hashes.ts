@@ -1,12 +1,12 @@
-// The hashes of a proof of reserves, as docs/production/proof-of-reserves.md writes them down.
-// SHA-256, each kind of input under a tag of its own, every part of one length, so that no two
-// inputs have the same bytes.
+// The hashes of a proof of reserves, as docs/production/proof-of-reserves.md specifies them:
+// SHA-256 with a separate tag for each kind of input, and parts of fixed length, so that two
+// different inputs never have the same bytes.
 import { hmac } from '@noble/hashes/hmac.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js'
 import { canonicalJson } from '@custody/request-auth/web'
 
-/** Sums are below it: sixteen bytes. */
+/** Exclusive upper limit of sums, which are encoded as sixteen bytes. */
 export const SUM_LIMIT: bigint = 1n << 128n
 export const DEPTH_MAX = 32
 
@@ -23,17 +23,20 @@ const LEAF = utf8ToBytes('custody/reserves/leaf/v1\n')
 const NODE = utf8ToBytes('custody/reserves/node/v1\n')
 const ROOT = utf8ToBytes('custody/reserves/root/v1\n')
 
-/** Big-endian. @throws RangeError for what is negative or does not fit */
+/**
+ * Encodes a sum in big-endian.
+ * @throws RangeError if it is negative or does not fit
+ */
 function sumBytes(sum: bigint): Uint8Array {
   if (sum < 0n || sum >= SUM_LIMIT) throw new RangeError('a sum must be at least 0 and below 2^128')
   return hexToBytes(sum.toString(16).padStart(32, '0'))
 }
 
-/** What binds a leaf to one asset of one snapshot. */
+/** Returns the context that binds a leaf to one asset of one snapshot. */
 export const contextOf = (snapshot: string, asset: string): Uint8Array =>
   sha256(concatBytes(CONTEXT, utf8ToBytes(canonicalJson({ asset, snapshot }))))
 
-/** Who a leaf is of, told to nobody who has not the secret. */
+/** Returns the identifier of a leaf's owner, which reveals nothing without the secret. */
 export const blindOf = (secret: Uint8Array, workspace: string, subAccount: string): Uint8Array =>
   hmac(sha256, secret, utf8ToBytes(canonicalJson([workspace, subAccount])))
 
@@ -47,7 +50,10 @@ export const leafOf = (
   sum: balance,
 })
 
-/** @throws RangeError where the sum of both does not fit */
+/**
+ * Returns the parent of two nodes.
+ * @throws RangeError if the sum of both does not fit
+ */
 export function parentOf(left: TreeNode, right: TreeNode): TreeNode {
   const sum = left.sum + right.sum
   sumBytes(sum)
@@ -57,7 +63,7 @@ export function parentOf(left: TreeNode, right: TreeNode): TreeNode {
   }
 }
 
-/** What a root binds beside the top of the tree. */
+/** Data that a root binds in addition to the top of the tree. */
 export interface RootHeader {
   asset: string
   network: string
@@ -67,12 +73,12 @@ export interface RootHeader {
   time: string
   leaves: number
   depth: number
-  /** Integer in the smallest unit, decimal. */
+  /** Sum of all balances, an integer in the smallest unit, decimal. */
   owed: string
   /** Hash of the tree's top, hex. */
   top: string
 }
-/** A block; the balances were read between two of them. */
+/** A block. The balances were read between two of them. */
 export interface Height {
   height: number
   hash: string

@@ -13,7 +13,7 @@ import {
 
 type HeldAt = Holdings['addresses'][number]
 
-/** What a workspace's addresses are derived from. The sub-account is each path's own. */
+/** Returns the verifier for a workspace's addresses. Each path contains its own sub-account. */
 function verifierOf(trust: PinnedTrust, { keys }: Holdings, workspace: string): AddressVerifier {
   const verifier = new AddressVerifier({ ...trust, workspace })
   for (const key of keys.filter((each) => each?.workspace === workspace))
@@ -35,11 +35,11 @@ async function assertDerived(verifier: AddressVerifier, at: HeldAt): Promise<voi
 }
 
 /**
- * Checks a list of addresses: it is the one that the statement binds, every address is derived from
- * a key that the pinned nodes certified, and together they hold what is stated. What an address
- * holds, the chain itself tells.
+ * Verifies a list of addresses: the statement binds exactly this list, every address is derived
+ * from a key that the pinned nodes certified, and the amounts add up to the stated ones. The actual
+ * balance of an address must be checked on the chain.
  *
- * @param text canonical JSON, as it was handed out
+ * @param text canonical JSON, exactly as published
  * @throws VerificationError
  */
 export async function verifyHoldings(

@@ -3,18 +3,18 @@ import { blindOf, contextOf, leafOf, parentOf, type TreeNode } from './hashes.ts
 import { amountOf, assertFields, wrong, type Statement } from './statement.ts'
 
 /**
- * A sub-account's leaf of one asset, and what stands beside it on the way up. Hex; amounts in the
+ * A sub-account's leaf of one asset, and its siblings on the path to the top. Hex; amounts in the
  * smallest unit.
  */
 interface LeafProof {
   asset: string
   balance: string
   nonce: string
-  /** From the leaf upwards; `side` is where the sibling stands. */
+  /** From the leaf upwards; `side` is the position of the sibling. */
   siblings: { side: 'left' | 'right'; hash: string; sum: string }[]
 }
 
-/** What a sub-account is given, and nobody else: GET /dac/v1/reserves/{id}/proof. */
+/** Proof for one sub-account, which only it can read: GET /dac/v1/reserves/{id}/proof. */
 export interface ReservesProof {
   snapshot: string
   workspace: string
@@ -26,7 +26,8 @@ export interface ReservesProof {
 export interface ProvenBalance {
   asset: string
   decimals: number
-  /** Smallest unit. */ balance: string
+  /** Balance in the smallest unit. */
+  balance: string
 }
 
 const HASH = /^[0-9a-f]{64}$/
@@ -79,8 +80,8 @@ function assertLeaf(statement: Statement, proof: ReservesProof, leaf: LeafProof)
 }
 
 /**
- * Checks that each balance of a proof is in the tree that a statement binds.
- * @param owner whose it must be; null: whoever the proof names
+ * Verifies that each balance of a proof is in the tree that a statement binds.
+ * @param owner expected owner; null: the owner that the proof names
  * @throws VerificationError `RESERVES`
  */
 export function verifyProof(

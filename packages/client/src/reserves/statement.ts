@@ -9,24 +9,30 @@ export interface AssetReserves {
   asset: string
   network: string
   decimals: number
-  /** What the chain shows at addresses of the installation. */
+  /** Balance on the chain at the installation's addresses. */
   held: string
-  /** Of it, by the books: gas tanks and what is left of fuel, which is nobody's balance. */
+  /**
+   * Part of `held` that belongs to no sub-account according to the books: gas tanks and remaining
+   * fuel.
+   */
   operating: string
-  /** The sum of all leaves. */
+  /** Sum of all leaves. */
   owed: string
   /**
-   * What sub-accounts are below zero with, after a reorganisation; no balance of another is made
-   * less by it.
+   * Sum of the negative balances of sub-accounts after a reorganization. They do not reduce the
+   * balances of others.
    */
   overdrawn: string
-  /** In a block and not yet credited; part of `held`. */
+  /** Amount in a block that is not credited yet; part of `held`. */
   arriving: string
-  /** Signed and not yet final: still owed, perhaps not held any more. Without fees. */
+  /**
+   * Amount of transfers that are signed and not yet final, without fees. It is still owed, but may
+   * no longer be held.
+   */
   leaving: string
   leaves: number
   depth: number
-  /** Hash of the tree's top, and of all that the root binds. Hex. */
+  /** Hash of the tree's top, and hash of all that the root binds. Hex. */
   top: string
   root: string
 }
@@ -34,27 +40,26 @@ export interface AssetReserves {
 export interface Statement {
   version: 1
   kind: 'proof-of-reserves'
-  /** Of the snapshot, UUID. */
+  /** UUID of the snapshot. */
   id: string
   mode: 'local' | 'mainnet'
-  /** ISO 8601, of the snapshot of the books. */
+  /** Time of the snapshot of the books, ISO 8601. */
   time: string
-  /** The blocks between which each chain was looked at. */
+  /** The blocks between which each chain was read. */
   networks: { network: string; from: Height; to: Height }[]
   assets: AssetReserves[]
-  /** The list of addresses, which is a document of its own. */
+  /** Number of addresses, and the hash of their list, which is a separate document. */
   holdings: { addresses: number; sha256: string }
 }
 
-/** A statement as it is published: its exact bytes, and what signer nodes sign of them. */
+/** A published statement: its exact bytes, and the signer nodes' signatures of them. */
 export interface PublishedStatement {
   statement: string
   signatures: NodeSignature[]
 }
 
 /**
- * Addresses that hold something, with the keys that they are derived from. Amounts in the smallest
- * unit.
+ * Addresses with a balance, and the keys from which they are derived. Amounts in the smallest unit.
  */
 export interface Holdings {
   version: 1
@@ -65,7 +70,7 @@ export interface Holdings {
     network: string
     address: string
     path: number[]
-    /** `staked`: in the address's name, locked, lent or cooling down. */
+    /** `staked`: locked, lent or cooling down in the name of the address. */
     held: { asset: string; form: 'balance' | 'staked'; amount: string }[]
   }[]
 }
@@ -73,7 +78,10 @@ export interface Holdings {
 const AMOUNT = /^(?:0|[1-9]\d{0,38})$/
 const HASH = /^[0-9a-f]{64}$/
 
-/** @throws VerificationError `RESERVES` */
+/**
+ * Reports an invalid statement or proof.
+ * @throws VerificationError `RESERVES` always
+ */
 export const wrong = (
   message: string,
   details: { expected?: string; actual?: string } = {},
@@ -81,7 +89,10 @@ export const wrong = (
   throw new VerificationError('RESERVES', message, details)
 }
 
-/** An amount below 2^128. @throws VerificationError */
+/**
+ * Reads an amount below 2^128.
+ * @throws VerificationError `RESERVES`
+ */
 export function amountOf(value: unknown, what: string): bigint {
   if (typeof value !== 'string' || !AMOUNT.test(value))
     return wrong(`${what} is not an amount: ${String(value).slice(0, 60)}`)
@@ -89,7 +100,10 @@ export function amountOf(value: unknown, what: string): bigint {
   return amount < SUM_LIMIT ? amount : wrong(`${what} is not below 2^128`)
 }
 
-/** JSON in its one canonical spelling. @throws VerificationError */
+/**
+ * Parses JSON and checks that it is in canonical form.
+ * @throws VerificationError `RESERVES`
+ */
 export function readCanonical(text: unknown, what: string): Record<string, unknown> {
   let value: unknown = null
   try {
@@ -104,7 +118,10 @@ export function readCanonical(text: unknown, what: string): Record<string, unkno
     : wrong(`the ${what} is not an object`)
 }
 
-/** @throws VerificationError where it has other fields */
+/**
+ * Checks that a value is an object with exactly the given fields.
+ * @throws VerificationError if it has other fields
+ */
 export function assertFields(value: unknown, names: readonly string[], what: string): void {
   const own = typeof value === 'object' && value !== null ? Object.keys(value).sort().join() : ''
   if (own !== [...names].sort().join()) wrong(`${what} has other fields than ${names.join(', ')}`)
@@ -163,8 +180,8 @@ function assertAsset(each: AssetReserves, { id, time, networks }: Statement): vo
 }
 
 /**
- * Reads a statement and checks its shape and its roots; who signed it is another question.
- * @param text as it is published: canonical JSON
+ * Parses a statement and checks its shape and its roots. Signatures are not checked here.
+ * @param text canonical JSON, exactly as published
  * @throws VerificationError `RESERVES`
  */
 export function readStatement(text: unknown): { statement: Statement; hash: string } {
@@ -208,8 +225,8 @@ export function readStatement(text: unknown): { statement: Statement; hash: stri
 }
 
 /**
- * The bytes that each node signs: packages/signer/README.md, POST /attest. @param hash of the
- * statement, hex
+ * Returns the bytes that each node signs: packages/signer/README.md, POST /attest.
+ * @param hash of the statement, hex
  */
 export const attestationText = (hash: string): string =>
   `custody/reserves/v1\n${JSON.stringify({ statement: hash })}`

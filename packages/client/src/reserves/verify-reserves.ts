@@ -15,45 +15,47 @@ export type { AssetReserves, Holdings, PublishedStatement, Statement } from './s
 
 export interface ReservesQuestion {
   published: PublishedStatement
-  /** The sub-account's own; without it the statement alone is checked. */
+  /** Proof of the own sub-account; without it only the statement is checked. */
   proof?: ReservesProof | undefined
-  /** Whom to believe. Without it nobody's signature is checked, and `signed_by` is null. */
+  /** Trust object. Without it no signature is checked, and `signed_by` is null. */
   trust?: Trust | undefined
-  /** The list of addresses, as text; it needs `trust`. */
+  /** The list of addresses, as text. It requires `trust`. */
   holdings?: string | undefined
 }
 
 export interface VerifiedReserves {
   statement: Statement
-  /** SHA-256 of the statement, hex: compare it with what others were shown. */
+  /** SHA-256 of the statement, hex. Compare it with the hash that others received. */
   hash: string
-  /** Pinned nodes that signed it. */
+  /** Pinned nodes that signed the statement. */
   signed_by: number[] | null
   /**
-   * Balances of the proof that are in what is owed. An asset that is missing here is not counted as
-   * owed to its owner.
+   * Balances of the proof that are included in the liabilities. An asset that is missing here is
+   * not counted as owed to its owner.
    */
   proven: ProvenBalance[]
-  /** How many addresses were derived from certified keys; null: their list was not given. */
+  /**
+   * Number of addresses that were derived from certified keys; null if their list was not passed.
+   */
   addresses: number | null
-  /** Assets of which more is owed than is held beside what is the operator's own. */
+  /** Assets of which more is owed than is held, apart from the operator's own funds. */
   short: string[]
 }
 
 const SIGNATURES_NEEDED = 2
 
 /**
- * By how much each asset is covered: held without what is the operator's own, less what is owed.
- * Smallest unit; negative: short.
+ * Returns the surplus of an asset in the smallest unit: the held amount, less the operator's own
+ * funds, less the liabilities. A negative value is a shortfall.
  */
 export const surplusOf = ({ held, operating, owed }: Statement['assets'][number]): bigint =>
   BigInt(held) - BigInt(operating) - BigInt(owed)
 
 /**
- * Checks a statement of reserves, who signed it, a sub-account's proof of what it is owed, and the
- * addresses that hold it, all of it offline. That more is owed than held is no error: read `short`.
+ * Verifies a statement of reserves, its signatures, a sub-account's proof of its balances, and the
+ * addresses that hold the assets. Works offline. A shortfall is not an error: read `short`.
  *
- * @throws VerificationError `RESERVES`, or what does not hold of trust, keys and addresses;
+ * @throws VerificationError `RESERVES`, or the code of an invalid trust object, key or address;
  *   TypeError for `holdings` without `trust`
  */
 export async function verifyReserves({

@@ -6,8 +6,8 @@ import type { FailureProof, OwnRequest } from './proof.ts'
 const OWN_IDS_MAX = 100_000
 
 /**
- * Checks answers of the service against a trust object. What derives addresses, or verifies
- * signatures, is loaded at its first use.
+ * Checks responses of the service against a trust object. The code that derives addresses or
+ * verifies signatures is loaded on first use.
  */
 export class Checks {
   readonly trust: PinnedTrust
@@ -22,8 +22,8 @@ export class Checks {
   }
 
   /**
-   * Remembers a request that this client signed: what the service says of its id can be held
-   * against it.
+   * Records a request that this client signed, so that later responses about its id can be
+   * verified.
    */
   signed(id: string): void {
     if (this.#own.size >= OWN_IDS_MAX) this.#own.delete(this.#own.values().next().value as string)
@@ -36,8 +36,8 @@ export class Checks {
   }
 
   /**
-   * A failed transaction with what proves it; others as they are. @param id the one that was asked
-   * for
+   * Adds the proof to a failed transaction; returns others unchanged.
+   * @param id the requested id
    */
   async proven<T extends Transaction>(
     transaction: T,
@@ -62,19 +62,25 @@ export class Checks {
     )
     const verifier = await this.#verifier
     const curve = curveIn(verifier)
-    // A workspace's key never changes: one that was verified is kept, and no answer replaces it.
+    // A workspace's key never changes, so a verified key is cached and never replaced.
     if (!verifier.hasKey(curve)) verifier.takeKey(await this.#fetchKeys(), curve)
     return verifier
   }
 
-  /** @throws VerificationError for the first that is not the pinned sub-account's own */
+  /**
+   * Verifies deposit addresses.
+   * @throws VerificationError for the first address that is not the pinned sub-account's own
+   */
   async addresses(asset: string, shown: readonly ShownAddress[]): Promise<void> {
     if (shown.length === 0) return
     const verifier = await this.#with((each) => each.curveOf(asset))
     for (const each of shown) await verifier.verifyAddress(asset, each)
   }
 
-  /** Omnibus addresses. @throws VerificationError */
+  /**
+   * Verifies omnibus addresses.
+   * @throws VerificationError
+   */
   async wallets(
     asset: string,
     shown: readonly { asset: string; omnibus_address: unknown; path: unknown }[],
@@ -84,7 +90,10 @@ export class Checks {
     for (const each of shown) await verifier.verifyOmnibus(asset, each)
   }
 
-  /** Addresses of gas tanks. @throws VerificationError */
+  /**
+   * Verifies addresses of gas tanks.
+   * @throws VerificationError
+   */
   async tanks(shown: readonly { network: string; address: string | null }[]): Promise<void> {
     for (const { network, address } of shown) {
       if (address === null) continue

@@ -1,16 +1,16 @@
 /**
- * What did not hold: the trust object itself, a key's certificates, a derivation path, an address,
- * its payment URI, a statement or a proof of reserves.
+ * The invalid part: the trust object itself, a key's certificates, a derivation path, an address,
+ * its payment URI, or a statement or proof of reserves.
  */
 export type VerificationCode = 'TRUST' | 'KEY' | 'PATH' | 'ADDRESS' | 'PAYMENT_URI' | 'RESERVES'
 
 /**
- * What the service said does not follow from what the pinned signer nodes certified. Do not use it:
- * someone lies, or the trust object is another one's.
+ * A response of the service does not follow from the pinned signer nodes' certificates. Do not use
+ * it: either the service is compromised, or the trust object belongs to another workspace.
  */
 export class VerificationError extends Error {
   readonly code: VerificationCode
-  /** What should have been there, where there is one such thing. */
+  /** The expected value, if there is exactly one. */
   readonly expected: string | undefined
   readonly actual: string | undefined
   constructor(

@@ -4,8 +4,8 @@ import { signersOf } from './signatures.ts'
 import type { NodeSignature, PinnedTrust } from './trust.ts'
 
 /**
- * A workspace's key with what each signer node signed of it, as GET /dac/v1/keys shows it. Hex in
- * lower case.
+ * A workspace's key with each signer node's signature of it, as GET /dac/v1/keys returns it.
+ * Lower-case hex.
  */
 export interface CertifiedKey {
   workspace: string
@@ -36,7 +36,7 @@ const PUBLIC_KEY: Readonly<Record<string, RegExp>> = {
   ed25519: /^[0-9a-f]{64}$/,
 }
 
-/** The bytes that each node signs: packages/signer/README.md, POST /key. */
+/** Returns the bytes that each node signs: packages/signer/README.md, POST /key. */
 function certificateText({
   workspace,
   curve,
@@ -50,8 +50,8 @@ function certificateText({
 }
 
 /**
- * Finds the workspace's key of a curve in an answer of GET /dac/v1/keys and verifies that all three
- * pinned nodes certified exactly this key for exactly this workspace and network.
+ * Finds the workspace's key of a curve in a response of GET /dac/v1/keys and verifies that all
+ * three pinned nodes certified exactly this key for exactly this workspace and network.
  *
  * @throws VerificationError `KEY`
  */

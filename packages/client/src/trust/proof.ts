@@ -1,6 +1,6 @@
 /**
- * A node's signed statement that it will sign nothing more for a request (`rule` null) or for one
- * forward of a rule.
+ * A node's signed statement that it will sign no further transaction for a request (`rule` null) or
+ * for one forward of a rule.
  */
 export interface Void {
   record: {
@@ -10,32 +10,35 @@ export interface Void {
     rule: string | null
     height: number
     voided_at: number
-    /** Hashes of what the node knows to be signed for it, without fuel and loans. */
+    /** Hashes of the signed transactions that the node knows for it, without fuel and loans. */
     signed: string[]
-    /** Transactions that entered signing, outcome unknown to the node. */
+    /** Number of transactions that entered signing and whose outcome the node does not know. */
     unfinished: number
   }
+  /** Ed25519 signature of the node, hex. */
   signature: string
 }
 
 /**
- * What the caller knows of a transfer by himself: the nonce of his own request, the id that this
- * client computed from it (`onSigned`), or the rule of his that made it.
+ * What the caller knows of a transfer independently: the nonce of their own request, the id that
+ * this client computed from it (`onSigned`), or their forward rule that created it.
  */
 export type OwnRequest = { apiKey?: string; nonce: string } | { id: string } | { rule: string }
 
+/** Result of checking whether a failed transaction was provably not paid. */
 export interface FailureProof {
   /**
-   * Two pinned nodes signed that nothing was signed for it and nothing will be: the amount may be
-   * paid another way.
+   * Two pinned nodes signed that nothing was and nothing will be signed for the transfer, so the
+   * amount can be paid another way.
    */
   proven: boolean
-  /** Nodes whose voids hold. */
+  /** Nodes whose statements are valid. */
   nodes: number[]
   /**
-   * What may have paid all the same, by the nodes' own records: look these hashes up on the chain.
+   * Hashes of transactions that may have paid, according to the nodes' records. Look them up on the
+   * chain.
    */
   signed: string[]
-  /** Why it is not proven. */
+  /** Reason why the failure is not proven; null if it is. */
   reason: string | null
 }

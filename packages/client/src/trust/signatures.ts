@@ -2,7 +2,9 @@ import { ed25519 } from '@noble/curves/ed25519.js'
 import { hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js'
 import type { NodeSignature, PinnedTrust } from './trust.ts'
 
-/** By RFC 8032's own rule: ZIP 215 would take more encodings than nodes make. */
+/**
+ * Verifies by RFC 8032's own rule, because ZIP 215 would accept more encodings than nodes create.
+ */
 function isSigned(signature: Uint8Array, text: Uint8Array, identity: Uint8Array): boolean {
   try {
     return ed25519.verify(signature, text, identity, { zip215: false })
@@ -11,7 +13,10 @@ function isSigned(signature: Uint8Array, text: Uint8Array, identity: Uint8Array)
   }
 }
 
-/** Nodes that signed these bytes, each once: their own Ed25519 signatures, in hex. */
+/**
+ * Returns the nodes that signed these bytes, each once. Signatures are the nodes' own Ed25519
+ * signatures, in hex.
+ */
 export function signersOf(
   trust: PinnedTrust,
   text: string,

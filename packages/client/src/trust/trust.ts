@@ -3,12 +3,12 @@ import { ed25519OfPem } from '@custody/request-auth/web'
 import { VerificationError } from './errors.ts'
 
 /**
- * Whom a caller believes: the operator hands it over beside the API key, as a JSON file, by a way
- * that is not the platform.
+ * Signer nodes that a caller trusts. The operator hands it over together with the API key, as a
+ * JSON file, through a channel that is independent of the platform.
  */
 export interface Trust {
   version: 1
-  /** The mode that the nodes certify keys for. */
+  /** The mode for which the nodes certify keys. */
   network: 'local' | 'mainnet'
   workspace: string
   sub_account: string
@@ -21,9 +21,10 @@ export interface Trust {
   nodes: readonly { node: number; identity: string }[]
 }
 
-/** A trust object that was checked, with its keys read. */
+/** A validated trust object with its keys parsed. */
 export interface PinnedTrust extends Omit<Trust, 'nodes'> {
-  /** Raw Ed25519 public keys. */ identities: ReadonlyMap<number, Uint8Array>
+  /** Raw Ed25519 public keys. */
+  identities: ReadonlyMap<number, Uint8Array>
 }
 
 export interface NodeSignature {
@@ -38,7 +39,9 @@ const wrong = (message: string): never => {
   throw new VerificationError('TRUST', `trust: ${message}`)
 }
 
-/** Ed25519 only: another kind of key would verify under rules of its own. */
+/**
+ * Reads an Ed25519 key. Other kinds are rejected, because they would be verified by other rules.
+ */
 function identityOf(pem: unknown): Uint8Array {
   return (
     (typeof pem === 'string' ? ed25519OfPem(pem) : null) ??
@@ -47,7 +50,7 @@ function identityOf(pem: unknown): Uint8Array {
 }
 
 /**
- * Checks a trust object.
+ * Validates a trust object.
  * @throws VerificationError `TRUST`
  */
 export function readTrust(value: unknown): PinnedTrust {
@@ -64,7 +67,7 @@ export function readTrust(value: unknown): PinnedTrust {
   if (network !== 'local' && network !== 'mainnet') return wrong('network must be local or mainnet')
   if (typeof workspace !== 'string' || workspace === '' || typeof name !== 'string')
     return wrong('workspace and sub_account must be strings')
-  // 0 is the workspace's gas tanks, which belong to no sub-account.
+  // Index 0 is the workspace's gas tanks, which belong to no sub-account.
   if (typeof index !== 'number' || !Number.isInteger(index) || index < 1 || index > INDEX_MAX) {
     return wrong('sub_account_index must be a whole number from 1')
   }

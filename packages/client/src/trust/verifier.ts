@@ -18,14 +18,15 @@ import { VerificationError } from './errors.ts'
 import { verifiedKey, type VerifiedKey } from './keys.ts'
 import type { PinnedTrust } from './trust.ts'
 
-/** An address as the service shows it. */
+/** An address as the service returns it. */
 export interface ShownAddress {
   asset: string
   address: string
   address_tag?: string | null
   path: unknown
   payment_uri?: string | null
-  /** Decimal, which the URI asks for. */ amount?: string | null
+  /** Amount in the payment URI, decimal. */
+  amount?: string | null
 }
 export interface Found {
   path: number[]
@@ -36,22 +37,25 @@ export interface Found {
 const DERIVED_MAX = 100_000
 
 /**
- * The highest index of a deposit address. The change index is the wallet's own; beside a tag there
- * is one address, and coins at another account of ours would be nobody's deposit.
+ * Returns the highest index of a deposit address. The change index belongs to the wallet itself. On
+ * networks with tags there is one address, and coins at another account would be credited to no
+ * one.
  */
 const indexMostOn = async (network: Network): Promise<number> =>
   (await isTagged(network)) ? OMNIBUS_INDEX : CHANGE_INDEX - 1
 
 /**
- * Derives addresses from what the pinned nodes certified. It takes nothing from the service but the
- * certified key, and the index of an address: network, chain index and sub-account are its own.
+ * Derives addresses from the keys that the pinned nodes certified. Of the service's data it uses
+ * only the certified key and the index of an address: network, chain index and sub-account are its
+ * own.
  */
 export class AddressVerifier {
   readonly #trust: PinnedTrust
   readonly #registry: Registry
   readonly #keys = new Map<string, VerifiedKey>()
   /**
-   * Keys above the addresses of a sub-account on a chain: one step is then left for each address.
+   * Cache of the keys above a sub-account's addresses on a chain, so that each address takes one
+   * derivation step.
    */
   readonly #parents = new Map<string, ExtendedKey>()
   readonly #derived = new Map<string, string>()
@@ -62,25 +66,31 @@ export class AddressVerifier {
   }
 
   /**
-   * Curve of an asset's keys. @throws VerificationError `ADDRESS` for an asset that this client
-   * does not know
+   * Returns the curve of an asset's keys.
+   * @throws VerificationError `ADDRESS` for an asset that this client does not know
    */
   curveOf(asset: string): string {
     return this.#networkOf(asset).network.curve
   }
 
-  /** Curve of a network's keys. @throws VerificationError `ADDRESS` */
+  /**
+   * Returns the curve of a network's keys.
+   * @throws VerificationError `ADDRESS`
+   */
   curveOfNetwork(code: string): string {
     return this.#network(code).curve
   }
 
-  /** Code of an asset's network. @throws VerificationError `ADDRESS` */
+  /**
+   * Returns the code of an asset's network.
+   * @throws VerificationError `ADDRESS`
+   */
   networkCodeOf(asset: string): string {
     return this.#networkOf(asset).network.code
   }
 
   /**
-   * The address at a path of the workspace's key, whichever sub-account's; null where the network
+   * Returns the address at a path of the workspace's key, of any sub-account; null if the network
    * has no such path.
    */
   async addressOn(code: string, path: unknown): Promise<string | null> {
@@ -98,8 +108,8 @@ export class AddressVerifier {
   }
 
   /**
-   * Verifies and keeps the key of a curve: it is the workspace's for ever. @throws
-   * VerificationError `KEY`
+   * Verifies the key of a curve and stores it permanently, because a workspace's key never changes.
+   * @throws VerificationError `KEY`
    */
   takeKey(answer: unknown, curve: string): void {
     this.#keys.set(curve, verifiedKey(this.#trust, answer, curve))
@@ -125,7 +135,7 @@ export class AddressVerifier {
     return key
   }
 
-  /** The address at `[sub-account, chain, index]` of the workspace's key. */
+  /** Returns the address at `[sub-account, chain, index]` of the workspace's key. */
   async addressAt(network: Network, path: readonly [number, number, number]): Promise<string> {
     const key = this.#key(network)
     const name = `${network.code} ${path.join('/')}`
@@ -149,8 +159,8 @@ export class AddressVerifier {
   }
 
   /**
-   * The path must be of the pinned sub-account and of the asset's chain; an index is all that the
-   * service may choose.
+   * Checks that a path belongs to the pinned sub-account and to the asset's chain. The service may
+   * choose only the index.
    */
   async #pathOf(network: Network, asset: string, path: unknown): Promise<[number, number, number]> {
     const given = Array.isArray(path) ? path.join('/') : String(path)
@@ -196,9 +206,9 @@ export class AddressVerifier {
   }
 
   /**
-   * Refuses an address that is not the pinned sub-account's own. On XRP and XLM this is the
-   * account; the tag beside it only says for which customer of the sub-account a deposit is. The
-   * payment URI must say the same as the address.
+   * Rejects an address that is not the pinned sub-account's own. On XRP and XLM the account is
+   * verified; its tag only identifies the sub-account's customer. The payment URI must match the
+   * address.
    *
    * @throws VerificationError
    */
@@ -228,7 +238,10 @@ export class AddressVerifier {
     }
   }
 
-  /** The same for a wallet's omnibus address. @throws VerificationError */
+  /**
+   * Rejects an omnibus address that is not the pinned sub-account's own.
+   * @throws VerificationError
+   */
   async verifyOmnibus(
     requested: string,
     shown: { asset: string; omnibus_address: unknown; path: unknown },
@@ -250,8 +263,9 @@ export class AddressVerifier {
   }
 
   /**
-   * The same for the workspace's gas tank on a network, which whoever tops it up pays. @throws
-   * VerificationError
+   * Rejects an address that is not that of the workspace's gas tank on a network. Operators pay to
+   * it to refill the tank.
+   * @throws VerificationError
    */
   async verifyTank(code: string, address: string): Promise<void> {
     const network = this.#network(code)
@@ -260,9 +274,9 @@ export class AddressVerifier {
   }
 
   /**
-   * Says at which path of the sub-account an address is: at the given one, or at any index up to
+   * Finds the path of an address of the sub-account: checks the given path, or every index up to
    * `indexMax`.
-   * @throws VerificationError where it is not
+   * @throws VerificationError if the address is at none of them
    */
   async find(
     asset: string,

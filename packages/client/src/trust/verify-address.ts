@@ -3,7 +3,7 @@ import { AddressVerifier } from './verifier.ts'
 
 export { VerificationError } from './errors.ts'
 
-/** Where an address is, and who says so. */
+/** Path of a verified address, and the nodes that certified its key. */
 export interface AddressProof {
   asset: string
   address: string
@@ -20,12 +20,12 @@ export interface SearchOptions {
 }
 
 /**
- * Checks an address by a saved answer of GET /dac/v1/keys and a trust object: no platform, no
- * network.
+ * Verifies an address with a saved response of GET /dac/v1/keys and a trust object, without
+ * platform and network.
  *
- * @param options.path where the service says the address is; without it every index up to
+ * @param options.path path of the address according to the service; without it every index up to
  *   `indexMax` is tried
- * @throws VerificationError where the address is not the sub-account's own
+ * @throws VerificationError if the address is not the sub-account's own
  */
 export async function verifyAddress(
   trust: unknown,

@@ -19,7 +19,7 @@ function isShaped(value: unknown): value is Void {
   )
 }
 
-/** The bytes that a node signs: packages/signer/README.md, POST /void. */
+/** Returns the bytes that a node signs: packages/signer/README.md, POST /void. */
 function voidText({
   node,
   intent,
@@ -34,12 +34,12 @@ function voidText({
 }
 
 /**
- * A void of a request that the node could not read names the request, not a payment: what is signed
- * of it stands elsewhere.
+ * Matches a void of a request that the node could not read. It names the request and not a payment,
+ * and the node signed other bytes for it.
  */
 const UNREAD = /^\["(?:request|rule)",/
 
-/** Says whether `failed` is proven by the nodes' voids; see {@link FailureProof}. Pure. */
+/** Checks whether the nodes' voids prove `failed`; see {@link FailureProof}. Pure function. */
 export function proveFailure(
   trust: PinnedTrust,
   transaction: Transaction,
@@ -62,7 +62,8 @@ export function proveFailure(
   const rule = 'rule' in own ? own.rule : null
   if (transaction.id !== expected)
     return unproven(`it is not the transaction of this request, ${expected}`)
-  // Signed for a made-up forward, a void with this very id would say nothing about a payment.
+  // A void that was signed for an invented forward with this id would prove nothing about a
+  // payment.
   const held = (Array.isArray(transaction.voids) ? (transaction.voids as unknown[]) : [])
     .filter(isShaped)
     .filter(

@@ -1,6 +1,6 @@
-// Amounts as they are shown: with every digit, or marked as shortened.
+// Formats amounts for display, with every digit or marked as shortened.
 
-/** Digits in groups of three, none lost. */
+/** Groups digits by three without dropping any. */
 export function grouped(digits: string): string {
   const [whole = '', fraction] = digits.split('.')
   const sign = /^[-+]/.exec(whole)?.[0] ?? ''
@@ -12,12 +12,12 @@ const withoutZeros = (value: string): string =>
   value.includes('.') ? value.replace(/\.?0+$/, '') : value
 
 /**
- * An amount with all its digits in groups of three; zeros at its end, which say nothing, are left
- * out.
+ * Formats an amount with all its digits in groups of three. Trailing zeros after the decimal point
+ * are removed.
  */
 export const amountText = (value: string): string => grouped(withoutZeros(value))
 
-/** Dollars with all their digits, and at least the cents. */
+/** Formats dollars with all their digits, and at least the cents. */
 export function usd(value: string | null | undefined): string {
   if (value === null || value === undefined) return '–'
   const [whole = '0', fraction = ''] = withoutZeros(String(value)).split('.')
@@ -25,8 +25,9 @@ export function usd(value: string | null | undefined): string {
 }
 
 /**
- * Dollars to the cent, digits beyond it cut off: `≈ $1.23`, and `< $0.01` for less than a cent.
- * @returns `exact`: all digits, where some are left out of `text`
+ * Formats dollars to the cent, with further digits truncated: `≈ $1.23`, and `< $0.01` for less
+ * than a cent.
+ * @returns `exact`: all digits, if `text` omits some
  */
 export function usdShort(value: string | null | undefined): { text: string; exact: string | null } {
   const exact = usd(value)

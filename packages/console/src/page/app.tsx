@@ -19,7 +19,7 @@ interface Shown {
   isOpen: boolean
 }
 
-/** The page of the open address. The one before stays until it is loaded. */
+/** Returns the page of the current URL. The previous one stays until it is loaded. */
 function useShown(): Shown | 'missing' | 'loading' | Error {
   const [shown, setShown] = useState<Shown | 'missing' | 'loading' | Error>('loading')
   const { path } = place.value
@@ -81,7 +81,7 @@ export function App() {
   )
 }
 
-/** A new workspace has none; one that the address names may not be there. */
+/** Shown for a new workspace without sub-accounts, or if the one in the URL does not exist. */
 function NoSubAccount() {
   const { workspace, subAccount, home } = scope.value
   const others =
@@ -177,7 +177,7 @@ function content(shown: ReturnType<typeof useShown>) {
         <NoSubAccount />
       </Shell>
     )
-  // Another sub-account's page is another page, whatever it held.
+  // The key separates pages of different sub-accounts, so that no state is carried over.
   return (
     <Shell>
       <ErrorBoundary key={home + path}>

@@ -1,5 +1,4 @@
-// Addresses below /console. Filters live in the query, so that every view can be sent to a
-// colleague.
+// URLs below /console. Filters are in the query, so that every view can be shared.
 import { signal } from '@preact/signals'
 
 export interface Place {
@@ -12,10 +11,10 @@ const here = (): Place => ({
   query: new URLSearchParams(location.search),
 })
 
-/** The open address. */
+/** The current URL. */
 export const place = signal<Place>(here())
 
-/** Opens an address of the panel. */
+/** Opens a URL of the panel. */
 export function go(to: string, how: 'push' | 'replace' = 'push'): void {
   if (how === 'push') history.pushState(null, '', to)
   else history.replaceState(null, '', to)
@@ -23,7 +22,7 @@ export function go(to: string, how: 'push' | 'replace' = 'push'): void {
   if (how === 'push') scrollTo(0, 0)
 }
 
-/** The open address with other query parameters; null takes one away. */
+/** Returns the current URL with changed query parameters; null removes one. */
 export function withQuery(changes: Record<string, string | null>): string {
   const query = new URLSearchParams(place.value.query)
   for (const [name, value] of Object.entries(changes)) {
@@ -34,7 +33,7 @@ export function withQuery(changes: Record<string, string | null>): string {
   return place.value.path + (text === '' ? '' : `?${text}`)
 }
 
-/** Follows links of the panel without a reload, and the browser's back. */
+/** Follows links of the panel without a reload, and handles the browser's back button. */
 export function startRouter(): void {
   addEventListener('popstate', () => (place.value = here()))
   document.addEventListener('click', (event) => {
@@ -63,7 +62,8 @@ export function startRouter(): void {
 }
 
 /**
- * What a pattern like `/console/w/:workspace/x/:id` finds in a path; null where it does not fit.
+ * Returns the parameters of a pattern like `/console/w/:workspace/x/:id` in a path; null if it does
+ * not match.
  */
 export function match(pattern: string, path: string): Record<string, string> | null {
   const wanted = pattern.split('/')

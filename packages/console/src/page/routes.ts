@@ -1,16 +1,16 @@
-// Every page, by its address; each is loaded when it is first opened.
+// Every page by its URL. Each is loaded when it is first opened.
 import type { ComponentType } from 'preact'
 
 // oxlint-disable-next-line typescript/no-explicit-any -- each page has the parameters of its own address
 type Load = () => Promise<ComponentType<any>>
 
-/** Pages that need nobody to be signed in: below /console. */
+/** Pages below /console that require no sign-in. */
 export const open: Record<string, Load> = {
   '/sign-in': () => import('./pages/sign-in.tsx').then(({ SignIn }) => SignIn),
   '/join/:token': () => import('./pages/join.tsx').then(({ Join }) => Join),
 }
 
-/** Of them, those that a workspace without sub-accounts has too. */
+/** Those pages that also exist for a workspace without sub-accounts. */
 export const OF_WORKSPACE: ReadonlySet<string> = new Set([
   '/browser-key',
   '/api-users',

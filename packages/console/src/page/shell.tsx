@@ -111,7 +111,7 @@ const initials = (name: string) =>
 function Switcher() {
   const { workspace, subAccount } = scope.value
   const workspaces = session.value?.workspaces ?? []
-  // The same kind of page at the other place; a single object lies there no more.
+  // Opens the same kind of page in the other sub-account, without the id of a single object.
   const [, section = ''] = /^\/console\/w\/[^/]+\/[^/]+(\/[^/]+)?/.exec(place.value.path) ?? []
   return (
     <Menu
@@ -207,7 +207,7 @@ const HELP: readonly (readonly [string, string])[] = [
   ['Esc', 'Close'],
 ]
 
-/** Keys that work everywhere: `/`, `?`, and `g` followed by a letter. */
+/** Keys that work on every page: `/`, `?`, and `g` followed by a letter. */
 function useKeys(help: () => void): void {
   useEffect(() => {
     let isGoing = false

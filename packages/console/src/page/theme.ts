@@ -6,10 +6,10 @@ const THEMES: readonly Theme[] = ['system', 'light', 'dark']
 
 const stored = localStorage.getItem(STORED) as Theme | null
 
-/** What whoever sits here has chosen. */
+/** The person's choice. */
 export const theme = signal<Theme>(stored !== null && THEMES.includes(stored) ? stored : 'system')
 
-/** The next one, round and round. */
+/** Returns the next theme in rotation. */
 export const nextTheme = (): Theme =>
   THEMES[(THEMES.indexOf(theme.value) + 1) % THEMES.length] as Theme
 

@@ -1,5 +1,5 @@
-// The public page of published reserves: one proof is checked here by the client's own code, and
-// nothing typed leaves the browser.
+// The public page of published reserves. The client's own code checks a proof here, and the input
+// does not leave the browser.
 import {
   verifyReserves,
   type PublishedStatement,
@@ -12,14 +12,14 @@ type Trust = NonNullable<Parameters<typeof verifyReserves>[0]['trust']>
 const at = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T
 let published: PublishedStatement | null = null
 
-/** An integer of the smallest unit with its point. */
+/** Formats an integer of the smallest unit as a decimal. */
 function shown(amount: string, decimals: number): string {
   const text = amount.padStart(decimals + 1, '0')
   const fraction = decimals === 0 ? '' : text.slice(-decimals).replace(/0+$/, '')
   return `${text.slice(0, text.length - decimals)}${fraction === '' ? '' : `.${fraction}`}`
 }
 
-/** Rounded down: 99.999 is never shown as 100. */
+/** Rounded down: 99.999 is never displayed as 100. */
 function covered({ held, operating, owed }: Statement['assets'][number]): string {
   if (owed === '0') return '–'
   const beside = BigInt(held) - BigInt(operating)
@@ -69,7 +69,7 @@ function read<T>(id: string, what: string): T | undefined {
   if (text === '') return undefined
   try {
     const value = JSON.parse(text) as { status?: unknown; body?: unknown }
-    // As `custody request … --json` prints it.
+    // The output of `custody request … --json`.
     return (value.status !== undefined && value.body !== undefined ? value.body : value) as T
   } catch (error) {
     throw new Error(`${what} is not JSON.`, { cause: error })

@@ -11,28 +11,28 @@ import {
   type Assets,
 } from '@custody/site'
 
-/** The built control panel, held in memory: no request reaches the disk. */
+/** The built control panel, cached in memory, so that no request reads the disk. */
 export interface Site {
   /**
-   * The panel; the same bytes for every address below /console.
+   * Returns the panel; the same bytes for every URL below /console.
    * @param encodings the request's `accept-encoding`
    */
   page(encodings: string | undefined): Answer
-  /** The public page of published reserves, which shares the panel's files. */
+  /** Returns the public page of published reserves, which shares the panel's files. */
   reserves(encodings: string | undefined): Answer
-  /** A file of the panel by its hashed name. */
+  /** Returns a file of the panel by its hashed name. */
   asset: Assets
 }
 
 const DIST = fileURLToPath(new URL('../../dist/', import.meta.url))
 export const NAME = 'the control panel'
 
-/** What a page must be allowed for passkeys; nothing else is. */
+/** Browser permissions that passkeys require; all others are denied. */
 const PERMISSIONS = ['publickey-credentials-create', 'publickey-credentials-get']
 
 /**
  * Reads the built control panel.
- * @throws Error with what to run, where it was not built
+ * @throws Error with the command to run if it was not built
  */
 export function loadSite(dist: string = DIST): Site {
   const assets = join(dist, 'assets')

@@ -19,14 +19,14 @@ const json = (status: number, body: unknown, headers?: Record<string, string>): 
   ...(headers ? { headers } : {}),
 })
 
-/** What a provider's own refusal of a key looks like. */
+/** Response of each provider to an invalid key. */
 const REVOKED: Record<AmlProvider, HttpAnswer> = {
   CHAINALYSIS: json(403, { message: 'Forbidden' }),
   ELLIPTIC: json(401, { name: 'Unauthorized', message: 'Unauthorized' }),
   TRM: json(401, { code: 401, name: 'Unauthorized', message: 'Invalid credentials' }),
 }
 
-/** Well-formed answers whose status or level no documentation names. */
+/** Well-formed responses with an undocumented status or level. */
 const UNKNOWN: Record<AmlProvider, HttpAnswer> = {
   CHAINALYSIS: json(200, { risk: 'Pending', status: 'PENDING' }),
   ELLIPTIC: json(200, { process_status: 'running', risk_score: null }),
@@ -34,8 +34,8 @@ const UNKNOWN: Record<AmlProvider, HttpAnswer> = {
 }
 
 /**
- * The three screening providers on their production protocols, below /aml/chainalysis,
- * /aml/elliptic and /aml/trm.
+ * Emulators of the three screening providers with their production protocols, below
+ * /aml/chainalysis, /aml/elliptic and /aml/trm.
  */
 export class AmlEmulators {
   readonly faults: Record<AmlProvider, AmlFaults> = {
@@ -50,7 +50,7 @@ export class AmlEmulators {
     this.#risks = risks
   }
 
-  /** The provider whose face is at a path, and the rest of the path. */
+  /** Returns the provider whose emulator serves a path, and the rest of the path. */
   static at(path: string): { provider: AmlProvider; rest: string } | null {
     for (const provider of AML_PROVIDERS) {
       const base = `${PREFIX}/${provider.toLowerCase()}`
@@ -59,14 +59,16 @@ export class AmlEmulators {
     return null
   }
 
-  /** Sets how a provider misbehaves, AML being all; false where the name is none of theirs. */
+  /**
+   * Sets the fault mode of a provider, or of all of them (AML). Returns false for an unknown name.
+   */
   fault(name: unknown, mode: unknown): boolean {
     const providers = AML_PROVIDERS.filter((provider) => name === 'AML' || name === provider)
     for (const provider of providers) this.faults[provider].set(mode)
     return providers.length > 0
   }
 
-  /** Undefined cuts the connection unanswered. */
+  /** Handles a request. Undefined closes the connection without a response. */
   async handle(provider: AmlProvider, request: HttpRequest): Promise<HttpAnswer | undefined> {
     const { mode } = this.faults[provider]
     if (mode === 'down') return undefined

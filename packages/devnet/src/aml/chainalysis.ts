@@ -14,9 +14,9 @@ const answer = (status: number, body: unknown): HttpAnswer => ({
   body: JSON.stringify(body),
 })
 
-/** Address Screening, v2: an address is registered, then asked for. There is no level below Low. */
+/** Address Screening, v2: an address is registered, then queried. There is no level below Low. */
 export class Chainalysis {
-  /** Lost with the process, as callers register before each question. */
+  /** Kept in memory only, because callers register an address before each query. */
   readonly #registered = new Set<string>()
 
   handle(

@@ -11,8 +11,8 @@ const answer = (status: number, body: unknown): HttpAnswer => ({
 })
 
 /**
- * base64(HMAC-SHA256(decoded secret, timestamp + METHOD + path in lower case + body, `{}` where
- * there is none)).
+ * Returns base64(HMAC-SHA256(decoded secret, timestamp + METHOD + path in lower case + body)). An
+ * absent body counts as `{}`.
  */
 function ellipticSignature(
   secret: string,
@@ -44,7 +44,7 @@ function isSigned(
   return given.length === expected.length && timingSafeEqual(given, expected)
 }
 
-/** AML API v2: wallets are screened in one synchronous call. */
+/** AML API v2: a wallet is screened in one synchronous call. */
 export function elliptic(
   request: HttpRequest,
   key: string,

@@ -14,7 +14,7 @@ const AML_FAULT_MODES = [
 ] as const
 export type AmlFaultMode = (typeof AML_FAULT_MODES)[number]
 
-/** How one provider misbehaves now. In memory only: a restart heals. */
+/** Current fault mode of one provider. It is kept in memory only, so a restart ends it. */
 export class AmlFaults {
   mode: AmlFaultMode = 'heal'
 

@@ -13,7 +13,7 @@ interface Entry {
 
 const ADDRESS_LENGTH_MAX = 200
 
-/** Two spellings of one address are one: hex and bech32 do not care for case, base58 does. */
+/** Returns the key by which addresses are compared: hex and bech32 ignore case, base58 does not. */
 function sameAddressKey(address: string): string {
   if (/^0x[0-9a-f]{40}$/i.test(address)) return address.toLowerCase()
   const text = address.replace(/^(bitcoincash|bchreg|bchtest):/i, '')
@@ -23,7 +23,7 @@ function sameAddressKey(address: string): string {
     : text
 }
 
-/** What the local providers say of each address. Survives restarts. */
+/** Risk results of the local providers for each address. They are stored and survive restarts. */
 export class Risks {
   readonly #levels = new Map<string, RiskLevel>()
   readonly #journal: Journal<Entry>

@@ -14,7 +14,7 @@ const answer = (status: number, body: unknown): HttpAnswer => ({
   body: JSON.stringify(body),
 })
 
-/** Wallet Screening, v2: a list of addresses, each with its chain; one finding for each. */
+/** Wallet Screening, v2: a list of addresses with their chains, and one result for each. */
 export function trm(
   { method, path, headers, body }: HttpRequest,
   key: string,

@@ -31,7 +31,10 @@ export function witnessProgram(script: Buffer): { version: number; program: Buff
   return { version: op === 0 ? 0 : op - 0x50, program: script.subarray(2) }
 }
 
-/** Without segwit a witness program is a script that nobody relays. */
+/**
+ * Returns the type of a script. Without segwit a witness program is a non-standard script, which
+ * nodes do not relay.
+ */
 export function scriptType(script: Buffer, segwit = true): ScriptType {
   if (isP2pkh(script)) return 'pubkeyhash'
   if (isP2sh(script)) return 'scripthash'
@@ -99,7 +102,7 @@ export function addressOf(script: Buffer, network: UtxoNetwork = BTC): string | 
   return encodeSegwit(hrp!, witness.version, witness.program)
 }
 
-/** The script an address stands for, or a sentence of what is wrong, in Core's words. */
+/** Returns the script of an address, or a sentence with the error in Core's words. */
 export function scriptOf(address: string, network: UtxoNetwork = BTC): Buffer | { error: string } {
   const { hrp, p2pkh, p2sh, cashaddr } = network.address
   if (hrp !== null && address.toLowerCase().startsWith(`${hrp}1`)) return decodeSegwit(hrp, address)

@@ -1,4 +1,4 @@
-/** Bech32 and CashAddr write with the same letters. */
+/** Alphabet of Bech32 and CashAddr. */
 export const BECH32 = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l'
 
 export function regroup(

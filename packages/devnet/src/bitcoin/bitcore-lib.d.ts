@@ -1,4 +1,4 @@
-/** The part of bitcore-lib that is used here; it ships no types. */
+/** Types of the part of bitcore-lib that is used here; the package contains none. */
 declare module 'bitcore-lib' {
   class PrivateKey {
     constructor(key: string)

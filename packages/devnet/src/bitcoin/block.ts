@@ -37,7 +37,7 @@ export function parseBlock(raw: Buffer, forms: Forms): ParsedBlock {
   }
   const txs: Tx[] = []
   for (let left = reader.compact(); left > 0; left -= 1) txs.push(readTx(reader, forms))
-  // Its extension blocks, which are left out.
+  // The extension blocks themselves are left out.
   if (txs.at(-1)?.isHogEx && reader.uint8() !== 0) throw new Error('extension blocks')
   if (reader.left > 0) throw new Error('extra data after the block')
   const strippedSize =
@@ -77,8 +77,8 @@ function commitment(txs: readonly Tx[], reserved: Buffer): Buffer {
 }
 
 /**
- * BIP141: the last output that looks like one counts. True also when there is no witness to commit
- * to.
+ * Checks the witness commitment (BIP141): the last output that looks like one counts. Also true if
+ * there is no witness to commit to.
  */
 function commitmentHolds(txs: readonly Tx[]): boolean {
   const coinbase = txs[0]!
@@ -94,7 +94,7 @@ function commitmentHolds(txs: readonly Tx[]): boolean {
   )
 }
 
-/** BIP34: a script that starts with the height as a number. */
+/** Returns a script that starts with the height as a number (BIP34). */
 export function heightScript(height: number): Buffer {
   if (height <= 16) return Buffer.from([height === 0 ? 0 : 0x50 + height])
   const bytes: number[] = []
@@ -155,7 +155,8 @@ export function makeBlock(options: {
 }
 
 /**
- * What a block must satisfy by itself, before its inputs are looked at; Core's name of what fails.
+ * Checks the rules that a block must satisfy regardless of its inputs. Returns Core's name of the
+ * violated rule.
  */
 export function checkBlock(block: ParsedBlock): string | undefined {
   const { txs, header } = block

@@ -4,15 +4,18 @@ import type { Spent, Tx } from './transaction.ts'
 type Machine = typeof import('@bitauth/libauth')
 let machine: { library: Machine; vm: ReturnType<Machine['createVirtualMachineBCH']> } | undefined
 
-/** Loads the machine: thirty megabytes that only a process with this chain needs. */
+/**
+ * Loads the virtual machine, which takes thirty megabytes and is needed only by processes with this
+ * chain.
+ */
 export async function loadCashMachine(): Promise<void> {
   const library = await import('@bitauth/libauth')
   machine ??= { library, vm: library.createVirtualMachineBCH(true) }
 }
 
 /**
- * Executes every input in Bitcoin Cash's own virtual machine; what failed, or undefined when all
- * hold.
+ * Executes every input in Bitcoin Cash's own virtual machine. Returns the error, or undefined if
+ * all inputs are valid.
  */
 export function verifyCash(tx: Tx, spent: readonly Spent[]): string | undefined {
   if (!machine) throw new Error('the virtual machine of Bitcoin Cash is not loaded')
@@ -30,7 +33,10 @@ export function verifyCash(tx: Tx, spent: readonly Spent[]): string | undefined 
   return verdict === true ? undefined : verdict
 }
 
-/** The library names a category as it is shown, not as inputs name it. */
+/**
+ * Converts a token to the library's form, which uses the display byte order of a category and not
+ * that of inputs.
+ */
 function sourceToken({ category, amount, nft }: Token) {
   return {
     amount,

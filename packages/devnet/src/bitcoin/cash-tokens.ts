@@ -1,7 +1,7 @@
 import { compact, data, display, Reader, uint64 } from './encoding.ts'
 
-// Bitcoin Cash's tokens (CHIP-2022-02 CashTokens): a prefix of an output's script, in transactions
-// and in the coins of the ledger.
+// CashTokens of Bitcoin Cash (CHIP-2022-02): the prefix of an output's script, in transactions and
+// in the ledger's coins.
 
 const PREFIX = 0xef
 const HAS_AMOUNT = 0x10
@@ -20,10 +20,7 @@ export interface Token {
 export const isCapability = (value: unknown): value is Capability =>
   CAPABILITIES.includes(value as Capability)
 
-/**
- * The prefix that precedes a locking script. `category` in the order of bytes in which inputs name
- * a transaction.
- */
+/** Returns the prefix that precedes a locking script. `category` is in the byte order of inputs. */
 export function tokenPrefix({ category, amount, nft }: Token): Buffer {
   const flags =
     (amount > 0n ? HAS_AMOUNT : 0) |
@@ -43,7 +40,7 @@ const writeAmount = (amount: bigint): Buffer =>
     ? compact(Number(amount))
     : Buffer.concat([Buffer.from([COMPACT_64]), uint64(amount)])
 
-/** The locking script of an output, and the token before it. */
+/** Splits an output's script into the token prefix and the locking script. */
 export function splitToken(script: Buffer): { token: Token | undefined; locking: Buffer } {
   if (script[0] !== PREFIX) return { token: undefined, locking: script }
   const reader = new Reader(script)
@@ -65,7 +62,7 @@ function readAmount(reader: Reader): bigint {
   return reader.uint64()
 }
 
-/** As Bitcoin Cash Node shows it beside `scriptPubKey`. */
+/** Returns the token in the form of Bitcoin Cash Node, which returns it next to `scriptPubKey`. */
 export function tokenData(token: Token | undefined): Record<string, unknown> | undefined {
   return (
     token && {

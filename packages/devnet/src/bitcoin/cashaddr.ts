@@ -1,6 +1,6 @@
 import { BECH32, regroup } from './base32.ts'
 
-/** Bitcoin Cash's address form, for hashes of 20 bytes. */
+/** CashAddr, the address format of Bitcoin Cash, for hashes of 20 bytes. */
 
 const GENERATOR = [0x98f2bc8e61n, 0x79b76d99e2n, 0xf33e5fb3c4n, 0xae2eabe2a8n, 0x1e4f43e470n]
 const TYPES = { p2pkh: 0, p2sh: 8 } as const
@@ -27,7 +27,10 @@ export function cashAddress(prefix: string, type: keyof typeof TYPES, hash: Buff
   return `${prefix}:${values.map((value) => BECH32[value]).join('')}`
 }
 
-/** Undefined where the text is no address of this prefix. */
+/**
+ * Returns the script of a CashAddr address; undefined if the text is not an address with this
+ * prefix.
+ */
 export function cashScript(prefix: string, address: string): Buffer | undefined {
   const text = address.toLowerCase()
   if (text !== address && address.toUpperCase() !== address) return undefined

@@ -20,20 +20,26 @@ import type { Tx, TxOut } from './transaction.ts'
 import { NodeWallet } from './node-wallet.ts'
 import { MinerWallet, type OwnPlace } from './miner-wallet.ts'
 
-/** Blocks in hex. `after`: height of the last block that stays; a reorganisation is one record. */
+/**
+ * Blocks in hex. `after`: height of the last block that is kept; a reorganization is one record.
+ */
 export type ChainRecord = { blocks: string[]; after?: number }
 
-/** With regtest's halving every 150 blocks, the mature part of these is more than 11,000 BTC. */
+/**
+ * Number of initial blocks. With regtest's halving every 150 blocks, the mature ones contain more
+ * than 11,000 BTC.
+ */
 const INITIAL_BLOCKS = 440
 const INITIAL_SPACING_SECONDS = 60
 /**
- * Scripts were executed before a block was journalled. At a start all else is checked again, and
- * the scripts of the newest blocks (Core's own default is 6), as far back as keeps the start quick.
+ * Number of newest blocks whose scripts are executed at a start. Scripts are also executed before a
+ * block is journaled. All other rules are checked again for every block; Core's own default is 6,
+ * and the limit keeps the start fast.
  */
 const SCRIPT_BLOCKS = 6
 const SCRIPT_INPUTS = 64
 const BLOCK_WEIGHT_MAX = 3_996_000
-/** Satoshi that a withdrawal from Dash's credit pool leaves to the miner. */
+/** Fee in satoshi of a withdrawal from Dash's credit pool. */
 const UNLOCK_FEE = 190
 
 export class BitcoinChain {
@@ -49,12 +55,12 @@ export class BitcoinChain {
   readonly #journal: Journal<ChainRecord>
   readonly #producer: Producer
   /**
-   * From zero also at a start, so that what was mined just before the end gets its depth at once.
+   * Zero at a start too, so that transactions mined just before the stop are confirmed immediately.
    */
   #blocksSinceTransaction = 0
   /**
-   * Satoshi per vbyte below which blocks leave a transaction out. In memory only: a restart ends
-   * the congestion.
+   * Fee rate in satoshi per vbyte below which blocks leave a transaction out. It is kept in memory
+   * only, so a restart ends the congestion.
    */
   congestionRate = 0n
   #unlocks = 0
@@ -125,7 +131,8 @@ export class BitcoinChain {
   }
 
   /**
-   * Blocks leave out what pays less, and fees are estimated accordingly; 0 ends it.
+   * Makes blocks leave out transactions with a lower fee rate, and adapts the fee estimates; 0 ends
+   * it.
    * @param rate satoshi per vbyte
    */
   congest(rate: bigint): void {
@@ -142,7 +149,8 @@ export class BitcoinChain {
   }
 
   /**
-   * An output that an operator asks for. @throws RequestError where its address or amount is wrong
+   * Returns the output for an operator's request.
+   * @throws RequestError if its address or amount is invalid
    */
   outputOf(address: unknown, amount: unknown): TxOut {
     const script = this.#scriptOf(address)
@@ -155,7 +163,11 @@ export class BitcoinChain {
     return { value, script }
   }
 
-  /** A payment of the miner waits. @param first a coin that it must spend @returns its id */
+  /**
+   * Adds a payment of the miner to the mempool.
+   * @param first a coin that it must spend
+   * @returns its id
+   */
   #pay(to: TxOut, first?: OwnPlace): string {
     const tx = this.#wallet.pay(this.ledger, (key) => this.mempool.spenders.has(key), to, first)
     if ('available' in tx) {
@@ -169,7 +181,10 @@ export class BitcoinChain {
     return tx.txid
   }
 
-  /** Dash: a withdrawal from the credit pool of its platform, in a block. @returns its id */
+  /**
+   * Dash: adds a block with a withdrawal from the credit pool of its platform.
+   * @returns the withdrawal's id
+   */
   unlock(to: TxOut): string {
     const tx = assetUnlock(to, {
       index: BigInt(this.#unlocks++),
@@ -183,8 +198,8 @@ export class BitcoinChain {
   }
 
   /**
-   * Bitcoin Cash: an output with a new token, in a block. Its category is the id of the transaction
-   * that the first input spends from.
+   * Bitcoin Cash: adds a block with an output that has a new token. Its category is the id of the
+   * transaction that the first input spends from.
    */
   issue({ value, script }: TxOut, token: Omit<Token, 'category'>): string {
     const place = this.#wallet.genesisPlace(this.ledger, (key) => this.mempool.spenders.has(key))
@@ -197,8 +212,9 @@ export class BitcoinChain {
   }
 
   /**
-   * Litecoin: a transaction within the extension blocks waits until the next block. @param to what
-   * leaves them for an address, which the miner brings in beforehand @returns its id
+   * Litecoin: adds a transaction within the extension blocks, which waits until the next block.
+   * @param to output that leaves the extension blocks; the miner funds them beforehand
+   * @returns its id
    */
   extend(to: TxOut | undefined): string {
     if (to) this.#pay(this.extension.pegIn(to.value))
@@ -207,7 +223,11 @@ export class BitcoinChain {
     return id
   }
 
-  /** @param address who gets the coinbase; else the miner itself */
+  /**
+   * Mines blocks.
+   * @param count number of blocks
+   * @param address receiver of the coinbase, by default the miner
+   */
   mine(count: number, address?: unknown): Block {
     const payTo = address === undefined ? this.#wallet.script : this.#scriptOf(address)
     for (let made = 0; made < count; made += 1) this.#produce(payTo)
@@ -216,8 +236,8 @@ export class BitcoinChain {
   }
 
   /**
-   * The last `depth` blocks give way to `depth + 1` empty ones; their transactions wait again
-   * unless dropped.
+   * Replaces the last `depth` blocks by `depth + 1` empty ones. Their transactions return to the
+   * mempool unless `drop` is set.
    */
   reorg(depth: number, drop: boolean): Block {
     const removed: Block[] = []
@@ -244,7 +264,7 @@ export class BitcoinChain {
     return this.head
   }
 
-  /** Seconds since 1970. */
+  /** Returns Unix seconds. */
   #now(): number {
     return Math.floor(this.timing.now() / 1000)
   }
@@ -261,7 +281,8 @@ export class BitcoinChain {
   }
 
   /**
-   * Nothing awaits between the block's making and its journalling, so no request can see it before.
+   * Creates a block and writes it to the journal. There is no await in between, so no request can
+   * see the block earlier.
    */
   #produce(payTo = this.#wallet.script, first?: string): void {
     const txs: Tx[] = []
@@ -269,7 +290,8 @@ export class BitcoinChain {
     const left = new Set<string>()
     for (const entry of this.mempool.entries.values()) {
       const { tx } = entry
-      // A congested chain leaves out what pays too little, and what spends from it.
+      // A congested chain leaves out transactions that pay too little, and those that spend from
+      // them.
       if (
         (entry.fee < this.congestionRate * BigInt(tx.vsize) && tx.txid !== first) ||
         tx.ins.some(({ txid }) => left.has(txid))
@@ -311,7 +333,7 @@ export class BitcoinChain {
       time: Math.max(time, tip.medianTime + 1),
       reward: subsidy(height, this.network.subsidy) + fees,
       payTo,
-      // Random, so that a block of another branch is another block.
+      // Random, so that blocks of different branches have different hashes.
       extraNonce: this.timing.bytes?.(8) ?? randomBytes(8),
       segwit: this.network.segwit,
       forms: this.network,
@@ -322,7 +344,7 @@ export class BitcoinChain {
   #reload(records: ChainRecord[]): void {
     let blocks: string[] = []
     for (const record of records) {
-      // Height 1 is the first in the journal: the genesis block is known.
+      // The journal begins at height 1, because the genesis block is fixed.
       if (record.after !== undefined) blocks = blocks.slice(0, record.after)
       for (const block of record.blocks) blocks.push(block)
     }

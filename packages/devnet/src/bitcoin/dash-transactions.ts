@@ -9,12 +9,14 @@ const ASSET_UNLOCK_TYPE = 9
 const VERSION = 3
 const UNLOCK_VERSION = 1
 const QUORUM_SIGNATURE_BYTES = 96
-/** Of an asset unlock's payload: version, index, fee, requested height, quorum, signature. */
+/**
+ * Offsets in an asset unlock's payload: version, index, fee, requested height, quorum, signature.
+ */
 const UNLOCK_FEE_AT = 1 + 8
 
 export const COINBASE_VERSION = (COINBASE_TYPE << 16) | VERSION
 
-/** CCbTx, version 2: the height and the roots of two lists, which are empty here. */
+/** Encodes a CCbTx, version 2: the height and the roots of two lists, which are empty here. */
 export function coinbasePayload(height: number): Buffer {
   const version = Buffer.from([2, 0])
   return Buffer.concat([version, uint32(height), Buffer.alloc(32), Buffer.alloc(32)])
@@ -23,14 +25,15 @@ export function coinbasePayload(height: number): Buffer {
 export const isAssetUnlock = (tx: Pick<Tx, 'version' | 'ins' | 'payload'>): boolean =>
   tx.payload !== undefined && typeOf(tx) === ASSET_UNLOCK_TYPE && tx.ins.length === 0
 
-/** Satoshi that a withdrawal leaves to the miner. */
+/** Returns the fee of a withdrawal in satoshi. */
 export function unlockFee({ payload }: Pick<Tx, 'payload'>): bigint {
   return BigInt((payload as Buffer).readUInt32LE(UNLOCK_FEE_AT))
 }
 
 /**
- * A withdrawal from the credit pool, whose quorum signature is zeros here. @param index of the
- * withdrawal @param height of the chain
+ * Builds a withdrawal from the credit pool. Its quorum signature consists of zeros here.
+ * @param o.index of the withdrawal
+ * @param o.height of the chain
  */
 export function assetUnlock(out: TxOut, o: { index: bigint; fee: number; height: number }): Tx {
   const payload = Buffer.concat([
@@ -50,7 +53,7 @@ export function assetUnlock(out: TxOut, o: { index: bigint; fee: number; height:
   })
 }
 
-/** What Dash Core adds to a transaction's object. */
+/** Returns the fields that Dash Core adds to a transaction's object. */
 export function specialFields(tx: Tx): Record<string, unknown> {
   const { payload } = tx
   if (payload === undefined) return {}

@@ -3,7 +3,7 @@ const INPUT =
 const CHECKSUM = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l'
 const GENERATOR = [0xf5dee51989n, 0xa9fdca3312n, 0x1bab10e32dn, 0x3706b1677an, 0x644d626ffdn]
 
-/** The eight characters after # in an output descriptor (BIP380). */
+/** Returns the eight characters after # in an output descriptor (BIP380). */
 export function descriptorChecksum(text: string): string {
   let check = 1n
   const feed = (value: number): void => {

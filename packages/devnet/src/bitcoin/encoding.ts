@@ -12,7 +12,7 @@ export function hash160(data: Buffer): Buffer {
   return createHash('ripemd160').update(sha256(data)).digest()
 }
 
-/** Hashes are shown with their bytes reversed. */
+/** Returns a hash in display form, with its bytes reversed. */
 export function display(hash: Buffer): string {
   return Buffer.from(hash).reverse().toString('hex')
 }

@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { sum, type Ledger } from './ledger.ts'
 import { makeTx, type Tx, type TxOut } from './transaction.ts'
 
-// Litecoin's extension blocks (MWEB), as far as a node shows them outside: transactions within them
-// wait in its pool, and the last transaction of a block (HogEx) takes coins in and pays coins out.
-// What is inside is not kept here.
+// Litecoin's extension blocks (MWEB), limited to their effects on the main chain: transactions
+// within them wait in the node's pool, and the last transaction of a block (HogEx) takes coins in
+// and pays coins out. The content of the extension blocks is not stored here.
 
 /**
- * A witness program of 32 bytes with the version 8 or 9 (LIP-3): the coins of the extension blocks,
- * and an output that enters them.
+ * Script versions of witness programs of 32 bytes with version 8 or 9 (LIP-3): the coins of the
+ * extension blocks, and an output that enters them.
  */
 const HOG = 0x58
 const PEG_IN = 0x59
@@ -20,24 +20,25 @@ const isProgram = (script: Buffer, version: number): boolean =>
   script.length === 2 + PROGRAM_BYTES && script[0] === version && script[1] === PROGRAM_BYTES
 
 /**
- * A transaction within the extension blocks, as getrawtransaction shows it: without amounts and
+ * A transaction within the extension blocks, as getrawtransaction returns it: without amounts and
  * scripts.
  */
 type Shown = Record<string, unknown>
 
 export class ExtensionBlocks {
-  /** Transactions within the extension blocks that wait, by id. */
+  /** Waiting transactions within the extension blocks, by id. */
   readonly waiting = new Map<string, Shown>()
   #pegOuts: TxOut[] = []
 
-  /** An output by which coins enter the extension blocks. */
+  /** Returns an output by which coins enter the extension blocks. */
   pegIn(value: bigint): TxOut {
     return { value, script: programOf(PEG_IN) }
   }
 
   /**
-   * A transaction within the extension blocks waits from now on. @param pegOut what the next HogEx
-   * pays for it @returns its id
+   * Adds a waiting transaction within the extension blocks.
+   * @param pegOut output that the next HogEx pays for it
+   * @returns its id
    */
   add(pegOut?: TxOut): string {
     const [id, input, output, kernel] = Array.from({ length: 4 }, () =>
@@ -60,7 +61,7 @@ export class ExtensionBlocks {
     return id
   }
 
-  /** The last transaction of a block with these others, where something waits. */
+  /** Returns the last transaction of a block with the given others; undefined if none waits. */
   hogEx(ledger: Ledger, txs: readonly Tx[]): Tx | undefined {
     if (this.waiting.size === 0) return undefined
     const before = [...ledger.coins]
@@ -90,7 +91,7 @@ export class ExtensionBlocks {
     })
   }
 
-  /** A block holds what waited. */
+  /** Removes the waiting transactions after a block has included them. */
   taken(): void {
     this.waiting.clear()
     this.#pegOuts = []

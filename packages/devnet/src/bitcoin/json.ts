@@ -1,6 +1,6 @@
 import { formatAmount } from '../amount.ts'
 
-/** Satoshi that appear in JSON as a number with exactly 8 decimals, as Core writes them. */
+/** Satoshi that appear in JSON as a number with exactly 8 decimals, as in Core's responses. */
 class Btc {
   readonly value: bigint
 
@@ -9,7 +9,7 @@ class Btc {
   }
 }
 
-/** A number already written out. */
+/** A number that is already formatted as text. */
 export class Literal {
   readonly text: string
 
@@ -22,7 +22,7 @@ export function btc(value: bigint): Btc {
   return new Btc(value)
 }
 
-/** JSON.stringify, but amounts keep every digit: a float would lose them. */
+/** Works like JSON.stringify, but writes amounts with all digits, which a float would lose. */
 export function toJson(value: unknown): string {
   if (value instanceof Btc) return formatAmount(value.value, 8)
   if (value instanceof Literal) return value.text

@@ -8,8 +8,8 @@ export type Coin = { value: bigint; script: Buffer; height: number; coinbase: bo
 export type Block = ParsedBlock & {
   height: number
   /**
-   * Spent by each transaction but the coinbase, input by input: undoes the block, and serves
-   * prevouts.
+   * Coins that each transaction except the coinbase spends, by input. They are used to undo the
+   * block and to return prevouts.
    */
   spent: Coin[][]
   medianTime: number
@@ -24,11 +24,11 @@ export function subsidy(height: number, first: bigint): bigint {
   return halvings >= 64 ? 0n : first >> BigInt(halvings)
 }
 
-/** The active chain and its unspent outputs. Every rule of a block is checked in `connect`. */
+/** The active chain and its unspent outputs. `connect` checks every rule of a block. */
 export class Ledger {
   readonly blocks: Block[] = []
   readonly coins = new Map<string, Coin>()
-  /** Of every block ever seen, also of branches that were replaced. */
+  /** Every block ever received, including those of replaced branches, by hash. */
   readonly byHash = new Map<string, Block>()
   readonly txIndex = new Map<string, { block: Block; index: number }>()
 
@@ -37,7 +37,7 @@ export class Ledger {
   constructor(network: UtxoNetwork) {
     this.network = network
     const genesis = parseBlock(network.genesis, network)
-    // As in Core, the genesis coinbase can never be spent: it does not enter the coins.
+    // As in Core, the genesis coinbase can never be spent, so it is not added to the coins.
     const block = { ...genesis, height: 0, spent: [], medianTime: genesis.header.time }
     this.blocks.push(block)
     this.byHash.set(block.hash, block)
@@ -89,7 +89,8 @@ export class Ledger {
           used.add(key)
           return coin
         })
-        // A withdrawal from Dash's credit pool names its fee, and quorums have signed for the rest.
+        // A withdrawal from Dash's credit pool contains its fee; on the real network quorums sign
+        // its value.
         const fee = isAssetUnlock(tx) ? unlockFee(tx) : sum(coins) - sum(tx.outs)
         if (fee < 0n) fail('bad-txns-in-belowout')
         if (!this.sequenceLocksHold(tx, coins, height)) fail('bad-txns-nonfinal')
@@ -135,7 +136,7 @@ export class Ledger {
     return block
   }
 
-  /** BIP68, for a transaction that would stand in a block of this height. */
+  /** Checks relative lock times (BIP68) of a transaction for a block of this height. */
   sequenceLocksHold(tx: Tx, coins: readonly Coin[], height: number): boolean {
     if (tx.version >>> 0 < 2) return true
     return tx.ins.every(({ sequence }, index) => {

@@ -12,7 +12,7 @@ import { bitcoinRpc } from './rpc.ts'
 import { paySpecial, specialKindOf } from './special-payments.ts'
 import { SigningKey } from './spend.ts'
 
-/** BTC and its sisters, behind Core's JSON-RPC. */
+/** Creates Bitcoin and the chains derived from it, with Core's JSON-RPC. */
 export function localUtxoChains(place: ChainOptions): LocalChain[] {
   return UTXO_NETWORKS.map((network) => new LocalUtxoChain(place, network))
 }
@@ -80,7 +80,7 @@ class LocalUtxoChain extends LazyChain<BitcoinChain> implements LocalChain {
   async paymentsIn(height: number): Promise<Payment[] | undefined> {
     return (await this.chain()).ledger.blocks[height]?.txs.flatMap(({ txid, outs }) =>
       outs.flatMap(({ value, script }, index) => {
-        // An output with a token has no address here: nobody may be credited with it.
+        // An output with a token is returned without an address, because it must not be credited.
         const address = addressOf(script, this.#network)
         return address === undefined
           ? []
@@ -101,7 +101,10 @@ class LocalUtxoChain extends LazyChain<BitcoinChain> implements LocalChain {
     return (await this.chain()).reorg(depth, drop)
   }
 
-  /** @param rate satoshi per vbyte */
+  /**
+   * Sets the fee rate below which blocks leave transactions out.
+   * @param rate satoshi per vbyte
+   */
   override async congest(rate: unknown): Promise<void> {
     ;(await this.chain()).congest(rate === '0' ? 0n : parseAmount(rate, 0))
   }

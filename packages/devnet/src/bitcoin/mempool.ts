@@ -17,14 +17,14 @@ const CHAIN_MAX = 25
 const REPLACED_MAX = 100
 const BIP125_SEQUENCE_MAX = 0xfffffffd
 
-/** Transactions that wait for a block, in an order in which a block can hold them. */
+/** Transactions that wait for a block, in an order that is valid within a block. */
 export class Mempool {
   readonly entries = new Map<string, Entry>()
-  /** Which waiting transaction spends an output. */
+  /** Id of the waiting transaction that spends an output, by output. */
   readonly spenders = new Map<string, string>()
   /**
-   * Any waiting transaction gives way to a dearer one; else one that signals it, or on some chains
-   * none.
+   * Replacement policy: `full` lets a higher fee replace any waiting transaction; `signalled` only
+   * one that signals it; `none` disables replacement.
    */
   readonly replacement: 'full' | 'signalled' | 'none'
   readonly #ledger: Ledger
@@ -46,13 +46,13 @@ export class Mempool {
     return outcome
   }
 
-  /** A transaction that proves itself waits, unchecked. */
+  /** Adds a transaction without checks, because it is valid by construction. */
   insert(tx: Tx, fee: bigint, now: number): void {
     this.entries.set(tx.txid, { tx, coins: [], fee, time: now, height: this.#ledger.tip.height })
     this.sequence += 1
   }
 
-  /** The checks of Core's MemPoolAccept, in its order. */
+  /** Runs the checks of Core's MemPoolAccept, in its order. */
   check(tx: Tx, now: number): Outcome {
     const ledger = this.#ledger
     const height = ledger.tip.height + 1
@@ -149,7 +149,7 @@ export class Mempool {
     return { entry, replaced: replacement }
   }
 
-  /** BIP125 as nodes apply it today; answers what would be replaced. */
+  /** Applies BIP125 as nodes do today; returns the transactions that would be replaced. */
   #checkReplacement(entry: Entry, conflicts: Entry[], ancestors: Entry[]): Entry[] | Rejection {
     if (conflicts.length === 0) return []
     const { tx, fee } = entry
@@ -205,8 +205,8 @@ export class Mempool {
   }
 
   /**
-   * An output that can be spent now: of the chain or of a waiting transaction. Says nothing of
-   * conflicts.
+   * Returns an output of the chain or of a waiting transaction that can be spent now. Conflicts are
+   * not checked.
    */
   coin(key: string): Coin | undefined {
     const [txid = '', vout = ''] = key.split(':')
@@ -263,7 +263,10 @@ export class Mempool {
     return [...found]
   }
 
-  /** After a block: what it holds no longer waits, and what it conflicts with never will. */
+  /**
+   * Updates the mempool after a block: removes the transactions that it contains, and those that
+   * conflict with it.
+   */
   blockConnected(txs: readonly Tx[]): void {
     for (const tx of txs) {
       this.#delete(tx)
@@ -279,7 +282,8 @@ export class Mempool {
   }
 
   /**
-   * Whatever `work` accepts is forgotten again: for testing transactions that build on each other.
+   * Runs `work` and then removes everything that it accepted, for testing transactions that depend
+   * on each other.
    */
   tentatively<T>(work: () => T): T {
     const [entries, spenders, sequence] = [[...this.entries], [...this.spenders], this.sequence]

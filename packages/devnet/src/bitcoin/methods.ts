@@ -90,7 +90,7 @@ function sendRawTransaction(chain: BitcoinChain, [hex, maxFeeRate, maxBurn]: Par
   if (tx.outs.some((_, vout) => chain.ledger.coins.has(outpoint(tx.txid, vout)))) {
     throw new RpcError(ALREADY_IN_UTXO_SET, 'Transaction outputs already in utxo set')
   }
-  // A second broadcast of what already waits is not an error, as in Core.
+  // As in Core, broadcasting a waiting transaction again is not an error.
   if (chain.mempool.entries.has(tx.txid)) return tx.txid
   const checked = chain.mempool.check(tx, 0)
   if ('entry' in checked && tooDear(tx, checked.entry.fee, ceiling)) {
@@ -214,7 +214,8 @@ function getTxSpendingPrevout(chain: BitcoinChain, [outputs]: Params): unknown {
 }
 
 /**
- * Constants: there is no market to estimate from. Where a node would not know, -1, as Dogecoin's.
+ * Returns constants, because there is no market to estimate from. Returns -1 where the network's
+ * node has no estimate, as Dogecoin's.
  */
 function estimateSmartFee({ network, congestionRate }: BitcoinChain, [target]: Params): unknown {
   const blocks = integer(target, 0)

@@ -7,8 +7,8 @@ import type { Tx, TxOut } from './transaction.ts'
 export type OwnPlace = Pick<OwnCoin, 'txid' | 'vout'>
 
 /**
- * The miner's own key: it holds every coinbase and pays what the operator funds. Worthless by
- * design.
+ * Wallet of the miner: it owns every coinbase and pays the operator's fund requests. Its key is
+ * public, so the coins are worthless by design.
  */
 export class MinerWallet {
   readonly #key = new SigningKey(sha256(Buffer.from('local regtest miner')))
@@ -21,7 +21,8 @@ export class MinerWallet {
   }
 
   /**
-   * A signed payment from mature coins that nothing in the mempool spends, or what is available.
+   * Returns a signed payment from mature coins that no mempool transaction spends, or the available
+   * amount.
    * @param only the one coin to spend
    */
   pay(
@@ -42,8 +43,8 @@ export class MinerWallet {
   }
 
   /**
-   * The largest coin that is the first output of its transaction: of such a one a token can be
-   * made.
+   * Returns the largest coin that is the first output of its transaction, which is required to
+   * create a token.
    */
   genesisPlace(ledger: Ledger, isSpent: (key: string) => boolean): OwnPlace | undefined {
     return this.#coins(ledger, isSpent)
@@ -61,7 +62,7 @@ export class MinerWallet {
   }
 }
 
-/** Coins that a transaction of the next block may spend. */
+/** Iterates over the coins that a transaction of the next block can spend. */
 export function* matureCoins(ledger: Ledger): Generator<Omit<OwnCoin, 'key'>> {
   const height = ledger.tip.height + 1
   for (const [outpoint, coin] of ledger.coins) {

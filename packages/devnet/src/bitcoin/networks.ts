@@ -1,51 +1,51 @@
-/** What sets the chains that came from Bitcoin apart. A further one is one more entry. */
+/** Differences between the chains derived from Bitcoin. A further chain is one more entry. */
 export type UtxoNetwork = {
   code: string
   path: string
-  /** What its node calls itself. */
+  /** Version text that the node reports. */
   subversion: string
   version: number
   genesis: Buffer
   address: { hrp: string | null; p2pkh: number; p2sh: number; cashaddr: string | null }
   segwit: boolean
-  /** Bitcoin Cash: scripts run in its own machine, which demands SIGHASH_FORKID. */
+  /** Bitcoin Cash: scripts run in its own virtual machine, which requires SIGHASH_FORKID. */
   forkId: boolean
-  /** Full: any waiting transaction gives way to a dearer one. None: the first seen stays. */
+  /** `full`: a higher fee replaces any waiting transaction. `none`: the first transaction stays. */
   replacement: 'full' | 'none'
   maturity: number
-  /** The first subsidy; it halves every 150 blocks. */
+  /** Initial subsidy in satoshi; it halves every 150 blocks. */
   subsidy: bigint
   maxMoney: bigint
-  /** Satoshi per virtual byte: to be relayed, and what an output is held against to be dust. */
+  /** Satoshi per virtual byte: minimum relay rate, and rate for computing dust. */
   relayRate: bigint
   dustRate: bigint
-  /** Below this an output is dust whatever its form. */
+  /** Satoshi below which an output is dust whatever its script. */
   dustFloor: bigint
-  /** Least size of a transaction without its witness, and its highest version. */
+  /** Minimum size of a transaction without its witness in bytes, and its highest version. */
   sizeMin: number
   versionMax: number
   /**
-   * estimatesmartfee: satoshi per virtual byte by target; or Bitcoin Cash's estimatefee, which
-   * takes no target.
+   * Fee estimates in satoshi per virtual byte: by target for estimatesmartfee, or one for Bitcoin
+   * Cash's estimatefee, which accepts no target.
    */
   fees: {
     targets: readonly (readonly [target: number, rate: bigint])[]
     floor: bigint
     method: 'estimatesmartfee' | 'estimatefee'
   }
-  /** sendrawtransaction refuses to pay more, in satoshi per 1000 bytes. */
+  /** Fee rate above which sendrawtransaction rejects, in satoshi per 1000 bytes. */
   maxFeeRate: bigint
-  /** 1: getblock names ids only, as Dogecoin 1.14 does. */
+  /** 1: getblock returns only ids, as in Dogecoin 1.14. */
   blockVerbosity: number
-  /** Dash: blocks with one on top are locked. */
+  /** Dash: a block is locked as soon as another one follows it. */
   chainLocks: boolean
   /**
-   * Dash, DIP-2: a transaction's version may have a type in its upper half, and a payload behind
-   * the lock time.
+   * Dash, DIP-2: a transaction's version may have a type in its upper half, and a payload after the
+   * lock time.
    */
   specialTransactions: boolean
   /**
-   * Litecoin: blocks may end in a transaction (HogEx) that moves coins into and out of extension
+   * Litecoin: a block may end with a transaction (HogEx) that moves coins into and out of extension
    * blocks.
    */
   extensionBlocks: boolean
@@ -99,7 +99,10 @@ const BITCOIN = {
   blocks: { busyMs: 2000, idleMs: 30_000, quiet: 6 },
 } satisfies UtxoNetwork
 
-/** Their pace makes the depths of the asset registry in under twenty seconds. */
+/**
+ * The block intervals are chosen so that the confirmations of the asset registry take less than
+ * twenty seconds.
+ */
 export const UTXO_NETWORKS: readonly UtxoNetwork[] = [
   BITCOIN,
   {
@@ -131,8 +134,8 @@ export const UTXO_NETWORKS: readonly UtxoNetwork[] = [
     path: '/dash',
     subversion: '/Dash Core:22.1.3/',
     version: 220103,
-    // The real one's content; its hash differs, for this ledger hashes headers as Bitcoin does, not
-    // with X11.
+    // The content of the real genesis block. Its hash differs, because this ledger hashes headers
+    // as Bitcoin does and not with X11.
     genesis: Buffer.from(
       '010000000000000000000000000000000000000000000000000000000000000000000000c762a6567f3cc092f0684bb62b7e00a84890b990f07cc71a6bb58d64' +
         'b98e02e0b9968054ffff7f20ffba10000101000000010000000000000000000000000000000000000000000000000000000000000000ffffffff6204ffff001d' +
@@ -170,7 +173,7 @@ export const UTXO_NETWORKS: readonly UtxoNetwork[] = [
     subsidy: 500_000n * COIN,
     maxMoney: 10_000_000_000n * COIN,
     relayRate: 100n,
-    // Its nodes hold outputs against a fixed limit, not against a rate.
+    // Its nodes use a fixed dust limit and no rate.
     dustRate: 0n,
     dustFloor: COIN / 1000n,
     sizeMin: 0,

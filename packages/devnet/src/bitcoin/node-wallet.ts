@@ -11,7 +11,7 @@ import { matureCoins } from './miner-wallet.ts'
 
 export type AddressType = 'legacy' | 'bech32'
 
-/** The first line has the seed; each further one is an address that was handed out. */
+/** The first line contains the seed; each further line is a generated address. */
 type WalletRecord = { seed: string } | { label: string; type: AddressType }
 
 export interface WalletAddress {
@@ -27,9 +27,9 @@ export interface WalletCoin extends OwnCoin {
 }
 
 /**
- * The wallet of a local node, for its own RPC methods: keys of its own, made from a random seed
- * that is kept beside the chain. What it owns is looked up in the ledger, so a reorganisation needs
- * no care.
+ * Wallet of a local node for its RPC methods. Its keys derive from a random seed, which is stored
+ * with the chain. Its coins are looked up in the ledger, so a reorganization requires no special
+ * handling.
  */
 export class NodeWallet {
   readonly #network: UtxoNetwork
@@ -57,7 +57,7 @@ export class NodeWallet {
     this.#journal.close()
   }
 
-  /** A fresh address. */
+  /** Generates a new address. */
   newAddress(label: string, type: AddressType): WalletAddress {
     const seed: WalletRecord[] =
       this.#seed === undefined ? [{ seed: randomBytes(32).toString('hex') }] : []
@@ -67,14 +67,12 @@ export class NodeWallet {
     return [...this.#byScript.values()].at(-1)!
   }
 
-  /** Of a script that this wallet can sign for. */
+  /** Returns the wallet address of a script; undefined if this wallet cannot sign for it. */
   owner(script: Buffer): WalletAddress | undefined {
     return this.#byScript.get(script.toString('hex'))
   }
 
-  /**
-   * Coins that nothing spends: mature ones, and those of transactions that wait (no confirmations).
-   */
+  /** Returns unspent coins: mature ones, and those of waiting transactions (no confirmations). */
   coins(ledger: Ledger, mempool: Mempool): WalletCoin[] {
     const inBlocks = [...matureCoins(ledger)].flatMap((each) =>
       this.#owned(each, ledger.tip.height - each.coin.height + 1),
@@ -96,12 +94,14 @@ export class NodeWallet {
     )
   }
 
-  /** Whether a waiting transaction can only be undone by this wallet itself. */
+  /**
+   * Returns whether only this wallet can replace a waiting transaction, because it owns all inputs.
+   */
   isOwn({ coins }: Entry): boolean {
     return coins.every(({ script }) => this.owner(script) !== undefined)
   }
 
-  /** A signed payment, its change to a fresh address; or what can be paid at most. */
+  /** Returns a signed payment with its change to a new address, or the maximum payable amount. */
   pay(coins: readonly WalletCoin[], to: TxOut): Tx | { available: bigint } {
     const tried = spend(this.#network, coins, to, coins[0]?.coin.script ?? to.script)
     if ('available' in tried) return tried

@@ -17,7 +17,7 @@ export const TRANSACTION_ERROR = -25
 export const REJECTED = -26
 export const ALREADY_IN_UTXO_SET = -27
 
-/** @param params names in their order, apart by blanks */
+/** @param params names in their order, separated by spaces */
 export function method(params: string, run: Method['run']): Method {
   return { params: params === '' ? [] : params.split(' '), run }
 }

@@ -3,7 +3,7 @@ import { splitToken } from './cash-tokens.ts'
 import { BTC, type UtxoNetwork } from './networks.ts'
 import { isCoinbase, outpoint, type Tx, type TxOut } from './transaction.ts'
 
-/** Why a transaction is not taken. `reason` and `details` in Core's words. */
+/** Reason for rejecting a transaction. `reason` and `details` are in Core's words. */
 export type Rejection = { reason: string; details?: string; missingInputs?: boolean }
 
 export function rejection(reason: string, details?: string): Rejection {
@@ -14,7 +14,7 @@ const WEIGHT_MAX = 400_000
 const SCRIPT_SIG_MAX = 1650
 const DATA_CARRIER_MAX = 83
 
-/** Consensus rules that need nothing but the transaction. */
+/** Checks the consensus rules that depend only on the transaction. */
 export function checkTransaction(tx: Tx, network: UtxoNetwork): Rejection | undefined {
   if (tx.ins.length === 0) return rejection('bad-txns-vin-empty')
   if (tx.outs.length === 0) return rejection('bad-txns-vout-empty')
@@ -36,7 +36,7 @@ export function checkTransaction(tx: Tx, network: UtxoNetwork): Rejection | unde
   return undefined
 }
 
-/** What a node relays, stricter than what a block may hold. */
+/** Checks the relay rules of a node, which are stricter than those of a block. */
 export function checkStandard(tx: Tx, network: UtxoNetwork): Rejection | undefined {
   if (tx.version < 1 || tx.version > network.versionMax) return rejection('version')
   if (tx.weight > WEIGHT_MAX) return rejection('tx-size')
@@ -74,7 +74,7 @@ function isDust({ value, script }: TxOut, network: UtxoNetwork): boolean {
   return value < dustLimit(script, network)
 }
 
-/** Inputs must spend forms that every node relays. */
+/** Checks that all inputs spend standard scripts, which every node relays. */
 export function checkInputs(
   tx: Tx,
   scripts: readonly Buffer[],

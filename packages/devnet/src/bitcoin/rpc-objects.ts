@@ -8,7 +8,7 @@ import { splitToken, tokenData } from './cash-tokens.ts'
 import { specialFields } from './dash-transactions.ts'
 import { isCoinbase, typeOf, type Tx } from './transaction.ts'
 
-/** The objects of Core's answers. */
+/** Objects of Core's responses. */
 
 const OPCODES: Record<number, string> = {
   0x00: '0',
@@ -91,7 +91,7 @@ function scriptPubKey(script: Buffer, network: UtxoNetwork): Record<string, unkn
   }
 }
 
-/** The script of an output, and the token that it carries. */
+/** Returns the script of an output, and the token that it carries. */
 export function outputFields(script: Buffer, network: UtxoNetwork): Record<string, unknown> {
   const { token, locking } = network.cashTokens
     ? splitToken(script)
@@ -99,7 +99,10 @@ export function outputFields(script: Buffer, network: UtxoNetwork): Record<strin
   return { scriptPubKey: scriptPubKey(locking, network), tokenData: tokenData(token) }
 }
 
-/** `coins` (what the inputs spend) gives the fee, and with `prevouts` also each input's own. */
+/**
+ * `coins` (the spent outputs) are used for the fee, and with `prevouts` are also included with each
+ * input.
+ */
 export function txObject(
   network: UtxoNetwork,
   tx: Tx,
@@ -170,12 +173,15 @@ export function headerObject(ledger: Ledger, block: Block): Record<string, unkno
 
 export const DIFFICULTY = new Literal('4.656542373906925e-10')
 
-/** Two hashes of work a block. */
+/** Returns the chain work, which is two hashes per block. */
 export function chainWork(height: number): string {
   return (BigInt(height + 1) * 2n).toString(16).padStart(64, '0')
 }
 
-/** Dash: the masternodes lock a block once another stands on it. */
+/**
+ * Dash: returns whether the masternodes have locked a block, which they do once another one follows
+ * it.
+ */
 export function isLocked(ledger: Ledger, block: Block): boolean {
   return ledger.isActive(block) && block.height < ledger.tip.height
 }

@@ -14,7 +14,7 @@ const PARSE = -32700
 type RpcRequest = { jsonrpc?: unknown; id?: unknown; method?: unknown; params?: unknown }
 type Answer = { body: Record<string, unknown>; code: number }
 
-/** One HTTP body, single or batch; undefined when there is to be no answer. */
+/** Handles one HTTP body, single or batch. Undefined closes the connection without a response. */
 export function bitcoinRpc(
   chain: BitcoinChain,
   faults: Faults,
@@ -39,7 +39,7 @@ export function bitcoinRpc(
   return { status: httpStatus(requests[0]!, code), body: `${toJson(text)}\n` }
 }
 
-/** JSON-RPC 1.x answers carry an HTTP error status, 2.0 answers do not. */
+/** JSON-RPC 1.x errors have an HTTP error status, 2.0 errors do not. */
 function httpStatus(request: RpcRequest, code: number): number {
   if (code === 0 || request?.jsonrpc === '2.0') return 200
   if (code === INVALID_REQUEST) return 400
@@ -71,7 +71,7 @@ function answer(chain: BitcoinChain, faults: Faults, request: RpcRequest): Answe
   }
 }
 
-/** Core takes parameters by position or by name. */
+/** Converts parameters to positions. Core accepts them by position or by name. */
 function positional(params: unknown, names: readonly string[]): Params {
   if (params === undefined || params === null) return []
   if (Array.isArray(params)) {

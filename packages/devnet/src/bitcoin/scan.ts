@@ -12,8 +12,8 @@ const KEY = /^0[23][0-9a-f]{64}$/i
 const bad = (message: string) => new RpcError(INVALID_ADDRESS_OR_KEY, message)
 
 /**
- * Scripts of one output descriptor: addr, raw, and those of one public key. Ranges and
- * multisignatures are not there.
+ * Returns the scripts of one output descriptor: addr, raw, and those of one public key. Ranges and
+ * multisignatures are not supported.
  */
 function scriptsOf({ network }: BitcoinChain, text: string): Buffer[] {
   const [body = '', checksum] = text.split('#')
@@ -47,8 +47,8 @@ function scriptsOf({ network }: BitcoinChain, text: string): Buffer[] {
 }
 
 /**
- * `scantxoutset`: the unspent outputs in blocks that descriptors match. It is done before it
- * answers, so there is nothing to abort.
+ * `scantxoutset`: returns the unspent outputs in blocks that match descriptors. The scan ends
+ * before the response is sent, so it cannot be aborted.
  */
 export function scanTxOutSet(chain: BitcoinChain, [action, objects]: Params): unknown {
   if (action === 'status') return null

@@ -10,9 +10,9 @@ const { Interpreter } = Script
 const CONSENSUS = ['P2SH', 'DERSIG', 'NULLDUMMY', 'CHECKLOCKTIMEVERIFY', 'CHECKSEQUENCEVERIFY']
 const SEGWIT = ['WITNESS', 'TAPROOT']
 /**
- * What nodes ask beyond consensus. Two flags of the library share one bit with flags of other
- * coins, and its CLEANSTACK counts the wrong stack: those stay off, and `templates` below holds the
- * same line for the script forms that occur.
+ * Script flags that nodes require beyond consensus. Two flags of the library share a bit with flags
+ * of other coins, and its CLEANSTACK checks the wrong stack, so these are disabled. `templates`
+ * below checks the same rules for the script forms that occur.
  */
 const POLICY = ['STRICTENC', 'LOW_S', 'MINIMALDATA', 'MINIMALIF', 'NULLFAIL']
 const SEGWIT_POLICY = ['WITNESS_PUBKEYTYPE']
@@ -29,7 +29,10 @@ const FLAGS = {
   plain: { consensus: flagsOf(CONSENSUS), policy: flagsOf([...CONSENSUS, ...POLICY]) },
 }
 
-/** Executes every input's script; the library's name of what failed, or undefined when all hold. */
+/**
+ * Executes every input's script. Returns the library's name of the error, or undefined if all are
+ * valid.
+ */
 export function verifyScripts(
   network: UtxoNetwork,
   tx: Tx,
@@ -58,7 +61,7 @@ export function verifyScripts(
         foreign,
         index,
         flags,
-        // A copy: the interpreter uses the array it is given as its stack.
+        // A copy, because the interpreter modifies the array as its stack.
         [...input.witness],
         Number(value),
       )
@@ -71,7 +74,8 @@ export function verifyScripts(
 }
 
 /**
- * Clean stack and defined hash types for the single-key forms, which the library does not check.
+ * Checks clean stack and defined hash types for the single-key forms, which the library does not
+ * check.
  */
 function templates(
   scriptSig: Buffer,
@@ -116,7 +120,7 @@ function pushes(script: Buffer): Buffer[] | undefined {
   return items
 }
 
-/** The text Core puts into its reject reason for the failures the library names. */
+/** Core's texts for the script errors of the library, used in reject reasons. */
 const REASONS: Record<string, string> = {
   SCRIPT_ERR_EVAL_FALSE:
     'Script evaluated without error but finished with a false/empty top stack element',
@@ -142,7 +146,7 @@ const REASONS: Record<string, string> = {
   SCRIPT_ERR_INVALID_STACK_OPERATION: 'Operation not valid with the current stack size',
 }
 
-/** As Core does: what fails only under the stricter flags is called non-mandatory. */
+/** As in Core, an error that occurs only with the stricter flags is called non-mandatory. */
 export function scriptReason(
   network: UtxoNetwork,
   tx: Tx,

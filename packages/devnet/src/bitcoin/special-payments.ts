@@ -6,7 +6,7 @@ import type { BitcoinChain } from './chain.ts'
 import type { UtxoNetwork } from './networks.ts'
 
 /**
- * The form of payment that only one chain has: Dash's `asset-unlock`, Bitcoin Cash's `token`,
+ * A kind of payment that only one chain has: Dash's `asset-unlock`, Bitcoin Cash's `token`,
  * Litecoin's `mweb`.
  */
 type SpecialKind = 'asset-unlock' | 'token' | 'mweb'

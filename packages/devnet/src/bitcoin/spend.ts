@@ -8,7 +8,7 @@ import { makeTx, type Tx, type TxIn, type TxOut } from './transaction.ts'
 
 const { PrivateKey, crypto } = bitcore
 
-/** Times what nodes ask at least. */
+/** Factor of the fee over the minimum that nodes require. */
 const FEE_FACTOR = 2n
 const OVERHEAD_VBYTES = 11n
 const INPUT_VBYTES = { segwit: 69n, plain: 149n }
@@ -16,7 +16,7 @@ const VERSION = 2
 const SIGHASH_ALL = 0x01
 const SIGHASH_FORKID = 0x40
 
-/** A private key, and the scripts that pay it. */
+/** A private key, and the scripts of its addresses. */
 export class SigningKey {
   readonly #key: InstanceType<typeof PrivateKey>
   readonly publicKey: Buffer
@@ -39,7 +39,7 @@ export class SigningKey {
   }
 }
 
-/** A coin with its place and the key that its script pays. */
+/** A coin with its outpoint and the key of its script. */
 export interface OwnCoin {
   txid: string
   vout: number
@@ -48,8 +48,8 @@ export interface OwnCoin {
 }
 
 /**
- * A signed payment from the largest of these coins, with the change back to a script; or what they
- * can pay at most.
+ * Returns a signed payment from the largest of these coins, with the change to a given script; or
+ * the maximum payable amount.
  */
 export function spend(
   network: UtxoNetwork,
@@ -112,7 +112,7 @@ function sign(network: UtxoNetwork, coins: readonly OwnCoin[], outs: TxOut[]): T
   return makeTx({ version: VERSION, ins, outs, locktime: 0 })
 }
 
-/** BIP143. */
+/** Computes the signature hash of BIP143. */
 function digestWithValue(
   ins: readonly TxIn[],
   outs: readonly TxOut[],
@@ -138,7 +138,10 @@ function digestWithValue(
   )
 }
 
-/** The first algorithm: the transaction with the spent script in the place of the input's own. */
+/**
+ * Computes the original signature hash: the transaction with the spent script instead of the
+ * input's own.
+ */
 function plainDigest(
   ins: readonly TxIn[],
   outs: readonly TxOut[],

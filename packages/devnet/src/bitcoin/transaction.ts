@@ -14,14 +14,14 @@ export type Tx = {
   ins: TxIn[]
   outs: TxOut[]
   locktime: number
-  /** Dash: what a special transaction (DIP-2) has behind its lock time. */
+  /** Dash: payload of a special transaction (DIP-2), after its lock time. */
   payload?: Buffer | undefined
-  /** Litecoin: the last transaction of a block with extension blocks, which proves itself. */
+  /** Litecoin: the last transaction of a block with extension blocks, which needs no signature. */
   isHogEx?: boolean | undefined
   raw: Buffer
   txid: string
   wtxid: string
-  /** Without witness. */
+  /** Size in bytes without the witness. */
   baseSize: number
   weight: number
   vsize: number
@@ -43,7 +43,7 @@ export function isCoinbase(tx: Tx): boolean {
   )
 }
 
-/** Forms of transactions that only some chains have. */
+/** Transaction formats that only some chains have. */
 export type Forms = Pick<UtxoNetwork, 'specialTransactions' | 'extensionBlocks'>
 type Parts = Pick<Tx, 'version' | 'ins' | 'outs' | 'locktime' | 'payload' | 'isHogEx'>
 
@@ -51,11 +51,14 @@ const WITNESS_FLAG = 1
 const EXTENSION_FLAG = 8
 const SPECIAL_VERSION = 3
 
-/** DIP-2: the type of a special transaction, or 0. */
+/** Returns the type of a special transaction (DIP-2), or 0. */
 export const typeOf = ({ version }: Pick<Tx, 'version'>): number =>
   (version & 0xffff) >= SPECIAL_VERSION ? version >>> 16 : 0
 
-/** Throws on anything that is not exactly one transaction. */
+/**
+ * Parses exactly one transaction.
+ * @throws Error for anything else
+ */
 export function parseTx(raw: Buffer, forms: Forms): Tx {
   const reader = new Reader(raw)
   const tx = readTx(reader, forms)
@@ -69,7 +72,7 @@ export function readTx(reader: Reader, forms: Forms): Tx {
   const isSpecial = forms.specialTransactions && typeOf({ version }) !== 0
   let count = reader.compact()
   let flag = 0
-  // A withdrawal from Dash's credit pool spends nothing: there the zero is the number of inputs.
+  // A withdrawal from Dash's credit pool spends nothing, so its zero is the number of inputs.
   if (count === 0 && !isSpecial) {
     flag = reader.uint8()
     if (flag === WITNESS_FLAG || (flag === EXTENSION_FLAG && forms.extensionBlocks))
@@ -84,7 +87,7 @@ export function readTx(reader: Reader, forms: Forms): Tx {
     ins.push({ txid, vout, script, sequence: reader.uint32(), witness: [] })
   }
   const outs: TxOut[] = []
-  // Two zero bytes: no inputs and no outputs.
+  // Two zero bytes mean no inputs and no outputs.
   const outCount = count === 0 && flag === 0 && !isSpecial ? 0 : reader.compact()
   for (let index = 0; index < outCount; index += 1)
     outs.push({ value: reader.uint64(), script: reader.data() })
@@ -119,7 +122,7 @@ export function makeTx(parts: Parts): Tx {
 
 function finish(parts: Parts, raw: Buffer): Tx {
   const base = serialise(parts, 0)
-  // Ids and weights do not cover what belongs to the extension blocks.
+  // Ids and weights do not cover the extension-block part.
   const whole = parts.isHogEx ? base : raw
   const weight = base.length * 3 + whole.length
   return {

@@ -21,8 +21,8 @@ import {
 const CONFIRMATIONS_MAX = 9_999_999
 
 /**
- * Coins that nobody else can take back: in a block, or of a waiting transaction of the wallet's
- * own.
+ * Returns whether only this wallet can spend a coin: it is in a block, or in a waiting transaction
+ * of the wallet itself.
  */
 function isSafe({ wallet, mempool }: BitcoinChain, { txid, confirmations }: WalletCoin): boolean {
   const entry = mempool.entries.get(txid)
@@ -104,7 +104,7 @@ function sendToAddress(chain: BitcoinChain, [address, amount]: Params): unknown 
   return tx.txid
 }
 
-/** An amount comes as a number or as text, with at most eight decimals. */
+/** Reads an amount, given as a number or as text, with at most eight decimals. */
 function valueOf(amount: unknown): bigint {
   const text = typeof amount === 'number' ? amount.toFixed(8) : amount
   try {
@@ -119,7 +119,7 @@ function valueOf(amount: unknown): bigint {
   }
 }
 
-/** The node's wallet: what regtest's users call first. */
+/** RPC methods of the node's wallet, which users of regtest need first. */
 export const WALLET_METHODS: readonly (readonly [string, Method])[] = [
   ['getnewaddress', method('label address_type', getNewAddress)],
   ['getbalance', method('dummy minconf include_watchonly avoid_reuse', getBalance)],

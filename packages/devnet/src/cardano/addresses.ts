@@ -12,7 +12,10 @@ interface Part {
   sent: Output[]
 }
 
-/** The transactions in blocks that paid an address or spent from it, in the order of the chain. */
+/**
+ * Returns the transactions in blocks that paid an address or spent from it, in the order of the
+ * chain.
+ */
 function historyOf(chain: CardanoChain, address: string): Part[] {
   const ofAddress = (output: Output | undefined): output is Output => output?.address === address
   return [...chain.places.values()].flatMap((place) => {
@@ -25,7 +28,7 @@ function historyOf(chain: CardanoChain, address: string): Part[] {
   })
 }
 
-/** Sums by unit, lovelace first. */
+/** Returns the sums by unit, lovelace first. */
 function sumsOf(outputs: readonly Output[]): Amount[] {
   const sums = new Map<string, bigint>([['lovelace', 0n]])
   for (const { coin, tokens } of outputs) {
@@ -37,8 +40,8 @@ function sumsOf(outputs: readonly Output[]): Amount[] {
 }
 
 /**
- * An address, what it holds, and what its parts are; null where the text is none or the chain never
- * saw it.
+ * Returns an address object with its balance and the parts of the address; null if the text is
+ * invalid or the chain never used the address.
  */
 export function addressObject(chain: CardanoChain, address: string): unknown {
   const parsed = read(address)
@@ -58,7 +61,7 @@ export function addressObject(chain: CardanoChain, address: string): unknown {
   }
 }
 
-/** What an address received and sent in all. */
+/** Returns the total amounts that an address received and sent. */
 export function addressTotal(chain: CardanoChain, address: string): unknown {
   const history = historyOf(chain, address)
   if (history.length === 0) return null
@@ -71,8 +74,8 @@ export function addressTotal(chain: CardanoChain, address: string): unknown {
 }
 
 /**
- * An address's transactions, the oldest first.
- * @param range `from` and `to` as `height` or `height:index`, both included
+ * Returns an address's transactions, oldest first.
+ * @param range `from` and `to` as `height` or `height:index`, both inclusive
  */
 export function addressTransactions(
   chain: CardanoChain,

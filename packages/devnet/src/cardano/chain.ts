@@ -11,7 +11,7 @@ import { REAL_TIME, type Timing } from '../timing.ts'
 import { addressOf, FAUCET, genesis, GENESIS_LOVELACE, pay } from './faucet.ts'
 import { readTransaction, type Transaction } from './transaction.ts'
 
-// One bundled file, whose names an import does not find.
+// The package is one bundled file, whose exports a static import does not find.
 const { Emulator, SlotConfig } = createRequire(import.meta.url)('scalus') as typeof Scalus
 type Ledger = Scalus.Emulator
 
@@ -19,14 +19,14 @@ const ADA_DECIMALS = 6
 const BUSY_MS = 400
 const IDLE_MS = 30_000
 /**
- * Blocks that follow the last transaction at the busy pace: what a payment's confirmation needs,
- * and some.
+ * Number of blocks that follow the last transaction at the busy pace, slightly more than the
+ * confirmations of a payment.
  */
 const QUIET_BLOCKS = 18
-/** Slot 0, in Unix milliseconds; a slot is a second. */
+/** Time of slot 0 in Unix milliseconds; a slot lasts one second. */
 export const SLOT_ZERO_MS = Date.UTC(2020, 0, 1)
 export const SLOT_MS = 1000
-/** Ledger states kept for a reorganisation; what lies deeper is computed again. */
+/** Number of ledger states that are kept for a reorganization; older ones are computed again. */
 const STATES_KEPT = 128
 const FAUCET_LIFE_SLOTS = 100_000
 const QUANTITY_MAX = (1n << 63n) - 1n
@@ -35,7 +35,7 @@ interface Line {
   slot: number
   raw: string[]
 }
-/** `after`: the height that the blocks stand on, where that is not the head. */
+/** `after`: height of the block that these blocks follow, if it is not the head. */
 interface ChainRecord {
   after?: number
   blocks: Line[]
@@ -59,12 +59,15 @@ export interface Unspent {
   address: string
 }
 
-/** A transaction that cannot be taken, in the ledger's words. */
+/** A transaction was rejected; the message is the ledger's. */
 export class NotTaken extends Error {
   override readonly name = 'NotTaken'
 }
 
-/** What the faucet pays out of after a transaction: its change, where it is the faucet's. */
+/**
+ * Returns the output that the faucet spends next after a transaction: its change, if it belongs to
+ * the faucet.
+ */
 function afterPayment(faucet: Unspent, { hash: of, inputs, outputs }: Transaction): Unspent {
   if (!inputs.some(({ hash, index }) => hash === faucet.hash && index === faucet.index))
     return faucet
@@ -73,17 +76,17 @@ function afterPayment(faucet: Unspent, { hash: of, inputs, outputs }: Transactio
 }
 
 /**
- * The local Cardano network: the ledger's rules are scalus's; blocks, slots and the journal are
- * ours.
+ * The local Cardano network. The ledger's rules come from scalus; blocks, slots and the journal are
+ * implemented here.
  */
 export class CardanoChain {
   readonly blocks: Block[] = []
   readonly places = new Map<string, Place>()
-  /** Which transaction in a block spent an output, by `hash#index`. */
+  /** Hash of the transaction in a block that spent an output, by `hash#index`. */
   readonly spenders = new Map<string, string>()
   #states = new Map<number, Ledger>()
   #waiting: Transaction[] = []
-  /** The ledger as it will be after what waits. */
+  /** Ledger state after the waiting transactions. */
   #open: Ledger
   readonly #journal: Journal<ChainRecord>
   readonly #producer: Producer
@@ -132,7 +135,10 @@ export class CardanoChain {
     this.#journal.close()
   }
 
-  /** Takes a transaction for the next block. Answers its hash. Throws NotTaken. */
+  /**
+   * Adds a transaction to the next block and returns its hash.
+   * @throws NotTaken
+   */
   submit(raw: string): string {
     let transaction: Transaction
     try {
@@ -148,7 +154,7 @@ export class CardanoChain {
     return transaction.hash
   }
 
-  /** Pays out of the faucet, with tokens made for it, and makes a block. */
+  /** Pays from the faucet, with tokens minted for the payment, and produces a block. */
   fund(address: unknown, amount: unknown, tokens: unknown): string {
     if (typeof address !== 'string' || !addressOf(address)) {
       throw new RequestError(`address ${JSON.stringify(address)} is not an address of ADA`)
@@ -175,15 +181,18 @@ export class CardanoChain {
     return hash
   }
 
-  /** @param seconds by how much the first block moves the slots forward */
+  /**
+   * Produces blocks.
+   * @param seconds by which the first block moves the slots forward
+   */
   mine(count: number, seconds: number): Block {
     for (let made = 0; made < count; made++) this.#produce(made === 0 ? seconds : 0)
     return this.head
   }
 
   /**
-   * The last `depth` blocks give way to `depth + 1` empty ones; their transactions wait again
-   * unless dropped.
+   * Replaces the last `depth` blocks by `depth + 1` empty ones. Their transactions return to the
+   * mempool unless `drop` is set.
    */
   reorg(depth: number, drop: boolean): Block {
     const after = this.head.height - depth
@@ -209,7 +218,7 @@ export class CardanoChain {
     return this.head
   }
 
-  /** Unspent outputs of an address, as the last block left them. */
+  /** Returns the unspent outputs of an address after the last block. */
   unspent(address: string): (Unspent & { place: Place })[] {
     return [...this.places.values()].flatMap((place) =>
       place.transaction.outputs
@@ -223,7 +232,8 @@ export class CardanoChain {
   }
 
   /**
-   * Nothing awaits between the block's making and its journalling, so no request can see it before.
+   * Creates a block and writes it to the journal. There is no await in between, so no request can
+   * see the block earlier.
    */
   #produce(seconds = 0): void {
     const slot = this.#nextSlot() + seconds
@@ -251,7 +261,10 @@ export class CardanoChain {
     this.#states.set(0, state)
   }
 
-  /** Puts a block on top. Throws where the ledger no longer takes what it took once. */
+  /**
+   * Appends a block.
+   * @throws Error if the ledger rejects a transaction that it accepted before
+   */
   #connect({ slot, raw }: Line): void {
     const { height, hash: parent } = this.head
     const state = this.#state(height).snapshot()
@@ -298,7 +311,7 @@ export class CardanoChain {
     return this.#states.get(height) as Ledger
   }
 
-  /** Never behind the head: an operator may have moved the slots forward. */
+  /** Never before the head's slot, because an operator may have moved the slots forward. */
   #nextSlot(): number {
     return Math.max(this.head.slot + 1, Math.floor((this.timing.now() - SLOT_ZERO_MS) / SLOT_MS))
   }
@@ -310,7 +323,7 @@ function hashOf(parent: string, height: number, slot: number, transactions: Tran
     .digest('hex')
 }
 
-/** Null: it was taken. */
+/** Applies a transaction; returns null if it was accepted. */
 function apply(state: Ledger, { raw }: Transaction): string | null {
   try {
     const { isSuccess, error } = state.submitTx(Uint8Array.from(Buffer.from(raw, 'hex')))

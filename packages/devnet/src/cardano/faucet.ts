@@ -27,10 +27,10 @@ import {
   Vkeywitnesses,
 } from '@emurgo/cardano-serialization-lib-nodejs'
 
-/** Cardano's ledger calls every network but the main one by this number. */
+/** Network id of the ledger for every network except the main one. */
 const TEST_NETWORK = 0
 const LOVELACE = '40000000000000000'
-/** Enough for any transaction that the faucet makes. */
+/** Fee in lovelace, sufficient for every transaction of the faucet. */
 const FEE = 1_000_000n
 
 const KEY = PrivateKey.from_normal_bytes(
@@ -38,7 +38,7 @@ const KEY = PrivateKey.from_normal_bytes(
 )
 const KEY_HASH = KEY.to_public().hash()
 const ADDRESS = EnterpriseAddress.new(TEST_NETWORK, Credential.from_keyhash(KEY_HASH)).to_address()
-/** Whoever signs with the faucet's key may make its tokens. */
+/** Minting policy of the faucet's tokens: a signature by the faucet's key. */
 const SCRIPT = NativeScript.new_script_pubkey(ScriptPubkey.new(KEY_HASH))
 const POLICY = SCRIPT.hash()
 
@@ -47,7 +47,7 @@ const GENESIS_TX = createHash('sha256')
   .update('the first output of the local Cardano network')
   .digest('hex')
 
-/** All there is at first: one output of the faucet, as the ledger's map of unspent outputs. */
+/** Returns the initial state: one output of the faucet, as the ledger's map of unspent outputs. */
 export function genesis(): { utxos: Uint8Array; outpoint: { hash: string; index: number } } {
   const input = TransactionInput.new(TransactionHash.from_hex(GENESIS_TX), 0).to_bytes()
   const output = TransactionOutput.new(ADDRESS, Value.new(BigNum.from_str(LOVELACE))).to_bytes()
@@ -68,9 +68,9 @@ function bundle(tokens: Record<string, string>): MultiAsset {
 }
 
 /**
- * A signed payment out of an output of the faucet, with tokens made for it.
+ * Returns a signed payment from an output of the faucet, with tokens minted for it.
  * @param o.tokens quantities by name
- * @param o.ttl first slot that may no longer include it; it also tells equal payments apart
+ * @param o.ttl first slot that can no longer include it; it also makes equal payments distinct
  */
 export function pay(o: {
   from: { hash: string; index: number; coin: bigint }
@@ -115,13 +115,13 @@ export function pay(o: {
   }
 }
 
-/** The address of a key without a stake. */
+/** Returns the address of a key, without a stake part. */
 export function addressOfSecret(secret: Uint8Array): string {
   const hash = PrivateKey.from_normal_bytes(secret).to_public().hash()
   return EnterpriseAddress.new(TEST_NETWORK, Credential.from_keyhash(hash)).to_address().to_bech32()
 }
 
-/** An address of this network that can be paid to, or undefined. */
+/** Returns an address of this network that can be paid, or undefined. */
 export function addressOf(text: string): Address | undefined {
   try {
     const address = Address.from_bech32(text)

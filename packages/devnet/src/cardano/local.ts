@@ -6,10 +6,13 @@ import type { Timing } from '../timing.ts'
 import { secondsOf } from '../whole-number.ts'
 import type { CardanoChain } from './chain.ts'
 
-/** How far one command moves the slots forward: longer than any transaction of ours lives. */
+/**
+ * Maximum number of seconds by which one command moves the slots forward; it exceeds the lifetime
+ * of every transaction.
+ */
 const SECONDS_MAX = 10_000
 
-/** Cardano, behind Blockfrost's interface. */
+/** Creates the local Cardano chain with Blockfrost's API. */
 export function localCardanoChains(place: ChainOptions): LocalChain[] {
   return [new LocalCardanoChain(place)]
 }
@@ -20,7 +23,7 @@ class LocalCardanoChain extends LazyChain<CardanoChain> implements LocalChain {
   override readonly fundExtras: readonly FundExtra[] = ['tokens']
 
   /**
-   * Loaded only where it is used: the ledger's rules and the library that reads transactions take
+   * The chain is imported on first use, because the ledger's rules and the transaction library take
    * 120 MB.
    */
   protected async open(home: string, timing: Timing): Promise<CardanoChain> {

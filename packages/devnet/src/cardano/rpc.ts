@@ -36,10 +36,10 @@ const firstOutput = (hash: string, index: number): Output => ({
 })
 
 /**
- * Blockfrost's interface, as much of it as a wallet asks.
- * @param path below the interface's root, without a slash in front
+ * Blockfrost's API, limited to the requests that wallets send.
+ * @param path below the API's root, without a leading slash
  * @param body the query of a GET as JSON; the bytes of a POST, one character each
- * @returns undefined cuts the connection unanswered
+ * @returns the response; undefined closes the connection without one
  */
 export function cardanoRpc(
   chain: CardanoChain,
@@ -109,7 +109,7 @@ function genesisOf(): unknown {
   }
 }
 
-/** What the emulator's ledger asks, under Blockfrost's names. */
+/** Protocol parameters of the emulator's ledger, under Blockfrost's names. */
 const PARAMETERS = (chain: CardanoChain): unknown => ({
   epoch: Math.floor(chain.head.slot / EPOCH_SLOTS),
   min_fee_a: 44,
@@ -240,7 +240,7 @@ function utxosOf(chain: CardanoChain, { transaction }: Place): unknown {
   return {
     hash: transaction.hash,
     inputs: transaction.inputs.map(({ hash, index }) => {
-      // The first output of all stands in no block, and is the faucet's.
+      // The initial output is in no block and belongs to the faucet.
       const output = chain.places.get(hash)?.transaction.outputs[index] ?? firstOutput(hash, index)
       return { ...shared(output), tx_hash: hash, collateral: false, reference: false }
     }),

@@ -52,7 +52,10 @@ function outputOf(output: TransactionOutput, index: number): Output {
   }
 }
 
-/** Reads a transaction. Throws where the bytes are none. */
+/**
+ * Parses a transaction.
+ * @throws Error if the bytes are not a transaction
+ */
 export function readTransaction(raw: string): Transaction {
   const fixed = FixedTransaction.from_hex(raw)
   const body = fixed.body()

@@ -4,9 +4,9 @@ import type { Pending } from './policy.ts'
 import { chargesOf, take, type Charge, type Rollup } from './rollup.ts'
 
 /**
- * A block as it is journalled: with these the engine makes the same block again, to the hash.
- * `base_fee`: what the operator set it to; else it follows from the block before. `charges`: what a
- * roll-up took after it.
+ * A block in the journal: with these fields the engine produces an identical block with the same
+ * hash. `base_fee`: value set by the operator; otherwise it follows from the previous block.
+ * `charges`: fees of a roll-up after the block.
  */
 export type BlockRecord = {
   height: number
@@ -17,15 +17,17 @@ export type BlockRecord = {
   charges?: Charge[]
 }
 /**
- * `after`: height of the last block that stays. A reorganisation is one record, so it is all or
- * nothing.
+ * `after`: height of the last block that is kept. A reorganization is one record, so it is atomic.
  */
 export type ChainRecord = { blocks: BlockRecord[]; after?: number }
 
-/** As the engine tells of it. */
+/** A block as the engine returns it. */
 export type Block = { number: Hex; hash: Hex; parentHash: Hex; timestamp: Hex; transactions: Hex[] }
 
-/** @param pending what waited; the block's own leave it */
+/**
+ * Mines a block.
+ * @param pending waiting transactions; those in the block are removed
+ */
 export async function mineBlock(
   anvil: Anvil,
   time: number,
@@ -44,7 +46,7 @@ export async function mineBlock(
   }
 }
 
-/** The engine's newest block. */
+/** Returns the journal record of the engine's newest block. */
 export async function blockRecord(anvil: Anvil, pending: Map<Hex, Pending>): Promise<BlockRecord> {
   const block = await anvil.call<Block>('eth_getBlockByNumber', 'latest', false)
   const raw: Hex[] = []
@@ -55,7 +57,10 @@ export async function blockRecord(anvil: Anvil, pending: Map<Hex, Pending>): Pro
   return { height: Number(block.number), time: Number(block.timestamp), hash: block.hash, raw }
 }
 
-/** Makes a block of the journal again. @throws Error where it comes out otherwise */
+/**
+ * Produces a block of the journal again.
+ * @throws Error if the result differs
+ */
 export async function replay(anvil: Anvil, block: BlockRecord): Promise<void> {
   for (const raw of block.raw) await anvil.call('eth_sendRawTransaction', raw)
   if (block.base_fee !== undefined)

@@ -22,15 +22,18 @@ import { Snapshots } from './snapshots.ts'
 const BUSY_MS = 1000
 const IDLE_MS = 15_000
 /**
- * Pending transactions that cannot be mined (fee below the base fee) must not drive blocks for
- * ever.
+ * Number of blocks after which waiting transactions that cannot be mined (fee below the base fee)
+ * no longer cause further blocks.
  */
 const STALLED_BLOCKS = 30
-/** The genesis phase: the first contract, coins for the deployers of the others, and those. */
+/**
+ * Number of blocks of the genesis phase: the first contract and coins for the deployers of the
+ * others, then the other contracts.
+ */
 const GENESIS_BLOCKS = 2
 const GENESIS_SPACING_SECONDS = 12
 
-/** One EVM chain: an engine of which every block is journalled before anybody sees it. */
+/** One EVM chain: an engine whose blocks are journaled before any request can read them. */
 export class EthereumChain {
   readonly network: EvmNetwork
   readonly gate = new ReadWriteLock()
@@ -40,26 +43,23 @@ export class EthereumChain {
   readonly #journal: Journal<ChainRecord>
   readonly #producer: Producer
   /**
-   * Broadcast and not yet mined: needed as raw bytes for the journal, and again after a
-   * reorganisation.
+   * Transactions that were broadcast and not mined. Their raw bytes are needed for the journal, and
+   * after a reorganization.
    */
   readonly #pending = new Map<Hex, Pending>()
-  /** What a roll-up charged, by the transaction's hash. */
+  /** Fees that a roll-up charged, by transaction hash. */
   readonly #charges = new Map<Hex, Charge>()
-  /** Waiting too, for a lower base fee. */
+  /** Transactions that wait for a lower base fee. */
   readonly held = new Held()
-  /** Index 0 is the genesis block, which the engine makes itself. */
+  /** Index 0 is the genesis block, which the engine creates itself. */
   #blocks: BlockRecord[] = []
   #anvil!: Anvil
   #stopped = false
   /**
-   * From zero also at a start, so that what was mined just before the end becomes final at once.
+   * Zero at a start too, so that transactions mined just before the stop become final immediately.
    */
   #blocksSinceTransaction = 0
-  /**
-   * Base fee of the block to come where somebody has set it; of each one while the chain is
-   * congested.
-   */
+  /** Base fee of the next block if it was set, or of every block while the chain is congested. */
   #nextBaseFee: Hex | null = null
   #congested = false
   #calmFee: Hex | null = null
@@ -112,7 +112,9 @@ export class EthereumChain {
     return this.#anvil
   }
 
-  /** What a mined transaction was charged on top of its gas; undefined: nothing. */
+  /**
+   * Returns the fees of a mined transaction in addition to its gas; undefined if there are none.
+   */
   chargeOf(hash: Hex): Charge | undefined {
     return this.#charges.get(hash)
   }
@@ -124,7 +126,7 @@ export class EthereumChain {
     this.#journal.close()
   }
 
-  /** After the engine took a transaction. */
+  /** Records a transaction that the engine accepted. */
   broadcast(hash: Hex, transaction: Pending): void {
     this.held.replacedBy(transaction)
     this.#pending.set(hash, transaction)
@@ -136,7 +138,7 @@ export class EthereumChain {
     return [...this.#pending.values(), ...this.held.values()]
   }
 
-  /** The node forgets a waiting transaction. False: it does not wait. */
+  /** Drops a waiting transaction. Returns false if it does not wait. */
   async drop(hash: Hex): Promise<boolean> {
     return this.gate.write(async () => {
       if (this.held.delete(hash)) return true
@@ -167,8 +169,8 @@ export class EthereumChain {
   }
 
   /**
-   * From the next block on the base fee is this, so that what pays less waits; null ends it at the
-   * fee from before.
+   * Sets the base fee from the next block on, so that transactions with lower fees wait. Null ends
+   * this and restores the previous fee.
    * @param baseFee wei per gas
    */
   async congest(baseFee: bigint | null): Promise<void> {
@@ -195,8 +197,8 @@ export class EthereumChain {
   }
 
   /**
-   * The last `depth` blocks give way to `depth + 1` empty ones. A second engine is brought to the
-   * fork point from the journal and takes over, so nothing of the removed branch can linger.
+   * Replaces the last `depth` blocks by `depth + 1` empty ones. A second engine replays the journal
+   * up to the fork point and takes over, so no state of the removed branch remains.
    */
   async reorg(depth: number): Promise<BlockRecord> {
     await this.gate.write(async () => {
@@ -210,7 +212,8 @@ export class EthereumChain {
       const anvil = await this.#engines.start(kept)
       try {
         const blocks: BlockRecord[] = []
-        // One second later than the block it replaces: the same content would have the same hash.
+        // One second later than the block it replaces, because identical content would have the
+        // same hash.
         for (let index = 0; index <= depth; index += 1) {
           blocks.push(await mineBlock(anvil, removed.time + 1 + index, this.#pending, this.network))
         }
@@ -230,7 +233,7 @@ export class EthereumChain {
     return this.head
   }
 
-  /** Another engine takes over, with what waited in the one before. */
+  /** Switches to another engine, and sends it the waiting transactions of the previous one. */
   async #adopt(anvil: Anvil): Promise<void> {
     this.#anvil.kill()
     this.#anvil = anvil
@@ -240,7 +243,7 @@ export class EthereumChain {
     }
   }
 
-  /** Makes one block and makes it durable. Only under the gate's write side. */
+  /** Produces one block and writes it to disk. Call it only with the write lock. */
   async #produce(): Promise<BlockRecord> {
     const time = Math.max(Math.floor(this.#timing.now() / 1000), this.head.time + 1)
     const block = await mineBlock(this.#anvil, time, this.#pending, {
@@ -251,7 +254,7 @@ export class EthereumChain {
     try {
       this.#append(block)
     } catch (error) {
-      // A full disk: the engine must not show what the journal does not have.
+      // On a full disk the engine is replaced, so that it contains only blocks of the journal.
       await this.#adopt(await this.#engines.start(this.#blocks))
       throw error
     }
@@ -280,7 +283,7 @@ export class EthereumChain {
       for (const charge of charges) this.#charges.set(charge.hash, charge)
   }
 
-  /** What the engine threw out of its pool (replaced, nonce used) is no longer pending. */
+  /** Removes transactions that the engine dropped from its pool (replaced, nonce used). */
   async #forgetDropped(): Promise<void> {
     for (const hash of this.#pending.keys()) {
       if ((await this.#anvil.call('eth_getTransactionByHash', hash)) === null)
@@ -301,7 +304,7 @@ export class EthereumChain {
     return hash
   }
 
-  /** The contracts of the asset registry, in the first blocks. */
+  /** Deploys the contracts of the asset registry in the first blocks. */
   async #genesis(): Promise<void> {
     const blocks = [await blockRecord(this.#anvil, new Map())]
     await deploy(this.#anvil, this.network, this.network.tokens, async () => {
@@ -314,7 +317,8 @@ export class EthereumChain {
   }
 
   /**
-   * A token that joined the registry after this chain began, or that a reorganisation took away.
+   * Deploys a token that was added to the registry after this chain began, or that a reorganization
+   * removed.
    */
   async #deployMissing(): Promise<void> {
     const missing = await this.#missing()
@@ -336,7 +340,7 @@ export class EthereumChain {
     return missing
   }
 
-  /** The engine may be killed like anything else: the journal brings it back. */
+  /** Restarts the engine from the journal if it is killed. */
   #watch(): void {
     const anvil = this.#anvil
     anvil.onExit(() => {

@@ -7,7 +7,10 @@ import { FAUCET_KEY, type EvmNetwork, type Token } from './networks.ts'
 
 const DEPLOYER_COINS = 10n ** 18n
 
-/** A transaction of the local chain's own, which waits then for a block. @returns its hash */
+/**
+ * Sends a transaction of the local chain itself, which then waits for a block.
+ * @returns its hash
+ */
 export async function send(
   anvil: Anvil,
   network: EvmNetwork,
@@ -35,13 +38,13 @@ export async function send(
   return anvil.call<Hex>('eth_sendRawTransaction', raw)
 }
 
-/** Whether there is code at a token's address. */
+/** Returns whether a token's address has code. */
 export const isDeployed = async (anvil: Anvil, { address }: Token): Promise<boolean> =>
   (await anvil.call<Hex>('eth_getCode', address, 'latest')) !== '0x'
 
 /**
- * Contracts of the asset registry, each at the address that follows from its deployer's key, in two
- * blocks.
+ * Deploys contracts of the asset registry in two blocks, each at the address that follows from its
+ * deployer's key.
  */
 export async function deploy(
   anvil: Anvil,
@@ -62,7 +65,8 @@ export async function deploy(
     const data = encodeDeployData({ abi, bytecode, args: [token.supply, token.decimals, holder] })
     await send(anvil, network, { value: 0n, data }, key)
   }
-  // The faucet's own contract comes first: its address follows from the faucet's first nonce.
+  // The faucet's own contract is deployed first, because its address follows from the faucet's
+  // first nonce.
   for (const [token, key] of keys) if (key === FAUCET_KEY) await create(token, key)
   for (const key of keys.values()) {
     if (key !== FAUCET_KEY)

@@ -4,7 +4,7 @@ import { artefact } from '../evm/contracts.ts'
 import type { EvmNetwork } from './networks.ts'
 import type { Snapshots } from './snapshots.ts'
 
-/** Engines of one chain, each fresh: what one of them held never lingers in the next. */
+/** Starts the engines of one chain. Each is new, so no state of an earlier engine remains. */
 export class Engines {
   readonly #network: EvmNetwork
   readonly #home: string
@@ -17,9 +17,7 @@ export class Engines {
     this.#snapshots = snapshots
   }
 
-  /**
-   * A fresh engine brought to the end of `blocks`, every hash on the way compared with the journal.
-   */
+  /** Starts an engine and replays `blocks`, comparing every hash with the journal. */
   async start(blocks: readonly BlockRecord[]): Promise<Anvil> {
     const { code, predeploys } = this.#network
     const genesis = blocks[0]
@@ -39,7 +37,7 @@ export class Engines {
             await replay(anvil, blocks[next]!)
           return anvil
         }
-        // Without this one it goes again.
+        // Continue without this snapshot.
         console.error(
           `devnet: the snapshot of ${code} at ${snapshot} does not lead to the journal's block: dropped`,
         )

@@ -3,8 +3,8 @@ import type { Anvil, RpcAnswer } from '../evm/anvil.ts'
 import { isBelowBaseFee, type Pending } from './policy.ts'
 
 /**
- * Transactions below the base fee: the engine refuses them, where a production node keeps them
- * until the fee has fallen.
+ * Transactions below the base fee. The engine rejects them, but a production node keeps them until
+ * the fee has fallen.
  */
 export class Held {
   readonly #transactions = new Map<Hex, Pending>()
@@ -30,15 +30,15 @@ export class Held {
     return this.#transactions.delete(hash)
   }
 
-  /** Another transaction has taken the sender's nonce. */
+  /** Removes a transaction after another one used the sender's nonce. */
   replacedBy({ sender, nonce }: Pending): void {
     for (const [hash, held] of this.#transactions)
       if (held.sender === sender && held.nonce === nonce) this.#transactions.delete(hash)
   }
 
   /**
-   * What the fallen base fee allows goes into the engine, and is answered; what has become
-   * impossible goes away.
+   * Sends transactions to the engine that the lower base fee allows, and returns them. Removes
+   * those that have become invalid.
    */
   async offer(anvil: Anvil): Promise<[Hex, Pending][]> {
     const taken: [Hex, Pending][] = []

@@ -15,7 +15,7 @@ import { ethereumRpc } from './rpc.ts'
 
 const GWEI_DECIMALS = 9
 
-/** Ethereum and its kin, behind Ethereum's JSON-RPC. */
+/** Creates Ethereum and the other EVM networks, with Ethereum's JSON-RPC. */
 export function localEvmChains(place: ChainOptions): LocalChain[] {
   return EVM_NETWORKS.map((network) => new LocalEvmChain(place, network))
 }
@@ -39,7 +39,7 @@ class LocalEvmChain extends LazyChain<EthereumChain> implements LocalChain {
     return this.#network.path
   }
 
-  /** The native coin may be another network's, and then has a name of its own here. */
+  /** A native coin that another network has too gets its own name here. */
   override get assets(): readonly string[] {
     return [this.#network.native, ...this.tokens.map(({ asset }) => asset)]
   }
@@ -96,12 +96,15 @@ class LocalEvmChain extends LazyChain<EthereumChain> implements LocalChain {
     return (await this.chain()).mine(blocks)
   }
 
-  /** What was in the blocks is gone either way. */
+  /** The blocks' transactions are always dropped. */
   override async reorg(depth: number): Promise<Head> {
     return (await this.chain()).reorg(depth)
   }
 
-  /** @param rate gwei of base fee */
+  /**
+   * Sets the base fee.
+   * @param rate gwei
+   */
   override async congest(rate: unknown): Promise<void> {
     await (await this.chain()).congest(rate === '0' ? null : parseAmount(rate, GWEI_DECIMALS))
   }

@@ -5,31 +5,31 @@ import { localTokens, REGISTRY, type RegistryData } from '../registry.ts'
 
 export type Token = {
   asset: string
-  /** Where the genesis phase must put it: it is a contract of the asset registry. */
+  /** Expected address after the genesis phase, because it is in the asset registry. */
   address: Hex
   decimals: number
   artefact: string
   supply: bigint
 }
 
-/** Code that stands at a fixed address before the first block. */
+/** Code at a fixed address that exists before the first block. */
 type Predeploy = { address: Hex; artefact: string }
 
 export type EvmNetwork = {
   code: string
   path: string
   chainId: number
-  /** The asset code of the native coin. */
+  /** Asset code of the native coin. */
   native: string
   hardfork: string
   genesisTime: number
   tokens: Token[]
   predeploys: Predeploy[]
-  /** How it charges for publishing on the chain below. */
+  /** Fee model for publishing on the parent chain. */
   rollup: Rollup
-  /** No base fee, and transactions of type 0 only. */
+  /** The network has no base fee, and accepts only transactions of type 0. */
   legacy: boolean
-  /** Blocks that follow the last transaction at the busy pace. */
+  /** Number of blocks that follow the last transaction at the busy pace. */
   quietBlocks: number
   /** Eager networks start with the process, the others on first use. */
   eager: boolean
@@ -37,14 +37,16 @@ export type EvmNetwork = {
 
 const WHOLE_SUPPLY = 10n ** 12n
 const GENESIS_TIME = 1_700_000_000
-/** London brought the base fee. */
+/** Hard forks of the networks. London introduced the base fee. */
 const HARDFORK = 'osaka'
 const HARDFORK_BEFORE_BASE_FEE = 'berlin'
-/** Two blocks after the last transaction it is final, where the chain has finality of its own. */
+/** A transaction is final two blocks later, on chains with their own finality. */
 const QUIET_BLOCKS = 4
 const QUIET_BLOCKS_MORE = 3
 
-/** A further EVM network is a line of the asset registry. */
+/**
+ * Returns the EVM networks of the asset registry. A further EVM network is a line of the registry.
+ */
 export function evmNetworksOf(registry: RegistryData): EvmNetwork[] {
   return registry.networks.flatMap((line): EvmNetwork[] => {
     const { code, family, native_asset, confirmations, l1_fee_oracle, legacy_gas_price, local } =
@@ -80,8 +82,8 @@ export function evmNetworksOf(registry: RegistryData): EvmNetwork[] {
 }
 
 /**
- * OP Stack networks differ by fork here, so that both formulas of the operator fee are charged
- * somewhere.
+ * Returns the fee model of a roll-up. OP Stack networks have different forks here, so that both
+ * formulas of the operator fee are used.
  */
 function rollupOf(code: string, hasOracle: boolean): Rollup {
   if (code === 'ARB') return 'arbitrum'
@@ -90,8 +92,8 @@ function rollupOf(code: string, hasOracle: boolean): Rollup {
 }
 
 /**
- * Where a token's local contract stands. @throws Error that names the address which the registry
- * must have
+ * Returns the address of a token's local contract.
+ * @throws Error with the address that the registry must contain
  */
 function contractOf(asset: string, named: string): Hex {
   const address = tokenAddress(asset)
@@ -102,7 +104,10 @@ function contractOf(asset: string, named: string): Hex {
   return named as Hex
 }
 
-/** The first account of the mnemonic that every EVM development node knows: worthless by design. */
+/**
+ * Key of the first account of the mnemonic that every EVM development node uses, so the coins are
+ * worthless by design.
+ */
 export const FAUCET_KEY: Hex = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80'
 
 export const EVM_NETWORKS: readonly EvmNetwork[] = evmNetworksOf(REGISTRY)

@@ -22,12 +22,12 @@ interface Receipt {
 }
 
 const TRANSFER = keccak256(toHex('Transfer(address,address,uint256)'))
-/** A transaction's own value stands before its logs. */
+/** Index of a transaction's own value, before its logs. */
 const VALUE_INDEX = -1
 
 /**
- * What the transactions of a block paid: their own value, and what tokens of the registry say was
- * transferred.
+ * Returns the payments of a block's transactions: their own value, and the transfers of registered
+ * tokens.
  */
 export async function paymentsIn(
   chain: EthereumChain,

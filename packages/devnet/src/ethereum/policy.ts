@@ -7,16 +7,17 @@ import {
   toHex,
 } from 'viem/utils'
 
-/** What the replacement rule needs to know of a waiting transaction. */
+/** Data of a waiting transaction that the replacement rule needs. */
 export type Pending = { raw: Hex; sender: Hex; nonce: number; maxFee: bigint; tip: bigint }
 
 const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n
 const BUMP_PERCENT = 10n
 
 /**
- * Rules of production nodes that the engine does not have. It takes signatures with a high s, which
- * the main network has refused since 2016 (EIP-2), and replacements that pay one wei more, where
- * geth wants 10 % on both fields. Undefined: not a transaction, so the engine's answer stands.
+ * Applies rules of production nodes that the engine lacks. The engine accepts signatures with a
+ * high s, which the main network rejects since 2016 (EIP-2), and replacements that pay one wei
+ * more, where geth requires 10 % on both fields. Undefined: not a transaction, so the engine's
+ * response is used.
  */
 export async function readTransaction(
   raw: unknown,
@@ -44,7 +45,7 @@ export async function readTransaction(
   }
 }
 
-/** Whether `next` pays too little to take the place of one that waits with the same nonce. */
+/** Returns whether `next` pays too little to replace a waiting transaction with the same nonce. */
 export function isUnderpriced(next: Pending, waiting: Iterable<Pending>): boolean {
   for (const old of waiting) {
     if (old.sender !== next.sender || old.nonce !== next.nonce || old.raw === next.raw) continue
@@ -55,12 +56,12 @@ export function isUnderpriced(next: Pending, waiting: Iterable<Pending>): boolea
   return false
 }
 
-/** The engine refuses at once what a production node lets wait. */
+/** Returns whether the engine rejected a transaction that a production node would keep waiting. */
 export function isBelowBaseFee(message: string): boolean {
   return message === 'max fee per gas less than block base fee'
 }
 
-/** A waiting transaction as `eth_getTransactionByHash` shows it. */
+/** Returns a waiting transaction as `eth_getTransactionByHash` does. */
 export function waitingTransaction(hash: Hex, { raw, sender }: Pending): Record<string, unknown> {
   const {
     type,
@@ -103,7 +104,7 @@ export function waitingTransaction(hash: Hex, { raw, sender }: Pending): Record<
   }
 }
 
-/** The engine's words for a refused broadcast → geth's, which clients match on. */
+/** Maps the engine's messages for a rejected broadcast to geth's, which clients match on. */
 const GETH_WORDS: Record<string, string> = {
   'transaction already imported': 'already known',
   'Insufficient funds for gas * price + value': 'insufficient funds for gas * price + value',

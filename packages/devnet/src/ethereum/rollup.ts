@@ -2,15 +2,15 @@ import type { Hex } from 'viem'
 import { parseTransaction, serializeTransaction, size, toHex } from 'viem/utils'
 import type { Anvil } from '../evm/anvil.ts'
 
-// What roll-ups charge on top of the EVM's own gas. The engine has none of it, so it is taken from
-// the sender after each block.
+// Fees of roll-ups in addition to the EVM's own gas. The engine does not support them, so they are
+// deducted from the sender after each block.
 
-/** How a network charges for publishing on the chain below. Null: it does not. */
+/** Fee model of a network for publishing on the parent chain; null if there is none. */
 export type Rollup = 'arbitrum' | 'isthmus' | 'jovian' | null
 
 /**
- * What one transaction of a block was charged, as it is journalled: a replay takes the same again.
- * `receipt`: what its receipt shows; `gas`: poster gas, which is part of the receipt's gasUsed.
+ * Fees of one transaction of a block, as journaled: a replay charges them again. `receipt`: fields
+ * in its receipt; `gas`: poster gas, which is part of the receipt's gasUsed.
  */
 export interface Charge {
   hash: Hex
@@ -21,23 +21,24 @@ export interface Charge {
 }
 
 /**
- * Bytes that a transaction publishes besides its call data: fields, recipient, amount and
+ * Bytes that a transaction publishes in addition to its call data: fields, recipient, amount and
  * signature.
  */
 const ENVELOPE_BYTES = 120n
 /**
- * Poster gas of one byte. It moves with the height, as the price of the chain below moves with
- * time.
+ * Minimum poster gas of one byte. It changes with the height, as the parent chain's price changes
+ * over time.
  */
 const POSTER_GAS_LEAST = 250n
 const POSTER_GAS_STEP = 5n
 const POSTER_GAS_STEPS = 8
 /**
- * Estimates pad the price of the chain below (nitro's GasEstimationL1PricePadding is 11,000 bips).
+ * Estimated price of the parent chain in percent of the actual one (nitro's
+ * GasEstimationL1PricePadding is 11,000 bips).
  */
 const ESTIMATE_PERCENT = 110n
 
-/** As `contracts/GasPriceOracleLike.sol` has them. */
+/** Values of `contracts/GasPriceOracleLike.sol`. */
 const L1_BASE_FEE = 10_000_000n
 const SIGNATURE_BYTES = 68n
 const GAS_PER_BYTE = 16n
@@ -52,19 +53,19 @@ const ISTHMUS_DIVISOR = 1_000_000n
 const JOVIAN_FACTOR = 100n
 const DA_FOOTPRINT_GAS_SCALAR = 400n
 
-/** Gas that a transaction in the block at a height buys for being published. */
+/** Returns the gas that a transaction in the block at a height pays for publishing. */
 function posterGas(dataBytes: number, height: number): bigint {
-  // Up and down again, so that the price never jumps.
+  // The price rises and falls in steps, so that it never jumps.
   const at = height % (2 * POSTER_GAS_STEPS)
   const step = BigInt(at < POSTER_GAS_STEPS ? at : 2 * POSTER_GAS_STEPS - at)
   return (ENVELOPE_BYTES + BigInt(dataBytes)) * (POSTER_GAS_LEAST + POSTER_GAS_STEP * step)
 }
 
-/** What eth_estimateGas adds. */
+/** Returns the gas that eth_estimateGas adds. */
 export const estimatedPosterGas = (dataBytes: number, height: number): bigint =>
   (posterGas(dataBytes, height) * ESTIMATE_PERCENT) / 100n
 
-/** EIP-2028: what a transfer or a call costs before its first instruction. */
+/** Returns the cost of a transfer or a call before its first instruction (EIP-2028). */
 function intrinsicGas(data: Hex): bigint {
   let gas = 21_000n
   for (let at = 2; at < data.length; at += 2) gas += data.slice(at, at + 2) === '00' ? 4n : 16n
@@ -89,8 +90,8 @@ function l1Fee(raw: Hex): bigint {
 }
 
 /**
- * The answer of the oracle's getOperatorFee, which the contract of the local chain does not have;
- * undefined: another call.
+ * Returns the response of the oracle's getOperatorFee, which the local chain's contract does not
+ * implement; undefined for another call.
  */
 export function operatorFeeCall(
   rollup: Rollup,
@@ -114,8 +115,9 @@ export function operatorFeeCall(
 }
 
 /**
- * Why a roll-up's node refuses a signed transaction, in its own words; null: it does not. @param
- * height of the block to come
+ * Returns why a roll-up's node rejects a signed transaction, in its own words; null if it accepts
+ * it.
+ * @param height of the next block
  */
 export async function refusalOf(
   rollup: Rollup,
@@ -145,7 +147,7 @@ interface Receipt {
   effectiveGasPrice: Hex
 }
 
-/** What the transactions of the engine's newest block are charged. */
+/** Returns the fees of the transactions of the engine's newest block. */
 export async function chargesOf(
   rollup: Rollup,
   anvil: Anvil,
@@ -185,7 +187,7 @@ export async function chargesOf(
   )
 }
 
-/** Takes what was charged from those who sent. */
+/** Deducts the fees from the senders. */
 export async function take(anvil: Anvil, charges: readonly Charge[]): Promise<void> {
   for (const { account, wei } of charges) {
     const balance = BigInt(await anvil.call<Hex>('eth_getBalance', account, 'latest'))
@@ -194,7 +196,7 @@ export async function take(anvil: Anvil, charges: readonly Charge[]): Promise<vo
   }
 }
 
-/** A receipt with what its transaction was charged. */
+/** Adds the fees of its transaction to a receipt. */
 export function charged<R extends { gasUsed: Hex }>(receipt: R, charge: Charge | undefined): R {
   if (charge === undefined) return receipt
   return {

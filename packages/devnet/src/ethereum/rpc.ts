@@ -13,7 +13,8 @@ import {
 } from './policy.ts'
 
 /**
- * What a production node serves. Everything else (the engine's cheats first of all) is not there.
+ * Methods that a production node serves. Others, in particular the engine's test methods, are
+ * rejected.
  */
 const METHODS = new Set([
   'eth_blobBaseFee',
@@ -53,7 +54,7 @@ const METHODS = new Set([
   'web3_sha3',
 ])
 
-/** Came with the base fee. */
+/** Methods that were introduced with the base fee. */
 const FEE_MARKET_METHODS = new Set([
   'eth_blobBaseFee',
   'eth_feeHistory',
@@ -63,7 +64,8 @@ const FEE_MARKET_METHODS = new Set([
 type RpcRequest = { id?: unknown; method?: unknown; params?: unknown }
 
 /**
- * One HTTP body, single or batch → the text of the answer, or undefined when there is to be none.
+ * Handles one HTTP body, single or batch. Returns the text of the response, or undefined to close
+ * the connection without one.
  */
 export async function ethereumRpc(
   chain: EthereumChain,
@@ -115,7 +117,7 @@ async function answer(
   }
 }
 
-/** The engine's answer with what a roll-up charges on top of the EVM's own gas. */
+/** Adds the fees of a roll-up to the engine's response. */
 function withCharges(
   chain: EthereumChain,
   method: string,

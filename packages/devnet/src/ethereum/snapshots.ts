@@ -15,19 +15,22 @@ import type { Anvil } from '../evm/anvil.ts'
 import type { Block, BlockRecord } from './blocks.ts'
 
 /**
- * The engine hashes its whole state in each block, so replaying costs up to 6 ms a block once the
- * history contract (EIP-2935) has filled: a start may replay few.
+ * Number of blocks between two snapshots. The engine hashes its whole state in each block, so
+ * replaying costs up to 6 ms per block once the history contract (EIP-2935) is full; a start must
+ * replay few.
  */
 const SNAPSHOT_EVERY = 64
-/** Enough for the deepest reorganisation on demand to start from one. */
+/** Number of snapshots, enough for the deepest reorganization on demand to start from one. */
 const SNAPSHOTS_KEPT = 4
 /**
- * A snapshot holds only its newest state, so this many blocks are always replayed on top of one.
+ * Minimum number of blocks that are replayed on top of a snapshot, because a snapshot contains only
+ * its newest state.
  */
 const REPLAY_MIN = 32
 
 /**
- * The engine's state at some blocks, a file each. The journal is the truth; these only save time.
+ * Snapshots of the engine's state at some blocks, one file each. The journal is authoritative;
+ * snapshots only save time.
  */
 export class Snapshots {
   readonly #home: string
@@ -36,12 +39,18 @@ export class Snapshots {
     this.#home = home
   }
 
-  /** Height of the newest that the last of so many blocks can be reached from. */
+  /**
+   * Returns the height of the newest snapshot from which the last of the given number of blocks can
+   * be reached.
+   */
   below(blocks: number): number | undefined {
     return this.#heights().find((height) => height <= blocks - 1 - REPLAY_MIN)
   }
 
-  /** @returns whether it leads to the block */
+  /**
+   * Loads a snapshot.
+   * @returns whether its state leads to the block
+   */
   async load(anvil: Anvil, block: BlockRecord): Promise<boolean> {
     try {
       await anvil.call('anvil_loadState', readFileSync(this.#path(block.height), 'utf8'))
@@ -51,7 +60,7 @@ export class Snapshots {
     }
   }
 
-  /** Keeps the engine's state where its turn has come. */
+  /** Saves the engine's state if a snapshot is due. */
   async keep(anvil: Anvil, { height }: BlockRecord): Promise<void> {
     if (height % SNAPSHOT_EVERY !== 0) return
     const state = await anvil.call<Hex>('anvil_dumpState', false)
@@ -77,7 +86,7 @@ export class Snapshots {
     return join(this.#home, `state-${height}.hex`)
   }
 
-  /** The newest first. */
+  /** Returns the heights of the snapshots, newest first. */
   #heights(): number[] {
     return readdirSync(this.#home)
       .flatMap((name) => /^state-(\d+)\.hex$/.exec(name)?.[1] ?? [])

@@ -7,7 +7,7 @@ import { endLeftover, writePidFile } from '../processes.ts'
 
 const ARCHITECTURE: Record<string, string> = { x64: 'amd64', arm64: 'arm64' }
 
-/** The engine's own binary: its npm wrapper would stand between us and the child's pid. */
+/** Returns the path of the engine's own binary. Its npm wrapper would hide the engine's pid. */
 function anvilBinary(): string {
   const platform = process.platform === 'win32' ? 'win32' : process.platform
   const name = `@foundry-rs/anvil-${platform}-${ARCHITECTURE[process.arch] ?? process.arch}`
@@ -20,16 +20,18 @@ function anvilBinary(): string {
 }
 
 const START_TIMEOUT_MS = 20_000
-/** Characters of the engine's output that are kept while the line with its port is searched. */
+/**
+ * Maximum number of characters of the engine's output that are kept while searching for its port.
+ */
 const PRINTED_LENGTH_MAX = 4000
 
-/** However this process ends of itself, also in the middle of a start, no engine stays behind. */
+/** Running engines, which are stopped whenever this process ends, even during a start. */
 const running = new Set<ChildProcess>()
 process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL')
 })
 
-/** What a chain asks of the engine that runs its contracts. `code` names it in errors. */
+/** Parameters of the engine that runs a chain's contracts. `code` identifies it in errors. */
 export interface Machine {
   code: string
   chainId: number
@@ -44,9 +46,9 @@ export type RpcAnswer = {
   error?: { code: number; message: string; data?: unknown }
 }
 
-/** One anvil on a private loopback port. It mines only when told. */
+/** One anvil process on a private loopback port. It mines only on command. */
 export class Anvil {
-  /** The system chose it when the engine bound port 0. */
+  /** Port that the system assigned when the engine bound port 0. */
   readonly port: number
   readonly #child: ChildProcess
   readonly #agent = new Agent({ keepAlive: true })
@@ -64,7 +66,10 @@ export class Anvil {
     return this.#child.pid ?? 0
   }
 
-  /** `slot` names the pid file: a reorganisation runs two engines side by side for a moment. */
+  /**
+   * Starts an engine. `slot` is part of the pid file's name: during a reorganization two engines
+   * run concurrently.
+   */
   static async start(machine: Machine, home: string, slot: string): Promise<Anvil> {
     const folder = join(home, slot)
     const pidFile = join(home, `${slot}.pid`)
@@ -147,7 +152,7 @@ function listeningPort(child: ChildProcess): Promise<number> {
       fail(`it does not listen within ${START_TIMEOUT_MS / 1000} s`)
     }, START_TIMEOUT_MS)
     let printed = ''
-    // The listener stays: a pipe that is not read would block the engine once it is full.
+    // The listener stays, because an unread pipe would block the engine once it is full.
     child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       printed = (printed + text).slice(-PRINTED_LENGTH_MAX)
       const port = /^Listening on 127\.0\.0\.1:(\d+)$/m.exec(printed)?.[1]
@@ -167,7 +172,7 @@ function listeningPort(child: ChildProcess): Promise<number> {
 function engineArguments(machine: Machine, folder: string): string[] {
   const options: Record<string, string> = {
     '--host': '127.0.0.1',
-    // The system chooses a free port, which the engine prints.
+    // The system assigns a free port, which the engine prints.
     '--port': '0',
     '--order': 'fifo',
     '--chain-id': String(machine.chainId),
@@ -177,7 +182,7 @@ function engineArguments(machine: Machine, folder: string): string[] {
     '--accounts': '1',
     '--balance': '1000000000',
     '--cache-path': folder,
-    // As a full node: states of recent blocks only, and none of them on disk.
+    // Like a full node: keeps states of recent blocks only, and none on disk.
     '--prune-history': '64',
     '--threads': '1',
   }

@@ -5,14 +5,15 @@ import { publicKeyToAddress } from 'viem/accounts'
 import { publicKeyOf } from '../public-key.ts'
 
 /**
- * Each contract has a deployer of its own, so that its address depends on nothing but its name, and
- * a token that joins the registry later finds its place on a chain that exists already.
+ * Returns the deployer key of a contract. Each contract has its own deployer, so its address
+ * depends only on its name, and a token that is added to the registry later gets the same address
+ * on an existing chain.
  */
 export function deployerKey(asset: string): Hex {
   return keccak256(toBytes(`local deployer of ${asset}`))
 }
 
-/** Where the local contract of an asset stands: it follows from the asset's name alone. */
+/** Returns the address of an asset's local contract, which follows from the asset's name alone. */
 export const tokenAddress = (asset: string): Hex => deployedAddress(deployerKey(asset))
 
 export function deployedAddress(key: Hex): Hex {
@@ -22,7 +23,7 @@ export function deployedAddress(key: Hex): Hex {
   })
 }
 
-/** A compiled contract of `packages/devnet/contracts`. */
+/** Returns a compiled contract of `packages/devnet/contracts`. */
 export function artefact(name: string): { abi: Abi; bytecode: Hex; runtime: Hex } {
   return JSON.parse(
     readFileSync(new URL(`../../contracts/${name}.json`, import.meta.url), 'utf8'),

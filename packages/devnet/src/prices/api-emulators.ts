@@ -10,24 +10,24 @@ type Mode = (typeof PRICE_FAULT_MODES)[number]
 const BASE = '/prices/coingecko'
 
 /**
- * CoinGecko on its production protocol, below /prices/coingecko. Exchanges tell their prices
- * themselves.
+ * Emulator of CoinGecko with its production protocol, below /prices/coingecko. Exchanges return
+ * their prices themselves.
  */
 export class PriceEmulators {
   readonly #quotes: () => Quotes
-  /** In memory only: a restart heals. */
+  /** Kept in memory only, so a restart ends it. */
   #mode: Mode = 'heal'
 
   constructor(quotes: () => Quotes) {
     this.#quotes = quotes
   }
 
-  /** The rest of a path that is CoinGecko's. */
+  /** Returns the rest of a path below CoinGecko's; null for other paths. */
   static at(path: string): { rest: string } | null {
     return path.startsWith(`${BASE}/`) ? { rest: path.slice(BASE.length) } : null
   }
 
-  /** Sets how it misbehaves, PRICES being all sources; false where the name is not its own. */
+  /** Sets the fault mode; PRICES means all sources. Returns false for an unknown name. */
   fault(name: unknown, mode: unknown): boolean {
     if (name !== 'PRICES' && name !== 'COINGECKO') return false
     const known = PRICE_FAULT_MODES.find((candidate) => candidate === mode)
@@ -39,7 +39,7 @@ export class PriceEmulators {
     return true
   }
 
-  /** Undefined cuts the connection unanswered. */
+  /** Handles a request. Undefined closes the connection without a response. */
   async handle(request: HttpRequest): Promise<HttpAnswer | undefined> {
     const mode = this.#mode
     if (mode === 'down') return undefined

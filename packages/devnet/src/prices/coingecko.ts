@@ -4,8 +4,7 @@ import { REGISTRY } from '../registry.ts'
 import { PRICE_DECIMALS } from './quotes.ts'
 
 /**
- * Coins by CoinGecko's ids: the asset registry's, and what an installation says that they are
- * called.
+ * Coins by CoinGecko's id: those of the asset registry, and those that an installation configures.
  */
 const IDS = new Map([
   ...REGISTRY.coins.map(({ ticker, coingecko_id: id }) => [id, ticker] as const),
@@ -21,10 +20,7 @@ const status = (code: number, message: string): HttpAnswer => ({
   body: JSON.stringify({ status: { error_code: code, error_message: message } }),
 })
 
-/**
- * API v3, `simple/price`: ids that it does not know are left out; numbers stand with all their
- * digits.
- */
+/** API v3, `simple/price`: unknown ids are left out; numbers have all their digits. */
 export function coinGecko(
   { method, path, query }: HttpRequest,
   priceOf: (coin: string) => bigint | undefined,

@@ -8,7 +8,7 @@ import { REGISTRY } from '../registry.ts'
 const PRICE_SOURCES = ['COINGECKO', 'KRAKEN', 'BINANCE'] as const
 export type PriceSourceName = (typeof PRICE_SOURCES)[number]
 
-/** Where local prices start: the asset registry's round figures, taken from no market. */
+/** Initial local prices: round numbers of the asset registry, unrelated to any market. */
 const STARTING: Readonly<Record<string, string>> = Object.fromEntries(
   REGISTRY.coins.map((coin) => [coin.ticker, coin.local_price]),
 )
@@ -21,7 +21,10 @@ interface Entry {
   source: PriceSourceName | null
 }
 
-/** What the local sources say of each coin, in USD of twelve decimals. Survives restarts. */
+/**
+ * Prices of the local sources for each coin, in USD with twelve decimals. They are stored and
+ * survive restarts.
+ */
 export class Quotes {
   readonly #prices: Record<PriceSourceName, Map<string, bigint>>
   readonly #journal: Journal<Entry>

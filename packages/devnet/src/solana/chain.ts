@@ -42,12 +42,12 @@ import {
 import { SOLANA_TOKENS } from './tokens.ts'
 import { describe, errorOf, NotTaken, read, verifies, type Read } from './transaction.ts'
 
-/** Blocks in which a blockhash may be used. */
+/** Number of blocks for which a blockhash is valid. */
 export const BLOCKS_TO_LIVE = 150
 const SOL_DECIMALS = 9
 const BUSY_MS = 500
 const IDLE_MS = 15_000
-/** One slot in so many has no block, as leaders miss theirs. */
+/** One slot in this number has no block, as when leaders miss theirs. */
 const SKIPPED_EVERY = 10
 const TOKEN_ACCOUNT_BYTES = 165
 
@@ -91,8 +91,8 @@ export interface Block {
   transactions: Included[]
 }
 /**
- * The local Solana network: transactions are executed by the Solana runtime (litesvm); blocks,
- * blockhashes and their life are ours.
+ * The local Solana network. The Solana runtime (litesvm) executes transactions; blocks, blockhashes
+ * and their lifetime are implemented here.
  */
 export class SolanaChain {
   readonly svm: LiteSVM
@@ -110,7 +110,7 @@ export class SolanaChain {
   private constructor(timing: Timing, journal: Journal<Line>, lines: Line[]) {
     this.#timing = timing
     this.#journal = journal
-    // A blockhash lives for 150 blocks here; litesvm itself would take only the last one.
+    // A blockhash is valid for 150 blocks here; litesvm itself would accept only the last one.
     this.svm = new LiteSVM().withBlockhashCheck(false).withTransactionHistory(0n)
     for (const account of genesisAccounts()) this.svm.setAccount(account)
     this.#add({ slot: 0, time: GENESIS_TIME, transactions: [] }, [])
@@ -138,7 +138,7 @@ export class SolanaChain {
     return this.blocks.at(-1) as Block
   }
 
-  /** How many transactions wait for a block. */
+  /** Returns the number of transactions that wait for a block. */
   get waiting(): number {
     return this.#waiting.length
   }
@@ -148,12 +148,15 @@ export class SolanaChain {
     this.#journal.close()
   }
 
-  /** The block with this blockhash, while transactions may use it. */
+  /** Returns the block with this blockhash while it is valid for transactions. */
   living(hash: string): Block | undefined {
     return this.blocks.slice(-BLOCKS_TO_LIVE).find((block) => block.hash === hash)
   }
 
-  /** Takes a transaction for the next block. Answers its signature. Throws NotTaken. */
+  /**
+   * Adds a transaction to the next block and returns its signature.
+   * @throws NotTaken
+   */
   submit(raw: string, preflight: boolean): string {
     let taken: Read
     try {
@@ -198,7 +201,10 @@ export class SolanaChain {
     return taken.signature
   }
 
-  /** Tells of every block that is made from now on. @returns ends it */
+  /**
+   * Calls back for every block that is produced from now on.
+   * @returns a function that stops this
+   */
   watch(made: (block: Block) => void): () => void {
     this.#watchers.add(made)
     return () => void this.#watchers.delete(made)
@@ -243,7 +249,7 @@ export class SolanaChain {
       ]
     } else
       instructions = [getTransferSolInstruction({ source: authority, destination, amount: units })]
-    // Two equal payments after one block would be the same message.
+    // Otherwise two equal payments with the same blockhash would be the same message.
     if (this.head.transactions.some(({ keys }) => keys[0] === FAUCET)) this.#produce()
     const message = pipe(
       createTransactionMessage({ version: 0 }),
@@ -278,7 +284,7 @@ export class SolanaChain {
     return hash
   }
 
-  /** What an account of the Token program holds; undefined for every other. */
+  /** Returns the data of an account of the Token program; undefined for every other account. */
   tokenAccount(at: string): { mint: string; owner: string; amount: bigint } | undefined {
     const found = this.svm.getAccount(at as Address)
     if (
@@ -304,7 +310,7 @@ export class SolanaChain {
       .filter(({ blockhash, message }) => this.living(blockhash) && !this.#messages.has(message))
     const included = this.#execute(slot, time, waiting)
     const line: Line = { slot, time, transactions: included.map(({ raw }) => raw) }
-    // No request runs in between: all of this is one turn of the event loop.
+    // No request runs in between, because all of this is synchronous.
     this.#broken = true
     this.#journal.append([line])
     this.#broken = false
@@ -322,7 +328,7 @@ export class SolanaChain {
       const result = this.svm.sendTransaction(each.transaction)
       const [postBalances, postTokenBalances] = [this.#balances(each), this.#tokens(each)]
       const failed = result instanceof FailedTransactionMetadata
-      // What did not even pay its fee is in no block.
+      // A transaction that did not even pay its fee is in no block.
       if (failed && preBalances[0] === postBalances[0]) return []
       const meta = failed ? result.meta() : result
       const moved = preBalances.reduce(

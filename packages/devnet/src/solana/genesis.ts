@@ -18,7 +18,7 @@ export const GENESIS_TIME = 1_767_225_600
 const FAUCET_LAMPORTS = 5n * 10n ** 17n
 const MINT_RENT = 1_461_600n
 
-/** Private keys of nothing but this local chain. */
+/** Private keys that are used only by this local chain. */
 export const FAUCET_KEY = digest('custody local network solana faucet')
 export const FAUCET = base58(ed25519.getPublicKey(FAUCET_KEY)) as Address
 
@@ -28,14 +28,14 @@ export function digest(...parts: (string | Uint8Array)[]): Uint8Array {
   return hash.digest()
 }
 
-/** 32 bytes, as an address or a blockhash. */
+/** Encodes 32 bytes as an address or a blockhash. */
 export function base58(bytes: Uint8Array): string {
   return getAddressDecoder().decode(bytes)
 }
 
 /**
- * What stands in the chain before its first block: the faucet's coins, and the mints of tokens with
- * the faucet as authority.
+ * Returns the accounts that exist before the first block: the faucet's coins, and the mints of
+ * tokens with the faucet as authority.
  */
 export function genesisAccounts(): EncodedAccount[] {
   const accounts: EncodedAccount[] = [

@@ -17,7 +17,7 @@ import type { SolanaChain } from './chain.ts'
 import { paymentsOf } from './payments.ts'
 import { SOLANA_TOKENS } from './tokens.ts'
 
-/** Solana, behind its JSON-RPC. */
+/** Creates the local Solana chain with its JSON-RPC. */
 export function localSolanaChains(place: ChainOptions): LocalChain[] {
   return [new LocalSolanaChain(place)]
 }
@@ -29,7 +29,7 @@ class LocalSolanaChain extends LazyChain<SolanaChain> implements LocalChain {
     ({ asset, mint, decimals }) => ({ asset, address: mint, decimals }),
   )
 
-  /** Loaded only where it is used: the Solana runtime takes 80 MB. */
+  /** The chain is imported on first use, because the Solana runtime takes 80 MB. */
   protected async open(home: string, timing: Timing): Promise<SolanaChain> {
     const { SolanaChain } = await import('./chain.ts')
     return SolanaChain.open(home, timing)
@@ -78,7 +78,7 @@ class LocalSolanaChain extends LazyChain<SolanaChain> implements LocalChain {
     return base58(ed25519.getPublicKey(secret))
   }
 
-  /** A slot that was skipped has paid nothing. */
+  /** A skipped slot has no payments. */
   async paymentsIn(height: number): Promise<Payment[] | undefined> {
     const { head, slots } = await this.chain()
     if (height > head.slot) return undefined
@@ -93,7 +93,7 @@ class LocalSolanaChain extends LazyChain<SolanaChain> implements LocalChain {
     return (await this.chain()).mine(blocks)
   }
 
-  /** A mint needs no key: any 32 bytes are an address. */
+  /** Any 32 bytes are a mint address, because a mint needs no key. */
   tokenAddress(asset: string): string {
     return base58(createHash('sha256').update(`local mint of ${asset}`).digest())
   }

@@ -2,7 +2,7 @@ import type { Payment } from '../local-chain.ts'
 import type { Included } from './chain.ts'
 import { SOLANA_TOKENS } from './tokens.ts'
 
-/** What a transaction's accounts have more than before, by who owns them. */
+/** Returns the increases of a transaction's account balances, by owner. */
 export function paymentsOf({ signatures: [hash = ''], keys, meta }: Included): Payment[] {
   if (meta.err !== null) return []
   const coins = keys.flatMap((address, index): Payment[] => {

@@ -29,7 +29,10 @@ const FEES_MAX = 150
 
 type Config = Record<string, unknown>
 
-/** JSON-RPC 2.0 as a Solana node speaks it. Every block is final at once. Undefined: no answer. */
+/**
+ * JSON-RPC 2.0 of a Solana node. Every block is final immediately. Undefined closes the connection
+ * without a response.
+ */
 export function solanaRpc(
   chain: SolanaChain,
   faults: Faults,
@@ -78,7 +81,7 @@ class SimulationFailed extends RpcError {
   }
 }
 
-/** Lamports are written as numbers, however large. */
+/** Serializes to JSON with lamports as numbers of any size. */
 export function text(value: unknown): string {
   const { rawJSON } = JSON as unknown as { rawJSON: (text: string) => unknown }
   return JSON.stringify(value, (_key, each: unknown) =>
@@ -176,7 +179,7 @@ const METHODS: Record<string, (chain: SolanaChain, params: unknown[]) => unknown
   },
 }
 
-/** The newest first, from the one after `before`. */
+/** Returns signatures, newest first, beginning after `before`. */
 function getSignaturesForAddress(chain: SolanaChain, [key, given]: unknown[]): unknown {
   const account = keyOf(key)
   const config = (given ?? {}) as { before?: string; limit?: number; minContextSlot?: number }
@@ -218,7 +221,7 @@ function getAccountInfo(chain: SolanaChain, [key, config]: unknown[]): unknown {
   return inContext(chain, accountOf(chain, keyOf(key), (config ?? {}) as Config))
 }
 
-/** An account as nodes show it; null where there is none. */
+/** Returns an account as nodes do; null if it does not exist. */
 export function accountOf(chain: SolanaChain, key: Address, config: Config): unknown {
   const found = chain.svm.getAccount(key)
   if (!found.exists || found.lamports === 0n) return null
@@ -303,8 +306,8 @@ function metaOf({ meta }: Included): Config {
 }
 
 function full(included: Included, config: Config | undefined): Config {
-  // All transactions here may be of version 0, and nodes refuse those to clients that do not know
-  // them.
+  // Every transaction here may be of version 0, which nodes do not return to clients that do not
+  // declare support for it.
   if (typeof config?.['maxSupportedTransactionVersion'] !== 'number') {
     throw new RpcError(
       VERSION_UNSUPPORTED,

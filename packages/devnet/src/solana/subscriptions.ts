@@ -4,8 +4,8 @@ import type { Block, Included, SolanaChain } from './chain.ts'
 import { accountOf, inContext, INVALID_PARAMS, keyOf, METHOD_NOT_FOUND, text } from './rpc.ts'
 
 /**
- * What a subscription has to say of a block; `isLast` ends it, as a signature's does once it is
- * there.
+ * Message of a subscription about a block; `isLast` ends the subscription, as for a signature that
+ * was found.
  */
 interface News {
   result: unknown
@@ -63,8 +63,8 @@ const KINDS: Record<string, Subscribe> = {
 }
 
 /**
- * One client's WebSocket: subscriptions to signatures, slots, roots, accounts and logs. Every block
- * is final at once.
+ * WebSocket of one client: subscriptions to signatures, slots, roots, accounts and logs. Every
+ * block is final immediately.
  */
 export function solanaSocket(chain: SolanaChain, push: (message: string) => void): SocketSession {
   const subscriptions = new Map<number, Subscription>()
@@ -91,7 +91,7 @@ export function solanaSocket(chain: SolanaChain, push: (message: string) => void
     return last
   }
   const unwatch = chain.watch((block) => {
-    // A signature's subscription ends itself meanwhile, which a Map allows.
+    // A signature's subscription may remove itself during the iteration, which a Map allows.
     for (const id of subscriptions.keys()) tell(id, block)
   })
   return {
@@ -99,12 +99,12 @@ export function solanaSocket(chain: SolanaChain, push: (message: string) => void
       let id: unknown = null
       try {
         const request = JSON.parse(message) as { id?: unknown; method?: unknown; params?: unknown }
-        // Without an id it wants no answer: clients ping so.
+        // A request without an id gets no response; clients use it as a ping.
         if (request.id === undefined) return { silence: true }
         id = request.id
         const params = Array.isArray(request.params) ? (request.params as unknown[]) : []
         const result = run(String(request.method), params)
-        // What is in a block already is told after the answer.
+        // A signature that is already in a block is reported after the response.
         const place =
           request.method === 'signatureSubscribe' ? chain.places.get(String(params[0])) : undefined
         const block = place && chain.slots.get(place.slot)

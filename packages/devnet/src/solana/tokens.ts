@@ -7,8 +7,7 @@ export interface SolanaToken {
 }
 
 /**
- * The tokens that the asset registry names for the local chain: mints at whatever addresses stand
- * there.
+ * Tokens of the asset registry for the local chain. Their mints are at the registry's addresses.
  */
 export const SOLANA_TOKENS: readonly SolanaToken[] = localTokens(REGISTRY, 'SOL').map(
   ({ asset, address, decimals }) => ({ asset, mint: address, decimals }),

@@ -9,7 +9,7 @@ import {
 } from '@solana/kit'
 import type { FailedTransactionMetadata } from 'litesvm'
 
-/** A transaction as it was sent, and what its bytes say. */
+/** A transaction as it was sent, with its parsed content. */
 export interface Read {
   raw: string
   transaction: Transaction
@@ -20,10 +20,7 @@ export interface Read {
   message: string
 }
 
-/**
- * A transaction that cannot be taken; the text is what a node says, `err` what the runtime calls
- * it.
- */
+/** A transaction was rejected. The message is a node's text, and `err` the runtime's error. */
 export class NotTaken extends Error {
   override readonly name = 'NotTaken'
   readonly err: unknown
@@ -35,8 +32,8 @@ export class NotTaken extends Error {
 }
 
 /**
- * The runtime's error as the JSON of production nodes has it; what an instruction itself said is
- * only in the text.
+ * Returns the runtime's error in the JSON format of production nodes. The error of an instruction
+ * is only in the text.
  */
 export function errorOf(text: string): unknown {
   const rent = /^InsufficientFundsForRent \{ account_index: (\d+)/.exec(text)
@@ -53,7 +50,10 @@ export function errorOf(text: string): unknown {
   return /^\w+/.exec(text)?.[0] ?? 'UnsupportedVersion'
 }
 
-/** Throws where the bytes are no transaction with a blockhash. */
+/**
+ * Parses a transaction.
+ * @throws Error if the bytes are not a transaction with a blockhash
+ */
 export function read(raw: string): Read {
   const transaction = getTransactionDecoder().decode(Buffer.from(raw, 'base64'))
   const message = getCompiledTransactionMessageDecoder().decode(transaction.messageBytes)
@@ -71,7 +71,7 @@ export function read(raw: string): Read {
   }
 }
 
-/** Whether every signer has signed, in the order of the accounts. */
+/** Returns whether every signer has signed, in the order of the accounts. */
 export function verifies({ transaction, signers, keys }: Read): boolean {
   const signatures = Object.entries(transaction.signatures)
   return (
@@ -92,7 +92,7 @@ export function verifies({ transaction, signers, keys }: Read): boolean {
   )
 }
 
-/** What the runtime says of a failure. */
+/** Returns the runtime's description of a failure. */
 export function describe(failed: FailedTransactionMetadata): string {
   const text = failed.toString().replace(/\s+/g, ' ')
   return (/err: ([^]*?), meta/.exec(text)?.[1] ?? text).slice(0, 200)

@@ -21,7 +21,7 @@ import { encode } from './xdr.ts'
 const DECIMALS = 7
 const TEXT_BYTES_MAX = 28
 
-/** The local Stellar network: our own ledger, behind Stellar RPC. */
+/** The local Stellar network: a ledger of our own with the Stellar RPC protocol. */
 export class StellarChain extends OfLedgers<Account, StellarTransaction, Outcome> {
   static async open(home: string, timing: Timing = REAL_TIME): Promise<StellarChain> {
     return new StellarChain(LedgerChain.open(stellarRules, home, timing))
@@ -68,7 +68,9 @@ export class StellarChain extends OfLedgers<Account, StellarTransaction, Outcome
   }
 }
 
-/** Digits are a memo id, `hash:` and `return:` their kinds, everything else a text. */
+/**
+ * Parses a tag: digits are a memo id, `hash:` and `return:` their kinds, everything else a text.
+ */
 function memoOf(tag: unknown): unknown {
   if (tag === null || tag === undefined) return 'none'
   const text = String(tag)

@@ -1,4 +1,4 @@
-/** An answer that is not what was asked for, in the words of RFC 7807 as Horizon writes them. */
+/** An error response in the format of RFC 7807, in Horizon's words. */
 export class Problem extends Error {
   readonly status: number
   readonly body: Record<string, unknown>

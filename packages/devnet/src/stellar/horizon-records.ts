@@ -31,7 +31,7 @@ const ACCOUNT_FLAGS = {
   auth_clawback_enabled: false,
 }
 
-/** An account as Horizon shows it. `base` is the URL where Horizon's paths begin. */
+/** Returns an account as Horizon does. `base` is the URL below which Horizon's paths are. */
 export function accountRecord(
   base: string,
   id: string,
@@ -102,7 +102,7 @@ export function ledgerRecord(base: string, ledger: StellarLedger): HorizonRecord
   }
 }
 
-/** `text`, `id`, `hash` and `return` as the reference library prints them. */
+/** Returns `text`, `id`, `hash` and `return` as the reference library prints them. */
 function memoOf(memo: unknown): Record<string, string> {
   if (typeof memo !== 'object' || memo === null) return { memo_type: 'none' }
   const [[kind, value] = ['none', '']] = Object.entries(memo as Record<string, string>)
@@ -150,7 +150,7 @@ export function transactionRecord(
 
 const accountOf = (text: string | undefined): string => readKey(text ?? '')?.account ?? ''
 
-/** A muxed account is shown by the account behind it, and itself beside that. */
+/** A muxed account is returned as its underlying account, and also in its own form. */
 function party(name: string, text: string): Record<string, string> {
   const read = readKey(text)
   return {
@@ -161,7 +161,7 @@ function party(name: string, text: string): Record<string, string> {
   }
 }
 
-/** The operations of one transaction, each with whom it concerns. */
+/** Returns the operations of one transaction, each with the accounts that it concerns. */
 export function operationRecords(
   base: string,
   place: StellarPlace,

@@ -10,10 +10,14 @@ import {
   type StellarTransaction,
 } from './rules.ts'
 
-/** Horizon answers when a ledger has the transaction, or after this time. */
+/** Maximum time in milliseconds that Horizon waits until a ledger contains the transaction. */
 const WAIT_MS = 30_000
 
-/** Submits a transaction and waits for its ledger. Undefined: no answer. @throws Problem */
+/**
+ * Submits a transaction and waits for its ledger. Undefined closes the connection without a
+ * response.
+ * @throws Problem
+ */
 export async function submitTransaction(
   chain: StellarChain,
   faults: Faults,
@@ -41,9 +45,9 @@ export async function submitTransaction(
     )
   const { ledgers } = chain
   const deadline = Date.now() + WAIT_MS
-  // The same again is answered by what became of it.
+  // A repeated submission returns the result of the first one.
   if (!ledgers.places.has(tx.hash) && !ledgers.waiting.some(({ hash }) => hash === tx.hash)) {
-    // One transaction of an account at a time: the next waits for the ledger.
+    // An account can have one waiting transaction; the next one waits for the ledger.
     while (ledgers.waiting.some(({ account }) => account === tx.account))
       await nextLedger(chain, deadline)
     const { verdict, outcome } = ledgers.submit(tx)
@@ -93,7 +97,7 @@ function failed(tx: StellarTransaction, outcome: Outcome): Problem {
   )
 }
 
-/** `{op_inner: {payment: 'underfunded'}}` is `op_underfunded` in Horizon's words. */
+/** Converts `{op_inner: {payment: 'underfunded'}}` to Horizon's form `op_underfunded`. */
 function operationCode(result: unknown): string {
   if (typeof result === 'string') return result
   const [code = 'failed'] = Object.values(

@@ -20,12 +20,14 @@ type Query = Record<string, string>
 export interface HorizonRequest {
   method: string
   path: string
-  /** A GET's query as a JSON object, a POST's form. */ body: string
+  /** Query of a GET as a JSON object, or form of a POST. */
+  body: string
 }
 
 /**
- * Horizon's interface to the local Stellar network: accounts, ledgers, transactions, operations,
- * payments and their submission. `base` is the URL where its paths begin. Undefined: no answer.
+ * Horizon's API of the local Stellar network: accounts, ledgers, transactions, operations, payments
+ * and their submission. `base` is the URL below which its paths are. Undefined closes the
+ * connection without a response.
  */
 export async function horizonRest(
   chain: StellarChain,
@@ -51,8 +53,8 @@ export async function horizonRest(
 }
 
 /**
- * Events as Horizon streams them: the records of a collection after the cursor, those of each
- * ledger as it is closed. Null: no such collection.
+ * Streams events as Horizon does: the records of a collection after the cursor, then those of each
+ * closed ledger. Null if there is no such collection.
  */
 export function horizonEvents(
   chain: StellarChain,
@@ -189,7 +191,7 @@ function concerns(place: StellarPlace, account: string): boolean {
   )
 }
 
-/** One page of what is given in the order of history. */
+/** Returns one page of records, which are passed in chronological order. */
 function pageOf(path: string, records: HorizonRecord[], query: Query): unknown {
   const limit = Number(query['limit'] ?? LIMIT_DEFAULT)
   if (!Number.isInteger(limit) || limit < 1 || limit > LIMIT_MAX)

@@ -8,10 +8,10 @@ import type { Timing } from '../timing.ts'
 import type { StellarChain } from './chain.ts'
 import { encodeKey } from './strkey.ts'
 
-/** Where Horizon's paths begin, below those of Stellar RPC. */
+/** Path of Horizon, below that of Stellar RPC. */
 const HORIZON = '/horizon'
 
-/** The Stellar network, behind Stellar RPC and Horizon. */
+/** Creates the local Stellar network with Stellar RPC and Horizon. */
 export function localStellarChains(place: ChainOptions): LocalChain[] {
   return [new LocalStellarChain(place)]
 }
@@ -20,7 +20,7 @@ class LocalStellarChain extends LocalLedgers<StellarChain> implements LocalChain
   readonly code = 'XLM'
 
   /**
-   * Loaded only where it is used, as its protocols are: the XDR of all of Stellar comes with them.
+   * The chain and its protocols are imported on first use, because they load all of Stellar's XDR.
    */
   protected async open(home: string, timing: Timing): Promise<StellarChain> {
     const { StellarChain } = await import('./chain.ts')

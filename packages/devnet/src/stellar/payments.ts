@@ -2,7 +2,7 @@ import type { Payment } from '../local-chain.ts'
 import type { StellarLedger } from './rules.ts'
 import { readKey } from './strkey.ts'
 
-/** The number of a memo or its text; a hash is no tag. */
+/** Returns the number or the text of a memo; a hash is not a tag. */
 function tagOf(memo: unknown): string | null {
   if (typeof memo !== 'object' || memo === null) return null
   const { id, text } = memo as { id?: string | number; text?: string }
@@ -10,7 +10,8 @@ function tagOf(memo: unknown): string | null {
 }
 
 /**
- * What a ledger's payments and new accounts received; the number of a muxed address is a tag too.
+ * Returns the amounts that a ledger's payments and new accounts received. The number of a muxed
+ * address is a tag too.
  */
 export function paymentsOf({ transactions }: StellarLedger): Payment[] {
   return transactions.flatMap(({ tx: { hash, body }, outcome }) =>

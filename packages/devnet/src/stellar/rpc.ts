@@ -27,7 +27,7 @@ const LIMIT_MAX = 200
 type Parameters = Record<string, unknown>
 type Answer = Record<string, unknown>
 
-/** JSON-RPC 2.0 with named parameters. Undefined: no answer. */
+/** JSON-RPC 2.0 with named parameters. Undefined closes the connection without a response. */
 export function stellarRpc(
   chain: StellarChain,
   faults: Faults,
@@ -142,7 +142,7 @@ function metadataXdr(ledger: StellarLedger): string {
   })
 }
 
-/** A result's meta in its third version, without any changes. */
+/** Meta of a result in its third version, without any changes. */
 const RESULT_META = {
   v3: {
     ext: 'v0',
@@ -350,7 +350,7 @@ function sendTransaction(chain: StellarChain, { transaction }: Parameters, fault
   })
   if (faults.mode === 'reject') return answer('TRY_AGAIN_LATER')
   if (ledgers.waiting.some(({ hash }) => hash === tx.hash)) return answer('DUPLICATE')
-  // One transaction of an account at a time, as in core's queue.
+  // As in core's queue, an account can have one waiting transaction.
   if (ledgers.waiting.some(({ account }) => account === tx.account))
     return answer('TRY_AGAIN_LATER')
   const { verdict, outcome } = ledgers.submit(tx)

@@ -27,7 +27,7 @@ export type Account = {
   data: Record<string, string>
   changed: number
 }
-/** What the reference library prints of a transaction, as far as it is read here. */
+/** The reference library's JSON of a transaction, limited to the fields that are read here. */
 type Body = {
   source_account: string
   fee: number
@@ -58,7 +58,8 @@ export type StellarLedger = Ledger<StellarTransaction, Outcome>
 export class NotATransaction extends Error {}
 
 /**
- * Of what is signed: network, type of envelope, transaction as the reference library encodes it.
+ * Parses a transaction. The signed bytes are the network, the envelope type and the transaction as
+ * the reference library encodes it.
  */
 export function readTransaction(base64: string): StellarTransaction {
   let envelope: { tx?: { tx: Body; signatures: StellarTransaction['signatures'] } }
@@ -86,7 +87,7 @@ const FAILED: Record<string, string> = {
 const reserveOf = (account: Account): bigint =>
   (2n + BigInt(Object.keys(account.data).length)) * BASE_RESERVE
 
-/** Undefined: valid in this place, as core checks it, in its order. */
+/** Runs core's checks in its order. Undefined: the transaction is valid at this position. */
 function invalid(
   view: View<Account>,
   tx: StellarTransaction,
@@ -143,7 +144,7 @@ function apply(
     sequence: source.sequence + 1n,
     changed: index,
   }
-  // All operations or none.
+  // Either all operations are applied or none.
   const scratch = new Map<string, Account>([[account, paid]])
   const get = (key: string) => scratch.get(key) ?? view.get(key)
   const results: unknown[] = []
@@ -170,7 +171,7 @@ function apply(
   }
 }
 
-/** Text `payment:underfunded` stands for the failure of that operation. */
+/** Returns the result of a text: `payment:underfunded` is the failure of that operation. */
 function named(result: string): unknown {
   const [operation, code] = result.split(':')
   return code === undefined ? operation : { op_inner: { [operation!]: code } }
@@ -245,7 +246,7 @@ const value = (time: number) => ({
   ext: 'basic',
 })
 
-/** The ledger's header as the protocol has it: its SHA-256 is the ledger's hash. */
+/** Encodes the ledger's header as the protocol prescribes. Its SHA-256 is the ledger's hash. */
 export function header({
   index,
   time,

@@ -35,7 +35,7 @@ function unbase32(text: string): Buffer | undefined {
   return Buffer.from(bytes)
 }
 
-/** CRC16-XModem. */
+/** Computes CRC16-XModem. */
 function checksum(bytes: Buffer): Buffer {
   let crc = 0
   for (const byte of bytes) {
@@ -51,7 +51,7 @@ export function encodeKey(kind: keyof typeof VERSION, payload: Buffer): string {
   return base32(Buffer.concat([body, checksum(body)]))
 }
 
-/** The account behind G… or M…; undefined where the text is neither. */
+/** Returns the account behind a G… or M… address; undefined for another text. */
 export function readKey(
   text: string,
 ): { account: string; key: Buffer; id: bigint | null } | undefined {

@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url'
 import { decode as decodeText, encode as encodeText, initSync } from '@stellar/stellar-xdr-json'
 
 /**
- * XDR by the reference implementation in Rust, compiled to WebAssembly: another library than any
- * client's.
+ * XDR by the reference implementation in Rust, compiled to WebAssembly. It is deliberately not the
+ * library that clients use.
  */
 
 let ready = false
@@ -21,7 +21,10 @@ function start(): void {
   ready = true
 }
 
-/** @throws where the bytes are not exactly one value of that type */
+/**
+ * Decodes a value.
+ * @throws Error if the bytes are not exactly one value of that type
+ */
 export function decode<T>(type: string, base64: string): T {
   start()
   return JSON.parse(decodeText(type, base64)) as T

@@ -13,13 +13,13 @@ export function sha256(...parts: Uint8Array[]): Buffer {
   return hash.digest()
 }
 
-/** The base58check form of 42 hexadecimal digits. */
+/** Converts 42 hexadecimal digits to the base58check form. */
 export function toBase58(hex: string): string {
   const bytes = Buffer.from(hex, 'hex')
   return base58(Buffer.concat([bytes, sha256(sha256(bytes)).subarray(0, 4)]))
 }
 
-/** Either form to 42 lower-case digits; undefined for what is no address. */
+/** Converts either form to 42 lower-case digits; undefined if the text is not an address. */
 export function toHex(text: unknown): string | undefined {
   if (typeof text !== 'string') return undefined
   if (HEX.test(text.toLowerCase())) return text.toLowerCase()
@@ -32,7 +32,7 @@ export function toHex(text: unknown): string | undefined {
   return toBase58(hex) === text ? hex : undefined
 }
 
-/** Of an uncompressed public key. */
+/** Returns the address of an uncompressed public key. */
 function addressOf(publicKey: Uint8Array): string {
   return `41${Buffer.from(keccak_256(publicKey.subarray(1)).subarray(12)).toString('hex')}`
 }
@@ -41,7 +41,10 @@ export function addressOfSecret(secret: Uint8Array): string {
   return addressOf(publicKeyOf(secret))
 }
 
-/** Address of the key that made r‖s‖v over a digest; undefined where no key can have made it. */
+/**
+ * Returns the address of the key that made r‖s‖v over a digest; undefined if no key can have made
+ * it.
+ */
 export function recover(signature: Uint8Array, digest: Uint8Array): string | undefined {
   if (signature.length !== 65) return undefined
   const v = signature[64] as number

@@ -12,7 +12,7 @@ import { transactionJson } from './transaction.ts'
 
 export const hexText = (text: string): string => Buffer.from(text, 'utf8').toString('hex')
 
-/** Zero and empty fields are left out, as nodes do. */
+/** Removes zero and empty fields, as nodes do. */
 export function filled(json: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(json).filter(
@@ -119,7 +119,7 @@ export function accountJson(account: Account, chain: TronChain): Record<string, 
   })
 }
 
-/** ABI types begin with capitals in java-tron. */
+/** Converts an ABI: its types begin with capitals in java-tron. */
 export function abiEntries(abi: Abi): unknown[] {
   return (abi as unknown as { type: string; stateMutability?: string }[]).map((entry) => ({
     ...entry,

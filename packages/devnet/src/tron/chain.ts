@@ -30,11 +30,11 @@ type BlockRecord = {
   txs: { hex: string; tvm?: TvmResult }[]
 }
 /**
- * `after`: number of the last block that stays. `clock`: milliseconds by which the operator moved
+ * `after`: number of the last block that is kept. `clock`: milliseconds by which the operator moved
  * the chain's time.
  */
 type ChainRecord = { blocks?: BlockRecord[]; after?: number; clock?: number }
-/** What one block after another leads to; a branch is made again from its blocks. */
+/** State that results from the blocks. For a branch it is computed again from its blocks. */
 type State = {
   draft: Draft
   blocks: Block[]
@@ -44,7 +44,7 @@ type State = {
 const GENESIS_TIME = 1_699_999_998_000
 const BUSY_MS = 1000
 const IDLE_MS = 30_000
-/** Final after this many blocks: a short round of witnesses. */
+/** Number of blocks after which a block is final: a short round of block producers. */
 export const SOLID_DEPTH = 2
 const QUIET_BLOCKS = SOLID_DEPTH + 2
 const REFERENCE_BLOCKS = 65_536
@@ -61,14 +61,14 @@ const CONTRACT_RET: Record<Outcome['contractRet'], number> = {
   OUT_OF_ENERGY: 10,
 }
 
-/** Worthless by design: whoever reads this has them. */
+/** Secret of the account with all coins. It is public, so they are worthless by design. */
 const RICH_SECRET = sha256(Buffer.from('local Tron: the rich account'))
 const WITNESS_SECRET = sha256(Buffer.from('local Tron: the witness'))
 const RICH = addressOfSecret(RICH_SECRET)
 export const TRON_TOKENS: readonly TronToken[] = tokensOf(RICH)
 export const WITNESS = addressOfSecret(WITNESS_SECRET)
 
-/** A ledger of our own under Tron's rules; contracts run in a real EVM. */
+/** A ledger of our own with Tron's rules; a real EVM executes contracts. */
 export class TronChain {
   readonly gate = new ReadWriteLock()
   readonly tokens = TRON_TOKENS
@@ -79,7 +79,7 @@ export class TronChain {
   #state: State = genesis()
   #clock = 0
   #pending: Tx[] = []
-  /** The accounts as they will be after what waits. */
+  /** Accounts after the waiting transactions. */
   #open = new Draft()
   #last: Promise<unknown> = Promise.resolve()
   #quiet = 0
@@ -100,7 +100,7 @@ export class TronChain {
 
   static async open(home: string, timing: Timing = REAL_TIME): Promise<TronChain> {
     mkdirSync(home, { recursive: true, mode: 0o700 })
-    // The engine of a killed run; this run's may never be needed.
+    // Engine of a killed process; this process may never need one.
     await endLeftover(join(home, 'tvm.pid'))
     const { journal, records } = Journal.open<ChainRecord>(join(home, 'blocks.journal'))
     const chain = new TronChain(home, timing, journal)
@@ -155,7 +155,7 @@ export class TronChain {
       for (const { outcome } of transactions) if (outcome.call) yield outcome.call
   }
 
-  /** A transaction that this node would build now for whoever asks it. */
+  /** Builds a transaction for a caller, as a node does. */
   build(type: string, value: Value, feeLimit = 0n): Tx {
     const { number, id, time } = this.head
     const raw = writeRaw({
@@ -170,7 +170,11 @@ export class TronChain {
     return readTransaction(signedHex(raw, []))
   }
 
-  /** Throws Refusal. One after another, each on what waits already. */
+  /**
+   * Adds a transaction, which is checked after the waiting ones. Calls are processed one after
+   * another.
+   * @throws Refusal
+   */
   async broadcast(hex: string): Promise<Tx> {
     let tx: Tx
     try {
@@ -236,7 +240,7 @@ export class TronChain {
     this.#pending.push(tx)
   }
 
-  /** The newest block whose number ends in two bytes. */
+  /** Returns the newest block whose number ends with the two bytes. */
   #referred(bytes: string): number {
     const low = Number.parseInt(bytes, 16)
     const { number } = this.head
@@ -279,24 +283,24 @@ export class TronChain {
   }
 
   /**
-   * Moves the chain's time forward for good, and shows it in a block. What was staked still waits
-   * its days.
+   * Moves the chain's time forward permanently, and produces a block with the new time. Unstaked
+   * amounts are still subject to their waiting period.
    */
   async advance(ms: number): Promise<Block> {
     if (!Number.isInteger(ms) || ms <= 0 || ms > ADVANCE_MAX_MS)
       throw new RequestError('the clock moves forward, by 400 days at most')
     return this.gate.write(async () => {
-      // From the head: blocks made in a hurry are ahead of the clock.
+      // Relative to the head, because blocks in quick succession are ahead of the clock.
       const clock = Math.max(this.#clock, this.head.time - this.#timing.now()) + ms
       this.#journal.append([{ clock }])
       this.#clock = clock
-      // Others follow soon: what has ended with the move is only certain in a final block.
+      // More blocks follow soon, because an expiry is certain only in a final block.
       this.#quiet = 0
       return this.#produce()
     })
   }
 
-  /** The last blocks give way to one more empty ones. No deeper than what is not final. */
+  /** Replaces the last blocks by one more empty ones. Final blocks cannot be replaced. */
   async reorg(depth: number, drop: boolean): Promise<Block> {
     return this.gate.write(async () => {
       const most = Math.min(SOLID_DEPTH, this.head.number)
@@ -328,7 +332,7 @@ export class TronChain {
     })
   }
 
-  /** Makes one block and makes it durable. Only under the gate's write side. */
+  /** Produces one block and writes it to disk. Call it only with the write lock. */
   async #produce(): Promise<Block> {
     const { time: before } = this.head
     const nominal = Math.floor((this.#timing.now() + this.#clock) / SLOT_MS) * SLOT_MS
@@ -342,7 +346,7 @@ export class TronChain {
     }
     try {
       for (const tx of this.#pending) {
-        // What waited too long is dropped, and so is what something before it made impossible.
+        // A transaction is dropped if it waited too long, or if an earlier one made it invalid.
         if (tx.expiration <= before) continue
         const each = new Draft(draft)
         try {
@@ -352,7 +356,8 @@ export class TronChain {
           })
           draft.keep(each)
         } catch (error) {
-          // Refused before a call is made: what a call may spend is reckoned beforehand.
+          // A Refusal occurs before a call is executed, because the limit of the call is computed
+          // first.
           if (!(error instanceof Refusal)) throw error
         }
       }
@@ -361,7 +366,7 @@ export class TronChain {
       this.#state.draft.keep(draft)
       connect(this.#state, block)
     } catch (error) {
-      // The engine must not know what the journal does not have.
+      // The engine must not contain blocks that are not in the journal.
       this.tvm.reset()
       throw error
     }
@@ -460,7 +465,9 @@ function seal(parent: Block | undefined, time: number, transactions: Included[])
 
 const signatures = new WeakMap<Block, string>()
 
-/** Made when it is first asked for: a start seals every block again. */
+/**
+ * Computes the block producer's signature on first use, because a start creates every block again.
+ */
 export function witnessSignature(block: Block): string {
   const signature =
     signatures.get(block) ?? sign(sha256(block.header), WITNESS_SECRET).toString('hex')
@@ -468,7 +475,7 @@ export function witnessSignature(block: Block): string {
   return signature
 }
 
-/** A last one without a partner goes up as it is. */
+/** The last node of a level without a partner is passed to the next level unchanged. */
 function merkleRoot(leaves: Buffer[]): Buffer {
   if (leaves.length === 0) return Buffer.alloc(32)
   let level = leaves

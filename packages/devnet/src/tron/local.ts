@@ -18,7 +18,7 @@ import { tokenAddress } from './tvm.ts'
 
 const headOf = ({ number, id }: Block): Head => ({ height: number, hash: id })
 
-/** Tron, behind java-tron's HTTP interface. */
+/** Creates the local Tron chain with java-tron's HTTP API. */
 export function localTronChains(place: ChainOptions): LocalChain[] {
   return [new LocalTronChain(place)]
 }

@@ -32,13 +32,13 @@ import {
   type Value,
 } from './transaction.ts'
 
-/** `solid`: asked of the final part of the chain. */
+/** `solid`: the request concerns only the final part of the chain. */
 type Context = { chain: TronChain; body: Body; visible: boolean; solid: boolean }
 type Method = (context: Context) => unknown
 
 const AT_ONCE_MAX = 100
 
-/** What is asked for by id, where it is in the part of the chain that is asked. */
+/** Returns the requested transaction if it is in the requested part of the chain. */
 function placeOf({
   chain,
   body,
@@ -133,7 +133,7 @@ async function simulate({ chain, body, visible }: Context): Promise<Record<strin
   }
 }
 
-/** What a node builds for who asks it; it is not checked before it is broadcast. */
+/** Handler that builds a transaction for a caller. It is not checked until it is broadcast. */
 const builder =
   (type: string, value: (body: Body) => Value): Method =>
   ({ chain, body, visible }) =>
@@ -206,10 +206,10 @@ const BUILDER_METHODS: Record<string, Method> = {
       (message) => message,
     ),
 }
-/** What is not asked of the final part of the chain. */
+/** Methods that are not served for the final part of the chain. */
 export const BUILDERS: ReadonlySet<string> = new Set(Object.keys(BUILDER_METHODS))
 
-/** Everything that is served, by the last part of its path. */
+/** All methods, by the last part of their path. */
 export const METHODS: Record<string, Method> = {
   ...BUILDER_METHODS,
   getnowblock: (context) => blockJson(headOf(context), context.visible),

@@ -2,17 +2,17 @@ import { keccak_256 } from '@noble/hashes/sha3.js'
 import { sha256, toHex } from './address.ts'
 import { signedHex } from './transaction.ts'
 
-/** The parameters of a request, by name; each is read and checked where it is needed. */
+/** Parameters of a request by name. Each is read and checked on use. */
 export type Body = Record<string, unknown>
 
-/** An address in either form, in 42 digits. */
+/** Returns an address, given in either form, as 42 digits. */
 export function addressOf(body: Body, name: string): string {
   const address = toHex(body[name])
   if (address === undefined) throw new Error(`INVALID ${name}: ${String(body[name])}`)
   return address
 }
 
-/** A whole number, as a number or its digits. */
+/** Returns an integer, given as a number or as digits. */
 export function wholeOf(body: Body, name: string): bigint {
   const value = body[name]
   if (
@@ -32,7 +32,7 @@ export function resourceOf(body: Body, name = 'resource'): 0 | 1 {
   throw new Error(`INVALID resource: ${String(value)}`)
 }
 
-/** The JSON form of a transaction: its id and its fields must be those of its bytes. */
+/** Returns the bytes of a transaction in JSON form. Its id and fields must match them. */
 export function hexOfJson(body: Body): string {
   const raw = body['raw_data_hex']
   const signatures = body['signature']
@@ -53,7 +53,7 @@ export function hexOfJson(body: Body): string {
   return hex
 }
 
-/** What a call hands to a contract: its data, or a selector with its parameters. */
+/** Returns the data of a contract call: given as data, or as a selector with parameters. */
 export function selectorData(body: Body): string {
   if (typeof body['data'] === 'string' && body['data'] !== '')
     return body['data'].replace(/^0x/, '').toLowerCase()

@@ -9,8 +9,8 @@ const TRANSFER = Buffer.from(keccak_256(Buffer.from('Transfer(address,address,ui
 const bare = (hex: string): string => hex.replace(/^0x/, '').toLowerCase()
 
 /**
- * What a block's transactions paid: TRX that was transferred, and what tokens of the registry say
- * was.
+ * Returns the payments of a block's transactions: transferred TRX, and transfers of registered
+ * tokens.
  */
 export function paymentsOf({ transactions }: Block): Payment[] {
   return transactions.flatMap(({ tx, outcome }): Payment[] => {

@@ -1,4 +1,4 @@
-/** The wire format of protocol buffers, as far as Tron's messages use it. */
+/** A field in the wire format of protocol buffers, limited to what Tron's messages use. */
 export type Field = { field: number; value: bigint | Buffer }
 
 export function readFields(bytes: Buffer): Field[] {
@@ -30,7 +30,7 @@ export function readFields(bytes: Buffer): Field[] {
   return fields
 }
 
-/** The last of a field, as protocol buffers have it. */
+/** Returns the last value of a field, as protocol buffers prescribe. */
 export function numberOf(fields: readonly Field[], field: number): bigint {
   const value = fields.findLast((each) => each.field === field)?.value ?? 0n
   if (typeof value !== 'bigint') throw new Error(`field ${field} is not a number`)
@@ -62,7 +62,7 @@ function varint(value: bigint): Buffer {
   return Buffer.from(bytes)
 }
 
-/** A field with a number; no bytes for 0, which proto3 leaves out. */
+/** Encodes a field with a number; no bytes for 0, which proto3 omits. */
 export function writeNumber(field: number, value: bigint | number): Buffer {
   return BigInt(value) === 0n
     ? Buffer.alloc(0)

@@ -7,7 +7,9 @@ import { toJson, withBase58 } from './transaction.ts'
 
 const BROADCASTS = new Set(['broadcasttransaction', 'broadcasthex'])
 
-/** One request of java-tron's HTTP interface; undefined when there is to be no answer. */
+/**
+ * Handles one request of java-tron's HTTP API. Undefined closes the connection without a response.
+ */
 export async function tronRpc(
   chain: TronChain,
   faults: Faults,

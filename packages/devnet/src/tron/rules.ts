@@ -4,13 +4,13 @@ import { RESOURCE_NAMES, type Tx } from './transaction.ts'
 export const SLOT_MS = 3000
 const SUN = 1_000_000n
 const DAY_MS = 86_400_000
-/** Used resources come back over a day. */
+/** Used resources recover over a day. */
 const WINDOW_SLOTS = BigInt(DAY_MS / SLOT_MS)
 const RESULT_BYTES = 64
 const BANDWIDTH = 0
 const ENERGY = 1
 
-/** What governance decides, under the names by which nodes tell it. */
+/** Values that governance decides, under the names that nodes use. */
 export const PARAMETERS = {
   getMaintenanceTimeInterval: 21_600_000,
   getCreateAccountFee: 100_000,
@@ -29,7 +29,10 @@ export const PARAMETERS = {
   getMaxDelegateLockPeriod: 864_000,
 } as const
 const UNFREEZING_MAX = 32
-/** TRX that others have staked: what a share is of. Like the main network's. */
+/**
+ * TRX that others have staked, to which a share is relative. The values resemble the main
+ * network's.
+ */
 const OTHERS_WEIGHT = [25_000_000_000n, 19_000_000_000n] as const
 const TOTAL_LIMIT = [
   BigInt(PARAMETERS.getTotalNetLimit),
@@ -42,17 +45,17 @@ export type Account = {
   address: string
   created: number
   balance: bigint
-  /** Staked and not lent, lent to others, borrowed from others, in sun. */
+  /** Stake in sun: own and not lent, lent to others, borrowed from others. */
   frozen: Pair
   lent: Pair
   borrowed: Pair
   unfreezing: { resource: 0 | 1; amount: bigint; expires: number }[]
-  /** Used of what is staked for, by resource, and of the free bandwidth. */
+  /** Used part of the staked resources, by resource, and of the free bandwidth. */
   usage: [Usage, Usage]
   free: Usage
 }
 
-/** A broadcast that is refused, in a node's words. */
+/** A broadcast was rejected; the message is in a node's words. */
 export class Refusal extends Error {
   readonly code: string
   constructor(code: string, message: string) {
@@ -70,7 +73,7 @@ interface Below {
   readonly staked: Pair
 }
 
-/** Accounts with changes on top that are kept or dropped as a whole. */
+/** Accounts with pending changes that are committed or discarded together. */
 export class Draft implements Below {
   readonly #below: Below | undefined
   readonly #accounts = new Map<string, Account>()
@@ -102,7 +105,7 @@ export class Draft implements Below {
     this.#delegations.set(from + to, pair)
   }
 
-  /** Whom an account lends to, and who lends to it. */
+  /** Returns the accounts to which an account lends, and those that lend to it. */
   delegationsOf(address: string): { to: string[]; from: string[] } {
     const keys = [...this.#delegations]
       .filter(([, pair]) => pair[0] + pair[1] > 0n)
@@ -132,7 +135,7 @@ export class Draft implements Below {
     return account
   }
 
-  /** Takes over what a draft above this one changed. */
+  /** Commits the changes of a draft that is based on this one. */
   keep(above: Draft): void {
     for (const [address, account] of above.#accounts) this.#accounts.set(address, account)
     for (const [key, pair] of above.#delegations) this.#delegations.set(key, pair)
@@ -151,7 +154,7 @@ export function weightOf(draft: Below, resource: 0 | 1): bigint {
   return OTHERS_WEIGHT[resource] + draft.staked[resource] / SUN
 }
 
-/** Points a day that an account's stake is worth. */
+/** Returns the points per day that an account's stake provides. */
 export function limitOf(draft: Below, account: Account, resource: 0 | 1): bigint {
   return (
     (((account.frozen[resource] + account.borrowed[resource]) / SUN) * TOTAL_LIMIT[resource]) /
@@ -159,7 +162,7 @@ export function limitOf(draft: Below, account: Account, resource: 0 | 1): bigint
   )
 }
 
-/** Stake that can be lent: not what today's use rests on. */
+/** Returns the stake that can be lent, without the part that today's use requires. */
 export function delegatable(draft: Below, account: Account, resource: 0 | 1, slot: bigint): bigint {
   const used =
     (usedOf(account.usage[resource], slot) * weightOf(draft, resource) * SUN) /
@@ -188,13 +191,13 @@ export type Outcome = {
   message: string
   withdrawn: bigint
   unfrozen: bigint
-  /** A call that changed a contract's state, to be made again at a start. */
+  /** A call that changed a contract's state. A start repeats it. */
   call?: Call
-  /** What the engine said, for the journal. */
+  /** Result of the engine, for the journal. */
   tvm?: TvmResult
 }
 
-/** Runs a call; `limit` is what it may spend. */
+/** Runs a call; `limit` is the maximum energy that it may use. */
 export type Run = (call: Call, limit: bigint) => Promise<TvmResult>
 
 export function slotOf(time: number): bigint {
@@ -202,8 +205,9 @@ export function slotOf(time: number): bigint {
 }
 
 /**
- * Applies one transaction at a block's time. Throws Refusal where a node would not take it; an
- * out-of-energy or reverted call is taken, and paid for.
+ * Applies one transaction at a block's time. An out-of-energy or reverted call is accepted, and
+ * paid for.
+ * @throws Refusal if a node would reject the transaction
  */
 export async function apply(
   draft: Draft,
@@ -271,7 +275,7 @@ function payBandwidth(
     outcome.netUsage = points
     return
   }
-  // Free points are not for creating accounts.
+  // Free points cannot be used to create accounts.
   if (!creates && BigInt(PARAMETERS.getFreeNetLimit) - usedOf(owner.free, slot) >= points) {
     spend(owner.free, points, slot)
     outcome.netUsage = points
@@ -305,7 +309,7 @@ async function trigger(
   const usage = owner.usage[ENERGY]
   const rest = limitOf(draft, owner, ENERGY) - usedOf(usage, slot)
   const staked = rest > 0n ? rest : 0n
-  // fee_limit caps staked energy too.
+  // fee_limit also caps staked energy.
   const affordable = staked + owner.balance / price
   const limit = affordable < tx.feeLimit / price ? affordable : tx.feeLimit / price
   const call = { from: owner.address, to, data: text(tx, 'data') }
@@ -349,7 +353,7 @@ function resourceOf(tx: Tx): 0 | 1 {
   return index as 0 | 1
 }
 
-/** What has matured returns to the balance. */
+/** Returns matured amounts to the balance. */
 function release(owner: Account, time: number): bigint {
   const total = matured(owner, time)
   owner.unfreezing = owner.unfreezing.filter(({ expires }) => expires > time)
@@ -451,7 +455,7 @@ const ACTUATORS: Record<string, Actuator> = {
         `insufficient delegatedFrozenBalance(${RESOURCE_NAMES[resource]}), request=${amount}, unlock_balance=${lent}`,
       )
     }
-    // Use that rested on it goes with it.
+    // Use that depended on the stake is removed with it.
     const slot = slotOf(time)
     const whole = receiver.frozen[resource] + receiver.borrowed[resource]
     const used = usedOf(receiver.usage[resource], slot)

@@ -90,7 +90,8 @@ export type Tx = {
 }
 
 /**
- * Reads a signed (or not yet signed) transaction. Throws where it is none that this chain knows.
+ * Parses a transaction, signed or unsigned.
+ * @throws Error if it cannot be parsed or its type is unknown
  */
 export function readTransaction(hex: string): Tx {
   if (!/^(?:[0-9a-f]{2})+$/.test(hex)) throw new Error('is not hexadecimal')
@@ -117,7 +118,7 @@ export function readTransaction(hex: string): Tx {
     raw,
     id: sha256(raw).toString('hex'),
     signatures: allBytesOf(outer, 2),
-    // As bandwidth counts it: without the result that a block adds.
+    // Size as bandwidth counts it, without the result that a block adds.
     size:
       writeBytes(1, raw).length +
       allBytesOf(outer, 2).reduce((sum, signature) => sum + writeBytes(2, signature).length, 0),
@@ -143,8 +144,8 @@ export function signedHex(raw: Uint8Array, signatures: readonly Uint8Array[]): s
 }
 
 /**
- * raw_data of a transaction with one contract: what a node builds for who asks it, and what the
- * rich account sends.
+ * Encodes raw_data of a transaction with one contract, for callers that request it and for the
+ * payments of the rich account.
  */
 export function writeRaw(o: {
   type: string
@@ -182,7 +183,10 @@ export function writeRaw(o: {
   ])
 }
 
-/** As nodes show it: zero fields left out, addresses in hex or, where `visible`, in base58. */
+/**
+ * Returns a transaction as nodes do: zero fields omitted, addresses in hex or, if `visible`, in
+ * base58.
+ */
 export function transactionJson(tx: Tx, visible: boolean): Record<string, unknown> {
   const value = Object.fromEntries(
     Object.entries(tx.value).filter(
@@ -218,7 +222,7 @@ export function transactionJson(tx: Tx, visible: boolean): Record<string, unknow
   return visible ? (withBase58(json) as Record<string, unknown>) : json
 }
 
-/** Every address below in base58. */
+/** Converts every address in a value to base58. */
 export function withBase58(json: unknown): unknown {
   if (Array.isArray(json)) return json.map(withBase58)
   if (typeof json !== 'object' || json === null) return json
@@ -232,7 +236,7 @@ export function withBase58(json: unknown): unknown {
   )
 }
 
-/** Whole numbers beyond 2^53 are written as they are. */
+/** Serializes to JSON with exact integers, including those beyond 2^53. */
 export function toJson(value: unknown): string {
   const { rawJSON } = JSON as unknown as { rawJSON: (text: string) => unknown }
   return JSON.stringify(value, (_key, each: unknown) =>

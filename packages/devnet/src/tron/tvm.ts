@@ -6,10 +6,10 @@ import { artefact, deployedAddress, deployerKey } from '../evm/contracts.ts'
 import { localTokens, REGISTRY, type RegistryData } from '../registry.ts'
 import { toBase58, toHex } from './address.ts'
 
-/** A call of a contract, addresses in 42 digits. */
+/** A call of a contract. Addresses have 42 digits. */
 export type Call = { from: string; to: string; data: string }
 export type Log = { address: string; topics: string[]; data: string }
-/** `energy` includes `penalty`, which nodes charge for contracts that are called much. */
+/** `energy` includes `penalty`, which nodes charge for frequently called contracts. */
 export type TvmResult = {
   energy: number
   penalty: number
@@ -19,7 +19,8 @@ export type TvmResult = {
 }
 export type TronToken = {
   asset: string
-  /** 42 digits. */ address: string
+  /** Address in 42 digits. */
+  address: string
   decimals: number
   artefact: string
   owner: string
@@ -32,19 +33,22 @@ type Trace = {
   logs?: { address: Hex; topics: Hex[]; data?: Hex }[]
 }
 
-/** What an EVM charges for a transaction before its code runs; a TVM charges it as bandwidth. */
+/**
+ * Gas that an EVM charges for a transaction before its code runs. A TVM charges it as bandwidth.
+ */
 const INTRINSIC_GAS = 21_000
 const ZERO_BYTE_GAS = 4
 const BYTE_GAS = 16
 const CALL_GAS = 2_000_000
 const SUPPLY = 10n ** 12n
 /**
- * The production USDT does more than ours in a transfer, and its energy factor is high: with these,
- * a transfer costs what it costs there, about 64,300 energy to a holder and 130,300 to another.
+ * Additional energy. The production USDT contract does more work in a transfer than ours and has a
+ * high energy factor. With these values, a transfer costs the same as there: about 64,300 energy to
+ * a holder and 130,300 to another address.
  */
 const USDT_WORK = 5_900
 const USDT_FACTOR = 3.86
-/** Calls that fit into one block of the engine when they are repeated. */
+/** Number of repeated calls that fit into one block of the engine. */
 const REPEATED_AT_ONCE = 10
 
 const MACHINE: Machine = {
@@ -59,7 +63,7 @@ export function tokenAddress(asset: string): string {
 }
 
 /**
- * The tokens that the asset registry names for the local Tron; all of their supply is the owner's.
+ * Returns the tokens of the asset registry for the local Tron; the owner has their whole supply.
  */
 export function tokensOf(owner: string, registry: RegistryData = REGISTRY): TronToken[] {
   return localTokens(registry, 'TRX').map(({ asset, ticker, decimals, address: named }) => {
@@ -79,13 +83,13 @@ export function tokensOf(owner: string, registry: RegistryData = REGISTRY): Tron
 }
 
 /**
- * TRC-20 contracts, executed by a real EVM. It holds nothing that is not made again from the calls
- * of the chain's blocks, so it starts on the first call and may be killed at any moment.
+ * TRC-20 contracts, executed by a real EVM. Its whole state is computed from the calls in the
+ * chain's blocks, so it starts on the first call and may be killed at any time.
  */
 export class Tvm {
   readonly #home: string
   readonly #tokens: readonly TronToken[]
-  /** Every successful call of the chain so far. */
+  /** Returns every successful call of the chain so far. */
   readonly #past: () => Iterable<Call>
   #engine: Promise<Anvil> | undefined
   #closed = false
@@ -100,7 +104,7 @@ export class Tvm {
     return this.#tokens.some((token) => token.address === address)
   }
 
-  /** What a call would do now. */
+  /** Returns the result that a call would have now. */
   async simulate(call: Call): Promise<TvmResult> {
     const anvil = await this.#anvil()
     const request = requestOf(call)
@@ -130,7 +134,7 @@ export class Tvm {
     }
   }
 
-  /** Makes a call that would not revert. */
+  /** Executes a call that would not revert. */
   async execute(call: Call): Promise<void> {
     const anvil = await this.#anvil()
     const hash = await anvil.call<Hex>('eth_sendTransaction', requestOf(call))
@@ -140,7 +144,7 @@ export class Tvm {
       throw new Error('the engine did not execute a call that it had simulated')
   }
 
-  /** Forgets what was executed: the next call makes the state again from the chain's blocks. */
+  /** Discards the state. The next call computes it again from the chain's blocks. */
   reset(): void {
     const engine = this.#engine
     this.#engine = undefined

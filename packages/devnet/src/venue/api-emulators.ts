@@ -12,12 +12,12 @@ import { Venue, type FaceAnswer, type VenueKind } from './venue.ts'
 
 const PREFIX = '/exchanges'
 
-/** One exchange's protocol on top of a venue. */
+/** Protocol of one exchange on top of a venue. */
 interface Face {
   handle: (request: HttpRequest) => Promise<FaceAnswer>
   rateLimited: HttpAnswer
   unavailable: HttpAnswer
-  /** What it says when it does not know itself whether something was done. */
+  /** Response of the exchange if it does not know whether an operation was executed. */
   unknown: HttpAnswer
 }
 
@@ -26,17 +26,20 @@ const KINDS: Record<ExchangeName, { kind: VenueKind; face: (venue: Venue) => Fac
   BINANCE: { kind: BINANCE, face: (venue) => new BinanceFace(venue) },
 }
 
-/** The exchanges on their production protocols, below /exchanges/kraken and /exchanges/binance. */
+/**
+ * Emulators of the exchanges with their production protocols, below /exchanges/kraken and
+ * /exchanges/binance.
+ */
 export class VenueEmulators {
   readonly #o: { home: string; quotes: () => Quotes; chains: readonly LocalChain[] }
   readonly #open = new Map<ExchangeName, { venue: Venue; face: Face }>()
 
-  /** Nothing is made before it is asked for. */
+  /** Venues are created on first use. */
   constructor(options: { home: string; quotes: () => Quotes; chains: readonly LocalChain[] }) {
     this.#o = options
   }
 
-  /** The exchange whose face is at a path, and the rest of the path. */
+  /** Returns the exchange whose emulator serves a path, and the rest of the path. */
   static at(path: string): { exchange: ExchangeName; rest: string } | null {
     for (const exchange of EXCHANGES) {
       const base = `${PREFIX}/${exchange.toLowerCase()}`
@@ -53,7 +56,10 @@ export class VenueEmulators {
     return this.#opened(exchange).venue
   }
 
-  /** Sets how an exchange misbehaves, PRICES being all; false where the name is none of theirs. */
+  /**
+   * Sets the fault mode of an exchange, or of all of them (PRICES). Returns false for an unknown
+   * name.
+   */
   fault(name: unknown, mode: unknown): boolean {
     const exchanges = EXCHANGES.filter((exchange) => name === 'PRICES' || name === exchange)
     for (const exchange of exchanges) this.venue(exchange).faults.set(mode)
@@ -64,7 +70,7 @@ export class VenueEmulators {
     for (const { venue } of this.#open.values()) venue.close()
   }
 
-  /** Undefined cuts the connection unanswered. */
+  /** Handles a request. Undefined closes the connection without a response. */
   async handle(exchange: ExchangeName, request: HttpRequest): Promise<HttpAnswer | undefined> {
     const {
       venue: { faults },
@@ -75,8 +81,8 @@ export class VenueEmulators {
     if (mode === 'rate-limited') return face.rateLimited
     if (mode === 'malformed')
       return { status: 200, body: '<html><body>Service is being upgraded</body></html>' }
-    // Prices of these protocols have no times: an exchange whose prices stand still says that it is
-    // closed.
+    // Prices in these protocols have no timestamps, so an exchange with stale prices reports that
+    // it is closed.
     if (mode === 'stale') return face.unavailable
     const { isDeed, ...answer } = await face.handle(request)
     if (mode === 'lag') await new Promise((resolve) => setTimeout(resolve, LAG_MS).unref())

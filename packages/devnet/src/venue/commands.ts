@@ -10,16 +10,16 @@ const ACTIONS: Record<string, (venues: Faces, command: Command) => unknown> = {
   revoke,
   address,
 }
-/** In milliseconds, as clients count nonces. */
+/** Maximum nonce window in milliseconds, which is the unit of clients' nonces. */
 const NONCE_WINDOW_MAX = 600_000
 const NAME_LENGTH_MAX = 60
 const ADDRESS_LENGTH_MAX = 200
-/** In a name that nobody has given. */
+/** Number of characters of an address in a default name. */
 const SHOWN_OF_ADDRESS = 16
 
 /**
- * What the holder of an account does at an exchange's web site. @throws RequestError that names
- * what is wrong
+ * Executes the actions of an account's holder on an exchange's website.
+ * @throws RequestError, naming the invalid parameter
  */
 export function venueCommands(venues: Faces, url: string, command: Command): unknown {
   const { action } = command
@@ -40,7 +40,7 @@ export function venueCommands(venues: Faces, url: string, command: Command): unk
   return known(venues, command)
 }
 
-/** Makes an account with play money and a key of it. */
+/** Creates an account with play money and a key for it. */
 function key(venues: Faces, command: Command): unknown {
   const venue = venues.venue(exchangeIn(command))
   const made = venue.createKey(wishIn(command))
@@ -81,7 +81,7 @@ function wishIn(command: Command): KeyWish {
   }
 }
 
-/** "BTC=1,USD=5000" */
+/** Parses "BTC=1,USD=5000". */
 function balancesIn(text: unknown): Record<string, string> | null {
   if (text === undefined || text === null) return null
   return Object.fromEntries(
@@ -104,7 +104,7 @@ function revoke(venues: Faces, command: Command): unknown {
   return { api_key: found.key, revoked: true }
 }
 
-/** Registers where withdrawals of an account may go, under a name. */
+/** Registers a withdrawal address of an account under a name. */
 function address(venues: Faces, command: Command): unknown {
   const { venue, found } = holderIn(venues, command)
   const { asset, address: text, tag, name } = command
@@ -145,7 +145,7 @@ function exchangeIn({ exchange }: Command): ExchangeName {
   )
 }
 
-/** Whose key it is, at whichever exchange. */
+/** Returns the holder of a key at any exchange. */
 function holderIn(
   venues: Faces,
   { api_key: name }: Command,

@@ -21,12 +21,12 @@ const VENUE_FAULT_MODES = [
 ] as const
 export type VenueFault = (typeof VENUE_FAULT_MODES)[number]
 
-/** By so much the clock of a venue is behind while it is skewed. */
+/** Time in milliseconds by which a venue's clock is behind in the skew fault mode. */
 export const SKEW_MS = 10_000
-/** So long look-ups do not know a fresh order. */
+/** Time in milliseconds for which queries do not return a new order. */
 export const HIDDEN_MS = 1000
 
-/** How one venue misbehaves now. In memory only: a restart heals. */
+/** Current fault mode of one venue. It is kept in memory only, so a restart ends it. */
 export class VenueFaults {
   mode: VenueFault = 'heal'
 
@@ -39,7 +39,7 @@ export class VenueFaults {
     this.mode = known
   }
 
-  /** How the answer to what was just done gets lost; it happens once. */
+  /** Returns how the response of the current operation is lost; this happens once. */
   takeLoss(): 'drop-answer' | 'unknown-answer' | 'stalled-answer' | null {
     const { mode } = this
     if (mode !== 'drop-answer' && mode !== 'unknown-answer' && mode !== 'stalled-answer')

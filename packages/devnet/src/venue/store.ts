@@ -20,8 +20,8 @@ const revived = (value: unknown): unknown =>
   ) as unknown
 
 /**
- * What a venue knows, as an append-only file: one record for each operation, with all that it
- * changed, so that an operation is there whole or not at all.
+ * State of a venue in an append-only file: one record for each operation with all its changes, so
+ * that an operation is stored completely or not at all.
  */
 export class Store<Entry extends object> {
   readonly #journal: Journal<unknown>

@@ -13,7 +13,7 @@ import { routesOf } from './funding/routes.ts'
 import type { KnownAddress } from './funding/types.ts'
 import { Store } from './store.ts'
 
-/** What a key may do. */
+/** Permissions of a key. */
 export const PERMISSIONS = ['query', 'trade', 'deposit', 'withdraw'] as const
 export type Permission = (typeof PERMISSIONS)[number]
 
@@ -23,27 +23,27 @@ export interface ApiKey {
   account: string
   permissions: Permission[]
   isRevoked: boolean
-  /** The highest that was seen. */
+  /** Highest nonce that was received. */
   nonce: string
-  /** How far below the highest one that was not used may still be. */
+  /** Distance below the highest nonce within which an unused nonce is still accepted. */
   nonceWindow: number
-  /** Whether its calls are counted. */
+  /** The key's calls are not limited. */
   isUnlimited: boolean
   createdMs: number
 }
 
-/** A key as the operator wants it. */
+/** Parameters of a new key. */
 export interface KeyWish {
   permissions: readonly Permission[]
-  /** In whole coins; null: the usual play money. */
+  /** Initial balances in whole coins; null for the usual play money. */
   balances: Readonly<Record<string, string>> | null
-  /** A key of the account that it shall be for; null: a new account. */
+  /** An existing key whose account the new key is for; null for a new account. */
   accountOf: string | null
   nonceWindow: number
   isUnlimited: boolean
 }
 
-/** One record of the journal: whatever an operation changed, whole. */
+/** One record of the journal with all changes of an operation. */
 interface Entry extends FundingEntry {
   seed?: string
   accounts?: Account[]
@@ -52,22 +52,24 @@ interface Entry extends FundingEntry {
   keys?: ApiKey[]
 }
 
-/** `isDeed`: something was done for good, which the caller learns only from this. */
+/**
+ * `isDeed`: the operation has a permanent effect, which the caller learns only from this response.
+ */
 export type FaceAnswer = HttpAnswer & { isDeed?: boolean }
 
-/** What differs between two exchanges below their protocols. */
+/** Differences between exchanges apart from their protocols. */
 export interface VenueKind {
   exchange: ExchangeName
   rules: VenueRules
-  /** What a new account holds, in whole coins. */
+  /** Balances of a new account in whole coins. */
   playMoney: Readonly<Record<string, string>>
   newKey: () => { key: string; secret: string }
   nameOf: (kind: 'order' | 'trade', number: number, seed: string) => string
 }
 
 /**
- * One local exchange: its customers, books and money. It opens its journal for its first key, or
- * where there is one.
+ * One local exchange: its customers, books and money. It opens its journal for its first key, or if
+ * one exists.
  */
 export class Venue {
   readonly kind: VenueKind
@@ -75,13 +77,13 @@ export class Venue {
   readonly engine: Engine
   readonly funding: Funding
   readonly keys = new Map<string, ApiKey>()
-  /** USD of PRICE_DECIMALS. */
+  /** Returns the USD price with PRICE_DECIMALS. */
   readonly priceOf: (coin: string) => bigint | undefined
   readonly #path: string
   #store: Store<Entry> | undefined
   #seed = ''
   readonly #dirtyKeys = new Set<ApiKey>()
-  /** Whether one of them is more than used. */
+  /** A key has changed in another way than by use. */
   #hasNewKeys = false
 
   constructor(
@@ -113,12 +115,12 @@ export class Venue {
     if (existsSync(path)) this.#open()
   }
 
-  /** What its clock says. */
+  /** Returns the time of the venue's clock. */
   now(): number {
     return Date.now() - (this.faults.mode === 'clock-skew' ? SKEW_MS : 0)
   }
 
-  /** Whether look-ups know an order yet. */
+  /** Returns whether queries return an order yet. */
   shows(order: Order): boolean {
     return this.faults.mode !== 'hidden-order' || Date.now() - order.openedMs >= HIDDEN_MS
   }
@@ -129,7 +131,7 @@ export class Venue {
     this.#store = undefined
   }
 
-  /** A new account with play money, or another key of one. */
+  /** Creates an account with play money, or another key of an existing one. */
   createKey(o: KeyWish): ApiKey {
     const sister = o.accountOf === null ? null : this.keys.get(o.accountOf)
     if (sister === undefined)
@@ -157,7 +159,10 @@ export class Venue {
     return made
   }
 
-  /** @throws RequestError where there is no such key */
+  /**
+   * Returns a key.
+   * @throws RequestError if it does not exist
+   */
   keyOf(key: unknown): ApiKey {
     const found = typeof key === 'string' ? this.keys.get(key) : undefined
     if (!found)
@@ -173,15 +178,18 @@ export class Venue {
   }
 
   /**
-   * Written down with the next change: a nonce that changed nothing may be used again after a
-   * restart.
+   * Records a used nonce. It is stored with the next change, so a nonce that changed nothing can be
+   * used again after a restart.
    */
   used(key: ApiKey, nonce: bigint): void {
     key.nonce = String(nonce)
     this.#dirtyKeys.add(key)
   }
 
-  /** Once more the same changes nothing. @throws RequestError where another address has the name */
+  /**
+   * Registers an address. Repeating it has no effect.
+   * @throws RequestError if another address has the name
+   */
   register(known: KnownAddress): void {
     const same = this.funding.known.find(
       (each) => each.account === known.account && each.name === known.name,
@@ -195,7 +203,7 @@ export class Venue {
     this.commit({ known: [known] })
   }
 
-  /** Writes down what has changed since the last time. */
+  /** Stores all changes since the last call. */
   commit(entry: FundingEntry = {}): void {
     const { accounts, orders, trades } = this.engine.changes
     const whole: Entry = {
@@ -283,6 +291,6 @@ export class Venue {
   }
 }
 
-/** Bytes that follow from a seed and words. */
+/** Derives bytes from a seed and words. */
 export const digest = (...words: string[]): Buffer =>
   createHash('sha256').update(words.join(' ')).digest()

@@ -26,15 +26,15 @@ import {
 const DECIMALS = 6
 const TAG_MAX = 0xffff_ffff
 
-/** The local XRP Ledger: our own, behind rippled's protocol. */
+/** The local XRP Ledger: a ledger of our own with rippled's protocol. */
 export class XrpChain extends OfLedgers<Account, XrpTransaction, Outcome> {
   static async open(home: string, timing: Timing = REAL_TIME): Promise<XrpChain> {
     return new XrpChain(LedgerChain.open(xrpRules, home, timing))
   }
 
   /**
-   * @param delivered where it is given, a partial payment that names `amount` and delivers only
-   *   this
+   * Pays from the faucet.
+   * @param delivered if given, a partial payment that names `amount` and delivers only this
    */
   fund(address: unknown, amount: unknown, tag: unknown, delivered: unknown): string {
     if (typeof address !== 'string' || !decodeAccount(address)) {

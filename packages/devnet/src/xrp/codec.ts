@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 
 /**
- * The XRP Ledger's binary form, read and written by code of our own, so that the client's library
- * is checked by another.
+ * The XRP Ledger's binary format, implemented here independently of the client's library, so that
+ * each checks the other.
  */
 
 export type Issued = { currency: string; issuer: string; value: string }
@@ -11,7 +11,7 @@ export type XrpTransaction = { hash: string; raw: string; fields: Fields; signin
 
 export class NotATransaction extends Error {}
 
-/** The amount of a token; undefined for XRP and for what is no amount. */
+/** Returns the amount of a token; undefined for XRP and for other values. */
 export const issuedOf = (value: Fields[string] | undefined): Issued | undefined =>
   typeof value === 'object' && 'issuer' in value ? value : undefined
 
@@ -65,7 +65,7 @@ export const sha512Half = (...parts: Uint8Array[]): Buffer =>
   createHash('sha512').update(Buffer.concat(parts)).digest().subarray(0, 32)
 const PREFIX = { sign: Buffer.from('STX\0'), id: Buffer.from('TXN\0') }
 
-/** Base58Check of a 20-byte account id, version 0. */
+/** Encodes a 20-byte account id as Base58Check, version 0. */
 function encodeAccount(id: Buffer): string {
   const payload = Buffer.concat([Buffer.from([0]), id])
   const bytes = Buffer.concat([payload, sha256(sha256(payload)).subarray(0, 4)])
@@ -128,7 +128,7 @@ class Reader {
     return this.#take(1)[0]!
   }
 
-  /** Fields must stand in canonical order, each once. */
+  /** Reads an object, whose fields must be unique and in canonical order. */
   object(nested: boolean): { fields: Fields; unsigned: Buffer } {
     const fields: Fields = {}
     const unsigned: Buffer[] = []
@@ -213,7 +213,7 @@ class Reader {
   }
 }
 
-/** Writes what the faucet signs. */
+/** Encodes a transaction of the faucet. */
 export function writeTransaction(fields: Fields): Buffer {
   const parts: Buffer[] = []
   for (const [type, number, name] of FIELDS) {
@@ -246,8 +246,8 @@ function variable(bytes: Buffer): Buffer {
 }
 
 /**
- * Issued amounts only as a faucet needs them: whole drops' worth of a currency, value = drops ×
- * 10^-6.
+ * Encodes an amount. Issued amounts are supported only as the faucet needs them: whole drops of a
+ * currency, value = drops × 10^-6.
  */
 function writeAmount(value: string | Issued): Buffer {
   const word = Buffer.alloc(8)

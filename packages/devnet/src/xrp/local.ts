@@ -8,7 +8,7 @@ import type { Timing } from '../timing.ts'
 import type { XrpChain } from './chain.ts'
 import { accountOf } from './codec.ts'
 
-/** The XRP Ledger, behind rippled's protocol. */
+/** Creates the local XRP Ledger with rippled's protocol. */
 export function localXrpChains(place: ChainOptions): LocalChain[] {
   return [new LocalXrpChain(place)]
 }
@@ -16,7 +16,7 @@ export function localXrpChains(place: ChainOptions): LocalChain[] {
 class LocalXrpChain extends LocalLedgers<XrpChain> implements LocalChain {
   readonly code = 'XRP'
 
-  /** Loaded only where it is used, as its protocol is. */
+  /** The chain and its protocol are imported on first use. */
   protected async open(home: string, timing: Timing): Promise<XrpChain> {
     const { XrpChain } = await import('./chain.ts')
     return XrpChain.open(home, timing)

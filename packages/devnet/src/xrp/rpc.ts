@@ -21,7 +21,7 @@ import {
   type XrpLedger,
 } from './rules.ts'
 
-/** Seconds from the Unix epoch to the ledger's. */
+/** Seconds from the Unix epoch to the ledger's epoch. */
 const RIPPLE_EPOCH = 946_684_800
 const DROPS = 1_000_000
 const ERRORS: Record<string, [number, string]> = {
@@ -47,7 +47,10 @@ class Failure extends Error {
   }
 }
 
-/** rippled's JSON-RPC: errors stand in the result. Undefined: no answer. */
+/**
+ * rippled's JSON-RPC, whose errors are inside of the result. Undefined closes the connection
+ * without a response.
+ */
 export function xrpRpc(
   chain: XrpChain,
   faults: Faults,
@@ -72,7 +75,7 @@ export function xrpRpc(
   return { status: 200, body: JSON.stringify({ result }) }
 }
 
-/** The same commands as a WebSocket client sends them. */
+/** Serves the same commands over a WebSocket. */
 export function xrpSocket(chain: XrpChain, faults: Faults): SocketSession {
   return { receive: (text) => answerMessage(chain, faults, text), close: () => undefined }
 }
@@ -272,7 +275,7 @@ function ledger(chain: XrpChain, request: Request): Answer {
   }
 }
 
-/** Fields as a server prints them. */
+/** Formats fields as a server does. */
 function printed(fields: Fields): Answer {
   const most = issuedOf(fields['SendMax'])
   if (!most) return { ...fields }

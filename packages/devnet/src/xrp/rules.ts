@@ -14,8 +14,8 @@ export const RESERVE_INCREMENT = 200_000n
 export const TOTAL = 10n ** 17n
 
 /**
- * The key of the seed `masterpassphrase`, which every stand-alone server knows: worthless by
- * design.
+ * Key of the seed `masterpassphrase`, which every stand-alone server uses, so the coins are
+ * worthless by design.
  */
 export const FAUCET_KEY = Buffer.from(
   '1acaaedece405b2a958212629e16f2eb46b153eee94cdd350fdeff52795525b7',
@@ -61,7 +61,10 @@ export const MESSAGES: Record<string, string> = {
   temDISABLED: 'The transaction requires logic that is currently disabled.',
 }
 
-/** Undefined: signed by the key that it names, with the one canonical signature. */
+/**
+ * Checks a signature. Undefined: it is the one canonical signature of the key that the transaction
+ * names.
+ */
 export function signatureFault({ fields, signingBytes }: XrpTransaction): string | undefined {
   try {
     const key = Buffer.from(fields['SigningPubKey'] as string, 'hex')
@@ -80,7 +83,7 @@ export function signatureFault({ fields, signingBytes }: XrpTransaction): string
   }
 }
 
-/** Of the transaction alone. */
+/** Checks the transaction independently of the ledger. */
 function preflight({ fields }: XrpTransaction): string | undefined {
   const flags = (fields['Flags'] ?? 0) as number
   if (fields['NetworkID'] !== undefined) return 'telNETWORK_ID_MAKES_TX_NON_CANONICAL'
@@ -95,8 +98,7 @@ function preflight({ fields }: XrpTransaction): string | undefined {
   if (amount === undefined) return 'temBAD_AMOUNT'
   if (typeof amount !== 'string') return 'temDISABLED'
   if (BigInt(amount) <= 0n) return 'temBAD_AMOUNT'
-  // The one payment through an exchange: the faucet's own, which shows what a partial payment can
-  // do.
+  // The only payment through an exchange is the faucet's own, which demonstrates a partial payment.
   if (issuedOf(fields['SendMax']) && fields['Account'] === FAUCET) return undefined
   if (fields['SendMax'] !== undefined) return 'temBAD_SEND_XRP_MAX'
   if ((flags & PARTIAL_PAYMENT) !== 0) return 'temBAD_SEND_XRP_PARTIAL'
@@ -109,7 +111,10 @@ function verdictOf(result: string): Verdict {
   return result === 'terPRE_SEQ' ? 'later' : 'never'
 }
 
-/** In the order of a server: form, account and sequence, fee, then the payment itself. */
+/**
+ * Applies a transaction with a server's order of checks: form, account and sequence, fee, then the
+ * payment itself.
+ */
 function apply(
   view: View<Account>,
   tx: XrpTransaction,
@@ -166,7 +171,10 @@ function apply(
   return done('tesSUCCESS', fee, amount)
 }
 
-/** A partial payment delivers what its SendMax buys, one to one, however large its Amount is. */
+/**
+ * Returns the delivered amount. A partial payment delivers what its SendMax buys, one to one,
+ * however large its Amount is.
+ */
 function deliveredOf({ fields }: XrpTransaction): bigint {
   const amount = BigInt(fields['Amount'] as string)
   const most = issuedOf(fields['SendMax'])

@@ -1,5 +1,5 @@
-//! A data key wrapped and unwrapped inside a PKCS#11 token: AES-256-GCM under a key that never
-//! leaves it. Errors cross to JavaScript as the text `CODE|message`.
+//! Wraps and unwraps a data key inside a PKCS#11 token: AES-256-GCM with a key that never leaves
+//! the token. Errors are passed to JavaScript as the text `CODE|message`.
 #![deny(unused_must_use)]
 
 use cryptoki::context::{CInitializeArgs, CInitializeFlags, Pkcs11};
@@ -16,8 +16,8 @@ use zeroize::{Zeroize, Zeroizing};
 
 const IV_BYTES: usize = 12;
 const TAG_BITS: u64 = 128;
-/// A module is initialised once in a process: whoever needs it waits for his turn, and leaves
-/// nothing open.
+/// Lock for the use of the PKCS#11 module, which is initialised once in a process. Each user of the
+/// module closes everything before it releases the lock.
 static TURN: Mutex<()> = Mutex::new(());
 
 struct Fault(&'static str, String);
@@ -29,7 +29,7 @@ impl From<Fault> for napi::Error {
     }
 }
 
-/// What a token's refusal means to an operator.
+/// Converts a token's error to an error code and message for the operator.
 fn fault(doing: &str, error: TokenError) -> Fault {
     let code = match &error {
         TokenError::Pkcs11(rv, _) => match rv {
@@ -47,7 +47,7 @@ fn fault(doing: &str, error: TokenError) -> Fault {
             RvError::MechanismInvalid
             | RvError::MechanismParamInvalid
             | RvError::FunctionNotSupported => "SETTING",
-            // SoftHSM answers a wrong tag so.
+            // SoftHSM reports a wrong tag this way.
             RvError::GeneralError if doing == "unwrap" => "SEALED",
             _ => "AWAY",
         },
@@ -62,7 +62,7 @@ pub struct TokenKey {
     pub module: String,
     pub token: String,
     pub label: String,
-    /// CKA_ID in bytes; left out: the only key of that label.
+    /// CKA_ID in bytes; absent: the only key with that label.
     pub id: Option<Uint8Array>,
     pub pin: Uint8Array,
 }
@@ -144,7 +144,7 @@ fn opened(module: &Pkcs11, place: &Place) -> Outcome<Session> {
     Ok(session)
 }
 
-/// The one AES-256 key of that name, which must never leave the token.
+/// Finds the one AES-256 key with that name and checks that it can never leave the token.
 fn key_of(session: &Session, place: &Place) -> Outcome<(ObjectHandle, Vec<u8>)> {
     let mut wanted = vec![
         Attribute::Class(ObjectClass::SECRET_KEY),
@@ -216,7 +216,7 @@ fn wrap(place: &Place, aad: &[u8], data_key: &[u8]) -> Outcome<Wrapped> {
         let mut iv = [0; IV_BYTES];
         getrandom::fill(&mut iv)
             .map_err(|_| Fault("AWAY", "the system gives no randomness".into()))?;
-        // Some tokens draw the IV themselves and write it here: what was used is read afterwards.
+        // Some tokens generate the IV themselves and write it here, so it is read afterwards.
         let params = GcmParams::new(&mut iv, aad, TAG_BITS.into()).map_err(|e| fault("wrap", e))?;
         let text = session
             .encrypt(&Mechanism::AesGcm(params), key, data_key)
@@ -289,7 +289,7 @@ pub struct WrappedKey {
     pub text: Uint8Array,
 }
 
-/// Work for a thread of the libuv pool: a token on a network may take its time.
+/// Work for a thread of the libuv pool, because a token on a network may be slow.
 pub struct Job<T: Send + 'static> {
     body: Option<Box<dyn FnOnce() -> Outcome<T> + Send>>,
 }
@@ -371,7 +371,7 @@ pub fn unwrap_key(
     Job::run(move || unwrap(&place, &aad, &iv, &text))
 }
 
-/// A new AES-256 key, sensitive and not extractable, of the given label and id.
+/// Generates an AES-256 key, sensitive and not extractable, with the given label and id.
 #[napi(ts_return_type = "Promise<void>")]
 pub fn generate_key(key: TokenKey) -> AsyncTask<Job<()>> {
     let place = Place::from(key);

@@ -1,7 +1,7 @@
 import { requestHeaders, requestSigner, type RequestSigner } from '@custody/request-auth/web'
 import { ownKeys, type OwnKey } from './own-keys.ts'
 
-/** Scalar's own script, which stands before this one. */
+/** Scalar's own script, which is loaded before this one. */
 declare const Scalar: { createApiReference(at: string, configuration: object): unknown }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
@@ -11,7 +11,7 @@ const at = <T extends HTMLElement>(id: string): T => document.getElementById(id)
 let signing: { apiKey: string; sign: RequestSigner } | null = null
 let own: OwnKey[] = []
 
-/** Signs exactly what is about to be sent, and nothing that goes to anybody else. */
+/** Signs exactly the request that is about to be sent, and only requests to this platform. */
 async function sign(request: Request): Promise<void> {
   const url = new URL(request.url)
   if (signing === null || url.origin !== location.origin) return
@@ -33,7 +33,10 @@ function show(): void {
   at('choose').textContent = signing === null ? 'Sign requests' : 'Change key'
 }
 
-/** @throws Error that says what is wrong with what was typed */
+/**
+ * Returns the API key and the signer of the selected private key.
+ * @throws Error that describes the invalid input
+ */
 function chosen(
   apiKey: string,
   ownKey: string,
@@ -90,7 +93,7 @@ at('keys-form').addEventListener('submit', (event) => {
 
 Scalar.createApiReference('#reference', {
   url: '/openapi.json',
-  // Where this page came from, whatever name the installation is known by.
+  // The origin of this page, whatever name the installation has.
   servers: [{ url: location.origin }],
   theme: 'none',
   withDefaultFonts: false,

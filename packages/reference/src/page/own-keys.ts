@@ -1,4 +1,4 @@
-/** A key that the control panel made in this browser; its private half cannot be exported. */
+/** A key that the control panel generated in this browser; its private half cannot be exported. */
 export interface OwnKey {
   fingerprint: string
   workspace: string
@@ -17,11 +17,11 @@ const done = <T>(request: IDBRequest<T>): Promise<T> =>
     )
   })
 
-/** Keys that the control panel made here; none where it was never used. */
+/** Returns the keys that the control panel generated here; an empty list if it was never used. */
 export async function ownKeys(): Promise<OwnKey[]> {
   try {
     const opening = indexedDB.open(DATABASE)
-    // Made by the panel alone: an empty one of ours would be in its way.
+    // Only the panel creates the database; an empty one from here would conflict with it.
     opening.addEventListener('upgradeneeded', () => opening.transaction?.abort())
     const database = await done(opening)
     const keys = await done(

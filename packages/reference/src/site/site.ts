@@ -11,13 +11,19 @@ import {
   type Assets,
 } from '@custody/site'
 
-/** The built reference, held in memory: no request reaches the disk. */
+/** The built reference, cached in memory, so that no request reads the disk. */
 export interface Site {
-  /** The reference. @param encodings the request's `accept-encoding` */
+  /**
+   * Returns the reference.
+   * @param encodings the request's `accept-encoding`
+   */
   page(encodings: string | undefined): Answer
-  /** Another page in the reference's look. @param body HTML, escaped where it has to be */
+  /**
+   * Returns another page in the reference's style.
+   * @param body HTML, escaped where necessary
+   */
   plain(title: string, body: string): Answer
-  /** A file of the page by its hashed name. */
+  /** Returns a file of the page by its hashed name. */
   asset: Assets
 }
 
@@ -26,7 +32,7 @@ export const NAME = 'the API reference'
 
 /**
  * Reads the built reference.
- * @throws Error with what to run, where it was not built
+ * @throws Error with the command to run if it was not built
  */
 export function loadSite(dist: string = DIST): Site {
   const assets = join(dist, 'assets')
@@ -36,8 +42,8 @@ export function loadSite(dist: string = DIST): Site {
   const head = /<link rel="(?:icon|stylesheet)"[^>]*>/g
   const links = [...page.plain.toString('utf8').matchAll(head)].map(([link]) => link).join('\n')
   const headers: Record<string, string> = { ...pageHeaders([]), 'x-frame-options': 'DENY' }
-  // Scalar writes sheets and attributes of style into the page. Scripts stay files of this server,
-  // and nobody else is asked anything.
+  // Scalar inserts style sheets and style attributes into the page. Scripts are still loaded only
+  // from this server, and requests go only to it.
   const policy = (headers['content-security-policy'] as string).replace(
     "style-src 'self'",
     "style-src 'self' 'unsafe-inline'",

@@ -1,4 +1,5 @@
-//! Non-hardened children of public keys. The formulas are frozen; see the README of the package.
+//! Derives non-hardened children of public keys. The formulas must not change; see the README of
+//! the package.
 
 use crate::fault::{Fault, Outcome};
 use curve25519_dalek::edwards::{CompressedEdwardsY, EdwardsPoint};
@@ -24,7 +25,7 @@ pub fn check_path(path: &[u32]) -> Outcome<()> {
     Ok(())
 }
 
-/// BIP32 public derivation. `base` may carry a share, which then moves along.
+/// BIP32 public derivation. If `base` contains a share, the share is derived too.
 pub fn secp256k1_child(
     mut base: DerivData<k256::Secp256k1>,
     path: &[u32],
@@ -62,15 +63,15 @@ pub fn secp256k1_bytes(point: &k256::AffinePoint) -> Vec<u8> {
 }
 
 pub struct Ed25519Child {
-    /// Sum of the tweaks of all levels, to be added to every share.
+    /// Sum of the tweaks of all levels, which is added to every share.
     pub tweak: Scalar,
     pub tweak_point: EdwardsPoint,
     pub public_key: [u8; 32],
 }
 
-/// Per level: `I = HMAC-SHA512(chain code, public key || index as u32be)`; the tweak is the left
-/// half as a little-endian integer mod l, the child's chain code the right half, the child's key
-/// `A + tweak·B`.
+/// Derives an Ed25519 child. For each level: `I = HMAC-SHA512(chain code, public key || index as
+/// u32be)`; the tweak is the left half as a little-endian integer mod l, the child's chain code is
+/// the right half, and the child's key is `A + tweak·B`.
 pub fn ed25519_child(
     public_key: &[u8],
     chain_code: [u8; 32],

@@ -1,6 +1,6 @@
-//! secp256k1: DKLs23 by `dkls23-secp256k1`.
+//! secp256k1: DKLs23, implemented by the crate `dkls23-secp256k1`.
 //!
-//! Key generation, six rounds; what is direct is encrypted (`private.rs`):
+//! Key generation has six rounds. Direct messages are encrypted (`private.rs`):
 //! 1. session key (public)
 //! 2. echo of round 1 (public), polynomial fragments (direct)
 //! 3. commitments to the proof and to the chain code (public), zero-share commitments (direct)
@@ -10,13 +10,13 @@
 //!
 //! Refresh has the same rounds without the chain code. It is the crate's *complete* refresh: the
 //! fast one derives the new oblivious-transfer state of a pair from seeds that stay in the share,
-//! so whoever stole one node's old share and later another node's new one could compute it.
+//! so an attacker with one node's old share and, later, another node's new one could compute it.
 //!
-//! The engine draws from the thread's own generator and cannot be given another one, so that is
-//! given a new seed before each step (`rng.rs`). Its nonces are not hedged as FROST's are: they do
-//! not depend on the share or the message, only on what the system gives in that step.
+//! The engine uses the thread's own random generator and accepts no other one, so that generator is
+//! reseeded before each step (`rng.rs`). Unlike FROST's, its nonces are not hedged: they do not
+//! depend on the share or the message, but only on the system's randomness in that step.
 //!
-//! Signing (`dkls/signing.rs`), three rounds.
+//! Signing (`dkls/signing.rs`) has three rounds.
 
 #[cfg(test)]
 mod forged;
@@ -46,7 +46,7 @@ use zeroize::{Zeroize, Zeroizing};
 pub use signing::Signing;
 
 pub const ENGINE: &str = "dkls23-secp256k1";
-/// The versions whose shares open here; what is made is of the first.
+/// The versions whose shares can be opened; new shares have the first one.
 pub const VERSIONS: &[&str] = if cfg!(test) {
     &["0.6.2", OLDER_IN_TESTS]
 } else {
@@ -99,7 +99,7 @@ impl From<Abort> for Fault {
 fn seal(vault: &Vault, meta: Meta, party: &Party) -> Outcome<Key> {
     let public_key = derive::secp256k1_bytes(&party.pk);
     let chain_code = party.derivation_data.chain_code;
-    // A share takes about 105 kB; room at once keeps copies of it from being left behind.
+    // A share takes about 105 kB. Allocating enough memory first avoids copies of it.
     let state = postcard::to_extend(party, Vec::with_capacity(512 << 10))
         .map_err(|_| Fault::abort("the share does not encode"))?;
     let share = Share {
@@ -168,7 +168,7 @@ struct SetUp {
 }
 
 #[allow(clippy::large_enum_variant)] // one per session, and short-lived
-/// What differs between a new key and new shares of an old one.
+/// The differences between a new key and new shares of an existing one.
 enum Kind {
     New {
         session: Option<DkgSession<Secp256k1>>,
@@ -310,7 +310,7 @@ impl Generation {
         Ok(Progress::send(&self.wire, messages))
     }
 
-    /// Sends the same to all in public, and to each party its own in private.
+    /// Sends the same public part to all parties, and a private part to each.
     fn direct(&mut self, public: &[u8], private: BTreeMap<u8, Vec<u8>>) -> Outcome<Progress> {
         let pairwise = self.pairwise.as_ref().ok_or_else(over)?;
         let messages = pairwise.direct(&mut self.wire, public, private)?;
@@ -320,8 +320,8 @@ impl Generation {
     fn accept_direct(&mut self, inbox: Vec<Inbound>) -> Outcome<BTreeMap<u8, Body>> {
         let mut bodies = self.wire.accept(inbox, true)?;
         if self.wire.round == 2 {
-            // Before anything is opened: who has another session key of somebody would blame the
-            // wrong one.
+            // Before any private part is decrypted: a party with a wrong session key of another
+            // party would otherwise blame the wrong one.
             self.wire.compare_echo(&self.echo, &bodies)?;
         }
         self.pairwise
@@ -416,8 +416,9 @@ impl Generation {
                         .is_some_and(|(a, b)| a.cc_commitment == b.cc_commitment)
             });
             if repeated {
-                // A copied commitment is opened with the copied opening; the engine does not bind
-                // the chain code's to its sender, and two equal ones would cancel out.
+                // A copied commitment can be opened with the copied opening. The engine does not
+                // bind the chain code's commitment to its sender, and two equal ones would cancel
+                // out.
                 return Err(Fault::abort("commitment copied from another party").by(*from));
             }
             let zero: TransmitInitZeroSharePhase2to4 = decode(*from, &body.private)?;

@@ -1,16 +1,16 @@
-//! The one error of this addon. It crosses to JavaScript as the text `CODE|party|message`.
+//! The error type of this addon. It is passed to JavaScript as the text `CODE|party|message`.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
-    /// The protocol ended without a result; it may be run again under a new session id.
+    /// The protocol ended without a result. It may be run again with a new session id.
     Abort,
-    /// A proven cheat. Only the engine's `BanCounterparty` gives this.
+    /// Proven cheating. Only the engine's `BanCounterparty` causes this code.
     Cheat,
-    /// A message that cannot be read, or that does not belong here.
+    /// A message that cannot be read, or that belongs to another session, round or receiver.
     Malformed,
-    /// A share, backup or key file that does not open.
+    /// A share, backup or key file that cannot be opened.
     Sealed,
-    /// The caller's mistake.
+    /// An invalid argument of the caller.
     BadArgument,
 }
 

@@ -1,18 +1,17 @@
-//! What every message looks like on the wire, and what a session accepts.
+//! Wire format of every message, and the checks of a session on received messages.
 //!
 //! ```text
 //! "TSH1" | round u8 | from u8 | to u8 (0 = broadcast) | binding 32 | check 16 | body
 //! body = public length u32be | public part | private part
 //! ```
-//! `binding` is a hash over everything both sides must agree on before the first
-//! message: protocol, engine, session id, key, epoch, participants, path, message.
-//! A message of another session therefore never reaches an engine. `check` is an
-//! unkeyed hash over the rest of the frame. It does not authenticate (the caller's
-//! transport does); it keeps a bit flipped by accident from looking like a cheat,
-//! for which a counterparty would be banned for ever.
+//! `binding` is a hash of everything that both sides must agree on before the first message:
+//! protocol, engine, session id, key, epoch, participants, path, message. A message of another
+//! session therefore never reaches an engine. `check` is an unkeyed hash of the rest of the frame.
+//! It does not authenticate (the caller's transport does). It prevents an accidentally flipped bit
+//! from being treated as cheating, for which a counterparty would be banned permanently.
 //!
-//! The public part is what a party says to all others alike. It is what the echo rounds compare.
-//! In key generation and refresh the private part is encrypted (`private.rs`).
+//! The public part is the same for all receivers, and the echo rounds compare it. In key generation
+//! and refresh the private part is encrypted (`private.rs`).
 
 use crate::fault::{Fault, Outcome};
 use sha2::{Digest, Sha256};
@@ -25,7 +24,7 @@ const CHECK_BYTES: usize = 16;
 const HEADER_BYTES: usize = 4 + 3 + 32;
 const BODY_OFFSET: usize = HEADER_BYTES + CHECK_BYTES;
 
-/// Hash over parts of any length; each is preceded by its length, so that no two lists collide.
+/// Hashes parts of any length. Each is preceded by its length, so that no two lists collide.
 pub fn hash(tag: &str, parts: &[&[u8]]) -> [u8; 32] {
     let mut digest = Sha256::new();
     digest.update((tag.len() as u64).to_be_bytes());
@@ -66,13 +65,13 @@ impl Drop for Body {
     }
 }
 
-/// Who takes part, in which round we are, and the agreed context.
+/// The participants, the current round, and the agreed context.
 pub struct Wire {
     pub binding: [u8; 32],
     pub party: u8,
     /// The other participants, ascending.
     pub others: Vec<u8>,
-    /// The round of the messages we sent last; 0 before the first.
+    /// The round of the messages that were sent last; 0 before the first.
     pub round: u8,
 }
 
@@ -109,7 +108,7 @@ impl Wire {
         Ok(Outbound { to, payload })
     }
 
-    /// Begins the next round with one message for all.
+    /// Begins the next round with one message to all participants.
     pub fn broadcast(&mut self, public: Vec<u8>) -> Outcome<Vec<Outbound>> {
         self.round += 1;
         Ok(vec![self.frame(
@@ -121,8 +120,8 @@ impl Wire {
         )?])
     }
 
-    /// Begins the next round with one message for each other participant: the same public part
-    /// and a private one.
+    /// Begins the next round with one message to each other participant: the same public part and
+    /// a private one.
     pub fn direct(
         &mut self,
         public: &[u8],
@@ -145,7 +144,7 @@ impl Wire {
         Ok(out)
     }
 
-    /// Takes the messages of the round that we are in: exactly one from each other participant.
+    /// Checks the messages of the current round: exactly one from each other participant.
     pub fn accept(&self, inbox: Vec<Inbound>, direct: bool) -> Outcome<BTreeMap<u8, Body>> {
         let mut bodies = BTreeMap::new();
         for message in inbox {
@@ -213,7 +212,7 @@ impl Wire {
         })
     }
 
-    /// Our view of what everyone said in public in the round just received, as one hash.
+    /// Returns one hash of all public parts of the received round, including our own.
     pub fn echo(&self, own_public: &[u8], bodies: &BTreeMap<u8, Body>) -> [u8; 32] {
         let mut all: BTreeMap<u8, &[u8]> = bodies
             .iter()
@@ -231,14 +230,14 @@ impl Wire {
         hash("custody/threshold/echo/v1", &parts)
     }
 
-    /// An echo round: every other party must have seen what we saw.
+    /// Compares an echo round: every other party must have received the same public parts.
     pub fn compare_echo(&self, own: &[u8; 32], bodies: &BTreeMap<u8, Body>) -> Outcome<()> {
         for (party, body) in bodies {
             if body.public.len() != 32 {
                 return Err(Fault::malformed(*party, "echo of a wrong length"));
             }
             if body.public != own {
-                // Who told two stories cannot be known from here: no party is named.
+                // The party that sent different parts cannot be identified here, so none is named.
                 return Err(Fault::abort(
                     "echo mismatch: the parties did not all see the same broadcasts",
                 ));
@@ -248,7 +247,7 @@ impl Wire {
     }
 }
 
-/// Decodes one value and refuses what follows it.
+/// Decodes one value and rejects trailing bytes.
 pub fn decode<T: serde::de::DeserializeOwned>(from: u8, bytes: &[u8]) -> Outcome<T> {
     match postcard::take_from_bytes::<T>(bytes) {
         Ok((value, [])) => Ok(value),

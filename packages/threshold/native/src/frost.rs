@@ -1,13 +1,13 @@
-//! Ed25519: FROST (RFC 9591) by `frost-ed25519`.
+//! Ed25519: FROST (RFC 9591), implemented by the crate `frost-ed25519`.
 //!
-//! Key generation, four rounds:
+//! Key generation has four rounds:
 //! 1. commitment to a part of the chain code, session key, polynomial commitment with its proof
 //!    (public)
 //! 2. echo of round 1
 //! 3. part of the chain code (public), secret fragment (direct, encrypted: `private.rs`)
 //! 4. echo of round 3 and of the resulting key
 //!
-//! Refresh has the same rounds without the chain code. Signing, two rounds: commitments, shares.
+//! Refresh has the same rounds without the chain code. Signing has two rounds: commitments, shares.
 
 #[cfg(test)]
 mod forged;
@@ -35,7 +35,7 @@ use std::sync::Arc;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 pub const ENGINE: &str = "frost-ed25519";
-/// The versions whose shares open here; what is made is of the first.
+/// The versions whose shares can be opened; new shares have the first one.
 pub const VERSIONS: &[&str] = if cfg!(test) {
     &["3.0.0", OLDER_IN_TESTS]
 } else {
@@ -54,7 +54,7 @@ fn party_of(id: &Identifier) -> Option<u8> {
 impl From<frost_ed25519::Error> for Fault {
     fn from(error: frost_ed25519::Error) -> Self {
         let message = error.to_string();
-        // A bad share or proof stops this run and leaks nothing: an abort, never a ban.
+        // A bad share or proof stops this run and leaks nothing, so it is an abort, never a ban.
         let culprit = match &error {
             frost_ed25519::Error::InvalidSignatureShare { culprits } => {
                 culprits.first().and_then(party_of)
@@ -92,7 +92,7 @@ struct Loaded {
 }
 
 impl Loaded {
-    /// Names this set of shares: it changes with every refresh.
+    /// Identifies this set of shares. It changes with every refresh.
     fn share_set(&self) -> Outcome<[u8; 32]> {
         Ok(hash(
             "custody/threshold/share-set/v1",
@@ -100,8 +100,8 @@ impl Loaded {
         ))
     }
 
-    /// Every invariant that signing relies on, so that neither a faulty engine nor a faulty
-    /// refresh gives a share out.
+    /// Checks every invariant that signing relies on, so that neither a faulty engine nor a faulty
+    /// refresh can reveal a share.
     fn check(&self, party: u8) -> Outcome<()> {
         let me = identifier(party);
         let shares = self.public.verifying_shares();
@@ -118,8 +118,8 @@ impl Loaded {
                 element(shares.get(&identifier(party)).ok_or_else(over)?)?,
             );
         }
-        // All three points lie on one line that meets the group key at 0: 2·P1 - P2 = 3·P2 - 2·P3 =
-        // A.
+        // All three points are on one line whose value at 0 is the group key:
+        // 2·P1 - P2 = 3·P2 - 2·P3 = A.
         let [p1, p2, p3] = [points[&1], points[&2], points[&3]];
         let line = p1 + p1 - p2;
         let other = p2 + p2 + p2 - p3 - p3;
@@ -194,7 +194,7 @@ pub struct Generation {
     vault: Arc<Vault>,
     meta: Meta,
     wire: Wire,
-    /// The shares to refresh; none for a new key.
+    /// The shares to refresh; `None` for a new key.
     old: Option<Old>,
     pairwise: Option<Pairwise>,
     chain_part: [u8; 32],
@@ -302,7 +302,7 @@ impl Generation {
         };
         self.secret1 = Some(secret);
         self.chain_part = random()?;
-        // A refresh keeps its chain code; it says the same 32 zero bytes instead of a commitment.
+        // A refresh keeps its chain code, and sends 32 zero bytes instead of a commitment.
         let commitment = match self.old {
             None => self.chain_commitment(self.meta.party, &self.chain_part),
             Some(_) => [0; 32],
@@ -334,7 +334,7 @@ impl Generation {
                 ));
             }
             let parsed = dkg1::Package::deserialize(package).map_err(unreadable(*from))?;
-            // One value, one encoding: what we echo is what we use.
+            // Each value has one encoding, so that the echoed bytes are those that are used.
             if parsed.serialize()? != package {
                 return Err(Fault::malformed(*from, "message body does not decode"));
             }
@@ -556,8 +556,8 @@ impl Signing {
         })
     }
 
-    /// The engine hashes the share into each nonce (RFC 9591, section 4.1), and the generator the
-    /// session.
+    /// The engine includes the share in each nonce's hash (RFC 9591, section 4.1), and the
+    /// generator includes the session.
     fn commit(&mut self, rng: &mut (impl RngCore + CryptoRng)) -> Outcome<Progress> {
         let (nonces, commitments) = round1::commit(self.key.signing_share(), rng);
         let messages = self.wire.broadcast(commitments.serialize()?)?;
@@ -587,7 +587,8 @@ impl Machine for Signing {
                     return Err(over());
                 }
                 let package = SigningPackage::new(commitments, &self.message);
-                // The nonces die here, whatever comes of it: they served one message.
+                // The nonces are erased here, whatever the result, because they are for one message
+                // only.
                 let share = round2::sign(&package, &nonces, &self.key)?;
                 drop(nonces);
                 let messages = self.wire.broadcast(share.serialize())?;

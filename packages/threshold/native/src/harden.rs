@@ -1,17 +1,17 @@
-//! Keeps the memory of this process away from other processes and from the disk. Nothing here
-//! fails: each measure says what became of it, as `done`, `not on this system` or `failed: why`.
+//! Protects the memory of this process from other processes and from being written to disk. The
+//! functions never fail: each measure reports `done`, `not on this system` or `failed: why`.
 //!
-//! Memory is not locked against swap: under `mlockall` (also with `MCL_ONFAULT`) Node 24 ends with
-//! a fatal error of V8 (`Check failed: 0 == ret`) soon after.
+//! Memory is not locked against swap: with `mlockall` (also with `MCL_ONFAULT`) Node 24 soon exits
+//! with a fatal error of V8 (`Check failed: 0 == ret`).
 
 use napi_derive::napi;
 use std::io::Error;
 
 #[napi(object)]
 pub struct NativeHardening {
-    /// Other processes of the same user cannot attach, nor read the memory.
+    /// Prevents other processes of the same user from attaching or reading the memory.
     pub attaching: String,
-    /// No core dump.
+    /// Prevents core dumps.
     pub core_dumps: String,
 }
 
@@ -28,7 +28,7 @@ fn no_core_dumps() -> String {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: plain system call; the struct outlives it.
+    // SAFETY: plain system call; the struct outlives the call.
     outcome(unsafe { libc::setrlimit(libc::RLIMIT_CORE, &none) })
 }
 
@@ -40,7 +40,7 @@ fn no_attaching() -> String {
 
 #[cfg(target_os = "macos")]
 fn no_attaching() -> String {
-    // SAFETY: plain system call; the null pointer is what this request takes.
+    // SAFETY: plain system call; this request requires the null pointer.
     outcome(unsafe { libc::ptrace(libc::PT_DENY_ATTACH, 0, std::ptr::null_mut(), 0) })
 }
 

@@ -7,7 +7,7 @@ mod dkls;
 mod fault;
 mod frame;
 mod frost;
-#[cfg_attr(test, allow(dead_code))] // exported to JavaScript, which unit tests leave out
+#[cfg_attr(test, allow(dead_code))] // exported to JavaScript, but unused in unit tests
 mod harden;
 mod private;
 mod rng;
@@ -27,8 +27,8 @@ use std::sync::{Arc, Mutex, MutexGuard, Once};
 use vault::{HomeKey, Meta, Vault, KEY_NAME_BYTES};
 use zeroize::{Zeroize, Zeroizing};
 
-/// Runs a body that may panic on hostile input. A panic becomes an error and the text of the
-/// panic, which might quote a secret, is not printed.
+/// Runs a body that may panic on hostile input. A panic becomes an error, and its text, which might
+/// contain a secret, is not printed.
 fn guarded<T>(body: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| std::panic::set_hook(Box::new(|_| {})));
@@ -209,7 +209,7 @@ fn party(number: u32) -> Outcome<u8> {
         .ok_or_else(|| Fault::argument("a party is 1, 2 or 3"))
 }
 
-/// The engine of a curve, and the versions of it whose shares open here.
+/// Returns the engine of a curve, and its versions whose shares can be opened.
 fn engine_of(curve: &str) -> Outcome<(&'static str, &'static [&'static str])> {
     match curve {
         dkls::CURVE => Ok((dkls::ENGINE, dkls::VERSIONS)),
@@ -260,7 +260,7 @@ impl NativeKey {
     }
 }
 
-/// Holds the key-encryption key; nothing gives it out.
+/// Stores the key-encryption key; no function returns it.
 #[napi]
 pub struct NativeVault {
     vault: Arc<Vault>,
@@ -293,8 +293,8 @@ impl NativeVault {
         let listed = engine_of(&meta.curve)?.1;
         Ok(Job::run(move || {
             let sealed = vault.restore(&meta, &backup, &secret)?;
-            // Said now: the first signature may be far away, and the recovery key is at hand only
-            // now.
+            // Checked now, because the first signature may happen much later, and the recovery key
+            // is available only now.
             match unlisted(
                 &meta.engine,
                 &vault.unseal(&meta, &sealed)?.engine_version,
@@ -363,7 +363,7 @@ pub fn create_key_file(path: String) -> AsyncTask<Job<()>> {
 
 type Begin = Box<dyn FnOnce() -> Outcome<Box<dyn Machine>> + Send>;
 
-/// Where a session stands. Secrets of the run live only in here.
+/// State of a session. Secrets of the run exist only here.
 enum Slot {
     /// Before the first step: the share is still sealed.
     Fresh(Begin),
@@ -396,7 +396,7 @@ impl NativeSession {
             .find(|m| m.payload.len() > PAYLOAD_BYTES_MAX)
             .map(|m| m.from);
         let crowded = inbox.len() > PARTIES.len();
-        // What is refused unread is not copied either.
+        // Messages that are rejected unread are not copied either.
         let inbox: Vec<Inbound> = if oversized.is_some() || crowded {
             Vec::new()
         } else {
@@ -448,7 +448,7 @@ impl NativeSession {
                 Ok((machine, progress))
             });
             let mut guard = lock(&slot);
-            // Aborted while this step ran: nothing of it may leave.
+            // The session was aborted while this step ran, so its result is discarded.
             let aborted = matches!(*guard, Slot::Over);
             *guard = Slot::Over;
             let (machine, progress) = result?;
@@ -568,8 +568,8 @@ pub fn derive_public_key(
     .into())
 }
 
-/// `[curve, engine, version...]` of each engine: the versions whose shares open here, the one that
-/// is made first.
+/// Returns `[curve, engine, version...]` of each engine: the versions whose shares can be opened,
+/// the one of new shares first.
 #[napi]
 pub fn engines() -> Vec<Vec<String>> {
     let row = |curve: &str, engine: &str, versions: &[&str]| {

@@ -1,14 +1,14 @@
-//! Encrypts what key generation and refresh send to one party alone, so that fragments of secrets
-//! never lie open in JavaScript, in a log or where TLS ends.
+//! Encrypts messages of key generation and refresh to a single party, so that fragments of secrets
+//! are never readable in JavaScript, in a log or where TLS ends.
 //!
-//! Every party makes an X25519 key for the session and broadcasts its public half in round 1. The
-//! private part of a later message from i to j is under AES-256-GCM with the key `HKDF-SHA256(salt
-//! = binding, X25519(i, j), tag | i | j | round | public key of i | public key of j)`. A key
-//! encrypts one message only, so the nonce is fixed. The public part beside it is not bound to it:
-//! the echo compares that.
+//! Every party generates an X25519 key for the session and broadcasts its public half in round 1.
+//! The private part of a later message from i to j is encrypted by AES-256-GCM with the key
+//! `HKDF-SHA256(salt = binding, X25519(i, j), tag | i | j | round | public key of i | public key of
+//! j)`. A key encrypts one message only, so the nonce is constant. The public part of the message
+//! is not bound to it, because the echo round compares that part.
 //!
-//! The session keys are authenticated by the transport, and the parties compare them: the echo of
-//! round 1 contains them. A relay that exchanges one is noticed before a key is certified.
+//! The transport authenticates the session keys, and the echo of round 1 covers them, so the
+//! parties compare them. A relay that replaces one is detected before a key is certified.
 
 use crate::fault::{Fault, Outcome};
 use crate::frame::{Body, Outbound, Wire};
@@ -21,7 +21,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 pub const KEY_BYTES: usize = 32;
 
-/// This party's session key, which is wiped with the session, and the public ones of the others.
+/// This party's session key, which is erased with the session, and the others' public keys.
 pub struct Pairwise {
     secret: StaticSecret,
     public: [u8; KEY_BYTES],
@@ -86,7 +86,7 @@ impl Pairwise {
         Ok(key)
     }
 
-    /// [`Wire::direct`] with the private parts encrypted.
+    /// Works like [`Wire::direct`], with encrypted private parts.
     pub fn direct(
         &self,
         wire: &mut Wire,
@@ -104,7 +104,7 @@ impl Pairwise {
         wire.direct(public, closed)
     }
 
-    /// Puts the plaintext in the place of each private part of the round just received.
+    /// Replaces each private part of the received round by its plaintext.
     pub fn open(&self, wire: &Wire, bodies: &mut BTreeMap<u8, Body>) -> Outcome<()> {
         for (from, body) in bodies {
             let key = self.key(wire, *from, wire.party, wire.round)?;
@@ -117,12 +117,12 @@ impl Pairwise {
     }
 }
 
-/// What a changed engine would say to one party alone. Only unit tests can.
+/// Forges messages of a modified engine to a single party. Available only in unit tests.
 #[cfg(test)]
 pub mod forging {
     use std::cell::RefCell;
 
-    /// Of a message: sender, round, receiver, and what it holds before it is encrypted.
+    /// Parameters: sender, round, receiver, and plaintext of a message.
     pub type Change = Box<dyn Fn(u8, u8, u8, &mut Vec<u8>)>;
 
     thread_local! {
@@ -173,7 +173,7 @@ mod tests {
         sides
     }
 
-    /// Party 1's message of the next round, as party 2 finds it on the wire.
+    /// Returns party 1's message of the next round, as party 2 receives it.
     fn sent(side: &mut Side, public: &[u8]) -> Body {
         let private = BTreeMap::from([(2, b"for two".to_vec()), (3, b"for three".to_vec())]);
         let messages = side.keys.direct(&mut side.wire, public, private).unwrap();
@@ -223,7 +223,7 @@ mod tests {
         let [mut one, mut two, _] = sides([8; 32]);
         let (first, second) = (sent(&mut one, b""), sent(&mut one, b""));
         assert_ne!(first.private, second.private);
-        // The other direction of the same pair in the same round.
+        // The opposite direction of the same pair in the same round.
         let there = one.keys.key(&one.wire, 1, 2, 1).unwrap();
         let back = one.keys.key(&one.wire, 2, 1, 1).unwrap();
         assert_ne!(*there, *back);

@@ -1,14 +1,14 @@
-//! Where randomness comes from: the operating system, at the moment of use.
+//! All randomness comes from the operating system at the time of use.
 //!
-//! A generator that keeps a state in this process would repeat its output when a snapshot of the
-//! machine is resumed twice, and with it signing nonces. FROST takes a generator from us and gets
-//! [`SessionRng`], which keeps none. DKLs23 takes none: it asks `rand::rng()`, a ChaCha12 generator
-//! of each thread, which takes a new seed of the system only after 64 kB and never at a fork.
-//! [`reseed_engine`] gives that very generator a new seed before every step.
+//! A generator with state in this process would repeat its output, and with it signing nonces, if a
+//! snapshot of the machine is resumed twice. FROST accepts a generator and gets [`SessionRng`],
+//! which has no state. DKLs23 accepts none: it uses `rand::rng()`, a ChaCha12 generator of each
+//! thread, which reads a new seed from the system only after 64 kB and never after a fork.
+//! [`reseed_engine`] reseeds that generator before every step.
 //!
-//! What this cannot help against: a snapshot taken inside a step or between two steps of a session
-//! holds the session's own nonces. And a kernel that is not told of the resumption (Linux before
-//! 5.18, or no `vmgenid` device) repeats its own output for a while.
+//! This does not protect against two cases. A snapshot during a step or between two steps of a
+//! session contains the session's own nonces. And a kernel that is not notified of the resumption
+//! (Linux before 5.18, or no `vmgenid` device) repeats its own output for a while.
 
 use crate::fault::{Fault, Outcome};
 use crate::vault::random;
@@ -16,8 +16,8 @@ use rand_core::{CryptoRng, Error, RngCore};
 use sha2::{Digest, Sha512};
 use zeroize::{Zeroize, Zeroizing};
 
-/// 64 bytes of the system for every 32 that leave, hashed with the session's binding: were the
-/// system to repeat itself, two sessions would still not get the same.
+/// Reads 64 bytes from the system for every 32 bytes of output, and hashes them with the session's
+/// binding: even if the system repeated its output, two sessions would get different bytes.
 pub struct SessionRng {
     binding: [u8; 32],
     blocks: u64,
@@ -53,7 +53,7 @@ impl RngCore for SessionRng {
     fn next_u64(&mut self) -> u64 {
         rand_core::impls::next_u64_via_fill(self)
     }
-    /// Without randomness nothing may go on. The panic is caught and ends the session.
+    /// Panics if there is no randomness. The panic is caught and ends the session.
     fn fill_bytes(&mut self, out: &mut [u8]) {
         self.try_fill_bytes(out)
             .expect("the system gives no randomness");
@@ -70,8 +70,8 @@ impl RngCore for SessionRng {
 
 impl CryptoRng for SessionRng {}
 
-/// A new seed of the system for the generator that `dkls23-core` uses on this thread; what it holds
-/// ready is dropped.
+/// Reseeds the generator that `dkls23-core` uses on this thread from the system, and discards its
+/// buffered output.
 pub fn reseed_engine() -> Outcome<()> {
     rand::rng()
         .reseed()
@@ -107,8 +107,8 @@ mod tests {
         }
     }
 
-    /// The reseeding reaches the engine only while both are of one version: two would have a
-    /// generator each.
+    /// The reseeding affects the engine only while both use the same version of `rand`: two
+    /// versions would have separate generators.
     #[test]
     fn the_engine_uses_the_generator_that_is_reseeded() {
         let lock = include_str!("../Cargo.lock");

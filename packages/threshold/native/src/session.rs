@@ -1,4 +1,4 @@
-//! The parts that both engines share: what a session is, and what it gives back.
+//! Types that both engines share: sessions, their context and their results.
 
 use crate::fault::{Fault, Outcome};
 use crate::frame::{hash, Inbound, Outbound, Wire};
@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 pub const PARTIES: [u8; 3] = [1, 2, 3];
 pub const THRESHOLD: u8 = 2;
-/// Unit tests make shares "of an older version" under this name. No build of the addon lists it.
+/// Version of the shares that unit tests create as "older" ones. No build of the addon lists it.
 pub const OLDER_IN_TESTS: &str = "0.0.1-test";
 
-/// Why shares of this version do not open here; none: they do.
+/// Returns why shares of this version cannot be opened; `None` if they can.
 pub fn unlisted(engine: &str, version: &str, listed: &[&str]) -> Option<String> {
     if listed.contains(&version) {
         return None;
@@ -23,7 +23,7 @@ pub fn unlisted(engine: &str, version: &str, listed: &[&str]) -> Option<String> 
     ))
 }
 
-/// A key as the caller keeps it.
+/// A key in the form in which the caller stores it.
 #[derive(Clone)]
 pub struct Key {
     pub meta: Meta,
@@ -71,13 +71,13 @@ pub trait Machine: Send {
     fn step(&mut self, inbox: Vec<Inbound>) -> Outcome<Progress>;
 }
 
-/// What all participants of a run must agree on before its first message.
+/// Values that all participants of a run must agree on before its first message.
 pub struct Context<'a> {
     pub protocol: &'a str,
     pub engine: &'a str,
-    /// Of the shares that go in; in key generation, of those that come out.
+    /// Version of the input shares; in key generation, of the resulting ones.
     pub engine_version: &'a str,
-    /// Of the shares that come out; empty where none do.
+    /// Version of the resulting shares; empty if there are none.
     pub made_version: &'a str,
     pub session_id: &'a [u8; 32],
     pub key_id: &'a str,
@@ -85,7 +85,7 @@ pub struct Context<'a> {
     pub participants: &'a [u8],
     /// Public key and chain code, or nothing in key generation.
     pub key: &'a [u8],
-    /// Names this set of shares among all sets that the key ever had.
+    /// Identifies this set of shares among all sets that the key ever had.
     pub share_set: &'a [u8],
     pub path: &'a [u32],
     pub message: &'a [u8],
@@ -98,7 +98,8 @@ impl Context<'_> {
             .iter()
             .flat_map(|index| index.to_be_bytes())
             .collect();
-        // Signing keeps what it always bound, so that nodes with different releases sign together.
+        // Signing keeps its original binding, so that nodes with different releases can sign
+        // together.
         let protocol = match self.made_version {
             "" => self.protocol.to_owned(),
             made => format!("{}/makes {made}", self.protocol),
@@ -122,7 +123,7 @@ impl Context<'_> {
     }
 }
 
-/// Unseals, and compares what lies beside the share with what was sealed in it.
+/// Unseals a share, and compares the caller's metadata with the sealed metadata.
 pub fn unseal(vault: &Arc<Vault>, key: &Key, curve: &str) -> Outcome<Share> {
     if key.meta.curve != curve {
         return Err(Fault::argument("key of another curve"));

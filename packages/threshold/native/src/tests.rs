@@ -1,6 +1,6 @@
-//! Whole runs of key generation, refresh and signing among parties of one thread, for what no
-//! caller of the addon can do: shares of an older version, which no build makes or lists, and
-//! forged private parts.
+//! Complete runs of key generation, refresh and signing among parties in one thread. They cover
+//! cases that no caller of the addon can create: shares of an older version, which no build creates
+//! or lists, and forged private parts.
 
 use crate::fault::{Code, Fault, Outcome};
 use crate::frame::Inbound;
@@ -26,8 +26,8 @@ pub fn vault() -> Arc<Vault> {
     Arc::new(Vault::from_keys(vec![key], None).unwrap())
 }
 
-/// Carries messages between the parties until all are done or one has failed. How each ended that
-/// did.
+/// Delivers messages between the parties until all are done or one has failed. Returns the results
+/// of the parties that ended.
 pub fn ends(mut machines: Machines) -> BTreeMap<u8, Outcome<Done>> {
     let mut inboxes: BTreeMap<u8, Vec<Inbound>> =
         machines.keys().map(|party| (*party, Vec::new())).collect();
@@ -158,11 +158,11 @@ fn signing(vault: &Arc<Vault>, keys: &Keys, pair: [u8; 2]) -> Outcome<Machines> 
 }
 
 fn sign(vault: &Arc<Vault>, keys: &Keys, pair: [u8; 2]) -> Outcome<()> {
-    // Each party verifies the signature before it is done.
+    // Each party verifies the signature before it returns it.
     carry(signing(vault, keys, pair)?).map(|done| assert_eq!(done.len(), 2))
 }
 
-/// The same share as an older version of the engine would have sealed it.
+/// Returns the same share as sealed by an older version of the engine.
 fn aged(vault: &Vault, key: &Key) -> Key {
     let mut share = vault.unseal(&key.meta, &key.sealed).unwrap();
     share.engine_version = OLDER_IN_TESTS.into();
@@ -180,7 +180,7 @@ pub enum End {
     Malformed,
 }
 
-/// A private part that its sender forges, and how its receiver's session ends.
+/// A private part that its sender forges, and the expected end of its receiver's session.
 #[derive(Clone)]
 pub struct Forgery {
     pub name: &'static str,
@@ -209,8 +209,8 @@ fn next(party: u8) -> u8 {
     party % PARTIES.len() as u8 + 1
 }
 
-/// Runs each forgery. Three go into one run, where each party tells the next one something else
-/// that is wrong: a run takes a second, and a session knows only what it hears itself.
+/// Runs each forgery. Three of them share a run, in which each party sends a different forgery to
+/// the next one: a run takes a second, and a session depends only on the messages that it receives.
 pub fn judge(forgeries: Vec<Forgery>, start: impl Fn() -> Machines) {
     let mut groups: BTreeMap<(u8, End), Vec<Forgery>> = BTreeMap::new();
     for forgery in forgeries {
@@ -258,8 +258,8 @@ pub fn judge(forgeries: Vec<Forgery>, start: impl Fn() -> Machines) {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// A forgery that nobody notices harms the cheat alone: the two others have good keys. With the
-/// cheat they sign nothing, and have no reason to ban it.
+/// A forgery that is not detected harms only the cheating party: the two others have valid keys.
+/// Signing together with the cheating party fails, without a reason to ban it.
 pub fn harms_itself(
     vault: &Arc<Vault>,
     cheat: u8,
@@ -298,7 +298,7 @@ fn shares_of_an_older_listed_version_sign_are_refreshed_and_restored() {
             .map(|(party, key)| (*party, aged(&vault, key)))
             .collect();
         sign(&vault, &old, [1, 2]).unwrap();
-        // What lies beside the share must be what is sealed in it.
+        // The caller's metadata must equal the sealed metadata.
         let beside = Key {
             engine_version: versions[0].into(),
             ..old[&1].clone()
@@ -310,8 +310,8 @@ fn shares_of_an_older_listed_version_sign_are_refreshed_and_restored() {
         )
         .unwrap_err();
         assert_eq!(fault.code, Code::Sealed);
-        // One epoch has shares of one version: a pair of two versions gets no further than the
-        // frame.
+        // All shares of an epoch have one version: messages between two versions are rejected by
+        // the frame's checks.
         let mixed = Keys::from([(1, made[&1].clone()), (2, old[&2].clone())]);
         let fault = sign(&vault, &mixed, [1, 2]).unwrap_err();
         assert_eq!(fault.code, Code::Malformed);
@@ -374,7 +374,7 @@ fn an_unlisted_version_is_named_with_what_opens_and_what_to_do() {
             .len()
             < 400
     );
-    // Nothing but the exact text: no prefix, no other writing of the same number.
+    // Only the exact text matches: no prefix, and no other spelling of the same number.
     for version in ["", "1", "1.0", "1.0.1 ", "v1.0.1", "1.0.10"] {
         assert!(unlisted("engine", version, &["1.0.1"]).is_some());
     }

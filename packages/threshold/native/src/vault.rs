@@ -1,18 +1,19 @@
-//! Shares at rest, and their backups. The key-encryption key never leaves this module.
+//! Stored shares and their backups. The key-encryption key never leaves this module.
 //!
 //! Sealed share: `"TSS1" | wrap nonce 12 | wrapped data key 48 | nonce 12 | ciphertext`.
-//! A fresh data key encrypts each share; the key-encryption key (KEK) encrypts the data key.
+//! A random data key encrypts each share; the key-encryption key (KEK) encrypts the data key.
 //!
-//! The same under one of a home's keys, which somebody else's KEK wraps (`keys.json` of a node):
-//! `"TSS2" | home key 8 | wrap nonce 12 | wrapped data key 48 | nonce 12 | ciphertext`. The home
-//! key's name is associated with the wrapped data key, so that it cannot be exchanged.
+//! Sealed share with one of the data folder's own keys, which an external KEK wraps (`keys.json` of
+//! a node): `"TSS2" | folder key name 8 | wrap nonce 12 | wrapped data key 48 | nonce 12 |
+//! ciphertext`. The key's name is associated data of the wrapped data key, so that it cannot be
+//! replaced.
 //!
-//! Backup: `"TSB1" | ephemeral X25519 key 32 | nonce 12 | ciphertext`. The key comes by
-//! HKDF-SHA256 from the shared secret, with both public keys as salt. Whoever restores needs the
-//! recovery secret key; the node that wrote it cannot read it back.
+//! Backup: `"TSB1" | ephemeral X25519 key 32 | nonce 12 | ciphertext`. The key is derived by
+//! HKDF-SHA256 from the shared secret, with both public keys as salt. Restoring requires the
+//! recovery secret key; the node that wrote the backup cannot decrypt it.
 //!
-//! Associated data of all of them: format, engine, curve, party, key id, epoch. A share moved to
-//! another node, key or epoch does not open.
+//! Associated data of all formats: format, engine, curve, party, key id, epoch. A share that is
+//! moved to another node, key or epoch cannot be opened.
 
 use crate::fault::{Fault, Outcome};
 use crate::frame::hash;
@@ -29,20 +30,21 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 const SEAL_MAGIC: &[u8; 4] = b"TSS1";
 const NAMED_MAGIC: &[u8; 4] = b"TSS2";
 pub const KEY_NAME_BYTES: usize = 8;
-/// A rotation under way holds two; more than a few were never finished.
+/// Maximum number of keys. A rotation in progress has two; more than a few mean that rotations were
+/// never completed.
 const HOME_KEYS_MAX: usize = 16;
 const BACKUP_MAGIC: &[u8; 4] = b"TSB1";
 pub const NONCE_BYTES: usize = 12;
 const WRAPPED_BYTES: usize = 32 + 16;
 const SEALED_BYTES_MAX: usize = 1 << 20;
 pub const KEY_FILE_BYTES: u64 = 32;
-/// RFC 9106, second recommended option, but one lane: 64 MiB, three passes.
+/// RFC 9106, second recommended option, but with one lane: 64 MiB, three passes.
 const ARGON2_MEMORY_KIB: u32 = 64 * 1024;
 const ARGON2_PASSES: u32 = 3;
 const PASSPHRASE_BYTES_MIN: usize = 12;
 const SALT_BYTES_MIN: usize = 16;
 
-/// What a share is sealed to.
+/// Metadata that a sealed share is bound to.
 #[derive(Clone, Debug)]
 pub struct Meta {
     pub engine: String,
@@ -78,7 +80,7 @@ pub struct Share {
     pub state: Vec<u8>,
 }
 
-/// A key of a home, with the name under which sealed shares refer to it.
+/// A key of the data folder, with the name by which sealed shares refer to it.
 pub struct HomeKey {
     pub name: [u8; KEY_NAME_BYTES],
     pub key: Zeroizing<[u8; 32]>,
@@ -86,13 +88,14 @@ pub struct HomeKey {
 
 #[derive(Default)]
 pub struct Vault {
-    /// The first seals, all of them open.
+    /// The first key seals, and all of them open.
     keys: Vec<HomeKey>,
-    /// Of a home that has no keys of its own yet: seals where there are none, and opens.
+    /// Key-encryption key of a data folder without keys of its own. It seals if there are none, and
+    /// it always opens.
     kek: Option<Zeroizing<[u8; 32]>>,
 }
 
-/// The parts of a sealed share, of either form.
+/// The parts of a sealed share, in either format.
 struct Parts<'a> {
     key: &'a [u8; 32],
     purpose: String,
@@ -138,7 +141,7 @@ pub fn decrypt(
 }
 
 impl Vault {
-    /// Opens with a file of 32 random bytes that only its owner may read.
+    /// Opens a vault with a file of 32 random bytes that only its owner can read.
     pub fn from_file(path: &str) -> Outcome<Self> {
         let failed = |e: std::io::Error| Fault::sealed(format!("key file {path}: {e}"));
         let mut file = std::fs::File::open(path).map_err(failed)?;
@@ -196,7 +199,7 @@ impl Vault {
         })
     }
 
-    /// Writes a new key file; refuses to replace one.
+    /// Writes a new key file, and never replaces an existing one.
     pub fn create_key_file(path: &str) -> Outcome<()> {
         let failed = |e: std::io::Error| Fault::sealed(format!("key file {path}: {e}"));
         let kek = Zeroizing::new(random::<32>()?);
@@ -208,7 +211,7 @@ impl Vault {
             .map_err(failed)?;
         file.write_all(&kek[..]).map_err(failed)?;
         file.sync_all().map_err(failed)?;
-        // The name must survive a power cut as well as the bytes.
+        // The file's name, like its content, must survive a power failure.
         let parent = std::path::Path::new(path)
             .parent()
             .filter(|p| !p.as_os_str().is_empty());
@@ -218,7 +221,7 @@ impl Vault {
     }
 
     pub fn seal(&self, meta: &Meta, share: &Share) -> Outcome<Vec<u8>> {
-        // Room for the whole at once: a growing vector would leave copies of the share behind.
+        // The full capacity is allocated first: a growing vector would leave copies of the share.
         let room = share.state.len() + share.public_key.len() + 256;
         let plain = Zeroizing::new(
             postcard::to_extend(share, Vec::with_capacity(room))
@@ -227,8 +230,8 @@ impl Vault {
         self.seal_plain(meta, &plain)
     }
 
-    /// With keys of the home's own: the first seals. `earlier` opens what was sealed before it had
-    /// any.
+    /// Opens a vault with the data folder's own keys, of which the first seals. `earlier` opens
+    /// shares that were sealed before it had keys.
     pub fn from_keys(keys: Vec<HomeKey>, earlier: Option<&Vault>) -> Outcome<Self> {
         if keys.is_empty() || keys.len() > HOME_KEYS_MAX {
             return Err(Fault::argument("a vault has 1 to 16 keys"));
@@ -254,8 +257,8 @@ impl Vault {
         self.head(meta, &data_key, &nonce, &sealed)
     }
 
-    /// The whole sealed share: the data key wrapped under the key that seals here, then the rest as
-    /// it is.
+    /// Returns the sealed share: the data key wrapped with the current key, and the unchanged
+    /// rest.
     fn head(
         &self,
         meta: &Meta,
@@ -335,8 +338,8 @@ impl Vault {
         )
     }
 
-    /// The same share under the key that seals here. The share is opened, so that nothing damaged
-    /// is carried on.
+    /// Returns the same share, sealed with the current key. The share is opened temporarily, so
+    /// that a damaged one is detected.
     pub fn rewrap(&self, meta: &Meta, sealed: &[u8]) -> Outcome<Vec<u8>> {
         let parts = self.parts(sealed)?;
         let data_key = self.data_key(meta, &parts)?;

@@ -1,6 +1,6 @@
 /**
- * Every sentence of the page. `{name}` stands for a value that is filled in. A language that lacks
- * one, or a form of plural that its grammar has (Unicode CLDR), does not compile.
+ * Every sentence of the page. `{name}` is a placeholder for a value. A language without one of
+ * them, or without a plural form that its grammar has (Unicode CLDR), does not compile.
  */
 export interface Catalogue<Form extends Intl.LDMLPluralRule = Intl.LDMLPluralRule> {
   payment: string
@@ -15,7 +15,7 @@ export interface Catalogue<Form extends Intl.LDMLPluralRule = Intl.LDMLPluralRul
   choose: string
   chooseHint: string
   onNetwork: string
-  /** Below the network of an asset whose payments need a destination tag or memo. */
+  /** Displayed below the network of an asset whose payments need a destination tag or memo. */
   tagNeeded: string
   change: string
   assetFailed: string

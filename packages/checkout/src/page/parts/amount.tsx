@@ -1,8 +1,8 @@
 import { useSpeech } from '../language.ts'
 
 /**
- * An amount of coins: every digit of it with the separators of the language, from left to right in
- * all of them.
+ * An amount of coins with all digits and the language's separators, from left to right in all
+ * languages.
  */
 export function Amount({ amount, ticker }: { amount: string; ticker: string }) {
   const { decimal } = useSpeech()
@@ -13,7 +13,7 @@ export function Amount({ amount, ticker }: { amount: string; ticker: string }) {
   )
 }
 
-/** A long code, of which the ends are compared: they stand out. */
+/** A long code with highlighted ends, which people compare. */
 export function Code({ text }: { text: string }) {
   const end = text.length > 24 ? 6 : 0
   if (end === 0)
@@ -31,7 +31,7 @@ export function Code({ text }: { text: string }) {
   )
 }
 
-/** A long code cut in the middle, where it is only to be recognised. */
+/** A long code shortened in the middle, where it only needs to be recognized. */
 export const ShortCode = ({ text }: { text: string }) => (
   <bdi dir="ltr" class="code" title={text}>
     {text.length > 20 ? `${text.slice(0, 8)}…${text.slice(-8)}` : text}

@@ -2,14 +2,14 @@ import { useEffect, useState } from 'preact/hooks'
 
 let say: (text: string) => void = () => undefined
 
-/** Has screen readers say something when they are done with what they say now. */
+/** Announces a text to screen readers after the current announcement. */
 export const announce = (text: string): void => say(text)
 
-/** Stands once on the page, and outlives every screen. */
+/** Live region that exists once and stays when screens change. */
 export function Announcer() {
   const [text, setText] = useState('')
   useEffect(() => {
-    // The same sentence twice is no change, and would not be said: a space at the end makes it one.
+    // The same sentence twice would not be announced, so a space at its end makes it differ.
     say = (next) => setText((last) => (last === next ? `${next}\u00a0` : next))
   }, [])
   return (

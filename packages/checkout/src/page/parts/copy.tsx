@@ -4,7 +4,9 @@ import { announce } from './announcer.tsx'
 
 const CONFIRMED_MS = 2500
 
-/** Without a secure origin there is no clipboard, and the old way still works. */
+/**
+ * Copies a text. The clipboard API requires a secure origin; without one, the older method is used.
+ */
 async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text)
@@ -25,8 +27,9 @@ async function copyText(text: string): Promise<boolean> {
 }
 
 /**
- * Copies `text`, and says so in a word, on the button and to screen readers.
- * @param done what they hear; @param labelledBy the id of the name of what is copied
+ * Button that copies `text`, and confirms it on the button and to screen readers.
+ * @param done confirmation for screen readers
+ * @param labelledBy id of the name of the copied text
  */
 export function CopyButton({
   text,
@@ -58,7 +61,7 @@ export function CopyButton({
       aria-labelledby={`${id} ${labelledBy}`}
       onClick={() => void copy()}
     >
-      {/* Both words lie over each other, so that the button keeps its width. */}
+      {/* Both words overlap, so that the button keeps its width. */}
       <span class="copy-words">
         <span class={copied ? 'is-hidden' : ''} id={copied ? undefined : id}>
           {words.copy}

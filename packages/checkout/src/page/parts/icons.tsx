@@ -7,7 +7,7 @@ const Icon = ({ children, name }: { children: ComponentChildren; name: string })
   </svg>
 )
 
-/** Each status has an outline of its own, so that it is told without its colour. */
+/** Each status has its own outline, so that it is recognizable without colour. */
 const SHAPES: Record<Shape, ComponentChildren> = {
   waiting: (
     <>

@@ -50,7 +50,7 @@ function Line({ payment }: { payment: Payment }) {
   )
 }
 
-/** What has arrived so far. */
+/** List of received payments. */
 export function Payments({ payments }: { payments: readonly Payment[] }) {
   const { words } = useSpeech()
   if (payments.length === 0) return null

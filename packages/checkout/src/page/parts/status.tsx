@@ -2,9 +2,7 @@ import type { ComponentChildren } from 'preact'
 import type { Shape, Tone } from '../view.ts'
 import { StatusIcon } from './icons.tsx'
 
-/**
- * Shape, word and colour of a status. The heading takes the focus when one screen follows another.
- */
+/** Shape, word and colour of a status. The heading gets the focus when the screen changes. */
 export function Status({
   shape,
   tone,

@@ -5,15 +5,15 @@ import { announce } from './announcer.tsx'
 import { ClockIcon } from './icons.tsx'
 
 const MINUTE_MS = 60_000
-/** From here on the seconds are shown. */
+/** Remaining time in milliseconds from which seconds are displayed. */
 const LAST_MS = 5 * MINUTE_MS
-/** Above that a time of day says more than minutes. */
+/** Remaining time in milliseconds above which the time of day is displayed instead of minutes. */
 const HOUR_MS = 60 * MINUTE_MS
-/** Once it is over the server is asked so often whether it thinks so too. */
+/** Interval in milliseconds at which the server is queried once the time is over. */
 const ASKED_EVERY_MS = 3000
 const ANNOUNCED_MINUTES = [10, 5, 1]
 
-/** The server's clock: what it said last, and what has passed here since. */
+/** Returns the server's time: the last received one plus the time since. */
 export const serverNow = (told: { now: string; heardMs: number }): number =>
   Date.parse(told.now) + performance.now() - told.heardMs
 
@@ -30,8 +30,8 @@ function textOf(speech: Speech, leftMs: number, expiry: string, now: number): st
 }
 
 /**
- * How long the invoice can be paid: calm, and to the second only at the end. Screen readers hear of
- * 10, 5 and 1 minutes.
+ * Remaining time to pay. Seconds are displayed only at the end. Screen readers announce 10, 5 and 1
+ * minutes.
  */
 export function TimeLeft({
   state,
@@ -50,7 +50,7 @@ export function TimeLeft({
   useEffect(() => {
     const ended = leftMs === 0
     if (ended) onEnd()
-    // At the next second where seconds are shown, else when the minutes change.
+    // Until the next second if seconds are displayed, otherwise until the minutes change.
     const runningMs =
       leftMs > LAST_MS
         ? Math.min(leftMs % MINUTE_MS || MINUTE_MS, leftMs - LAST_MS)
@@ -65,7 +65,7 @@ export function TimeLeft({
     const due = ANNOUNCED_MINUTES.findLast((minutes) => leftMs <= minutes * MINUTE_MS) ?? null
     const before = announced.current
     announced.current = due
-    // Nothing is said of what was already so when the page was opened.
+    // A state that existed when the page was opened is not announced.
     if (before !== undefined && due !== null && due !== before && leftMs > 0)
       announce(speech.count(speech.words.minutesLeft, due))
   })

@@ -11,14 +11,14 @@ export const Badge = ({ ticker }: { ticker: string }) => (
   </span>
 )
 
-/** Assets of the same coin stand together, in the order in which the first of each came. */
+/** Groups assets of the same coin, in the order of the first of each. */
 function groupsOf(assets: readonly Choice[]): Choice[][] {
   const groups = new Map<string, Choice[]>()
   for (const asset of assets) groups.set(asset.ticker, [...(groups.get(asset.ticker) ?? []), asset])
   return [...groups.values()]
 }
 
-/** What to pay with: each coin once, and below it its networks in words. */
+/** Choice of the asset to pay with: each coin once, with its networks below it. */
 export function Choose({
   state,
   onChoose,

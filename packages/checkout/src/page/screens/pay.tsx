@@ -12,14 +12,12 @@ import { Status } from '../parts/status.tsx'
 import { viewOf } from '../view.ts'
 import { Badge } from './choose.tsx'
 
-/**
- * Where there is a finger there are wallets: they come first, and the code for another device last.
- */
+/** Touch devices have wallets, so wallet links come first, and the code for another device last. */
 const isHandheld = matchMedia('(pointer: coarse)').matches
 
 /**
- * What is selected and copied by hand is the same text as the button copies: wallets read a point,
- * whatever the language.
+ * Makes a manual copy produce the same text as the button: wallets expect a decimal point, whatever
+ * the language.
  */
 const copyPlain = (text: string) => (event: ClipboardEvent) => {
   if (event.clipboardData === null) return
@@ -37,7 +35,8 @@ function Field({
 }: {
   label: string
   children: ComponentChildren
-  /** What is copied */ text: string
+  /** Text that is copied. */
+  text: string
   done: string
   more?: ComponentChildren
   kind: string
@@ -116,7 +115,7 @@ function Tag({ selected }: { selected: Selected }) {
   )
 }
 
-/** Where to send how much. What is missing stands in place of the whole once a part has arrived. */
+/** Address and amount to pay. After a partial payment, the remaining amount replaces the whole. */
 export function Pay({
   state,
   selected,

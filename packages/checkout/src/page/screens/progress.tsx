@@ -7,7 +7,7 @@ import { viewNameOf, viewOf } from '../view.ts'
 const RADIUS = 44
 const AROUND = 2 * Math.PI * RADIUS
 
-/** The confirmations of the payment that has fewest of what it needs. */
+/** Returns the confirmations of the payment that is furthest from its required number. */
 function slowest(state: CheckoutState): { confirmations: number; required: number } | null {
   const open = state.payments.filter(
     ({ counts, status }) => counts && status !== 'reverted' && status !== 'dropped',
@@ -50,7 +50,7 @@ function Ring({ confirmations, required }: { confirmations: number; required: nu
   )
 }
 
-/** The payment is there, and waits for the network. */
+/** Shown when the payment has arrived and waits for confirmations. */
 export function Progress({ state }: { state: CheckoutState }) {
   const { words } = useSpeech()
   const { shape, tone, title, detail } = viewOf(viewNameOf(state, false))

@@ -11,7 +11,7 @@ import { Payments } from '../parts/payments.tsx'
 import { Status } from '../parts/status.tsx'
 import { viewNameOf, viewOf, type ViewName } from '../view.ts'
 
-/** Long enough to see that it is paid, and to stay. */
+/** Seconds before the redirect: long enough to see the result, and to cancel. */
 const RETURN_S = 10
 
 const line = (name: string, value: ComponentChildren, key?: string) => (
@@ -53,8 +53,8 @@ function Receipt({ state }: { state: CheckoutState }) {
 }
 
 /**
- * Takes the payer back to the shop by itself, unless he stays. Only where he saw it being paid, and
- * on a page of its own.
+ * Redirects the payer to the shop unless they cancel. Only if they saw the payment happen, and if
+ * the page is not in a frame.
  */
 function Returning({ url, isFresh }: { url: string; isFresh: boolean }) {
   const { words, count } = useSpeech()
@@ -79,7 +79,7 @@ function Returning({ url, isFresh }: { url: string; isFresh: boolean }) {
   )
 }
 
-/** A way back to the shop; in the widget's frame the dialog closes, and the shop goes on. */
+/** Link back to the shop; in the widget's frame it closes the dialog. */
 function Back({
   url,
   merchant,
@@ -119,7 +119,10 @@ function detailOf(name: ViewName, state: CheckoutState, { words, say }: Speech) 
   return say(words[viewOf(name).detail], { merchant, ...values })
 }
 
-/** How it ended, and what to do. @param isFresh the payer was here when it became so */
+/**
+ * The result, and what to do next.
+ * @param isFresh the page was open when the status changed
+ */
 export function Result({ state, isFresh }: { state: CheckoutState; isFresh: boolean }) {
   const speech = useSpeech()
   const { words } = speech

@@ -1,4 +1,4 @@
-/** Boxes of the size of what will stand there. */
+/** Placeholders with the size of the content that is loading. */
 export const SummarySkeleton = () => (
   <>
     <span class="skeleton skeleton-line" />

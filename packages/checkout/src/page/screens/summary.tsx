@@ -3,7 +3,7 @@ import { useSpeech } from '../language.ts'
 import { Amount, Code } from '../parts/amount.tsx'
 import { serverNow, TimeLeft } from '../parts/time-left.tsx'
 
-/** What is asked for: the amount in the currency in which it was asked, else in coins. */
+/** The requested amount in its original currency, otherwise in coins. */
 function Asked({ state }: { state: CheckoutState }) {
   const { money } = useSpeech()
   if (state.fiat !== null && state.fiat_amount !== null)
@@ -14,7 +14,7 @@ function Asked({ state }: { state: CheckoutState }) {
   return first ? <Amount amount={first.crypto_amount} ticker={first.ticker} /> : null
 }
 
-/** What is paid for, how much, and until when. */
+/** What is paid for, the amount, and the deadline. */
 export function Summary({
   state,
   heardMs,
@@ -45,7 +45,7 @@ export function Summary({
   )
 }
 
-/** What the payer or the merchant may ask for later. */
+/** Details that the payer or the merchant may need later. */
 export function Facts({ state, heardMs }: { state: CheckoutState; heardMs: number }) {
   const { words, money, time } = useSpeech()
   const { selected } = state

@@ -2,7 +2,7 @@ import { signal } from '@preact/signals'
 import { read } from './http.ts'
 import type { AssetNames } from './types.ts'
 
-/** Every asset of the installation that is not retired, by its name. */
+/** Every asset of the installation that is not retired, by name. */
 export const assetNames = signal<
   ReadonlyMap<
     string,
@@ -19,7 +19,9 @@ export const assetNames = signal<
 
 const RETRY_MS = 5000
 
-/** Reads the assets once, since they change with a new version only; a failed read is repeated. */
+/**
+ * Reads the assets once, because they change only with a new version. A failed read is repeated.
+ */
 export async function loadAssets(): Promise<void> {
   type Row = typeof assetNames.value extends ReadonlyMap<string, infer Inner> ? Inner : never
   for (;;) {

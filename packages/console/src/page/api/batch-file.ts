@@ -1,4 +1,4 @@
-// A file of transfers: read, and judged line by line. Nobody is asked for it.
+// Parses and validates a file of transfers line by line, without any request.
 import type { Known, Line } from './batch-line.ts'
 import {
   amountBy,
@@ -28,8 +28,8 @@ export const BYTES_MAX = 1_000_000
 const REFERENCE_LENGTH_MAX = 100
 
 /**
- * What is wrong with a reference by itself; null: nothing. It becomes the `sequence_id`, besides
- * those that are made here.
+ * Returns the problem of a reference by itself; null if there is none. References are used as
+ * `sequence_id`, like those that are generated here.
  */
 function referenceProblem(text: string): string | null {
   if (text.length > REFERENCE_LENGTH_MAX)
@@ -40,21 +40,21 @@ function referenceProblem(text: string): string | null {
   return null
 }
 
-/** A file as it was understood. */
+/** A parsed file. */
 export interface BatchFile {
   lines: Line[]
   separator: Separator
   /**
-   * Null: the amounts are decimals by either mark, and different ones, so that somebody has to say
-   * it.
+   * Null if the amounts are valid with either decimal mark but with different values, so the person
+   * must choose.
    */
   mark: DecimalMark | null
 }
 
 /**
- * Reads a file's lines, without asking anybody.
- * @param chosen the decimal mark that a person has said; absent: it follows from the file
- * @throws TypeError with a sentence, where it is no such file
+ * Parses a file's lines without any request.
+ * @param chosen the decimal mark that the person chose; absent: it follows from the file
+ * @throws TypeError with a sentence if it is not a file of transfers
  */
 export function readBatch(text: string, assets: Assets, chosen?: DecimalMark): BatchFile {
   const separator = separatorOf(text, COLUMNS)
@@ -127,13 +127,13 @@ export function readBatch(text: string, assets: Assets, chosen?: DecimalMark): B
   return { lines, separator, mark }
 }
 
-/** What a spreadsheet makes of a long number. */
+/** The format in which a spreadsheet writes a long number. */
 const EXPONENT = /^\d(?:[.,]\d+)?e\+?\d+$/i
 
 /**
- * Gives a line its amount by a decimal mark, as digits with a point.
- * @param isMarkKnown whether more than the default speaks for the mark: only then is a thousands
- *   separator one
+ * Sets a line's amount by a decimal mark, as digits with a point.
+ * @param isMarkKnown whether the mark is more than a default; only then is a thousands separator
+ *   recognized
  */
 function readAmount(line: Line, mark: DecimalMark | null, isMarkKnown: boolean): void {
   const written = line.amount
@@ -152,7 +152,7 @@ function readAmount(line: Line, mark: DecimalMark | null, isMarkKnown: boolean):
   if (read.isGrouped && mark !== null) line.notes.push(`“${written}” is read as ${read.amount}`)
 }
 
-/** What a file takes of each asset, beside what there is. */
+/** Returns the total of each asset in a file, with its available balance. */
 export function totals(
   lines: readonly Line[],
   assets: Assets,
@@ -180,7 +180,7 @@ export function totals(
   })
 }
 
-/** The request of a line that is planned. */
+/** Returns the request of a planned line. */
 export function bodyOf(line: Line): object {
   return {
     asset: line.asset,

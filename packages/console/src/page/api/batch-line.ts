@@ -1,9 +1,9 @@
-/** What is known of an asset. */
+/** Data about an asset. */
 export interface Known {
   decimals: number
   takes_tag: boolean
 }
-/** A transfer that was ordered before. */
+/** A transfer that was ordered earlier. */
 export interface Earlier {
   id: string
   sub_account: string
@@ -17,27 +17,27 @@ export interface Earlier {
 }
 
 /**
- * `new`: to be sent. `sent`: ordered by this line before, in this file or an earlier version of it.
- * `failed`: ordered so, and it failed. `paid`: an equal payment was ordered in the last days, by
- * another line or another way.
+ * `new`: will be sent. `sent`: this line ordered it earlier, in this file or an earlier version of
+ * it. `failed`: it was ordered that way and failed. `paid`: another line or another way ordered an
+ * equal payment in the last days.
  */
 export type Standing = 'new' | 'sent' | 'failed' | 'paid'
 
-/** How a line stands to the transfers of before. */
+/** Relation of a line to earlier transfers. */
 interface Plan {
   standing: Standing
-  /** The newest first. */
+  /** Newest first. */
   earlier: Earlier[]
   /**
-   * By which it is ordered while nothing was; where it is ordered once more by explicit choice,
-   * another one.
+   * The `sequence_id` of the line's first order; if the person chooses to order it again, a new
+   * one.
    */
   sequence_id: string
 }
 
-/** One line of the file: what it orders, and what is wrong with it. */
+/** One line of the file: the transfer that it orders, and its problems. */
 export interface Line {
-  /** As an editor counts them. */
+  /** Line number as in an editor. */
   number: number
   asset: string
   amount: string
@@ -45,23 +45,25 @@ export interface Line {
   address_tag: string
   memo: string
   fee_level: string
-  /** The file's own name of the payment, unique in it; empty: the line is known by its content. */
+  /**
+   * The file's own name of the payment, unique within the file; empty: the line is identified by
+   * its content.
+   */
   reference: string
-  /** Address and tag as the platform stores them, once it has checked them. */
+  /** Address and tag as the platform stores them, after it has validated them. */
   payee: { address: string; tag: string }
-  /** How it stands to the transfers of before; null until it is known. */
+  /** Relation to earlier transfers; null until it is known. */
   plan: Plan | null
   /**
-   * Its network has tags, and it names none: the payee has none, as the person who sends it
-   * confirms.
+   * The network has tags, and the line contains none: the person confirms that the payee has none.
    */
   hasNoTag: boolean
   /**
-   * The file has a column `address_tag`: an empty field there is an answer, and a missing column is
-   * none.
+   * The file has a column `address_tag`. An empty field in it states that there is no tag; without
+   * the column this is unknown.
    */
   hasTagColumn: boolean
   problems: string[]
-  /** Not wrong, and worth a look. */
+  /** Remarks that are not problems. */
   notes: string[]
 }

@@ -1,26 +1,24 @@
-// Which lines of a batch file were ordered before, and by what sequence_id each line is ordered.
-// Requests nothing.
+// Determines which lines of a batch file were ordered earlier, and the sequence_id of each line.
+// Sends no request.
 import type { Earlier, Known, Line, Standing } from './batch-line.ts'
 import { units } from './decimal.ts'
 import { sha256 } from './keys.ts'
 
 /**
- * What the transfers of before are found by. Those of the open sub-account are complete; of others
- * at least the last days.
+ * Earlier transfers. Those of the open sub-account are complete; of others at least the last days.
  */
 export interface History {
-  /** The open sub-account, in which a `sequence_id` orders once. */
+  /** The open sub-account, in which a `sequence_id` is unique. */
   subAccount: string
-  /** Transfers of an asset to an address. */
+  /** Returns transfers of an asset to an address. */
   to(asset: string, address: string): readonly Earlier[]
   /**
-   * Transfers that have a reference as `sequence_id`, and its attempts after the first
-   * (`reference#2`).
+   * Returns transfers whose `sequence_id` is a reference, or its further attempts (`reference#2`).
    */
   named(reference: string): readonly Earlier[]
 }
 
-/** @param own transfers that stand for this line, and so for no other */
+/** @param own transfers that belong to this line and to no other */
 type Settle = (
   line: Line,
   standing: Standing,
@@ -36,13 +34,13 @@ const SHOWN_MAX = 3
 
 const isFailed = ({ status }: Earlier): boolean => status === 'failed'
 const newestFirst = (a: Earlier, b: Earlier): number => b.created_at.localeCompare(a.created_at)
-/** The `sequence_id` of one more attempt of a reference. */
+/** Returns the `sequence_id` of a further attempt of a reference. */
 export const attemptOf = (reference: string, attempt: number): string =>
   attempt === 1 ? reference : `${reference}#${attempt}`
 
 /**
- * Sets the `plan` of each line that has no problem; a reference that names another payment is a
- * problem of its line.
+ * Sets the `plan` of each line without a problem. A reference that was used for another payment is
+ * a problem of its line.
  */
 export async function planBatch(
   lines: readonly Line[],
@@ -52,14 +50,17 @@ export async function planBatch(
 ): Promise<void> {
   const good = lines.filter(({ problems }) => problems.length === 0)
   const amountOf = (asset: string, text: string) => units(text, assets.get(asset)?.decimals ?? 0)
-  /** An equal payment, whatever its tag: a tag that was corrected must not pay again by itself. */
+  /**
+   * Matches an equal payment, whatever its tag: correcting a tag must not cause a second payment
+   * automatically.
+   */
   const isAlike = (line: Line, each: Earlier) =>
     each.asset === line.asset &&
     each.destination_id === line.payee.address &&
     amountOf(line.asset, each.amount) === amountOf(line.asset, line.amount)
   const isSame = (line: Line, each: Earlier) =>
     isAlike(line, each) && (each.address_tag ?? '') === line.payee.tag
-  /** Transfers that stand for a line of this file, so that none stands for two. */
+  /** Transfers that already belong to a line of this file, so that none is used for two. */
   const taken = new Set<string>()
   const settle: Settle = (line, standing, earlier, sequence_id, own = []) => {
     for (const { id } of own) taken.add(id)
@@ -124,8 +125,7 @@ export async function planBatch(
 }
 
 /**
- * Lines of the same payment: asset, amount, address and tag. A memo and a fee level do not make
- * another one.
+ * Groups lines of the same payment: asset, amount, address and tag. Memo and fee level are ignored.
  */
 function groupsOf(
   lines: readonly Line[],
@@ -145,9 +145,9 @@ function groupsOf(
 }
 
 /**
- * Distributes what was ordered of one payment over the lines that order it: first each line's own
- * occurrence, then what is left, such as that of a line which is no longer in the file. Only lines
- * that remain order anything.
+ * Distributes the earlier orders of one payment over the lines that order it: first each line's own
+ * occurrence, then the rest, such as that of a line which is no longer in the file. Only the
+ * remaining lines are ordered.
  */
 function planGroup(
   group: readonly Line[],

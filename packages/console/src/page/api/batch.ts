@@ -1,4 +1,5 @@
-// What a batch asks the platform: whether its addresses are any, and what of it was ordered before.
+// Queries the platform about a batch: whether its addresses are valid, and which lines were ordered
+// earlier.
 import { assetNames } from './assets.ts'
 import { validateAddress } from './queries.ts'
 import type { Earlier, Line } from './batch-line.ts'
@@ -9,10 +10,10 @@ import { isTagInMemo, tagState } from './tag.ts'
 import type { AddressValidation, Transaction, TransactionPage } from './types.ts'
 
 const AT_ONCE = 4
-/** The most that the API lists on a page. */
+/** Maximum page size of the API. */
 const PAGE_MAX = 500
 
-/** Works through a list, a few at a time. */
+/** Processes a list, a few items concurrently. */
 async function each<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   let next = 0
   await Promise.all(
@@ -23,8 +24,8 @@ async function each<T>(items: readonly T[], work: (item: T) => Promise<void>): P
 }
 
 /**
- * What is wrong with a line's destination as the platform knows it. Settles whether a tag is still
- * missing.
+ * Adds the problems of a line's destination according to the platform, and determines whether a tag
+ * is still missing.
  */
 function judgeDestination(line: Line, validity: AddressValidation): void {
   if (!validity.valid) {
@@ -54,7 +55,10 @@ function judgeDestination(line: Line, validity: AddressValidation): void {
   else if (line.hasNoTag) line.notes.push('no address_tag')
 }
 
-/** Has every address checked by the platform. @throws Problem where it does not answer */
+/**
+ * Lets the platform validate every address.
+ * @throws Problem if it does not respond
+ */
 export async function checkAddresses(
   lines: readonly Line[],
   told: (done: number) => void,
@@ -73,7 +77,7 @@ export async function checkAddresses(
   })
 }
 
-/** As the API lists it, with the sub-account that ordered it. */
+/** Converts transfers of the API, and adds the sub-account that ordered them. */
 const earlierOf = (rows: readonly Transaction[], sub: string): Earlier[] =>
   rows.map(
     ({ id, asset, amount, destination_id, address_tag, status, sequence_id, created_at }) => ({
@@ -89,7 +93,10 @@ const earlierOf = (rows: readonly Transaction[], sub: string): Earlier[] =>
     }),
   )
 
-/** All transfers of a sub-account that a filter fits. @throws Problem */
+/**
+ * Lists all transfers of a sub-account that match a filter.
+ * @throws Problem
+ */
 async function listAll(
   sub: string,
   filter: Record<string, string | number | undefined>,
@@ -106,8 +113,8 @@ async function listAll(
 }
 
 /**
- * Reads what was ordered before and may be a line of the file: by destination, and by reference.
- * @throws Problem where the platform does not answer: nothing may be sent then
+ * Reads earlier transfers that may match a line of the file, by destination and by reference.
+ * @throws Problem if the platform does not respond; then nothing may be sent
  */
 export async function readHistory(lines: readonly Line[], nowMs: number): Promise<History> {
   const { subAccount, workspace } = scope.value

@@ -1,5 +1,5 @@
-// Which rule a signed request breaks: those of request-auth's verification, in its order, said one
-// by one. All of it here.
+// Determines which rule a signed request breaks, with the checks of request-auth's verification in
+// the same order. Everything runs locally.
 import {
   CLOCK_SKEW_S,
   JsonNumber,
@@ -11,7 +11,7 @@ import {
 } from '@custody/request-auth/web'
 import { readPublicKey, sha256 } from './keys.ts'
 
-/** What somebody pasted. Empty texts: not given. */
+/** Texts that the person pasted; empty if absent. */
 export interface Pasted {
   token: string
   method: string
@@ -21,7 +21,7 @@ export interface Pasted {
   publicKey: string
 }
 
-/** `skipped`: what it needs was not given, or cannot be read because of what is broken above. */
+/** `skipped`: the required input is missing, or unreadable because of an earlier problem. */
 export interface Verdict {
   rule: string
   is: 'kept' | 'broken' | 'skipped'
@@ -30,7 +30,7 @@ export interface Verdict {
 
 const SEGMENT = /^[A-Za-z0-9_-]+$/
 const BITS_MIN = 4096
-/** Unix seconds above which somebody has counted milliseconds. */
+/** Number above which a time is probably in milliseconds and not in Unix seconds. */
 const SECONDS_MAX = 100_000_000_000
 
 const bytesOf = (segment: string): Uint8Array<ArrayBuffer> => {
@@ -60,7 +60,10 @@ function objectOf(segment: string): Record<string, unknown> | null {
   }
 }
 
-/** Path and query of what was pasted: an address, or a path. @returns null where it is neither */
+/**
+ * Returns path and query of a pasted URL or path.
+ * @returns null if it is neither
+ */
 export function targetOf(url: string): { path: string; whole: string } | null {
   const text = url.trim().replace(/^https?:\/\/[^/?#]+/, '')
   const whole = text === '' ? '/' : (text.split('#', 1)[0] as string)
@@ -71,8 +74,8 @@ const shown = (value: unknown): string =>
   value instanceof JsonNumber ? value.text : (JSON.stringify(value) ?? 'nothing')
 
 /**
- * Judges a request.
- * @param nowS Unix seconds by the server's clock; null: its age is not judged
+ * Checks a request.
+ * @param nowS Unix seconds by the server's clock; null: its age is not checked
  */
 export async function checkRequest(pasted: Pasted, nowS: number | null): Promise<Verdict[]> {
   const verdicts: Verdict[] = []
@@ -333,7 +336,9 @@ async function checkBody(
   }
 }
 
-/** What of the usual it is: the hash of the body as somebody else writes it. */
+/**
+ * Explains a wrong body hash by a common mistake, such as a body that was serialized differently.
+ */
 async function whyHash(hash: string, body: string, right: string): Promise<string> {
   if (hash.toLowerCase() === right) return 'It is in capitals: lower-case hex is wanted'
   if (/^[A-Za-z0-9+/]{43}=$/.test(hash)) return 'It looks like base64: lower-case hex is wanted'
@@ -354,7 +359,7 @@ async function whyHash(hash: string, body: string, right: string): Promise<strin
       'It is of the body with line breaks: hash exactly the bytes that are sent',
     ])
   } catch {
-    // No JSON: said below.
+    // Not JSON; reported below.
   }
   for (const [text, says] of others) if (hash === (await sha256(text))) return says
   return `It is ${hash.slice(0, 16)}…, and this body’s is ${right.slice(0, 16)}…: other bytes were hashed than these`

@@ -1,6 +1,9 @@
-// Commands of operators, as the server says that its installation has them.
+// Operator commands with the program name of the server's installation.
 import { session } from './scope.ts'
 
-/** A command line of custody. @param words after the name of the program */
+/**
+ * Returns a custody command line.
+ * @param words after the program's name
+ */
 export const custody = (words: string): string =>
   `${session.value?.command ?? 'npx custody'} ${words}`

@@ -1,12 +1,11 @@
-// Files of spreadsheets, whatever country's settings wrote them: their encoding, their separator,
-// and what their amounts mean.
+// Reads spreadsheet files of any regional settings: their encoding, separator, and decimal mark.
 
 export type Separator = ',' | ';' | '\t'
 export type DecimalMark = '.' | ','
 
 /**
- * One line of a file, or several where a quoted field has line breaks. `number`: its first, as an
- * editor counts them.
+ * One row of a file, which spans several lines if a quoted field has line breaks. `number`: its
+ * first line, as in an editor.
  */
 export interface Row {
   number: number
@@ -14,13 +13,10 @@ export interface Row {
 }
 
 const SEPARATORS: readonly Separator[] = [';', '\t', ',']
-/** What Excel writes before the columns, and reads. */
+/** Line by which Excel declares the separator before the columns. */
 const SEPARATOR_LINE = /^sep=(.)\r?\n/i
 
-/**
- * The text of a file. Excel writes UTF-16 as “Unicode text”, and Windows-1252 where it is not told
- * otherwise.
- */
+/** Decodes a file. Excel writes UTF-16 as “Unicode text”, and Windows-1252 by default. */
 export function decodeFile(bytes: Uint8Array): { text: string; encoding: string } {
   const [first, second] = bytes
   if (first === 0xff && second === 0xfe)
@@ -35,8 +31,8 @@ export function decodeFile(bytes: Uint8Array): { text: string; encoding: string 
 }
 
 /**
- * What separates the fields: what the file says itself, else that which divides its first line into
- * most of these columns.
+ * Returns the field separator: the one that the file declares, otherwise the one that splits its
+ * first line into most of these columns.
  */
 export function separatorOf(text: string, columns: readonly string[]): Separator {
   const source = text.replace(/^\uFEFF/, '')
@@ -48,7 +44,7 @@ export function separatorOf(text: string, columns: readonly string[]): Separator
   return SEPARATORS.reduce((best, each) => (found(each) > found(best) ? each : best), ',')
 }
 
-/** Fields of a CSV text (RFC 4180). */
+/** Parses the fields of a CSV text (RFC 4180). */
 export function rowsOf(text: string, separator: Separator): Row[] {
   const rows: Row[] = []
   let fields: string[] = []
@@ -63,7 +59,7 @@ export function rowsOf(text: string, separator: Separator): Row[] {
     field = ''
     start = line + 1
   }
-  // The line stays, empty, so that those below keep their numbers.
+  // The line stays, empty, so that later lines keep their numbers.
   const source = text
     .replace(/^\uFEFF/, '')
     .replace(SEPARATOR_LINE, '\n')
@@ -88,7 +84,7 @@ export function rowsOf(text: string, separator: Separator): Row[] {
   return rows
 }
 
-/** What divides thousands beside the other mark: spaces of all kinds, apostrophes. */
+/** Thousands separators in addition to the other mark: spaces of all kinds, apostrophes. */
 const GROUPS = String.raw`[\s\u00a0\u202f'’_]`
 const READINGS: Readonly<Record<DecimalMark, RegExp>> = {
   '.': readingOf('.', ','),
@@ -97,14 +93,14 @@ const READINGS: Readonly<Record<DecimalMark, RegExp>> = {
 
 function readingOf(mark: DecimalMark, other: DecimalMark): RegExp {
   const [point, group] = [`\\${mark}`, `(?:\\${other}|${GROUPS})`]
-  // One that divides thousands divides all of them, and none of them begins with zero.
+  // A thousands separator must be used throughout, and the first group must not begin with zero.
   return new RegExp(`^(?:[1-9]\\d{0,2}(${group})\\d{3}(?:\\1\\d{3})*|\\d+)?(?:${point}\\d*)?$`)
 }
 
 /**
- * An amount as a decimal with a point and without thousands separators; null where it is none by
- * that mark.
- * @param mark what stands before its decimals
+ * Normalizes an amount to a decimal with a point and without thousands separators; null if it is
+ * invalid with that mark.
+ * @param mark decimal mark
  */
 export function amountBy(
   text: string,
@@ -123,9 +119,9 @@ const isSame = (a: string, b: string): boolean => {
 }
 
 /**
- * The decimal mark of a file's amounts. Commas between fields come from a country that writes a
- * point. Else it is the mark by which all amounts are decimals; null where they are by both, and
- * would be different amounts.
+ * Determines the decimal mark of a file's amounts. If fields are separated by commas, it is a
+ * point. Otherwise it is the mark with which all amounts are valid; null if both are possible with
+ * different values.
  */
 export function decimalMarkOf(
   amounts: readonly string[],

@@ -2,7 +2,10 @@ import { useEffect, useState } from 'preact/hooks'
 
 const SETTLE_MS = 350
 
-/** Requests something once the person has stopped typing. @param key what the answer depends on */
+/**
+ * Sends a request once the person has stopped typing.
+ * @param key value that the response depends on
+ */
 export function useDebounced<T>(
   work: (() => Promise<T>) | null,
   key: string,

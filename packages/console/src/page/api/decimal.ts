@@ -1,6 +1,9 @@
-// Amounts are compared and added as whole numbers of the smallest unit: never as doubles.
+// Amounts are compared and added as integers of the smallest unit, never as doubles.
 
-/** Smallest units of a decimal. @returns null where it is none, or finer than the asset */
+/**
+ * Converts a decimal to the smallest unit.
+ * @returns null if it is not a decimal, or has more decimals than the asset
+ */
 export function units(text: string, decimals: number): bigint | null {
   const [, whole, fraction = ''] = /^(\d+)(?:\.(\d+))?$/.exec(text) ?? []
   if (whole === undefined) return null
@@ -8,7 +11,7 @@ export function units(text: string, decimals: number): bigint | null {
   return kept.length > decimals ? null : BigInt(whole + kept.padEnd(decimals, '0'))
 }
 
-/** The decimal of so many smallest units. */
+/** Converts an amount in the smallest unit to a decimal. */
 export function decimal(amount: bigint, decimals: number): string {
   const digits = (amount < 0n ? -amount : amount).toString().padStart(decimals + 1, '0')
   const whole = digits.slice(0, digits.length - decimals)
@@ -19,8 +22,8 @@ export function decimal(amount: bigint, decimals: number): string {
 const RATE_DECIMALS = 18
 
 /**
- * Worth of an amount at a price, exactly; null where one of them is no decimal of at most 18
- * places.
+ * Returns the exact value of an amount at a price; null if one of them is not a decimal with at
+ * most 18 places.
  */
 export function worth(amount: string, price: string): string | null {
   const [a, b] = [units(amount, RATE_DECIMALS), units(price, RATE_DECIMALS)]

@@ -1,13 +1,13 @@
-// Finds the filter by which a search text finds transactions.
+// Determines the filter by which a search text finds transactions.
 import { Problem, query, read } from './http.ts'
 import { mirror } from './scope.ts'
 import { filtersFor, type FoundBy } from './search-text.ts'
 import type { TransactionPage } from './types.ts'
 
 /**
- * The filter by which a text finds something; the likeliest where none does. Each try is one
- * indexed read.
- * @param type the open filter by type: what the platform does by itself is found only with it
+ * Returns the filter by which a text finds something; the most likely one if none does. Each
+ * attempt is one indexed read.
+ * @param type the active type filter; the platform's automatic transactions are found only with it
  * @throws Problem
  */
 export async function findTransactions(text: string, type: string | null): Promise<FoundBy | null> {
@@ -21,7 +21,7 @@ export async function findTransactions(text: string, type: string | null): Promi
       )
       if (Number(total) > 0) return name
     } catch (error) {
-      // Too many memos begin so: it may be an address as well.
+      // Too many memos begin with this text; it may be an address as well.
       if (!(error instanceof Problem && error.field === 'memo_begins')) throw error
       tooMany = error
     }

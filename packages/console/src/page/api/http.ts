@@ -1,14 +1,14 @@
-// The one place from which the panel asks anything: reading through the mirror, the panel's own
-// routes, and refusals.
+// The only module that sends requests: reads through the mirror, the panel's own routes, and
+// errors.
 import { encode, decode } from './wire.ts'
 
-/** Why something was refused: the API's problem document, or that nothing answered. */
+/** Reason why a request failed: the API's problem document, or a missing response. */
 export class Problem extends Error {
   readonly status: number
   readonly code: string
   readonly field: string | null
   readonly requestId: string | null
-  /** A page that explains the code. */
+  /** URL of a page that explains the code. */
   readonly link: string | null
   constructor(
     status: number,
@@ -27,8 +27,8 @@ export class Problem extends Error {
 }
 
 /**
- * Thrown where a write was shown for signing elsewhere: nothing was sent, and whoever asked goes
- * back to where he was.
+ * Thrown if a write was displayed for signing elsewhere. Nothing was sent, and the caller returns
+ * to its earlier state.
  */
 export class SignedElsewhere extends Error {
   constructor() {
@@ -37,17 +37,17 @@ export class SignedElsewhere extends Error {
 }
 
 /**
- * What the server's clock is ahead of this browser's, in milliseconds: from the `date` of its
- * answers.
+ * Time in milliseconds by which the server's clock is ahead of this browser's, computed from the
+ * `date` of its responses.
  */
 let aheadMs = 0
-/** Unix milliseconds by the server's clock, to a second. */
+/** Returns Unix milliseconds by the server's clock, accurate to a second. */
 export const serverNow = (): number => Date.now() + aheadMs
 
 function learnClock(response: Response): void {
   const at = Date.parse(response.headers.get('date') ?? '')
-  // Half a second in the middle of the second that the header names; what lies within it is no
-  // difference.
+  // Half a second is added, because the header is truncated to a second; smaller differences are
+  // ignored.
   if (Number.isFinite(at))
     aheadMs = Math.abs(at + 500 - Date.now()) < 2000 ? 0 : at + 500 - Date.now()
 }
@@ -59,7 +59,7 @@ async function problemOf(response: Response): Promise<Problem> {
   try {
     told = decode(await response.text()) as Record<string, unknown>
   } catch {
-    // A proxy's page: the status says enough.
+    // The body is a proxy's page, and the status is sufficient.
   }
   const type = text(told['type'])
   const sentence = text(told['message']) ?? text(told['detail']) ?? text(told['title'])
@@ -75,7 +75,7 @@ async function problemOf(response: Response): Promise<Problem> {
   )
 }
 
-/** Told of every 401, so that whoever is signed out sees it. */
+/** Called after every 401, so that the panel shows the sign-in. */
 let whenSignedOut: () => void = () => undefined
 export function onSignedOut(tell: () => void): void {
   whenSignedOut = tell
@@ -88,7 +88,10 @@ const unreachable = () =>
     'The platform does not answer. Check the connection; nothing was changed that you do not see here.',
   )
 
-/** One request to this origin. @throws Problem */
+/**
+ * Sends a request to this origin.
+ * @throws Problem
+ */
 export async function send(url: string, init: RequestInit = {}): Promise<Response> {
   let response: Response
   try {
@@ -109,7 +112,10 @@ export async function send(url: string, init: RequestInit = {}): Promise<Respons
   throw problem
 }
 
-/** Body of an answer, amounts as text. @throws Problem */
+/**
+ * Reads the body of a response, with amounts as text.
+ * @throws Problem
+ */
 export async function bodyOf<T>(response: Response): Promise<T> {
   // The connection can end within the body.
   const body = await response.text().catch(() => Promise.reject(unreachable()))
@@ -126,13 +132,13 @@ export async function bodyOf<T>(response: Response): Promise<T> {
 }
 
 /**
- * A read without an answer after this time has failed: some networks lose connections without an
- * end.
+ * Time in milliseconds after which a read without a response has failed. Some networks lose
+ * connections silently.
  */
 const READ_MAX_MS = 60_000
 
 /**
- * Reads by the session: a path below /console/api, or one of the public API that anybody may read.
+ * Reads with the session: a path below /console/api, or a public one of the API.
  * @throws Problem
  */
 export const read = async <T>(url: string, signal?: AbortSignal): Promise<T> =>
@@ -143,16 +149,17 @@ export const read = async <T>(url: string, signal?: AbortSignal): Promise<T> =>
     }),
   )
 
-/** Asks for a factor once more; false: whoever was asked does not want to. */
+/** Requests a second factor again; resolves to false if the person declines. */
 let confirmPerson: () => Promise<boolean> = async () => false
 export function onRecentSignInRequired(ask: () => Promise<boolean>): void {
   confirmPerson = ask
 }
 
 /**
- * A change of the panel's own things, or a question that is asked by POST. Where the sign-in is too
- * old for it, the person is asked for a factor, and it is sent again.
- * @param path below /console/api @throws Problem
+ * Sends a change of the panel's own data, or a query by POST. If the sign-in is too old for it, the
+ * person must confirm a factor, and the request is sent again.
+ * @param path below /console/api
+ * @throws Problem
  */
 export async function panel<T>(
   method: 'POST' | 'PUT' | 'PATCH' | 'DELETE',
@@ -182,7 +189,7 @@ export async function panel<T>(
   }
 }
 
-/** `?a=1&b=2` of what is set, or nothing. */
+/** Returns `?a=1&b=2` of the values that are set, or an empty text. */
 export function query(values: Record<string, string | number | null | undefined>): string {
   const parameters = new URLSearchParams()
   for (const [name, value] of Object.entries(values)) {

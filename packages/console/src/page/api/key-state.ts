@@ -1,15 +1,15 @@
 import type { BrowserKey } from './keys.ts'
 import type { ApiUser } from './types.ts'
 
-/** How far this browser's key for a sub-account is. */
+/** State of this browser's key for a sub-account. */
 export interface KeyState {
-  /** `none`: no pair here; `unknown`: not requested yet; `ready`: signs. */
+  /** `none`: no pair exists here; `unknown`: not requested yet; `ready`: can sign. */
   state: 'none' | 'unknown' | 'pending' | 'read-only' | 'revoked' | 'ready'
   key: BrowserKey | null
   user: ApiUser | null
 }
 
-/** Which of a browser's pairs signs for a sub-account: one that is enrolled before all others. */
+/** Returns which of a browser's pairs signs for a sub-account; an enrolled one has priority. */
 export function judgeKeys(
   keys: readonly BrowserKey[],
   users: readonly ApiUser[],
@@ -23,7 +23,7 @@ export function judgeKeys(
   const states = keys
     .filter((key) => key.workspace === workspace && key.sub_account === subAccount)
     .map((key): KeyState => {
-      // Others may ask for an API user with this public key: theirs are not this person's.
+      // Another person may request an API user with this public key; theirs are ignored.
       const mine = users
         .filter(
           (user) =>

@@ -1,9 +1,9 @@
-// The browser's own API keys: RSA-4096 pairs whose private half was made here, cannot be exported,
-// and lies in IndexedDB.
+// The browser's own API keys: RSA-4096 pairs whose private half was generated here, cannot be
+// exported, and is stored in IndexedDB.
 
-/** A pair of this browser, for one sub-account. */
+/** A key pair of this browser for one sub-account. */
 export interface BrowserKey {
-  /** Lower-case hex SHA-256 of the public half's DER. */
+  /** Lower-case hex SHA-256 of the public key's DER. */
   fingerprint: string
   workspace: string
   sub_account: string
@@ -31,11 +31,11 @@ async function store(mode: IDBTransactionMode): Promise<IDBObjectStore> {
   return (await done(opening)).transaction(STORE, mode).objectStore(STORE)
 }
 
-/** All pairs of this browser. */
+/** Returns all pairs of this browser. */
 export const listKeys = async (): Promise<BrowserKey[]> =>
   done((await store('readonly')).getAll() as IDBRequest<BrowserKey[]>)
 
-/** Forgets a pair. It cannot be brought back. */
+/** Deletes a pair permanently. */
 export async function forgetKey(fingerprint: string): Promise<void> {
   await done((await store('readwrite')).delete(fingerprint))
 }
@@ -45,7 +45,10 @@ const hex = (bytes: ArrayBuffer) =>
 const base64 = (bytes: Uint8Array) =>
   btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''))
 
-/** @returns lower-case hex SHA-256, as signer nodes and the command line print it */
+/**
+ * Computes SHA-256.
+ * @returns lower-case hex, as signer nodes and the command line print it
+ */
 export const sha256 = async (data: BufferSource | string): Promise<string> =>
   hex(
     await crypto.subtle.digest(
@@ -54,7 +57,10 @@ export const sha256 = async (data: BufferSource | string): Promise<string> =>
     ),
   )
 
-/** @throws DOMException where the text is no public RSA key */
+/**
+ * Reads a public key.
+ * @throws DOMException if the text is not a public RSA key
+ */
 export async function readPublicKey(
   pem: string,
 ): Promise<{ key: CryptoKey; fingerprint: string; bits: number }> {
@@ -78,7 +84,7 @@ function pemOf(what: 'PUBLIC' | 'PRIVATE', der: Uint8Array): string {
   return `-----BEGIN ${what} KEY-----\n${lines.join('\n')}\n-----END ${what} KEY-----\n`
 }
 
-/** A pair for a machine: the private half goes into a file, and is kept nowhere here. */
+/** Generates a pair for a machine. The private half is written to a file, and not stored here. */
 export async function makeExportableKey(): Promise<{
   public_key_pem: string
   private_key_pem: string
@@ -94,7 +100,7 @@ export async function makeExportableKey(): Promise<{
   }
 }
 
-/** Makes a pair and keeps it. A second or two of work. */
+/** Generates a pair and stores it. Takes a second or two. */
 export async function makeKey(workspace: string, subAccount: string): Promise<BrowserKey> {
   const pair = await crypto.subtle.generateKey(PARAMETERS, false, ['sign', 'verify'])
   const der = new Uint8Array(await crypto.subtle.exportKey('spki', pair.publicKey))
@@ -107,7 +113,7 @@ export async function makeKey(workspace: string, subAccount: string): Promise<Br
     created_at: new Date().toISOString(),
   }
   await done((await store('readwrite')).put(key))
-  // Else the browser may clear it when it needs room.
+  // Otherwise the browser may delete it when storage is low.
   await navigator.storage?.persist?.().catch(() => false)
   return key
 }

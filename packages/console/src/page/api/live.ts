@@ -1,9 +1,9 @@
-// Events of the open sub-account as they come; pages read again what an event is about.
+// Receives events of the open sub-account; pages read the objects of an event again.
 import { effect, signal } from '@preact/signals'
 import { mirror, scope, session } from './scope.ts'
 import { news } from './use.ts'
 
-/** Whether events come at this moment. */
+/** State of the event stream. */
 export const liveState = signal<'off' | 'connecting' | 'live'>('off')
 
 const RETRY_MS = 3000
@@ -15,7 +15,7 @@ interface Told {
   data: unknown
 }
 
-/** Reads server-sent events to their end. EventSource would want every type named beforehand. */
+/** Reads server-sent events to their end. EventSource would require a list of all types. */
 async function follow(
   url: string,
   signal: AbortSignal,
@@ -54,11 +54,11 @@ function tell(block: string, last: { id: string | null }): void {
     const { type, object, data: inner } = JSON.parse(data) as Told
     news.value = { type, object, data: inner, at: Date.now() }
   } catch {
-    // A word of a proxy's.
+    // Not JSON, such as a proxy's message.
   }
 }
 
-/** Follows the events of whatever sub-account is open, while somebody looks at the page. */
+/** Receives the events of the open sub-account while the page is visible. */
 export function startLive(): void {
   let opened: AbortController | null = null
   const stop = () => {
@@ -83,19 +83,19 @@ export function startLive(): void {
     }
   }
   effect(() => {
-    // Read so that a change of any starts anew.
+    // Read here, so that a change of any of them restarts the effect.
     void [session.value?.person?.id, scope.value.subPath, scope.value.hasSubAccount]
     void start()
   })
   const resume = () => {
     void start()
-    // Events of the pause are not sent again, so every page that follows events reads again.
+    // Events during the pause are not sent again, so every page that uses events reads again.
     news.value = { type: 'missed', object: '', data: null, at: Date.now() }
   }
   document.addEventListener('visibilitychange', () => {
     if (document.hidden) stop()
     else resume()
   })
-  // Without waiting for the next attempt to connect.
+  // Without waiting for the next connection attempt.
   addEventListener('online', resume)
 }

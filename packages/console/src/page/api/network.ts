@@ -1,21 +1,22 @@
-// Reads that failed or take long: one notice shows them, and they are repeated when that can help.
+// Tracks reads that failed or are slow. One notice reports them, and they are repeated when that
+// can help.
 import { effect, signal } from '@preact/signals'
 import type { Problem } from './http.ts'
 
 /** A mounted read whose last attempt failed. */
 export interface FailedRead {
   problem: Problem
-  /** When the data that is shown was read, in Unix milliseconds; null: there is none. */
+  /** Time in Unix milliseconds at which the displayed data was read; null if there is none. */
   readAt: number | null
-  /** Reads again and keeps what is shown until the answer. */
+  /** Reads again, and keeps the displayed data until the response. */
   repeat(): void
 }
 
-/** Failed reads of what is open now, each under a key of its own. */
+/** Failed reads of the open page, each under its own key. */
 export const failedReads = signal<ReadonlyMap<object, FailedRead>>(new Map())
-/** Reads that have no answer after {@link SLOW_MS}. */
+/** Reads that have no response after {@link SLOW_MS}. */
 export const slowReads = signal<ReadonlySet<object>>(new Set())
-/** What the browser says of this device's network. False is certain, true is not. */
+/** The browser's state of this device's network. False is certain, true is not. */
 export const isOnline = signal(navigator.onLine)
 
 export const SLOW_MS = 5000
@@ -38,11 +39,11 @@ export function setSlow(key: object, isSlow: boolean): void {
   slowReads.value = next
 }
 
-/** Whether the same read can succeed later, without a change by anybody here. */
+/** Returns whether the same read can succeed later without any change by the person. */
 const isTransient = ({ problem: { code, status } }: FailedRead): boolean =>
   code === 'UNREACHABLE' || [502, 503, 504].includes(status)
 
-/** Repeats failed reads: all, or those that can succeed by themselves. */
+/** Repeats failed reads: all of them, or those that can succeed without changes. */
 export function repeatFailed(which: 'all' | 'transient' = 'all'): void {
   for (const each of failedReads.peek().values())
     if (which === 'all' || isTransient(each)) each.repeat()

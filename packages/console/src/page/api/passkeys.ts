@@ -12,7 +12,10 @@ interface Challenge<Options> {
   options: Options
 }
 
-/** What a person, or his authenticator, did not do is no failure of the platform's. */
+/**
+ * Converts an error of the person or of their authenticator, which is not a failure of the
+ * platform.
+ */
 function asProblem(error: unknown): never {
   if (error instanceof Problem) throw error
   const name = error instanceof Error ? error.name : ''
@@ -27,7 +30,10 @@ function asProblem(error: unknown): never {
   throw new Problem(0, 'PASSKEY_FAILED', error instanceof Error ? error.message : String(error))
 }
 
-/** Makes a passkey. @param path the route below /console/api without `/options` */
+/**
+ * Creates a passkey.
+ * @param path route below /console/api without `/options`
+ */
 export async function register<T>(path: string, first: object, then: object = {}): Promise<T> {
   const { challenge_id, options } = await panel<Challenge<PublicKeyCredentialCreationOptionsJSON>>(
     'POST',
@@ -38,7 +44,7 @@ export async function register<T>(path: string, first: object, then: object = {}
   return panel<T>('POST', path, { challenge_id, response, ...then })
 }
 
-/** Signs in, or proves again who sits here, with a passkey. */
+/** Signs in with a passkey, or confirms the person again. */
 export async function authenticate(path = '/sign-in/passkey'): Promise<Session> {
   const { challenge_id, options } = await panel<Challenge<PublicKeyCredentialRequestOptionsJSON>>(
     'POST',

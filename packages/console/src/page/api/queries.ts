@@ -1,4 +1,4 @@
-// Questions that the public API takes by POST, asked through the mirror.
+// Queries that the public API accepts by POST, sent through the mirror.
 import { panel } from './http.ts'
 import { scope } from './scope.ts'
 import type { AddressValidation, FeeEstimate, PrepaidFee } from './types.ts'
@@ -8,7 +8,7 @@ type Number = NonNullable<ReturnType<typeof exact>>
 const ask = <T>(path: string, body: object): Promise<T> =>
   panel<T>('POST', `${scope.value.subPath}/api${path}`, body)
 
-/** Whether an address is one of an asset's network. */
+/** Validates an address of an asset's network. */
 export const validateAddress = (
   asset: string,
   address: string,
@@ -16,7 +16,7 @@ export const validateAddress = (
 ): Promise<AddressValidation> =>
   ask('/dac/v1/validate-address', { asset, address, ...(tag === '' ? {} : { address_tag: tag }) })
 
-/** What a transfer would pay to the network. */
+/** Returns the network fee of a transfer. */
 export const estimateFee = (
   asset: string,
   fee_rate: Number,
@@ -30,5 +30,5 @@ export const estimateFee = (
     ...(destination === '' ? {} : { destination_address: destination }),
   })
 
-/** The workspace's prepaid account. */
+/** Reads the workspace's prepaid account. */
 export const readPrepaidFee = (): Promise<PrepaidFee> => ask('/dac/v1/prepaid-fee', {})

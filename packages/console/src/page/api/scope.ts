@@ -1,13 +1,12 @@
-// Whose pages are open: the workspace and sub-account in the address, and what they are called in
-// paths.
+// The open workspace and sub-account, according to the page's URL, and their paths.
 import { computed, signal } from '@preact/signals'
 import { place } from '../router.ts'
 import type { Session } from './types.ts'
 
-/** Who is signed in; undefined until it is known. */
+/** The signed-in session; undefined until it is known. */
 export const session = signal<Session | undefined>(undefined)
 
-/** Where to go where the address names no sub-account. */
+/** Storage key of the sub-account to open if the URL contains none. */
 const REMEMBERED = 'custody-console-scope'
 
 function remembered(): string[] {
@@ -19,7 +18,7 @@ function remembered(): string[] {
 }
 
 /**
- * The open workspace and sub-account. `panelPath` is below /console/api, `home` the address of its
+ * The open workspace and sub-account. `panelPath` is below /console/api, `home` is the URL of its
  * pages.
  */
 export const scope = computed(() => {
@@ -52,22 +51,22 @@ export const scope = computed(() => {
   }
 })
 
-/** Keeps the open sub-account for the next visit. */
+/** Stores the open sub-account for the next visit. */
 export function remember(): void {
   const { workspace, subAccount, isMember } = scope.value
   if (isMember) localStorage.setItem(REMEMBERED, JSON.stringify([workspace, subAccount]))
 }
 
-/** Where the mirror has a path of the public API. */
+/** Returns the mirror's path of a path of the public API. */
 export const mirror = (path: string): string => `/console/api${scope.value.subPath}/api${path}`
-/** A path of the open sub-account's own routes. */
+/** Returns a path of the open sub-account's own routes. */
 export const ofSub = (path: string): string => `/console/api${scope.value.subPath}${path}`
-/** A path of the open workspace's own routes. */
+/** Returns a path of the open workspace's own routes. */
 export const ofWorkspace = (path: string): string => `/console/api${scope.value.panelPath}${path}`
-/** The address of a page of the open sub-account. */
+/** Returns the URL of a page of the open sub-account. */
 export const pageAt = (path: string): string => scope.value.home + path
 
 const RANKS = ['viewer', 'operator', 'admin', 'owner']
-/** Whether whoever is signed in has this role here, or one above it. */
+/** Returns whether the person has this role here, or a higher one. */
 export const may = (role: 'owner' | 'admin' | 'operator' | 'viewer'): boolean =>
   RANKS.indexOf(scope.value.role) >= RANKS.indexOf(role)

@@ -1,4 +1,4 @@
-// What a search text on the page of transactions can stand for.
+// Interprets a search text on the page of transactions.
 
 /** Filters of the API that a search text can be meant for. */
 export const FOUND_BY = ['id', 'address', 'memo_begins', 'memo'] as const
@@ -10,12 +10,14 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
  * the first form too.
  */
 const HASH = /^(?:0x)?[0-9a-f]{64}$|^[1-9A-HJ-NP-Za-km-z]{80,90}$/i
-/** The API takes no longer ids and addresses. */
+/** Maximum length of ids and addresses in the API. */
 const WORD_MAX = 200
-/** The API takes no longer beginnings of memos; a longer text is a whole memo. */
+/**
+ * Maximum length of the beginning of a memo in the API; a longer text is treated as a whole memo.
+ */
 const BEGINNING_MAX = 100
 
-/** The filters that a text can be meant for, the likeliest first. */
+/** Returns the filters that a text can be meant for, the most likely first. */
 export function filtersFor(text: string): readonly FoundBy[] {
   if (text === '') return []
   if (UUID.test(text)) return ['id']

@@ -5,10 +5,10 @@ import { scope, session } from './scope.ts'
 import type { Session } from './types.ts'
 import { forgetReadings } from './use.ts'
 
-/** Why it is not known who is signed in. */
+/** Error of reading the session. */
 export const sessionProblem = signal<Problem | null>(null)
 
-/** Asks who is signed in. */
+/** Reads the session. */
 export async function openSession(): Promise<void> {
   try {
     session.value = await read<Session>('/console/api/session')
@@ -19,12 +19,12 @@ export async function openSession(): Promise<void> {
   }
 }
 
-/** Takes over who has signed in, and goes where he wanted to. */
+/** Stores a new session, and opens the page that the person wanted. */
 export function enter(entered: Session): void {
   forgetReadings()
   session.value = entered
   const next = place.value.query.get('next')
-  // Only addresses of the panel: what a link names is not to be believed.
+  // Only URLs of the panel are opened, because the link is untrusted.
   go(
     next !== null && /^\/console\/(?!\/)[\w/.~%:@!$&'()*+,;=?-]*$/.test(next)
       ? next
@@ -33,7 +33,10 @@ export function enter(entered: Session): void {
   )
 }
 
-/** @throws Problem where the session goes on: nobody must believe that it has ended */
+/**
+ * Signs out.
+ * @throws Problem if the session continues, so that the person does not believe that it has ended
+ */
 export async function signOut(): Promise<void> {
   await panel('POST', '/sign-out').catch((error: unknown) => {
     if (!(error instanceof Problem && error.status === 401)) throw error
@@ -44,7 +47,7 @@ export async function signOut(): Promise<void> {
   go('/console/sign-in')
 }
 
-/** A session that has ended brings back to the sign-in, and afterwards to where one was. */
+/** Shows the sign-in when a session ends, and afterwards returns to the page that was open. */
 export function startSession(): void {
   addEventListener('online', () => {
     if (sessionProblem.peek() !== null) void openSession()

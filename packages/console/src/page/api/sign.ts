@@ -1,5 +1,5 @@
-// Every write of the public API: signed here, by the person's own key, exactly as any other caller
-// signs.
+// Signs every write of the public API here, with the person's own key, exactly like any other
+// caller.
 import { requestHeaders, requestSigner } from '@custody/request-auth/web'
 import { signal } from '@preact/signals'
 import { custody } from './command.ts'
@@ -10,7 +10,7 @@ import { scope, session } from './scope.ts'
 import type { ApiUser } from './types.ts'
 import { encode, pretty } from './wire.ts'
 
-/** A request as it will be sent: what is shown, and what is signed. */
+/** A request as it will be sent: both the displayed and the signed content. */
 export interface Draft {
   method: string
   path: string
@@ -18,25 +18,31 @@ export interface Draft {
 }
 
 /**
- * A request that this browser cannot sign, on its way to somebody who can; null while there is
- * none.
+ * A request that this browser cannot sign, which is displayed for signing elsewhere; null if there
+ * is none.
  */
 export const elsewhere = signal<(Draft & { pretty: string; reason: string }) | null>(null)
 
-/** A text as one word of a shell. */
+/** Quotes a text as one word of a shell. */
 export const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
-/** What is typed, on a machine that holds a key, to sign and send a request. */
+/** Returns the command that signs and sends a request on a machine with a key. */
 export const commandOf = ({ method, path, body }: Draft): string =>
   custody(`request ${method} ${quoted(path)}${body === '' ? '' : ` ${quoted(body)}`}`)
 
-/** Asked again no sooner: a batch signs many requests after each other. */
+/**
+ * Time in milliseconds for which the key state is cached, because a batch signs many requests in
+ * succession.
+ */
 const KEPT_MS = 10_000
 let kept: { subPath: string; at: number; state: Promise<KeyState> } | null = null
 
-/** Forgets what is known of this browser's keys: something about them has changed. */
+/** Clears the cached key state after a change of the browser's keys. */
 export const forgetKeyState = (): void => void (kept = null)
 
-/** How far this browser's key for the open sub-account is. @throws Problem */
+/**
+ * Returns the state of this browser's key for the open sub-account.
+ * @throws Problem
+ */
 export function keyState(): Promise<KeyState> {
   const { subPath } = scope.value
   if (kept === null || kept.subPath !== subPath || Date.now() - kept.at > KEPT_MS) {
@@ -67,7 +73,7 @@ const REASONS: Record<KeyState['state'], string> = {
   ready: '',
 }
 
-/** The headers of one signed request. */
+/** Returns the headers of one signed request. */
 async function headersOf(
   { method, path, body }: Draft,
   apiKey: string,
@@ -84,9 +90,9 @@ async function headersOf(
 }
 
 /**
- * Signs a write and sends it; where this browser cannot, shows it for signing elsewhere.
+ * Signs a write and sends it; if this browser cannot sign, displays it for signing elsewhere.
  * @param path of the public API, with its query
- * @throws Problem as the API refuses; SignedElsewhere
+ * @throws Problem if the API rejects it; SignedElsewhere
  */
 export async function sign<T>(
   method: 'POST' | 'PUT' | 'PATCH' | 'DELETE',
@@ -114,8 +120,8 @@ export async function sign<T>(
       ? new Problem(0, 'UNREACHABLE', UNANSWERED[isOnce(body) ? 'once' : 'look'])
       : error
   })
-  // The answer to an earlier request of this form, which said something else: nothing new was done
-  // (http/replay.ts).
+  // The response belongs to an earlier request of this form with another payload; nothing was
+  // created now (http/replay.ts).
   if (response.headers.has('warning'))
     throw new Problem(
       response.status,
@@ -126,10 +132,7 @@ export async function sign<T>(
   return bodyOf<T>(response)
 }
 
-/**
- * The code of a {@link Problem}: the form's `sequence_id` has been used, for something else than it
- * says now.
- */
+/** Code of a {@link Problem}: the form's `sequence_id` was used for another payload. */
 export const ANOTHER_STANDS = 'ANOTHER_STANDS'
 
 const UNANSWERED = {

@@ -1,8 +1,8 @@
-// Whether the tag of a payment is settled: given, contained in the address, or stated to be absent.
-// Requests nothing.
+// Determines whether the tag of a payment is settled: entered, contained in the address, or stated
+// to be absent. Sends no request.
 import type { AddressValidation } from '@custody/client'
 
-/** What a form holds of a tag: its text, or the person's statement that the payee has none. */
+/** Tag input of a form: its text, or the person's statement that the payee has none. */
 export interface TagDraft {
   tag: string
   hasNoTag: boolean
@@ -11,21 +11,22 @@ export interface TagDraft {
 export interface TagState {
   /**
    * `none`: the asset has no tags. `within`: the address contains its tag, or states that it has
-   * none. `asked`: the person answers.
+   * none. `asked`: the person must enter it.
    */
   is: 'none' | 'within' | 'asked'
-  /** What a request carries as `address_tag`; empty: nothing. */
+  /** Value of `address_tag` in a request; empty if there is none. */
   tag: string
-  /** The account refuses payments without a tag. */
+  /** The account rejects payments without a tag. */
   isRequired: boolean
-  /** The payment may be sent so. */
+  /** The payment may be sent with this tag. */
   isSettled: boolean
 }
 
 /**
- * @param takesTag of the asset; true while the list of assets is not known, so that the field is
+ * Computes the tag's state.
+ * @param takesTag of the asset; true while the list of assets is unknown, so that the field is
  *   never hidden by mistake
- * @param validity the platform's answer about the address and the tag; null while there is none
+ * @param validity the platform's response about address and tag; null before it
  */
 export function tagState(
   takesTag: boolean,
@@ -41,9 +42,6 @@ export function tagState(
   return { is: 'asked', tag: text, isRequired, isSettled: text !== '' || (hasNoTag && !isRequired) }
 }
 
-/**
- * Whether a note has been typed that looks like the tag that is missing: it would never reach the
- * network.
- */
+/** Returns whether the note looks like the missing tag. A note is never sent to the network. */
 export const isTagInMemo = ({ is, tag }: TagState, memo: string): boolean =>
   is === 'asked' && tag === '' && /^\d+$/.test(memo.trim())

@@ -1,4 +1,4 @@
-// What the platform answers to the panel. Shapes of the public API come from the SDK.
+// Shapes of the platform's responses to the panel. Shapes of the public API come from the SDK.
 import type { Asset, Decimal, GasTank, Timestamp, Transaction } from '@custody/client'
 
 export type * from '@custody/client'
@@ -26,7 +26,7 @@ export interface Session {
   version: string
   command: 'npx custody' | 'custody'
 }
-/** `workspace` null: the very first owner names it, or the link sets new factors (`is_reset`). */
+/** `workspace` null: the first owner enters its name, or the link sets new factors (`is_reset`). */
 export interface Invitation {
   workspace: string | null
   role: Role
@@ -67,7 +67,10 @@ export interface OpenInvitation {
   expires_at: Timestamp
   invited_by: string | null
 }
-/** `api_key` null: it is asked for, and no operator has made it yet; `id` is then the request's. */
+/**
+ * `api_key` null: it was requested, and the operator has not created it yet; `id` is then the
+ * request's.
+ */
 export interface ApiUser {
   id: string
   api_key: string | null
@@ -83,7 +86,7 @@ export interface ApiUser {
   public_key_pem: string
   person: { id: string; email: string; name: string } | null
   enrolment: 'pending' | 'enrolled'
-  /** What operators type, while it is pending. */
+  /** Commands for the operator while it is pending. */
   commands: Command[]
 }
 export interface Command {
@@ -142,8 +145,8 @@ export interface View {
 }
 
 /**
- * `balance`: all that is held; `available`: what can be sent, fees aside; `pending`: deposits that
- * are not credited yet.
+ * `balance`: the total; `available`: the part that can be sent, without fees; `pending`: deposits
+ * that are not credited yet.
  */
 export interface Overview {
   balances: {
@@ -168,7 +171,7 @@ export interface Series {
 export interface Story {
   transaction: Transaction
   network: string
-  /** The oldest first. */
+  /** Oldest first. */
   states: { state: string; at: Timestamp; reason: string | null }[]
   request: {
     api_key: string
@@ -180,7 +183,7 @@ export interface Story {
     claims: Record<string, unknown>
     received_at: Timestamp
   } | null
-  /** Nodes that were shown the request. */
+  /** Nodes that received the request. */
   receipts: number[]
   screening: { provider: string; address: string; risk_level: string | null; at: Timestamp }[]
   holds: {
@@ -203,12 +206,12 @@ export interface Story {
     block_height: string | null
     replaced_by: string | null
   }[]
-  /** `planned`: the estimate; once it is built, the most that its bytes allow. */
+  /** `planned`: the estimate; once the transaction is built, its maximum fee. */
   fee: { planned: Decimal; paid: Decimal | null; asset: string }
   /** `needed` null: the chain's own finality. */
   confirmations: { now: number; needed: number | null }
   ledger: { at: Timestamp; entry: string; account: string; amount: Decimal; asset: string }[]
-  /** What the platform did for it by itself, such as fuel. */
+  /** Automatic transactions of the platform for this one, such as fuel. */
   related: { id: string; type: string; status: string; hash: string | null }[]
   events: { id: string; type: string; at: Timestamp }[]
   deliveries: {
@@ -222,7 +225,7 @@ export interface Story {
   explorer_url: string | null
 }
 
-/** An asset's names, for showing. */
+/** Names of an asset for display. */
 export type AssetNames = Pick<
   Asset,
   'asset_name' | 'name' | 'ticker' | 'network' | 'decimals' | 'takes_tag' | 'type' | 'fee_asset'

@@ -3,7 +3,7 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { Problem, read, SignedElsewhere } from './http.ts'
 import { setFailed, setSlow, SLOW_MS } from './network.ts'
 
-/** What a page has of one address. `data` stays while it is read again. */
+/** State of a page's read of one URL. `data` is kept while it is read again. */
 export interface Reading<T> {
   data: T | undefined
   problem: Problem | null
@@ -11,17 +11,14 @@ export interface Reading<T> {
   reload(): void
 }
 
-/** Shown at once when one comes back to a page, and then read again. */
+/** Data that is displayed immediately on return to a page, and then read again. */
 const kept = new Map<string, { data: unknown; at: number }>()
 const KEPT_MAX = 60
 
-/**
- * Events of the open sub-account, by their type; whoever reads `live` addresses reads again. See
- * live.ts.
- */
+/** Latest event of the open sub-account. Reads with a matching `live` are repeated. See live.ts. */
 export const news = signal<{ type: string; object: string; data: unknown; at: number } | null>(null)
 
-/** Several events that come together are one reason to read again. */
+/** Time in milliseconds within which several events cause only one read. */
 const SETTLE_MS = 250
 
 const asProblem = (error: unknown) =>
@@ -30,9 +27,9 @@ const asProblem = (error: unknown) =>
     : new Problem(0, 'UNEXPECTED', error instanceof Error ? error.message : String(error))
 
 /**
- * Reads an address, and again when `live` fits an event's type.
- * @param url null: nothing yet
- * @param ask how it is read: what the API takes by POST alone is asked so
+ * Reads a URL, and again when `live` matches an event's type.
+ * @param url null: nothing is read yet
+ * @param ask function that reads it, for queries that the API accepts only by POST
  */
 export function useRead<T>(
   url: string | null,
@@ -62,7 +59,7 @@ export function useRead<T>(
       setState((before) => ({
         url,
         data: before.url === url ? before.data : (kept.get(url)?.data as T | undefined),
-        // A repeat in the background leaves the notice until its answer.
+        // While a read is repeated in the background, the notice stays until the response.
         problem: isRepeat && before.url === url ? before.problem : null,
         isLoading: true,
       }))
@@ -137,10 +134,10 @@ export function useRead<T>(
   }
 }
 
-/** Forgets what was read: another person sits here now. */
+/** Clears the cached data when another person signs in. */
 export const forgetReadings = (): void => kept.clear()
 
-/** Runs one action at a time: what it is doing, and why it was refused. */
+/** Runs one action at a time, with its progress and its error. */
 export function useAction(): {
   isBusy: boolean
   problem: Problem | null
@@ -158,7 +155,7 @@ export function useAction(): {
     try {
       await work()
     } catch (error) {
-      // Its dialog is open: nothing more is to be said here.
+      // The dialog for signing elsewhere is open, so no error is displayed.
       if (!(error instanceof SignedElsewhere)) setProblem(asProblem(error))
     } finally {
       busy.current = false

@@ -1,12 +1,12 @@
-// JSON without loss: amounts stay the digits that were sent, in both directions.
+// Lossless JSON: amounts keep their digits in both directions.
 import { COUNTS, plainJson } from '@custody/client/wire'
 import { JsonNumber, stringifyJson } from '@custody/request-auth/web'
 
 const DECIMAL = /^(?:0|[1-9]\d*)(?:\.\d+)?$/
 
 /**
- * What stands in a body, with exactly the digits of a decimal as a person typed it; null where it
- * is none. A comma makes it none: what is one and a half for some is fifteen for others.
+ * Returns a typed decimal for a request body, with exactly its digits; null if it is invalid. A
+ * comma is invalid, because “1,5” is one and a half for some people and fifteen for others.
  */
 export function exact(text: string): JsonNumber | null {
   const plain = text
@@ -18,10 +18,10 @@ export function exact(text: string): JsonNumber | null {
   return DECIMAL.test(plain) ? new JsonNumber(plain) : null
 }
 
-/** JSON text of a body, as it is signed and sent. What is undefined is left out. */
+/** Serializes a body as it is signed and sent. Undefined values are omitted. */
 export const encode = (value: unknown): string => stringifyJson(value)
 
-/** The same for the eye. */
+/** Serializes a body with indentation for display. */
 export function pretty(value: unknown, indent = ''): string {
   const deeper = `${indent}  `
   if (value instanceof JsonNumber || typeof value !== 'object' || value === null)
@@ -37,7 +37,7 @@ export function pretty(value: unknown, indent = ''): string {
   return lines.length === 0 ? '{}' : `{\n${lines.join(',\n')}\n${indent}}`
 }
 
-/** What counts things in the panel's own answers, beside what does in the API's. */
+/** Names of counts in the panel's own responses, in addition to those of the API. */
 const PANEL_COUNTS: ReadonlySet<string> = new Set([
   ...COUNTS,
   'nodes',
@@ -68,5 +68,8 @@ const PANEL_COUNTS: ReadonlySet<string> = new Set([
   'webhooks.*',
 ])
 
-/** An answer's body: amounts are decimal strings, counts are numbers. @throws AuthError */
+/**
+ * Parses a response's body: amounts become decimal strings, counts numbers.
+ * @throws AuthError
+ */
 export const decode = (text: string): unknown => plainJson(text, PANEL_COUNTS)

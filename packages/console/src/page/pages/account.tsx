@@ -13,7 +13,7 @@ import { Time } from '../parts/values.tsx'
 import { Table } from '../parts/table.tsx'
 import { TotpDialog } from '../parts/totp-dialog.tsx'
 
-/** `Chrome on Linux` of a user agent, roughly. */
+/** Returns `Chrome on Linux` of a user agent, approximately. */
 function browserOf(agent: string | null): string {
   if (agent === null) return 'Unknown browser'
   const find = (names: readonly (readonly [RegExp, string])[], otherwise: string) =>

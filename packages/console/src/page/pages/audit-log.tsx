@@ -21,7 +21,7 @@ const day = (name: string, end: string) => {
   return value === null || !/^\d{4}-\d\d-\d\d$/.test(value) ? null : `${value}T${end}Z`
 }
 
-/** `API user requested` of `api_user.requested`. */
+/** Converts `api_user.requested` to `API user requested`. */
 const sentence = (action: string) => {
   const text = action.replaceAll(/[._]/g, ' ').replace('api ', 'API ')
   return text.slice(0, 1).toUpperCase() + text.slice(1)

@@ -41,7 +41,7 @@ const SEPARATOR_WORDS: Record<Separator, string> = { ',': 'comma', ';': 'semicol
 type Sent = { is: 'sent'; id: string } | { is: 'refused'; problem: Problem } | { is: 'sending' }
 interface File extends BatchFile {
   name: string
-  /** As it was chosen, to be read again by another decimal mark. */
+  /** The original bytes, which are read again with another decimal mark. */
   bytes: Uint8Array
   encoding: string
   checked: number
@@ -51,7 +51,7 @@ interface File extends BatchFile {
 const countOf = ({ length }: readonly Line[]) => (length === 1 ? '1 line' : `${length} lines`)
 
 const later = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
-/** A window of the API's lasts a minute. */
+/** Wait in milliseconds after a rate limit, whose window lasts a minute. */
 const RATE_WAIT_MS = 15_000
 
 export function Batch() {
@@ -59,14 +59,14 @@ export function Batch() {
   const [file, setFile] = useState<File | null>(null)
   const [problem, setProblem] = useState<Problem | null>(null)
   const [sent, setSent] = useState<ReadonlyMap<number, Sent>>(new Map())
-  /** Lines left out by default that the person includes, by number. */
+  /** Numbers of lines that are left out by default and that the person includes. */
   const [chosen, setChosen] = useState<ReadonlySet<number>>(new Set())
   const [isRunning, setRunning] = useState(false)
   const [isRight, setRight] = useState(false)
   const [isTagless, setTagless] = useState(false)
   const [isLooking, setLooking] = useState(false)
   const stop = useRef(false)
-  /** Counts what was opened: only the last is shown. */
+  /** Counts opened files, so that only the last one is displayed. */
   const opened = useRef(0)
   const key = useKeyState()
   const note = (number: number, state: Sent) =>
@@ -129,8 +129,8 @@ export function Batch() {
             }
             if (!(error instanceof Problem)) throw error
             note(line.number, { is: 'refused', problem: error })
-            // Whether a line was taken is not known: what comes after it waits until somebody has
-            // looked.
+            // Whether the line was accepted is unknown, so the following lines wait until the
+            // person has checked.
             if (error.status === 0 || error.status >= 500) throw error
             break
           }
@@ -169,7 +169,7 @@ export function Batch() {
     if (isIncluded) next.add(number)
     else next.delete(number)
     setChosen(next)
-    // What was confirmed was another number of lines.
+    // The confirmation was for another number of lines.
     setRight(false)
   }
   const script = () =>
@@ -424,7 +424,7 @@ export function Batch() {
   )
 }
 
-/** What was ordered before, the newest first. */
+/** Earlier transfers, newest first. */
 function EarlierTransfers({ of }: { of: readonly Earlier[] }) {
   return (
     <>

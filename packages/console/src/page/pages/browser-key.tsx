@@ -24,8 +24,8 @@ const WORDS: Record<KeyState['state'], readonly [string, string]> = {
 }
 
 /**
- * The key of this browser for the open sub-account: made here, enrolled by the operator, used for
- * every write.
+ * The key of this browser for the open sub-account: generated here, enrolled by the operator, and
+ * used for every write.
  */
 export function BrowserKeyPage() {
   const { workspace, subAccount, panelPath } = scope.value
@@ -36,7 +36,7 @@ export function BrowserKeyPage() {
   const look = async () => {
     forgetKeyState()
     const state = await keyState()
-    // The sub-account is made with its first API user.
+    // The sub-account is created with its first API user.
     if (state.state === 'ready' && !scope.value.hasSubAccount) await openSession()
     setFound(state)
   }

@@ -12,7 +12,9 @@ const STATES = {
   skipped: ['neutral', 'Not checked'],
 } as const
 
-/** Says which rule a signed request breaks. Nothing of it leaves the browser. */
+/**
+ * Page that determines which rule a signed request breaks. The input does not leave the browser.
+ */
 export function CheckRequest() {
   const [token, setToken] = useState('')
   const [method, setMethod] = useState('POST')

@@ -23,8 +23,8 @@ import { Table } from '../parts/table.tsx'
 import { go } from '../router.ts'
 
 /**
- * Coins to the exchange: a transfer to the address that the exchange names, and that whoever signs
- * has looked at.
+ * Deposit to an exchange: a transfer to the address that the exchange returned and the person has
+ * checked.
  */
 function Deposit({
   account,

@@ -151,7 +151,7 @@ function Link({ onClose }: { onClose(): void }) {
   )
 }
 
-/** Accounts at exchanges, and coins on their way there and back. */
+/** Page of accounts at exchanges, and of transfers to and from them. */
 export function Exchanges() {
   const accounts = useRead<PageOf<ExchangeAccount>>(
     mirror('/dac/v1/exchange-accounts?limit=100'),

@@ -136,7 +136,7 @@ function NewRule({ of, onClose }: { of: readonly string[]; onClose(): void }) {
   )
 }
 
-/** Rules by which incoming funds go on to one destination. */
+/** Page of rules that forward incoming payments to one destination. */
 export function Forwarding() {
   const rules = useRead<PageOf<ForwardRule>>(
     mirror('/dac/v1/auto-forwarding?limit=100'),

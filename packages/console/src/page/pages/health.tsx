@@ -15,7 +15,7 @@ const UNITS: readonly (readonly [number, string])[] = [
   [1, 's'],
 ]
 
-/** `3 min` */
+/** Formats a time as `3 min`. */
 function ago(seconds: number | null): string {
   if (seconds === null) return '–'
   const [size, unit] = UNITS.find(([size]) => seconds >= size) ?? [1, 's']

@@ -26,7 +26,7 @@ const STATUSES = [
   ['Invalid', 'Invalid'],
 ] as const
 
-/** What is asked for, as it was asked. */
+/** The requested amount in its original currency. */
 export function Asked({
   invoice,
 }: {
@@ -47,7 +47,7 @@ export function Asked({
   )
 }
 
-/** State and what is odd about it. */
+/** Status of an invoice and its irregularities. */
 export function InvoiceStatusOf({
   invoice,
 }: {
@@ -308,7 +308,7 @@ function SettingsForm({ of, onSaved }: { of: InvoiceSettings; onSaved(): void })
   )
 }
 
-/** What payers are asked for. */
+/** Page of invoices. */
 export function Invoices() {
   const { query: now } = place.value
   const [status, order] = [now.get('status'), now.get('order_id')]

@@ -19,7 +19,7 @@ interface Totp {
 }
 const PASSWORD_MIN = 12
 
-/** The first owner, or whoever was invited. */
+/** Page on which the first owner or an invited person joins. */
 export function Join({ token = '' }: { token?: string }) {
   const path = `/join/${encodeURIComponent(token)}`
   const invitation = useRead<Invitation>(`/console/api/invitations/${encodeURIComponent(token)}`)
@@ -70,14 +70,14 @@ export function Join({ token = '' }: { token?: string }) {
   )
 }
 
-/** The session with the number of codes that were just made. */
+/** Returns the session with the number of codes that were just generated. */
 const withCodes = (entered: Session, count: number): Session => ({
   ...entered,
   person: entered.person && { ...entered.person, recovery_codes_left: count },
 })
 
 /**
- * Offers recovery codes to a person who joined by passkey: without them the account is lost with
+ * Offers recovery codes to a person who joined by passkey. Without them the account is lost with
  * the device.
  */
 function WayBack({ onCodes, onLater }: { onCodes(codes: string[]): void; onLater(): void }) {

@@ -202,7 +202,7 @@ function NewOrder({
   )
 }
 
-/** Seconds until a time, ticking. */
+/** Returns the seconds until a time, updated every second. */
 function useLeft(at: string | undefined): number | null {
   const [left, setLeft] = useState<number | null>(null)
   useEffect(() => {
@@ -312,7 +312,7 @@ function Convert({ onClose }: { onClose(): void }) {
   )
 }
 
-/** Orders at exchanges. */
+/** Page of orders at exchanges. */
 export function Orders() {
   const { query: now } = place.value
   const [status, account] = [now.get('status'), now.get('exchange_account')]

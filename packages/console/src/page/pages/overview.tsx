@@ -16,7 +16,7 @@ interface Need {
   href: string
 }
 
-/** What Health knows and the overview does not: tanks are told of by themselves. */
+/** Returns warnings from Health that the overview does not contain. Gas tanks have separate warnings. */
 const healthNeeds = (health: Health | undefined): Need[] =>
   (health?.alerts ?? [])
     .filter(({ code }) => !code.startsWith('TANK_'))
@@ -28,7 +28,8 @@ const healthNeeds = (health: Health | undefined): Need[] =>
     }))
 
 /**
- * A person with one passkey and nothing else is locked out when the device that holds it is lost.
+ * Returns a warning for a person whose only factor is one passkey: losing its device would lock
+ * them out.
  */
 function ownNeeds(): Need[] {
   const person = session.value?.person
@@ -48,7 +49,7 @@ function ownNeeds(): Need[] {
   ]
 }
 
-/** What somebody has to look at, the most urgent first. */
+/** Returns what requires attention, the most urgent first. */
 function needs(
   { counts, tanks_low: tanks, prepaid }: Overview,
   health: Health | undefined,

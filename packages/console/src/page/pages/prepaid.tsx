@@ -25,7 +25,7 @@ const signed = (value: string) => (
   <span class="amount">{value.startsWith('-') ? usd(value) : `+${usd(value)}`}</span>
 )
 
-/** What platform fees are charged from. */
+/** Page of the prepaid account, from which platform fees are charged. */
 export function Prepaid() {
   const account = useRead<PrepaidFee>(mirror('/dac/v1/prepaid-fee'), LIVE, readPrepaidFee)
   const entries = useRead<PageOf<PrepaidEntry>>(

@@ -10,7 +10,7 @@ import { Table } from '../parts/table.tsx'
 import { place } from '../router.ts'
 import { Search } from '../parts/search.tsx'
 
-/** What platform fees and the values of this panel follow from. */
+/** Page of the prices that platform fees and the panel's values are based on. */
 export function Prices() {
   const prices = useRead<Price[]>(mirror('/dac/v1/prices'))
   const wanted = (place.value.query.get('q') ?? '').toLowerCase()

@@ -9,7 +9,7 @@ import { Card, Empty, Note, Page, ProblemNote, Skeleton } from '../parts/page.ts
 import { AddressFacts } from '../parts/receive.tsx'
 import { go, place, withQuery } from '../router.ts'
 
-/** What an asset is called in a list of assets. */
+/** Returns the label of an asset in a list. */
 function wordOf(asset: string): string {
   const name = assetNames.value.get(asset)
   return name === undefined
@@ -17,7 +17,7 @@ function wordOf(asset: string): string {
     : `${name.name} (${name.ticker})${name.network === name.ticker ? '' : ` on ${name.network}`}`
 }
 
-/** An address to be paid to, of a wallet that is chosen. */
+/** Page with a deposit address of the selected wallet. */
 export function ReceivePage() {
   const overview = useRead<Overview>(ofSub('/overview'), /^wallet\./)
   const held = overview.data?.balances.map(({ asset }) => asset)
@@ -71,7 +71,7 @@ function OfAsset({ asset }: { asset: string }) {
   const [made, setMade] = useState<Address | null>(null)
   const [isMaking, setMaking] = useState(false)
   const name = assetNames.value.get(asset)
-  // The newest that somebody made, else the wallet's first.
+  // The address that was just created, otherwise the last one of the list.
   const shown = made ?? addresses.data?.at(-1)
   if (addresses.data === undefined) {
     return addresses.problem === null ? (

@@ -24,7 +24,10 @@ import {
 } from '../parts/tag-field.tsx'
 import { place } from '../router.ts'
 
-/** Kept over a reload: the same form is the same order, however often it is sent. */
+/**
+ * Storage key of the form. It is kept over a reload, so sending the same form again is the same
+ * order.
+ */
 const stored = () => `custody-console-send:${scope.value.subPath}`
 function firstDraft(asset: string): Draft {
   try {
@@ -32,7 +35,7 @@ function firstDraft(asset: string): Draft {
     if (kept !== null && (asset === '' || kept.asset === asset))
       return { ...kept, hasNoTag: kept.hasNoTag === true }
   } catch {
-    // Another version's.
+    // Stored by another version.
   }
   return {
     asset,

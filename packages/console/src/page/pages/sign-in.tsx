@@ -230,7 +230,7 @@ function Recover({
   )
 }
 
-/** Shown after a sign-in by recovery code: the person needs a new passkey. */
+/** Shown after a sign-in by recovery code, because the person needs a new passkey. */
 function Recovered({ session: entered }: { session: Session }) {
   const { isBusy, problem, run } = useAction()
   const count = entered.person?.recovery_codes_left ?? 0

@@ -139,7 +139,7 @@ function Release({
   )
 }
 
-/** TRX that is locked for energy and bandwidth. */
+/** Page of TRX that is locked for energy and bandwidth. */
 export function Staking() {
   const wallets = useRead<WalletBalance[]>(mirror('/dac/v1/wallets?asset=TRX'), LIVE)
   const wallet = wallets.data?.[0]

@@ -15,7 +15,7 @@ const DAYS = 30
 const LIMIT = 20
 const LIVE = /^(?:gas_tank|transaction)\./
 
-/** `fuel_reservation` as words. */
+/** Converts `fuel_reservation` to words. */
 const words = (type: string) => type.charAt(0).toUpperCase() + type.slice(1).replaceAll('_', ' ')
 
 function Operator({ network }: { network: string }) {

@@ -6,7 +6,7 @@ import { Amount, AssetName, Id } from '../parts/values.tsx'
 import { Status } from '../parts/status.tsx'
 import { Table } from '../parts/table.tsx'
 
-/** Where network fees come from on account-based chains. */
+/** Page of gas tanks, which pay network fees on account-based chains. */
 export function Tanks() {
   const tanks = useRead<GasTank[]>(mirror('/dac/v1/gas-tanks'), /^(?:gas_tank|transaction)\./)
   const rows = tanks.data?.toSorted(

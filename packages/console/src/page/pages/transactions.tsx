@@ -33,7 +33,7 @@ const STATUSES = [
   ['confirmed', 'Confirmed'],
   ['failed', 'Failed'],
 ] as const
-/** The API's filters, and the dates, which it wants in seconds. */
+/** Filters of the API, and the dates, which it expects in seconds. */
 const FILTERS = [
   'asset',
   'status',
@@ -50,7 +50,7 @@ const FILTERS = [
 ] as const
 const DAY_S = 86_400
 
-/** The API's query of what the address says. Days are UTC; `to` is a day that is in. */
+/** Converts the URL's query to the API's. Days are UTC; the day `to` is included. */
 function filters(): Record<string, string | number | null> {
   const of = (name: string) => place.value.query.get(name)
   const seconds = (name: string) => {
@@ -58,7 +58,7 @@ function filters(): Record<string, string | number | null> {
     return Number.isFinite(at) ? at / 1000 : null
   }
   const to = seconds('to')
-  // Both bounds of the API leave themselves out.
+  // Both bounds of the API are exclusive.
   const from = seconds('from')
   return {
     ...Object.fromEntries(FILTERS.map((name) => [name, of(name)])),

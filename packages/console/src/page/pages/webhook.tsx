@@ -158,21 +158,21 @@ const TABS = [
   ['delivered', 'Delivered'],
 ] as const
 
-/** A delivery that is looked at is read again while it waits. */
+/** Interval in milliseconds at which an open delivery is read again while it waits. */
 const AGAIN_MS = 1500
 
 export function WebhookPage({ id }: { id: string }) {
   const path = `/dac/v1/webhooks/${encodeURIComponent(id)}`
   const status = place.value.query.get('status')
   const reading = useRead<Webhook>(mirror(path), /^webhook\./)
-  // Whatever happens is an event, and each is a delivery.
+  // Every event can create a delivery.
   const deliveries = useRead<PageOf<Delivery>>(
     mirror(`${path}/deliveries${query({ status, page: pageInQuery(), limit: LIMIT })}`),
     /./,
   )
   const { isBusy, problem, run } = useAction()
   const [opened, setOpen] = useState<Delivery | null>(null)
-  // As it is now: what was opened may have been tried since.
+  // The current version, because the opened delivery may have been tried since.
   const open = deliveries.data?.data.find((each) => each.id === opened?.id) ?? opened
   const isWaiting = open?.status === 'pending'
   useEffect(() => {

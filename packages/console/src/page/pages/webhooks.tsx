@@ -13,7 +13,7 @@ import { Status } from '../parts/status.tsx'
 import { Table } from '../parts/table.tsx'
 import { go } from '../router.ts'
 
-/** Enabled, failing, or off. */
+/** Returns the state: enabled, failing, or off. */
 export const webhookState = ({ disabled, failures }: Webhook): string =>
   disabled ? 'disabled' : failures > 0 ? 'failing' : 'active'
 
@@ -93,7 +93,7 @@ function NewWebhook({ onClose, onMade }: { onClose(): void; onMade(made: NewSecr
   )
 }
 
-/** URLs that are told what happens. */
+/** Page of webhooks. */
 export function Webhooks() {
   const webhooks = useRead<{ data: Webhook[] }>(mirror('/dac/v1/webhooks'), /^webhook\./)
   const [isMaking, setMaking] = useState(false)

@@ -10,12 +10,12 @@ const spoken = signal('')
 const note = signal<Note | null>(null)
 const NOTE_MS = 5000
 
-/** Says something to who cannot see it. */
+/** Announces a text to screen readers. */
 export function announce(text: string): void {
   spoken.value = text
 }
 
-/** Says that something was done, for everybody to see. */
+/** Shows and announces that an action was completed. */
 export function toast(text: string, tone: 'ok' | 'bad' = 'ok'): void {
   note.value = { text, tone, at: Date.now() }
 }

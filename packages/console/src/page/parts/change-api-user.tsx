@@ -11,7 +11,7 @@ import { Facts, Note, ProblemNote } from './page.tsx'
 import { Code, Id, Time } from './values.tsx'
 import { linesOf } from './new-api-user.tsx'
 
-/** One API user, or what was asked for. */
+/** One API user, or a request for one. */
 export function ChangeApiUser({
   user,
   onClose,

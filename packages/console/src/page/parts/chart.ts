@@ -1,4 +1,4 @@
-// uPlot, loaded where a chart is drawn.
+// Loads uPlot when a chart is drawn.
 import UPlot from 'uplot'
 import { amountText, usd } from '../amounts.ts'
 import type { Series } from '../api/types.ts'
@@ -11,10 +11,13 @@ interface Look {
   text: string
 }
 
-/** For the marks of the axis, which have few digits: none of them is rounded. */
+/** Format of the axis labels, whose few digits are never rounded. */
 const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 9 })
 
-/** Draws a series into an element, as wide as that is. @returns what takes it away */
+/**
+ * Draws a series into an element with the element's width.
+ * @returns a function that removes it
+ */
 export function drawChart(
   element: HTMLElement,
   series: Series,
@@ -46,7 +49,7 @@ export function drawChart(
       cursor: { y: false, points: { size: 6 } },
       padding: [8, 8, 0, 0],
       legend: { live: true },
-      // Half a bar's room at either end.
+      // Leaves a margin of half a bar at either end.
       scales: {
         x: {
           range: (_chart, low, high) =>
@@ -87,7 +90,7 @@ export function drawChart(
           width: kind === 'bars' ? 0 : 2,
           fill: `${line}${kind === 'bars' ? 'cc' : '1f'}`,
           ...bars,
-          // The line is drawn by a floating-point number; what is read is the exact one.
+          // The line is drawn with floating-point numbers, but the displayed value is exact.
           value: (_chart, _value, _series, at) =>
             shown(at === null ? undefined : series.points[at]),
         },

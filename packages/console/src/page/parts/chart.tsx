@@ -7,9 +7,7 @@ const HEIGHT_PX = 180
 const colour = (name: string) =>
   getComputedStyle(document.documentElement).getPropertyValue(name).trim()
 
-/**
- * A figure over time. Those who do not see it get the first, the last, the highest and the lowest.
- */
+/** A value over time. Screen readers get the first, last, highest and lowest value. */
 export function Chart({
   series,
   label,

@@ -26,7 +26,9 @@ function nftText({ token }: CoinAside) {
   )
 }
 
-/** Coins of an asset that are in no balance and are never spent. Nothing where there are none. */
+/**
+ * Coins of an asset that are in no balance and are never spent. Renders nothing if there are none.
+ */
 export function CoinsAside({ asset }: { asset: string }) {
   const coins = useRead<CoinAsidePage>(
     mirror(`/dac/v1/coins-aside?asset=${encodeURIComponent(asset)}&limit=${SHOWN}`),

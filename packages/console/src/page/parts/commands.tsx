@@ -4,7 +4,9 @@ import { download } from './download.ts'
 import { Card, Note } from './page.tsx'
 import { Code, Id } from './values.tsx'
 
-/** What the operators type, where: the platform enrols nobody. */
+/**
+ * Commands that the operator runs, and on which machine, because the platform cannot enrol keys.
+ */
 export function Commands({ of }: { of: ApiUser }) {
   return (
     <Card

@@ -22,7 +22,7 @@ function end(isConfirmed: boolean): void {
   asked.value = null
 }
 
-/** Asks who sits here for a factor once more, before the way he signs in is changed. */
+/** Requests a factor again before the person's way of signing in is changed. */
 export function ConfirmPerson() {
   const [code, setCode] = useState('')
   const { isBusy, problem, run } = useAction()

@@ -1,5 +1,5 @@
-// Whether an address is derived from the key that all three signer nodes certified: computed here,
-// believing nobody but them.
+// Checks whether an address is derived from the key that all three signer nodes certified. It is
+// computed locally and trusts only the nodes.
 import { useState } from 'preact/hooks'
 import { custody } from '../api/command.ts'
 import { read } from '../api/http.ts'
@@ -12,7 +12,7 @@ const key = () => `custody-console-trust:${scope.value.workspace}/${scope.value.
 
 type Outcome = { is: 'verified'; by: number[]; path: number[] } | { is: 'refused'; why: string }
 
-/** Indexes below which an address is looked for where its path is not told. */
+/** Highest index that is searched for an address without a path. */
 const INDEX_MAX = 0
 
 export function Derivation({ address }: { address: Address }) {

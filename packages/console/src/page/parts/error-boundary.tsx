@@ -3,7 +3,7 @@ import { useErrorBoundary } from 'preact/hooks'
 import { Button } from './form.tsx'
 import { Note, Page } from './page.tsx'
 
-/** A page that cannot be drawn says so, and leaves the navigation where it is. */
+/** Shows an error if a page cannot be rendered, and keeps the navigation. */
 export function ErrorBoundary({ children }: { children: ComponentChildren }) {
   const [error, again] = useErrorBoundary()
   if (error === undefined) return <>{children}</>

@@ -6,7 +6,7 @@ import { Amount, Time } from './values.tsx'
 import { Status } from './status.tsx'
 import { Table } from './table.tsx'
 
-/** Coins to exchanges and from them. */
+/** Table of transfers to and from exchanges. */
 export function TransfersTable({
   reading,
   rows,

@@ -7,9 +7,7 @@ import { ProblemNote } from './page.tsx'
 
 const LABEL = 'Id, hash, address or start of a memo'
 
-/**
- * The search box of transactions. The address of the page keeps the filter that found something.
- */
+/** Search box of transactions. The page's URL stores the filter that found something. */
 export function FindBox() {
   const { problem, run, isBusy } = useAction()
   const latest = useRef('')

@@ -2,7 +2,7 @@ import type { ButtonHTMLAttributes, ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import { Icon, type IconName } from './icons.tsx'
 
-/** A control with its name, a hint, and why it was refused. */
+/** A control with its name, a hint, and its error. */
 export function Field({
   label,
   hint,
@@ -46,7 +46,7 @@ export function Field({
   )
 }
 
-/** What else an input may be told. */
+/** Further attributes of an input. */
 interface InputRest {
   type?: 'text' | 'email' | 'password' | 'url' | 'date' | 'datetime-local' | 'number'
   inputMode?: 'text' | 'numeric' | 'decimal'
@@ -63,7 +63,7 @@ interface InputRest {
 
 type Value = { value: string; onValue(value: string): void }
 
-/** One line of text. */
+/** Input of one line of text. */
 export function Text({
   label,
   hint,
@@ -100,7 +100,7 @@ export function Text({
   )
 }
 
-/** One of several. */
+/** Choice of one option. */
 export function Choice({
   label,
   hint,
@@ -136,7 +136,7 @@ export function Choice({
   )
 }
 
-/** Yes or no. */
+/** Checkbox. */
 export function Check({
   label,
   hint,
@@ -165,7 +165,7 @@ export function Check({
   )
 }
 
-/** Does something; says what while it does. */
+/** Button that runs an action and displays its progress. */
 export function Button({
   children,
   icon,
@@ -195,7 +195,7 @@ export function Button({
   )
 }
 
-/** A link that looks as what it leads to: something to do. */
+/** Link that looks like a button. */
 export function LinkButton({
   href,
   children,
@@ -215,7 +215,7 @@ export function LinkButton({
   )
 }
 
-/** A dialog over the page: the focus stays in it, Escape closes it. */
+/** Modal dialog: the focus stays in it, Escape closes it. */
 export function Dialog({
   title,
   onClose,
@@ -259,13 +259,13 @@ export function Dialog({
   )
 }
 
-/** Sends a form once, without a reload. */
+/** Returns a submit handler that runs `work` without a page reload. */
 export const onSubmit = (work: () => unknown) => (event: Event) => {
   event.preventDefault()
   work()
 }
 
-/** A row of links of which one is where we are. */
+/** Row of links with the current one marked. */
 export function Tabs({
   label,
   of,

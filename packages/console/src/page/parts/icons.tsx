@@ -1,4 +1,4 @@
-/** Line drawings of 20 by 20, each a path or several. */
+/** Line drawings of 20 by 20, each with one or more paths. */
 const PATHS = {
   overview: 'M3 10.5 10 4l7 6.5M5 9v7h10V9M8.5 16v-4h3v4',
   wallets:
@@ -58,7 +58,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS
 
-/** A drawing beside a word; nobody reads it aloud. */
+/** Icon next to a word; hidden from screen readers. */
 export function Icon({ name }: { name: IconName }) {
   return (
     <svg class="icon" viewBox="0 0 20 20" aria-hidden="true">
@@ -69,7 +69,7 @@ export function Icon({ name }: { name: IconName }) {
 
 export type Tone = 'ok' | 'info' | 'warn' | 'bad' | 'frozen' | 'neutral'
 
-/** Each tone has a shape of its own: colour is never alone. */
+/** Each tone has its own shape, so that it is recognizable without colour. */
 const SHAPES: Record<Tone, string> = {
   ok: 'M8 1a7 7 0 1 1 0 14A7 7 0 0 1 8 1Zm3.200 4.600L7 9.800 4.900 7.700l-1.100 1.100L7 12l5.300-5.300z',
   info: 'M8 1a7 7 0 1 1 0 14A7 7 0 0 1 8 1Zm0 2a5 5 0 0 0 0 10z',

@@ -4,7 +4,7 @@ import type { KeyState } from '../api/key-state.ts'
 import { keyState } from '../api/sign.ts'
 import { Note } from './page.tsx'
 
-/** How far this browser's key is; null until it is known. */
+/** Returns the state of this browser's key; null until it is known. */
 export function useKeyState(): KeyState | null {
   const [state, setState] = useState<KeyState | null>(null)
   const { subPath } = scope.value
@@ -30,7 +30,7 @@ const WORDS: Partial<Record<KeyState['state'], string>> = {
   revoked: 'This browser’s key was revoked: what you prepare here is shown to be signed elsewhere.',
 }
 
-/** Says beforehand that a request cannot be signed here, and what to do about it. */
+/** Notice that a request cannot be signed here, with a remedy. */
 export function KeyNotice() {
   const found = useKeyState()
   const word = found === null ? undefined : WORDS[found.state]

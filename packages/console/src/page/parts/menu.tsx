@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 
-/** A button that opens a list of links and actions: arrow keys go through it, Escape closes it. */
+/** Button that opens a list of links and actions; arrow keys move through it, Escape closes it. */
 export function Menu({
   label,
   face,

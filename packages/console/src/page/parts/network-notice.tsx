@@ -3,13 +3,13 @@ import { Button } from './form.tsx'
 import { Note } from './page.tsx'
 
 /**
- * Says that what is shown may be out of date, or that answers take long, with a button that reads
- * again.
+ * Notice that the displayed data may be out of date, or that responses are slow, with a button that
+ * reads again.
  */
 export function NetworkNotice() {
   const stale = [...failedReads.value.values()].filter(({ readAt }) => readAt !== null)
   const oldest = new Date(Math.min(...stale.map(({ readAt }) => readAt ?? Infinity)))
-  // A live region is announced only if it was there before its text.
+  // A live region is announced only if it existed before its text.
   return (
     <div class="network-notice" role="status">
       {stale.length > 0 || !isOnline.value ? (

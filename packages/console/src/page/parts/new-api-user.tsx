@@ -10,10 +10,10 @@ import { Note, ProblemNote } from './page.tsx'
 
 const BITS_MIN = 4096
 
-/** Addresses as somebody types them, one a line or apart by commas. */
+/** Splits typed addresses at line breaks, spaces, commas and semicolons. */
 export const linesOf = (text: string) => text.split(/[\s,;]+/).filter((each) => each !== '')
 
-/** Asks the operators for an API user. */
+/** Form that requests an API user from the operator. */
 export function NewApiUser({ onClose, onAsked }: { onClose(): void; onAsked(id: string): void }) {
   const member = session.value?.workspaces.find(({ name }) => name === scope.value.workspace)
   const [subAccount, setSubAccount] = useState(scope.value.subAccount)

@@ -4,8 +4,8 @@ import type { Problem } from '../api/http.ts'
 import { Icon, Shape, type IconName } from './icons.tsx'
 
 /**
- * A page's heading and what is below it. The browser's title follows, and a screen reader hears
- * where it is.
+ * A page's heading and content. It also sets the browser's title and announces the page to screen
+ * readers.
  */
 export function Page({
   title,
@@ -47,7 +47,7 @@ export function Page({
   )
 }
 
-/** A part of a page under a heading of its own. */
+/** Section of a page with its own heading. */
 export function Card({
   title,
   lead,
@@ -79,7 +79,7 @@ export function Card({
   )
 }
 
-/** Why something was refused, with its code, and a page about it where there is one. */
+/** An error with its code, and a link to its documentation if there is one. */
 export function ProblemNote({ problem, retry }: { problem: Problem | null; retry?: () => void }) {
   if (problem === null) return null
   return (
@@ -118,7 +118,7 @@ export function ProblemNote({ problem, retry }: { problem: Problem | null; retry
   )
 }
 
-/** Something to know. */
+/** A note. */
 export function Note({
   tone = 'info',
   children,
@@ -134,7 +134,7 @@ export function Note({
   )
 }
 
-/** Nothing is there yet: what to do about it. */
+/** Shown for an empty list, with what to do next. */
 export function Empty({
   icon,
   title,
@@ -158,7 +158,10 @@ export function Empty({
   )
 }
 
-/** Grey lines where text will stand. @param lines how many */
+/**
+ * Placeholder lines for text that is loading.
+ * @param lines number of lines
+ */
 export function Skeleton({ lines = 3 }: { lines?: number }) {
   return (
     <div class="skeletons" aria-busy="true">
@@ -170,7 +173,7 @@ export function Skeleton({ lines = 3 }: { lines?: number }) {
   )
 }
 
-/** Names and values beside each other. */
+/** List of names and values. */
 export function Facts({ of }: { of: readonly (readonly [string, ComponentChildren] | null)[] }) {
   return (
     <dl class="facts">
@@ -186,7 +189,7 @@ export function Facts({ of }: { of: readonly (readonly [string, ComponentChildre
   )
 }
 
-/** Figures to look at first. */
+/** Main values of a page. */
 export function Figures({
   of,
 }: {

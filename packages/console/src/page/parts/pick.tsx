@@ -4,8 +4,8 @@ import { exact } from '../api/wire.ts'
 import { Choice } from './form.tsx'
 
 /**
- * An idempotency key for as long as a form is open: what is sent from it twice is done once.
- * Afterwards `renew` makes another.
+ * Returns an idempotency key for as long as a form is open, so that sending it twice creates one
+ * object. `renew` generates a new key afterwards.
  */
 export function useSequence(): { sequence: string; renew(): void } {
   const [sequence, setSequence] = useState(() => crypto.randomUUID() as string)
@@ -14,7 +14,7 @@ export function useSequence(): { sequence: string; renew(): void } {
 
 export const NO_DECIMAL = 'Not a decimal number: digits, and a point before the decimals.'
 
-/** Why a typed amount is none; null where it is one, or nothing was typed yet. */
+/** Returns why a typed amount is invalid; null if it is valid or empty. */
 export function amountError(text: string): string | null {
   if (text.trim() === '') return null
   const amount = exact(text)
@@ -25,10 +25,10 @@ export function amountError(text: string): string | null {
       : null
 }
 
-/** What a typed amount is in a body; null where it is none. */
+/** Returns a typed amount for a request body; null if it is invalid. */
 export const amountOf = (text: string) => (amountError(text) === null ? exact(text) : null)
 
-/** One of these assets, by name and network. */
+/** Choice of an asset, by name and network. */
 export function AssetChoice({
   label = 'Asset',
   value,

@@ -7,8 +7,8 @@ import { Note } from './page.tsx'
 import { Copy, Id, tickerOf, Time } from './values.tsx'
 
 /**
- * An address to be paid to, as text and for a camera.
- * @param address what the code holds: a payment URI too
+ * A deposit address as text and as a QR code.
+ * @param address content of the code, which may be a payment URI
  * @param shown the address alone
  */
 export function PayTo({
@@ -30,7 +30,7 @@ export function PayTo({
   )
 }
 
-/** All that a payer or an auditor wants to know of an address. */
+/** Details of an address for payers and auditors. */
 export function AddressFacts({ address }: { address: Address }) {
   const [isUri, setUri] = useState(address.payment_uri !== null)
   const text = isUri && address.payment_uri !== null ? address.payment_uri : address.address

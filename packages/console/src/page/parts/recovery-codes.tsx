@@ -3,7 +3,9 @@ import { Button, Check } from './form.tsx'
 import { download } from './download.ts'
 import { Copy } from './values.tsx'
 
-/** Ten codes, shown once; one goes on when they are kept. */
+/**
+ * Ten recovery codes, displayed once; the person continues after confirming that they are stored.
+ */
 export function RecoveryCodes({ codes, onKept }: { codes: readonly string[]; onKept(): void }) {
   const [isKept, setKept] = useState(false)
   const text = `${codes.join('\n')}\n`

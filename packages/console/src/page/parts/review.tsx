@@ -13,7 +13,7 @@ import { Card, Note, Page, ProblemNote } from './page.tsx'
 import { Amount, AssetName, Time, Worth } from './values.tsx'
 import { go } from '../router.ts'
 
-/** What a form holds. */
+/** Content of a form. */
 export interface Draft {
   asset: string
   amount: string
@@ -27,7 +27,7 @@ export interface Draft {
 
 const END_LENGTH = 6
 
-/** What will be signed, once more; nothing is sent yet. */
+/** Review of the request before it is signed and sent. */
 export function Review({
   draft,
   tag,
@@ -39,18 +39,14 @@ export function Review({
   onAnother,
 }: {
   draft: Draft
-  /**
-   * The network's name of a tag, and the tag or that there is none; null for an asset without tags.
-   */
+  /** The network's name of a tag, and the tag or its absence; null for an asset without tags. */
   tag: { name: string; shown: ComponentChildren } | null
   amount: NonNullable<ReturnType<typeof exact>>
   fee: FeeEstimate | null
   price: string | null
   onBack(): void
   onSent(): void
-  /**
-   * What this form ordered before stands, and is another order: it gets a `sequence_id` of its own.
-   */
+  /** The earlier order of this form stays, and a new order gets its own `sequence_id`. */
   onAnother(): void
 }) {
   const [end, setEnd] = useState('')

@@ -8,7 +8,7 @@ import { Button, Dialog, onSubmit, Text } from './form.tsx'
 import { Icon } from './icons.tsx'
 import { ProblemNote } from './page.tsx'
 
-/** Filters that somebody keeps under a name, as tabs above the list. */
+/** Filters that the person saved under a name, as tabs above the list. */
 export function SavedViews({ page }: { page: string }) {
   const views = useRead<View[]>(ofWorkspace('/views'))
   const [isNaming, setNaming] = useState(false)

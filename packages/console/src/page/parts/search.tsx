@@ -1,6 +1,6 @@
 import { go, place, withQuery } from '../router.ts'
 
-/** What is looked for in a list that is here whole: kept in the address as `q`. */
+/** Search text for a list that is loaded completely; stored in the URL as `q`. */
 export function Search({ label }: { label: string }) {
   return (
     <input

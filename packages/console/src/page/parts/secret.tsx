@@ -2,7 +2,7 @@ import { Button, Dialog } from './form.tsx'
 import { Note } from './page.tsx'
 import { Code } from './values.tsx'
 
-/** A webhook's secret, which nothing shows again. */
+/** A webhook's secret, which is never displayed again. */
 export function Secret({ of, onClose }: { of: string; onClose(): void }) {
   return (
     <Dialog title="The secret of this webhook" onClose={onClose}>

@@ -4,7 +4,7 @@ import { Dialog } from './form.tsx'
 import { Note } from './page.tsx'
 import { Code } from './values.tsx'
 
-/** The request that this browser cannot sign, for whoever can. */
+/** Dialog with the request that this browser cannot sign. */
 export function SignElsewhere() {
   const draft = elsewhere.value
   if (draft === null) return null

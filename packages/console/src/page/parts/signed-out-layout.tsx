@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 
-/** What stands around a form for somebody who is not signed in. */
+/** Layout of the pages for people who are not signed in. */
 export function SignedOutLayout({
   title,
   lead,

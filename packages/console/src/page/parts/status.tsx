@@ -1,11 +1,8 @@
 import { Shape, type Tone } from './icons.tsx'
 
-/**
- * Tone and word of each state that anything here can be in. What is not listed is shown as it is
- * called.
- */
+/** Tone and label of each state. A state that is not listed is displayed by its name. */
 const STATES: Record<string, readonly [Tone, string]> = {
-  // transactions
+  // Transactions.
   CREATED: ['info', 'Created'],
   QUEUED: ['info', 'Queued'],
   FUELING: ['info', 'Fuelling'],
@@ -30,7 +27,7 @@ const STATES: Record<string, readonly [Tone, string]> = {
   pending: ['info', 'Pending'],
   confirmed: ['ok', 'Confirmed'],
   failed: ['bad', 'Failed'],
-  // orders and transfers at exchanges
+  // Orders and transfers at exchanges.
   open: ['info', 'Open'],
   partially_filled: ['info', 'Partly filled'],
   filled: ['ok', 'Filled'],
@@ -38,7 +35,7 @@ const STATES: Record<string, readonly [Tone, string]> = {
   rejected: ['bad', 'Rejected'],
   unknown: ['warn', 'Unknown'],
   completed: ['ok', 'Completed'],
-  // rules, accounts, tanks
+  // Rules, accounts, tanks.
   active: ['ok', 'Active'],
   inactive: ['neutral', 'Inactive'],
   paused: ['warn', 'Paused'],
@@ -53,7 +50,7 @@ const STATES: Record<string, readonly [Tone, string]> = {
   delivered: ['ok', 'Delivered'],
   enrolled: ['ok', 'Enrolled'],
   revoked: ['neutral', 'Revoked'],
-  // invoices
+  // Invoices.
   Pending: ['info', 'Pending'],
   Processing: ['info', 'Processing'],
   Paid: ['ok', 'Paid'],
@@ -67,7 +64,7 @@ const STATES: Record<string, readonly [Tone, string]> = {
   late: ['warn', 'Late'],
   partial: ['warn', 'Partly paid'],
   over: ['warn', 'Overpaid'],
-  // health
+  // Health.
   reachable: ['ok', 'Reachable'],
   unreachable: ['bad', 'Unreachable'],
   warn: ['warn', 'Warning'],
@@ -78,7 +75,10 @@ const STATES: Record<string, readonly [Tone, string]> = {
   passed: ['ok', 'Passed'],
 }
 
-/** A shape, a word and a colour. @param word in place of the state's own */
+/**
+ * A status with shape, word and colour.
+ * @param word replaces the state's label
+ */
 export function Status({ of, word, tone }: { of: string; word?: string; tone?: Tone }) {
   const [itsTone, itsWord] = STATES[of] ?? ['neutral', of]
   return (
@@ -89,13 +89,13 @@ export function Status({ of, word, tone }: { of: string; word?: string; tone?: T
   )
 }
 
-/** The word of a state. */
+/** Returns the label of a state. */
 export const wordOf = (state: string): string => STATES[state]?.[1] ?? state
 
-/** Of a transaction: the step it is at while it is on its way, its end afterwards. */
+/** Status of a transaction: its current step while it is pending, otherwise its result. */
 export function TransactionStatus({ status, sub }: { status: string; sub: string }) {
   return <Status of={STATES[sub] === undefined ? status : sub} />
 }
 
-/** The tone of a state. */
+/** Returns the tone of a state. */
 export const toneOf = (state: string): Tone => STATES[state]?.[0] ?? 'neutral'

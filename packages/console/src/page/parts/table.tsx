@@ -8,18 +8,20 @@ import { ProblemNote } from './page.tsx'
 export interface Column<Row> {
   head: string
   cell: (row: Row) => ComponentChildren
-  /** Figures stand at the right. */
+  /** Numbers are right-aligned. */
   isNumber?: boolean
-  /** On a phone left out where the row opens a page, and else below the row with its name. */
+  /**
+   * On a phone the column is omitted if the row opens a page; otherwise it is displayed below the
+   * row with its name.
+   */
   isMinor?: boolean
 }
 
 const ROWS_EXPECTED = 5
 
 /**
- * Rows of one kind; loading, refused and empty states are its own. With `hrefOf` a row is opened by
- * a click, Enter, and `j` `k`. The notice of the page, and not the table, tells that rows could not
- * be read again.
+ * Table with its loading, error and empty states. With `hrefOf` a row is opened by a click, Enter,
+ * and `j` `k`. The page's notice, and not the table, reports that rows could not be read again.
  * @param rows undefined: not read yet
  */
 export function Table<Row>({
@@ -127,7 +129,7 @@ export function Table<Row>({
   )
 }
 
-/** Whether keys are somebody's text at this moment. */
+/** Returns whether the person is typing text into a control. */
 export const isTyping = (event: KeyboardEvent): boolean =>
   event.ctrlKey ||
   event.metaKey ||
@@ -136,7 +138,7 @@ export const isTyping = (event: KeyboardEvent): boolean =>
     (event.target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName))) ||
   document.querySelector('dialog[open]') !== null
 
-/** A click anywhere in the row that is none on a control, and selects no text. */
+/** Opens a row on a click anywhere in it, except on a control or during a text selection. */
 function openRow(event: MouseEvent, href: string): void {
   if (
     event.target instanceof Element &&
@@ -147,7 +149,7 @@ function openRow(event: MouseEvent, href: string): void {
   go(href)
 }
 
-/** Pages of a long list, in the address. */
+/** Navigation of a long list's pages, stored in the URL. */
 export function Pager({ page, limit, total }: { page: number; limit: number; total: number }) {
   const last = Math.max(1, Math.ceil(total / limit))
   if (total === 0) return null
@@ -176,5 +178,5 @@ export function Pager({ page, limit, total }: { page: number; limit: number; tot
   )
 }
 
-/** The page that the address names. */
+/** Returns the page number in the URL. */
 export const pageInQuery = (): string => place.value.query.get('page') ?? '1'

@@ -11,22 +11,22 @@ import { tickerOf } from './values.tsx'
 export const EMPTY_TAG: TagDraft = { tag: '', hasNoTag: false }
 const TAG_LENGTH_MAX = 100
 
-/** The network's own name of a tag. */
+/** Returns the network's name of a tag. */
 export const tagName = (asset: string): string =>
   assetNames.value.get(asset)?.family === 'stellar' ? 'Destination memo' : 'Destination tag'
 
-/** What the platform answers about a destination while it is typed. */
+/** The platform's validation of a destination while it is typed. */
 export interface Destination extends TagState {
   validity: AddressValidation | null
   isAsking: boolean
-  /** Why the address is refused, and why the tag is. */
+  /** Error of the address, and error of the tag. */
   addressError: string | null
   tagError: string | null
   /** The address is valid, and its tag is settled. */
   isReady: boolean
 }
 
-/** Has the platform check an address with its tag, as they are typed. */
+/** Lets the platform validate an address with its tag as they are typed. */
 export function useDestination(asset: string, address: string, draft: TagDraft): Destination {
   const takesTag = asset !== '' && (assetNames.value.get(asset)?.takes_tag ?? true)
   const typed = takesTag ? draft.tag.trim() : ''
@@ -47,7 +47,7 @@ export function useDestination(asset: string, address: string, draft: TagDraft):
   }
 }
 
-/** State of an address below its field. */
+/** Returns the hint below the address field. */
 export const addressHint = (asset: string, { validity, isAsking }: Destination) =>
   validity?.valid === true ? (
     <span class="status tone-ok">
@@ -73,7 +73,10 @@ function withinSentence(asset: string, { validity }: Destination) {
     : `The address states that it has no ${word}.`
 }
 
-/** The tag of a payment for a review, in words where it has none. Null for assets without tags. */
+/**
+ * Returns the tag of a payment for a review, or a text if it has none. Null for assets without
+ * tags.
+ */
 export function tagShown(
   asset: string,
   destination: Destination,
@@ -93,8 +96,8 @@ export function tagShown(
 }
 
 /**
- * The tag of a destination, or the statement that it has none. Shows nothing for assets without
- * tags.
+ * Input for the tag of a destination, or for the statement that it has none. Renders nothing for
+ * assets without tags.
  */
 export function TagField({
   asset,

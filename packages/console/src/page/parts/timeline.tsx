@@ -1,4 +1,4 @@
-// The parts of a transaction's story.
+// The parts of a transaction's timeline.
 import { pageAt } from '../api/scope.ts'
 import type { Replacement, Story } from '../api/types.ts'
 import { Shape } from './icons.tsx'
@@ -7,7 +7,7 @@ import { Amount, Code, Id, Time, utc } from './values.tsx'
 import { Status, toneOf, wordOf } from './status.tsx'
 import { Table } from './table.tsx'
 
-/** Nothing is awaited: it came with the story. */
+/** Nothing is loaded separately, because the data is part of the timeline. */
 const READ = { problem: null, reload: () => undefined }
 
 /** Each state with its time and reason, the latest first. */
@@ -40,7 +40,7 @@ export function Timeline({ states, isWaiting }: { states: Story['states']; isWai
   )
 }
 
-/** What was offered to the network, and what took its place. */
+/** Transactions that were broadcast, and their replacements. */
 export function Attempts({
   attempts,
   replacements,
@@ -112,19 +112,19 @@ export function Attempts({
   )
 }
 
-/** The request that ordered it, and who signed that. */
+/** The request that ordered the transaction, and its signer. */
 export function Request({ request }: { request: Story['request'] }) {
   if (request === null) return null
   let body = request.body
   try {
-    // As it was sent, with line breaks between its fields.
+    // The body as it was sent, with line breaks between its fields.
     body = body.replaceAll(
       /("(?:[^"\\]|\\.)*")|([{,])(?=\s*")|(\})$/g,
       (_all, text?: string, mark?: string, end?: string) =>
         text ?? (mark === undefined ? `\n${end ?? ''}` : `${mark}\n  `),
     )
   } catch {
-    // Shown as it is.
+    // Displayed unchanged.
   }
   return (
     <Card
@@ -151,7 +151,7 @@ export function Request({ request }: { request: Story['request'] }) {
   )
 }
 
-/** What screening answered, and what held it. */
+/** Screening results and holds. */
 export function Screening({ rows, holds }: { rows: Story['screening']; holds: Story['holds'] }) {
   if (rows.length === 0 && holds.length === 0) return null
   return (
@@ -202,7 +202,7 @@ export function Screening({ rows, holds }: { rows: Story['screening']; holds: St
   )
 }
 
-/** What the platform did for it by itself. */
+/** Automatic transactions of the platform for this one. */
 export function Related({ rows }: { rows: Story['related'] }) {
   if (rows.length === 0) return null
   return (
@@ -224,7 +224,7 @@ export function Related({ rows }: { rows: Story['related'] }) {
   )
 }
 
-/** Its entries in the books. */
+/** Ledger entries of the transaction. */
 export function Ledger({ rows }: { rows: Story['ledger'] }) {
   if (rows.length === 0) return null
   return (
@@ -250,7 +250,7 @@ export function Ledger({ rows }: { rows: Story['ledger'] }) {
   )
 }
 
-/** What was told of it, and to whom. */
+/** Webhook deliveries about the transaction. */
 export function Deliveries({
   events,
   rows,

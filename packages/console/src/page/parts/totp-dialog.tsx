@@ -15,7 +15,7 @@ interface Secret {
   otpauth_uri: string
 }
 
-/** Sets up an authenticator app in place of the one before. */
+/** Sets up an authenticator app, which replaces the previous one. */
 export function TotpDialog({ onClose }: { onClose(): void }) {
   const [secret, setSecret] = useState<Secret | null>(null)
   const [codes, setCodes] = useState<string[] | null>(null)

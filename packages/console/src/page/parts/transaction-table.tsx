@@ -15,7 +15,7 @@ const TYPES: Record<string, string> = {
 }
 export const typeWord = (type: string): string => TYPES[type] ?? type
 
-/** Whether coins leave by it. */
+/** Returns whether the transaction sends coins. */
 export const isOutgoing = ({ type }: Transaction): boolean =>
   type !== 'Deposit' && type !== 'GasTankDeposit'
 
@@ -54,7 +54,7 @@ const COLUMNS: readonly Column<Transaction>[] = [
   { head: 'When', cell: ({ created_at: at }) => <Time at={at} /> },
 ]
 
-/** Transactions, each a link to its story. */
+/** Table of transactions, each with a link to its timeline. */
 export function TransactionTable({
   reading,
   rows,

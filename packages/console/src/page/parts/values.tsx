@@ -1,4 +1,4 @@
-// How values are shown: amounts, times, ids, assets.
+// Components that display amounts, times, ids and assets.
 import { signal } from '@preact/signals'
 import { useState } from 'preact/hooks'
 import { serverNow } from '../api/http.ts'
@@ -8,8 +8,8 @@ import { announce } from './announce.tsx'
 import { Icon } from './icons.tsx'
 
 /**
- * An exact amount, digits that cannot be told apart from zeros trimmed at the end. @param of the
- * asset
+ * An exact amount without trailing zeros.
+ * @param of the asset
  */
 export function Amount({
   value,
@@ -37,14 +37,14 @@ export function Amount({
   )
 }
 
-/** Dollars with all their digits: what is charged and held in USD. */
+/** Dollars with all their digits, for charges and balances in USD. */
 export const Usd = ({ value }: { value: string | null | undefined }) => (
   <span class="amount">{usd(value)}</span>
 )
 
 /**
- * What coins are worth, to the cent. Where digits are left out it says so, and has all of them on
- * hovering.
+ * Value of coins to the cent. If digits are omitted it is marked, and a tooltip contains all of
+ * them.
  */
 export function Worth({ value }: { value: string | null | undefined }) {
   const { text, exact } = usdShort(value)
@@ -55,11 +55,11 @@ export function Worth({ value }: { value: string | null | undefined }) {
   )
 }
 
-/** `USDT` of `USDT_ETH`. */
+/** Returns `USDT` of `USDT_ETH`. */
 export const tickerOf = (asset: string): string =>
   assetNames.value.get(asset)?.ticker ?? asset.split('_')[0] ?? asset
 
-/** A coin's badge, ticker, and the network where it is not the coin's own. */
+/** An asset's badge and ticker, and its network if it is not the coin's own. */
 export function AssetName({ of, isLong = false }: { of: string; isLong?: boolean }) {
   const asset = assetNames.value.get(of)
   const ticker = tickerOf(of)
@@ -83,7 +83,7 @@ export function AssetName({ of, isLong = false }: { of: string; isLong?: boolean
   )
 }
 
-/** One of eight, always the same for a word. */
+/** Returns one of eight hues, always the same for a word. */
 function hueOf(word: string): number {
   let sum = 7
   for (const char of word) sum = (sum * 31 + char.charCodeAt(0)) % 8191
@@ -100,7 +100,10 @@ const UNITS: readonly (readonly [number, string])[] = [
   [1, 's'],
 ]
 
-/** `3 min ago`, `in 2 d`. @param ms the difference, negative for the past */
+/**
+ * Formats `3 min ago`, `in 2 d`.
+ * @param ms the difference in milliseconds, negative for the past
+ */
 function relative(ms: number): string {
   const seconds = Math.round(Math.abs(ms) / 1000)
   if (seconds < 5) return 'now'
@@ -109,7 +112,7 @@ function relative(ms: number): string {
   return ms > 0 ? `in ${text}` : `${text} ago`
 }
 
-/** `22 Nov 2026, 19:36:05 UTC` */
+/** Formats `22 Nov 2026, 19:36:05 UTC`. */
 export function utc(at: string): string {
   const date = new Date(at)
   if (Number.isNaN(date.getTime())) return at
@@ -118,7 +121,7 @@ export function utc(at: string): string {
   return `${Number(day)} ${month} ${year}, ${time} UTC`
 }
 
-/** How long ago; the exact time on hovering, beside it where there is room. */
+/** A relative time with the exact time in a tooltip, or next to it if there is enough space. */
 export function Time({ at, isLong = false }: { at: string | null | undefined; isLong?: boolean }) {
   void now.value
   if (at === null || at === undefined) return <span class="muted">–</span>
@@ -131,7 +134,10 @@ export function Time({ at, isLong = false }: { at: string | null | undefined; is
   )
 }
 
-/** Cut in the middle for the eye; the whole is copied. @param keep characters at either end */
+/**
+ * An id that is shortened in the middle and copied completely.
+ * @param keep characters at either end
+ */
 export function Id({
   value,
   keep = 6,
@@ -158,7 +164,7 @@ export function Id({
 
 const COPIED_MS = 1600
 
-/** Copies a text, and says so. */
+/** Button that copies a text and confirms it. */
 export function Copy({ text, label, word }: { text: string; label: string; word?: string }) {
   const [isDone, setDone] = useState(false)
   const copy = async () => {
@@ -185,7 +191,7 @@ export function Copy({ text, label, word }: { text: string; label: string; word?
   )
 }
 
-/** Text to be copied whole: a command, a body. */
+/** Text to be copied completely: a command, a body. */
 export function Code({ text, label }: { text: string; label: string }) {
   return (
     <div class="code-block">

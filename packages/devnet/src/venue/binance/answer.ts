@@ -1,7 +1,7 @@
 import { padded } from '../engine/numbers.ts'
 import { DECIMALS } from './names.ts'
 
-/** A refusal in Binance's words. */
+/** An error in Binance's words. */
 export class BinanceError extends Error {
   override readonly name = 'BinanceError'
   readonly code: number
@@ -18,7 +18,10 @@ export class BinanceError extends Error {
 
 export type Arguments = Readonly<Record<string, string>>
 
-/** @throws BinanceError that names the parameter */
+/**
+ * Reads a required parameter.
+ * @throws BinanceError, naming the parameter
+ */
 export function needed(given: Arguments, name: string): string {
   const value = given[name]
   if (value === undefined || value === '') throw missing(name)
@@ -40,7 +43,10 @@ export const illegal = (name: string, range: string): BinanceError =>
 export const filter = (name: string): BinanceError =>
   new BinanceError(-1013, `Filter failure: ${name}`)
 
-/** An optional whole number. @throws BinanceError that names it */
+/**
+ * Reads an optional integer.
+ * @throws BinanceError, naming the parameter
+ */
 export function whole(given: Arguments, name: string): number | null {
   const text = given[name]
   if (text === undefined || text === '') return null
@@ -48,7 +54,7 @@ export function whole(given: Arguments, name: string): number | null {
   return Number(text)
 }
 
-/** An optional limit, from 1 to its most. */
+/** Reads an optional limit, from 1 to its maximum. */
 export function limitOf(given: Arguments, usual: number, most: number): number {
   const limit = whole(given, 'limit') ?? usual
   if (limit < 1) throw missing('limit')

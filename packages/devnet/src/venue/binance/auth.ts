@@ -5,19 +5,19 @@ import { BinanceError, missing, whole, type Arguments } from './answer.ts'
 
 const WINDOW_MS = 5000
 const WINDOW_MAX_MS = 60_000
-/** By so much a caller's clock may be ahead. */
+/** Maximum time in milliseconds by which a caller's clock may be ahead. */
 const AHEAD_MS = 1000
-/** Of a caller, a minute. */
+/** Maximum weight of a caller per minute. */
 const WEIGHT_MAX = 6000
 const MINUTE_MS = 60_000
 const ORDERS_MAX = 100
 const ORDERS_MS = 10_000
 
-/** HMAC-SHA256 of query and body, one after the other, in hexadecimal. */
+/** Computes the HMAC-SHA256 of the concatenated query and body, in hexadecimal. */
 export const signatureOf = (text: string, secret: string): string =>
   createHmac('sha256', secret).update(text).digest('hex')
 
-/** A query or a form without its signature. */
+/** Returns a query or form without its signature. */
 const unsigned = (text: string): string =>
   text
     .split('&')
@@ -29,7 +29,7 @@ interface Window {
   used: number
 }
 
-/** Who calls, and how often. */
+/** Authenticates callers and limits their request rate. */
 export class BinanceGuard {
   readonly #venue: Venue
   readonly #weights = new Map<string, Window>()
@@ -39,7 +39,10 @@ export class BinanceGuard {
     this.#venue = venue
   }
 
-  /** The key whose signed request this is. @throws BinanceError */
+  /**
+   * Returns the key that signed a request.
+   * @throws BinanceError
+   */
   key({ headers, query, body }: HttpRequest, given: Arguments, permission: Permission): ApiKey {
     const name = headers['x-mbx-apikey']
     if (typeof name !== 'string' || name === '')
@@ -58,7 +61,10 @@ export class BinanceGuard {
     return key
   }
 
-  /** Weight is of whoever calls: a key, or everyone without one. @throws BinanceError */
+  /**
+   * Adds weight to the counter of a key; all callers without one share a counter.
+   * @throws BinanceError if the limit is exceeded
+   */
   count(key: string | undefined, weight: number): void {
     if (key !== undefined && this.#venue.keys.get(key)?.isUnlimited) return
     const { used, restMs } = add(this.#weights, key ?? '', weight, MINUTE_MS)
@@ -67,7 +73,10 @@ export class BinanceGuard {
     throw new BinanceError(-1003, text, 429, { 'retry-after': String(Math.ceil(restMs / 1000)) })
   }
 
-  /** @throws BinanceError */
+  /**
+   * Counts an order of a key.
+   * @throws BinanceError if the limit is exceeded
+   */
   countOrder(key: ApiKey): void {
     if (key.isUnlimited || add(this.#orders, key.account, 1, ORDERS_MS).used <= ORDERS_MAX) return
     throw new BinanceError(

@@ -9,13 +9,16 @@ import { BINANCE_RULES, DECIMALS, networkId } from './names.ts'
 const LIST_MAX = 1000
 const WITHDRAW_MAX_COINS = 9_000_000n
 
-/** The smallest step of an amount that the chain can pay. */
+/** Returns the smallest step of an amount that the chain can pay. */
 const stepOf = ({ chainDecimals }: Route): bigint => power(Math.max(0, DECIMALS - chainDecimals))
 
 const routesOf = ({ venue }: Call, coin: string): Route[] =>
   venue.funding.routes.filter((route) => route.coin === coin)
 
-/** The network that is named, or the coin's usual one. @throws BinanceError */
+/**
+ * Returns the requested network, or the coin's usual one.
+ * @throws BinanceError
+ */
 function routeIn(call: Call): Route {
   const routes = routesOf(call, needed(call.given, 'coin'))
   const { network } = call.given
@@ -84,7 +87,7 @@ function networkShape(route: Route, isDefault: boolean): unknown {
   }
 }
 
-/** An account has one address on a network; it is made when it is first asked for. */
+/** Returns the account's address on a network, which is created on the first request. */
 export async function depositAddress({ venue, key, ...more }: Call): Promise<unknown> {
   const { coin, network } = routeIn({ venue, key, ...more })
   const had = venue.funding.addresses.some(
@@ -131,7 +134,7 @@ export function depositHistory({ venue, key, given }: Call): unknown {
   })
 }
 
-/** What leaves the account is `amount`; what arrives is that less the fee. */
+/** Withdraws. `amount` is deducted from the account; the receiver gets it less the fee. */
 export function withdraw(call: Call): unknown {
   const { venue, key, given } = call
   const route = routeIn(call)

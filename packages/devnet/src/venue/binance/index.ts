@@ -11,7 +11,7 @@ interface Open {
   weight: number
   open: (venue: Venue, given: Arguments) => unknown
 }
-/** `isWrite`: its answer may get lost. */
+/** `isWrite`: its response may be lost in a fault mode. */
 interface Signed {
   weight: number
   permission: Permission
@@ -95,7 +95,7 @@ function account({ venue, key }: Call): unknown {
   }
 }
 
-/** As at Binance itself, where only a key that is bound to addresses may withdraw. */
+/** As at Binance itself, only a key with IP restrictions may withdraw. */
 function restrictions({ key }: Call): unknown {
   const may = (permission: Permission) => key.permissions.includes(permission)
   return {
@@ -124,7 +124,7 @@ function tradeFees({ venue, given }: Call): unknown {
   }))
 }
 
-/** Spot REST API: what of `api/v3` and `sapi/v1` an account needs. */
+/** Spot REST API: the requests of `api/v3` and `sapi/v1` that an account needs. */
 export class BinanceFace {
   readonly #venue: Venue
   readonly #guard: BinanceGuard

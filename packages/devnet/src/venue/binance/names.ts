@@ -11,9 +11,9 @@ import { power } from '../engine/numbers.ts'
 import type { VenueKind } from '../venue.ts'
 
 export const DECIMALS = 8
-/** What an order is worth at least, in USD. */
+/** Minimum value of an order in USD. */
 const MIN_USD = 5
-/** Orders' ids are numbers far from 1. */
+/** First id of an order, far from 1. */
 const FIRST_ID = 1_000_000
 
 const TICKERS = REGISTRY.coins.map(({ ticker }) => ticker)
@@ -21,7 +21,7 @@ const COINS: ReadonlyMap<string, Coin> = new Map(
   TICKERS.map((ticker) => [ticker, { ticker, decimals: DECIMALS }]),
 )
 
-/** What is traded against a coin. */
+/** Coins that are traded against each quote coin. */
 const QUOTES: Record<string, readonly string[]> = {
   USDT: TICKERS.filter((ticker) => ticker !== 'USDT'),
   USDC: ['BTC', 'ETH', 'SOL', 'XRP', 'BNB', 'LTC', 'DOGE', 'ADA', 'TRX'],
@@ -54,7 +54,7 @@ export const BINANCE_RULES: VenueRules = {
 export const marketNamed = (symbol: string | undefined): Market | undefined =>
   BINANCE_RULES.markets.find(({ id }) => id === symbol)
 
-/** What Binance calls the networks, where it is not what the asset registry does. */
+/** Binance's names of networks that differ from those of the asset registry. */
 const NETWORKS: Record<string, string> = {
   POL: 'MATIC',
   ARB: 'ARBITRUM',

@@ -35,7 +35,10 @@ const refusalOf = (refusal: Refusal): BinanceError => {
   )
 }
 
-/** @param isTrial `order/test`: it is checked and not taken */
+/**
+ * Places an order.
+ * @param isTrial `order/test`: the order is checked and not placed
+ */
 export function newOrder({ venue, key, given, guard }: Call, isTrial = false): unknown {
   const market = marketIn(needed(given, 'symbol'))
   const wish = wishOf(venue, market, given)
@@ -99,7 +102,7 @@ function decimalIn(given: Arguments, name: string): bigint {
   throw illegal(name, '^([0-9]{1,20})(\\.[0-9]{1,20})?$')
 }
 
-/** Of the market's own decimals. */
+/** Reads a price with the market's own decimals. */
 function priceIn(market: Market, given: Arguments): bigint {
   decimalIn(given, 'price')
   const price = readDecimal(needed(given, 'price'), market.priceDecimals)
@@ -137,7 +140,7 @@ function statusOf({ status, ending, filled }: Order): string {
 const typeOf = ({ price, postOnly }: Order): string =>
   price === null ? 'MARKET' : postOnly ? 'LIMIT_MAKER' : 'LIMIT'
 
-/** What every account of an order tells. */
+/** Returns the fields that all responses about an order have. */
 function common(market: Market, order: Order): Record<string, unknown> {
   return {
     symbol: market.id,
@@ -189,7 +192,9 @@ function responseShape(venue: Venue, market: Market, order: Order, type: string)
   }
 }
 
-/** Of two orders with one client's id, which open ones never are, the newest. */
+/**
+ * Finds an order. If two have the same client id, of which at most one is open, returns the newest.
+ */
 function found(
   { venue, key, given }: Call,
   market: Market,
@@ -220,7 +225,7 @@ export function queryOrder(call: Call): unknown {
   return orderShape(market, order)
 }
 
-/** The cancellation has a client's id of its own. */
+/** Cancels an order. The cancellation has its own client id. */
 export function cancelOrder(call: Call): unknown {
   const market = marketIn(needed(call.given, 'symbol'))
   const order = found(call, market, true)
@@ -242,7 +247,7 @@ export function openOrders({ venue, key, given }: Call): unknown {
     .map((order) => orderShape(marketNamed(order.market)!, order))
 }
 
-/** Without a start the newest; with one the first from there. */
+/** Returns orders: without a start the newest; with one the first from there. */
 export function allOrders({ venue, key, given }: Call): unknown {
   const market = marketIn(needed(given, 'symbol'))
   const from = whole(given, 'orderId')

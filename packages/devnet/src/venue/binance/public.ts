@@ -7,7 +7,7 @@ import type { Venue } from '../venue.ts'
 import { amountText, BinanceError, limitOf, needed, type Arguments } from './answer.ts'
 import { BINANCE_RULES, DECIMALS, marketNamed } from './names.ts'
 
-/** By how much a limit may be above and below the price. */
+/** Maximum factors by which a limit price may be above or below the current price. */
 export const PERCENT_UP = 5n
 export const PERCENT_DOWN = 5n
 const QUANTITY_MAX = 9_000_000n
@@ -32,7 +32,7 @@ export function exchangeInfo(venue: Venue, given: Arguments): unknown {
   }
 }
 
-/** Those that `symbol` or `symbols` names, or all. */
+/** Returns the markets that `symbol` or `symbols` names, or all. */
 export function marketsIn({ symbol, symbols }: Arguments): readonly Market[] {
   if (symbol === undefined && symbols === undefined) return BINANCE_RULES.markets
   if (symbol !== undefined && symbols !== undefined)
@@ -48,7 +48,10 @@ export function marketsIn({ symbol, symbols }: Arguments): readonly Market[] {
   return names.map((name) => marketIn(String(name)))
 }
 
-/** @throws BinanceError where there is no such market */
+/**
+ * Returns a market.
+ * @throws BinanceError if it does not exist
+ */
 export function marketIn(symbol: string): Market {
   const market = marketNamed(symbol)
   if (!market) throw new BinanceError(-1121, 'Invalid symbol.')
@@ -134,7 +137,7 @@ interface Top {
   last: bigint
 }
 
-/** Markets of which the house has no price are left out. */
+/** Returns the best bids and asks. Markets without a price of the market maker are left out. */
 function tops(venue: Venue, given: Arguments): Top[] {
   return marketsIn(given).flatMap((market) => {
     const [bid, ask] = [venue.engine.depth(market, 'buy')[0], venue.engine.depth(market, 'sell')[0]]
@@ -162,7 +165,10 @@ export const bookTicker = (venue: Venue, given: Arguments): unknown =>
     })),
   )
 
-/** The last trade is the local price's, as if the whole world had just traded there. */
+/**
+ * Returns the daily ticker. The last trade has the local price, as if it had just been traded
+ * there.
+ */
 export function dayTicker(venue: Venue, given: Arguments): unknown {
   const now = venue.now()
   return single(

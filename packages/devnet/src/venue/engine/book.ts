@@ -1,21 +1,22 @@
 import type { Order, Side } from './types.ts'
 
-/** One price at which the house buys or sells, and how much it still will. */
+/** One price at which the market maker buys or sells, and the remaining amount. */
 export interface Level {
   price: bigint
   volume: bigint
 }
 
-/** Whoever stands at the top of one side: a customer's order, or the house. */
+/** The best offer of one side: a customer's order, or the market maker's. */
 export type Offer = { price: bigint; volume: bigint; order: Order | null; level: Level | null }
 
 /**
- * The orders that rest in one market, the best first on each side; of two at one price the older.
+ * The resting orders of one market, the best first on each side; of two at one price the older
+ * first.
  */
 export class Book {
   readonly buy: Order[] = []
   readonly sell: Order[] = []
-  /** What the house offers on each side, the best first. */
+  /** Offers of the market maker on each side, the best first. */
   house: Record<Side, Level[]> = { buy: [], sell: [] }
 
   add(order: Order): void {
@@ -31,8 +32,8 @@ export class Book {
   }
 
   /**
-   * Everything on one side in the order in which it is taken: at one price customers come before
-   * the house.
+   * Iterates over one side in the order of execution: at one price customers precede the market
+   * maker.
    */
   *offers(side: Side): Generator<Offer> {
     const levels = this.house[side]

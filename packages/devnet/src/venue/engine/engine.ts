@@ -13,15 +13,15 @@ import {
   type Wish,
 } from './types.ts'
 
-/** Orders of one account that may be open at a time. */
+/** Maximum number of open orders of one account. */
 export const OPEN_ORDERS_MAX = 200
-/** So soon the house offers again what was taken of it. */
+/** Time in milliseconds after which the market maker renews its offers. */
 const HOUSE_REFRESH_MS = 1000
 const BPS = 10_000n
 
 const OTHER: Record<Side, Side> = { buy: 'sell', sell: 'buy' }
 
-/** What an operation has changed, to be written down together. */
+/** Changes of an operation, which are stored together. */
 export interface Changes {
   accounts: Set<Account>
   orders: Set<Order>
@@ -30,16 +30,19 @@ export interface Changes {
 
 export interface EngineOptions {
   rules: VenueRules
-  /** USD of PRICE_DECIMALS. Undefined: the house makes no market of the coin. */
+  /**
+   * Returns the USD price with PRICE_DECIMALS; undefined if the market maker does not trade the
+   * coin.
+   */
   priceOf: (coin: string) => bigint | undefined
   now: () => number
-  /** Ids that are unlike all before. */
+  /** Returns a unique id. */
   name: (kind: 'order' | 'trade', number: number) => string
 }
 
 /**
- * `isOwnMet`: an order of the same account stands in the way. `isSpent`: the book gave all that was
- * wanted.
+ * `isOwnMet`: an order of the same account would be matched. `isSpent`: the book filled the whole
+ * order.
  */
 interface Plan {
   fills: { offer: Offer; volume: bigint; cost: bigint }[]
@@ -50,15 +53,18 @@ interface Plan {
 }
 
 /**
- * Accounts and order books of one venue: price-time priority, customers before the house at one
- * price. Money is moved between accounts, house and fees, and never made. It knows neither protocol
- * nor disk: what changed is in `changes`.
+ * Accounts and order books of one venue: price-time priority, customers before the market maker at
+ * one price. Money is moved between accounts, market maker and fees, and never created. The engine
+ * knows neither protocol nor disk: changes are returned in `changes`.
  */
 export class Engine {
   readonly accounts = new Map<string, Account>()
   readonly orders = new Map<string, Order>()
   readonly trades = new Map<string, Trade>()
-  /** By coin: what the venue has taken, and what the house has won or lost since the start. */
+  /**
+   * By coin: fees that the venue has received, and the market maker's profit or loss since the
+   * start.
+   */
   readonly collected: Record<string, bigint> = {}
   readonly house: Record<string, bigint> = {}
   readonly rules: VenueRules
@@ -74,7 +80,7 @@ export class Engine {
     this.#options = options
   }
 
-  /** What was written down before. */
+  /** Restores the stored state. */
   restore({
     accounts,
     orders,
@@ -100,7 +106,7 @@ export class Engine {
     return [...(this.#open.get(account) ?? [])].sort((a, b) => a.number - b.number)
   }
 
-  /** The book of a market as it is now. */
+  /** Returns the current book of a market. */
   book(market: Market): Book {
     let book = this.#books.get(market.id)
     if (!book) this.#books.set(market.id, (book = new Book()))
@@ -117,7 +123,7 @@ export class Engine {
     return book
   }
 
-  /** One line for each price, the best first. */
+  /** Returns one entry for each price, the best first. */
   depth(market: Market, side: Side): Level[] {
     const levels: Level[] = []
     for (const { price, volume } of this.book(market).offers(side)) {
@@ -128,7 +134,7 @@ export class Engine {
     return levels
   }
 
-  /** What the local prices did to every order that rests. */
+  /** Applies the current local prices to every resting order. */
   refresh(): void {
     for (const [id, { buy, sell }] of this.#books) {
       if (buy.length + sell.length > 0)
@@ -137,10 +143,10 @@ export class Engine {
   }
 
   /**
-   * Takes an order: what crosses is filled at once, the rest of a limit order rests. An order that
-   * may not rest ends cancelled with what was filled.
-   * @param isTrial nothing is changed
-   * @throws Refused, and nothing is changed
+   * Places an order: the crossing part is filled immediately, the rest of a limit order rests. An
+   * order that must not rest ends as cancelled with the filled part.
+   * @param isTrial checks the order without changing anything
+   * @throws Refused without changing anything
    */
   place(account: Account, market: Market, wish: Wish, isTrial = false): Order {
     const book = this.book(market)
@@ -163,7 +169,7 @@ export class Engine {
       filled: 0n,
       cost: 0n,
       fee: 0n,
-      // Of an order that was to spend an amount the volume follows.
+      // An order that spends a fixed amount has a computed volume.
       volume: wish.volume ?? plan.volume,
       status: 'open',
       ending: null,
@@ -187,7 +193,7 @@ export class Engine {
     return order
   }
 
-  /** Nothing where the order is not open any more. */
+  /** Cancels an order; has no effect if it is no longer open. */
   cancel(order: Order): void {
     if (order.status !== 'open') return
     const market = this.rules.markets.find(({ id }) => id === order.market)!
@@ -199,7 +205,7 @@ export class Engine {
     this.balance(order.account, held.coin).held -= held.amount
   }
 
-  /** Gives an account money from outside, or takes some that is held away. */
+  /** Deposits external money to an account, or withdraws held money from it. */
   move(account: string, coin: string, total: bigint, held: bigint): void {
     const balance = this.balance(account, coin)
     if (balance.held + held < 0n || balance.total + total < balance.held + held)
@@ -208,14 +214,14 @@ export class Engine {
     balance.held += held
   }
 
-  /** To be changed by whoever asks for it. */
+  /** Returns a mutable balance. */
   balance(account: string, coin: string): Balance {
     const owner = this.accounts.get(account)!
     this.changes.accounts.add(owner)
     return (owner.balances[coin] ??= { total: 0n, held: 0n })
   }
 
-  /** What an order would take of the book as it stands. */
+  /** Computes the part of the current book that an order would take. */
   #plan(account: Account, market: Market, book: Book, wish: Wish): Plan {
     const plan: Plan = { fills: [], volume: 0n, cost: 0n, isOwnMet: false, isSpent: false }
     for (const offer of book.offers(OTHER[wish.side])) {
@@ -241,7 +247,7 @@ export class Engine {
     return plan
   }
 
-  /** What an account must have free for an order. */
+  /** Returns the free balance that an account needs for an order. */
   #needed(market: Market, wish: Wish, plan: Plan): { coin: string; amount: bigint } {
     const { base, quote } = market
     if (wish.side === 'sell') return { coin: base.ticker, amount: wish.volume ?? plan.volume }
@@ -252,8 +258,8 @@ export class Engine {
   }
 
   /**
-   * What buying a volume takes at most, the fee with it: never less than the sum of what its fills
-   * will take.
+   * Returns the maximum cost of a volume including the fee, which is never less than the sum of its
+   * fills.
    */
   #atMost(market: Market, { feeIn }: Pick<Wish, 'feeIn'>, price: bigint, volume: bigint): bigint {
     const cost = costAtMost(market, price, volume)
@@ -267,7 +273,10 @@ export class Engine {
       : { coin: market.quote.ticker, amount: this.#atMost(market, order, order.price!, rest) }
   }
 
-  /** @param isNew else its account's balance has its hold already */
+  /**
+   * Adds an order to the book.
+   * @param isNew reserves the balance; otherwise it is already reserved
+   */
   #rest(order: Order, isNew: boolean): void {
     const market = this.rules.markets.find(({ id }) => id === order.market)!
     let book = this.#books.get(market.id)
@@ -286,7 +295,7 @@ export class Engine {
     this.changes.orders.add(order)
   }
 
-  /** The house takes what now stands across its price, at the price that the order names. */
+  /** Fills the orders that now cross the market maker's price, at the order's price. */
   #fillResting(market: Market, book: Book): void {
     for (const side of ['buy', 'sell'] as const) {
       for (const level of book.house[OTHER[side]]) {
@@ -328,7 +337,7 @@ export class Engine {
     this.#houseTakes(market, OTHER[taker.side], volume, cost)
   }
 
-  /** An order that rested is filled, and holds less. */
+  /** Fills a resting order and reduces its reserved balance. */
   #rested(
     market: Market,
     book: Book,
@@ -353,7 +362,7 @@ export class Engine {
     this.house[quote.ticker] = (this.house[quote.ticker] ?? 0n) - sign * cost
   }
 
-  /** One side of a fill: money, order and its trade. */
+  /** Settles one side of a fill: money, order and trade. */
   #settle(
     { id: market, base, quote }: Market,
     order: Order,

@@ -3,16 +3,18 @@ import { power } from './numbers.ts'
 import { quoted, startingPrice, wholeLots, type Market } from './markets.ts'
 import type { Side } from './types.ts'
 
-/** From the price, in millionths: the first level of each side stands one ten-thousandth away. */
+/**
+ * Distance from the price in millionths: the first level of each side is one ten-thousandth away.
+ */
 const FIRST = 100n
 const STEP = 200n
 const LEVELS = 10
-/** What the first level is worth in USD; each further one is worth as much more. */
+/** Value of the first level in USD; each further level adds the same value. */
 const LEVEL_USD = 20_000
 
 /**
- * What the house buys and sells in a market: levels around the local price. Of usual size an order
- * is filled at the first; a large one walks.
+ * Returns the market maker's offers in a market: levels around the local price. An order of usual
+ * size is filled at the first level; a large one needs several.
  */
 export function marketMakerLevels(
   market: Market,
@@ -28,7 +30,10 @@ export function marketMakerLevels(
   return { buy: levels(false), sell: levels(true) }
 }
 
-/** The same at all prices of the day: it follows from the coin's first price. */
+/**
+ * Returns the volume of the first level. It follows from the coin's initial price, so it does not
+ * change with the price.
+ */
 function firstVolume(market: Market): bigint {
   const coins = LEVEL_USD / startingPrice(market.base.ticker)
   return wholeLots(

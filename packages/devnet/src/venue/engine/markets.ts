@@ -4,23 +4,24 @@ import { ceilDivide, power } from './numbers.ts'
 
 export interface Coin {
   ticker: string
-  /** Of its balances. */ decimals: number
+  /** Decimals of its balances. */
+  decimals: number
 }
 
-/** Amounts are integers of the coins' own decimals; a price is one of `priceDecimals`. */
+/** Amounts are integers with the coins' own decimals; a price has `priceDecimals`. */
 export interface Market {
   id: string
   base: Coin
   quote: Coin
   priceDecimals: number
   lotDecimals: number
-  /** Of the base coin. */
+  /** Minimum volume in the base coin. */
   minVolume: bigint
-  /** Of the quote coin. */
+  /** Minimum cost in the quote coin. */
   minCost: bigint
 }
 
-/** What one venue's markets are like. Fees are in hundredths of a per cent. */
+/** Rules of one venue's markets. Fees are in hundredths of a percent. */
 export interface VenueRules {
   takerBps: bigint
   makerBps: bigint
@@ -28,7 +29,7 @@ export interface VenueRules {
   coins: ReadonlyMap<string, Coin>
 }
 
-/** What one coin costs at first, in USD. */
+/** Initial price of each coin in USD. */
 const STARTING = new Map(
   REGISTRY.coins.map(({ ticker, local_price: price }) => [ticker, Number(price)]),
 )
@@ -37,7 +38,7 @@ export const startingPrice = (ticker: string): number =>
 
 export const magnitude = (price: number): number => Math.floor(Math.log10(price) + 1e-9)
 
-/** What a volume costs at a price, in the quote coin: a broken smallest unit is cut off. */
+/** Returns the cost of a volume at a price in the quote coin, rounded down to its smallest unit. */
 export function costOf(
   { base, quote, priceDecimals }: Market,
   price: bigint,
@@ -46,7 +47,7 @@ export function costOf(
   return (price * volume * power(quote.decimals)) / power(priceDecimals + base.decimals)
 }
 
-/** As {@link costOf}, a broken smallest unit counted whole. */
+/** Like {@link costOf}, but rounded up. */
 export function costAtMost(
   { base, quote, priceDecimals }: Market,
   price: bigint,
@@ -55,7 +56,7 @@ export function costAtMost(
   return ceilDivide(price * volume * power(quote.decimals), power(priceDecimals + base.decimals))
 }
 
-/** The largest volume in whole lots that a cost pays for at a price. */
+/** Returns the largest volume in whole lots that a cost pays for at a price. */
 export function volumeFor(market: Market, price: bigint, cost: bigint): bigint {
   const { base, quote, priceDecimals } = market
   return wholeLots(
@@ -71,11 +72,10 @@ export const wholeLots = (market: Market, volume: bigint): bigint =>
   volume - (volume % lotOf(market))
 
 /**
- * What the local prices say of a market, in the market's own price: rounded to a tick downwards or
- * upwards.
- * @param priceOf of a coin, in USD of PRICE_DECIMALS
+ * Converts the local prices to a market's price, rounded down or up to a tick.
+ * @param priceOf price of a coin, in USD with PRICE_DECIMALS
  * @param partsPerMillion by which the price is moved before it is rounded
- * @returns null where one of the coins has no price, or no tick is as small as it
+ * @returns null if one of the coins has no price, or the price is less than a tick
  */
 export function quoted(
   { base, quote, priceDecimals }: Market,

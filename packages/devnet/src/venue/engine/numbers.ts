@@ -1,11 +1,11 @@
-/** Ten to a power. */
+/** Returns ten to a power. */
 export const power = (decimals: number): bigint => 10n ** BigInt(decimals)
 
 export const ceilDivide = (value: bigint, by: bigint): bigint => (value + by - 1n) / by
 
 /**
- * "1.5" with 8 decimals → 150000000n, zero too; null where it is no decimal number, or has more
- * decimals than that.
+ * Parses a decimal: "1.5" with 8 decimals → 150000000n, zero included; null if it is not a decimal
+ * number, or has too many decimals.
  */
 export function readDecimal(text: string, decimals: number): bigint | null {
   const [, whole = '', fraction = ''] = /^(\d{1,30})(?:\.(\d{0,30}))?$/.exec(text) ?? []
@@ -14,7 +14,7 @@ export function readDecimal(text: string, decimals: number): bigint | null {
   return digits.length > decimals ? null : BigInt(whole + digits.padEnd(decimals, '0'))
 }
 
-/** All its decimals: 150000000n with 8 → "1.50000000". */
+/** Formats with all decimals: 150000000n with 8 → "1.50000000". */
 export function padded(value: bigint, decimals: number): string {
   const sign = value < 0n ? '-' : ''
   const digits = (value < 0n ? -value : value).toString().padStart(decimals + 1, '0')
@@ -23,12 +23,12 @@ export function padded(value: bigint, decimals: number): string {
     : `${sign}${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`
 }
 
-/** No zeros at its end: 150000000n with 8 → "1.5". */
+/** Formats without trailing zeros: 150000000n with 8 → "1.5". */
 export function trimmed(value: bigint, decimals: number): string {
   const text = padded(value, decimals)
   return text.includes('.') ? text.replace(/\.?0+$/, '') : text
 }
 
-/** A value of one scale in another: surplus digits are cut off. */
+/** Converts a value to another number of decimals; surplus digits are truncated. */
 export const rescale = (value: bigint, from: number, to: number): bigint =>
   to >= from ? value * power(to - from) : value / power(from - to)

@@ -1,29 +1,29 @@
 export type Side = 'buy' | 'sell'
 export type TimeInForce = 'GTC' | 'IOC' | 'FOK'
 
-/** An order as a caller wants it; amounts are integers of the coins' decimals. */
+/** Parameters of an order; amounts are integers with the coins' decimals. */
 export interface Wish {
   side: Side
-  /** Null: at whatever the market gives. */
+  /** Limit price; null for a market order. */
   price: bigint | null
-  /** Of the base coin; null where `spend` says how much. */
+  /** Volume in the base coin; null if `spend` determines it. */
   volume: bigint | null
-  /** Of the quote coin, of a market order: what is spent, or what is earned. */
+  /** Amount of the quote coin that a market order spends or earns. */
   spend: bigint | null
   timeInForce: TimeInForce
   postOnly: boolean
   clientId: string | null
   userref: number | null
-  /** What a buyer pays the fee in; a seller always pays it in the quote coin. */
+  /** Coin in which a buyer pays the fee; a seller always pays it in the quote coin. */
   feeIn: 'base' | 'quote'
 }
 
-/** Why an order ended before it was filled. */
+/** Reason why an order ended before it was filled. */
 export type Ending = 'user' | 'unfilled' | 'own-order'
 
 export interface Order extends Wish {
   id: string
-  /** Rises with each order of a venue: of two at one price the lower is first. */
+  /** Sequence number of the order at its venue; of two at one price the lower has priority. */
   number: number
   account: string
   market: string
@@ -68,7 +68,7 @@ export interface Account {
   createdMs: number
 }
 
-/** Why an order is refused; each venue has its own words. */
+/** Reason for rejecting an order; each venue has its own words for it. */
 export type Refusal = 'funds' | 'post-only' | 'client-id' | 'orders-limit'
 
 export class Refused extends Error {

@@ -14,18 +14,19 @@ import type {
 } from './types.ts'
 import { look, type Cursor } from './watch.ts'
 
-/** Between two states of a withdrawal. */
+/** Time in milliseconds between two states of a withdrawal. */
 const STAGE_MS = 400
-/** Between two looks at a chain. */
+/** Time in milliseconds between two scans of a chain. */
 const LOOK_MS = 200
-/** What makes an account of the venue exist on networks where an account must, in whole coins. */
+/**
+ * Initial balance, in whole coins, of the venue's account on networks where accounts must be
+ * created.
+ */
 const RESERVE = '20'
 const TAG_FIRST = 100_000
 const ACTIVE: readonly WithdrawalStatus[] = ['initial', 'paying', 'pending']
 
-/**
- * What a funding operation has changed, to be written down together with what the engine's changed.
- */
+/** Changes of a funding operation, which are stored together with those of the engine. */
 export interface FundingEntry {
   addresses?: DepositAddress[]
   deposits?: Deposit[]
@@ -39,15 +40,15 @@ export interface FundingOptions {
   coins: ReadonlyMap<string, Coin>
   routes: readonly Route[]
   chains: readonly LocalChain[]
-  /** Of which the keys of this venue's addresses follow. */
+  /** Seed from which the keys of this venue's addresses are derived. */
   seed: () => string
   now: () => number
   isStuck: () => boolean
-  /** Writes down what changed, the engine's part with it. */
+  /** Stores the changes together with those of the engine. */
   commit: (entry: FundingEntry) => void
 }
 
-/** Deposits to a venue's addresses on the local chains, and payments from it. */
+/** Deposits to a venue's addresses on the local chains, and withdrawals. */
 export class Funding {
   readonly addresses: DepositAddress[] = []
   readonly deposits = new Map<string, Deposit>()
@@ -90,11 +91,12 @@ export class Funding {
   }
 
   /**
-   * An account's address on a network, made when it has none or when another is wanted. Where the
-   * network has tags it is the venue's one address with a tag of the account's own.
+   * Returns an account's address on a network. It is created if the account has none, or if a new
+   * one is requested. On networks with tags it is the venue's one address with the account's own
+   * tag.
    */
   async address(account: string, network: string, isNew: boolean): Promise<DepositAddress> {
-    // One after another: two first questions have one answer.
+    // Calls run one after another, so that two concurrent first calls return the same address.
     const turn = this.#addressing.then(() => this.#address(account, network, isNew))
     this.#addressing = turn.catch(() => undefined)
     return turn
@@ -135,7 +137,7 @@ export class Funding {
     return made
   }
 
-  /** The deposits of an account, credited or waiting for confirmations, the newest first. */
+  /** Returns the deposits of an account, credited or waiting for confirmations, newest first. */
   depositsOf(account: string): Deposit[] {
     const waiting = [...this.#waiting.values()].flat().filter(({ id }) => !this.deposits.has(id))
     return [...this.deposits.values(), ...waiting]
@@ -143,7 +145,7 @@ export class Funding {
       .reverse()
   }
 
-  /** Looks at the chains, and credits what has its confirmations. */
+  /** Scans the chains and credits confirmed deposits. */
   async look(): Promise<void> {
     if (this.#looking) return this.#looking
     if (this.#cursors.size === 0 || this.#o.now() - this.#lookedMs < LOOK_MS) return undefined
@@ -193,15 +195,15 @@ export class Funding {
         this.#o.engine.move(deposit.account, deposit.coin, deposit.amount, 0n)
       }
       this.#cursors.set(network, seen.height)
-      // An empty stretch of blocks can be read again.
+      // The cursor is not stored after empty blocks, because they can be read again.
       if (credited.length > 0)
         this.#o.commit({ deposits: credited, cursors: [{ network, height: seen.height }] })
     }
   }
 
   /**
-   * Takes what a withdrawal needs of its account, and begins it.
-   * @throws Refused where the account has too little
+   * Reserves the amount of a withdrawal and begins it.
+   * @throws Refused if the balance is too low
    */
   withdraw(
     order: Omit<
@@ -227,7 +229,7 @@ export class Funding {
     return withdrawal
   }
 
-  /** False where it is too late. */
+  /** Cancels a withdrawal; returns false if it is too late. */
   cancel(withdrawal: Withdrawal): boolean {
     if (withdrawal.status !== 'initial') return false
     this.#release(withdrawal, 'cancelled', null)
@@ -260,7 +262,10 @@ export class Funding {
     }
   }
 
-  /** What may have been paid before is looked for on the chain first: nothing is paid twice. */
+  /**
+   * Pays a withdrawal. A payment that may have been made before is searched on the chain first, so
+   * nothing is paid twice.
+   */
   async #pay(withdrawal: Withdrawal): Promise<void> {
     const { coin, network, amount, address, tag } = withdrawal
     const route = this.routes.find((each) => each.coin === coin && each.network === network)!
@@ -272,7 +277,7 @@ export class Funding {
       withdrawal.status === 'paying'
         ? await this.#paid(chain, withdrawal, { route, units, height })
         : null
-    // It may have been cancelled meanwhile.
+    // It may have been cancelled in the meantime.
     if (withdrawal.status !== 'paying' && withdrawal.status !== 'initial') return
     if (withdrawal.status === 'initial')
       this.#become(withdrawal, { status: 'paying', fromHeight: height })

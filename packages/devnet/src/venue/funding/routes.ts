@@ -4,21 +4,21 @@ import { power } from '../engine/numbers.ts'
 import { magnitude, startingPrice, type Coin } from '../engine/markets.ts'
 import type { Route } from './types.ts'
 
-/** Where the registry leaves a network's finality to the network itself. */
+/** Number of confirmations on networks whose finality the registry leaves to the chain. */
 const CONFIRMATIONS = 2
-/** Withdrawals are at least so many fees. */
+/** Minimum withdrawal as a multiple of the fee. */
 const MINIMUM_FEES = 10n
 
 /**
- * Every coin of a venue on every local network that has it: the registry's order, which begins with
- * a coin's own network.
+ * Returns every coin of a venue on every local network that has it, in the registry's order, which
+ * begins with a coin's own network.
  */
 export function routesOf(coins: ReadonlyMap<string, Coin>, chains: readonly LocalChain[]): Route[] {
   return REGISTRY.assets.flatMap(({ asset_name: asset, ticker, network, decimals }) => {
     const coin = coins.get(ticker)
     const isLocal = chains.some(({ code, assets }) => code === network && assets.includes(asset))
     if (!coin || !isLocal) return []
-    // The power of ten below what a dollar buys.
+    // The largest power of ten that is worth less than a dollar.
     const fee = power(Math.max(0, coin.decimals + magnitude(1 / startingPrice(ticker))))
     const confirmations =
       REGISTRY.networks.find(({ code }) => code === network)?.confirmations ?? CONFIRMATIONS

@@ -1,12 +1,12 @@
-/** A coin on a network, as the asset registry names it, and what a venue says of moving it. */
+/** A coin on a network, as named in the asset registry, with the venue's limits for transfers. */
 export interface Route {
   coin: string
   network: string
-  /** The registry's name of the asset. */
+  /** Asset name in the registry. */
   asset: string
-  /** Of the asset on the chain. */
+  /** Decimals of the asset on the chain. */
   chainDecimals: number
-  /** What a withdrawal costs, in the coin's decimals. */
+  /** Fee of a withdrawal, in the coin's decimals. */
   fee: bigint
   minimum: bigint
   confirmations: number
@@ -35,7 +35,7 @@ export interface Deposit {
   atMs: number
 }
 
-/** `paying`: the payment may have been made, and its hash is not written down yet. */
+/** `paying`: the payment may have been made, but its hash is not stored yet. */
 export type WithdrawalStatus = 'initial' | 'paying' | 'pending' | 'success' | 'failed' | 'cancelled'
 
 export interface Withdrawal {
@@ -46,23 +46,23 @@ export interface Withdrawal {
   network: string
   address: string
   tag: string | null
-  /** What arrives. */
+  /** Amount that the receiver gets. */
   amount: bigint
   fee: bigint
-  /** Of the caller. */
+  /** Id that the caller chose. */
   clientId: string | null
-  /** The name under which the address is registered, where the venue knows such. */
+  /** Name under which the address is registered, if the venue uses names. */
   addressName: string | null
   status: WithdrawalStatus
   reason: string | null
   hash: string | null
-  /** The chain's height before it was paid. */
+  /** Height of the chain before the payment. */
   fromHeight: number | null
   atMs: number
   changedMs: number
 }
 
-/** An address that the holder of an account has registered for withdrawals. */
+/** An address that an account's holder has registered for withdrawals. */
 export interface KnownAddress {
   account: string
   name: string

@@ -3,10 +3,10 @@ import { rescale } from '../engine/numbers.ts'
 import type { Coin } from '../engine/markets.ts'
 import type { Deposit, DepositAddress, Route } from './types.ts'
 
-/** One look reads so many blocks at most; the next goes on from there. */
+/** Maximum number of blocks of one scan; the next one continues from there. */
 const BLOCKS_MAX = 500
 
-/** How far a network has been read for good. */
+/** Height up to which a network has been scanned completely. */
 export interface Cursor {
   network: string
   height: number
@@ -18,13 +18,13 @@ export interface Seen {
   height: number
 }
 
-/** Which account a payment is for; undefined: none of this venue's. */
+/** Returns the account that a payment is for; undefined if it is not this venue's. */
 type OwnerOf = (payment: Payment) => DepositAddress | undefined
 
 /**
- * What has been paid to addresses of a venue since it last looked. A chain that nobody has started
- * is left alone.
- * @param after the height that was read last
+ * Returns payments to a venue's addresses since the last scan. A chain that was never started is
+ * skipped.
+ * @param after last scanned height
  */
 export async function look(
   chain: LocalChain,
@@ -40,7 +40,7 @@ export async function look(
   const last = Math.min(head.height, after + BLOCKS_MAX)
   for (let height = after + 1; height <= last; height += 1) {
     const payments = await chain.paymentsIn(height)
-    // A reorganisation in between: what is there now is read at the next look.
+    // A reorganization happened in between; the next scan reads the new blocks.
     if (!payments) break
     const confirmations = head.height - height + 1
     const deposits = payments.flatMap((payment): Deposit[] => {

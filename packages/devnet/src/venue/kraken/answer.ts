@@ -1,6 +1,6 @@
 import type { HttpAnswer } from '../../http-server.ts'
 
-/** An error in Kraken's words, which is the whole answer. */
+/** An error in Kraken's words, which is the whole response. */
 export class KrakenError extends Error {
   override readonly name = 'KrakenError'
 }
@@ -8,7 +8,7 @@ export class KrakenError extends Error {
 export const invalid = (argument: string): KrakenError =>
   new KrakenError(`EGeneral:Invalid arguments:${argument}`)
 
-/** Every answer has status 200; an error has no result. */
+/** Every response has status 200; an error has no result. */
 export const answer = (result: unknown, error: string[] = []): HttpAnswer => ({
   status: 200,
   body: JSON.stringify({ error, ...(error.length > 0 ? {} : { result }) }),
@@ -16,7 +16,10 @@ export const answer = (result: unknown, error: string[] = []): HttpAnswer => ({
 
 export type Arguments = Readonly<Record<string, string>>
 
-/** @throws KrakenError that names the argument */
+/**
+ * Reads a required argument.
+ * @throws KrakenError, naming the argument
+ */
 export function needed(given: Arguments, name: string): string {
   const value = given[name]
   if (value === undefined || value === '') throw invalid(name)
@@ -26,5 +29,5 @@ export function needed(given: Arguments, name: string): string {
 export const isTrue = (value: string | undefined): boolean =>
   value === 'true' || value === '1' || value === 'True'
 
-/** Seconds since 1970, as a fraction. */
+/** Converts milliseconds to Unix seconds with a fraction. */
 export const seconds = (ms: number): number => ms / 1000

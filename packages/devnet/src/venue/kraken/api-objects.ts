@@ -15,14 +15,14 @@ const REASON = {
 
 const volumeText = ({ market }: Pair, volume: bigint): string =>
   padded(volume / power(market.base.decimals - VOLUME_DECIMALS), VOLUME_DECIMALS)
-/** Quote amounts have five decimals, or as many as their coin where it is finer. */
+/** Formats a quote amount with five decimals, or with those of the coin if it has more. */
 function costText({ market: { quote } }: Pair, cost: bigint): string {
   return quote.decimals >= COST_DECIMALS
     ? padded(cost, quote.decimals)
     : `${padded(cost, quote.decimals)}0`
 }
 
-/** "buy 1.25000000 XBTUSD @ limit 37500.0" */
+/** Formats an order, such as "buy 1.25000000 XBTUSD @ limit 37500.0". */
 export function describe(pair: Pair, { side, price, volume, spend }: Wish): string {
   const amount = spend !== null ? costText(pair, spend) : volumeText(pair, volume!)
   return `${side} ${amount} ${pair.alt} @ ${price === null ? 'market' : `limit ${padded(price, pair.market.priceDecimals)}`}`
@@ -112,7 +112,7 @@ export function tradeShape(trade: Trade): Record<string, unknown> {
   }
 }
 
-/** With all decimals of its asset. */
+/** Formats an amount with all decimals of its asset. */
 export const amountText = (coin: string, value: bigint): string =>
   padded(value, assetOf(coin).decimals)
 export const shortText = (coin: string, value: bigint): string =>

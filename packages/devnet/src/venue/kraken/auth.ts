@@ -3,15 +3,17 @@ import type { HttpRequest } from '../../http-server.ts'
 import type { ApiKey, Permission, Venue } from '../venue.ts'
 import { KrakenError, type Arguments } from './answer.ts'
 
-/** A key's calls are counted: so many at once, and so many a second in the long run. */
+/** Limits of a key's call counter: maximum value, and decrease per second. */
 const COUNTER_MAX = 20
 const DECAY_PER_SECOND = 1
-/** So many wrong nonces in a row lock a key out. */
+/** Number of consecutive wrong nonces that locks a key. */
 const WRONG_NONCES_MAX = 20
 const LOCKOUT_MS = 60_000
 const NONCE_MAX = 1n << 64n
 
-/** API-Sign: HMAC-SHA512 with the decoded secret of path ‖ SHA256(nonce ‖ body), in base64. */
+/**
+ * Computes API-Sign: HMAC-SHA512 with the decoded secret of path ‖ SHA256(nonce ‖ body), in base64.
+ */
 export function apiSign(path: string, nonce: string, body: string, secret: string): string {
   const inner = createHash('sha256')
     .update(nonce + body)
@@ -22,7 +24,7 @@ export function apiSign(path: string, nonce: string, body: string, secret: strin
     .digest('base64')
 }
 
-/** What a request's body says, a form or a flat JSON object. */
+/** Parses a request's body, which is a form or a flat JSON object. */
 export function argumentsOf({ body, headers }: HttpRequest): Arguments {
   if (!headers['content-type']?.includes('json'))
     return Object.fromEntries(new URLSearchParams(body))
@@ -46,7 +48,7 @@ interface Usage {
   recent: Set<string>
 }
 
-/** Who calls, and how often. */
+/** Authenticates callers and limits their request rate. */
 export class KrakenGuard {
   readonly #venue: Venue
   readonly #usage = new Map<string, Usage>()
@@ -55,7 +57,10 @@ export class KrakenGuard {
     this.#venue = venue
   }
 
-  /** The key whose request this is. @throws KrakenError */
+  /**
+   * Returns the key of a request.
+   * @throws KrakenError
+   */
   key(request: HttpRequest, given: Arguments): ApiKey {
     const { 'api-key': name, 'api-sign': sign } = request.headers
     const key = this.#venue.keys.get(String(name))
@@ -69,7 +74,10 @@ export class KrakenGuard {
     return key
   }
 
-  /** Of a call that costs so much. @throws KrakenError */
+  /**
+   * Adds the cost of a call to the key's counter.
+   * @throws KrakenError if the limit is exceeded
+   */
   count(key: ApiKey, cost: number): void {
     if (key.isUnlimited) return
     const usage = this.#usageOf(key)
@@ -121,7 +129,10 @@ export class KrakenGuard {
   }
 }
 
-/** @throws KrakenError where a key may not */
+/**
+ * Checks a permission of a key.
+ * @throws KrakenError if it is missing
+ */
 export function permitted(key: ApiKey, permission: Permission): void {
   if (!key.permissions.includes(permission)) throw new KrakenError('EGeneral:Permission denied')
 }

@@ -15,7 +15,7 @@ import { methodOf, networkName } from './methods.ts'
 import { assetNamed, assetOf, krakenId, type Asset } from './names.ts'
 import { amountText } from './api-objects.ts'
 
-/** An account's addresses of one method that nobody has paid yet. */
+/** Maximum number of an account's unused addresses of one method. */
 const UNUSED_ADDRESSES_MAX = 5
 const DAILY_LIMIT_COINS = 1_000_000n
 
@@ -46,7 +46,7 @@ export function depositMethods(call: Call): unknown {
   }))
 }
 
-/** Those that were made, the newest first; one is made only where `new` asks for it. */
+/** Returns the existing addresses, newest first. A new one is created only if `new` is set. */
 export async function depositAddresses(call: Call): Promise<unknown> {
   const { venue, key, given } = call
   const { coin } = assetIn(given)
@@ -79,7 +79,10 @@ export async function depositAddresses(call: Call): Promise<unknown> {
 const nearest = ({ venue }: Call, { coin, network }: { coin: string; network: string }): Route =>
   venue.funding.routes.find((route) => route.coin === coin && route.network === network)!
 
-/** @throws KrakenError for an asset or a method that is named and not there */
+/**
+ * Returns the history of transfers.
+ * @throws KrakenError for an unknown asset or method
+ */
 function history<Each extends { coin: string; network: string; atMs: number }>(
   call: Call,
   all: Each[],
@@ -141,7 +144,7 @@ export function withdrawAddresses(call: Call): unknown {
   }))
 }
 
-/** What a withdrawal by a registered name would be: the fee goes off its amount. */
+/** Returns the data of a withdrawal to a registered name. The fee is deducted from its amount. */
 function withdrawalIn(call: Call): { known: KnownAddress; route: Route; amount: bigint } {
   const { venue, key, given } = call
   const { coin, decimals } = assetIn(given)

@@ -28,7 +28,7 @@ import { TradingRateLimit } from './trading-rate-limit.ts'
 import { PUBLIC } from './public.ts'
 import { amountText, shortText } from './api-objects.ts'
 
-/** `cost`: on the counter of calls. `isWrite`: its answer may get lost. */
+/** `cost`: added to the call counter. `isWrite`: its response may be lost in a fault mode. */
 interface Method {
   permission: Permission | null
   cost: number

@@ -1,6 +1,6 @@
 import type { Route } from '../funding/types.ts'
 
-/** What Kraken calls the networks, and how it marks what it moves on them. */
+/** Kraken's names of the networks, and of the assets on them. */
 const NETWORKS: Record<string, { name: string; standard?: string; own?: string }> = {
   BTC: { name: 'Bitcoin' },
   LTC: { name: 'Litecoin' },
@@ -26,12 +26,12 @@ const COINS: Record<string, string> = { USDT: 'Tether USD', USDC: 'USDC' }
 export const networkName = (network: string): string => NETWORKS[network]?.name ?? network
 
 /**
- * "Bitcoin", "Tether USD (TRC20)", "USDC - Polygon (Unified)"; what ccxt asks for by default is
- * named as it expects.
+ * Returns names such as "Bitcoin", "Tether USD (TRC20)", "USDC - Polygon (Unified)". The ones that
+ * ccxt requests by default have the names that it expects.
  */
 export function methodOf({ coin, network, asset }: Route): string {
   const { name, standard, own } = NETWORKS[network] ?? { name: network }
-  // The network's own coin is named like the asset.
+  // The network's own coin has the name of the asset.
   if (asset === network && (coin === network || own !== undefined)) return own ?? name
   if (asset === 'USDC_ETH') return 'USDC'
   return standard !== undefined

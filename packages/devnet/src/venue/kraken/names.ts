@@ -10,8 +10,8 @@ import { digest, type VenueKind } from '../venue.ts'
 import { randomBytes } from 'node:crypto'
 
 /**
- * Kraken's own names of assets: the coin, its id, its alternative name. It lists no ONE, FTM and
- * KLAY against USD.
+ * Kraken's own names of assets: coin, id, alternative name. Kraken does not list ONE, FTM and KLAY
+ * against USD.
  */
 const ASSETS: readonly (readonly [coin: string, id: string, alt: string])[] = [
   ['USD', 'ZUSD', 'USD'],
@@ -41,7 +41,7 @@ export const KRAKEN_ASSETS: readonly Asset[] = ASSETS.map(([coin, id, alt]) => (
   decimals: decimalsOf(coin),
 }))
 
-/** Any of an asset's names, as a caller writes it. */
+/** Finds an asset by any of its names. */
 export const assetNamed = (name: string): Asset | undefined =>
   KRAKEN_ASSETS.find(
     ({ coin, id, alt }) =>
@@ -49,7 +49,7 @@ export const assetNamed = (name: string): Asset | undefined =>
   )
 export const assetOf = (coin: string): Asset => KRAKEN_ASSETS.find((asset) => asset.coin === coin)!
 
-/** What is traded against another coin than USD. */
+/** Pairs with another quote coin than USD. */
 const CROSSES: Record<string, readonly string[]> = {
   USDT: ['BTC', 'ETH', 'SOL', 'XRP', 'LTC', 'DOGE', 'ADA'],
   USDC: ['BTC', 'ETH', 'SOL', 'XRP', 'USDT'],
@@ -57,7 +57,7 @@ const CROSSES: Record<string, readonly string[]> = {
 }
 const MIN_COST: Record<string, string> = { BTC: '0.00002' }
 const LOT_DECIMALS = 8
-/** What the smallest order is worth, in USD, before it is cut to a power of ten. */
+/** Value in USD of the smallest order, before it is rounded down to a power of ten. */
 const MIN_USD = 5
 
 const COINS: ReadonlyMap<string, Coin> = new Map(
@@ -75,7 +75,7 @@ export interface Pair {
 function pair(base: Asset, quote: Asset): Pair {
   const alt = base.alt + quote.alt
   const isOld = (asset: Asset) => asset.id !== asset.alt
-  // Two of its exceptions: the tether has the old name of the dollar, the doge has not.
+  // Two of Kraken's exceptions: tether pairs have the old name of the dollar, doge pairs do not.
   const isAllOld = isOld(base) && isOld(quote) && base.coin !== 'DOGE'
   const id =
     base.coin === 'USDT' && quote.coin === 'USD' ? 'USDTZUSD' : isAllOld ? base.id + quote.id : alt
@@ -104,7 +104,7 @@ export const PAIRS: readonly Pair[] = [
   ),
 ]
 
-/** A pair by its id, its alternative name or its WebSocket name. */
+/** Finds a pair by its id, its alternative name or its WebSocket name. */
 export const pairNamed = (name: string): Pair | undefined =>
   PAIRS.find(({ market, alt, ws }) => name === market.id || name === alt || name === ws)
 export const pairOf = (market: string): Pair => PAIRS.find((each) => each.market.id === market)!
@@ -119,7 +119,8 @@ const KRAKEN_RULES: VenueRules = {
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
 /**
- * As Kraken's ids look: OQCLML-BW3P3-BUCMWZ. They follow from a secret of the venue's and a number.
+ * Creates an id in Kraken's form, such as OQCLML-BW3P3-BUCMWZ, from a secret of the venue and a
+ * number.
  */
 export function krakenId(first: string, ...words: string[]): string {
   const letters = Array.from(

@@ -95,7 +95,10 @@ function priceOf({ market, ws }: Pair, text: string): bigint {
   )
 }
 
-/** One of a client's id, in one of its three forms, and a number that need not be unique. */
+/**
+ * Reads the references of an order: a client id in one of its three forms, and a number that need
+ * not be unique.
+ */
 function referencesOf(given: Arguments): Pick<Wish, 'clientId' | 'userref'> {
   const { cl_ord_id: clientId, userref } = given
   if (clientId !== undefined && (userref !== undefined || !isClientId(clientId)))
@@ -120,7 +123,10 @@ function beforeDeadline(deadline: string | undefined, nowMs: number): void {
   if (at <= nowMs) throw new KrakenError('EService:Deadline elapsed')
 }
 
-/** By the venue's id, the client's, or a user's number, which may be several orders'. */
+/**
+ * Cancels orders by the venue's id, the client's id, or a user's number, which several orders may
+ * have.
+ */
 export function cancelOrder({ venue, key, given, pace }: Call): unknown {
   const { cl_ord_id: clientId } = given
   const name = clientId ?? needed(given, 'txid')
@@ -146,7 +152,7 @@ const mine = ({ venue, key }: Call): Order[] =>
     (order) => order.account === key.account && venue.shows(order),
   )
 
-/** Those that a caller's filters leave. */
+/** Applies a caller's filters. */
 function filtered(orders: Order[], { userref, cl_ord_id: clientId }: Arguments): Order[] {
   if (userref !== undefined && !/^-?\d{1,10}$/.test(userref)) throw invalid('userref')
   return orders.filter(
@@ -208,7 +214,7 @@ export function tradesHistory(call: Call): unknown {
     (id) => venue.engine.trades.get(id)?.atMs ?? null,
   )
   const [from, to] = pageOf(given)
-  // An object cannot name a trade twice; two pages can.
+  // One object cannot contain a trade twice, but two pages can.
   const start = venue.faults.mode === 'duplicate-fill' && from > 0 ? from - 1 : from
   return {
     trades: Object.fromEntries(
@@ -235,7 +241,10 @@ function pageOf({ ofs = '0' }: Arguments): [from: number, to: number] {
   return [Number(ofs), Number(ofs) + PAGE]
 }
 
-/** `start` is left out of what is told and `end` is in it; each is a time in seconds or an id. */
+/**
+ * Selects entries after `start` (exclusive) up to `end` (inclusive); each is a time in seconds or
+ * an id.
+ */
 function between<Each>(
   given: Arguments,
   all: Each[],

@@ -9,7 +9,7 @@ import { assetNamed, KRAKEN_ASSETS, pairNamed, PAIRS, type Pair } from './names.
 
 const DEPTH_MAX = 500
 
-/** What is told without a key. Answers have no time of their own. */
+/** Requests that need no key. Their responses contain no timestamp. */
 export const PUBLIC: Record<string, (venue: Venue, given: Arguments) => unknown> = {
   Time: (venue) => {
     const at = Math.floor(venue.now() / 1000)
@@ -106,8 +106,8 @@ function pairShape({ kind: { rules } }: Venue, { market, alt, ws, base, quote }:
 }
 
 /**
- * Bid and ask are the book's; the last trade is the local price's, as if the whole world had just
- * traded there.
+ * Returns the ticker. Bid and ask are the book's; the last trade has the local price, as if it had
+ * just been traded there.
  */
 function ticker(venue: Venue, { market }: Pair): unknown {
   const last = quoted({ ...market, priceDecimals: PRICE_DECIMALS }, venue.priceOf, 0n, false)

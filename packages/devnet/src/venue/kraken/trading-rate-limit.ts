@@ -2,10 +2,10 @@ import type { Order } from '../engine/types.ts'
 import type { ApiKey } from '../venue.ts'
 import { KrakenError } from './answer.ts'
 
-/** What an account may do in one pair: so much at once, and so much a second in the long run. */
+/** Limits of an account in one pair: maximum counter value, and decrease per second. */
 const PAIR_MAX = 180
 const DECAY_PER_SECOND = 3.75
-/** What cancelling an order costs that is younger than so many seconds. */
+/** Cost of cancelling an order, by its maximum age in seconds. */
 const YOUNG: readonly (readonly [seconds: number, cost: number])[] = [
   [5, 8],
   [10, 6],
@@ -16,18 +16,24 @@ const YOUNG: readonly (readonly [seconds: number, cost: number])[] = [
 ]
 
 /**
- * The counter of each account and pair, which rises most when an order is cancelled that was just
+ * Counter of each account and pair, which increases most if an order is cancelled soon after it was
  * placed.
  */
 export class TradingRateLimit {
   readonly #counters = new Map<string, { value: number; atMs: number }>()
 
-  /** @throws KrakenError */
+  /**
+   * Counts a new order.
+   * @throws KrakenError if the limit is exceeded
+   */
   order(key: ApiKey, market: string): void {
     this.#add(key, market, 1)
   }
 
-  /** @throws KrakenError */
+  /**
+   * Counts a cancellation.
+   * @throws KrakenError if the limit is exceeded
+   */
   cancel(key: ApiKey, { market, openedMs }: Order): void {
     const age = (Date.now() - openedMs) / 1000
     this.#add(key, market, YOUNG.find(([under]) => age < under)?.[1] ?? 0)

@@ -1,19 +1,19 @@
-//! What a hostile engine can put inside a private part of key generation or refresh on secp256k1.
-//! What it can say in public, `test/cheating.ts` forges from outside.
+//! Forged content that a hostile engine can put inside a private part of key generation or refresh
+//! on secp256k1. `test/cheating.ts` forges public parts from outside.
 
 use super::*;
 use crate::tests::*;
 use k256::elliptic_curve::PrimeField;
 use k256::{AffinePoint, ProjectivePoint};
 
-/// The order of the group, behind its length: a scalar that is not reduced.
+/// The order of the group after its length, which is a scalar that is not reduced.
 fn order() -> Vec<u8> {
     let mut bytes = (-Scalar::ONE).to_repr().to_vec();
     bytes[31] += 1;
     [vec![32], bytes].concat()
 }
 
-/// No point has this x.
+/// An encoding whose x coordinate belongs to no point.
 fn off_curve() -> Vec<u8> {
     [&[33, 2][..], &[0; 31], &[5]].concat()
 }
@@ -25,7 +25,7 @@ fn shifted(point: AffinePoint) -> AffinePoint {
     (ProjectivePoint::from(point) + ProjectivePoint::GENERATOR).to_affine()
 }
 
-/// The encoding of a part in the place of another's.
+/// Replaces the encoding of one part by another's.
 fn replace(body: &mut Vec<u8>, old: &[u8], new: &[u8]) {
     let at = body
         .windows(old.len())
@@ -50,8 +50,8 @@ fn set_up(change: fn(&mut SetUp)) -> impl Fn(&mut Vec<u8>) {
     }
 }
 
-/// For what no value of the type encodes to: the encoding of one part, and what stands in its
-/// place.
+/// Creates a forgery that no value of the type can encode: replaces the encoding of one part by
+/// other bytes.
 fn within(change: fn(&SetUp) -> (Vec<u8>, Vec<u8>)) -> impl Fn(&mut Vec<u8>) {
     move |body| {
         let (old, new) = change(&decode(1, body).unwrap());

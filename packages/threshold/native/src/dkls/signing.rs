@@ -1,4 +1,4 @@
-//! Signatures, three rounds. Only here does the engine prove cheats (`BanCounterparty`).
+//! Signing in three rounds. Only in signing can the engine prove cheating (`BanCounterparty`).
 
 use super::*;
 use dkls23_secp256k1::protocols::signing::{
@@ -23,7 +23,8 @@ enum Stage {
 }
 
 pub struct Signing {
-    /// The party at the child key: share and public key already moved along the path.
+    /// The party's state for the child key: share and public key are already derived along the
+    /// path.
     party: Box<Party>,
     public_key: AffinePoint,
     data: SignData,
@@ -76,8 +77,8 @@ impl Signing {
         })
     }
 
-    /// Checks with the ECDSA of `k256`, not with the engine's own, and finds the recovery id by
-    /// trial.
+    /// Verifies the signature with the ECDSA of `k256` instead of the engine's own, and determines
+    /// the recovery id by trial.
     fn finished(&self, r: [u8; 32], s: [u8; 32]) -> Outcome<Signature> {
         use k256::ecdsa::{RecoveryId, Signature as Ecdsa, VerifyingKey};
         let failed = || Fault::abort("the finished signature does not verify");

@@ -1,6 +1,6 @@
-//! What a hostile engine can put inside the private part of key generation or refresh on Ed25519:
-//! the engine's header of five bytes and the fragment. What it can say in public,
-//! `test/cheating.ts` forges.
+//! Forged content that a hostile engine can put inside the private part of key generation or
+//! refresh on Ed25519: the engine's header of five bytes and the fragment. `test/cheating.ts`
+//! forges public parts.
 
 use super::*;
 use crate::tests::*;
@@ -15,7 +15,7 @@ fn fragment(change: fn(Scalar) -> Scalar) -> impl Fn(&mut Vec<u8>) {
     }
 }
 
-/// The order of the group: a scalar that is not reduced.
+/// The order of the group, which is a scalar that is not reduced.
 fn order() -> [u8; 32] {
     let mut bytes = (-Scalar::ONE).to_bytes();
     bytes[0] += 1;

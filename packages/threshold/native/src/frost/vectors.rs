@@ -1,5 +1,5 @@
-//! RFC 9591, appendix E.1, through the engine, the sealed share and the messages of this addon. The
-//! file is also recomputed without any engine: `test/rfc9591.test.ts`.
+//! Tests the engine, the sealed share and the messages of this addon with the vectors of RFC 9591,
+//! appendix E.1. `test/rfc9591.test.ts` recomputes the same file without the engine.
 
 use super::*;
 use crate::vault::HomeKey;
@@ -9,7 +9,7 @@ use rand_core::{CryptoRng, Error, RngCore};
 const VECTORS: &str = include_str!("../../../test/vectors/rfc9591-ed25519.json");
 const SIGNERS: [u8; 2] = [1, 3];
 
-/// The value of a field in our own file: one that a JSON parser would be a dependency for.
+/// Returns the value of a field in our own file, without a dependency on a JSON parser.
 fn field(text: &str, name: &str) -> Vec<u8> {
     let rest = text
         .split_once(&format!("\"{name}\": \""))
@@ -31,7 +31,7 @@ fn of(party: u8) -> &'static str {
     rest.split_once('}').unwrap().0
 }
 
-/// Gives the bytes that the vectors name as random.
+/// Random generator that returns the random bytes of the vectors.
 struct Scripted(Vec<u8>);
 
 impl RngCore for Scripted {
@@ -52,7 +52,7 @@ impl RngCore for Scripted {
 
 impl CryptoRng for Scripted {}
 
-/// The share of a party as a key of ours, sealed.
+/// Returns the share of a party as a sealed key of this addon.
 fn key_of(vault: &Arc<Vault>, party: u8) -> Key {
     let group = VerifyingKey::deserialize(&field(VECTORS, "group_public_key")).unwrap();
     let share = |party| SigningShare::deserialize(&field(of(party), "share")).unwrap();
@@ -136,8 +136,8 @@ fn the_vectors_of_rfc_9591_come_out_of_our_signing() {
                 }])
                 .unwrap();
             if round == 2 {
-                // Header, check and the length of the public part, then the share as it goes to the
-                // other.
+                // Header, check and the length of the public part, then the share as it is sent to
+                // the other party.
                 assert_eq!(
                     progress.messages[0].payload[59..],
                     field(of(party), "signature_share")
