@@ -1,5 +1,5 @@
 // Made by scripts/api-types.mjs.
-// document 6237bf6031af1df56361816b57a9db5b1ce812ae98fe8e51a7d5d2d84b744f58
+// document dcee5cc5970f893f65777ef419f504d8cbf8e54b295328f6f3dac9d0c01615b7
 // types 2b08503c539fe5ae04de880b4410acd2a80eaebc9b016cc4af848bb0b156cb6e
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;

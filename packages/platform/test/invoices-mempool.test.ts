@@ -320,7 +320,7 @@ test('a process that ends right after it saw: the next one reads the pool anew, 
   const { inv_id: id, address } = await stage.create(SIXTY)
   stage.send(stage.make([address, 50_000n]))
   stage.crashAt = 'mempool.seen'
-  await assert.rejects(stage.watch(), /has already ended/)
+  await assert.rejects(stage.watch(), /the process ended here/)
   stage.memory = new PoolMemory()
   await stage.watch()
   assert.deepEqual(

@@ -191,7 +191,7 @@ test('the refresh of a timer replaces the list in the home of its instance', () 
     CUSTODY_HOME: home,
   })
   assert.equal(status, 0, stderr)
-  assert.match(stdout, / sanctioned addresses as of 2199-01-01: 1 new, 0 gone/)
+  assert.match(stdout, / sanctioned addresses as of 2199-01-01: 1 added, 0 removed/)
   assert.match(readFileSync(join(home, 'ofac-addresses.json'), 'utf8'), /0x5{40}/)
 })
 

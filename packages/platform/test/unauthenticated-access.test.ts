@@ -170,7 +170,7 @@ test('a provider of risk or prices that never stops answering is cut off at a li
       ids: { BTC: 'bitcoin' },
       fetch: gecko.fetch,
     }).quotes(['BTC']),
-    (error: unknown) => error instanceof SourceError && /too long/.test(error.message),
+    (error: unknown) => error instanceof SourceError && /too large/.test(error.message),
   )
   assert.ok(gecko.taken.bytes <= 3 * MB && gecko.taken.cancelled, String(gecko.taken.bytes))
   const kraken = endless()

@@ -14,7 +14,7 @@ export const listWallets = endpoint({
   id: 'listWallets',
   tag: 'Wallets',
   description:
-    'Returns the wallet of an asset with its balances. `balance` is the spendable amount; `omnibus_balance` is the balance of the wallet’s first address on the chain.',
+    'Returns the wallet of an asset with its balances. `balance` is the spendable amount; `omnibus_balance` is the total balance of the wallet on the chain.',
   errors: ['UNSUPPORTED_ASSET'],
   method: 'GET',
   path: '/dac/v1/wallets',
