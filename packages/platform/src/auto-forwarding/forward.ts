@@ -149,7 +149,7 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
     asset,
   })
   if (refusal) throw new Later(`${refusal.field}: ${refusal.reason}`, REFUSED_WAIT_MS)
-  await checkFeeWallet(services, caller, asset, chain, source, fee)
+  await checkFeeWallet(services, chain, { owner: caller, asset, source, fee })
 
   const platform = quotePlatformFee(services, wallet.prepaid_tier, asset, net)
   const now = new Date(services.environment.now())
