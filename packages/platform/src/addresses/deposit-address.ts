@@ -134,7 +134,7 @@ export async function handOutAddress(
   const tag = tagged ? newTag(services) : null
   if (!tagged) {
     index = await nextIndex(tx, network, owner)
-    address = await ensureAddress(services, tx, network, owner, index, 'deposit')
+    address = await ensureAddress(services, tx, network, { owner, index, kind: 'deposit' })
   }
   return announce(
     (await tx.one<AddressRow>(

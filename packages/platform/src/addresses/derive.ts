@@ -40,9 +40,7 @@ export async function ensureAddress(
   services: Services,
   tx: Queryable,
   network: Network,
-  owner: Owner,
-  index: number,
-  kind: AddressKind,
+  { owner, index, kind }: { owner: Owner; index: number; kind: AddressKind },
 ): Promise<string> {
   // The scan must start before the address exists, so that every payment to it is in a scanned
   // block.
@@ -57,12 +55,17 @@ export async function ensureAddress(
 }
 
 export const ensureOmnibus = (services: Services, tx: Queryable, network: Network, owner: Owner) =>
-  ensureAddress(services, tx, network, owner, OMNIBUS_INDEX, 'omnibus')
+  ensureAddress(services, tx, network, { owner, index: OMNIBUS_INDEX, kind: 'omnibus' })
 export const ensureChange = (services: Services, tx: Queryable, network: Network, owner: Owner) =>
-  ensureAddress(services, tx, network, owner, CHANGE_INDEX, 'change')
+  ensureAddress(services, tx, network, { owner, index: CHANGE_INDEX, kind: 'change' })
 export const ensureTank = (
   services: Services,
   tx: Queryable,
   network: Network,
   workspaceId: string,
-) => ensureAddress(services, tx, network, tankOwner(workspaceId), OMNIBUS_INDEX, 'tank')
+) =>
+  ensureAddress(services, tx, network, {
+    owner: tankOwner(workspaceId),
+    index: OMNIBUS_INDEX,
+    kind: 'tank',
+  })

@@ -61,7 +61,7 @@ export class OfacXml {
    * @throws Error if it is not XML
    */
   write(part: string): void {
-    this.#told(() => this.#parser.write(part))
+    this.#parse(() => this.#parser.write(part))
     if (!/^(utf-8|us-ascii)$/i.test(this.#encoding))
       throw new Error(`the XML is encoded in ${this.#encoding}; it must be UTF-8`)
   }
@@ -71,7 +71,7 @@ export class OfacXml {
    * @throws Error if the file was truncated or is a different XML file
    */
   end(): SanctionsList {
-    this.#told(() => this.#parser.close())
+    this.#parse(() => this.#parser.close())
     if (
       this.#identities.length === 0 &&
       ![...this.#types.values()].some((asset) => asset !== null)
@@ -94,7 +94,7 @@ export class OfacXml {
     }
   }
 
-  #told(parse: () => unknown): void {
+  #parse(parse: () => unknown): void {
     try {
       parse()
     } catch (error) {
@@ -117,14 +117,9 @@ export class OfacXml {
       case 'FeatureType':
         this.#types.set(attributeOf(closed, 'ID') ?? '', LABEL.exec(value)?.[1] ?? null)
         break
-      case 'VersionDetail': {
-        const feature = this.#open.findLast((each) => each.name === 'Feature')
-        const type = feature && attributeOf(feature, 'FeatureTypeID')
-        // The type may be defined later in the file.
-        if (type !== undefined && value !== '' && this.#types.get(type) !== null)
-          this.#features.push({ type, address: value })
+      case 'VersionDetail':
+        this.#addFeature(value)
         break
-      }
       case 'Year':
       case 'Month':
       case 'Day':
@@ -138,17 +133,34 @@ export class OfacXml {
       case 'idNumber':
         this.#identity.number = value
         break
-      case 'id': {
-        const { type = '', number } = this.#identity
-        const asset = LABEL.exec(type)?.[1]
-        if (asset !== undefined && number) this.#identities.push({ asset, address: number })
+      case 'id':
+        this.#addIdentity()
         break
-      }
-      case 'Publish_Date': {
-        const [, month, day, year] = /^(\d{1,2})\/(\d{1,2})\/(\d{4})$/.exec(value) ?? []
-        if (month && day && year) this.#published ||= `${year}-${two(month)}-${two(day)}`
+      case 'Publish_Date':
+        this.#setPublished(value)
         break
-      }
     }
+  }
+
+  /** Adds the value of the open feature if its type is, or may become, a digital currency address. */
+  #addFeature(value: string): void {
+    const feature = this.#open.findLast((each) => each.name === 'Feature')
+    const type = feature && attributeOf(feature, 'FeatureTypeID')
+    // The type may be defined later in the file.
+    if (type !== undefined && value !== '' && this.#types.get(type) !== null)
+      this.#features.push({ type, address: value })
+  }
+
+  /** Adds the number of the closed identity if it is a digital currency address. */
+  #addIdentity(): void {
+    const { type = '', number } = this.#identity
+    const asset = LABEL.exec(type)?.[1]
+    if (asset !== undefined && number) this.#identities.push({ asset, address: number })
+  }
+
+  /** Stores the first publication date, which is written as month/day/year. */
+  #setPublished(value: string): void {
+    const [, month, day, year] = /^(\d{1,2})\/(\d{1,2})\/(\d{4})$/.exec(value) ?? []
+    if (month && day && year) this.#published ||= `${year}-${two(month)}-${two(day)}`
   }
 }

@@ -26,8 +26,8 @@ export interface Counterparty {
  * One party with all its addresses for which the provider is queried, because a provider identifies
  * addresses by their text.
  */
-interface Known extends Counterparty {
-  asked: string[]
+interface ScreenedParty extends Counterparty {
+  queried: string[]
 }
 
 /** Thrown when screening could not be completed; the transaction waits and is retried. */
@@ -53,14 +53,14 @@ export async function screen(
   direction: Direction,
   parties: readonly Counterparty[],
 ): Promise<Hit[]> {
-  const known = knownOf(network, parties)
-  const sanctioned = [...known].filter(([, { address }]) =>
+  const counterparties = counterpartiesOf(network, parties)
+  const sanctioned = [...counterparties].filter(([, { address }]) =>
     services.aml.sanctions.has(network, address),
   )
-  const written = parties.flatMap(({ address }) => addressKeys(network, address))
+  const partyKeys = parties.flatMap(({ address }) => addressKeys(network, address))
   const listed = await frozenAmong(services.database, row, {
     space: spaceOf(network),
-    keys: written,
+    keys: partyKeys,
   })
   const hits: Hit[] = sanctioned.map(([key, { address, tag }]) => ({
     key,
@@ -86,24 +86,28 @@ export async function screen(
   const policy = await readPolicy(services.database, row.workspace_id, row.sub_account_id as string)
   if (!isOn(policy, direction)) return []
   const cleared = await clearedFor(services.database, row)
-  const keys = [...known.keys()].filter((key) => !cleared.has(key))
-  const levels = await levelsOf(services, row, network, policy, keys, known)
+  const keys = [...counterparties.keys()].filter((key) => !cleared.has(key))
+  const levels = await levelsOf(services, row, network, policy, { keys, counterparties })
   return [...levels].flatMap(([key, level]) => {
     if (level === null || !policy.risk_levels.includes(level)) return []
-    const { address, tag } = known.get(key) as Known
+    const { address, tag } = counterparties.get(key) as ScreenedParty
     return [{ key, address, tag, source: policy.provider, level, freezeId: null }]
   })
 }
 
-function knownOf(network: Network, parties: readonly Counterparty[]): Map<string, Known> {
-  const known = new Map<string, Known>()
-  for (const { address: given, tag } of parties) {
-    const [key, address] = [addressKey(network, given), accountOf(network, given)]
-    const before = known.get(key)
-    if (!before) known.set(key, { address, tag, asked: [address] })
-    else if (!before.asked.includes(address)) before.asked.push(address)
+/** Returns the parties by the key of their address; spellings of one address are one party. */
+function counterpartiesOf(
+  network: Network,
+  parties: readonly Counterparty[],
+): Map<string, ScreenedParty> {
+  const byKey = new Map<string, ScreenedParty>()
+  for (const { address: text, tag } of parties) {
+    const [key, address] = [addressKey(network, text), accountOf(network, text)]
+    const party = byKey.get(key)
+    if (!party) byKey.set(key, { address, tag, queried: [address] })
+    else if (!party.queried.includes(address)) party.queried.push(address)
   }
-  return known
+  return byKey
 }
 
 /** Returns the risk level of each address, from recent responses or from the provider. */
@@ -112,30 +116,32 @@ async function levelsOf(
   row: TransactionRow,
   network: Network,
   policy: AmlRow,
-  keys: readonly string[],
-  known: ReadonlyMap<string, Known>,
+  {
+    keys,
+    counterparties,
+  }: { keys: readonly string[]; counterparties: ReadonlyMap<string, ScreenedParty> },
 ): Promise<Map<string, RiskLevel | null>> {
   const started = services.environment.now()
   const levels = await freshAnswers(services, row, network, policy, keys)
-  const asked = keys.filter((key) => !levels.has(key))
-  if (asked.length === 0) return levels
+  const pending = keys.filter((key) => !levels.has(key))
+  if (pending.length === 0) return levels
   let token: string
   try {
     token = openToken(services, row.sub_account_id as string, policy)
   } catch (error) {
     throw new ScreeningWaits(policy.provider, reasonOf(error))
   }
-  for (let at = 0; at < asked.length; at += AT_ONCE) {
+  for (let at = 0; at < pending.length; at += AT_ONCE) {
     if (services.environment.now() - started > STEP_MS_MAX) {
       throw new ScreeningWaits(
         policy.provider,
-        `${asked.length - at} addresses are not screened yet`,
+        `${pending.length - at} addresses are not screened yet`,
       )
     }
     const outcomes = await Promise.allSettled(
-      asked.slice(at, at + AT_ONCE).map(async (key) => {
+      pending.slice(at, at + AT_ONCE).map(async (key) => {
         let level: RiskLevel | null = null
-        for (const address of (known.get(key) as Known).asked) {
+        for (const address of (counterparties.get(key) as ScreenedParty).queried) {
           level = higher(
             level,
             await services.aml.providers[policy.provider].screen(token, {

@@ -133,6 +133,15 @@ async function checkBooks(
       note: 'the balance is not the sum of its postings',
     })
   }
+  await checkReservedFees(services, differences)
+  const count = await services.database.one<{ count: string }>(
+    'select count(*)::text from ledger_entries',
+  )
+  return { entries: Number(count?.count ?? 0), balanced: unbalanced.length + drifted.length === 0 }
+}
+
+/** Checks that the reserved platform fees are the sum of those of pending transactions. */
+async function checkReservedFees(services: Services, differences: Difference[]): Promise<void> {
   // Reserved platform fees belong to pending transactions whose fee was neither charged nor
   // released.
   const reserved = await services.database.query<{
@@ -167,8 +176,4 @@ async function checkBooks(
       note: 'differs from the sum of the reserved fees',
     })
   }
-  const count = await services.database.one<{ count: string }>(
-    'select count(*)::text from ledger_entries',
-  )
-  return { entries: Number(count?.count ?? 0), balanced: unbalanced.length + drifted.length === 0 }
 }

@@ -1,4 +1,4 @@
-import { formatAmount, type Asset } from '@custody/chains'
+import { formatAmount, type Asset, type Network } from '@custody/chains'
 import {
   claimedNonceAndSubject,
   stringifyJson,
@@ -60,16 +60,7 @@ export const createRule = endpoint({
       throw new ApiError('INVALID_REQUEST', 'expires_at: must be in the future', {
         field: 'expires_at',
       })
-    const account = accountOf(network, destination)
-    await services.addresses.omnibus(network, caller)
-    const own = await services.database.one(
-      'select 1 from chain_addresses where network = $1 and address = $2 and sub_account_id = $3',
-      [network.code, account, caller.subAccountId],
-    )
-    if (own)
-      throw new ApiError('INVALID_ADDRESS', "destination_address: is the wallet's own address", {
-        field: 'destination_address',
-      })
+    await checkNotOwnAddress(services, caller, network, destination)
     const refusal = await refusalSoon(services, services.networks.get(network.code), {
       to: destination,
       tag: addressTag,
@@ -102,14 +93,14 @@ export const createRule = endpoint({
         ],
       )
       if (written.length > 0) return
-      const known = await tx.one<{ id: string }>(
+      const existing = await tx.one<{ id: string }>(
         `select id from forward_rules where workspace_id = $2 and wallet_id = $1 and state in ('PENDING', 'ACTIVE', 'PAUSED')`,
         [wallet.id, caller.workspaceId],
       )
       throw new ApiError(
         'RULE_EXISTS',
-        `asset: rule ${known?.id} already forwards incoming ${asset.asset_name}; delete it first`,
-        { field: 'asset', details: { id: known?.id } },
+        `asset: rule ${existing?.id} already forwards incoming ${asset.asset_name}; delete it first`,
+        { field: 'asset', details: { id: existing?.id } },
       )
     })
     services.environment.checkpoint('rule.pending')
@@ -118,6 +109,28 @@ export const createRule = endpoint({
     return { body: presentRule(row, services.registry, services.environment.now()) }
   },
 })
+
+/**
+ * Checks that the destination is not an address of the sub-account.
+ * @throws ApiError `INVALID_ADDRESS`
+ */
+async function checkNotOwnAddress(
+  services: Services,
+  caller: Caller,
+  network: Network,
+  destination: string,
+): Promise<void> {
+  const account = accountOf(network, destination)
+  await services.addresses.omnibus(network, caller)
+  const own = await services.database.one(
+    'select 1 from chain_addresses where network = $1 and address = $2 and sub_account_id = $3',
+    [network.code, account, caller.subAccountId],
+  )
+  if (own)
+    throw new ApiError('INVALID_ADDRESS', "destination_address: is the wallet's own address", {
+      field: 'destination_address',
+    })
+}
 
 /**
  * PENDING → ACTIVE, once two nodes have stored the rule; otherwise the rule is given up and ended

@@ -1,6 +1,7 @@
 import { formatAmount, type Asset, type Network } from '@custody/chains'
 import { claimedNonceAndSubject, stringifyJson } from '@custody/request-auth'
 import { findAsset } from '../assets/find-asset.ts'
+import type { Queryable } from '../database/pool.ts'
 import { SQL_ERRORS, sqlErrorOf } from '../database/sql-errors.ts'
 import { ApiError } from '../errors.ts'
 import type { Caller } from '../http/endpoint.ts'
@@ -74,17 +75,84 @@ export async function forwardRule(services: Services, rule: RuleRow): Promise<vo
   }
 }
 
+/** A rule with its owner and its asset. */
+interface ForwardContext {
+  rule: RuleRow
+  caller: Caller
+  asset: Asset
+  network: Network
+}
+
+/**
+ * What a forward moves, in the smallest unit. `gross`: reduction of the waiting amount; `net`:
+ * amount of the transfer; `feeRoom`: part of the cap for the network fee.
+ */
+interface ForwardAmounts {
+  gross: bigint
+  net: bigint
+  fee: bigint
+  reserve: bigint
+  feeRoom: bigint
+  chainReserve: bigint
+  platform: ReturnType<typeof quotePlatformFee>
+}
+
+/**
+ * Checks a rule and creates its transfer.
+ * @throws Later or ApiError if the rule makes no forward now
+ */
 async function forward(services: Services, rule: RuleRow): Promise<void> {
   const { asset, network } = findAsset(services, rule.asset)
   const [min, waiting] = [BigInt(rule.min_amount), BigInt(rule.waiting)]
-  const show = (value: bigint) =>
-    `${formatAmount(value < 0n ? 0n : value, asset.decimals)} ${asset.asset_name}`
+  const show = showAmount(asset)
   if (waiting < min)
     throw new Later(
       waiting === 0n ? '' : `${show(waiting)} are waiting; the smallest forward is ${show(min)}`,
       null,
     )
   const caller = await ownerOf(services, rule)
+  const wallet = await checkRule(services, rule, caller, asset)
+  const context = { rule, caller, asset, network }
+  const cap = await capOf(services, services.database, rule)
+  const feeRoom = await feeRoomOf(services, context, min)
+  const allowed = cap.left > feeRoom ? cap.left - feeRoom : 0n
+  if (allowed < min) throw new Later(`the daily cap allows ${show(allowed)} more`, cap.waitMs)
+
+  const chain = services.networks.get(network.code)
+  const source = await services.addresses.omnibus(network, caller)
+  const chainReserve = await chain.kept(source, asset)
+  const gross = await grossOf(services, context, allowed, chainReserve)
+  const { net, fee, reserve } = await costs(services, context, gross)
+  if (net <= 0n)
+    throw new Later(
+      `the network fee of ${show(reserve)} is not lower than the amount that would be forwarded`,
+      REFUSED_WAIT_MS,
+    )
+  await checkPayment(services, context, net)
+  await checkFeeWallet(services, chain, { owner: caller, asset, source, fee })
+
+  const platform = quotePlatformFee(services, wallet.prepaid_tier, asset, net)
+  const amounts = { gross, net, fee, reserve, feeRoom, chainReserve, platform }
+  const row = forwardRow(services, context, source, amounts)
+  await services.database.transaction((tx) => writeForward(services, tx, rule, row, amounts))
+  services.environment.checkpoint('forward.created')
+}
+
+/** Returns a function that formats an amount of an asset; negative amounts as 0. */
+const showAmount = (asset: Asset) => (value: bigint) =>
+  `${formatAmount(value < 0n ? 0n : value, asset.decimals)} ${asset.asset_name}`
+
+/**
+ * Checks that the rule's API key is valid, its wallet is active and no earlier forward is held.
+ * @returns the wallet
+ * @throws Later
+ */
+async function checkRule(
+  services: Services,
+  rule: RuleRow,
+  caller: Caller,
+  asset: Asset,
+): ReturnType<typeof findWallet> {
   const { sub } = claimedNonceAndSubject(rule.request.token)
   // The signer nodes refuse it too, so every transfer would be created and then fail.
   if (
@@ -103,37 +171,50 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
     [rule.id, rule.workspace_id],
   )
   if (held) throw new Later('screening holds an earlier forward', HELD_WAIT_MS)
-  const cap = await capOf(services, services.database, rule)
-  const feeRoom = await feeRoomOf(services, caller, rule, asset, network, min)
-  const left = cap.left > feeRoom ? cap.left - feeRoom : 0n
-  if (left < min) throw new Later(`the daily cap allows ${show(left)} more`, cap.waitMs)
+  return wallet
+}
 
-  const chain = services.networks.get(network.code)
-  const source = await services.addresses.omnibus(network, caller)
-  const kept = await chain.kept(source, asset)
-  const available = (await availableOf(services, rule)) - kept
-  const wanted = waiting < left ? waiting : left
+/**
+ * Returns the amount to take from the waiting amount: as much as the cap and the wallet allow.
+ * @throws Later if the wallet has less than the rule's minimum, or a sweep is about to arrive
+ */
+async function grossOf(
+  services: Services,
+  { rule, asset }: ForwardContext,
+  allowed: bigint,
+  chainReserve: bigint,
+): Promise<bigint> {
+  const waiting = BigInt(rule.waiting)
+  const show = showAmount(asset)
+  const available = (await availableOf(services, rule)) - chainReserve
+  const target = waiting < allowed ? waiting : allowed
   // Funds on deposit addresses will be swept here.
-  if (available < wanted && (await isSweeping(services, rule)))
+  if (available < target && (await isSweeping(services, rule)))
     throw new Later('waits for a sweep', SWEEP_WAIT_MS)
-  const gross = wanted < available ? wanted : available
-  if (gross < min) {
+  const gross = target < available ? target : available
+  if (gross < BigInt(rule.min_amount)) {
     throw new Later(
-      `the wallet has ${show(available)}${kept > 0n ? `, in addition to ${show(kept)} that must stay` : ''}`,
+      `the wallet has ${show(available)}${chainReserve > 0n ? `, in addition to ${show(chainReserve)} that must stay` : ''}`,
       REFUSED_WAIT_MS,
     )
   }
-  const { net, fee, reserve } = await costs(services, caller, rule, asset, network, gross)
-  if (net <= 0n)
-    throw new Later(
-      `the network fee of ${show(reserve)} is not lower than the amount that would be forwarded`,
-      REFUSED_WAIT_MS,
-    )
+  return gross
+}
+
+/**
+ * Checks the forward like a transfer of a caller, and that the chain does not refuse it now.
+ * @throws Later or ApiError
+ */
+async function checkPayment(
+  services: Services,
+  { rule, asset, network }: ForwardContext,
+  amount: bigint,
+): Promise<void> {
   checkTransfer(
     services,
     {
       asset: asset.asset_name,
-      amount: formatAmount(net, asset.decimals),
+      amount: formatAmount(amount, asset.decimals),
       destination_address: rule.destination,
       address_tag: rule.address_tag ?? undefined,
       destination_type: 'EXTERNAL',
@@ -142,18 +223,24 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
     asset,
     network,
   )
-  const refusal = await refusalSoon(services, chain, {
+  const refusal = await refusalSoon(services, services.networks.get(network.code), {
     to: rule.destination,
     tag: rule.address_tag,
-    amount: net,
+    amount,
     asset,
   })
   if (refusal) throw new Later(`${refusal.field}: ${refusal.reason}`, REFUSED_WAIT_MS)
-  await checkFeeWallet(services, caller, asset, chain, source, fee)
+}
 
-  const platform = quotePlatformFee(services, wallet.prepaid_tier, asset, net)
+/** Returns the row of a new forward. */
+function forwardRow(
+  services: Services,
+  { rule, asset, network }: ForwardContext,
+  source: string,
+  { net, fee, platform }: ForwardAmounts,
+): TransactionRow {
   const now = new Date(services.environment.now())
-  const row: TransactionRow = {
+  return {
     id: services.environment.uuid(),
     kind: 'WITHDRAWAL',
     workspace_id: rule.workspace_id,
@@ -191,38 +278,48 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
     amount_usd: platform.amountUsd?.toString() ?? null,
     platform_fee: platform.fee.toString(),
   }
-  await services.database.transaction(async (tx) => {
-    const fresh = await tx.one<RuleRow>(
-      'select * from forward_rules where workspace_id = $2 and id = $1 for no key update',
-      [rule.id, rule.workspace_id],
-    )
-    if (fresh?.state !== 'ACTIVE' || fresh.expires_at <= now || BigInt(fresh.waiting) < gross)
-      return
-    if ((await capOf(services, tx, fresh)).left < gross + feeRoom) return
-    const response = stringifyJson(presentTransaction(row, services.registry))
-    await tx.query('select create_withdrawal($1)', [
-      JSON.stringify({
-        ...row,
-        plan: { rule_id: rule.id, fee_reserve: reserve.toString() },
-        next_run_at: now,
-        fee_reserve: reserve.toString(),
-        chain_reserve: kept.toString(),
-        platform_fee_least: platform.least.toString(),
-        response,
-      }),
-    ])
-    tx.tell({ type: 'transaction.created', workspace: rule.workspace_id, payload: response })
-    await tx.query(
-      'insert into forwards (transaction_id, rule_id, amount, fee_room, created_at, workspace_id) values ($1, $2, $3, $4, $5, $6)',
-      [row.id, rule.id, gross.toString(), feeRoom.toString(), now, rule.workspace_id],
-    )
-    await tx.query(
-      `update forward_rules set waiting = waiting - $2, last_error = null, next_run_at = $3, updated_at = $3
+}
+
+/**
+ * Writes the transfer and reduces the waiting amount, in the caller's database transaction. Writes
+ * nothing if the rule has changed and no longer allows the forward.
+ */
+async function writeForward(
+  services: Services,
+  tx: Queryable,
+  rule: RuleRow,
+  row: TransactionRow,
+  { gross, feeRoom, reserve, chainReserve, platform }: ForwardAmounts,
+): Promise<void> {
+  const now = row.created_at
+  const fresh = await tx.one<RuleRow>(
+    'select * from forward_rules where workspace_id = $2 and id = $1 for no key update',
+    [rule.id, rule.workspace_id],
+  )
+  if (fresh?.state !== 'ACTIVE' || fresh.expires_at <= now || BigInt(fresh.waiting) < gross) return
+  if ((await capOf(services, tx, fresh)).left < gross + feeRoom) return
+  const response = stringifyJson(presentTransaction(row, services.registry))
+  await tx.query('select create_withdrawal($1)', [
+    JSON.stringify({
+      ...row,
+      plan: { rule_id: rule.id, fee_reserve: reserve.toString() },
+      next_run_at: now,
+      fee_reserve: reserve.toString(),
+      chain_reserve: chainReserve.toString(),
+      platform_fee_least: platform.least.toString(),
+      response,
+    }),
+  ])
+  tx.tell({ type: 'transaction.created', workspace: rule.workspace_id, payload: response })
+  await tx.query(
+    'insert into forwards (transaction_id, rule_id, amount, fee_room, created_at, workspace_id) values ($1, $2, $3, $4, $5, $6)',
+    [row.id, rule.id, gross.toString(), feeRoom.toString(), now, rule.workspace_id],
+  )
+  await tx.query(
+    `update forward_rules set waiting = waiting - $2, last_error = null, next_run_at = $3, updated_at = $3
        where workspace_id = $4 and id = $1`,
-      [rule.id, gross.toString(), now, rule.workspace_id],
-    )
-  })
-  services.environment.checkpoint('forward.created')
+    [rule.id, gross.toString(), now, rule.workspace_id],
+  )
 }
 
 /**
@@ -236,10 +333,7 @@ const FEE_ROOM = 4n
  */
 async function feeRoomOf(
   services: Services,
-  caller: Caller,
-  rule: RuleRow,
-  asset: Asset,
-  network: Network,
+  { rule, caller, asset, network }: ForwardContext,
   amount: bigint,
 ): Promise<bigint> {
   const chain = services.networks.get(network.code)
@@ -262,10 +356,7 @@ async function feeRoomOf(
  */
 async function costs(
   services: Services,
-  caller: Caller,
-  rule: RuleRow,
-  asset: Asset,
-  network: Network,
+  { rule, caller, asset, network }: ForwardContext,
   gross: bigint,
 ): Promise<{ net: bigint; fee: bigint; reserve: bigint }> {
   const chain = services.networks.get(network.code)

@@ -139,76 +139,105 @@ async function awaitScan(
 const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
 /**
+ * A balance in excess of the ledger, in the smallest unit, to adopt as a deposit. `hash`: hash of
+ * the transaction to show for it.
+ */
+interface Surplus {
+  owner: OwnAddress
+  asset: Asset
+  amount: bigint
+  hash: string | null
+}
+
+/**
+ * One check of an address: the ledger before the balance was read, the balance, the head after it,
+ * and the previous check.
+ */
+interface Check {
+  before: Awaited<ReturnType<typeof readBooks>>
+  balance: bigint
+  tip: ChainTip
+  previous: Look | null
+}
+
+/**
+ * Adopts the surplus if this check and the previous one show exactly its amount; otherwise returns
+ * the result of the check. Returns null if the scanner has not read the block of the check.
+ */
+async function adoptIfSame(
+  services: Services,
+  tx: Queryable,
+  network: Network,
+  { owner, asset, amount, hash }: Surplus,
+  { before, balance, tip, previous }: Check,
+): Promise<Look | TransactionRow | null> {
+  // With this lock, neither the scanner nor a rescan writes deposits concurrently.
+  const scan = await tx.one<{ height: string }>(
+    'select height::text from network_scans where network = $1 for update',
+    [network.code],
+  )
+  const block = await tx.one<{ hash: string }>(
+    'select hash from blocks where network = $1 and height = $2',
+    [network.code, tip.height],
+  )
+  if (Number(scan?.height ?? -1) < tip.height || block?.hash !== tip.hash) return null
+  const { address } = owner
+  const place = { workspace: owner.workspace_id, address, asset }
+  const after = await readBooks(tx, services, network, place)
+  const result = {
+    surplus: balance - larger(before.atMost, after.atMost),
+    busy: before.busy || after.busy,
+  }
+  if (result.surplus !== amount || result.busy || previous?.surplus !== amount) return result
+  const id = services.environment.uuid()
+  const transfer = {
+    txid: `adopted:${id}`,
+    position: 0,
+    asset: asset.asset_name,
+    address,
+    amount,
+    tag: null,
+    sender: null,
+    senders: { addresses: [], complete: false },
+    coinbase: false,
+  }
+  return insertDeposit(services, tx, {
+    network,
+    asset,
+    block: tip,
+    found: { transfer, owner, occurrence: 0 },
+    knownAt: tx.now(),
+    hash,
+    isAdopted: true,
+  })
+}
+
+/**
  * Creates a deposit without a known sender for the balance that an address of an account-based
  * network holds in excess of the ledger. The deposit is bound to a block in which the chain held
  * it, waits for that block's depth, is then checked again and is screened like any deposit.
- * @param amount expected surplus, in the smallest unit
- * @param hash hash of the transaction to show for it
  * @throws NotAdoptable
  */
 export async function adoptSurplus(
   services: Services,
   chain: Chain,
-  {
-    owner,
-    asset,
-    amount,
-    hash,
-  }: { owner: OwnAddress; asset: Asset; amount: bigint; hash: string | null },
+  surplus: Surplus,
 ): Promise<TransactionRow> {
   const { network, client } = chain
+  const { owner, asset } = surplus
   const place = { workspace: owner.workspace_id, address: owner.address, asset }
-  const { address } = owner
   let last: Look | null = null
   let alike = 0
   for (let look = 0; look < LOOKS_MAX && alike < OTHER_LOOKS; look++) {
     if (look > 0) await services.environment.sleep(PAUSE_MS)
     const before = await readBooks(services.database, services, network, place)
-    const held = await chain.balance(address, asset)
+    const balance = await chain.balance(owner.address, asset)
     // Everything in the balance is in a block up to this one, which the scanner must have read.
     const tip = await client.tip()
     await awaitScan(services, network, tip.height)
     const previous: Look | null = last
-    const outcome = await services.database.transaction(
-      async (tx): Promise<Look | TransactionRow | null> => {
-        // With this lock, neither the scanner nor a rescan writes deposits concurrently.
-        const scan = await tx.one<{ height: string }>(
-          'select height::text from network_scans where network = $1 for update',
-          [network.code],
-        )
-        const block = await tx.one<{ hash: string }>(
-          'select hash from blocks where network = $1 and height = $2',
-          [network.code, tip.height],
-        )
-        if (Number(scan?.height ?? -1) < tip.height || block?.hash !== tip.hash) return null
-        const after = await readBooks(tx, services, network, place)
-        const seen = {
-          surplus: held - larger(before.atMost, after.atMost),
-          busy: before.busy || after.busy,
-        }
-        if (seen.surplus !== amount || seen.busy || previous?.surplus !== amount) return seen
-        const id = services.environment.uuid()
-        const transfer = {
-          txid: `adopted:${id}`,
-          position: 0,
-          asset: asset.asset_name,
-          address,
-          amount,
-          tag: null,
-          sender: null,
-          senders: { addresses: [], complete: false },
-          coinbase: false,
-        }
-        return insertDeposit(services, tx, {
-          network,
-          asset,
-          block: tip,
-          found: { transfer, owner, occurrence: 0 },
-          knownAt: tx.now(),
-          hash,
-          isAdopted: true,
-        })
-      },
+    const outcome: Look | TransactionRow | null = await services.database.transaction((tx) =>
+      adoptIfSame(services, tx, network, surplus, { before, balance, tip, previous }),
     )
     if (outcome !== null && 'id' in outcome) {
       services.environment.checkpoint('deposit.adopted')

@@ -115,6 +115,58 @@ export async function credit(
 const BLOCK_GONE = 'the block that contained it is no longer part of the chain'
 
 /**
+ * Reverses the ledger entry of a credited or suspended deposit. What was swept from the deposit
+ * address is taken from the wallet.
+ */
+async function reverseCredit(
+  services: Services,
+  tx: Queryable,
+  row: TransactionRow,
+): Promise<void> {
+  await services.forwards.takenBack(tx, row)
+  const account = await accountOf(tx, row)
+  const amount = BigInt(row.amount)
+  const postings: Posting[] = [
+    { workspace: row.workspace_id, asset: row.asset, kind: 'chain', amount },
+  ]
+  if (account.kind === 'unswept') {
+    const balance = await lockedBalance(tx, account)
+    const unswept = balance < amount ? (balance > 0n ? balance : 0n) : amount
+    postings.push(
+      { ...account, amount: -unswept },
+      {
+        workspace: row.workspace_id,
+        wallet: row.wallet_id,
+        asset: row.asset,
+        kind: 'available',
+        amount: unswept - amount,
+      },
+    )
+  } else postings.push({ ...account, amount: -amount })
+  await post(tx, 'deposit-reverted', depositReference(row), postings, { overdraw: true })
+  services.log.warn({ transaction: row.id }, 'a credited deposit was reversed by a reorganisation')
+}
+
+/** Reverses the ledger entry of a frozen deposit and deletes its current freezes. */
+async function reverseFreeze(
+  tx: Queryable,
+  row: TransactionRow,
+  frozen: Omit<Posting, 'amount'>,
+): Promise<void> {
+  const amount = BigInt(row.amount)
+  await post(tx, 'deposit-frozen-reverted', depositReference(row), [
+    { workspace: row.workspace_id, asset: row.asset, kind: 'chain', amount },
+    { ...frozen, amount: -amount },
+  ])
+  // If the deposit returns, screening finds a current freeze again; a released freeze stays
+  // released.
+  await tx.query(
+    'delete from aml_holds where workspace_id = $2 and transaction_id = $1 and released_at is null',
+    [row.id, row.workspace_id],
+  )
+}
+
+/**
  * Reverts a deposit that its chain no longer holds. If a credited deposit was already spent, the
  * account falls below zero, because the loss is real.
  * @param reason failure reason shown for the deposit
@@ -126,47 +178,9 @@ export async function revert(
   reason = BLOCK_GONE,
 ): Promise<void> {
   const booked = row.status === 'confirmed' || isSuspended(row)
-  if (booked) {
-    await services.forwards.takenBack(tx, row)
-    const account = await accountOf(tx, row)
-    const amount = BigInt(row.amount)
-    const postings: Posting[] = [
-      { workspace: row.workspace_id, asset: row.asset, kind: 'chain', amount },
-    ]
-    if (account.kind === 'unswept') {
-      const left = await lockedBalance(tx, account)
-      const there = left < amount ? (left > 0n ? left : 0n) : amount
-      postings.push(
-        { ...account, amount: -there },
-        {
-          workspace: row.workspace_id,
-          wallet: row.wallet_id,
-          asset: row.asset,
-          kind: 'available',
-          amount: there - amount,
-        },
-      )
-    } else postings.push({ ...account, amount: -amount })
-    await post(tx, 'deposit-reverted', depositReference(row), postings, { overdraw: true })
-    services.log.warn(
-      { transaction: row.id },
-      'a credited deposit was reversed by a reorganisation',
-    )
-  }
+  if (booked) await reverseCredit(services, tx, row)
   const frozen = booked ? null : frozenAccount(row)
-  if (frozen) {
-    const amount = BigInt(row.amount)
-    await post(tx, 'deposit-frozen-reverted', depositReference(row), [
-      { workspace: row.workspace_id, asset: row.asset, kind: 'chain', amount },
-      { ...frozen, amount: -amount },
-    ])
-    // If the deposit returns, screening finds a current freeze again; a released freeze stays
-    // released.
-    await tx.query(
-      'delete from aml_holds where workspace_id = $2 and transaction_id = $1 and released_at is null',
-      [row.id, row.workspace_id],
-    )
-  }
+  if (frozen) await reverseFreeze(tx, row, frozen)
   await tx.query(
     `update transactions set state = 'REORGED', status = 'failed',
        failure_reason = $4, confirmed_at = null, confirmations = 0,

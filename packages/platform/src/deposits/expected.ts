@@ -36,28 +36,7 @@ export async function expectedBalances(
     [network.code, assets, workspace],
   )
   for (const row of accounts) add(row.address, row.asset, BigInt(row.balance))
-  // Included on the chain but not booked yet. Fuel is booked with its block, unless transactions of
-  // the chain can expire.
-  const moving = await database.query<{
-    step: string | null
-    withdrawn: string
-    kind: string
-    asset: string
-    fee_asset: string
-    amount: string
-    source_id: string
-    destination_id: string
-    fee: string
-    succeeded: boolean
-    receiver_pays: boolean
-  }>(
-    `select c.step, coalesce(c.withdrawn, 0)::text withdrawn, t.plan ? 'fee_wallet' receiver_pays, t.kind, t.asset, t.fee_asset,
-      t.amount::text, t.source_id, t.destination_id, coalesce(c.fee, 0)::text fee, c.succeeded
-     from chain_transactions c join transactions t on t.workspace_id = c.workspace_id and t.id = c.transaction_id
-     where c.network = $1 and c.state = 'INCLUDED' and (t.kind <> 'FUEL' or $2) and ($3::uuid is null or c.workspace_id = $3)`,
-    [network.code, traitsOf(network).nothingExcludes === true, workspace],
-  )
-  for (const row of moving) {
+  for (const row of await includedTransactions(database, network, workspace)) {
     // Of the staking calls, only freezing reduces the balance, and withdrawn stake increases it.
     if (row.succeeded) {
       add(
@@ -84,4 +63,37 @@ export async function expectedBalances(
   )
   for (const row of arriving) add(row.destination_id, row.asset, BigInt(row.amount))
   return expected
+}
+
+/** One of our own transactions in a block, with amounts in the smallest unit. */
+interface IncludedTransaction {
+  step: string | null
+  withdrawn: string
+  kind: string
+  asset: string
+  fee_asset: string
+  amount: string
+  source_id: string
+  destination_id: string
+  fee: string
+  succeeded: boolean
+  receiver_pays: boolean
+}
+
+/**
+ * Reads our own transactions that are included on the chain but not booked yet. Fuel is booked with
+ * its block, unless transactions of the chain can expire.
+ */
+async function includedTransactions(
+  database: Queryable,
+  network: Network,
+  workspace: string | null,
+): Promise<IncludedTransaction[]> {
+  return database.query<IncludedTransaction>(
+    `select c.step, coalesce(c.withdrawn, 0)::text withdrawn, t.plan ? 'fee_wallet' receiver_pays, t.kind, t.asset, t.fee_asset,
+      t.amount::text, t.source_id, t.destination_id, coalesce(c.fee, 0)::text fee, c.succeeded
+     from chain_transactions c join transactions t on t.workspace_id = c.workspace_id and t.id = c.transaction_id
+     where c.network = $1 and c.state = 'INCLUDED' and (t.kind <> 'FUEL' or $2) and ($3::uuid is null or c.workspace_id = $3)`,
+    [network.code, traitsOf(network).nothingExcludes === true, workspace],
+  )
 }

@@ -188,14 +188,14 @@ async function sendersSoon(
 async function walletOf(
   tx: Queryable,
   network: Network,
-  owner: OwnAddress,
   asset: Asset,
-  address: string,
-  tag: string | null,
+  { transfer, owner }: Pick<Found, 'transfer' | 'owner'>,
 ): Promise<{ id: string } | undefined> {
+  const tag = tagOf(transfer)
   if (tag === null) {
-    const known = await ownWallet(tx, owner, asset.asset_name)
-    if (known || asset.type !== 'native' || traitsOf(network).deposits !== 'spendable') return known
+    const wallet = await ownWallet(tx, owner, asset.asset_name)
+    if (wallet || asset.type !== 'native' || traitsOf(network).deposits !== 'spendable')
+      return wallet
     // The address was assigned, so its wallet existed and was lost when an older database was
     // restored. It is created again for these coins.
     return tx.one(
@@ -205,7 +205,7 @@ async function walletOf(
   }
   return tx.one(
     'select wallet_id id from wallet_addresses where workspace_id = $4 and network = $1 and address = $2 and address_tag = $3',
-    [asset.network, address, tag, owner.workspace_id],
+    [asset.network, transfer.address, tag, owner.workspace_id],
   )
 }
 
@@ -221,20 +221,28 @@ async function ownWallet(
 }
 
 /**
+ * A transfer to a platform address in a block. `knownAt`: when the chain was last read up to its
+ * head without this deposit.
+ */
+interface DetectedDeposit {
+  network: Network
+  block: ChainBlock
+  found: Found
+  knownAt: Date
+}
+
+/**
  * Records a detected deposit. A deposit that a reorganisation reverted becomes pending again if
  * exactly the same deposit returns. A transfer with another address, asset, amount or tag is a
  * separate deposit.
- * @param knownAt when the chain was last read up to its head without this deposit
  * @returns whether the deposit is new or returned; false if it was already recorded
  */
 export async function recordDeposit(
   services: Services,
   tx: Queryable,
-  network: Network,
-  block: ChainBlock,
-  found: Found,
-  knownAt: Date,
+  detected: DetectedDeposit,
 ): Promise<boolean> {
+  const { network, block, found, knownAt } = detected
   const { transfer, owner, occurrence } = found
   const asset = services.registry.asset(transfer.asset)
   if (!asset) return false
@@ -256,7 +264,7 @@ export async function recordDeposit(
   )
   if (existing?.block_hash === block.hash) {
     if (traitsOf(network).deposits === 'spendable')
-      await moveCoin(tx, network, block, transfer, owner, existing.transaction_id)
+      await moveCoin(tx, detected, existing.transaction_id)
     return false
   }
   if (!existing?.block_hash && (await isInAdopted(services, tx, network, block, found)))
@@ -265,38 +273,19 @@ export async function recordDeposit(
     // Two blocks of one chain cannot contain the same deposit, so an endpoint that reports it twice
     // is not trusted.
     if (existing.block_hash !== null) {
-      const where = {
+      const details = {
         network: network.code,
         txid: transfer.txid,
         block: block.hash,
         recorded: existing.block_hash,
       }
       services.log.error(
-        where,
+        details,
         'a block contains a deposit that another block of the chain contains; it is not credited again',
       )
       return false
     }
-    // The sender may differ in the new block: a contract may pay out what another address paid in.
-    await tx.query(
-      `update deposits set block_height = $2, block_hash = $3, position = $4, sender = $5, senders = $6, senders_complete = $7
-       where workspace_id = $8 and transaction_id = $1`,
-      [
-        existing.transaction_id,
-        block.height,
-        block.hash,
-        transfer.position,
-        ...sendersFor(transfer),
-        owner.workspace_id,
-      ],
-    )
-    const back = await tx.one<TransactionRow>(
-      `update transactions set state = 'CONFIRMING', status = 'pending', failure_reason = null, waiting = null, source_id = $2,
-           updated_at = $3
-       where workspace_id = $4 and id = $1 and state = 'REORGED' returning *`,
-      [existing.transaction_id, transfer.sender, tx.now(), owner.workspace_id],
-    )
-    if (back?.kind === 'DEPOSIT') await tellDetected(services, tx, owner, back)
+    await restoreDeposit(services, tx, detected, existing.transaction_id)
   } else {
     await insertDeposit(services, tx, {
       network,
@@ -312,16 +301,35 @@ export async function recordDeposit(
   return true
 }
 
+/** Makes a deposit pending again that returned in another block after a reorganisation. */
+async function restoreDeposit(
+  services: Services,
+  tx: Queryable,
+  { block, found: { transfer, owner } }: DetectedDeposit,
+  id: string,
+): Promise<void> {
+  // The sender may differ in the new block: a contract may pay out what another address paid in.
+  await tx.query(
+    `update deposits set block_height = $2, block_hash = $3, position = $4, sender = $5, senders = $6, senders_complete = $7
+       where workspace_id = $8 and transaction_id = $1`,
+    [id, block.height, block.hash, transfer.position, ...sendersFor(transfer), owner.workspace_id],
+  )
+  const restored = await tx.one<TransactionRow>(
+    `update transactions set state = 'CONFIRMING', status = 'pending', failure_reason = null, waiting = null, source_id = $2,
+           updated_at = $3
+       where workspace_id = $4 and id = $1 and state = 'REORGED' returning *`,
+    [id, transfer.sender, tx.now(), owner.workspace_id],
+  )
+  if (restored?.kind === 'DEPOSIT') await emitDetected(services, tx, owner, restored)
+}
+
 /**
  * A deposit to insert. `hash`: the transaction to show for it, if any. `isAdopted`: the operator
  * created it from a balance in excess of the ledger.
  */
-interface NewDeposit {
-  network: Network
+interface NewDeposit extends Omit<DetectedDeposit, 'block'> {
   asset: Asset
   block: Pick<ChainBlock, 'height' | 'hash'>
-  found: Found
-  knownAt: Date
   hash: string | null
   isAdopted?: boolean
 }
@@ -338,7 +346,7 @@ export async function insertDeposit(
   const { transfer, owner, occurrence } = found
   const tag = tagOf(transfer)
   const tank = owner.kind === 'tank'
-  const wallet = tank ? undefined : await walletOf(tx, network, owner, asset, transfer.address, tag)
+  const wallet = tank ? undefined : await walletOf(tx, network, asset, found)
   const id = services.environment.uuid()
   const row = await insertTransaction(tx, {
     id,
@@ -386,7 +394,7 @@ export async function insertDeposit(
       isAdopted,
     ],
   )
-  if (!tank) await tellDetected(services, tx, owner, row)
+  if (!tank) await emitDetected(services, tx, owner, row)
   return row
 }
 
@@ -424,7 +432,8 @@ async function isInAdopted(
   return true
 }
 
-async function tellDetected(
+/** Emits the event of a detected deposit and updates the invoice that it pays. */
+async function emitDetected(
   services: Services,
   tx: Queryable,
   owner: OwnAddress,
@@ -491,10 +500,7 @@ async function recordCoin(
  */
 async function moveCoin(
   tx: Queryable,
-  network: Network,
-  block: ChainBlock,
-  transfer: ChainTransfer,
-  owner: OwnAddress,
+  { network, block, found: { transfer, owner } }: DetectedDeposit,
   deposit: string,
 ): Promise<void> {
   const moved = await tx.one<{ position: number }>(

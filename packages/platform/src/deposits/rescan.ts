@@ -7,7 +7,7 @@ import { BlocksAhead, following } from './blocks-ahead.ts'
 import { findAside, recordAside } from './coins-aside.ts'
 import { findDeposits, recordDeposit } from './record.ts'
 import { recordUtxoTokens } from './utxo-tokens.ts'
-import { placeCoins, placedCoins } from './scanner.ts'
+import { placeCoins, placedCoins } from './coin-heights.ts'
 
 /**
  * Milliseconds without a write after which a process is considered dead, so that another may
@@ -195,7 +195,10 @@ async function readPart(
     let found = 0
     for (const [at, block] of blocks.entries()) {
       for (const deposit of deposits[at] ?? [])
-        if (await recordDeposit(services, tx, network, block, deposit, tx.now())) found++
+        if (
+          await recordDeposit(services, tx, { network, block, found: deposit, knownAt: tx.now() })
+        )
+          found++
       await recordUtxoTokens(tx, network, block)
       await recordAside(services, tx, network, block, aside[at] ?? [])
     }

@@ -1,10 +1,4 @@
-import {
-  RpcUnavailable,
-  traitsOf,
-  type ChainBlock,
-  type ChainTip,
-  type Network,
-} from '@custody/chains'
+import { RpcUnavailable, type ChainBlock, type ChainTip, type Network } from '@custody/chains'
 import { isStarted } from '../addresses/start-scan.ts'
 import type { Queryable } from '../database/pool.ts'
 import type { Services } from '../engine/services.ts'
@@ -18,6 +12,8 @@ import { BlocksAhead, following } from './blocks-ahead.ts'
 import { findAside, recordAside, takeBackAside } from './coins-aside.ts'
 import { revert } from './credit.ts'
 import { creditReady, WAITS_FOR_DEPTH } from './credit-ready.ts'
+import { placeCoins, placedCoins } from './coin-heights.ts'
+import { checkMissing, missingAt, type MissingBlock } from './missing-block.ts'
 import { findDeposits, recordDeposit } from './record.ts'
 import { hasTokens, recordUtxoTokens } from './utxo-tokens.ts'
 import { TakenOver, WatchedAddresses } from './watched.ts'
@@ -40,12 +36,6 @@ const BLOCKS_KEPT = 2000
 const BLOCKS_KEPT_MAX = 100_000
 /** Old blocks are deleted whenever a height divisible by this number was passed. */
 const BLOCKS_FORGOTTEN = 100
-
-/**
- * Time in milliseconds after which the scan fails, and is reported, if an endpoint reports a head
- * whose block it does not return.
- */
-const UNSHOWN_MS = 60_000
 
 /** Interval in milliseconds at which a full pass runs while the head does not change. */
 const FULL_PASS_MS = 5000
@@ -109,17 +99,9 @@ export function scanLoop(
   let done: { tip: ChainTip; at: number } | null = null
   /** Time at which the head was read and nothing was left to do, and the pause that follows. */
   let rest = { since: 0, forMs: 0 }
-  const restFrom = (now: number) => {
-    // The loop runs every `pollMs`, possibly slightly early.
-    rest = {
-      since: now,
-      forMs: (several.pace?.pauseMs(services.settings.pollMs) ?? 0) - services.settings.pollMs / 2,
-    }
-  }
   /** When this process last read the chain up to its head. */
   let knownAt: Date | null = null
-  /** The height that the endpoint reports but whose block it does not return, and since when. */
-  let unshown: { height: number; since: number } | null = null
+  let missing: MissingBlock | null = null
   return {
     name: `scan ${network.code}`,
     everyMs: services.settings.pollMs,
@@ -146,11 +128,11 @@ export function scanLoop(
       if (done !== null && Math.abs(now - done.at) < FULL_PASS_MS && isSame(done.tip, tip)) {
         knownAt = new Date(now)
         services.metrics.scannedAt.labels(network.code).set(now / 1000)
-        restFrom(now)
+        rest = restFrom(services, several, now)
         return false
       }
       done = null
-      scan ??= await take(services, network)
+      scan ??= await takeScan(services, network)
       if (!scan) return false
       const taken = scan
       try {
@@ -159,21 +141,13 @@ export function scanLoop(
           knownAt: knownAt ?? taken.knownAt,
         })
         services.work.ring()
-        unshown = !isShort
-          ? null
-          : unshown?.height === taken.height + 1
-            ? unshown
-            : { height: taken.height + 1, since: now }
-        if (unshown !== null && now - unshown.since >= UNSHOWN_MS) {
-          const reason = `the endpoint reports a head at ${tip.height} and does not return block ${unshown.height}`
-          several.agreement?.distrust(chain.client, reason)
-          throw new RpcUnavailable(`${network.code}: ${reason}`)
-        }
+        missing = isShort ? missingAt(taken.height + 1, missing, now) : null
+        if (missing !== null) checkMissing(chain, tip, missing, now)
         if (isKnown) {
           knownAt = new Date(now)
           services.metrics.scannedAt.labels(network.code).set(services.environment.now() / 1000)
           done = { tip, at: now }
-          restFrom(now)
+          rest = restFrom(services, several, now)
         }
         return more
       } catch (error) {
@@ -190,6 +164,13 @@ export function scanLoop(
   }
 }
 
+/** Returns the pause that follows a pass after which nothing was left to do. */
+const restFrom = ({ settings: { pollMs } }: Services, { pace }: Chain, now: number) => ({
+  since: now,
+  // The loop runs every `pollMs`, possibly slightly early.
+  forMs: (pace?.pauseMs(pollMs) ?? 0) - pollMs / 2,
+})
+
 interface TakenRow {
   height: string
   lease_token: string
@@ -199,7 +180,7 @@ interface TakenRow {
 }
 
 /** Takes a scan for this process; null if another process has it or it has not started. */
-async function take(services: Services, network: Network): Promise<Scan | null> {
+async function takeScan(services: Services, network: Network): Promise<Scan | null> {
   const row = await services.database.one<TakenRow>(
     `update network_scans set lease_until = $3::timestamptz + $2 * interval '1 millisecond', lease_token = gen_random_uuid()
      where network = $1 and height is not null and (lease_until is null or lease_until < $3)
@@ -233,16 +214,19 @@ async function release({ database }: Services, network: Network, scan: Scan): Pr
   scan.isLeased = false
 }
 
-/**
- * Runs one pass of a scan.
- * @param askedAt when the head was requested
- */
+/** When the head was requested, and when the chain was last read up to its head. */
+interface ReadTimes {
+  askedAt: Date
+  knownAt: Date | null
+}
+
+/** Runs one pass of a scan. */
 async function scanOnce(
   services: Services,
   chain: Chain,
   scan: Scan,
   tip: ChainTip,
-  { askedAt, knownAt }: { askedAt: Date; knownAt: Date | null },
+  times: ReadTimes,
 ): Promise<Pass> {
   const { network, client } = chain
   let mayBeReady = true
@@ -252,26 +236,13 @@ async function scanOnce(
     await walkBack(services, chain, scan)
   const ahead = new BlocksAhead(client)
   const until = services.environment.now() + SCAN_LEASE_MS / 2
-  const learn = () => scan.watched.learn(services.database, scan.token)
   for (
     let turn = 0;
     turn < TURNS_PER_RUN && scan.height < tip.height && services.environment.now() < until;
     turn++
   ) {
-    // The head's block existed before this query, and so did every address that it pays. The block
-    // and the addresses are therefore read concurrently.
-    const isNext = scan.height + 1 === tip.height
-    const [taken] = await Promise.all([ahead.take(scan.height + 1, tip.height), isNext && learn()])
-    const blocks = following(scan.hash, taken)
-    if (blocks === null) {
-      ahead.drop()
-      const from = scan.height
-      await walkBack(services, chain, scan)
-      if (scan.height < from) continue
-      throw new RpcUnavailable(
-        `${network.code}: the parent of the block at ${from + 1} is not the block at ${from} that the same endpoint returns`,
-      )
-    }
+    const blocks = await readNext(services, chain, scan, tip, ahead)
+    if (blocks === null) continue
     const newest = blocks.at(-1)
     if (!newest) {
       // The endpoint does not return a block below its head; retrying immediately could loop
@@ -279,55 +250,8 @@ async function scanOnce(
       isShort = true
       break
     }
-    if (!isNext || newest.hash !== tip.hash) await learn()
-    const among = (addresses: readonly string[]) => scan.watched.among(addresses)
-    const [deposits, coins, aside] = await Promise.all([
-      findDeposits(services, network, blocks, among),
-      placedCoins(services.database, network, blocks),
-      findAside(services.database, network, blocks, among),
-    ])
-    const next = (scan.next = services.environment.uuid())
-    // Set before the write, whose result may never become known.
-    scan.isLeased ||= newest.height < tip.height
-    const write = (tx: Queryable) =>
-      move(tx, network, scan, next, blocks, {
-        tip: tip.height,
-        final: finalAt(network, tip, newest.height),
-        askedAt,
-      })
-    const hasDeposits = deposits.some(({ length }) => length > 0)
-    // Most blocks contain nothing of ours; one statement is then sufficient.
-    const isEmpty =
-      !hasDeposits &&
-      coins.size === 0 &&
-      !blocks.some(hasTokens) &&
-      aside.every(({ length }) => length === 0)
-    let written: Moved
-    if (isEmpty) written = await write(services.database)
-    else {
-      written = await services.database.transaction(async (tx) => {
-        const written = await write(tx)
-        for (const [at, block] of blocks.entries()) {
-          for (const deposit of deposits[at] ?? [])
-            await recordDeposit(services, tx, network, block, deposit, knownAt ?? askedAt)
-          await recordUtxoTokens(tx, network, block)
-          await recordAside(services, tx, network, block, aside[at] ?? [])
-        }
-        await placeCoins(tx, network, coins)
-        return written
-      })
-    }
-    services.environment.checkpoint('scan.block')
-    Object.assign(scan, {
-      token: next,
-      next: null,
-      height: newest.height,
-      hash: newest.hash,
-      isLeased: newest.height < tip.height,
-    })
-    scan.watched.moved(written.below)
+    mayBeReady = await writeBlocks(services, network, scan, { blocks, newest, tip, ...times })
     moved = true
-    mayBeReady = written.waiting || hasDeposits
     services.metrics.scanned.labels(network.code).set(scan.height)
     const passed = blocks.find(({ height }) => height % BLOCKS_FORGOTTEN === 0)
     if (passed)
@@ -343,6 +267,109 @@ async function scanOnce(
     await wake(services.database, network.code)
   if (mayBeReady) await creditReady(services, chain, scan, final)
   return { more: scan.height < tip.height && !isShort, isKnown: scan.height >= tip.height, isShort }
+}
+
+/**
+ * Reads the next blocks, and the platform addresses that they may pay. Returns null if the chain
+ * was reorganised and the scan has moved back; an empty list if the endpoint returns no block.
+ * @throws RpcUnavailable if the endpoint's blocks do not follow each other
+ */
+async function readNext(
+  services: Services,
+  chain: Chain,
+  scan: Scan,
+  tip: ChainTip,
+  ahead: BlocksAhead,
+): Promise<ChainBlock[] | null> {
+  const learn = () => scan.watched.learn(services.database, scan.token)
+  // The head's block existed before this query, and so did every address that it pays. The block
+  // and the addresses are therefore read concurrently.
+  const isNext = scan.height + 1 === tip.height
+  const [read] = await Promise.all([ahead.take(scan.height + 1, tip.height), isNext && learn()])
+  const blocks = following(scan.hash, read)
+  if (blocks === null) {
+    ahead.drop()
+    const from = scan.height
+    await walkBack(services, chain, scan)
+    if (scan.height < from) return null
+    throw new RpcUnavailable(
+      `${chain.network.code}: the parent of the block at ${from + 1} is not the block at ${from} that the same endpoint returns`,
+    )
+  }
+  const newest = blocks.at(-1)
+  if (newest && (!isNext || newest.hash !== tip.hash)) await learn()
+  return blocks
+}
+
+/**
+ * Writes the position of the scan with the deposits and coins of the blocks up to it.
+ * @returns whether deposits may have reached their depth
+ * @throws TakenOver
+ */
+async function writeBlocks(
+  services: Services,
+  network: Network,
+  scan: Scan,
+  {
+    blocks,
+    newest,
+    tip,
+    askedAt,
+    knownAt,
+  }: ReadTimes & { blocks: readonly ChainBlock[]; newest: ChainBlock; tip: ChainTip },
+): Promise<boolean> {
+  const among = (addresses: readonly string[]) => scan.watched.among(addresses)
+  const [deposits, coins, aside] = await Promise.all([
+    findDeposits(services, network, blocks, among),
+    placedCoins(services.database, network, blocks),
+    findAside(services.database, network, blocks, among),
+  ])
+  const next = (scan.next = services.environment.uuid())
+  // Set before the write, whose result may never become known.
+  scan.isLeased ||= newest.height < tip.height
+  const write = (tx: Queryable) =>
+    move(tx, network, scan, {
+      next,
+      blocks,
+      tip: tip.height,
+      final: finalAt(network, tip, newest.height),
+      askedAt,
+    })
+  const hasDeposits = deposits.some(({ length }) => length > 0)
+  // Most blocks contain nothing of ours; one statement is then sufficient.
+  const isEmpty =
+    !hasDeposits &&
+    coins.size === 0 &&
+    !blocks.some(hasTokens) &&
+    aside.every(({ length }) => length === 0)
+  const written = isEmpty
+    ? await write(services.database)
+    : await services.database.transaction(async (tx) => {
+        const written = await write(tx)
+        for (const [at, block] of blocks.entries()) {
+          for (const found of deposits[at] ?? [])
+            await recordDeposit(services, tx, {
+              network,
+              block,
+              found,
+              knownAt: knownAt ?? askedAt,
+            })
+          await recordUtxoTokens(tx, network, block)
+          await recordAside(services, tx, network, block, aside[at] ?? [])
+        }
+        await placeCoins(tx, network, coins)
+        return written
+      })
+  services.environment.checkpoint('scan.block')
+  Object.assign(scan, {
+    token: next,
+    next: null,
+    height: newest.height,
+    hash: newest.hash,
+    isLeased: newest.height < tip.height,
+  })
+  scan.watched.moved(written.below)
+  return written.waiting || hasDeposits
 }
 
 /**
@@ -390,18 +417,27 @@ interface Moved {
 }
 
 /**
+ * A position to write: the scan's next token, the blocks up to the position, the heights of the
+ * head and of the newest final block, and when the head was requested.
+ */
+interface Position {
+  next: string
+  blocks: readonly ChainBlock[]
+  tip: number
+  final: number
+  askedAt: Date
+}
+
+/**
  * Writes the position and the blocks up to it, and makes the transactions that wait for the chain
  * due (like `wake`), in one statement. At the head, this also ends the lease.
- * @param next the scan's next token
  * @throws TakenOver
  */
 async function move(
   tx: Queryable,
   network: Network,
   scan: Scan,
-  next: string,
-  blocks: readonly ChainBlock[],
-  { tip, final, askedAt }: { tip: number; final: number; askedAt: Date },
+  { next, blocks, tip, final, askedAt }: Position,
 ): Promise<Moved> {
   const row = await tx.one<Moved>(
     `with moved as (
@@ -449,46 +485,6 @@ async function forget(
     `delete from blocks where network = $1 and height < $2
        and exists (select 1 from network_scans where network = $1 and lease_token = $3)`,
     [network.code, below, token],
-  )
-}
-
-/**
- * Returns the height of each transaction in these blocks that contains coins of ours which were in
- * no block before. Empty if the chain has no coins.
- */
-export async function placedCoins(
-  tx: Queryable,
-  network: Network,
-  blocks: readonly ChainBlock[],
-): Promise<Map<string, number>> {
-  if (traitsOf(network).deposits !== 'spendable') return new Map()
-  const waiting = await tx.query<{ txid: string }>(
-    'select distinct txid from utxos where network = $1 and block_height is null',
-    [network.code],
-  )
-  if (waiting.length === 0) return new Map()
-  const heights = new Map(
-    blocks.flatMap(({ height, txids }) => txids.map((txid) => [txid, height])),
-  )
-  return new Map(
-    waiting.flatMap(({ txid }) => {
-      const height = heights.get(txid)
-      return height === undefined ? [] : [[txid, height]]
-    }),
-  )
-}
-
-/** Stores the block heights of our coins. */
-export async function placeCoins(
-  tx: Queryable,
-  network: Network,
-  coins: ReadonlyMap<string, number>,
-): Promise<void> {
-  if (coins.size === 0) return
-  await tx.query(
-    `update utxos u set block_height = b.height from unnest($2::text[], $3::bigint[]) b (txid, height)
-     where u.network = $1 and u.txid = b.txid and u.block_height is distinct from b.height`,
-    [network.code, [...coins.keys()], [...coins.values()]],
   )
 }
 

@@ -69,7 +69,11 @@ export async function screenDeposit(services: Services, row: TransactionRow): Pr
         await credit(services, tx, fresh, fresh.confirmations)
         return false
       }
-      await freeze(services, tx, fresh, all, spaceOf(network), isUnreleased)
+      await freeze(services, tx, fresh, {
+        hits: all,
+        space: spaceOf(network),
+        isUnknown: isUnreleased,
+      })
       return true
     })
   } catch (error) {
@@ -81,6 +85,16 @@ export async function screenDeposit(services: Services, row: TransactionRow): Pr
 }
 
 /**
+ * Why a deposit is frozen: the frozen addresses among its parties, in the address space `space`, or
+ * a sender without an address.
+ */
+interface Freeze {
+  hits: readonly Hit[]
+  space: string
+  isUnknown: boolean
+}
+
+/**
  * Books a held deposit as frozen: the platform holds the coins on the chain, but no wallet may
  * spend them.
  */
@@ -88,9 +102,7 @@ async function freeze(
   services: Services,
   tx: Queryable,
   row: TransactionRow,
-  hits: readonly Hit[],
-  space: string,
-  isUnknown: boolean,
+  { hits, space, isUnknown }: Freeze,
 ): Promise<void> {
   await hold(services, tx, row, space, hits)
   if (row.plan.frozen_wallet === undefined) {

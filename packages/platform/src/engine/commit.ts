@@ -20,6 +20,14 @@ export interface InPlaceOf {
   attempts: readonly Attempt[]
 }
 
+/** A transaction for which an unsigned chain transaction is written. */
+interface BuildContext {
+  row: TransactionRow
+  /** ID of the chain transaction. */
+  id: string
+  inPlaceOf: InPlaceOf | undefined
+}
+
 /**
  * Writes an unsigned transaction; no other code does. Under the lock of the wallet's coins or of
  * the account, in one commit: builds the transaction, checks the network's fee cap, reserves the
@@ -40,34 +48,26 @@ export async function commitBuilt(
     // transaction's change.
     const spender = inPlaceOf ? await changeSpender(tx, row, inPlaceOf.attempts) : null
     if (spender) return fail(`transfer ${spender} already spends its change`)
-    const answer = await prepared.build(tx, await unsweptOf(services, tx, row))
-    if (answer.kind === 'wait') {
+    const result = await prepared.build(tx, await unsweptOf(services, tx, row))
+    if (result.kind === 'wait') {
       await advance(tx, row, {
-        waits: answer.code,
-        last_error: answer.reason,
-        run_in_ms: answer.inMs,
+        waits: result.code,
+        last_error: result.reason,
+        run_in_ms: result.inMs,
       })
       return null
     }
-    const id = services.environment.uuid()
+    const context = { row, id: services.environment.uuid(), inPlaceOf }
     const refusal =
-      answer.kind === 'fail'
-        ? answer
-        : (overCap(services, network, answer.worst) ??
-          (await holdFee(services, tx, row, id, answer, inPlaceOf)))
+      result.kind === 'fail'
+        ? result
+        : (overCap(services, network, result.worst) ?? (await reserveFee(tx, context, result)))
     if (refusal) {
       if (!inPlaceOf) await startFailing(services, tx, row, refusal.reason)
       return refusal
     }
-    await write(
-      services,
-      tx,
-      row,
-      id,
-      answer as Built,
-      decode(services.registry, (answer as Built).unsigned, key.at),
-      inPlaceOf,
-    )
+    const built = result as Built
+    await writeUnsigned(tx, context, built, decode(services.registry, built.unsigned, key.at))
     return null
   })
   services.environment.checkpoint(inPlaceOf ? 'transaction.replacement-built' : 'transaction.built')
@@ -109,32 +109,30 @@ export function overCap(services: Services, network: Network, worst: bigint): Fa
 }
 
 /** Adjusts the wallet's reservation for the fee to the fee of the built transaction. */
-async function holdFee(
-  services: Services,
+async function reserveFee(
   tx: Queryable,
-  row: TransactionRow,
-  id: string,
+  { row, id, inPlaceOf }: BuildContext,
   { hold }: Built,
-  inPlaceOf: InPlaceOf | undefined,
 ): Promise<Fail | null> {
   if (!hold) return null
-  const held = BigInt(row.plan[hold.noted] ?? '0')
-  const difference = heldAfter(row, hold, inPlaceOf) - held
+  const reserved = BigInt(row.plan[hold.noted] ?? '0')
+  const difference = reservedAfter(row, hold, inPlaceOf) - reserved
   const account = { workspace: row.workspace_id, wallet: hold.wallet, asset: hold.asset.asset_name }
-  const left =
+  const available =
     difference > 0n
       ? (await lockedBalance(tx, { ...account, kind: 'available' })) - hold.kept
       : difference
-  if (left < difference) {
+  if (available < difference) {
     const show = (value: bigint) =>
       `${formatAmount(value < 0n ? 0n : value, hold.asset.decimals)} ${hold.asset.asset_name}`
-    const stays = hold.kept > 0n ? ` and the ${show(hold.kept)} that must stay on the account` : ''
+    const chainReserve =
+      hold.kept > 0n ? ` and the ${show(hold.kept)} that must stay on the account` : ''
     if (inPlaceOf)
       return fail(
         `the higher fee of ${show(hold.amount)} exceeds the balance of the wallet after the amount`,
       )
-    const has = `${show(held)} is reserved for it, and the wallet has ${show(left)} in addition to the amount${stays}`
-    return fail(`a network fee of up to ${show(hold.amount)} is required: ${has}`)
+    const funds = `${show(reserved)} is reserved for it, and the wallet has ${show(available)} in addition to the amount${chainReserve}`
+    return fail(`a network fee of up to ${show(hold.amount)} is required: ${funds}`)
   }
   await post(tx, 'reserve-adjust', id, [
     { ...account, kind: 'available', amount: -difference },
@@ -147,26 +145,29 @@ async function holdFee(
  * Returns the new reservation for the fee. A cheaper replacement does not reduce it, because the
  * more expensive transaction may still be mined.
  */
-function heldAfter(row: TransactionRow, hold: Hold, inPlaceOf: InPlaceOf | undefined): bigint {
-  const held = BigInt(row.plan[hold.noted] ?? '0')
-  return inPlaceOf && hold.amount < held ? held : hold.amount
+function reservedAfter(row: TransactionRow, hold: Hold, inPlaceOf: InPlaceOf | undefined): bigint {
+  const reserved = BigInt(row.plan[hold.noted] ?? '0')
+  return inPlaceOf && hold.amount < reserved ? reserved : hold.amount
 }
 
-async function write(
-  services: Services,
+/**
+ * Voids the expired attempts, stores the unsigned transaction, assigns its coins and advances the
+ * transaction to SIGNING; a replacement leaves the state unchanged.
+ * @throws Error if the source address or a coin does not belong to the transaction
+ */
+async function writeUnsigned(
   tx: Queryable,
-  row: TransactionRow,
-  id: string,
+  context: BuildContext,
   built: Built,
   decoded: ReturnType<typeof decode>,
-  inPlaceOf: InPlaceOf | undefined,
 ): Promise<void> {
+  const { row, id, inPlaceOf } = context
   const { unsigned, account = null, hold } = built
   if (account !== null && decoded.from.at(-1) !== account)
     throw new Error('the derived address differs from the source address')
   // This transaction takes the nonce and coins of the transfer's expired attempts and so excludes
   // them; they are never sent again.
-  const dead = await tx.query<{ id: string }>(
+  const voided = await tx.query<{ id: string }>(
     `update chain_transactions set state = 'VOID' where workspace_id = $2 and transaction_id = $1 and state = 'EXPIRED' returning id`,
     [row.id, row.workspace_id],
   )
@@ -186,15 +187,13 @@ async function write(
     replacement_id: inPlaceOf?.replacement.id ?? null,
   })
   for (const coin of built.coins ?? [])
-    await takeCoin(
+    await assignCoin(
       tx,
-      row,
-      id,
+      context,
       coin,
-      dead.map((each) => each.id),
-      inPlaceOf,
+      voided.map((each) => each.id),
     )
-  const noted = hold ? { [hold.noted]: heldAfter(row, hold, inPlaceOf).toString() } : {}
+  const reservation = hold ? { [hold.noted]: reservedAfter(row, hold, inPlaceOf).toString() } : {}
   if (inPlaceOf) {
     await tx.query(
       `update utxos set contested = true, spendable = false where workspace_id = $2 and network = $3 and origin = 'change'
@@ -206,7 +205,7 @@ async function write(
     ...(inPlaceOf ? {} : { state: 'SIGNING' }),
     ...(built.fee === undefined ? {} : { fee: built.fee }),
     ...(built.amount === undefined ? {} : { amount: built.amount }),
-    plan: { ...built.plan, ...noted },
+    plan: { ...built.plan, ...reservation },
     last_error: null,
     run_in_ms: 0,
   })
@@ -215,27 +214,20 @@ async function write(
 /**
  * Assigns a coin that is free or was assigned to an expired attempt of the same transfer. A
  * replacement leaves the coins of the pending attempts assigned to them.
+ * @throws Error if another transfer has spent the coin
  */
-async function takeCoin(
+async function assignCoin(
   tx: Queryable,
-  row: TransactionRow,
-  id: string,
-  {
-    txid,
-    vout,
-  }: {
-    txid: string
-    vout: number
-  },
-  dead: readonly string[],
-  inPlaceOf: InPlaceOf | undefined,
+  { row, id, inPlaceOf }: BuildContext,
+  { txid, vout }: { txid: string; vout: number },
+  voided: readonly string[],
 ): Promise<void> {
-  const taken = await tx.query(
+  const assigned = await tx.query(
     `update utxos set spent_by = $4
      where workspace_id = $6 and network = $1 and txid = $2 and vout = $3 and (spent_by is null or spent_by = any($5)) returning 1`,
-    [row.network, txid, vout, id, dead, row.workspace_id],
+    [row.network, txid, vout, id, voided, row.workspace_id],
   )
-  if (taken.length === 1) return
+  if (assigned.length === 1) return
   const own =
     inPlaceOf &&
     (await tx.one(

@@ -1,4 +1,4 @@
-import { decode, type Network, type TransactionStatus } from '@custody/chains'
+import { decode, type Network, type PublicKeyAt, type TransactionStatus } from '@custody/chains'
 import { isConfirmedByQuorum } from './endpoint-quorum.ts'
 import {
   expectedOf,
@@ -16,12 +16,11 @@ import { startReplacing } from './replace.ts'
 import type { Services } from './services.ts'
 import type { TransactionRow } from './transaction.ts'
 
+/** Status of a transaction that is in a block. */
+type Included = Extract<TransactionStatus, { state: 'included' }>
+
 /** Whether the transaction's block, fee and outcome are already stored. */
-const isNoted = (
-  chain: Attempt,
-  status: Extract<TransactionStatus, { state: 'included' }>,
-  fee: bigint,
-): boolean =>
+const isStored = (chain: Attempt, status: Included, fee: bigint): boolean =>
   chain.state === 'INCLUDED' &&
   chain.block_hash === status.blockHash &&
   chain.fee === fee.toString() &&
@@ -68,29 +67,8 @@ export async function confirm(services: Services, row: TransactionRow): Promise<
   // appear final.
   const tip = await client.tip()
   const { attempt: chain, status } = await findIncluded(services, row, attempts, client)
-  if (status.state !== 'included') {
-    if (status.state === 'absent' && (await buryDead(services, row, chain))) return
-    if (attempts.some(({ state }) => state === 'INCLUDED')) {
-      await services.database.query(
-        `update chain_transactions set state = 'SIGNED', block_height = null, block_hash = null
-         where workspace_id = $2 and transaction_id = $1 and state = 'INCLUDED'`,
-        [row.id, row.workspace_id],
-      )
-    }
-    if (await startReplacing(services, row)) return
-    await bumpLowFee(services, row, attempts)
-    const again = status.state === 'absent' || row.attempts % REBROADCAST_ATTEMPTS === 0
-    return advance(
-      services.database,
-      row,
-      again
-        ? { state: 'BROADCASTING', confirmations: 0, run_in_ms: 0 }
-        : {
-            confirmations: 0,
-            run_in_ms: null,
-          },
-    )
-  }
+  if (status.state !== 'included')
+    return retryUnincluded(services, row, attempts, { attempt: chain, state: status.state })
   const depth =
     tip.finalHeight === null
       ? await depthRead(services.database, network, status)
@@ -100,7 +78,7 @@ export async function confirm(services: Services, row: TransactionRow): Promise<
     tip.finalHeight === null
       ? network.confirmations !== null && depth >= network.confirmations
       : status.height <= tip.finalHeight
-  const isVouched = async (isFinal: boolean) =>
+  const isConfirmed = async (isFinal: boolean) =>
     !agreement ||
     (await isConfirmedByQuorum(services, agreement, network, {
       client,
@@ -109,62 +87,130 @@ export async function confirm(services: Services, row: TransactionRow): Promise<
       expected: expectedOf(services, row, chain),
       isFinal,
     }))
-  const final = isDeep && (await isVouched(true))
+  const final = isDeep && (await isConfirmed(true))
   const fee = status.fee ?? BigInt(chain.fee_max)
   // Most checks find what is already stored, one block deeper.
-  if (!final && isNoted(chain, status, fee))
+  if (!final && isStored(chain, status, fee))
     return advance(services.database, row, { confirmations, last_error: null, run_in_ms: null })
   // Results that are booked before they are final also need the quorum.
-  if (!final && kind.included && !(await isVouched(false)))
+  if (!final && kind.included && !(await isConfirmed(false)))
     return advance(services.database, row, { confirmations, run_in_ms: null })
   const key = await services.keys.get(row.workspace_id, network.curve)
-  const cancelled = chain.replacement === 'CANCEL'
-  await services.database.transaction(async (tx) => {
-    await tx.query(
-      `update chain_transactions set state = $2, block_height = $3, block_hash = $4, fee = $5, succeeded = $6, withdrawn = $7
-        where workspace_id = $8 and id = $1`,
-      [
-        chain.id,
-        final ? 'CONFIRMED' : 'INCLUDED',
-        status.height,
-        status.blockHash,
-        fee.toString(),
-        status.succeeded,
-        status.staking?.withdrawn.toString() ?? null,
-        row.workspace_id,
-      ],
-    )
-    await kind.included?.(services, tx, row, {
-      fee,
-      feeMax: BigInt(chain.fee_max),
-      succeeded: status.succeeded,
-      final,
-    })
-    if (!final)
-      return advance(tx, row, {
-        hash: chain.hash,
-        confirmations,
-        fee,
-        last_error: null,
-        run_in_ms: null,
-      })
-    await resolveAttempts(
-      tx,
-      row,
+  await services.database.transaction((tx) =>
+    bookInclusion(services, tx, row, {
       chain,
-      decode(services.registry, chain.unsigned, key.at).consumes,
       attempts,
-    )
-    if (!kind.settle)
-      throw new Error(`a transaction of the kind ${row.kind} cannot be settled here`)
-    const outcome = {
+      status,
       fee,
-      succeeded: status.succeeded && !cancelled,
-      cancelled,
       confirmations,
-      staking: status.staking,
-    }
-    await kind.settle(services, tx, { ...row, hash: chain.hash }, outcome)
-  })
+      final,
+      publicKeyAt: key.at,
+    }),
+  )
   services.environment.checkpoint(final ? 'transaction.settled' : 'transaction.included')
+}
+
+/**
+ * Continues a transaction of which no attempt is in a block: ends it if it can no longer be
+ * included, otherwise clears a block that was reorganised away, starts a replacement or fee bump,
+ * and schedules the next check or broadcast.
+ */
+async function retryUnincluded(
+  services: Services,
+  row: TransactionRow,
+  attempts: readonly Attempt[],
+  result: { attempt: Attempt; state: Exclude<TransactionStatus['state'], 'included'> },
+): Promise<void> {
+  if (result.state === 'absent' && (await buryDead(services, row, result.attempt))) return
+  if (attempts.some(({ state }) => state === 'INCLUDED')) {
+    await services.database.query(
+      `update chain_transactions set state = 'SIGNED', block_height = null, block_hash = null
+         where workspace_id = $2 and transaction_id = $1 and state = 'INCLUDED'`,
+      [row.id, row.workspace_id],
+    )
+  }
+  if (await startReplacing(services, row)) return
+  await bumpLowFee(services, row, attempts)
+  const isRebroadcast = result.state === 'absent' || row.attempts % REBROADCAST_ATTEMPTS === 0
+  return advance(
+    services.database,
+    row,
+    isRebroadcast
+      ? { state: 'BROADCASTING', confirmations: 0, run_in_ms: 0 }
+      : {
+          confirmations: 0,
+          run_in_ms: null,
+        },
+  )
+}
+
+/** A transaction's attempt that is in a block. */
+interface Inclusion {
+  chain: Attempt
+  attempts: readonly Attempt[]
+  status: Included
+  fee: bigint
+  confirmations: number
+  final: boolean
+  /** Public keys of the workspace, by path. */
+  publicKeyAt: PublicKeyAt
+}
+
+/**
+ * Stores the block, fee and outcome of the included attempt. If it is final, resolves the other
+ * attempts and settles the transaction.
+ * @throws Error if the kind cannot be settled
+ */
+async function bookInclusion(
+  services: Services,
+  tx: Queryable,
+  row: TransactionRow,
+  { chain, attempts, status, fee, confirmations, final, publicKeyAt }: Inclusion,
+): Promise<void> {
+  const kind = services.kinds[row.kind]
+  const cancelled = chain.replacement === 'CANCEL'
+  await tx.query(
+    `update chain_transactions set state = $2, block_height = $3, block_hash = $4, fee = $5, succeeded = $6, withdrawn = $7
+        where workspace_id = $8 and id = $1`,
+    [
+      chain.id,
+      final ? 'CONFIRMED' : 'INCLUDED',
+      status.height,
+      status.blockHash,
+      fee.toString(),
+      status.succeeded,
+      status.staking?.withdrawn.toString() ?? null,
+      row.workspace_id,
+    ],
+  )
+  await kind.included?.(services, tx, row, {
+    fee,
+    feeMax: BigInt(chain.fee_max),
+    succeeded: status.succeeded,
+    final,
+  })
+  if (!final)
+    return advance(tx, row, {
+      hash: chain.hash,
+      confirmations,
+      fee,
+      last_error: null,
+      run_in_ms: null,
+    })
+  await resolveAttempts(
+    tx,
+    row,
+    chain,
+    decode(services.registry, chain.unsigned, publicKeyAt).consumes,
+    attempts,
+  )
+  if (!kind.settle) throw new Error(`a transaction of the kind ${row.kind} cannot be settled here`)
+  const outcome = {
+    fee,
+    succeeded: status.succeeded && !cancelled,
+    cancelled,
+    confirmations,
+    staking: status.staking,
+  }
+  await kind.settle(services, tx, { ...row, hash: chain.hash }, outcome)
 }

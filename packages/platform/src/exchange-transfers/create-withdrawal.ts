@@ -95,6 +95,10 @@ export const createExchangeWithdrawal = endpoint({
   },
 })
 
+/**
+ * Checks a withdrawal and creates it; it is requested at the exchange after the commit.
+ * @throws ApiError
+ */
 async function create(
   services: Services,
   caller: Caller,
@@ -110,28 +114,8 @@ async function create(
     'exchange_account',
   )
   const { exchange } = account
-  if (!account.allow_withdrawal) {
-    throw new ApiError(
-      'INVALID_REQUEST',
-      'exchange_account: was linked without allow_withdrawal; PATCH it with a key that may withdraw and allow_withdrawal: true',
-      { field: 'exchange_account' },
-    )
-  }
-  if (account.status === 'failing') {
-    throw new ApiError(
-      'EXCHANGE_KEY_REFUSED',
-      `exchange_account: ${exchange} rejects its key (${account.reason}); PATCH the account with a valid key`,
-      { field: 'exchange_account' },
-    )
-  }
-  const amount = readAmount(body.amount, asset, 'amount')
-  if (amount < parseAmount(asset.min_withdrawal, asset.decimals)) {
-    const reason =
-      amount === 0n
-        ? 'must be greater than zero'
-        : `must be at least ${asset.min_withdrawal} ${asset.asset_name}`
-    throw new ApiError('INVALID_AMOUNT', `amount: ${reason}`, { field: 'amount' })
-  }
+  checkAccount(account)
+  const amount = checkedAmount(body, asset)
   const place = await ownAddress(services, caller, body, asset, network)
   const key = await keyOf(services, account, asset, place).catch((error: unknown) => {
     throw venueProblem(error, 'exchange_account')
@@ -178,9 +162,49 @@ async function create(
 }
 
 /**
+<<<<<<< HEAD
  * Returns the exchange's name of a registered address, if it requires one.
  * @throws VenueError
  */
+=======
+ * Checks that the key of an exchange account may withdraw and is accepted.
+ * @throws ApiError `INVALID_REQUEST` or `EXCHANGE_KEY_REFUSED`
+ */
+function checkAccount(account: AccountRow): void {
+  if (!account.allow_withdrawal) {
+    throw new ApiError(
+      'INVALID_REQUEST',
+      'exchange_account: was linked without allow_withdrawal; PATCH it with a key that may withdraw and allow_withdrawal: true',
+      { field: 'exchange_account' },
+    )
+  }
+  if (account.status === 'failing') {
+    throw new ApiError(
+      'EXCHANGE_KEY_REFUSED',
+      `exchange_account: ${account.exchange} rejects its key (${account.reason}); PATCH the account with a valid key`,
+      { field: 'exchange_account' },
+    )
+  }
+}
+
+/**
+ * Returns the amount in the smallest unit of the asset.
+ * @throws ApiError `INVALID_AMOUNT` if it is below the minimum of the asset
+ */
+function checkedAmount(body: WithdrawalBody, asset: Asset): bigint {
+  const amount = readAmount(body.amount, asset, 'amount')
+  if (amount < parseAmount(asset.min_withdrawal, asset.decimals)) {
+    const reason =
+      amount === 0n
+        ? 'must be greater than zero'
+        : `must be at least ${asset.min_withdrawal} ${asset.asset_name}`
+    throw new ApiError('INVALID_AMOUNT', `amount: ${reason}`, { field: 'amount' })
+  }
+  return amount
+}
+
+/** The name under which the exchange knows an address, where it wants one. @throws VenueError */
+>>>>>>> f2089ef6515d49bc9bc9e4a5772afa486b78474d
 async function keyOf(
   services: Services,
   account: AccountRow,

@@ -103,6 +103,32 @@ export async function checkExchangeDestination(
     network,
     'destination_id',
   )
+  checkSignedAddress(services, body, asset, account, now)
+  if (isNew && body.confirm_address !== now.address) {
+    throw new ApiError(
+      'EXCHANGE_ADDRESS_CHANGED',
+      `confirm_address: the deposit address at ${account.exchange} for ${asset.asset_name} was ${show(before as Place)} and is now ${show(now)}; check it at the exchange, and repeat the new address here`,
+      {
+        field: 'confirm_address',
+        details: { address: now.address, address_tag: now.tag, previous: before },
+      },
+    )
+  }
+  const row = transferRow(services, caller, account, now, { asset, network, amount })
+  return { row, shown: stringifyJson(presentExchangeTransfer(row)) }
+}
+
+/**
+ * Checks that the address and the tag that the caller signed are those of the exchange account.
+ * @throws ApiError `INVALID_ADDRESS`
+ */
+function checkSignedAddress(
+  services: Services,
+  body: TransferBody,
+  asset: Asset,
+  account: AccountRow,
+  now: Place,
+): void {
   const signed = validateAddress(
     services.registry,
     asset.asset_name,
@@ -118,18 +144,18 @@ export async function checkExchangeDestination(
       { field, details: { address: now.address, address_tag: now.tag } },
     )
   }
-  if (isNew && body.confirm_address !== now.address) {
-    throw new ApiError(
-      'EXCHANGE_ADDRESS_CHANGED',
-      `confirm_address: the deposit address at ${account.exchange} for ${asset.asset_name} was ${show(before as Place)} and is now ${show(now)}; check it at the exchange, and repeat the new address here`,
-      {
-        field: 'confirm_address',
-        details: { address: now.address, address_tag: now.tag, previous: before },
-      },
-    )
-  }
+}
+
+/** Returns the row of a new transfer to an exchange account. */
+function transferRow(
+  services: Services,
+  caller: Caller,
+  account: AccountRow,
+  destination: Place,
+  { asset, network, amount }: { asset: Asset; network: Network; amount: bigint },
+): ExchangeTransferRow {
   const at = new Date(services.environment.now())
-  const row: ExchangeTransferRow = {
+  return {
     id: services.environment.uuid(),
     workspace_id: caller.workspaceId,
     sub_account_id: caller.subAccountId,
@@ -142,8 +168,8 @@ export async function checkExchangeDestination(
     amount: toUnits(amount, asset).toString(),
     credited: null,
     fee: null,
-    address: now.address,
-    address_tag: now.tag,
+    address: destination.address,
+    address_tag: destination.tag,
     venue_key: null,
     client_id: null,
     venue_id: null,
@@ -162,5 +188,4 @@ export async function checkExchangeDestination(
     created_at: at,
     updated_at: at,
   }
-  return { row, shown: stringifyJson(presentExchangeTransfer(row)) }
 }

@@ -45,6 +45,7 @@ export async function bringOut(step: Step): Promise<void> {
   }
 }
 
+/** Requests a withdrawal once. From the commit of SENDING on, its result is only queried. */
 async function send({ services, row, account, venue }: Step): Promise<void> {
   const now = services.environment.now()
   const isLate = now - row.created_at.getTime() > TRY_AGAIN_MS
@@ -82,7 +83,15 @@ async function send({ services, row, account, venue }: Step): Promise<void> {
     now + LEAVES_WITHIN_MS,
   )
   services.environment.checkpoint('exchange-withdrawal.answered')
-  const after: Step = { services, row: sending, account, venue }
+  await storeRequest({ services, row: sending, account, venue }, placed)
+}
+
+/** Stores the result of a withdrawal request; `step` has its row in the state SENDING. */
+async function storeRequest(
+  step: Step,
+  placed: Awaited<ReturnType<Step['venue']['withdraw']>>,
+): Promise<void> {
+  const { services, row, account } = step
   switch (placed.kind) {
     case 'refused':
       if (placed.code === 'KEY_REFUSED') {
@@ -92,10 +101,10 @@ async function send({ services, row, account, venue }: Step): Promise<void> {
           new VenueError('refused', `${row.exchange} rejected a withdrawal`),
         )
       }
-      return fail(after, placed.code)
+      return fail(step, placed.code)
     case 'later':
       await services.database.transaction((tx) =>
-        advance(tx, TRANSFERS, sending, {
+        advance(tx, TRANSFERS, row, {
           state: 'NEW',
           sent_at: null,
           last_error: placed.code,
@@ -105,7 +114,7 @@ async function send({ services, row, account, venue }: Step): Promise<void> {
       return
     case 'unknown':
       await services.database.transaction((tx) =>
-        advance(tx, TRANSFERS, sending, {
+        advance(tx, TRANSFERS, row, {
           state: 'ASKING',
           status: 'unknown',
           last_error: placed.reason,
@@ -114,8 +123,8 @@ async function send({ services, row, account, venue }: Step): Promise<void> {
       )
       return
     case 'accepted':
-      if (placed.venueId === null) return ask(after)
-      await taken(after, placed.venueId)
+      if (placed.venueId === null) return ask(step)
+      await taken(step, placed.venueId)
   }
 }
 

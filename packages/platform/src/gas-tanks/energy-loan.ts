@@ -94,22 +94,32 @@ export async function reserveLoan(
     { ...scope, kind: 'tank', amount: -fees },
     { ...scope, kind: 'tank_reserved', amount: fees },
   ])
-  await insert(tx, row, 'LEND', id, loan.tank, row.source_id as string, loan.amount, {
-    reserved_fee: loan.fee.toString(),
-    back_fee: loan.backFee.toString(),
+  await insertLoan(tx, row, {
+    kind: 'LEND',
+    id,
+    tank: loan.tank,
+    borrower: row.source_id as string,
+    amount: loan.amount,
+    plan: { reserved_fee: loan.fee.toString(), back_fee: loan.backFee.toString() },
   })
   return id
 }
 
-async function insert(
+/** A loan of a tank's stake to an address, or its return; `amount` in sun. */
+interface LoanTransaction {
+  kind: 'LEND' | 'LEND_BACK'
+  id: string
+  tank: string
+  borrower: string
+  amount: bigint
+  plan: Plan & { reserved_fee: string }
+}
+
+/** Inserts the transaction of a loan or its return. */
+async function insertLoan(
   tx: Queryable,
   of: TransactionRow,
-  kind: 'LEND' | 'LEND_BACK',
-  id: string,
-  tank: string,
-  borrower: string,
-  amount: bigint,
-  plan: Plan & { reserved_fee: string },
+  { kind, id, tank, borrower, amount, plan }: LoanTransaction,
 ): Promise<void> {
   await insertTransaction(tx, {
     id,
@@ -199,17 +209,16 @@ async function settleLoan(
   if (lends) await wakeOne(tx, row.workspace_id, row.parent_id)
 }
 
+/** Queues the return of a loan. */
 async function queueReturn(services: Services, tx: Queryable, loan: TransactionRow): Promise<void> {
-  await insert(
-    tx,
-    loan,
-    'LEND_BACK',
-    services.environment.uuid(),
-    loan.source_id as string,
-    loan.destination_id as string,
-    BigInt(loan.amount),
-    { reserved_fee: loan.plan.back_fee ?? '0' },
-  )
+  await insertLoan(tx, loan, {
+    kind: 'LEND_BACK',
+    id: services.environment.uuid(),
+    tank: loan.source_id as string,
+    borrower: loan.destination_id as string,
+    amount: BigInt(loan.amount),
+    plan: { reserved_fee: loan.plan.back_fee ?? '0' },
+  })
 }
 
 /**

@@ -48,7 +48,12 @@ export async function startFuelling(
     const filling = await isFilling(tx, row.workspace_id, network.code)
     if (priced.loan && !(await canLend(tx, row, priced.loan)))
       return again("the tank's stake is lent to another address")
-    const fuel = await reserveFuel(services, tx, row, native, priced)
+    const fuel = await reserveFuel(services, tx, row, {
+      native,
+      need: priced.need,
+      fuel: priced.fuel,
+      replacementId: null,
+    })
     if ('reason' in fuel) {
       if (filling) {
         const last_error = 'waits for the first fill of the gas tank'
@@ -210,17 +215,23 @@ function overTankCap({ decimals, asset_name: name }: Asset, worst: bigint, cap: 
 }
 
 /**
+ * Fuel that a transaction needs, in the smallest unit of the native coin. `replacementId`: the
+ * replacement that needs more than the pending transaction has reserved; null for the first
+ * transaction.
+ */
+interface FuelNeed extends Pick<Priced, 'need' | 'fuel'> {
+  native: Asset
+  replacementId: string | null
+}
+
+/**
  * Takes float, and the missing rest from the tank. Returns a failure if the tank holds too little.
- * @param replacementId the replacement that needs more than the pending transaction has reserved;
- *   null for the first transaction
  */
 export async function reserveFuel(
   services: Services,
   tx: Queryable,
   row: TransactionRow,
-  native: Asset,
-  { need, fuel: { cost, plan } }: Pick<Priced, 'need' | 'fuel'>,
-  replacementId: string | null = null,
+  { native, need, fuel: { cost, plan }, replacementId }: FuelNeed,
 ): Promise<{ fuelId: string | null; floatTaken: bigint } | Fail> {
   const scope = { workspace: row.workspace_id, asset: native.asset_name }
   const float = await lockedBalance(tx, { ...scope, kind: 'float', address: row.source_id })

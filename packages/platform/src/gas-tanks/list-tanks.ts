@@ -23,24 +23,34 @@ export const tankShape = z
   })
   .meta({ id: 'GasTank' })
 
+/** A gas tank as stored, with its balances in the smallest unit. `deposits`: whether it was filled. */
+interface TankBalances {
+  id: string
+  network: string
+  address: string
+  threshold: string
+  first_fill_hash: string | null
+  first_fill: string
+  balance: string
+  float: string
+  deposits: boolean
+  fee_cap: string | null
+  max_gas_price: string | null
+}
+
+/**
+ * Returns the balance to show. Until the first funding has arrived, it is the amount that the tank
+ * will receive.
+ */
+const balanceOf = (row: TankBalances): bigint =>
+  BigInt(row.first_fill) > 0n && !row.deposits ? BigInt(row.first_fill) : BigInt(row.balance)
+
 /**
  * Returns the gas tanks of a workspace, one per configured network that has them. Unused tanks show
  * the amount that they will receive.
  */
 export async function gasTanksOf(services: Services, workspaceId: string) {
-  const rows = await services.database.query<{
-    id: string
-    network: string
-    address: string
-    threshold: string
-    first_fill_hash: string | null
-    first_fill: string
-    balance: string
-    float: string
-    deposits: boolean
-    fee_cap: string | null
-    max_gas_price: string | null
-  }>(
+  const rows = await services.database.query<TankBalances>(
     `select g.id, g.network, g.address, g.threshold::text, g.first_fill::text, g.first_fill_hash, g.fee_cap::text, g.max_gas_price::text,
        coalesce(
          (
@@ -72,15 +82,7 @@ export async function gasTanksOf(services: Services, workspaceId: string) {
       const { network, fuelled } = chain
       const decimals = services.registry.asset(network.native_asset)?.decimals ?? 18
       const row = rows.find((each) => each.network === network.code)
-      // Until the first funding has arrived, the tank shows the amount that it will receive.
-      const filling = row
-        ? BigInt(row.first_fill) > 0n && !row.deposits
-        : firstFill(services, chain) > 0n
-      const balance = filling
-        ? row
-          ? BigInt(row.first_fill)
-          : firstFill(services, chain)
-        : BigInt(row?.balance ?? '0')
+      const balance = row ? balanceOf(row) : firstFill(services, chain)
       const threshold = row ? BigInt(row.threshold) : fuelled.threshold
       return {
         id: row?.id ?? null,

@@ -82,7 +82,12 @@ async function fuelMore(
   if (replacement.kind === 'AUTO') return fail(dearer.short)
   const native = services.registry.asset(row.fee_asset) as Asset
   return services.database.transaction(async (tx) => {
-    const fuel = await reserveFuel(services, tx, row, native, dearer, replacement.id)
+    const fuel = await reserveFuel(services, tx, row, {
+      native,
+      need: dearer.need,
+      fuel: dearer.fuel,
+      replacementId: replacement.id,
+    })
     if ('reason' in fuel) return fuel
     await tx.query(
       `update replacements set state = 'FUELING', plan = $2, updated_at = $3 where workspace_id = $4 and id = $1`,

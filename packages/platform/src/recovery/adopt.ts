@@ -244,7 +244,6 @@ async function create(
   place: Place,
 ): Promise<TransactionRow> {
   const { network, workspaceId, recorded } = group.attempts[0]
-  const at = new Date(recorded.at)
   const fee = worstFee(group)
   const rule = group.ruleId
     ? await tx.one<{ id: string }>(
@@ -255,24 +254,6 @@ async function create(
   const [source, destination] = endsOf(group.kind, place.walletId === null)
   const loan =
     group.kind === 'LEND_BACK' ? await returnedLoan(tx, workspaceId, network.code, group) : null
-  const plan: Plan = {
-    // The caller's request is missing, so nothing more can be signed for an adopted transaction.
-    adopted: '1',
-    ...(rule ? { rule_id: rule.id } : {}),
-    ...(group.kind === 'SWEEP' ? { height: `adopted ${recorded.id}` } : {}),
-    ...(group.order === null ? {} : { order: group.order }),
-    ...reservedIn(network, group, place, loan === null ? fee : BigInt(loan.fee)),
-    ...(group.attempts[0].decoded.action
-      ? {
-          fee_limit: '0',
-          step: '0',
-          fees_paid: '0',
-          delay_days: String(place.delayDays),
-          adopted_steps: '1',
-        }
-      : {}),
-    ...(group.resource === null ? {} : { resource: group.resource }),
-  }
   const row = await insertTransaction(tx, {
     id: group.id,
     kind: group.kind,
@@ -293,8 +274,8 @@ async function create(
     sequence_id: group.sequenceId,
     hash: group.attempts.at(-1)?.signed.hash ?? null,
     memo: rule ? `auto-forwarding ${rule.id}` : null,
-    plan,
-    created_at: at,
+    plan: planOf(group, place, rule?.id ?? null, loan === null ? fee : BigInt(loan.fee)),
+    created_at: new Date(recorded.at),
     updated_at: tx.now(),
   })
   if (loan === null) await reserve(tx, row, fee)
@@ -304,7 +285,7 @@ async function create(
        where workspace_id = $3 and id = $1`,
       [row.id, loan?.parentId ?? recorded.transaction_id, workspaceId],
     )
-  if (rule) await noteForward(tx, row, rule.id, network, fee, at)
+  if (rule) await recordForward(tx, row, rule.id, group)
   if (group.sequenceId !== null) {
     await tx.query(
       `insert into idempotency (workspace_id, wallet_id, sequence_id, transaction_id, payload_hash, response)
@@ -320,6 +301,29 @@ async function create(
     )
   }
   return row
+}
+
+/** Returns the plan of an adopted transaction. `reserved`: fee that its reservation contains. */
+function planOf(group: Group, place: Place, ruleId: string | null, reserved: bigint): Plan {
+  const { network, recorded, decoded } = group.attempts[0]
+  return {
+    // The caller's request is missing, so nothing more can be signed for an adopted transaction.
+    adopted: '1',
+    ...(ruleId === null ? {} : { rule_id: ruleId }),
+    ...(group.kind === 'SWEEP' ? { height: `adopted ${recorded.id}` } : {}),
+    ...(group.order === null ? {} : { order: group.order }),
+    ...reservedIn(network, group, place, reserved),
+    ...(decoded.action
+      ? {
+          fee_limit: '0',
+          step: '0',
+          fees_paid: '0',
+          delay_days: String(place.delayDays),
+          adopted_steps: '1',
+        }
+      : {}),
+    ...(group.resource === null ? {} : { resource: group.resource }),
+  }
 }
 
 /**
@@ -364,20 +368,19 @@ function reservedIn(network: Network, group: Group, place: Place, fee: bigint): 
  * Subtracts a forward from the amount that its rule is waiting to forward. Deposits that are not
  * found again yet are recorded as forwarded in advance.
  */
-async function noteForward(
+async function recordForward(
   tx: Queryable,
   row: TransactionRow,
   ruleId: string,
-  network: Network,
-  fee: bigint,
-  at: Date,
+  group: Group,
 ): Promise<void> {
+  const { network, recorded } = group.attempts[0]
   const gross =
     BigInt(row.amount) +
-    (traitsOf(network).feesFrom === 'wallet' && row.asset === row.fee_asset ? fee : 0n)
+    (traitsOf(network).feesFrom === 'wallet' && row.asset === row.fee_asset ? worstFee(group) : 0n)
   await tx.query(
     'insert into forwards (transaction_id, rule_id, amount, created_at, workspace_id) values ($1, $2, $3, $4, $5)',
-    [row.id, ruleId, gross.toString(), at, row.workspace_id],
+    [row.id, ruleId, gross.toString(), new Date(recorded.at), row.workspace_id],
   )
   await tx.query(
     `update forward_rules set ahead = ahead + greatest(0, $2 - waiting), waiting = greatest(0, waiting - $2)

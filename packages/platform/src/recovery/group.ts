@@ -92,14 +92,7 @@ export async function groupOf(services: Services, attempts: [Opened, ...Opened[]
   const kind = Object.hasOwn(KINDS, recorded.purpose) ? KINDS[recorded.purpose] : undefined
   if (!kind) throw new NotAdopted(`the purpose ${recorded.purpose} is unknown`)
   if (recorded.purpose === 'cancel') return cancelOf(services, attempts)
-  if (
-    attempts.some(
-      (each) =>
-        each.workspaceId !== workspaceId ||
-        each.subAccount !== subAccount ||
-        (each.recorded.purpose !== recorded.purpose && each.recorded.purpose !== 'cancel'),
-    )
-  )
+  if (attempts.some((each) => !isOfSameWallet(each, main)))
     throw new NotAdopted('its attempts belong to different wallets')
   const asset = services.registry.asset(decoded.asset)
   if (!asset) throw new NotAdopted(`the asset ${decoded.asset} is not in the registry`)
@@ -117,67 +110,109 @@ export async function groupOf(services: Services, attempts: [Opened, ...Opened[]
       : (decoded.from.at(-1) as string),
     ...didOf(recorded.purpose, kind, attempts, main),
   }
-  const isTank = subAccount === TANK_SUB_ACCOUNT
-  const impossible = () =>
-    new NotAdopted(
-      `it does not match the purpose that the signer nodes recorded, ${recorded.purpose}`,
-    )
-  if (BY_REQUEST.has(recorded.purpose)) {
-    if (
-      isTank ||
-      pathIndex !== OMNIBUS_INDEX ||
-      (recorded.purpose === 'stake') !== (decoded.action !== undefined) ||
-      recorded.transaction_id === null ||
-      recorded.transaction_id === undefined ||
-      !UUID.test(recorded.transaction_id)
-    )
-      throw impossible()
-    const [word, how, workspace, sub, ticker, sequence] = parts(recorded.intent)
-    const named =
-      word === 'pay' &&
-      how === 'sequence' &&
-      workspace === recorded.workspace &&
-      sub === subAccount &&
-      ticker === asset.asset_name &&
-      typeof sequence === 'string'
-    // A forward, or the cancellation that its owner sent in its place.
-    const [step, ruleId] = parts(recorded.step)
-    const rule = step === 'forward' ? ruleId : null
-    return {
-      ...base,
-      id: recorded.transaction_id,
-      sequenceId: named ? sequence : null,
-      ruleId: typeof rule === 'string' && UUID.test(rule) ? rule : null,
-    }
+  if (BY_REQUEST.has(recorded.purpose)) return requestedGroup(base, main)
+  const group = { ...base, id: uuidOf(keyOf(main)) }
+  if (recorded.purpose === 'lend' || recorded.purpose === 'tank-stake')
+    return tankStakeGroup(group, main)
+  if (kind !== 'SWEEP') return tankPaymentGroup(services, group, main, kind)
+  if (
+    subAccount === TANK_SUB_ACCOUNT ||
+    pathIndex === OMNIBUS_INDEX ||
+    base.to !== (await addressOf(services, network, workspaceId, subAccount, OMNIBUS_INDEX))
+  )
+    throw mismatch(main)
+  return group
+}
+
+/** Whether an attempt is of the same wallet and purpose, or cancels an attempt of that wallet. */
+const isOfSameWallet = ({ workspaceId, subAccount, recorded }: Opened, main: Opened): boolean =>
+  workspaceId === main.workspaceId &&
+  subAccount === main.subAccount &&
+  (recorded.purpose === main.recorded.purpose || recorded.purpose === 'cancel')
+
+/** Returns the error of a transaction that does not match its recorded purpose. */
+const mismatch = ({ recorded }: Opened): NotAdopted =>
+  new NotAdopted(
+    `it does not match the purpose that the signer nodes recorded, ${recorded.purpose}`,
+  )
+
+/**
+ * Returns the group of a transaction that a caller requested or that a standing rule created.
+ * @throws NotAdopted
+ */
+function requestedGroup(base: Group, main: Opened): Group {
+  const { recorded, decoded, subAccount } = main
+  if (
+    subAccount === TANK_SUB_ACCOUNT ||
+    base.pathIndex !== OMNIBUS_INDEX ||
+    (recorded.purpose === 'stake') !== (decoded.action !== undefined) ||
+    recorded.transaction_id === null ||
+    recorded.transaction_id === undefined ||
+    !UUID.test(recorded.transaction_id)
+  )
+    throw mismatch(main)
+  // A forward, or the cancellation that its owner sent in its place.
+  const [step, ruleId] = parts(recorded.step)
+  const rule = step === 'forward' ? ruleId : null
+  return {
+    ...base,
+    id: recorded.transaction_id,
+    sequenceId: sequenceIdOf(main, base.asset),
+    ruleId: typeof rule === 'string' && UUID.test(rule) ? rule : null,
   }
-  const id = uuidOf(keyOf(main))
-  if (recorded.purpose === 'lend' || recorded.purpose === 'tank-stake') {
-    const order = recorded.purpose === 'tank-stake' ? parts(recorded.step)[1] : null
-    if (!isTank || (order === null) !== (base.kind === 'LEND' || base.kind === 'LEND_BACK'))
-      throw impossible()
-    return { ...base, id, order: typeof order === 'string' ? order : null }
-  }
-  if (kind === 'SWEEP') {
-    if (
-      isTank ||
-      pathIndex === OMNIBUS_INDEX ||
-      base.to !== (await addressOf(services, network, workspaceId, subAccount, OMNIBUS_INDEX))
-    )
-      throw impossible()
-    return { ...base, id }
-  }
-  if (!isTank) throw impossible()
+}
+
+/** Returns the caller's `sequence_id` of a recorded transfer; null if it has none. */
+function sequenceIdOf({ recorded, subAccount }: Opened, asset: Asset): string | null {
+  const [word, how, workspace, sub, ticker, sequence] = parts(recorded.intent)
+  return word === 'pay' &&
+    how === 'sequence' &&
+    workspace === recorded.workspace &&
+    sub === subAccount &&
+    ticker === asset.asset_name &&
+    typeof sequence === 'string'
+    ? sequence
+    : null
+}
+
+/**
+ * Returns the group of a loan, its return or a staking transaction of a gas tank.
+ * @throws NotAdopted
+ */
+function tankStakeGroup(group: Group, main: Opened): Group {
+  const { recorded, subAccount } = main
+  const order = recorded.purpose === 'tank-stake' ? parts(recorded.step)[1] : null
+  if (
+    subAccount !== TANK_SUB_ACCOUNT ||
+    (order === null) !== (group.kind === 'LEND' || group.kind === 'LEND_BACK')
+  )
+    throw mismatch(main)
+  return { ...group, order: typeof order === 'string' ? order : null }
+}
+
+/**
+ * Returns the group of fuel or of a drain of a gas tank.
+ * @throws NotAdopted
+ */
+async function tankPaymentGroup(
+  services: Services,
+  group: Group,
+  main: Opened,
+  kind: TransactionKind,
+): Promise<Group> {
+  const { recorded, network, workspaceId, subAccount } = main
+  if (subAccount !== TANK_SUB_ACCOUNT) throw mismatch(main)
   const order = kind === 'DRAIN' ? parts(recorded.step)[1] : null
   // Fuel goes to an address of the workspace, a drain never does.
   const own = await services.database.one(
     'select 1 from chain_addresses where network = $1 and address = $2 and workspace_id = $3 and sub_account_id is not null',
-    [network.code, base.to, workspaceId],
+    [network.code, group.to, workspaceId],
   )
   if ((own !== undefined) !== (kind === 'FUEL'))
     throw kind === 'FUEL'
       ? new NotAdopted('it is fuel for an address that this database does not contain', true)
-      : impossible()
-  return { ...base, id, order: typeof order === 'string' ? order : null }
+      : mismatch(main)
+  return { ...group, order: typeof order === 'string' ? order : null }
 }
 
 /** Returns what a group's transactions move, as decoded here. */

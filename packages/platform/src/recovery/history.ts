@@ -171,70 +171,84 @@ export async function readHistory(services: Services, whole: boolean): Promise<H
     marks: [],
     missing: [],
   }
-  const steps = new Map<string, Recorded>()
-  const built = new Set<string>()
-  const keys = new Map<string, History['keys'][0]>()
-  const enrolled = new Map<string, Enrolled>()
+  const index: HistoryIndex = {
+    steps: new Map(),
+    built: new Set(),
+    keys: new Map(),
+    enrolled: new Map(),
+  }
   answers.forEach((answer, at) => {
     const node = nodes[at] as number
-    if (answer.status === 'rejected') {
-      if (
-        !(
-          answer.reason instanceof NodeRefused ||
-          answer.reason instanceof NodeUnavailable ||
-          answer.reason instanceof z.ZodError
-        )
-      )
-        throw answer.reason
-      merged.missing.push({
-        node,
-        reason:
-          answer.reason instanceof z.ZodError
-            ? 'its response has an unknown format'
-            : answer.reason.message,
-      })
-      return
-    }
-    const { mark, ...told } = answer.value
-    merged.marks.push(mark)
-    for (const id of told.built) built.add(id)
-    for (const step of told.steps.values()) {
-      const known = steps.get(step.id)
-      if (known) join(known, step)
-      else steps.set(step.id, step)
-    }
-    for (const each of told.enrolled.values()) {
-      const text = JSON.stringify([
-        each.api_key,
-        each.public_key_pem.trim(),
-        each.role,
-        each.workspace,
-        each.sub_account,
-        each.sub_account_name,
-      ])
-      const known = enrolled.get(text) ?? { ...each, nodes: [], revokedBy: [] }
-      enrolled.set(text, known)
-      known.nodes.push(node)
-      if (told.revoked.has(each.api_key)) known.revokedBy.push(node)
-    }
-    for (const rule of told.rules)
-      if (!merged.rules.some((known) => known.rule === rule.rule)) merged.rules.push(rule)
-    for (const key of told.voided) merged.voided.add(key)
-    for (const key of told.keys) {
-      const known = keys.get(`${key.curve} ${key.workspace}`)
-      if (known) known.nodes.push(node)
-      else keys.set(`${key.curve} ${key.workspace}`, { ...key, nodes: [node] })
-    }
+    if (answer.status === 'rejected') merged.missing.push({ node, reason: missingReason(answer) })
+    else mergeNode(merged, index, node, answer.value)
   })
+  const { steps, built } = index
   const all = [...steps.values()].sort((a, b) => a.at - b.at)
   merged.unknown = all.filter(({ id }) => !built.has(id))
   merged.unsigned = all.filter(
     ({ id, signatures, unsigned }) =>
       built.has(id) && signatures.length > 0 && hasChange(services, unsigned.network),
   )
-  merged.enrolled = [...enrolled.values()]
-  merged.keys = [...keys.values()]
+  merged.enrolled = [...index.enrolled.values()]
+  merged.keys = [...index.keys.values()]
   return merged
+}
+
+/** The merged histories by their keys. `built`: ids of transactions that this database has. */
+interface HistoryIndex {
+  steps: Map<string, Recorded>
+  built: Set<string>
+  keys: Map<string, History['keys'][0]>
+  enrolled: Map<string, Enrolled>
+}
+
+/**
+ * Returns why a node's history is missing.
+ * @throws the reason if it is not an error of the node
+ */
+function missingReason({ reason }: PromiseRejectedResult): string {
+  if (reason instanceof z.ZodError) return 'its response has an unknown format'
+  if (reason instanceof NodeRefused || reason instanceof NodeUnavailable) return reason.message
+  throw reason
+}
+
+/** Adds the history of one node to the merged history. */
+function mergeNode(
+  merged: History,
+  { steps, built, keys, enrolled }: HistoryIndex,
+  node: number,
+  { mark, ...history }: NodeHistory,
+): void {
+  merged.marks.push(mark)
+  for (const id of history.built) built.add(id)
+  for (const step of history.steps.values()) {
+    const recorded = steps.get(step.id)
+    if (recorded) join(recorded, step)
+    else steps.set(step.id, step)
+  }
+  for (const each of history.enrolled.values()) {
+    const text = JSON.stringify([
+      each.api_key,
+      each.public_key_pem.trim(),
+      each.role,
+      each.workspace,
+      each.sub_account,
+      each.sub_account_name,
+    ])
+    const user = enrolled.get(text) ?? { ...each, nodes: [], revokedBy: [] }
+    enrolled.set(text, user)
+    user.nodes.push(node)
+    if (history.revoked.has(each.api_key)) user.revokedBy.push(node)
+  }
+  for (const rule of history.rules)
+    if (!merged.rules.some((each) => each.rule === rule.rule)) merged.rules.push(rule)
+  for (const key of history.voided) merged.voided.add(key)
+  for (const key of history.keys) {
+    const name = `${key.curve} ${key.workspace}`
+    const allocated = keys.get(name)
+    if (allocated) allocated.nodes.push(node)
+    else keys.set(name, { ...key, nodes: [node] })
+  }
 }
 
 function hasChange(services: Services, code: string): boolean {

@@ -203,7 +203,7 @@ export async function ensurePath(
         : index === CHANGE_INDEX
           ? 'change'
           : 'deposit'
-  return ensureAddress(services, services.database, network, owner, index, kind)
+  return ensureAddress(services, services.database, network, { owner, index, kind })
 }
 
 /** Returns the address at a path, without storing it. */

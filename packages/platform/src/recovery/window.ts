@@ -75,7 +75,7 @@ export async function watchAhead(services: Services, gap: number): Promise<Watch
         await ensureOmnibus(services, tx, network, owner)
         if (deposits === 'spendable') await ensureChange(services, tx, network, owner)
         for (let index = Math.max(from, OMNIBUS_INDEX + 1); index <= to; index++)
-          await ensureAddress(services, tx, network, owner, index, 'deposit')
+          await ensureAddress(services, tx, network, { owner, index, kind: 'deposit' })
       })
       added.push({
         network: network.code,

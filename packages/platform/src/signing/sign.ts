@@ -118,7 +118,7 @@ export async function signOrder(
   order: SignOrder,
   account: Account,
 ): Promise<SignOutcome> {
-  const answer = await askPairs<WireAnswer>(
+  const answer = await callPairs<WireAnswer>(
     services,
     '/sign',
     order,
@@ -146,7 +146,7 @@ export async function signRun(
   run: readonly Omit<SignOrder, 'workspace'>[],
   account: Account,
 ): Promise<RunOutcome> {
-  const answer = await askPairs<{ run: WireAnswer[] }>(
+  const answer = await callPairs<{ run: WireAnswer[] }>(
     services,
     '/sign-run',
     { workspace, run },
@@ -176,21 +176,21 @@ async function silentOf({ signers }: Signing, first: number, second: number): Pr
   return gone.length > 0 ? gone : [first]
 }
 
-type Asked<T> = { kind: 'answered'; nodes: [number, number]; body: T } | NotSigned
+type PairResult<T> = { kind: 'answered'; nodes: [number, number]; body: T } | NotSigned
 
 /**
  * Calls pairs of nodes until one responds.
  * @param inputs number of requested signatures
  */
-async function askPairs<T>(
+async function callPairs<T>(
   services: Signing,
   path: string,
   body: object,
   inputs: number,
   account: Account,
-): Promise<Asked<T>> {
+): Promise<PairResult<T>> {
   const began = services.environment.now()
-  const answer = await askEachPair<T>(services, path, body, inputs, account)
+  const answer = await callEachPair<T>(services, path, body, inputs, account)
   const outcome = answer.kind === 'answered' ? 'signed' : answer.kind
   services.metrics.signingSeconds
     .labels(outcome)
@@ -199,13 +199,14 @@ async function askPairs<T>(
   return answer
 }
 
-async function askEachPair<T>(
+/** Calls each pair of nodes at most once, and at most four pairs, until one signs. */
+async function callEachPair<T>(
   services: Signing,
   path: string,
   body: object,
   inputs: number,
   account: Account,
-): Promise<Asked<T>> {
+): Promise<PairResult<T>> {
   let refused: NodeRefused | null = null
   let unavailable = 'no signer node is configured'
   const refusedBy = new Set<number>()
@@ -217,10 +218,10 @@ async function askEachPair<T>(
   // pair without it is left.
   const away = new Set<number>()
   const costs = (pair: [number, number]) => pair.filter((node) => away.has(node)).length
-  const left = pairs(services, account)
-  while (left.length > 0) {
-    left.sort((a, b) => costs(a) - costs(b))
-    const [first, second] = left.shift() as [number, number]
+  const untried = pairs(services, account)
+  while (untried.length > 0) {
+    untried.sort((a, b) => costs(a) - costs(b))
+    const [first, second] = untried.shift() as [number, number]
     const name = [first, second].sort().join()
     if (refusedBy.has(first) || refusedBy.has(second) || failedPairs.has(name) || calls >= 4)
       continue
@@ -258,15 +259,7 @@ async function askEachPair<T>(
     }
   }
   // One node alone may be wrong; a refusal by two nodes is final.
-  if (refused && refusedBy.size >= 2) {
-    return {
-      kind: 'refused',
-      code: refused.code,
-      message: refused.message,
-      body: refused.body,
-      isUntouched,
-    }
-  }
+  if (refused && refusedBy.size >= 2) return refusedResult(refused, isUntouched)
   return {
     kind: 'unavailable',
     isUntouched,
@@ -276,3 +269,15 @@ async function askEachPair<T>(
       : unavailable,
   }
 }
+
+/** Returns the result of a request that the nodes refused. */
+const refusedResult = (
+  { code, message, body }: NodeRefused,
+  isUntouched: boolean,
+): Extract<NotSigned, { kind: 'refused' }> => ({
+  kind: 'refused',
+  code,
+  message,
+  body,
+  isUntouched,
+})

@@ -1,9 +1,11 @@
 import { validateAddress, type Asset } from '@custody/chains'
-import { STAKED_ASSET } from '@custody/request-auth/bodies'
+import type { SignedRequest } from '@custody/request-auth'
+import { STAKED_ASSET, type stakeBody } from '@custody/request-auth/bodies'
 import { z } from 'zod'
 import { readAmount } from '../assets/read-amount.ts'
 import { ApiError } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
+import type { Caller } from '../http/endpoint.ts'
 
 /**
  * Response of stake, unstake and release; the transaction is read with GET
@@ -16,6 +18,15 @@ export const stakingShape = z
     hash: z.string().nullable(),
   })
   .meta({ id: 'StakingAnswer' })
+
+/** A request to stake or unstake. `address`: the address that has the resource, validated. */
+export interface StakeRequest {
+  services: Services
+  caller: Caller
+  body: z.output<typeof stakeBody>
+  signed: SignedRequest
+  address: string
+}
 
 /** Maximum amount in sun; the chain uses signed 64-bit integers. */
 const SUN_MAX = (1n << 62n) - 1n

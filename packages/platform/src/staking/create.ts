@@ -22,11 +22,12 @@ import { lockCounting } from '../engine/counted.ts'
 import type { StakingKind } from './steps.ts'
 
 /** Common data of all staking requests. */
-interface Opening {
+export interface StakingContext {
   asset: Asset
   network: Network
   wallet: Awaited<ReturnType<typeof findWallet>>
-  /** The wallet's own address, which stakes. */ account: string
+  /** The wallet's own address, which stakes. */
+  account: string
   payloadHash: string
 }
 
@@ -61,7 +62,7 @@ export async function once(
   caller: Caller,
   kind: StakingKind,
   body: StakingBody,
-  make: (opened: Opening) => Promise<Reply>,
+  make: (context: StakingContext) => Promise<Reply>,
 ): Promise<Reply> {
   const { asset, network } = findAsset(services, STAKED_ASSET)
   const wallet = await findWallet(services.database, caller, asset.asset_name)
@@ -96,7 +97,7 @@ const TYPES: Record<StakingKind, [source: string, destination: string]> = {
   RELEASE: ['STAKING', 'INTERNAL'],
 }
 
-interface New extends Opening {
+interface NewStaking extends StakingContext {
   kind: StakingKind
   caller: Caller
   signed: SignedRequest
@@ -117,30 +118,43 @@ interface New extends Opening {
 }
 
 /** Writes the idempotency row, the reservation, the transaction and the event in one commit. */
-export async function create(services: Services, o: New): Promise<Reply> {
-  const { kind, caller, asset, network, signed } = o
-  const now = new Date(services.environment.now())
+export async function create(services: Services, request: NewStaking): Promise<Reply> {
+  const row = stakingRow(request, new Date(services.environment.now()))
+  const response = stringifyJson({ id: row.id, status: row.status, hash: row.hash })
+  const earlier = await services.database.transaction((tx) =>
+    writeStaking(services, tx, request, row, response),
+  )
+  if (earlier) return earlier
+  services.environment.checkpoint('staking.created')
+  // The signer nodes' receipts keep the request usable after its short lifetime; the response does
+  // not wait for them.
+  void services.receipts.collect(row.workspace_id, row.id, request.signed)
+  return { text: response }
+}
+
+/** Returns the row of a new staking transaction. */
+function stakingRow(request: NewStaking, now: Date): TransactionRow {
+  const { kind, caller, asset, network, signed, resource } = request
   const [sourceType, destinationType] = TYPES[kind]
-  const plan = { ...o.plan, ...(o.resource === null ? {} : { resource: o.resource }) }
-  const row: TransactionRow = {
+  return {
     id: transactionId(caller.apiKey, claimedNonceAndSubject(signed.token).nonce),
     kind,
     workspace_id: caller.workspaceId,
     sub_account_id: caller.subAccountId,
-    wallet_id: o.wallet.id,
+    wallet_id: request.wallet.id,
     parent_id: null,
     asset: asset.asset_name,
     network: network.code,
-    amount: o.amount.toString(),
-    fee: o.fee.toString(),
+    amount: request.amount.toString(),
+    fee: request.fee.toString(),
     fee_asset: asset.fee_asset,
     source_type: sourceType,
-    source_id: o.account,
+    source_id: request.account,
     destination_type: destinationType,
-    destination_id: o.address,
+    destination_id: request.address,
     address_tag: null,
     memo: null,
-    sequence_id: o.sequenceId ?? null,
+    sequence_id: request.sequenceId ?? null,
     state: 'QUEUED',
     status: 'pending',
     failure_reason: null,
@@ -149,7 +163,7 @@ export async function create(services: Services, o: New): Promise<Reply> {
     confirmations: 0,
     request: { api_key: caller.apiKey, ...signed },
     receipts: [],
-    plan,
+    plan: { ...request.plan, ...(resource === null ? {} : { resource }) },
     fee_rate: null,
     fee_level: null,
     created_at: now,
@@ -160,58 +174,59 @@ export async function create(services: Services, o: New): Promise<Reply> {
     amount_usd: null,
     platform_fee: null,
   }
-  const response = stringifyJson({ id: row.id, status: row.status, hash: row.hash })
-  const earlier = await services.database.transaction(async (tx): Promise<Reply | null> => {
-    if (o.sequenceId !== undefined) {
-      const mine = await tx.query(
-        `insert into idempotency (workspace_id, wallet_id, sequence_id, transaction_id, payload_hash, response)
+}
+
+/** Writes a staking transaction; returns the original response if its `sequence_id` was used. */
+async function writeStaking(
+  services: Services,
+  tx: Queryable,
+  { wallet, payloadHash, sequenceId, amount, fee, reserve, lastly }: NewStaking,
+  row: TransactionRow,
+  response: string,
+): Promise<Reply | null> {
+  if (sequenceId !== undefined) {
+    const inserted = await tx.query(
+      `insert into idempotency (workspace_id, wallet_id, sequence_id, transaction_id, payload_hash, response)
          values ($6, $1, $2, $3, $4, $5) on conflict do nothing returning 1`,
-        [o.wallet.id, o.sequenceId, row.id, o.payloadHash, response, row.workspace_id],
-      )
-      const known =
-        mine.length === 0
-          ? await answeredBefore(tx, row.workspace_id, o.wallet.id, o.sequenceId, o.payloadHash)
-          : null
-      if (known) return known
-    }
-    await insertTransaction(tx, {
-      id: row.id,
-      kind,
-      state: 'QUEUED',
-      workspace_id: row.workspace_id,
-      sub_account_id: row.sub_account_id,
-      wallet_id: row.wallet_id,
-      asset: row.asset,
-      network: row.network,
-      amount: o.amount,
-      fee: o.fee,
-      fee_asset: row.fee_asset,
-      source_type: sourceType,
-      source_id: o.account,
-      destination_type: destinationType,
-      destination_id: o.address,
-      sequence_id: row.sequence_id,
-      request: row.request,
-      plan,
-      created_at: now,
-      next_run_at: now,
-    })
-    await lockCounting(tx, row)
-    await o.reserve(tx, row.id)
-    await emit(
-      tx,
-      row.workspace_id,
-      row.sub_account_id,
-      'transaction.created',
-      stringifyJson(presentTransaction(row, services.registry)),
+      [wallet.id, sequenceId, row.id, payloadHash, response, row.workspace_id],
     )
-    await o.lastly?.(tx, row.id)
-    return null
+    const original =
+      inserted.length === 0
+        ? await answeredBefore(tx, row.workspace_id, wallet.id, sequenceId, payloadHash)
+        : null
+    if (original) return original
+  }
+  await insertTransaction(tx, {
+    id: row.id,
+    kind: row.kind,
+    state: 'QUEUED',
+    workspace_id: row.workspace_id,
+    sub_account_id: row.sub_account_id,
+    wallet_id: row.wallet_id,
+    asset: row.asset,
+    network: row.network,
+    amount,
+    fee,
+    fee_asset: row.fee_asset,
+    source_type: row.source_type,
+    source_id: row.source_id,
+    destination_type: row.destination_type,
+    destination_id: row.destination_id,
+    sequence_id: row.sequence_id,
+    request: row.request,
+    plan: row.plan,
+    created_at: row.created_at,
+    next_run_at: row.created_at,
   })
-  if (earlier) return earlier
-  services.environment.checkpoint('staking.created')
-  // The signer nodes' receipts keep the request usable after its short lifetime; the response does
-  // not wait for them.
-  void services.receipts.collect(row.workspace_id, row.id, signed)
-  return { text: response }
+  await lockCounting(tx, row)
+  await reserve(tx, row.id)
+  await emit(
+    tx,
+    row.workspace_id,
+    row.sub_account_id,
+    'transaction.created',
+    stringifyJson(presentTransaction(row, services.registry)),
+  )
+  await lastly?.(tx, row.id)
+  return null
 }

@@ -27,82 +27,39 @@ export interface StepOutcome {
   staking: { withdrawn: bigint; time: number }
 }
 
-/** Books a final step. Then the next step is built, or the staking transaction is completed. */
+/**
+ * Books a final step. Then the next step is built, or the staking transaction is completed or, if
+ * the chain reverted the step, failed.
+ */
 export async function settleStaking(
   services: Services,
   tx: Queryable,
   row: TransactionRow,
   staking: Staking,
-  o: StepOutcome,
+  outcome: StepOutcome,
 ): Promise<void> {
   const { kind: step } = actionOf(staking)
-  const paid = BigInt(row.plan.fees_paid ?? '0') + o.fee
-  const isLast = !o.succeeded || staking.at === staking.steps.length - 1
-  const held = BigInt(row.plan.need ?? '0') - paid + o.fee
+  const paid = BigInt(row.plan.fees_paid ?? '0') + outcome.fee
+  const isLast = !outcome.succeeded || staking.at === staking.steps.length - 1
+  const reserved = BigInt(row.plan.need ?? '0') - paid + outcome.fee
   await post(
     tx,
     `staking-${step}`,
     row.id,
     [
-      ...(o.succeeded ? moves(row, staking, step) : []),
-      ...(row.wallet_id === null
-        ? tankFeePostings(row, o.fee)
-        : isLast
-          ? floatPostings(row, held, o.fee)
-          : [
-              {
-                workspace: row.workspace_id,
-                asset: row.fee_asset,
-                kind: 'float_reserved' as const,
-                address: row.source_id,
-                amount: -o.fee,
-              },
-              {
-                workspace: row.workspace_id,
-                asset: row.fee_asset,
-                kind: 'chain' as const,
-                amount: o.fee,
-              },
-            ]),
+      ...(outcome.succeeded ? moves(row, staking, step) : []),
+      ...feePostings(row, outcome.fee, reserved, isLast),
     ],
-    overdraws(held, o.fee),
+    overdraws(reserved, outcome.fee),
   )
-  if (!o.succeeded) {
-    await giveBackStake(tx, row, staking)
-    const reason = `the chain executed the ${step} and reverted it; ${leftOver(staking)}`
-    await advance(tx, row, {
-      state: 'REVERTED',
-      status: 'failed',
-      failure_reason: reason,
-      fee: paid,
-      confirmations: o.confirmations,
-      last_error: null,
-    })
-    recordEnd(services, row, 'failed')
-    return emit(
-      tx,
-      row.workspace_id,
-      row.sub_account_id,
-      'transaction.failed',
-      stringifyJson(
-        presentTransaction(
-          {
-            ...row,
-            state: 'REVERTED',
-            status: 'failed',
-            failure_reason: reason,
-            fee: paid.toString(),
-          },
-          services.registry,
-        ),
-      ),
-    )
-  }
-  if (step === 'unfreeze') await noteCooldown(tx, row, staking, o.staking.time)
+  if (!outcome.succeeded) return failStaking(services, tx, row, staking, { ...outcome, paid })
+  if (step === 'unfreeze') await insertCooldown(tx, row, staking, outcome.staking.time)
   // The chain's unfreeze call also releases TRX whose cooldown is over, even if no release was
   // requested.
   const released =
-    o.staking.withdrawn > 0n ? await release(services, tx, row, o.staking.withdrawn) : 0n
+    outcome.staking.withdrawn > 0n
+      ? await release(services, tx, row, outcome.staking.withdrawn)
+      : 0n
   if (!isLast) {
     await advance(tx, row, {
       state: 'FUELING',
@@ -113,20 +70,102 @@ export async function settleStaking(
     })
     return
   }
+  await completeStaking(services, tx, row, staking, {
+    paid,
+    confirmations: outcome.confirmations,
+    amount: staking.kind === 'RELEASE' ? released : staking.amount,
+  })
+}
+
+/**
+ * Returns the postings of a step's fee: from the gas tank, or from the float that was reserved for
+ * it. The last step returns the rest of the reservation.
+ */
+function feePostings(
+  row: TransactionRow,
+  fee: bigint,
+  reserved: bigint,
+  isLast: boolean,
+): Posting[] {
+  if (row.wallet_id === null) return tankFeePostings(row, fee)
+  if (isLast) return floatPostings(row, reserved, fee)
+  return [
+    {
+      workspace: row.workspace_id,
+      asset: row.fee_asset,
+      kind: 'float_reserved',
+      address: row.source_id,
+      amount: -fee,
+    },
+    {
+      workspace: row.workspace_id,
+      asset: row.fee_asset,
+      kind: 'chain',
+      amount: fee,
+    },
+  ]
+}
+
+/** Ends a staking transaction whose step the chain reverted, and returns its reserved stake. */
+async function failStaking(
+  services: Services,
+  tx: Queryable,
+  row: TransactionRow,
+  staking: Staking,
+  { paid, confirmations }: { paid: bigint; confirmations: number },
+): Promise<void> {
+  await giveBackStake(tx, row, staking)
+  const reason = `the chain executed the ${actionOf(staking).kind} and reverted it; ${leftOver(staking)}`
+  await advance(tx, row, {
+    state: 'REVERTED',
+    status: 'failed',
+    failure_reason: reason,
+    fee: paid,
+    confirmations,
+    last_error: null,
+  })
+  recordEnd(services, row, 'failed')
+  return emit(
+    tx,
+    row.workspace_id,
+    row.sub_account_id,
+    'transaction.failed',
+    stringifyJson(
+      presentTransaction(
+        {
+          ...row,
+          state: 'REVERTED',
+          status: 'failed',
+          failure_reason: reason,
+          fee: paid.toString(),
+        },
+        services.registry,
+      ),
+    ),
+  )
+}
+
+/** Completes a staking transaction after its last step and emits its events. */
+async function completeStaking(
+  services: Services,
+  tx: Queryable,
+  row: TransactionRow,
+  staking: Staking,
+  { paid, confirmations, amount }: { paid: bigint; confirmations: number; amount: bigint },
+): Promise<void> {
   const confirmedAt = new Date(services.environment.now())
-  const amount = staking.kind === 'RELEASE' ? released : staking.amount
   await advance(tx, row, {
     state: 'CONFIRMED',
     status: 'confirmed',
     confirmed_at: confirmedAt,
     amount,
     fee: paid,
-    confirmations: o.confirmations,
+    confirmations,
     last_error: null,
     ...(row.hash === null ? {} : { hash: row.hash }),
   })
   recordEnd(services, row, 'confirmed')
-  const shown = presentTransaction(
+  const presented = presentTransaction(
     {
       ...row,
       state: 'CONFIRMED',
@@ -134,7 +173,7 @@ export async function settleStaking(
       confirmed_at: confirmedAt,
       amount: amount.toString(),
       fee: paid.toString(),
-      confirmations: o.confirmations,
+      confirmations,
     },
     services.registry,
   )
@@ -143,7 +182,7 @@ export async function settleStaking(
     row.workspace_id,
     row.sub_account_id,
     'transaction.confirmed',
-    stringifyJson(shown),
+    stringifyJson(presented),
   )
   await emit(
     tx,
@@ -155,7 +194,7 @@ export async function settleStaking(
       asset: row.asset,
       address: staking.address,
       ...(staking.resource === null ? {} : { resource: staking.resource }),
-      amount: shown.amount,
+      amount: presented.amount,
       hash: row.hash,
     }),
   )
@@ -195,7 +234,8 @@ function moves(
   }
 }
 
-async function noteCooldown(
+/** Stores when the unstaked amount can be released. */
+async function insertCooldown(
   tx: Queryable,
   row: TransactionRow,
   { account, address, resource, amount }: Staking,

@@ -1,15 +1,16 @@
 import { formatAmount, type Asset, type TronResource } from '@custody/chains'
 import { stakeBody } from '@custody/request-auth/bodies'
 import { ApiError } from '../errors.ts'
-import { endpoint } from '../http/endpoint.ts'
+import type { Services } from '../engine/services.ts'
+import { endpoint, type Caller, type Reply } from '../http/endpoint.ts'
 import { lockedBalance, post } from '../ledger/post.ts'
-import { checkedAddress, checkedAmount, stakingShape } from './body.ts'
+import { checkedAddress, checkedAmount, stakingShape, type StakeRequest } from './body.ts'
 import { asked, MATURED_FIRST, TOO_MANY, unstakeRefusal, worthOf } from './chain.ts'
-import { create, earlierStaking, once } from './create.ts'
+import { create, earlierStaking, once, type StakingContext } from './create.ts'
 import { feeOf, stakeAccounts, stepsOf } from './steps.ts'
 
 /** SQL that counts unstakes which the chain has not seen. */
-const UNDER_WAY = `select count(*)::text count from transactions t
+const PENDING_UNSTAKES = `select count(*)::text count from transactions t
   where t.workspace_id = $2 and t.wallet_id = $1 and t.kind = 'UNSTAKE' and t.status = 'pending'
   and not exists (
     select 1 from chain_transactions c
@@ -54,98 +55,138 @@ export const unstake = endpoint({
   earlier: earlierStaking('UNSTAKE'),
   async handler({ services, caller, body, signed }) {
     const address = checkedAddress(services, body.address)
-    return once(services, caller, 'UNSTAKE', body, async (opened) => {
-      const { asset, network, wallet, account } = opened
-      const { resource } = body
-      const amount = checkedAmount(body.amount, asset)
-      const scope = {
-        workspace: caller.workspaceId,
-        wallet: wallet.id,
-        asset: asset.asset_name,
-        address,
-      }
-      const { staked, reserved } = stakeAccounts(resource)
-      const rows = await services.database.query<{ kind: string; balance: string }>(
-        `select kind, balance::text from ledger_accounts where workspace_id = $4 and wallet_id = $1 and asset = $2 and address = $3
-          and kind in ('staked_energy', 'staked_bandwidth')`,
-        [wallet.id, asset.asset_name, address, caller.workspaceId],
-      )
-      const holds = (kind: string) => BigInt(rows.find((row) => row.kind === kind)?.balance ?? '0')
-      const other: TronResource = resource === 'ENERGY' ? 'BANDWIDTH' : 'ENERGY'
-      if (holds(staked) < amount) {
-        throw tooMuch(
-          amount,
-          holds(staked),
-          asset,
-          resource,
-          holds(stakeAccounts(other).staked) > 0n ? other : null,
-        )
-      }
-      const client = services.networks.stakes(network.code).client
-      const under = await services.database.one<{ count: string }>(UNDER_WAY, [
-        wallet.id,
-        caller.workspaceId,
-      ])
-      const refusal = await asked(network, () =>
-        unstakeRefusal(client, account, Number(under?.count ?? 0)),
-      )
-      if (refusal === 'matured')
-        throw new ApiError('RELEASE_FIRST', `address: ${MATURED_FIRST}`, { field: 'address' })
-      if (refusal === 'limit') {
-        throw new ApiError(
-          'UNSTAKE_LIMIT',
-          `amount: ${TOO_MANY}; wait until one has completed, and release it`,
-          { field: 'amount' },
-        )
-      }
-      const own = address === account
-      const { bandwidthSun, unfreezeDelayDays } = await asked(network, () =>
-        services.networks.stakes(network.code).parameters(),
-      )
-      const [worth, headTime] = await asked(network, () =>
-        Promise.all([worthOf(client, account, resource, amount), client.headTime()]),
-      )
-      return create(services, {
-        ...opened,
-        kind: 'UNSTAKE',
-        caller,
-        signed,
-        address,
-        resource,
-        amount,
-        sequenceId: body.sequence_id,
-        fee: feeOf(stepsOf('UNSTAKE', own), bandwidthSun),
-        plan: {
-          delay_days: String(unfreezeDelayDays),
-          expected_at: new Date(headTime + unfreezeDelayDays * 86_400_000).toISOString(),
-          // From now on no transfer counts on the resource that is being removed.
-          [`${resource.toLowerCase()}_counted`]: worth.toString(),
-        },
-        async reserve(tx, id) {
-          const left = await lockedBalance(tx, { ...scope, kind: staked })
-          if (left < amount) throw tooMuch(amount, left, asset, resource, null)
-          await post(tx, 'unstake-reserve', id, [
-            { ...scope, kind: staked, amount: -amount },
-            { ...scope, kind: reserved, amount },
-          ])
-        },
-      })
-    })
+    return once(services, caller, 'UNSTAKE', body, (context) =>
+      createUnstake({ services, caller, body, signed, address }, context),
+    )
   },
 })
 
+/**
+ * Checks the stake of the address and the chain's limits, and creates the unstake.
+ * @throws ApiError if the stake is too small or the chain would refuse the unstake
+ */
+async function createUnstake(
+  { services, caller, body, signed, address }: StakeRequest,
+  context: StakingContext,
+): Promise<Reply> {
+  const { asset, network, wallet, account } = context
+  const { resource } = body
+  const amount = checkedAmount(body.amount, asset)
+  const scope = {
+    workspace: caller.workspaceId,
+    wallet: wallet.id,
+    asset: asset.asset_name,
+    address,
+  }
+  const { staked, reserved } = stakeAccounts(resource)
+  await checkStaked(services, scope, asset, resource, amount)
+  const client = services.networks.stakes(network.code).client
+  await checkUnstakeLimits(services, caller, context)
+  const own = address === account
+  const { bandwidthSun, unfreezeDelayDays } = await asked(network, () =>
+    services.networks.stakes(network.code).parameters(),
+  )
+  const [worth, headTime] = await asked(network, () =>
+    Promise.all([worthOf(client, account, resource, amount), client.headTime()]),
+  )
+  return create(services, {
+    ...context,
+    kind: 'UNSTAKE',
+    caller,
+    signed,
+    address,
+    resource,
+    amount,
+    sequenceId: body.sequence_id,
+    fee: feeOf(stepsOf('UNSTAKE', own), bandwidthSun),
+    plan: {
+      delay_days: String(unfreezeDelayDays),
+      expected_at: new Date(headTime + unfreezeDelayDays * 86_400_000).toISOString(),
+      // From now on no transfer counts on the resource that is being removed.
+      [`${resource.toLowerCase()}_counted`]: worth.toString(),
+    },
+    async reserve(tx, id) {
+      const balance = await lockedBalance(tx, { ...scope, kind: staked })
+      if (balance < amount) throw tooMuch(amount, balance, asset, resource, null)
+      await post(tx, 'unstake-reserve', id, [
+        { ...scope, kind: staked, amount: -amount },
+        { ...scope, kind: reserved, amount },
+      ])
+    },
+  })
+}
+
+/**
+ * Checks that this much is staked for the address and the resource.
+ * @throws ApiError `INSUFFICIENT_STAKE` or `RESOURCE_MISMATCH`
+ */
+async function checkStaked(
+  services: Services,
+  { workspace, wallet, address }: { workspace: string; wallet: string; address: string },
+  asset: Asset,
+  resource: TronResource,
+  amount: bigint,
+): Promise<void> {
+  const rows = await services.database.query<{ kind: string; balance: string }>(
+    `select kind, balance::text from ledger_accounts where workspace_id = $4 and wallet_id = $1 and asset = $2 and address = $3
+          and kind in ('staked_energy', 'staked_bandwidth')`,
+    [wallet, asset.asset_name, address, workspace],
+  )
+  const balanceOf = (of: TronResource) =>
+    BigInt(rows.find((row) => row.kind === stakeAccounts(of).staked)?.balance ?? '0')
+  const staked = balanceOf(resource)
+  if (staked >= amount) return
+  const otherResource: TronResource = resource === 'ENERGY' ? 'BANDWIDTH' : 'ENERGY'
+  throw tooMuch(
+    amount,
+    staked,
+    asset,
+    resource,
+    balanceOf(otherResource) > 0n ? otherResource : null,
+  )
+}
+
+/**
+ * Checks that the chain allows another unstake of the wallet's account.
+ * @throws ApiError `RELEASE_FIRST` or `UNSTAKE_LIMIT`
+ */
+async function checkUnstakeLimits(
+  services: Services,
+  caller: Caller,
+  { network, wallet, account }: StakingContext,
+): Promise<void> {
+  const { client } = services.networks.stakes(network.code)
+  const pending = await services.database.one<{ count: string }>(PENDING_UNSTAKES, [
+    wallet.id,
+    caller.workspaceId,
+  ])
+  const refusal = await asked(network, () =>
+    unstakeRefusal(client, account, Number(pending?.count ?? 0)),
+  )
+  if (refusal === 'matured')
+    throw new ApiError('RELEASE_FIRST', `address: ${MATURED_FIRST}`, { field: 'address' })
+  if (refusal === 'limit') {
+    throw new ApiError(
+      'UNSTAKE_LIMIT',
+      `amount: ${TOO_MANY}; wait until one has completed, and release it`,
+      { field: 'amount' },
+    )
+  }
+}
+
+/** Returns the error of an unstake of more than is staked. */
 function tooMuch(
   amount: bigint,
   staked: bigint,
   asset: Asset,
   resource: TronResource,
-  other: TronResource | null,
+  otherResource: TronResource | null,
 ): ApiError {
   const show = (value: bigint) => `${formatAmount(value, asset.decimals)} ${asset.asset_name}`
-  if (staked === 0n && other) {
+  if (staked === 0n && otherResource) {
     return new ApiError(
       'RESOURCE_MISMATCH',
-      `resource: the stake for this address is for ${other}; nothing is staked for ${resource}`,
+      `resource: the stake for this address is for ${otherResource}; nothing is staked for ${resource}`,
       { field: 'resource' },
     )
   }

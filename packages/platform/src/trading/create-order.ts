@@ -3,8 +3,9 @@ import type { Queryable } from '../database/pool.ts'
 import { hashPayload, UNREADABLE_PAYLOAD } from '../engine/payload.ts'
 import type { Services } from '../engine/services.ts'
 import { ApiError } from '../errors.ts'
-import { findAccount } from '../exchanges/account.ts'
+import { findAccount, type AccountRow } from '../exchanges/account.ts'
 import { asked, findMarket } from '../exchanges/market-data.ts'
+import type { Market } from '../exchanges/venue.ts'
 import { endpoint, type Caller } from '../http/endpoint.ts'
 import { decideOnce, type Admit } from '../http/idempotent-decision.ts'
 import { answeredTo, sequenceIdIn } from '../http/replay.ts'
@@ -115,57 +116,85 @@ export async function makeOrder(
       : await asked(services, exchange, (name) =>
           services.exchanges.orderBook(name, market.symbol, 1),
         )
-  const terms = orderParamsOf(body, market, book)
-  const quote = await quoteOrderFee(services, caller.workspaceId, market, terms)
+  const params = orderParamsOf(body, market, book)
+  const quote = await quoteOrderFee(services, caller.workspaceId, market, params)
   const id = services.environment.uuid()
-  const made = await services.database.transaction(async (tx) => {
+  const created = await services.database.transaction(async (tx) => {
     await admit(tx)
     // An account that is being unlinked accepts no orders.
     await findAccount(tx, caller, account.id, 'exchange_account', true)
-    const now = tx.now()
-    const row = (await tx.one<OrderRow>(
-      `insert into orders (id, workspace_id, sub_account_id, account_id, exchange, market, base, quote, side, type, amount, quote_amount,
-         price, time_in_force, post_only, max_slippage_bps, client_id, platform_fee, amount_usd, sequence_id, payload_hash, response,
-         next_run_at, created_at, updated_at)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, '', $22, $22, $22)
-       returning *`,
-      [
-        id,
-        caller.workspaceId,
-        caller.subAccountId,
-        account.id,
-        exchange,
-        market.symbol,
-        market.base,
-        market.quote,
-        body.side,
-        body.type,
-        terms.amount.toString(),
-        terms.quoteAmount?.toString() ?? null,
-        terms.price.toString(),
-        terms.timeInForce,
-        terms.postOnly,
-        terms.slippageBps,
-        clientIdOf(id),
-        quote.fee.toString(),
-        quote.amountUsd?.toString() ?? null,
-        body.sequence_id ?? null,
-        payloadHash,
-        now,
-      ],
-    )) as OrderRow
-    const answer = stringifyJson(presentOrder(row))
+    const row = await insertOrder(tx, {
+      id,
+      caller,
+      account,
+      market,
+      body,
+      params,
+      quote,
+      payloadHash,
+    })
+    const response = stringifyJson(presentOrder(row))
     await tx.query('update orders set response = $2 where workspace_id = $3 and id = $1', [
       id,
-      answer,
+      response,
       caller.workspaceId,
     ])
     await tellOrder(tx, row, 'order.created')
     await also?.(tx, row)
     await reserveOrderFee(tx, caller.workspaceId, id, quote)
-    return { ...row, response: answer }
+    return { ...row, response }
   })
   services.environment.checkpoint('order.created')
   services.trading.due.ring()
-  return made
+  return created
+}
+
+/** An order to insert, with the terms on which it is sent. */
+interface NewOrder {
+  id: string
+  caller: Caller
+  account: AccountRow
+  market: Market
+  body: OrderBody
+  params: ReturnType<typeof orderParamsOf>
+  quote: Awaited<ReturnType<typeof quoteOrderFee>>
+  payloadHash: string | null
+}
+
+/** Inserts an order that is due now. Its response is written later in the same commit. */
+async function insertOrder(
+  tx: Queryable,
+  { id, caller, account, market, body, params, quote, payloadHash }: NewOrder,
+): Promise<OrderRow> {
+  return (await tx.one<OrderRow>(
+    `insert into orders (id, workspace_id, sub_account_id, account_id, exchange, market, base, quote, side, type, amount, quote_amount,
+         price, time_in_force, post_only, max_slippage_bps, client_id, platform_fee, amount_usd, sequence_id, payload_hash, response,
+         next_run_at, created_at, updated_at)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, '', $22, $22, $22)
+       returning *`,
+    [
+      id,
+      caller.workspaceId,
+      caller.subAccountId,
+      account.id,
+      account.exchange,
+      market.symbol,
+      market.base,
+      market.quote,
+      body.side,
+      body.type,
+      params.amount.toString(),
+      params.quoteAmount?.toString() ?? null,
+      params.price.toString(),
+      params.timeInForce,
+      params.postOnly,
+      params.slippageBps,
+      clientIdOf(id),
+      quote.fee.toString(),
+      quote.amountUsd?.toString() ?? null,
+      body.sequence_id ?? null,
+      payloadHash,
+      tx.now(),
+    ],
+  )) as OrderRow
 }

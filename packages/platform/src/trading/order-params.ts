@@ -118,7 +118,6 @@ export function orderParamsOf(
     : limit(body, market)
   const quoteAmount =
     body.quote_amount === undefined ? null : readPositive(body.quote_amount, 'quote_amount')
-  const field = quoteAmount === null ? 'amount' : 'quote_amount'
   const amount =
     quoteAmount === null
       ? onGrid(
@@ -128,28 +127,7 @@ export function orderParamsOf(
           market.base,
         )
       : floorTo(over(quoteAmount, reference), market.amountStep)
-  const show = (units: bigint, coin: string) => `${showUnits(units)} ${coin}`
-  const came = quoteAmount === null ? '' : `; it results in ${show(amount, market.base)}`
-  const { amountMin, amountMax, costMin } = market
-  if (amount === 0n || (amountMin !== null && amount < amountMin)) {
-    throw wrong(
-      field,
-      `must be at least ${show(amountMin ?? market.amountStep, market.base)} on ${market.symbol}${came}`,
-      'INVALID_AMOUNT',
-    )
-  }
-  if (amountMax !== null && amountMax > 0n && amount > amountMax) {
-    throw wrong(
-      field,
-      `must be at most ${show(amountMax, market.base)} on ${market.symbol}${came}`,
-      'INVALID_AMOUNT',
-    )
-  }
-  const cost = times(amount, price)
-  if (costMin !== null && cost < costMin) {
-    const least = `must be worth at least ${show(costMin, market.quote)} on ${market.symbol}`
-    throw wrong(field, `${least}; it is ${show(cost, market.quote)}`, 'INVALID_AMOUNT')
-  }
+  checkBounds(market, amount, price, quoteAmount === null ? 'amount' : 'quote_amount')
   return {
     amount,
     quoteAmount,
@@ -157,6 +135,41 @@ export function orderParamsOf(
     timeInForce: body.time_in_force ?? (book ? 'IOC' : 'GTC'),
     postOnly: body.post_only ?? false,
     slippageBps,
+  }
+}
+
+/**
+ * Checks an amount and its cost against the bounds of the market.
+ * @param field field of the request from which the amount results
+ * @throws ApiError `INVALID_AMOUNT`
+ */
+function checkBounds(
+  market: Market,
+  amount: bigint,
+  price: bigint,
+  field: 'amount' | 'quote_amount',
+): void {
+  const show = (units: bigint, coin: string) => `${showUnits(units)} ${coin}`
+  const result = field === 'amount' ? '' : `; it results in ${show(amount, market.base)}`
+  const { amountMin, amountMax, costMin } = market
+  if (amount === 0n || (amountMin !== null && amount < amountMin)) {
+    throw wrong(
+      field,
+      `must be at least ${show(amountMin ?? market.amountStep, market.base)} on ${market.symbol}${result}`,
+      'INVALID_AMOUNT',
+    )
+  }
+  if (amountMax !== null && amountMax > 0n && amount > amountMax) {
+    throw wrong(
+      field,
+      `must be at most ${show(amountMax, market.base)} on ${market.symbol}${result}`,
+      'INVALID_AMOUNT',
+    )
+  }
+  const cost = times(amount, price)
+  if (costMin !== null && cost < costMin) {
+    const least = `must be worth at least ${show(costMin, market.quote)} on ${market.symbol}`
+    throw wrong(field, `${least}; it is ${show(cost, market.quote)}`, 'INVALID_AMOUNT')
   }
 }
 

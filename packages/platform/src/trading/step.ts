@@ -82,6 +82,7 @@ const toAsking = (services: Services, row: OrderRow): Promise<OrderRow> =>
     }),
   )
 
+/** Sends an order once. From the commit of SENDING on, its result is only queried. */
 async function send(services: Services, row: OrderRow, account: AccountRow): Promise<void> {
   if (row.cancel_requested_at !== null) return end(services, row, 'cancelled', null)
   const now = services.environment.now()
@@ -115,6 +116,21 @@ async function send(services: Services, row: OrderRow, account: AccountRow): Pro
     now + LEAVES_WITHIN_MS,
   )
   services.environment.checkpoint('order.answered')
+  await storePlacement(services, row, sending, account, placed)
+}
+
+/**
+ * Stores the result of sending an order.
+ * @param row the order before it was sent
+ * @param sending the order in the state SENDING
+ */
+async function storePlacement(
+  services: Services,
+  row: OrderRow,
+  sending: OrderRow,
+  account: AccountRow,
+  placed: Awaited<ReturnType<Venue['place']>>,
+): Promise<void> {
   switch (placed.kind) {
     case 'refused':
       if (placed.code === 'KEY_REFUSED') {

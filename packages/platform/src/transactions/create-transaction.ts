@@ -14,6 +14,7 @@ import { endpoint, type Caller, type Repeated, type Reply } from '../http/endpoi
 import { hashPayload, isSamePayload, UNREADABLE_PAYLOAD } from '../engine/payload.ts'
 import { checkExchangeDestination } from '../exchange-transfers/destination.ts'
 import { exhausted, quotePlatformFee } from '../prepaid-fee/fees.ts'
+import type { Chain, Payment } from '../engine/chain.ts'
 import type { Services } from '../engine/services.ts'
 import type { KnownWallet } from '../assets/find-wallet.ts'
 import {
@@ -64,7 +65,7 @@ export const createTransaction = endpoint({
   access: 'write',
   body: transferBody,
   response: transactionShape,
-  handler: (asked) => createTransfer(asked),
+  handler: (request) => createTransfer(request),
   earlier: (request) => earlierTransfer(request),
 })
 
@@ -93,7 +94,7 @@ export function earlierTransfer(
  *   the same commit
  */
 export async function createTransfer(
-  { services, caller, body, signed }: Asked,
+  { services, caller, body, signed }: TransferRequest,
   invoice: string | null = null,
 ): Promise<Reply> {
   const { asset, network } = findAsset(services, body.asset)
@@ -123,13 +124,15 @@ export async function createTransfer(
   }
 }
 
-interface Asked {
+interface TransferRequest {
   services: Services
   caller: Caller
   body: TransferBody
   signed: SignedRequest
 }
-interface Found {
+
+/** The wallet that pays a transfer. `payloadHash`: hash of the request's fields. */
+interface TransferSource {
   asset: Asset
   network: Network
   wallet: KnownWallet
@@ -137,10 +140,25 @@ interface Found {
   invoice: string | null
 }
 
-async function create(
-  { services, caller, body, signed }: Asked,
-  { asset, network, wallet, payloadHash, invoice }: Found,
-): Promise<Reply> {
+/** What a transfer pays, in the smallest unit of its asset. */
+interface TransferAmounts {
+  amount: bigint
+  /** Expected network fee. */
+  fee: bigint
+  /** Amount that is reserved in the wallet for the network fee. */
+  reserve: bigint
+  /** Amount that must stay on the account. */
+  chainReserve: bigint
+  platform: ReturnType<typeof quotePlatformFee>
+}
+
+/**
+ * Checks a transfer, quotes its fees, writes it and publishes its events.
+ * @throws ApiError if a check fails or the wallet's balance is too low
+ */
+async function create(request: TransferRequest, from: TransferSource): Promise<Reply> {
+  const { services, caller, body, signed } = request
+  const { asset, network, wallet, payloadHash } = from
   const { amount, destination, addressTag } = checkTransfer(services, body, asset, network)
   const exchange = await checkExchangeDestination(services, caller, body, {
     asset,
@@ -149,36 +167,86 @@ async function create(
   })
   const chain = services.networks.get(network.code)
   const source = await services.addresses.omnibus(network, caller)
-  if (isOwnAccount(chain, destination, source)) {
-    throw refusalError({
-      field: 'destination_address',
-      reason: 'is the account from which the transfer would be sent',
-    })
-  }
-  const refusal = await refusalSoon(services, chain, {
+  await checkDestination(services, chain, source, {
     to: destination,
     tag: addressTag,
     amount,
     asset,
   })
-  if (refusal) throw refusalError(refusal)
-  const kept = await chain.kept(source, asset)
-  const level = body.fee_level ?? null
-  const question = {
+  const chainReserve = await chain.kept(source, asset)
+  const { fee, reserve } = await chain.estimate({
     asset,
     amount,
     to: destination,
     owner: caller,
     walletId: wallet.id,
     feeRate: body.fee_rate ?? null,
-    level,
-  }
-  const { fee, reserve } = await chain.estimate(question)
-  await checkFeeWallet(services, caller, asset, chain, source, fee)
+    level: body.fee_level ?? null,
+  })
+  await checkFeeWallet(services, chain, { owner: caller, asset, source, fee })
   const platform = quotePlatformFee(services, wallet.prepaid_tier, asset, amount)
+  const amounts = { amount, fee, reserve, chainReserve, platform }
+  const row = withdrawalRow(request, from, amounts, { source, destination, addressTag })
+  const response = stringifyJson(presentTransaction(row, services.registry))
+  const written = await writeWithdrawal(services, from, row, { amounts, response, exchange })
+  services.environment.checkpoint('transaction.created')
+  if (!written.replayed) {
+    const attributes = { kind: row.kind, asset: row.asset, network: row.network }
+    notePart(row.id, 'request', attributes, row.created_at.getTime(), services.environment.now())
+  }
+  if (written.replayed)
+    return replayedTransaction(written.response, isSamePayload(written.payload_hash, payloadHash))
+  services.database.tell({
+    type: 'transaction.created',
+    workspace: caller.workspaceId,
+    payload: response,
+  })
+  if (exchange)
+    services.database.tell({
+      type: 'exchange_transfer.created',
+      workspace: caller.workspaceId,
+      payload: exchange.shown,
+    })
+  // The signer nodes' receipts keep the request usable after its short lifetime; the response does
+  // not wait for them.
+  void services.receipts.collect(row.workspace_id, row.id, signed)
+  return { text: response }
+}
+
+/**
+ * Rejects a payment to the sending account itself, and one that the chain refuses now.
+ * @throws ApiError `INVALID_ADDRESS` or `INVALID_AMOUNT`
+ */
+async function checkDestination(
+  services: Services,
+  chain: Chain,
+  source: string,
+  payment: Payment,
+): Promise<void> {
+  if (isOwnAccount(chain, payment.to, source)) {
+    throw refusalError({
+      field: 'destination_address',
+      reason: 'is the account from which the transfer would be sent',
+    })
+  }
+  const refusal = await refusalSoon(services, chain, payment)
+  if (refusal) throw refusalError(refusal)
+}
+
+/** Returns the row of a new transfer. Its ID is derived from the API key and the request's nonce. */
+function withdrawalRow(
+  { services, caller, body, signed }: TransferRequest,
+  { asset, network, wallet }: TransferSource,
+  { amount, fee, platform }: TransferAmounts,
+  {
+    source,
+    destination,
+    addressTag,
+  }: { source: string; destination: string; addressTag: string | null },
+): TransactionRow {
   const { nonce } = claimedNonceAndSubject(signed.token)
   const now = new Date(services.environment.now())
-  const row: TransactionRow = {
+  return {
     id: transactionId(caller.apiKey, nonce),
     kind: 'WITHDRAWAL',
     workspace_id: caller.workspaceId,
@@ -207,7 +275,7 @@ async function create(
     receipts: [],
     plan: {},
     fee_rate: body.fee_rate ?? null,
-    fee_level: level,
+    fee_level: body.fee_level ?? null,
     created_at: now,
     updated_at: now,
     confirmed_at: null,
@@ -216,16 +284,36 @@ async function create(
     amount_usd: platform.amountUsd?.toString() ?? null,
     platform_fee: platform.fee.toString(),
   }
-  const response = stringifyJson(presentTransaction(row, services.registry))
-  let answer: Written
+}
+
+/**
+ * Writes the transfer and reserves its amount and fees, in one commit.
+ * @throws ApiError if the wallet is inactive, the balance or the prepaid fee is too low, the
+ *   exchange account was unlinked, or the invoice does not allow the refund
+ */
+async function writeWithdrawal(
+  services: Services,
+  { asset, wallet, payloadHash, invoice }: TransferSource,
+  row: TransactionRow,
+  {
+    amounts,
+    response,
+    exchange,
+  }: {
+    amounts: TransferAmounts
+    response: string
+    exchange: Awaited<ReturnType<typeof checkExchangeDestination>>
+  },
+): Promise<Written> {
+  const { reserve, chainReserve, platform } = amounts
   try {
-    answer = await services.withdrawals.write(wallet.id, {
+    return await services.withdrawals.write(wallet.id, {
       ...row,
       plan: { fee_reserve: reserve.toString() },
-      next_run_at: now,
+      next_run_at: row.created_at,
       payload_hash: payloadHash,
       fee_reserve: reserve.toString(),
-      chain_reserve: kept.toString(),
+      chain_reserve: chainReserve.toString(),
       platform_fee_least: platform.least.toString(),
       prepaid_tier: wallet.prepaid_tier,
       response,
@@ -234,62 +322,49 @@ async function create(
       exchange_shown: exchange?.shown ?? null,
     })
   } catch (error) {
-    const { code, detail } = sqlErrorOf(error)
-    if (code === SQL_ERRORS.walletInactive) {
-      throw new ApiError(
-        'WALLET_INACTIVE',
-        `asset: the ${asset.asset_name} wallet is inactive; no transfer can be sent from it`,
-        { field: 'asset' },
-      )
-    }
-    if (code === SQL_ERRORS.refundTooEarly) {
-      const reason =
-        'inv_id: the invoice is open and its payments count; cancel it, or wait until it is paid or expired'
-      throw new ApiError('INVALID_REQUEST', reason, { field: 'inv_id' })
-    }
-    if (code === SQL_ERRORS.refundExceeds) {
-      const left = `${formatAmount(BigInt(detail ?? '0'), asset.decimals)} ${asset.asset_name}`
-      throw new ApiError(
-        'INVALID_AMOUNT',
-        `amount: exceeds the ${left} that were paid for the invoice and have not been refunded`,
-        {
-          field: 'amount',
-        },
-      )
-    }
-    if (code === SQL_ERRORS.accountUnlinked) {
-      throw new ApiError(
-        'NOT_FOUND',
-        'destination_id: the exchange account was unlinked; nothing was created',
-        { field: 'destination_id' },
-      )
-    }
-    if (code === SQL_ERRORS.walletShort)
-      throw await insufficient(services, row, asset, amount, reserve, kept)
-    throw exhausted(error, platform.fee) ?? error
+    throw await writeError(services, error, row, { asset, amounts })
   }
-  services.environment.checkpoint('transaction.created')
-  if (!answer.replayed) {
-    const told = { kind: row.kind, asset: row.asset, network: row.network }
-    notePart(row.id, 'request', told, now.getTime(), services.environment.now())
+}
+
+/** Converts an error of the commit to the API's error; returns any other error unchanged. */
+async function writeError(
+  services: Services,
+  error: unknown,
+  row: TransactionRow,
+  { asset, amounts }: { asset: Asset; amounts: TransferAmounts },
+): Promise<unknown> {
+  const { code, detail } = sqlErrorOf(error)
+  if (code === SQL_ERRORS.walletInactive) {
+    return new ApiError(
+      'WALLET_INACTIVE',
+      `asset: the ${asset.asset_name} wallet is inactive; no transfer can be sent from it`,
+      { field: 'asset' },
+    )
   }
-  if (answer.replayed)
-    return replayedTransaction(answer.response, isSamePayload(answer.payload_hash, payloadHash))
-  services.database.tell({
-    type: 'transaction.created',
-    workspace: caller.workspaceId,
-    payload: response,
-  })
-  if (exchange)
-    services.database.tell({
-      type: 'exchange_transfer.created',
-      workspace: caller.workspaceId,
-      payload: exchange.shown,
-    })
-  // The signer nodes' receipts keep the request usable after its short lifetime; the response does
-  // not wait for them.
-  void services.receipts.collect(row.workspace_id, row.id, signed)
-  return { text: response }
+  if (code === SQL_ERRORS.refundTooEarly) {
+    const reason =
+      'inv_id: the invoice is open and its payments count; cancel it, or wait until it is paid or expired'
+    return new ApiError('INVALID_REQUEST', reason, { field: 'inv_id' })
+  }
+  if (code === SQL_ERRORS.refundExceeds) {
+    const refundable = `${formatAmount(BigInt(detail ?? '0'), asset.decimals)} ${asset.asset_name}`
+    return new ApiError(
+      'INVALID_AMOUNT',
+      `amount: exceeds the ${refundable} that were paid for the invoice and have not been refunded`,
+      {
+        field: 'amount',
+      },
+    )
+  }
+  if (code === SQL_ERRORS.accountUnlinked) {
+    return new ApiError(
+      'NOT_FOUND',
+      'destination_id: the exchange account was unlinked; nothing was created',
+      { field: 'destination_id' },
+    )
+  }
+  if (code === SQL_ERRORS.walletShort) return insufficient(services, row, asset, amounts)
+  return exhausted(error, amounts.platform.fee) ?? error
 }
 
 /**
@@ -297,25 +372,24 @@ async function create(
  * clients are ignored.
  */
 const hashTransfer = (
-  { type: _type, ts: _ts, ...given }: TransferBody,
+  { type: _type, ts: _ts, ...fields }: TransferBody,
   invoice: string | null,
-): string => hashPayload(invoice === null ? given : { ...given, invoice_id: invoice })
+): string => hashPayload(invoice === null ? fields : { ...fields, invoice_id: invoice })
 
+/** Returns the error of a transfer whose amount and network fee exceed the wallet's balance. */
 async function insufficient(
   services: Services,
   { workspace_id: workspace, wallet_id: wallet }: TransactionRow,
   asset: Asset,
-  amount: bigint,
-  reserve: bigint,
-  kept: bigint,
+  { amount, reserve, chainReserve }: TransferAmounts,
 ): Promise<ApiError> {
   const row = await services.database.one<{ balance: string }>(
     `select balance::text from ledger_accounts where workspace_id = $3 and wallet_id = $1 and asset = $2 and kind = 'available'`,
     [wallet, asset.asset_name, workspace],
   )
   const show = (value: bigint) => `${formatAmount(value, asset.decimals)} ${asset.asset_name}`
-  const balance = BigInt(row?.balance ?? '0') - kept
-  const chain = kept > 0n ? ` (${show(kept)} must stay on the account)` : ''
+  const balance = BigInt(row?.balance ?? '0') - chainReserve
+  const chain = chainReserve > 0n ? ` (${show(chainReserve)} must stay on the account)` : ''
   const fee = reserve > 0n ? ` plus a network fee of about ${show(reserve)}` : ''
   return new ApiError(
     'INSUFFICIENT_BALANCE',

@@ -140,13 +140,66 @@ export const listTransactions = endpoint({
 })
 
 /** Kinds listed by default; the platform creates the others by itself. */
-const ASKED_FOR = ['WITHDRAWAL', 'DEPOSIT', 'STAKE', 'UNSTAKE', 'RELEASE']
+const LISTED_KINDS = ['WITHDRAWAL', 'DEPOSIT', 'STAKE', 'UNSTAKE', 'RELEASE']
 
 /**
  * Rare kinds, which have an index of their own. Without it, a page of them would be searched among
  * all other kinds.
  */
-const SELDOM = new Set(['STAKE', 'UNSTAKE', 'RELEASE', 'DRAIN', 'LEND', 'LEND_BACK'])
+const RARE_KINDS = new Set(['STAKE', 'UNSTAKE', 'RELEASE', 'DRAIN', 'LEND', 'LEND_BACK'])
+
+type TransactionFilter = z.output<z.ZodObject<typeof transactionFilter>>
+
+/**
+ * Whether an address of the sub-account has this label. A condition on the address alone uses the
+ * order of the list, so labels are searched only if such a label exists.
+ */
+async function isLabel(
+  services: Services,
+  caller: Caller,
+  label: string | undefined,
+): Promise<boolean> {
+  if (label === undefined) return false
+  const rows = await services.database.query(`${LABELLED} and a.label = $3 limit 1`, [
+    caller.subAccountId,
+    caller.workspaceId,
+    label,
+  ])
+  return rows.length > 0
+}
+
+/** Returns the condition on the source: its address, or the label of an address. */
+const sourceCondition = (isLabel: boolean) => (at: string) =>
+  isLabel
+    ? `(lower(source_id) = lower(${at}) or source_id in (${LABELLED} and a.label = ${at}))`
+    : `lower(source_id) = lower(${at})`
+
+/** Returns the condition on the destination: its address, or the label of an address. */
+const destinationCondition = (isLabel: boolean) => (at: string) =>
+  isLabel
+    ? `(lower(destination_id) = lower(${at}) or exists (${LABELLED} and a.label = ${at} and a.address = destination_id
+      and a.address_tag is not distinct from transactions.address_tag))`
+    : `lower(destination_id) = lower(${at})`
+
+/** Returns the column whose index selects the fewest rows for a filter. */
+const indexedColumn = (status: string | undefined, kinds: string | readonly string[] | undefined) =>
+  status === 'failed' || status === 'pending'
+    ? 'status'
+    : RARE_KINDS.has(String(kinds))
+      ? 'kind'
+      : 'asset'
+
+/** Whether a filter uses only columns for which row counts are stored, besides the time. */
+const isCounted = (query: TransactionFilter): boolean =>
+  [
+    query.source_id,
+    query.dest_id,
+    query.address,
+    query.id,
+    query.sequence_id,
+    query.memo,
+    query.memo_begins,
+  ].every((value) => value === undefined)
 
 /**
  * Converts a filter to an SQL condition with its parameter values, for the transactions of a
@@ -155,7 +208,7 @@ const SELDOM = new Set(['STAKE', 'UNSTAKE', 'RELEASE', 'DRAIN', 'LEND', 'LEND_BA
 export async function matching(
   services: Services,
   caller: Caller,
-  query: z.output<z.ZodObject<typeof transactionFilter>>,
+  query: TransactionFilter,
 ): Promise<Omit<ListQuestion, 'list' | 'columns'>> {
   assertKnownAsset(services, query.asset)
   const values: unknown[] = [caller.subAccountId, caller.workspaceId]
@@ -166,59 +219,39 @@ export async function matching(
     values.push(value)
     conditions.push(condition(`$${values.length}`))
   }
-  const kept: Record<string, string | readonly string[]> = {}
+  const counted: Record<string, string | readonly string[]> = {}
   /** Adds a condition on a column for which row counts are stored. */
-  const keep = (column: string, value: string | undefined): void => {
+  const whereCounted = (column: string, value: string | undefined): void => {
     where(value, (at) => `${column} = ${at}`)
-    if (value !== undefined) kept[column] = value
+    if (value !== undefined) counted[column] = value
   }
   /**
-   * Like `keep`, for values defined by the platform. They are part of the SQL text, so that a
+   * Like `whereCounted`, for values defined by the platform. They are part of the SQL text, so that a
    * partial index on one value can be used.
    */
-  const keepWord = (column: string, value: string | undefined): void => {
+  const whereConstant = (column: string, value: string | undefined): void => {
     if (value === undefined) return
     conditions.push(`${column} = '${value}'`)
-    kept[column] = value
+    counted[column] = value
   }
-  keep('asset', query.asset)
+  whereCounted('asset', query.asset)
   where(query.before, (at) => `created_at < to_timestamp(${at}::bigint)`)
   where(query.after, (at) => `created_at > to_timestamp(${at}::bigint)`)
-  keep('source_type', query.source_type)
-  // A condition on the address alone uses the order of the list. Labels are searched only if such a
-  // label exists.
-  const isLabel = async (word: string | undefined): Promise<boolean> =>
-    word !== undefined &&
-    (
-      await services.database.query(`${LABELLED} and a.label = $3 limit 1`, [
-        caller.subAccountId,
-        caller.workspaceId,
-        word,
-      ])
-    ).length > 0
+  whereCounted('source_type', query.source_type)
   const [isSourceLabel, isDestinationLabel] = await Promise.all([
-    isLabel(query.source_id),
-    isLabel(query.dest_id),
+    isLabel(services, caller, query.source_id),
+    isLabel(services, caller, query.dest_id),
   ])
-  where(query.source_id, (at) =>
-    isSourceLabel
-      ? `(lower(source_id) = lower(${at}) or source_id in (${LABELLED} and a.label = ${at}))`
-      : `lower(source_id) = lower(${at})`,
-  )
-  keep('destination_type', query.dest_type)
-  where(query.dest_id, (at) =>
-    isDestinationLabel
-      ? `(lower(destination_id) = lower(${at}) or exists (${LABELLED} and a.label = ${at} and a.address = destination_id
-      and a.address_tag is not distinct from transactions.address_tag))`
-      : `lower(destination_id) = lower(${at})`,
-  )
+  where(query.source_id, sourceCondition(isSourceLabel))
+  whereCounted('destination_type', query.dest_type)
+  where(query.dest_id, destinationCondition(isDestinationLabel))
   // Each side has its own index, beginning with the workspace and the sub-account; PostgreSQL
   // combines the two.
   where(
     query.address,
     (at) => `(lower(source_id) = lower(${at}) or lower(destination_id) = lower(${at}))`,
   )
-  keepWord('status', query.status)
+  whereConstant('status', query.status)
   if (query.id !== undefined && UUID.test(query.id)) where(query.id, (at) => `id = ${at}::uuid`)
   else if (query.id !== undefined) where(spellings(query.id), (at) => `hash = any(${at}::text[])`)
   where(query.sequence_id, (at) => `sequence_id = ${at}`)
@@ -232,36 +265,21 @@ export async function matching(
       (at) => `id = any(array(select unnest(${at}::uuid[])))`,
     )
   }
-  keepWord('kind', query.type === undefined ? undefined : KIND_OF_TYPE.get(query.type))
+  whereConstant('kind', query.type === undefined ? undefined : KIND_OF_TYPE.get(query.type))
   const isInternal =
     query.source_type === 'GAS_TANK' ||
     query.dest_type === 'GAS_TANK' ||
     query.dest_type === 'OMNIBUS'
   if (query.type === undefined && !isInternal) {
-    conditions.push(`kind in (${ASKED_FOR.map((kind) => `'${kind}'`).join(', ')})`)
-    kept['kind'] = ASKED_FOR
+    conditions.push(`kind in (${LISTED_KINDS.map((kind) => `'${kind}'`).join(', ')})`)
+    counted['kind'] = LISTED_KINDS
   }
-  const indexed =
-    query.status === 'failed' || query.status === 'pending'
-      ? 'status'
-      : SELDOM.has(String(kept['kind']))
-        ? 'kind'
-        : 'asset'
-  const isKept = [
-    query.source_id,
-    query.dest_id,
-    query.address,
-    query.id,
-    query.sequence_id,
-    query.memo,
-    query.memo_begins,
-  ].every((value) => value === undefined)
   return {
     found: conditions.join(' and '),
     values,
-    kept: isKept ? kept : null,
+    kept: isCounted(query) ? counted : null,
     from: dateOf(query.after),
     before: dateOf(query.before),
-    indexed,
+    indexed: indexedColumn(query.status, counted['kind']),
   }
 }

@@ -125,6 +125,14 @@ export async function refusalSoon(
   return withTimeout(environment, chain.refusal(payment), null)
 }
 
+/** The network fee of a transfer of `asset` from the account `source`, in the smallest unit. */
+interface FeePayment {
+  owner: Pick<Caller, 'workspaceId' | 'subAccountId'>
+  asset: Asset
+  source: string
+  fee: bigint
+}
+
 /**
  * Rejects a token transfer early if the sub-account's native-coin wallet must pay its fee and does
  * not hold enough. The worker reserves the fee later.
@@ -132,11 +140,8 @@ export async function refusalSoon(
  */
 export async function checkFeeWallet(
   services: Services,
-  owner: Pick<Caller, 'workspaceId' | 'subAccountId'>,
-  asset: Asset,
   chain: Chain,
-  source: string,
-  fee: bigint,
+  { owner, asset, source, fee }: FeePayment,
 ): Promise<void> {
   const needed = chain.feeOfOtherWallet(asset, fee)
   if (needed === 0n) return
@@ -147,12 +152,12 @@ export async function checkFeeWallet(
      where w.workspace_id = $3 and w.sub_account_id = $1 and w.asset = $2`,
     [owner.subAccountId, native.asset_name, owner.workspaceId],
   )
-  const kept = await chain.kept(source, native)
-  const left = BigInt(row?.balance ?? '0') - kept
-  if (left >= needed) return
+  const chainReserve = await chain.kept(source, native)
+  const available = BigInt(row?.balance ?? '0') - chainReserve
+  if (available >= needed) return
   const show = (value: bigint) =>
     `${formatAmount(value < 0n ? 0n : value, native.decimals)} ${native.asset_name}`
-  const wallet = `the sub-account's ${native.asset_name} wallet, which has ${show(left)} in addition to the ${show(kept)} that must stay on the account`
+  const wallet = `the sub-account's ${native.asset_name} wallet, which has ${show(available)} in addition to the ${show(chainReserve)} that must stay on the account`
   throw new ApiError(
     'INSUFFICIENT_BALANCE',
     `asset: the network fee of up to ${show(needed)} is paid from ${wallet}`,

@@ -1,4 +1,11 @@
-import { cardano, CHANGE_INDEX, ChainError, pathOf, type CardanoClient } from '@custody/chains'
+import {
+  cardano,
+  CHANGE_INDEX,
+  ChainError,
+  pathOf,
+  type CardanoClient,
+  type Network,
+} from '@custody/chains'
 import type { Queryable } from '../../database/pool.ts'
 import { fail, type Prepared, type Task } from '../../engine/chain.ts'
 import type { CoinChain } from '../coins/chain.ts'
@@ -20,10 +27,8 @@ import { rateOf } from './parameters.ts'
  * read, and selects again under the wallet's lock. A transfer that expired spends all its coins
  * again, so that each of its transactions excludes all others.
  */
-export async function prepare(
-  chain: CoinChain<CardanoClient>,
-  { row, asset, amount }: Task,
-): Promise<Prepared> {
+export async function prepare(chain: CoinChain<CardanoClient>, task: Task): Promise<Prepared> {
+  const { row, asset, amount } = task
   const { context, network, client } = chain
   const parameters = await client.parameters()
   const rate = rateOf(network, parameters, row.fee_rate)
@@ -31,32 +36,14 @@ export async function prepare(
   const index = owner.subAccountIndex
   const changeAddress = await context.addresses.change(network, owner)
   const to = row.destination_id as string
-  const choose = async (
-    database: Queryable,
-    ttl: bigint,
-    unreadable: ReadonlyMap<string, string>,
-  ): Promise<cardano.Selection> => {
-    const { coins: required, gone } = await coinsOfDead(database, row.id, network, owner)
-    if (gone && required.length === 0)
-      throw new ChainError('COINS_GONE', 'it expired, and its coins are no longer on the chain')
-    const coins = (await cardanoCoins(database, row.wallet_id as string, network, owner)).filter(
-      isReadable(unreadable),
-    )
-    return cardano.selectCoins(network, {
-      coins,
-      required,
-      to,
-      amount,
-      changeAddress,
-      rate,
-      ttl,
-      parameters,
-    })
-  }
+  const terms = { network, owner, changeAddress, rate, parameters }
   const { previous, unreadable } = await readCoins(
-    async (left) => {
-      const foreseen = await choose(context.database, cardano.NOMINAL_END, left).catch(notChosen)
-      return foreseen instanceof ChainError ? null : foreseen.coins
+    async (excluded) => {
+      const ttl = cardano.NOMINAL_END
+      const planned = await selectCoins(context.database, task, terms, ttl, excluded).catch(
+        notChosen,
+      )
+      return planned instanceof ChainError ? null : planned.coins
     },
     chain.previous,
     (coin, before) => cardano.unspendable(network, coin, before),
@@ -69,7 +56,7 @@ export async function prepare(
     async build(tx) {
       const awaits = await awaitsChange(tx, row, true)
       const ttl = BigInt(validUntil)
-      const selection = await choose(tx, ttl, unreadable).catch(notChosen)
+      const selection = await selectCoins(tx, task, terms, ttl, unreadable).catch(notChosen)
       if (selection instanceof ChainError) {
         return selection.code === 'INSUFFICIENT'
           ? notCovered(selection, awaits, unreadable)
@@ -98,4 +85,43 @@ export async function prepare(
       })
     },
   }
+}
+
+/** What the coin selection of a transfer depends on besides its coins. */
+interface SelectionTerms {
+  network: Network
+  owner: Awaited<ReturnType<typeof ownerOf>>
+  changeAddress: string
+  rate: ReturnType<typeof rateOf>
+  parameters: Awaited<ReturnType<CardanoClient['parameters']>>
+}
+
+/**
+ * Selects the coins of a transfer, without those that cannot be read. All coins of an expired
+ * transaction of the transfer are required.
+ * @throws ChainError if the coins do not cover the transfer or are no longer on the chain
+ */
+async function selectCoins(
+  database: Queryable,
+  { row, amount }: Task,
+  { network, owner, changeAddress, rate, parameters }: SelectionTerms,
+  ttl: bigint,
+  unreadable: ReadonlyMap<string, string>,
+): Promise<cardano.Selection> {
+  const { coins: required, gone } = await coinsOfDead(database, row.id, network, owner)
+  if (gone && required.length === 0)
+    throw new ChainError('COINS_GONE', 'it expired, and its coins are no longer on the chain')
+  const coins = (await cardanoCoins(database, row.wallet_id as string, network, owner)).filter(
+    isReadable(unreadable),
+  )
+  return cardano.selectCoins(network, {
+    coins,
+    required,
+    to: row.destination_id as string,
+    amount,
+    changeAddress,
+    rate,
+    ttl,
+    parameters,
+  })
 }

@@ -73,7 +73,11 @@ export async function quote(
 ): Promise<Quote> {
   const whole = 10n ** BigInt(asset.decimals)
   const usual = async () =>
-    withL1Fee(evm, asset, amount ?? whole, await usualGas(evm, asset), rate, 'typical')
+    withL1Fee(
+      evm,
+      { asset, amount: amount ?? whole, gas: await usualGas(evm, asset), rate },
+      'typical',
+    )
   const omnibus = await evm.addresses.omnibus(evm.network, owner)
   if (asset.type === 'native') {
     if (to === null) return usual()
@@ -85,7 +89,9 @@ export async function quote(
         if (error instanceof ChainError) return null
         throw error
       })
-    return gas === null ? usual() : withL1Fee(evm, asset, amount ?? whole, gas, rate, 'typical')
+    return gas === null
+      ? usual()
+      : withL1Fee(evm, { asset, amount: amount ?? whole, gas, rate }, 'typical')
   }
   const balance = await spendableOf(evm.database, owner, asset)
   if (balance === null) return usual()
@@ -99,7 +105,7 @@ export async function quote(
       to: to ?? UNUSED_ADDRESS,
       amount: moved,
     })
-    return await withL1Fee(evm, asset, moved, gas, rate, 'wallet')
+    return await withL1Fee(evm, { asset, amount: moved, gas, rate }, 'wallet')
   } catch (error) {
     if (!(error instanceof ChainError)) throw error
     return usual()
@@ -112,10 +118,7 @@ export async function quote(
  */
 async function withL1Fee(
   evm: Evm,
-  asset: Asset,
-  amount: bigint,
-  gas: bigint,
-  rate: bigint,
+  { asset, amount, gas, rate }: { asset: Asset; amount: bigint; gas: bigint; rate: bigint },
   basis: Quote['basis'],
 ): Promise<Quote> {
   const l1Fee = await l1FeeOf(

@@ -43,7 +43,7 @@ export const replaceableOf = (evm: Evm): Replaceable => ({
     return evmBuild.estimateOf(await limitNow(evm, row, asset, has)) > has
   },
   prepare: (row, asset, wanted, waiting, fuelled) =>
-    prepareReplacement(evm, row, asset, wanted, waiting, fuelled),
+    prepareReplacement(evm, { row, asset, wanted, waiting, fuelled }),
 })
 
 /** Returns the gas limit of a signed transaction. */
@@ -110,25 +110,29 @@ async function highestOf(
 }
 
 /**
- * Prepares a replacement: the same account and nonce with higher fees. A cancellation is a payment
- * of 0 to the sender itself.
+ * A replacement to prepare. `waiting`: the pending attempts, newest first. `fuelled`: whether the
+ * fuel for it is already at the address.
  */
-async function prepareReplacement(
+interface ReplacementRequest {
+  row: TransactionRow
+  asset: Asset
+  wanted: Wanted
+  waiting: readonly Waiting[]
+  fuelled: boolean
+}
+
+/**
+ * Returns the gas limit of a replacement. `lacksGas`: the pending transaction has too little gas to
+ * be mined.
+ */
+async function gasOfReplacement(
   evm: Evm,
-  row: TransactionRow,
-  asset: Asset,
-  wanted: Wanted,
-  waiting: readonly Waiting[],
-  fuelled: boolean,
-): Promise<Prepared | Dearer | Fail> {
-  const { network, native } = evm
-  const before = planOf(row)
-  const first = waiting.at(-1)
-  if (!first) throw new Error('no waiting transaction can be replaced')
+  { row, asset, wanted }: ReplacementRequest,
+  before: OwnPlan,
+): Promise<{ gas: bigint; lacksGas: boolean }> {
   const cancel = wanted.kind === 'CANCEL'
-  const account = row.source_id as string
   const needed = cancel
-    ? await cancellationGasOf(evm, account)
+    ? await cancellationGasOf(evm, row.source_id as string)
     : await limitNow(evm, row, asset, before.gas)
   const lacksGas = !cancel && evmBuild.estimateOf(needed) > before.gas
   // A new gas margin is only added if the caller pays for it again. An automatic bump stays within
@@ -136,7 +140,55 @@ async function prepareReplacement(
   const isWithinNeed = wanted.kind === 'AUTO' && !isFuel(row)
   const raised = lacksGas && isWithinNeed ? await affordable(evm, before, needed) : needed
   const gas = cancel || lacksGas || (needed > before.gas && !isWithinNeed) ? raised : before.gas
-  const fee = await feeOfReplacement(evm, row, wanted, before, waiting, { gas, lacksGas })
+  return { gas, lacksGas }
+}
+
+/** Returns the additional fuel that a replacement with this fee requires. */
+async function dearerOf(
+  evm: Evm,
+  row: TransactionRow,
+  before: OwnPlan,
+  { gas, fee, l1Fee, cost }: { gas: bigint; fee: evmBuild.EvmFee; l1Fee: bigint; cost: bigint },
+): Promise<Dearer> {
+  const { native } = evm
+  const show = (wei: bigint) => `${formatAmount(wei, native.decimals)} ${native.asset_name}`
+  const market = (await evm.feeRates()).medium
+  const need = evmBuild.fuelFor(gas, fee.maxFeePerGas, l1Fee) - before.need
+  const fuelGas = isFuel(row) ? gas : await fuelGasOf(evm, row, row.source_id as string)
+  return {
+    kind: 'dearer',
+    worst: cost,
+    more: cost - before.need,
+    need,
+    short: `the fuel at the address covers ${show(before.need)}, and ${show(cost)} would be required`,
+    fuel: fuelOf({
+      gas,
+      fee,
+      fuelGas,
+      fuelFee: market.maxFeePerGas > fee.maxFeePerGas ? market : fee,
+      l1Fee,
+      need,
+    }),
+  }
+}
+
+/**
+ * Prepares a replacement: the same account and nonce with higher fees. A cancellation is a payment
+ * of 0 to the sender itself.
+ */
+async function prepareReplacement(
+  evm: Evm,
+  request: ReplacementRequest,
+): Promise<Prepared | Dearer | Fail> {
+  const { network, native } = evm
+  const { row, asset, wanted, waiting, fuelled } = request
+  const before = planOf(row)
+  const first = waiting.at(-1)
+  if (!first) throw new Error('no waiting transaction can be replaced')
+  const cancel = wanted.kind === 'CANCEL'
+  const account = row.source_id as string
+  const { gas, lacksGas } = await gasOfReplacement(evm, request, before)
+  const fee = await feeOfReplacement(evm, request, before, { gas, lacksGas })
   if (typeof fee === 'string') return fail(fee)
   const payment = cancel
     ? { asset: native, to: account, amount: 0n }
@@ -148,27 +200,7 @@ async function prepareReplacement(
   const l1Fee =
     gas > before.gas ? await l1FeeOf(evm, payment.asset, { ...payment, gas, fee }) : before.l1Fee
   const cost = gas * fee.maxFeePerGas + l1Fee
-  if (cost > before.need && !fuelled) {
-    const show = (wei: bigint) => `${formatAmount(wei, native.decimals)} ${native.asset_name}`
-    const market = (await evm.feeRates()).medium
-    const by = evmBuild.fuelFor(gas, fee.maxFeePerGas, l1Fee) - before.need
-    const fuelGas = isFuel(row) ? gas : await fuelGasOf(evm, row, account)
-    return {
-      kind: 'dearer',
-      worst: cost,
-      more: cost - before.need,
-      need: by,
-      short: `the fuel at the address covers ${show(before.need)}, and ${show(cost)} would be required`,
-      fuel: fuelOf({
-        gas,
-        fee,
-        fuelGas,
-        fuelFee: market.maxFeePerGas > fee.maxFeePerGas ? market : fee,
-        l1Fee,
-        need: by,
-      }),
-    }
-  }
+  if (cost > before.need && !fuelled) return dearerOf(evm, row, before, { gas, fee, l1Fee, cost })
   const path = await sourcePath(evm.database, row, network)
   const nonce = BigInt(first.nonce as string)
   return {
@@ -198,10 +230,8 @@ async function prepareReplacement(
  */
 async function feeOfReplacement(
   evm: Evm,
-  row: TransactionRow,
-  wanted: Wanted,
+  { row, wanted, waiting }: ReplacementRequest,
   before: OwnPlan,
-  waiting: readonly Waiting[],
   { gas, lacksGas }: { gas: bigint; lacksGas: boolean },
 ): Promise<evmBuild.EvmFee | string> {
   const least = bumped(await highestOf(evm, row, waiting))

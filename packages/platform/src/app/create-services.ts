@@ -1,0 +1,158 @@
+import type { Registry } from '@custody/chains'
+import type { Logger } from 'pino'
+import { AddressBook } from '../addresses/book.ts'
+import { createAml, type Aml } from '../aml/aml.ts'
+import { amlInstallation } from '../aml/settings.ts'
+import { KnownWallets } from '../assets/find-wallet.ts'
+import { forwards } from '../auto-forwarding/forwards.ts'
+import { shortageOf } from '../data-dir.ts'
+import type { Database } from '../database/pool.ts'
+import { DatabaseHold } from '../engine/database-hold.ts'
+import { Networks } from '../engine/networks.ts'
+import type { Services } from '../engine/services.ts'
+import { eventPollMs } from '../events/publish.ts'
+import { createExchanges } from '../exchanges/exchanges.ts'
+import { tanks } from '../gas-tanks/tanks.ts'
+import { Callers } from '../http/callers.ts'
+import { invoices } from '../invoices/loop.ts'
+import { Feed } from '../ledger/feed.ts'
+import { Notifier } from '../ledger/notifier.ts'
+import { LoadMonitor } from '../load-monitor.ts'
+import { createMetrics } from '../metrics.ts'
+import { createPeople } from '../people/people.ts'
+import { coinsOf } from '../prices/coins.ts'
+import { Prices } from '../prices/prices.ts'
+import { priceSources, pricesInstallation } from '../prices/settings.ts'
+import { Secrets } from '../secrets.ts'
+import type { Settings } from '../settings/settings.ts'
+import { WorkspaceKeys } from '../signing/keys.ts'
+import type { SignerNodes } from '../signing/nodes.ts'
+import { Receipts } from '../signing/receipts.ts'
+import { Withdrawals } from '../transactions/write-withdrawal.ts'
+import { checkUrl } from '../webhooks/webhook.ts'
+import { createWebhooks } from '../webhooks/webhooks.ts'
+import { connectAll } from './connect.ts'
+import { KINDS } from './kinds.ts'
+import { devnetControl, localEndpoints } from './local.ts'
+import { readiness } from './readiness.ts'
+import { reportUnreadable } from './report-unreadable.ts'
+import type { Runtime } from './runtime.ts'
+
+/** Notifiers that the database's events ring. `moved`: a deposit changed. */
+export interface Notifiers {
+  outbox: Notifier
+  work: Notifier
+  moved: Notifier
+}
+
+/** What the services are created from. `devnetUrl`: the local chains; null on other networks. */
+interface ServiceParts {
+  settings: Settings
+  world: Runtime
+  log: Logger
+  database: Database
+  registry: Registry
+  signers: SignerNodes
+  devnetUrl: string | null
+  notifiers: Notifiers
+}
+
+/**
+ * Creates the services of a platform. Nothing is queried; only the secrets key is read.
+ * @throws Error if the secrets cannot be opened
+ */
+export async function createServices(parts: ServiceParts): Promise<Services> {
+  const { settings, world, log, database, registry, signers, devnetUrl, notifiers } = parts
+  const { environment, fetch } = world
+  const prices = pricesInstallation(settings.prices, devnetUrl, registry)
+  const keys = new WorkspaceKeys(database, signers, settings.network)
+  const addresses = new AddressBook(() => services)
+  const pressure = new LoadMonitor(environment.now)
+  const aml = createAml({
+    home: settings.home,
+    installation: amlInstallation(settings.aml, devnetUrl),
+    environment,
+    fetch,
+    log,
+    secrets: await Secrets.open(settings.home, settings.secretsKey, environment),
+  })
+  const metrics = createMetrics()
+  metrics.watchProcess()
+  const services: Services = {
+    settings,
+    environment,
+    database,
+    registry,
+    log,
+    signers,
+    keys,
+    addresses,
+    tanks,
+    forwards,
+    invoices,
+    kinds: KINDS,
+    hold: new DatabaseHold(shortageOf(settings.home, environment.now)),
+    outbox: notifiers.outbox,
+    work: notifiers.work,
+    pressure,
+    receipts: new Receipts({ signers, environment, database, log, pressure }),
+    knownWallets: new KnownWallets(database),
+    withdrawals: new Withdrawals(database),
+    feed: new Feed({ database, environment, log, pollMs: eventPollMs({ settings }) }),
+    reconciling: { job: null },
+    checkout: {
+      base: settings.publicUrl ?? `http://${settings.host}:${settings.port}`,
+      checkWebhook: (url, field) => checkUrl(services, url, field),
+      moved: notifiers.moved,
+    },
+    networks: connectNetworks(parts, { keys, addresses, metrics }),
+    callers: new Callers(database, environment),
+    aml,
+    people: peopleOf(parts, aml.secrets),
+    prices: new Prices({
+      sources: priceSources(prices, environment, fetch),
+      coins: coinsOf(registry),
+      environment,
+      log,
+      everyMs: prices.everyMs,
+    }),
+    exchanges: createExchanges({ devnetUrl, database, environment, fetch }),
+    trading: { due: new Notifier(environment) },
+    exchangeTransfers: { due: new Notifier(environment) },
+    webhooks: createWebhooks({
+      services: () => services,
+      environment,
+      allow: settings.webhookAllow,
+      resolve: world.resolve,
+    }),
+    metrics,
+    devnet: devnetUrl ? devnetControl(devnetUrl) : null,
+    readiness: () => readiness(services),
+  }
+  return services
+}
+
+/** Creates the clients of all networks that have an endpoint. */
+function connectNetworks(
+  { settings, world, log, database, registry, devnetUrl }: ServiceParts,
+  { keys, addresses, metrics }: Pick<Services, 'keys' | 'addresses' | 'metrics'>,
+): Networks {
+  const { environment, fetch } = world
+  const endpoints = devnetUrl ? localEndpoints(devnetUrl, registry.networks) : settings.endpoints
+  const report = reportUnreadable(log, metrics)
+  return new Networks(
+    connectAll({ registry, database, environment, keys, addresses, report }, endpoints, fetch, {
+      metrics,
+      log,
+    }),
+  )
+}
+
+/** Creates the sign-in of people to the console. */
+const peopleOf = ({ settings, world, database }: ServiceParts, secrets: Aml['secrets']) =>
+  createPeople({
+    database,
+    environment: world.environment,
+    secrets,
+    rateLimit: settings.rateLimit,
+  })
