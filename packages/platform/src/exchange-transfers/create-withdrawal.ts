@@ -162,11 +162,6 @@ async function create(
 }
 
 /**
-<<<<<<< HEAD
- * Returns the exchange's name of a registered address, if it requires one.
- * @throws VenueError
- */
-=======
  * Checks that the key of an exchange account may withdraw and is accepted.
  * @throws ApiError `INVALID_REQUEST` or `EXCHANGE_KEY_REFUSED`
  */
@@ -203,8 +198,10 @@ function checkedAmount(body: WithdrawalBody, asset: Asset): bigint {
   return amount
 }
 
-/** The name under which the exchange knows an address, where it wants one. @throws VenueError */
->>>>>>> f2089ef6515d49bc9bc9e4a5772afa486b78474d
+/**
+ * Returns the exchange's name of a registered address, if it requires one.
+ * @throws VenueError
+ */
 async function keyOf(
   services: Services,
   account: AccountRow,
