@@ -372,7 +372,7 @@ describe('forwards', () => {
     const [only, ...more] = (await history(user, rule.id)).data.map((each) => Number(each.amount))
     assert.deepEqual([more, only! > 2.99, only! < 3], [[], true, true])
     assert.ok(Math.abs(Number(capped.waiting) - (5 - only!)) < 1e-12)
-    assert.match(String(capped.reason), /daily cap leaves 0(\.0000\d+)? ETH/)
+    assert.match(String(capped.reason), /daily cap allows 0(\.0000\d+)? ETH more/)
     assert.equal((await balance(user, 'ETH')).balance, capped.waiting)
   })
   test('not after the end, not while paused, not after deletion', async () => {

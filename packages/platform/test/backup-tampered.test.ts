@@ -218,8 +218,8 @@ const ATTACKS: Attack[] = [
   {
     name: 'a tablespace_map',
     change: setting('tablespace_map', `16384 ${outside}`),
-    unlisted: /database\/tablespace_map is not of the backup/,
-    listed: /database\/tablespace_map is of a tablespace: they are not supported/,
+    unlisted: /database\/tablespace_map does not belong to the backup/,
+    listed: /database\/tablespace_map belongs to a tablespace: tablespaces are not supported/,
   },
   {
     name: 'a link of a tablespace',
@@ -234,7 +234,7 @@ const ATTACKS: Attack[] = [
       symlinkSync(outside, join(from, 'database', 'pg_tblspc', '16384'))
     },
     unlisted: /database\/pg_tblspc\/16384 does not belong to the backup, and is a symbolic link/,
-    listed: /database\/pg_tblspc\/16384\/file is of a tablespace: they are not supported/,
+    listed: /database\/pg_tblspc\/16384\/file belongs to a tablespace: tablespaces are not supported/,
   },
   {
     name: 'a line of backup_label',
@@ -295,7 +295,7 @@ const ATTACKS: Attack[] = [
     name: 'a file more',
     change: (from) => writeFileSync(join(from, 'authorized_keys'), 'ssh-ed25519 …'),
     unlisted: /authorized_keys does not belong to the backup/,
-    listed: /authorized_keys is no part of a PostgreSQL data folder that is restored/,
+    listed: /authorized_keys is not part of a PostgreSQL data folder that can be restored/,
   },
   {
     name: 'a folder more',
@@ -329,7 +329,7 @@ const ATTACKS: Attack[] = [
     change: (from) => writeFileSync(join(from, 'more'), 'text'),
     list: (manifest) => manifest.folders.push('../../outside/folder'),
     unlisted: /more does not belong to the backup/,
-    listed: /\.\.\/\.\.\/outside\/folder is no folder of a PostgreSQL data folder/,
+    listed: /\.\.\/\.\.\/outside\/folder is not a folder of a PostgreSQL data folder/,
   },
   {
     name: 'a name twice',
@@ -519,7 +519,7 @@ test(
         bytes[0] = (bytes[0] as number) ^ 1
         writeFileSync(join(from, table), bytes)
       }),
-      new RegExp(`${table} was changed; nothing of it is left`),
+      new RegExp(`${table} was changed; the partial restore was removed`),
     )
     assert.deepEqual(everything(to), [])
   },
@@ -534,7 +534,7 @@ test(
       restore(whole, to, TRUST, (line) => {
         if (line === 'database: restored') throw new Error('the disk is full')
       }),
-      /the disk is full; nothing of it is left in .*run the same command again/,
+      /the disk is full; the partial restore was removed from .*run the same command again/,
     )
     assert.deepEqual(everything(to), [])
     await restore(whole, to, TRUST)
@@ -594,7 +594,7 @@ test('a home that is a link, and the log archive with a quote in its name, are r
       until: null,
       archive: null,
     }),
-    /--wal: the name must not hold quotes/,
+    /--wal: the name must not contain quotes/,
   )
   assert.deepEqual([everything(target), existsSync(place('quoted'))], [[], false])
 })

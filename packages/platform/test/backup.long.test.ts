@@ -368,7 +368,7 @@ test(
     await refused(/is not a backup: it has no manifest/, '--verify')
     fresh()
     await refused(
-      /is not empty: a backup can be restored only into an empty database/,
+      /is not empty: a backup can be restored only into an empty folder/,
       '--recovery-secret',
       place('key'),
     )

@@ -209,7 +209,7 @@ test('too little, a stake address, another network’s address, a tag, a rate be
     ['5', 'stake_test1uqehkck0lajq8gr28t9uxnuvgcqrc6070x3k9r8048z8y5gssrtvn', {}, /stake address/],
     ['5', 'addr1vx2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzers66hrl8', {}, /another network/],
     ['5', STRANGER, { address_tag: '7' }, /no address tags/],
-    ['5', STRANGER, { fee_rate: 43 }, /at least 44 Lovelace, the least/],
+    ['5', STRANGER, { fee_rate: 43 }, /at least 44 Lovelace, the minimum/],
     ['5', STRANGER, { fee_rate: 44.5 }, /decimals/],
     ['500', STRANGER, {}, /spendable balance/],
   ]

@@ -114,7 +114,7 @@ test('equal transfers at once are two transactions', async () => {
 
 test('below what an account needs, to itself, to a token account, with a tag, below the fee floor: 400 with the reason', async () => {
   const cases: [string, string, Record<string, unknown>, RegExp][] = [
-    ['0.0001', NEW, {}, /0\.00089088 SOL creates it/],
+    ['0.0001', NEW, {}, /at least 0\.00089088 SOL are required to create it/],
     ['0.1', source, {}, /would be sent/],
     ['0.1', 'wg5iSXxsT4Bq3MtZ4FfAxarKDCc9vWGqvgSF9DG2ab7', {}, /is a contract, that of USDT_SOL/],
     ['0.1', NEW, { address_tag: '7' }, /no address tags/],

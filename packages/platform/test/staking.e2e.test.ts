@@ -351,7 +351,7 @@ test('for another address: frozen, then lent; unstaking takes it back first', as
       'RESOURCE_MISMATCH',
       'resource',
     ),
-    /staked for ENERGY/,
+    /the stake for this address is for ENERGY/,
   )
   assert.match(
     await refused(

@@ -269,7 +269,7 @@ test('an empty tank fails the transfer with a reason that names the tank; a top-
   assert.equal(drained.status, 0, drained.stderr)
   const failed = await terminal(dave, (await post(transferBody('ETH', '1', ETH_TO), dave)).body.id)
   assert.equal(failed.status, 'failed')
-  assert.match(String(failed.failure_reason), /gas tank of ETH .*holds 0 ETH.*missing/)
+  assert.match(String(failed.failure_reason), /gas tank of ETH .*has 0 ETH.*missing/)
   assert.equal(failed.hash, null)
   assert.equal((await balance(dave, 'ETH')).balance, '2')
   const { address } = (await platform.operator('gas-tank address', {

@@ -346,7 +346,7 @@ test('the tank is drained; then nothing leaves, the reason names tank and amount
     assert.equal(done.status, 'failed')
     assert.match(
       done.failure_reason ?? '',
-      new RegExp(`gas tank of TRX \\(${address}\\) holds 0 TRX.*[\\d.]+ TRX are missing`),
+      new RegExp(`gas tank of TRX \\(${address}\\) has 0 TRX.*[\\d.]+ TRX are missing`),
     )
   }
   assert.deepEqual(

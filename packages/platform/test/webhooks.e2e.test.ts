@@ -239,7 +239,7 @@ test('listen shows events as they come and forwards them signed, with a secret t
     lines[2] as string,
     /^\d\d:\d\d:\d\d {2}address\.created +hooks\/main {2}[0-9a-f-]{36} v1 {2}→ 200 \(\d+ ms\)$/,
   )
-  assert.match(lines[3] as string, /→ answered 418 \(\d+ ms\)$/)
+  assert.match(lines[3] as string, /→ status 418 \(\d+ ms\)$/)
   ending.abort()
   assert.deepEqual(await work, { result: { events: 2 }, text: '2 events' })
 
