@@ -437,7 +437,7 @@ test('the operator’s command: JSON on the last line, errors on standard error,
     [['wallet', 'set', '--id', randomUUID(), '--status', 'active'], 'does not exist'],
     [['request', 'GET', 'x'], 'Usage: custody request'],
     [['signer', 'refresh', '--workspace', 'none'], 'no key of none'],
-    [['keygen', '--out', platform.writePublicKey()], 'exists already'],
+    [['keygen', '--out', platform.writePublicKey()], 'already exists'],
   ] as const) {
     const refused = await platform.cli(...words, '--json')
     assert.equal(refused.status, 1, words.join(' '))

@@ -506,7 +506,7 @@ test('the operator credits a deposit in suspense to the wallet of the account th
   assert.deepEqual([again.status, /not in suspense; its state is CREDITED/.test(again.stderr)], [1, true])
   assert.match(
     (await platform.cli('suspense', 'assign', '--id', 'nothing')).stderr,
-    /--transaction: deposit nothing does not exist; its id is in GET \/dac\/v1\/transactions/,
+    /--id: deposit nothing does not exist; "custody suspense list" lists the waiting deposits/,
   )
   const audit = await platform.operator('audit')
   assert.equal(audit['ok'], true, JSON.stringify(audit['differences']))

@@ -118,7 +118,7 @@ test('below what an account needs, to itself, to a token account, with a tag, be
     ['0.1', source, {}, /would be sent/],
     ['0.1', 'wg5iSXxsT4Bq3MtZ4FfAxarKDCc9vWGqvgSF9DG2ab7', {}, /is a contract, that of USDT_SOL/],
     ['0.1', NEW, { address_tag: '7' }, /no address tags/],
-    ['0.1', NEW, { fee_rate: 4999 }, /at least 5000 Lamport, the least/],
+    ['0.1', NEW, { fee_rate: 4999 }, /at least 5000 Lamport, the minimum/],
     ['2.4695', NEW, {}, /must stay on the account/],
   ]
   for (const [amount, to, more, reason] of cases) {
