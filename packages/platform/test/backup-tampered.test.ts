@@ -234,7 +234,8 @@ const ATTACKS: Attack[] = [
       symlinkSync(outside, join(from, 'database', 'pg_tblspc', '16384'))
     },
     unlisted: /database\/pg_tblspc\/16384 does not belong to the backup, and is a symbolic link/,
-    listed: /database\/pg_tblspc\/16384\/file belongs to a tablespace: tablespaces are not supported/,
+    listed:
+      /database\/pg_tblspc\/16384\/file belongs to a tablespace: tablespaces are not supported/,
   },
   {
     name: 'a line of backup_label',

@@ -226,7 +226,12 @@ test('a coin with tags: the tag is part of the address, and without it nothing i
   assert.match(String(to.address_tag), /^\d+$/)
   const wrong = await send('binance', 'XRP', '50', { ...to, address_tag: null })
   assert.deepEqual(
-    [wrong.status, wrong.body.message.startsWith('address_tag: the deposit address of this account at binance for XRP is')],
+    [
+      wrong.status,
+      wrong.body.message.startsWith(
+        'address_tag: the deposit address of this account at binance for XRP is',
+      ),
+    ],
     [400, true],
     wrong.text,
   )

@@ -503,7 +503,10 @@ test('the operator credits a deposit in suspense to the wallet of the account th
   assert.equal((await deposit(hash)).sub_status, 'CREDITED')
   assert.equal(Number((await balance(alice, 'XRP')).balance).toFixed(6), (before + 2).toFixed(6))
   const again = await platform.cli('suspense', 'assign', '--id', id)
-  assert.deepEqual([again.status, /not in suspense; its state is CREDITED/.test(again.stderr)], [1, true])
+  assert.deepEqual(
+    [again.status, /not in suspense; its state is CREDITED/.test(again.stderr)],
+    [1, true],
+  )
   assert.match(
     (await platform.cli('suspense', 'assign', '--id', 'nothing')).stderr,
     /--id: deposit nothing does not exist; "custody suspense list" lists the waiting deposits/,

@@ -46,8 +46,8 @@ export class AddressBook implements Addresses {
   }
 
   async #remembered(name: string, find: (services: Services) => Promise<string>): Promise<string> {
-    const known = this.#known.get(name)
-    if (known !== undefined) return known
+    const existing = this.#known.get(name)
+    if (existing !== undefined) return existing
     if (this.#known.size >= KEPT_MAX) this.#known.clear()
     const address = await find(this.#services())
     this.#known.set(name, address)

@@ -29,11 +29,11 @@ export const createAddress = endpoint({
   body: z.strictObject({ asset: assetName, label: text(200).optional() }),
   response: addressShape,
   async handler({ services, caller, body }) {
-    const found = findOpenAsset(services, body.asset)
-    await readyForAddresses(services, caller.workspaceId, found.network)
+    const match = findOpenAsset(services, body.asset)
+    await readyForAddresses(services, caller.workspaceId, match.network)
     const row = await services.database.transaction((tx) =>
-      handOutAddress(services, tx, caller, found, { label: body.label ?? null, fresh: false }),
+      handOutAddress(services, tx, caller, match, { label: body.label ?? null, fresh: false }),
     )
-    return { body: presentAddress(row, found, caller.subAccountIndex) }
+    return { body: presentAddress(row, match, caller.subAccountIndex) }
   },
 })

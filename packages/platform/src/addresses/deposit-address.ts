@@ -58,7 +58,7 @@ export async function likelyAddress(
   return familyOf(network).address(network, key.at(pathOf(network, owner.subAccountIndex, index)))
 }
 
-interface Place {
+interface AssetNetwork {
   asset: Asset
   network: Network
 }
@@ -90,7 +90,7 @@ export async function handOutAddress(
   services: Services,
   tx: Queryable,
   owner: SubAccount,
-  place: Place,
+  place: AssetNetwork,
   o: { label: string | null; fresh: boolean },
 ): Promise<AddressRow & { wallet_id: string }> {
   const { asset, network } = place

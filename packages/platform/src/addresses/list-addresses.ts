@@ -43,10 +43,10 @@ export const listAddresses = endpoint({
   }),
   response: z.union([z.array(addressShape).max(ALL_MAX), pageShape]),
   async handler({ services, caller, query: { asset, after, limit } }) {
-    const found = findAsset(services, asset)
+    const match = findAsset(services, asset)
     const isPaged = after !== undefined || limit !== undefined
     const most = isPaged ? (limit ?? PAGE_USUAL) : ALL_MAX
-    const scope = [caller.subAccountId, found.asset.asset_name, caller.workspaceId]
+    const scope = [caller.subAccountId, match.asset.asset_name, caller.workspaceId]
     const ofWallet = 'w.workspace_id = $3 and w.sub_account_id = $1 and w.asset = $2'
     const isKnown = async (id: string) =>
       (await services.database.one(
@@ -72,7 +72,7 @@ export const listAddresses = endpoint({
     )
     const data = rows
       .slice(0, most)
-      .map((row) => presentAddress(row, found, caller.subAccountIndex))
+      .map((row) => presentAddress(row, match, caller.subAccountIndex))
     if (!isPaged) return { body: data }
     const next = rows.length > most ? (data.at(-1)?.id ?? null) : null
     return { body: { data, next, has_more: next !== null } }

@@ -52,15 +52,15 @@ export const postValidateAddress = endpoint({
     const result = validateAddress(services.registry, body.asset, body.address, body.address_tag)
     if (!result.valid) return { body: { valid: false, reason: result.reason } }
     const { tags } = familyOf(network)
-    const known = {
+    const existing = {
       valid: true,
       ...(result.address === body.address ? {} : { address: result.address }),
     }
-    if (!tags) return { body: known }
+    if (!tags) return { body: existing }
     const takesTag = !tags.isWithin(body.address)
     return {
       body: {
-        ...known,
+        ...existing,
         address_tag: result.address_tag,
         takes_tag: takesTag,
         requires_tag: takesTag

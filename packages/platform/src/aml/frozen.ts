@@ -69,7 +69,7 @@ export async function holdOffFreezing(tx: Queryable, subAccountId: string): Prom
 }
 
 type Screened = Pick<TransactionRow, 'id' | 'workspace_id' | 'sub_account_id'>
-interface Asked {
+interface FrozenQuery {
   space: string
   keys: readonly string[]
 }
@@ -81,7 +81,7 @@ interface Asked {
 export async function frozenAmong(
   database: Queryable,
   row: Screened,
-  o: Asked,
+  o: FrozenQuery,
 ): Promise<FrozenRow[]> {
   return database.query<FrozenRow>(
     `select f.* from frozen_addresses f
@@ -114,13 +114,13 @@ export async function clearedFor(database: Queryable, row: Screened): Promise<Se
 export async function confirmHits(
   tx: Queryable,
   row: Screened,
-  asked: Asked,
+  request: FrozenQuery,
   hits: readonly Hit[],
 ): Promise<Hit[] | null> {
-  const found = hits.filter(({ freezeId }) => freezeId === null)
-  for (const freeze of await frozenAmong(tx, row, asked)) {
-    if (!found.some(({ key }) => key === freeze.address_key)) {
-      found.push({
+  const matches = hits.filter(({ freezeId }) => freezeId === null)
+  for (const freeze of await frozenAmong(tx, row, request)) {
+    if (!matches.some(({ key }) => key === freeze.address_key)) {
+      matches.push({
         key: freeze.address_key,
         address: freeze.address,
         tag: freeze.address_tag,
@@ -130,7 +130,7 @@ export async function confirmHits(
       })
     }
   }
-  return found.length === 0 && hits.length > 0 ? null : found
+  return matches.length === 0 && hits.length > 0 ? null : matches
 }
 
 /**

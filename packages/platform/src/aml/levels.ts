@@ -13,12 +13,12 @@ export type RiskLevel = (typeof LEVELS)[number]
  */
 export function readProvider(text: string): ProviderName {
   const wanted = text.trim().toUpperCase()
-  const found = PROVIDERS.find((each) => each === wanted)
-  if (!found)
+  const match = PROVIDERS.find((each) => each === wanted)
+  if (!match)
     throw new ApiError('INVALID_REQUEST', `provider: must be one of ${PROVIDERS.join(', ')}`, {
       field: 'provider',
     })
-  return found
+  return match
 }
 
 /**

@@ -52,8 +52,10 @@ export function readList(file: string): SanctionsList {
   }
 }
 
-function unique(found: { asset: string; address: string }[]): { asset: string; address: string }[] {
-  return [...new Map(found.map((each) => [`${each.asset} ${each.address}`, each])).values()].sort(
+function unique(
+  matches: { asset: string; address: string }[],
+): { asset: string; address: string }[] {
+  return [...new Map(matches.map((each) => [`${each.asset} ${each.address}`, each])).values()].sort(
     (a, b) => (a.asset === b.asset ? (a.address < b.address ? -1 : 1) : a.asset < b.asset ? -1 : 1),
   )
 }
@@ -63,7 +65,7 @@ function unique(found: { asset: string; address: string }[]): { asset: string; a
  * `address`. Lines that begin with # are comments.
  */
 function fromLines(text: string, o: ReadOptions): SanctionsList {
-  const found = text
+  const matches = text
     .split(/\r?\n/)
     .map((line) => line.trim())
     .filter((line) => line !== '' && !line.startsWith('#'))
@@ -81,7 +83,7 @@ function fromLines(text: string, o: ReadOptions): SanctionsList {
   return {
     source: 'OFAC Specially Designated Nationals list, text file',
     published: o.published,
-    addresses: unique(found),
+    addresses: unique(matches),
   }
 }
 

@@ -11,9 +11,9 @@ import { heardStatus } from '../signing/status.ts'
 /** File in the data folder that contains the name of its network. */
 const FILE = 'network'
 
-const refusal = (wanted: NetworkMode, what: string, known: string, instead: string): Error =>
+const refusal = (wanted: NetworkMode, what: string, existing: string, instead: string): Error =>
   new Error(
-    `CUSTODY_NETWORK=${wanted}: ${what} belongs to the network "${known}", where it was first started; ${instead}`,
+    `CUSTODY_NETWORK=${wanted}: ${what} belongs to the network "${existing}", where it was first started; ${instead}`,
   )
 
 /**
@@ -23,13 +23,13 @@ const refusal = (wanted: NetworkMode, what: string, known: string, instead: stri
 export function checkHome(home: string, network: NetworkMode): void {
   const file = join(home, FILE)
   // A data folder with the ports of local processes was started before this file existed.
-  const known = existsSync(file)
+  const existing = existsSync(file)
     ? readFileSync(file, 'utf8').trim()
     : existsSync(join(home, 'ports.json'))
       ? 'local'
       : network
-  if (known !== network)
-    throw refusal(network, `the home ${home}`, known, 'set CUSTODY_HOME to another folder')
+  if (existing !== network)
+    throw refusal(network, `the home ${home}`, existing, 'set CUSTODY_HOME to another folder')
 }
 
 /** Binds a data folder to the network of its first successful start. */

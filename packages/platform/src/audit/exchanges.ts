@@ -37,14 +37,14 @@ export async function exchangeDifferences(
       const books = await claims(services.database, row)
       balances += new Set([...books.keys(), ...compared.balances.map(({ coin }) => coin)]).size
       for (const { coin, ledger, venue } of compared.gaps) {
-        const [claimed, told] = [showUnits(BigInt(ledger)), showUnits(BigInt(venue))]
+        const [claimed, reported] = [showUnits(BigInt(ledger)), showUnits(BigInt(venue))]
         const kind = kindOf(BigInt(ledger), BigInt(venue))
         differences.push({
           ...of,
           kind,
           asset: coin,
           ledger: claimed,
-          chain: told,
+          chain: reported,
           note: 'at the exchange',
         })
       }

@@ -9,7 +9,7 @@ import type { Services } from '../engine/services.ts'
 import { stakeAccounts } from '../staking/steps.ts'
 import { kindOf, type Difference } from './report.ts'
 
-interface Held {
+interface StakedBalance {
   workspace: string
   account: string
   kind: string
@@ -67,16 +67,16 @@ export async function stakingDifferences(
       }
     }
     const others = [...new Set(own.map((row) => row.address).filter((each) => each !== account))]
-    const found = await stakeOnChain(client, account, others)
+    const match = await stakeOnChain(client, account, others)
     for (const resource of RESOURCES) {
       const { staked, reserved } = stakeAccounts(resource)
       compare(
         `staked for ${resource} by`,
         books([staked, reserved], account) +
           moved(resource, { freeze: 1n, delegate: -1n, undelegate: 1n, unfreeze: -1n }, null),
-        found.staked[resource],
+        match.staked[resource],
       )
-      for (const { address, lent } of found.lent) {
+      for (const { address, lent } of match.lent) {
         compare(
           `lent of ${resource} to ${address} by`,
           books([staked, reserved], address) +
@@ -91,7 +91,7 @@ export async function stakingDifferences(
         (sum, each) => sum + (each.step === 'unfreeze' ? each.amount : 0n) - each.withdrawn,
         0n,
       )
-    compare('unstaked and not released by', books(['cooling'], null) + cooling, found.cooling)
+    compare('unstaked and not released by', books(['cooling'], null) + cooling, match.cooling)
   }
 }
 
@@ -110,14 +110,14 @@ async function stakeOnChain(
   account: string,
   others: readonly string[],
 ): Promise<Stake> {
-  const found = await client.account(account)
+  const match = await client.account(account)
   const lent: Stake['lent'] = []
   for (const address of others)
     lent.push({ address, lent: await client.delegated(account, address) })
   return {
-    staked: found?.staked ?? { ENERGY: 0n, BANDWIDTH: 0n },
+    staked: match?.staked ?? { ENERGY: 0n, BANDWIDTH: 0n },
     lent,
-    cooling: (found?.unfreezing ?? []).reduce((sum, { amount }) => sum + amount, 0n),
+    cooling: (match?.unfreezing ?? []).reduce((sum, { amount }) => sum + amount, 0n),
   }
 }
 
@@ -146,8 +146,8 @@ export async function stakesOnChain(
   return all
 }
 
-async function heldBy(services: Services, network: Network): Promise<Held[]> {
-  const rows = await services.database.query<Omit<Held, 'balance'> & { balance: string }>(
+async function heldBy(services: Services, network: Network): Promise<StakedBalance[]> {
+  const rows = await services.database.query<Omit<StakedBalance, 'balance'> & { balance: string }>(
     `select k.name workspace, o.address account, a.kind, a.address, a.balance::text from ledger_accounts a
      join workspaces k on k.id = a.workspace_id left join wallets w on w.workspace_id = a.workspace_id and w.id = a.wallet_id
      join chain_addresses o on o.workspace_id = a.workspace_id and o.network = $1 and case

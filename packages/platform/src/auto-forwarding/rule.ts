@@ -119,13 +119,13 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 export async function findRule(
   services: Services,
   caller: Caller,
-  given: string,
+  input: string,
 ): Promise<RuleRow> {
-  const id = given.toLowerCase()
+  const id = input.toLowerCase()
   const missing = () =>
     new ApiError(
       'NOT_FOUND',
-      `id: rule ${given.slice(0, 100)} does not exist in this sub-account`,
+      `id: rule ${input.slice(0, 100)} does not exist in this sub-account`,
       {
         field: 'id',
       },

@@ -12,7 +12,7 @@ const TIMEOUT_MS = 5000
  */
 export const NODES_NEEDED = 2
 
-interface Told {
+interface NodeReplies {
   accepted: Record<string, unknown>[]
   refused: NodeRefused[]
   problems: string[]
@@ -21,17 +21,19 @@ interface Told {
 async function tell(
   services: Services,
   ask: (node: number) => Promise<Record<string, unknown>>,
-): Promise<Told> {
+): Promise<NodeReplies> {
   const answers = await Promise.allSettled(services.signers.peers.map(({ node }) => ask(node)))
-  const told: Told = { accepted: [], refused: [], problems: [] }
+  const reported: NodeReplies = { accepted: [], refused: [], problems: [] }
   for (const [at, answer] of answers.entries()) {
-    if (answer.status === 'fulfilled') told.accepted.push(answer.value)
-    else if (answer.reason instanceof NodeRefused) told.refused.push(answer.reason)
+    if (answer.status === 'fulfilled') reported.accepted.push(answer.value)
+    else if (answer.reason instanceof NodeRefused) reported.refused.push(answer.reason)
     else if (!(answer.reason instanceof NodeUnavailable)) throw answer.reason
     if (answer.status === 'rejected')
-      told.problems.push(`signer ${services.signers.peers[at]?.node}: ${reasonOf(answer.reason)}`)
+      reported.problems.push(
+        `signer ${services.signers.peers[at]?.node}: ${reasonOf(answer.reason)}`,
+      )
   }
-  return told
+  return reported
 }
 
 /**

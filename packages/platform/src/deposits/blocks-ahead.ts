@@ -13,7 +13,7 @@ const AHEAD = 32
 const TOGETHER = 16
 const TRANSFERS_MAX = 20_000
 
-interface Asked {
+interface PendingBlock {
   answer: Promise<ChainBlock | null>
   known: ChainBlock | null | undefined
 }
@@ -26,7 +26,7 @@ const sizeOf = ({ transfers, aside = [] }: ChainBlock): number => transfers.leng
  */
 export class BlocksAhead {
   readonly #client: Pick<ChainClient, 'block'>
-  #asked = new Map<number, Asked>()
+  #asked = new Map<number, PendingBlock>()
   #next = 0
   #last = -1
   #underWay = 0
@@ -84,22 +84,22 @@ export class BlocksAhead {
       (this.#asked.size === 0 ||
         (this.#underWay < AT_ONCE && this.#asked.size < AHEAD && this.#transfers < TRANSFERS_MAX))
     ) {
-      const asked: Asked = { answer: this.#client.block(this.#next), known: undefined }
-      const all = this.#asked.set(this.#next++, asked)
+      const request: PendingBlock = { answer: this.#client.block(this.#next), known: undefined }
+      const all = this.#asked.set(this.#next++, request)
       this.#underWay++
       // The caller that waits for the block receives the error; errors of discarded blocks are
       // ignored.
-      asked.answer
+      request.answer
         .then(
           (block) => {
-            asked.known = block
+            request.known = block
           },
           () => undefined,
         )
         .finally(() => {
           this.#underWay--
           if (all !== this.#asked) return
-          this.#transfers += asked.known ? sizeOf(asked.known) : 0
+          this.#transfers += request.known ? sizeOf(request.known) : 0
           this.#ask()
         })
     }

@@ -50,11 +50,11 @@ export async function recordAside(
   tx: Queryable,
   network: Network,
   block: ChainBlock,
-  found: OwnAside,
+  match: OwnAside,
 ): Promise<void> {
-  if (found.length === 0) return
+  if (match.length === 0) return
   // If a node returns an output index twice, the first entry counts.
-  const coins = [...Map.groupBy(found, ({ txid, vout }) => `${txid}:${vout}`).values()].map(
+  const coins = [...Map.groupBy(match, ({ txid, vout }) => `${txid}:${vout}`).values()].map(
     ([first]) => first as OwnAside[number],
   )
   const rows = coins.map(

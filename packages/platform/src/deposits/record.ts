@@ -60,9 +60,9 @@ export async function findDeposits(
       )
     ).map((row) => [row.address, row]),
   )
-  const found: Found[][] = []
-  for (const block of blocks) found.push(await findOwned(services, network, block, owners))
-  return found
+  const matches: Found[][] = []
+  for (const block of blocks) matches.push(await findOwned(services, network, block, owners))
+  return matches
 }
 
 async function findOwned(
@@ -101,7 +101,7 @@ async function findOwned(
         )
     ).map((row) => row.address),
   )
-  const found = hits.filter(({ transfer, owner }) => {
+  const matches = hits.filter(({ transfer, owner }) => {
     const kind = kinds.get(transfer.txid)
     if (kind === undefined && transfer.sender !== null && ownSenders.has(transfer.sender)) {
       // Only the platform sends from its own addresses, so a database without this transaction is
@@ -114,8 +114,8 @@ async function findOwned(
     }
     return kind !== 'FUEL' && kind !== 'SWEEP' && !(owner.kind === 'change' && kind !== undefined)
   })
-  const real: typeof found = []
-  for (const hit of found) {
+  const real: typeof matches = []
+  for (const hit of matches) {
     // Native value on an account-based chain only moves if the transaction succeeded.
     if (hit.transfer.position === -1) {
       const status = await services.networks
@@ -140,9 +140,9 @@ async function findOwned(
 async function nameSenders(
   services: Services,
   network: Network,
-  found: readonly Found[],
+  matches: readonly Found[],
 ): Promise<void> {
-  const unnamed = found.filter(({ transfer }) => transfer.senders === null && !transfer.coinbase)
+  const unnamed = matches.filter(({ transfer }) => transfer.senders === null && !transfer.coinbase)
   if (unnamed.length === 0) return
   const answered = new AbortController()
   let isLate = false
@@ -150,15 +150,15 @@ async function nameSenders(
     isLate = true
     return null
   })
-  const asked = new Map<string, Senders | null>()
+  const requests = new Map<string, Senders | null>()
   for (const { transfer } of unnamed) {
     const { txid } = transfer
-    if (!asked.has(txid))
-      asked.set(
+    if (!requests.has(txid))
+      requests.set(
         txid,
         isLate ? null : await Promise.race([sendersSoon(services, network, txid), late]),
       )
-    transfer.senders = asked.get(txid) ?? null
+    transfer.senders = requests.get(txid) ?? null
     transfer.sender ??= transfer.senders?.addresses[0] ?? null
   }
   answered.abort()
@@ -242,8 +242,8 @@ export async function recordDeposit(
   tx: Queryable,
   detected: DetectedDeposit,
 ): Promise<boolean> {
-  const { network, block, found, knownAt } = detected
-  const { transfer, owner, occurrence } = found
+  const { network, block, found: match, knownAt } = detected
+  const { transfer, owner, occurrence } = match
   const asset = services.registry.asset(transfer.asset)
   if (!asset) return false
   const tag = tagOf(transfer)
@@ -267,7 +267,7 @@ export async function recordDeposit(
       await moveCoin(tx, detected, existing.transaction_id)
     return false
   }
-  if (!existing?.block_hash && (await isInAdopted(services, tx, network, block, found)))
+  if (!existing?.block_hash && (await isInAdopted(services, tx, network, block, match)))
     return false
   if (existing) {
     // Two blocks of one chain cannot contain the same deposit, so an endpoint that reports it twice
@@ -291,7 +291,7 @@ export async function recordDeposit(
       network,
       asset,
       block,
-      found,
+      found: match,
       knownAt,
       hash: transfer.txid,
     })
@@ -341,12 +341,12 @@ interface NewDeposit extends Omit<DetectedDeposit, 'block'> {
 export async function insertDeposit(
   services: Services,
   tx: Queryable,
-  { network, asset, block, found, knownAt, hash, isAdopted = false }: NewDeposit,
+  { network, asset, block, found: match, knownAt, hash, isAdopted = false }: NewDeposit,
 ): Promise<TransactionRow> {
-  const { transfer, owner, occurrence } = found
+  const { transfer, owner, occurrence } = match
   const tag = tagOf(transfer)
   const tank = owner.kind === 'tank'
-  const wallet = tank ? undefined : await walletOf(tx, network, asset, found)
+  const wallet = tank ? undefined : await walletOf(tx, network, asset, match)
   const id = services.environment.uuid()
   const row = await insertTransaction(tx, {
     id,

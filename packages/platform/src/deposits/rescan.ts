@@ -86,14 +86,14 @@ export async function takeRescan(
   const token = environment.uuid()
   const isUnfinished =
     'r.from_height = excluded.from_height and r.to_height = excluded.to_height and r.next_height <= r.to_height'
-  const kept = (column: string, fresh: string) =>
+  const stored = (column: string, fresh: string) =>
     `${column} = case when ${isUnfinished} then r.${column} else ${fresh} end`
   const taken = await database.query(
     `insert into rescans as r (network, from_height, to_height, next_height, token, started_at, updated_at)
        values ($1, $2, $3, $2, $4, $5, $5)
      on conflict (network) do update set from_height = excluded.from_height, to_height = excluded.to_height, last_error = null,
-       ${kept('next_height', 'excluded.next_height')}, ${kept('last_hash', 'null')}, ${kept('found', '0')},
-       ${kept('started_at', 'excluded.started_at')}, token = excluded.token, updated_at = excluded.updated_at
+       ${stored('next_height', 'excluded.next_height')}, ${stored('last_hash', 'null')}, ${stored('found', '0')},
+       ${stored('started_at', 'excluded.started_at')}, token = excluded.token, updated_at = excluded.updated_at
      where r.token is null or r.next_height > r.to_height or r.updated_at < $5::timestamptz - $6 * interval '1 millisecond' returning 1`,
     [network, from, to, token, database.now(), STALE_MS],
   )
@@ -192,13 +192,13 @@ async function readPart(
   ])
   await database.transaction(async (tx) => {
     await checkScanned(tx, network, blocks)
-    let found = 0
+    let match = 0
     for (const [at, block] of blocks.entries()) {
       for (const deposit of deposits[at] ?? [])
         if (
           await recordDeposit(services, tx, { network, block, found: deposit, knownAt: tx.now() })
         )
-          found++
+          match++
       await recordUtxoTokens(tx, network, block)
       await recordAside(services, tx, network, block, aside[at] ?? [])
     }
@@ -206,7 +206,7 @@ async function readPart(
     const moved = await tx.query(
       `update rescans set next_height = $3, last_hash = $4, found = found + $5, last_error = null, updated_at = $6
        where network = $1 and token = $2 and next_height = $7 returning 1`,
-      [network.code, token, newest.height + 1, newest.hash, found, tx.now(), next],
+      [network.code, token, newest.height + 1, newest.hash, match, tx.now(), next],
     )
     if (moved.length !== 1)
       throw new RescanTaken(`another process took over the rescan of ${network.code}`)
@@ -231,7 +231,7 @@ async function checkScanned(
     'select height::text, final_height::text final from network_scans where network = $1 for share',
     [code],
   )
-  const kept = new Map(
+  const stored = new Map(
     (
       await tx.query<{ height: string; hash: string }>(
         'select height::text, hash from blocks where network = $1 and height = any($2::bigint[])',
@@ -240,16 +240,16 @@ async function checkScanned(
     ).map(({ height, hash }) => [Number(height), hash]),
   )
   for (const { height, hash } of blocks) {
-    const known = kept.get(height)
+    const existing = stored.get(height)
     if (
       height > Number(scan?.height ?? -1) ||
-      (known === undefined && height > Number(scan?.final ?? -1))
+      (existing === undefined && height > Number(scan?.final ?? -1))
     ) {
       throw new RpcUnavailable(
         `${code}: the scan has not read the block at ${height}, which may have been reorganised`,
       )
     }
-    if (known !== undefined && known !== hash) {
+    if (existing !== undefined && existing !== hash) {
       throw new RpcUnavailable(
         `${code}: the endpoint returns another block at ${height} than the scan has read`,
       )

@@ -347,11 +347,11 @@ async function writeBlocks(
     : await services.database.transaction(async (tx) => {
         const written = await write(tx)
         for (const [at, block] of blocks.entries()) {
-          for (const found of deposits[at] ?? [])
+          for (const match of deposits[at] ?? [])
             await recordDeposit(services, tx, {
               network,
               block,
-              found,
+              found: match,
               knownAt: knownAt ?? askedAt,
             })
           await recordUtxoTokens(tx, network, block)
@@ -400,11 +400,11 @@ async function hashAt(
   network: Network,
   height: number,
 ): Promise<string | undefined> {
-  const known = await services.database.one<{ hash: string }>(
+  const existing = await services.database.one<{ hash: string }>(
     'select hash from blocks where network = $1 and height = $2',
     [network.code, height],
   )
-  return known?.hash
+  return existing?.hash
 }
 
 /**
@@ -526,21 +526,21 @@ async function walkBack(services: Services, chain: Chain, scan: Scan): Promise<v
   const from = scan.height
   let height = from
   let differs = false
-  let known: string | undefined
+  let existing: string | undefined
   /** The lowest stored block that the endpoint does not return. */
   let gone = { height: from, hash: '' }
   for (;;) {
-    known = await hashAt(services, network, height)
-    if (known === undefined) {
+    existing = await hashAt(services, network, height)
+    if (existing === undefined) {
       if (differs) await agreeOnTakingBack(services, chain, gone)
       throw new Error(
         `${network.code}: a reorganisation goes back further than the retained blocks`,
       )
     }
     const block = await client.block(height)
-    if (block && block.hash === known) break
+    if (block && block.hash === existing) break
     differs ||= block !== null
-    gone = { height, hash: known }
+    gone = { height, hash: existing }
     height--
   }
   // Heights that a lagging endpoint does not have yet are not a reorganisation.
@@ -569,6 +569,6 @@ async function walkBack(services: Services, chain: Chain, scan: Scan): Promise<v
     await tx.query('delete from blocks where network = $1 and height > $2', [network.code, height])
     await wake(tx, network.code)
   })
-  Object.assign(scan, { token: next, next: null, height, hash: known })
+  Object.assign(scan, { token: next, next: null, height, hash: existing })
   services.log.warn({ network: network.code, from, to: height }, 'the chain was reorganised')
 }

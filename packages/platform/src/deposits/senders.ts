@@ -64,11 +64,11 @@ async function ask(
   network: Network,
   deposit: Deposit,
 ): Promise<Senders> {
-  let found: Senders
+  let match: Senders
   try {
     // On UTXO chains, the owners of the spent coins are queried.
     const { coins } = services.networks.get(network.code)
-    found = coins
+    match = coins
       ? await coins.senders(deposit.txid)
       : await fromBlock(services, row, network, deposit)
   } catch (error) {
@@ -80,18 +80,18 @@ async function ask(
        where workspace_id = $5 and transaction_id = $1`,
       [
         row.id,
-        JSON.stringify(found.addresses),
-        found.complete,
-        found.addresses[0] ?? null,
+        JSON.stringify(match.addresses),
+        match.complete,
+        match.addresses[0] ?? null,
         row.workspace_id,
       ],
     )
     await tx.query(
       'update transactions set source_id = coalesce(source_id, $2) where workspace_id = $3 and id = $1',
-      [row.id, found.addresses[0] ?? null, row.workspace_id],
+      [row.id, match.addresses[0] ?? null, row.workspace_id],
     )
   })
-  return found
+  return match
 }
 
 /** Finds a deposit that was recorded without its senders in its block again. */
@@ -112,10 +112,10 @@ async function fromBlock(
       amount === BigInt(row.amount) &&
       tagOf(rest) === row.address_tag,
   )
-  const found = [...occurrences(transfers)].find(([, number]) => number === deposit.occurrence)?.[0]
-  if (!found?.senders)
+  const match = [...occurrences(transfers)].find(([, number]) => number === deposit.occurrence)?.[0]
+  if (!match?.senders)
     throw new Error(
       `block ${String(deposit.block_height)} does not contain the senders of ${deposit.txid}`,
     )
-  return found.senders
+  return match.senders
 }

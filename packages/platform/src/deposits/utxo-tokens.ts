@@ -13,13 +13,13 @@ export async function recordUtxoTokens(
   network: Network,
   block: ChainBlock,
 ): Promise<void> {
-  const found = block.transfers.flatMap(({ txid, position, riders }) =>
+  const match = block.transfers.flatMap(({ txid, position, riders }) =>
     riders ? [{ txid, vout: position, riders }] : [],
   )
-  if (found.length === 0) return
+  if (match.length === 0) return
   await tx.query(
     `update utxos u set riders = r.riders from jsonb_to_recordset($2::jsonb) as r(txid text, vout integer, riders jsonb)
       where u.network = $1 and u.txid = r.txid and u.vout = r.vout`,
-    [network.code, JSON.stringify(found)],
+    [network.code, JSON.stringify(match)],
   )
 }

@@ -60,7 +60,7 @@ export class WatchedAddresses {
    * @throws TakenOver
    */
   async learn(database: Queryable, token: string): Promise<void> {
-    const known = (this.#known ??= await this.#all(database, token))
+    const existing = (this.#known ??= await this.#all(database, token))
     // Rows with a transaction id in the future were copied from another server; they already
     // existed when all addresses were read.
     const row = await database.one<{ isOurs: boolean | null; fresh: string | null }>(
@@ -71,7 +71,7 @@ export class WatchedAddresses {
       [this.#network.code, token, this.#since],
     )
     if (row?.isOurs !== true) throw new TakenOver(this.#network)
-    if (row.fresh !== null) known.add(row.fresh)
+    if (row.fresh !== null) existing.add(row.fresh)
     this.#since = this.#below
   }
 
@@ -80,13 +80,13 @@ export class WatchedAddresses {
    * @throws if {@link learn} was not called before
    */
   among(addresses: readonly string[]): string[] {
-    const known = this.#known
-    if (known === null) throw new Error('the list of our addresses is not loaded yet')
-    return addresses.filter((address) => known.mayHave(address))
+    const existing = this.#known
+    if (existing === null) throw new Error('the list of our addresses is not loaded yet')
+    return addresses.filter((address) => existing.mayHave(address))
   }
 
   async #all(database: Queryable, token: string): Promise<Digests> {
-    const known = new Digests()
+    const existing = new Digests()
     for (let last: string | null = ''; last !== null;) {
       const part:
         | { isOurs: boolean | null; addresses: string | null; last: string | null }
@@ -97,9 +97,9 @@ export class WatchedAddresses {
         [this.#network.code, token, last],
       )
       if (part?.isOurs !== true) throw new TakenOver(this.#network)
-      if (part.addresses !== null) known.add(part.addresses)
+      if (part.addresses !== null) existing.add(part.addresses)
       last = part.last
     }
-    return known
+    return existing
   }
 }

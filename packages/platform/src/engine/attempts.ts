@@ -87,16 +87,16 @@ export async function findIncluded(
  */
 export async function waitingAttempts(services: Services, row: TransactionRow): Promise<Attempt[]> {
   const attempts = await liveAttempts(services.database, row)
-  let found: { status: TransactionStatus }
+  let match: { status: TransactionStatus }
   try {
-    found = await findIncluded(services, row, attempts)
+    match = await findIncluded(services, row, attempts)
   } catch {
     throw new ApiError(
       'NETWORK_UNAVAILABLE',
       `${row.network} cannot be reached now, so it is unknown whether the transfer is still waiting`,
     )
   }
-  if (found.status.state === 'included')
+  if (match.status.state === 'included')
     throw new ApiError('TRANSACTION_FINAL', 'id: the transfer is already in a block', {
       field: 'id',
     })

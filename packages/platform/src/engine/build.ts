@@ -79,12 +79,12 @@ async function taskOf(services: Services, row: TransactionRow): Promise<Task> {
 
 /** Returns the unswept balance of a deposit address according to the ledger. */
 async function sweepable(services: Services, row: TransactionRow): Promise<bigint> {
-  const found = await services.database.one<{ balance: string }>(
+  const match = await services.database.one<{ balance: string }>(
     `select balance::text from ledger_accounts
      where workspace_id = $4 and wallet_id = $1 and asset = $2 and kind = 'unswept' and address = $3`,
     [row.wallet_id, row.asset, row.source_id, row.workspace_id],
   )
-  const balance = BigInt(found?.balance ?? '0')
+  const balance = BigInt(match?.balance ?? '0')
   return balance > 0n ? balance : 0n
 }
 

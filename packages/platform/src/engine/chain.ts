@@ -291,7 +291,7 @@ export interface Waiting {
 }
 
 /** A requested replacement. `feeRate` is the caller's text. */
-export interface Wanted {
+export interface RequestedReplacement {
   kind: 'SPEED_UP' | 'CANCEL' | 'AUTO'
   feeRate: string | null
   level: FeeLevel | null
@@ -300,7 +300,7 @@ export interface Wanted {
 /**
  * A replacement that first needs more fuel from the gas tank. Amounts in the smallest native unit.
  */
-export interface Dearer {
+export interface FuelShortfall {
   kind: 'dearer'
   /** Maximum fee of the replacement. */
   worst: bigint
@@ -336,10 +336,10 @@ export interface Replaceable {
   prepare(
     row: TransactionRow,
     asset: Asset,
-    wanted: Wanted,
+    wanted: RequestedReplacement,
     waiting: readonly Waiting[],
     fuelled: boolean,
-  ): Promise<Prepared | Dearer | Fail>
+  ): Promise<Prepared | FuelShortfall | Fail>
 }
 
 /** Operations of chains whose wallets are sets of unspent outputs (coins). */

@@ -18,13 +18,13 @@ export interface OwnPoints extends Points {
   mark: string
 }
 
-export type Place = Pick<
+export type CountedTransaction = Pick<
   TransactionRow,
   'id' | 'network' | 'source_id' | 'workspace_id' | 'fee_asset'
 >
 
 /** Returns the points of the account's own stake on which its other pending transactions count. */
-export async function countedOn(database: Queryable, row: Place): Promise<OwnPoints> {
+export async function countedOn(database: Queryable, row: CountedTransaction): Promise<OwnPoints> {
   const rows = await database.query<{ id: string; energy: string; bandwidth: string }>(
     `select id, coalesce(plan->>'energy_counted', '0') energy, coalesce(plan->>'bandwidth_counted', '0') bandwidth from transactions
      where workspace_id = $4 and network = $1 and source_id = $2 and status = 'pending' and id <> $3
@@ -61,7 +61,11 @@ export async function lockCounting(
  * Whether the same transactions count on the account's stake as when this one was planned. Call it
  * under {@link lockCounting}.
  */
-export async function stillCounts(tx: Queryable, row: Place, mark: string): Promise<boolean> {
+export async function stillCounts(
+  tx: Queryable,
+  row: CountedTransaction,
+  mark: string,
+): Promise<boolean> {
   return (await countedOn(tx, row)).mark === mark
 }
 
@@ -71,10 +75,10 @@ export async function stillCounts(tx: Queryable, row: Place, mark: string): Prom
  */
 export async function othersRely(
   database: Queryable,
-  row: Place,
+  row: CountedTransaction,
   resource: string | null,
 ): Promise<boolean> {
-  const found = await database.one(
+  const match = await database.one(
     `select 1 from transactions
      where workspace_id = $5 and network = $1 and source_id = $2 and status = 'pending' and id <> $3
        and coalesce(plan->>$4, '0') <> '0' limit 1`,
@@ -86,5 +90,5 @@ export async function othersRely(
       row.workspace_id,
     ],
   )
-  return found !== undefined
+  return match !== undefined
 }

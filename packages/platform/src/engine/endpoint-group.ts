@@ -186,12 +186,12 @@ export class EndpointGroup implements Endpoints {
     }
     const methods = new Map<string, Method>()
     const methodOf = (name: string): Method => {
-      const known =
+      const existing =
         methods.get(name) ??
         own[name] ??
         ((...args: unknown[]) => this.#ask((client) => call(client, name, args)))
-      methods.set(name, known)
-      return known
+      methods.set(name, existing)
+      return existing
     }
     return new Proxy(only, {
       get: (_only, name) => {

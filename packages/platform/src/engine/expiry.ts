@@ -44,9 +44,9 @@ export async function buryDead(
   if (other) {
     // The signer nodes may have signed the message twice, and the signature that we do not have was
     // published: the payment was made.
-    const found = { transaction: row.id, hash: dead.hash, found: other.hash }
+    const match = { transaction: row.id, hash: dead.hash, found: other.hash }
     services.log.error(
-      found,
+      match,
       'the transaction was published under another signature; its hash is adopted',
     )
     await services.database.transaction(async (tx) => {

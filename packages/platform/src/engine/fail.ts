@@ -154,12 +154,12 @@ async function finish(
        select id from chain_transactions where workspace_id = $2 and transaction_id = $1 and state in ('BUILT', 'EXPIRED'))`,
     [row.id, row.workspace_id],
   )
-  const given = await tx.query<{ account: string | null; nonce: string | null }>(
+  const inputs = await tx.query<{ account: string | null; nonce: string | null }>(
     `update chain_transactions set state = 'VOID' where workspace_id = $2 and transaction_id = $1 and state in ('BUILT', 'EXPIRED')
      returning account, nonce::text`,
     [row.id, row.workspace_id],
   )
-  for (const place of given) if (place.nonce !== null) await wakeNextNonce(tx, row, place)
+  for (const place of inputs) if (place.nonce !== null) await wakeNextNonce(tx, row, place)
   const ending = (await kind.release?.(services, tx, row, reason)) ?? {}
   if (row.plan.cancel) {
     await tx.query(

@@ -23,10 +23,10 @@ export class Networks {
    * @throws ApiError `NETWORK_UNAVAILABLE` if the network has no endpoint
    */
   get(code: string): Chain {
-    const found = this.#chains.get(code)
-    if (!found)
+    const match = this.#chains.get(code)
+    if (!match)
       throw new ApiError('NETWORK_UNAVAILABLE', `network ${code} has no endpoint configured`)
-    return found
+    return match
   }
 
   client(code: string): ChainClient {

@@ -9,7 +9,7 @@ import type { TransactionRow } from './transaction.ts'
 type Owned = Pick<TransactionRow, 'network' | 'workspace_id'>
 
 /** A transaction's account and nonce; null if its network has none. */
-interface Place {
+interface NoncePosition {
   account: string | null
   nonce: string | null
 }
@@ -80,12 +80,12 @@ export async function isGapClosing(
   { network, workspace_id: workspace }: Owned,
   account: string,
 ): Promise<boolean> {
-  const found = await tx.one(
+  const match = await tx.one(
     `select 1 from chain_transactions c join transactions t on t.workspace_id = c.workspace_id and t.id = c.transaction_id
      where ${MOVABLE} limit 1`,
     [network, account, workspace],
   )
-  return found !== undefined
+  return match !== undefined
 }
 
 /**
@@ -114,7 +114,7 @@ interface Standing {
 export async function placeToSign(
   services: Services,
   row: TransactionRow,
-  built: { id: string; unsigned: UnsignedTransaction } & Place,
+  built: { id: string; unsigned: UnsignedTransaction } & NoncePosition,
 ): Promise<UnsignedTransaction | null> {
   const { account } = built
   if (account === null || built.nonce === null) return submitWithoutNonce(services, row, built)
@@ -236,7 +236,7 @@ async function closeGap(
 export async function wakeNextNonce(
   tx: Queryable,
   { network, workspace_id: workspace }: Owned,
-  { account }: Pick<Place, 'account'>,
+  { account }: Pick<NoncePosition, 'account'>,
 ): Promise<void> {
   if (account === null) return
   await lockAccount(tx, network, account)

@@ -24,5 +24,5 @@ export const UNREADABLE_PAYLOAD = 'unreadable'
  * Whether a repeated `sequence_id` has the same payload as its first use; true if the first payload
  * is lost.
  */
-export const isSamePayload = (known: string | undefined, payloadHash: string): boolean =>
-  known === payloadHash || known === ADOPTED_PAYLOAD
+export const isSamePayload = (existing: string | undefined, payloadHash: string): boolean =>
+  existing === payloadHash || existing === ADOPTED_PAYLOAD

@@ -1,6 +1,6 @@
 import type { UnsignedTransaction } from '@custody/chains'
 import { findIncluded, liveAttempts } from './attempts.ts'
-import type { FeeLevel, Wanted } from './chain.ts'
+import type { FeeLevel, RequestedReplacement } from './chain.ts'
 import { commitBuilt, overCap } from './commit.ts'
 import { giveUp } from './give-up.ts'
 import { advance } from './lease.ts'
@@ -67,7 +67,7 @@ async function buildReplacement(
     if (fuel === 'waits') return advance(services.database, row, { run_in_ms: null })
     if (fuel !== 'arrived') return giveUp(services, row, replacement, fuel.reason)
   }
-  const wanted: Wanted = {
+  const wanted: RequestedReplacement = {
     kind: replacement.kind,
     feeRate: replacement.fee_rate,
     level: replacement.fee_level as FeeLevel | null,

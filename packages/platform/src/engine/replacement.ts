@@ -65,7 +65,7 @@ export async function openCancellation(
   await writeReplacement(tx, { id, of, kind: 'CANCEL', request, feeRate: null, feeLevel: null })
 }
 
-interface Asked {
+interface NewReplacement {
   id: string
   of: Owned
   kind: ReplacementKind
@@ -74,7 +74,7 @@ interface Asked {
   feeLevel: string | null
 }
 
-async function writeReplacement(tx: Queryable, o: Asked): Promise<boolean> {
+async function writeReplacement(tx: Queryable, o: NewReplacement): Promise<boolean> {
   const written = await tx.query(
     `insert into replacements (id, transaction_id, kind, request, fee_rate, fee_level, created_at, updated_at, workspace_id)
      values ($1, $2, $3, $4, $5, $6, $7, $7, $8) on conflict do nothing returning id`,
@@ -105,8 +105,8 @@ async function writeReplacement(tx: Queryable, o: Asked): Promise<boolean> {
  * to process.
  * @throws ApiError `REPLACEMENT_PENDING` if another replacement is in progress
  */
-export async function requestReplacement(tx: Queryable, asked: Asked): Promise<void> {
-  if (await writeReplacement(tx, asked)) return
+export async function requestReplacement(tx: Queryable, request: NewReplacement): Promise<void> {
+  if (await writeReplacement(tx, request)) return
   const message =
     'id: another replacement of this transaction is in progress; try again in a few seconds'
   throw new ApiError('REPLACEMENT_PENDING', message, { field: 'id' })

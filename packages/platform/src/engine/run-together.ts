@@ -193,9 +193,9 @@ export async function signTogether(
   const startMs = services.environment.now()
   const outcome = await signRun(services, workspace?.name as string, orders, account)
   // The trace of the first transaction contains the session; the others refer to it.
-  const told = { together_with: first.row.id, payments: run.length, outcome: outcome.kind }
+  const reported = { together_with: first.row.id, payments: run.length, outcome: outcome.kind }
   for (const { row } of run.slice(1))
-    notePart(row.id, 'signing', told, startMs, services.environment.now())
+    notePart(row.id, 'signing', reported, startMs, services.environment.now())
   if (outcome.kind !== 'signed') {
     const { isUntouched } = outcome
     const at = outcome.kind === 'refused' ? outcome.body['at'] : outcome.at

@@ -11,7 +11,7 @@ import type { WorkspaceKeys } from '../signing/keys.ts'
 import type { SignerNodes } from '../signing/nodes.ts'
 import type { Receipts } from '../signing/receipts.ts'
 import type { Purpose } from '../signing/sign.ts'
-import type { Chain, Dearer, Fail, Owner, Priced, Task, Wait } from './chain.ts'
+import type { Chain, FuelShortfall, Fail, Owner, Priced, Task, Wait } from './chain.ts'
 import type { DatabaseHold } from './database-hold.ts'
 import type { Networks } from './networks.ts'
 import type { Replacement } from './replacement.ts'
@@ -244,7 +244,7 @@ export interface Tanks {
     services: Services,
     row: TransactionRow,
     replacement: Replacement,
-    dearer: Dearer,
+    dearer: FuelShortfall,
   ): Promise<'taken' | 'started' | Fail>
   /**
    * Whether the additional fuel of a replacement has arrived. Once it has, the row's plan includes

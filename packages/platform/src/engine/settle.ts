@@ -14,14 +14,14 @@ const REVERTED =
 
 /**
  * Writes the public end of a transaction that its kind has booked.
- * @param told whether an event is emitted for the caller
+ * @param reported whether an event is emitted for the caller
  */
 export async function endTransaction(
   services: Services,
   tx: Queryable,
   row: TransactionRow,
   o: Outcome,
-  told: boolean,
+  reported: boolean,
 ): Promise<void> {
   const end = o.succeeded
     ? {
@@ -42,7 +42,7 @@ export async function endTransaction(
     last_error: null,
   })
   recordEnd(services, row, end.status)
-  if (!told) return
+  if (!reported) return
   const shown = presentTransaction(
     {
       ...row,

@@ -13,16 +13,16 @@ export function shared<T>(
   return () => {
     if (answer && (answeredAt === null || Math.abs(clock() - answeredAt) < keptMs)) return answer
     answeredAt = null
-    const asked = ask()
-    answer = asked
-    asked.then(
+    const pending = ask()
+    answer = pending
+    pending.then(
       () => {
         answeredAt = clock()
       },
       () => {
-        if (answer === asked) answer = null
+        if (answer === pending) answer = null
       },
     )
-    return asked
+    return pending
   }
 }

@@ -190,9 +190,9 @@ async function signRunOf(
         return true
       }
       // The payments before the refused one are signed without it.
-      const kept = outcome.at === null ? 0 : Math.max(0, outcome.at - 1)
-      await letGo(services.database, followers.slice(kept), isUntouched)
-      followers = followers.slice(0, kept)
+      const reserve = outcome.at === null ? 0 : Math.max(0, outcome.at - 1)
+      await letGo(services.database, followers.slice(reserve), isUntouched)
+      followers = followers.slice(0, reserve)
     }
     return false
   } finally {

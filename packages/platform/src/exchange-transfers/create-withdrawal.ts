@@ -256,7 +256,7 @@ async function ownAddress(
       },
     )
   }
-  const known =
+  const existing =
     wanted?.valid === false
       ? undefined
       : await services.database.one<{ address: string; address_tag: string | null }>(
@@ -265,7 +265,7 @@ async function ownAddress(
      order by created_at, id limit 1`,
           [wallet.id, wanted?.address ?? null, wanted?.address_tag ?? null, caller.workspaceId],
         )
-  if (known) return { address: known.address, tag: known.address_tag }
+  if (existing) return { address: existing.address, tag: existing.address_tag }
   if (wanted !== null) {
     throw new ApiError(
       'INVALID_ADDRESS',

@@ -8,19 +8,19 @@ import type { Caller } from '../http/endpoint.ts'
 import { coinAt, presentExchangeTransfer, toUnits, type ExchangeTransferRow } from './transfer.ts'
 
 /** An address in the notation of its network family. */
-interface Place {
+interface AddressAndTag {
   address: string
   tag: string | null
 }
 
 /** The exchange's deposit address for an asset, and the address of the last transfer. */
 export interface ExchangeAddress {
-  now: Place
-  before: Place | null
+  now: AddressAndTag
+  before: AddressAndTag | null
   isNew: boolean
 }
 
-const isSame = (one: Place, other: Place): boolean =>
+const isSame = (one: AddressAndTag, other: AddressAndTag): boolean =>
   one.address === other.address && one.tag === other.tag
 
 /**
@@ -50,15 +50,15 @@ export async function askForAddress(
     )
   }
   const now = { address: valid.address, tag: valid.address_tag }
-  const known = await services.database.one<{ address: string; address_tag: string | null }>(
+  const existing = await services.database.one<{ address: string; address_tag: string | null }>(
     'select address, address_tag from exchange_addresses where account_id = $1 and asset = $2',
     [account.id, asset.asset_name],
   )
-  const before = known ? { address: known.address, tag: known.address_tag } : null
+  const before = existing ? { address: existing.address, tag: existing.address_tag } : null
   return { now, before, isNew: before !== null && !isSame(before, now) }
 }
 
-const show = ({ address, tag }: Place): string =>
+const show = ({ address, tag }: AddressAndTag): string =>
   tag === null ? address : `${address} with tag ${tag}`
 
 /**
@@ -107,7 +107,7 @@ export async function checkExchangeDestination(
   if (isNew && body.confirm_address !== now.address) {
     throw new ApiError(
       'EXCHANGE_ADDRESS_CHANGED',
-      `confirm_address: the deposit address at ${account.exchange} for ${asset.asset_name} was ${show(before as Place)} and is now ${show(now)}; check it at the exchange, and repeat the new address here`,
+      `confirm_address: the deposit address at ${account.exchange} for ${asset.asset_name} was ${show(before as AddressAndTag)} and is now ${show(now)}; check it at the exchange, and repeat the new address here`,
       {
         field: 'confirm_address',
         details: { address: now.address, address_tag: now.tag, previous: before },
@@ -127,7 +127,7 @@ function checkSignedAddress(
   body: TransferBody,
   asset: Asset,
   account: AccountRow,
-  now: Place,
+  now: AddressAndTag,
 ): void {
   const signed = validateAddress(
     services.registry,
@@ -151,7 +151,7 @@ function transferRow(
   services: Services,
   caller: Caller,
   account: AccountRow,
-  destination: Place,
+  destination: AddressAndTag,
   { asset, network, amount }: { asset: Asset; network: Network; amount: bigint },
 ): ExchangeTransferRow {
   const at = new Date(services.environment.now())

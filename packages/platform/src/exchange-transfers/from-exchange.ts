@@ -168,8 +168,8 @@ async function ask(step: Step): Promise<void> {
       )
     ).map(({ venue_id }) => venue_id),
   )
-  const found = listed.find((each) => isOurs(row, each, sentAt) && !others.has(each.venueId))
-  if (found) return taken(step, found.venueId)
+  const match = listed.find((each) => isOurs(row, each, sentAt) && !others.has(each.venueId))
+  if (match) return taken(step, match.venueId)
   const { absence } = venue.traits
   const waited = now - sentAt
   const isProof =

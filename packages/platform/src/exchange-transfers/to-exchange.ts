@@ -67,25 +67,25 @@ export async function bringIn({ services, row, account, venue }: Step): Promise<
   if (carrier.hash === null || carrier.confirmations === 0)
     return waitOn(services, row, { hash: carrier.hash })
   const deposits = await venue.deposits(row.coin, row.created_at.getTime() - BEFORE_MS)
-  const found = depositOf(deposits, carrier.hash, row.address, row.address_tag)
-  if (found?.status !== 'done') {
+  const match = depositOf(deposits, carrier.hash, row.address, row.address_tag)
+  if (match?.status !== 'done') {
     const reason =
-      found?.status === 'failed'
+      match?.status === 'failed'
         ? 'the exchange received the coins and does not credit them: check it at the exchange'
         : null
     return waitOn(services, row, {
       hash: carrier.hash,
-      ...(found ? { venue_id: found.venueId, reason } : {}),
+      ...(match ? { venue_id: match.venueId, reason } : {}),
     })
   }
   await services.database.transaction(async (tx) => {
-    await bookDeposit(tx, account, row.id, row.coin, found.amount)
+    await bookDeposit(tx, account, row.id, row.coin, match.amount)
     await advance(tx, TRANSFERS, row, {
       state: 'DONE',
       status: 'completed',
       hash: carrier.hash,
-      venue_id: found.venueId,
-      credited: found.amount.toString(),
+      venue_id: match.venueId,
+      credited: match.amount.toString(),
       reason: null,
       last_error: null,
       again: null,

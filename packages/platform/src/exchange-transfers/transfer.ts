@@ -169,9 +169,9 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 export async function findTransfer(
   database: Queryable,
   caller: Caller,
-  given: string,
+  input: string,
 ): Promise<ExchangeTransferRow> {
-  const id = given.toLowerCase()
+  const id = input.toLowerCase()
   const row = UUID.test(id)
     ? await database.one<ExchangeTransferRow>(
         'select * from exchange_transfers where workspace_id = $3 and id = $1 and sub_account_id = $2',
@@ -181,7 +181,7 @@ export async function findTransfer(
   if (row) return row
   throw new ApiError(
     'NOT_FOUND',
-    `id: exchange transfer ${given.slice(0, 100)} does not exist in this sub-account`,
+    `id: exchange transfer ${input.slice(0, 100)} does not exist in this sub-account`,
     { field: 'id' },
   )
 }

@@ -57,7 +57,10 @@ export interface AccountRow {
 /** Maximum number of warnings, one for each permission of a key. */
 const WARNINGS_MAX = 3
 
-const told = z.boolean().nullable().meta({ description: 'null: the exchange does not report it' })
+const reported = z
+  .boolean()
+  .nullable()
+  .meta({ description: 'null: the exchange does not report it' })
 const coins = z.number().meta({ description: 'Exact decimal' })
 
 export const accountShape = z
@@ -70,7 +73,7 @@ export const accountShape = z
       .meta({ description: 'failing: the exchange rejected the key at the last request' }),
     reason: z.string().nullable(),
     key_hint: z.string().meta({ description: 'Last characters of the key' }),
-    permissions: z.object({ trade: told, withdraw: told, ip_restricted: told }),
+    permissions: z.object({ trade: reported, withdraw: reported, ip_restricted: reported }),
     allow_withdrawal: z.boolean(),
     warnings: z.array(z.string()).max(WARNINGS_MAX),
     checked_at: z.string(),
@@ -153,11 +156,11 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 export async function findAccount(
   database: Queryable,
   caller: Caller,
-  given: string,
+  input: string,
   field = 'id',
   locked = false,
 ): Promise<AccountRow> {
-  const id = given.toLowerCase()
+  const id = input.toLowerCase()
   const row = UUID.test(id)
     ? await database.one<AccountRow>(
         `select * from exchange_accounts where id = $1 and sub_account_id = $2 and status <> 'deleted'${locked ? ' for update' : ''}`,
@@ -167,7 +170,7 @@ export async function findAccount(
   if (row) return row
   throw new ApiError(
     'NOT_FOUND',
-    `${field}: exchange account ${given.slice(0, 100)} does not exist in this sub-account`,
+    `${field}: exchange account ${input.slice(0, 100)} does not exist in this sub-account`,
     { field },
   )
 }

@@ -62,16 +62,19 @@ export const binance: VenueAdapter = {
     clientOrderId: clientId,
     ...(postOnly ? { postOnly: true } : { timeInForce }),
   }),
-  async find({ client, unlessMissing, found, market }, { venueId, clientId, symbol, sentAt }) {
+  async find(
+    { client, unlessMissing, found: match, market },
+    { venueId, clientId, symbol, sentAt },
+  ) {
     const order = await unlessMissing(() =>
       client.fetchOrder(venueId ?? '', symbol, venueId === null ? { clientOrderId: clientId } : {}),
     )
-    if (order) return found(order, market(symbol))
+    if (order) return match(order, market(symbol))
     const since = await client.fetchOrders(symbol, sentAt - BEFORE_MS, LIST_MAX)
     const listed = since.find((each) => each.clientOrderId === clientId)
     if (!listed && since.length >= LIST_MAX)
       throw new Error('the list of orders is incomplete: it does not reach the present')
-    return listed ? found(listed, market(symbol)) : { kind: 'absent' }
+    return listed ? match(listed, market(symbol)) : { kind: 'absent' }
   },
   cancelBy: ({ venueId, clientId }) =>
     venueId === null
@@ -97,11 +100,11 @@ export const binance: VenueAdapter = {
       'sapiGetAccountApiRestrictions',
       {},
     )
-    const told = (value: unknown) => (typeof value === 'boolean' ? value : null)
+    const reportOf = (value: unknown) => (typeof value === 'boolean' ? value : null)
     return {
-      trade: told(enableSpotAndMarginTrading),
-      withdraw: told(enableWithdrawals),
-      ip_restricted: told(ipRestrict),
+      trade: reportOf(enableSpotAndMarginTrading),
+      withdraw: reportOf(enableWithdrawals),
+      ip_restricted: reportOf(ipRestrict),
     }
   },
   networks: NETWORKS,

@@ -51,7 +51,7 @@ export const bitstamp: VenueAdapter = {
     ...(timeInForce === 'IOC' ? { ioc_order: 'True' } : {}),
     ...(timeInForce === 'FOK' ? { fok_order: 'True' } : {}),
   }),
-  async find({ client, unlessMissing, found, market }, { venueId, clientId, symbol }) {
+  async find({ client, unlessMissing, found: match, market }, { venueId, clientId, symbol }) {
     const order = await unlessMissing(() =>
       client.fetchOrder(
         venueId ?? '',
@@ -60,7 +60,7 @@ export const bitstamp: VenueAdapter = {
       ),
     )
     if (order === null) return { kind: 'absent' }
-    const answer = found({ ...order, filled: undefined } as never, market(symbol))
+    const answer = match({ ...order, filled: undefined } as never, market(symbol))
     if (answer.kind === 'absent' || !answer.order.fills) return answer
     return {
       kind: 'found',

@@ -82,10 +82,13 @@ export const coinbase: VenueAdapter = {
     ...(timeInForce === 'GTC' ? {} : { timeInForce }),
     ...(postOnly ? { postOnly: true } : {}),
   }),
-  async find({ client, unlessMissing, found, market }, { venueId, clientId, symbol, sentAt }) {
+  async find(
+    { client, unlessMissing, found: match, market },
+    { venueId, clientId, symbol, sentAt },
+  ) {
     if (venueId !== null) {
       const order = await unlessMissing(() => client.fetchOrder(venueId, symbol))
-      if (order?.id !== undefined) return found(order, market(symbol))
+      if (order?.id !== undefined) return match(order, market(symbol))
     }
     const orders = await byCursor((params) =>
       client.fetchOrders(symbol, sentAt - BEFORE_MS, PAGE, params),
@@ -93,7 +96,7 @@ export const coinbase: VenueAdapter = {
     const mine = orders.find(
       (order) => order.clientOrderId === clientId || (venueId !== null && order.id === venueId),
     )
-    return mine ? found(mine, market(symbol)) : { kind: 'absent' }
+    return mine ? match(mine, market(symbol)) : { kind: 'absent' }
   },
   cancelBy: ({ venueId, clientId }) => ({ id: venueId ?? clientId, params: {} }),
   async fills({ client, fill, market }, { venueId, symbol }) {
@@ -110,8 +113,8 @@ export const coinbase: VenueAdapter = {
       'v3PrivateGetBrokerageKeyPermissions',
       {},
     )
-    const told = (value: unknown) => (typeof value === 'boolean' ? value : null)
-    return { trade: told(trade), withdraw: told(withdraw), ip_restricted: null }
+    const reportOf = (value: unknown) => (typeof value === 'boolean' ? value : null)
+    return { trade: reportOf(trade), withdraw: reportOf(withdraw), ip_restricted: null }
   },
   networks: NETWORKS,
   states: { PENDING: 'open', QUEUED: 'open', CANCEL_QUEUED: 'open', EDIT_QUEUED: 'open' },

@@ -156,19 +156,19 @@ export class Connector implements Venue {
 
   async depositAddress(coin: string, network: string): Promise<DepositAddress> {
     const there = this.#networkOf(network)
-    const known = await this.#ask(
+    const existing = await this.#ask(
       () =>
         this.#manner.depositAddress?.(this.#client, coin, network) ??
         this.#client.fetchDepositAddress(coin, { network: there }),
     )
-    if (!known.address)
+    if (!existing.address)
       throw new VenueError(
         'missing',
         `${this.exchange} returns no address for ${coin} on ${network}`,
       )
     return {
-      address: known.address,
-      tag: known.tag === undefined || known.tag === '' ? null : known.tag,
+      address: existing.address,
+      tag: existing.tag === undefined || existing.tag === '' ? null : existing.tag,
       network,
     }
   }

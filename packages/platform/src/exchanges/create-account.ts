@@ -159,7 +159,7 @@ export async function tryKey(
   credentials: Credentials,
   mayWithdraw: boolean,
 ): Promise<{ permissions: Permissions; balances: Balance[] }> {
-  let found: { permissions: Permissions; balances: Balance[] }
+  let match: { permissions: Permissions; balances: Balance[] }
   try {
     const { passphrase, secretIsBase64 = false } = await services.exchanges.traits(exchange)
     if (secretIsBase64 && !BASE64.test(credentials.apiSecret)) {
@@ -177,18 +177,18 @@ export async function tryKey(
       })
     }
     const venue = await services.exchanges.tried(exchange, credentials)
-    found = { permissions: await venue.probe(), balances: await venue.balances() }
+    match = { permissions: await venue.probe(), balances: await venue.balances() }
   } catch (error) {
     throw venueProblem(error, 'api_key')
   }
-  if (found.permissions.withdraw === true && !mayWithdraw) {
+  if (match.permissions.withdraw === true && !mayWithdraw) {
     throw new ApiError(
       'INVALID_REQUEST',
       'allow_withdrawal: the key has withdrawal permission; create a key without it, or send allow_withdrawal: true',
       { field: 'allow_withdrawal' },
     )
   }
-  return found
+  return match
 }
 
 /**

@@ -31,10 +31,13 @@ export function generic(has: Readonly<Record<string, unknown>>): VenueAdapter {
     codes: [],
     isSound: (body) => typeof body === 'object' && body !== null,
     orderParams: ({ clientId }) => ({ clientOrderId: clientId }),
-    async find({ client, unlessMissing, found, market }, { venueId, clientId, symbol, sentAt }) {
+    async find(
+      { client, unlessMissing, found: match, market },
+      { venueId, clientId, symbol, sentAt },
+    ) {
       if (venueId !== null) {
         const order = await unlessMissing(() => client.fetchOrder(venueId, symbol))
-        if (order) return found(order, market(symbol))
+        if (order) return match(order, market(symbol))
       }
       const rest = (from: Client) =>
         has['fetchClosedOrders'] === true
@@ -44,7 +47,7 @@ export function generic(has: Readonly<Record<string, unknown>>): VenueAdapter {
       const mine = orders.find(
         (order) => order.clientOrderId === clientId || (venueId !== null && order.id === venueId),
       )
-      return mine ? found(mine, market(symbol)) : { kind: 'absent' }
+      return mine ? match(mine, market(symbol)) : { kind: 'absent' }
     },
     cancelBy: ({ venueId, clientId }) => ({
       id: venueId ?? '',

@@ -100,11 +100,11 @@ export const kraken: VenueAdapter = {
     ...(timeInForce === 'GTC' ? {} : { timeInForce }),
     ...(postOnly ? { postOnly: true } : {}),
   }),
-  async find({ client, unlessMissing, found, market }, ref) {
+  async find({ client, unlessMissing, found: match, market }, ref) {
     const { venueId, symbol, clientId, sentAt } = ref
     if (venueId !== null) {
       const order = await unlessMissing(() => client.fetchOrder(venueId, symbol))
-      if (order) return found({ ...order, trades: undefined } as CcxtOrder, market(symbol))
+      if (order) return match({ ...order, trades: undefined } as CcxtOrder, market(symbol))
     }
     // ccxt's fetchOrder would send the client ID in another field, so the order lists are queried
     // with it.
@@ -115,7 +115,7 @@ export const kraken: VenueAdapter = {
       mine(await client.fetchOpenOrders(symbol, undefined, undefined, params)) ??
       mine(await client.fetchClosedOrders(symbol, sentAt - BEFORE_MS, undefined, params))
     return order
-      ? found({ ...order, trades: undefined } as CcxtOrder, market(symbol))
+      ? match({ ...order, trades: undefined } as CcxtOrder, market(symbol))
       : { kind: 'absent' }
   },
   cancelBy: ({ venueId, clientId }) =>
@@ -196,8 +196,8 @@ export const kraken: VenueAdapter = {
       each['address'] === address &&
       METHODS[network]?.test(String(each['method'])) === true &&
       String(each['tag'] ?? each['memo'] ?? '') === (tag ?? '')
-    const found = list(result).map(dict).find(isThis)
-    return found === undefined ? null : String(found['key'])
+    const match = list(result).map(dict).find(isThis)
+    return match === undefined ? null : String(match['key'])
   },
   withdrawParams: (_clientId, _network, key) => ({ key }),
 }

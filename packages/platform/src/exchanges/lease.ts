@@ -73,7 +73,7 @@ export type Change<Row> = Partial<Row> & { again: number | 'hold' | null }
  */
 export async function advance<Row extends Leased>(
   tx: Queryable,
-  { name, json, told, interrupt, tell }: LeasedTable<Row>,
+  { name, json, told: results, interrupt, tell }: LeasedTable<Row>,
   row: Row,
   change: Change<Row>,
 ): Promise<Row> {
@@ -86,7 +86,7 @@ export async function advance<Row extends Leased>(
     values.push(json.has(column) ? JSON.stringify(value) : value)
     sets.push(`${column} = $${values.length}`)
   }
-  const isTold = told.some(
+  const isTold = results.some(
     (column) => change[column] !== undefined && String(change[column]) !== String(row[column]),
   )
   sets.push(`updated_at = case when ${isTold} then $3::timestamptz else updated_at end`)

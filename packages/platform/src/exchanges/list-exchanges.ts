@@ -10,7 +10,7 @@ import { MANNERS } from './venues.ts'
  */
 const FILE = new URL('../../data/exchanges.json', import.meta.url)
 type Features = Record<string, boolean>
-let known: { exchange: string; name: string; features: Features }[] | undefined
+let existing: { exchange: string; name: string; features: Features }[] | undefined
 
 /** Lists the exchanges that may be linked here, with their features. */
 export const listExchanges = endpoint({
@@ -42,10 +42,10 @@ export const listExchanges = endpoint({
       .max(EXCHANGES_MAX),
   }),
   async handler({ services }) {
-    known ??= JSON.parse(readFileSync(FILE, 'utf8')) as NonNullable<typeof known>
+    existing ??= JSON.parse(readFileSync(FILE, 'utf8')) as NonNullable<typeof existing>
     return {
       body: {
-        data: known
+        data: existing
           .filter(({ exchange }) => services.exchanges.has(exchange))
           .map(({ exchange, name, features }) => {
             const traits = MANNERS[exchange]?.traits

@@ -44,14 +44,14 @@ export const listMarkets = endpoint({
   }),
   async handler({ services, query: { exchange, base, quote } }) {
     const markets = await asked(services, exchange, (name) => services.exchanges.markets(name))
-    const found = [...markets.values()].filter(
+    const matches = [...markets.values()].filter(
       (market) =>
         (base === undefined || market.base === base.toUpperCase()) &&
         (quote === undefined || market.quote === quote.toUpperCase()),
     )
     return {
       body: {
-        data: found.slice(0, LIST_MAX).map((market) => ({
+        data: matches.slice(0, LIST_MAX).map((market) => ({
           market: market.symbol,
           base: market.base,
           quote: market.quote,

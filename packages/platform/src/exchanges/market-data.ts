@@ -42,12 +42,12 @@ export async function asked<T>(
 export async function findMarket(
   services: Services,
   exchange: string,
-  given: string,
+  input: string,
 ): Promise<Market> {
   const markets = await asked(services, exchange, (name) => services.exchanges.markets(name))
-  const market = markets.get(given.toUpperCase())
+  const market = markets.get(input.toUpperCase())
   if (market) return market
-  const [base] = given.toUpperCase().split('/')
+  const [base] = input.toUpperCase().split('/')
   const others = [...markets.values()]
     .filter((each) => each.base === base)
     .slice(0, 5)
@@ -56,7 +56,7 @@ export async function findMarket(
     others.length > 0 ? `of ${base} it has ${others.join(', ')}` : 'see GET /dac/v1/markets'
   throw new ApiError(
     'INVALID_REQUEST',
-    `market: ${exchange} has no market ${given.slice(0, 60)}; ${hint}`,
+    `market: ${exchange} has no market ${input.slice(0, 60)}; ${hint}`,
     { field: 'market' },
   )
 }

@@ -46,11 +46,11 @@ export const okx: VenueAdapter = {
     clientOrderId: clientId,
     ...(postOnly ? { postOnly: true } : timeInForce === 'GTC' ? {} : { timeInForce }),
   }),
-  async find({ client, unlessMissing, found, market }, { venueId, clientId, symbol }) {
+  async find({ client, unlessMissing, found: match, market }, { venueId, clientId, symbol }) {
     const order = await unlessMissing(() =>
       client.fetchOrder(venueId ?? '', symbol, venueId === null ? { clientOrderId: clientId } : {}),
     )
-    return order ? found(order, market(symbol)) : { kind: 'absent' }
+    return order ? match(order, market(symbol)) : { kind: 'absent' }
   },
   cancelBy: ({ venueId, clientId }) =>
     venueId === null

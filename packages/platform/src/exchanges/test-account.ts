@@ -48,8 +48,8 @@ export const testAccount = endpoint({
     } catch (error) {
       if (error instanceof VenueError && error.kind === 'refused')
         await noteRefused(services, row.id, error)
-      const known = await findAccount(services.database, caller, params.id)
-      return { body: { ...presentAccount(known), ok: false, error: reasonOf(error) } }
+      const existing = await findAccount(services.database, caller, params.id)
+      return { body: { ...presentAccount(existing), ok: false, error: reasonOf(error) } }
     }
     return {
       body: {

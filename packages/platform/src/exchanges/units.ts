@@ -12,9 +12,9 @@ const ONE = 10n ** BigInt(VENUE_DECIMALS)
  * after 18 decimals are cut off.
  * @returns null if the value is not a decimal
  */
-export function readUnits(given: unknown): bigint | null {
+export function readUnits(input: unknown): bigint | null {
   const match = /^([+-]?)(\d{1,40})(?:\.(\d{0,60}))?(?:[eE]([+-]?\d{1,2}))?$/.exec(
-    String(given ?? ''),
+    String(input ?? ''),
   )
   if (!match) return null
   const [, sign, whole = '0', fraction = '', exponent = '0'] = match

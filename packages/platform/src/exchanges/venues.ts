@@ -142,8 +142,8 @@ export class Venues {
    * @throws Error of `open`
    */
   account(o: { id: string; exchange: string; key: string; open(): Credentials }): Promise<Venue> {
-    const known = this.#accounts.get(o.id)
-    if (known?.key === o.key) return known.venue
+    const existing = this.#accounts.get(o.id)
+    if (existing?.key === o.key) return existing.venue
     const venue = this.#open(o.exchange, o.open())
     this.#accounts.delete(o.id)
     this.#accounts.set(o.id, { key: o.key, venue })
@@ -206,8 +206,8 @@ export class Venues {
   }
 
   #exchange(exchange: string): Promise<Public> {
-    const known = this.#public.get(exchange)
-    if (known) return known
+    const existing = this.#public.get(exchange)
+    if (existing) return existing
     const opening = (async (): Promise<Public> => {
       if (!this.has(exchange))
         throw new VenueError('unsupported', `the exchange ${exchange} does not exist`)
@@ -263,10 +263,10 @@ export class Venues {
   async #asked<T>(client: Client, what: string, ask: () => Promise<T>): Promise<T> {
     const now = this.#o.environment.now()
     const key = `${client.id} ${what}`
-    const known = this.#recent.get(key)
+    const existing = this.#recent.get(key)
     const answer =
-      known && Math.abs(now - known.at) < RECENT_MS ? (known.answer as Promise<T>) : ask()
-    if (answer !== known?.answer) {
+      existing && Math.abs(now - existing.at) < RECENT_MS ? (existing.answer as Promise<T>) : ask()
+    if (answer !== existing?.answer) {
       if (this.#recent.size >= RECENT_MAX) this.#recent.clear()
       this.#recent.set(key, { at: now, answer })
       answer.catch(() => this.#recent.delete(key))

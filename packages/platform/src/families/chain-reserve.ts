@@ -15,16 +15,16 @@ export function cachedReserveOf(
   ask: (address: string) => Promise<bigint>,
   fallback: bigint,
 ): (address: string) => Promise<bigint> {
-  const known = new Map<string, { value: bigint; at: number }>()
+  const existing = new Map<string, { value: bigint; at: number }>()
   const read = async (address: string): Promise<bigint> => {
     const value = await ask(address)
-    known.delete(address)
-    known.set(address, { value, at: environment.now() })
-    if (known.size > KNOWN_MAX) known.delete(known.keys().next().value as string)
+    existing.delete(address)
+    existing.set(address, { value, at: environment.now() })
+    if (existing.size > KNOWN_MAX) existing.delete(existing.keys().next().value as string)
     return value
   }
   return async (address) => {
-    const last = known.get(address)
+    const last = existing.get(address)
     if (last && Math.abs(environment.now() - last.at) < FRESH_MS) return last.value
     return withTimeout(environment, read(address), last?.value ?? fallback)
   }

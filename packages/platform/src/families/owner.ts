@@ -10,10 +10,10 @@ import type { TransactionRow } from '../engine/transaction.ts'
 export async function ownerOf(database: Queryable, row: TransactionRow): Promise<Owner> {
   const [workspaceId, subAccountId] = [row.workspace_id, row.sub_account_id]
   if (subAccountId === null) return { workspaceId, subAccountId, subAccountIndex: TANK_SUB_ACCOUNT }
-  const found = await database.one<{ path_index: number }>(
+  const match = await database.one<{ path_index: number }>(
     'select path_index from sub_accounts where workspace_id = $2 and id = $1',
     [subAccountId, workspaceId],
   )
-  if (!found) throw new Error(`sub-account ${subAccountId} does not exist`)
-  return { workspaceId, subAccountId, subAccountIndex: found.path_index }
+  if (!match) throw new Error(`sub-account ${subAccountId} does not exist`)
+  return { workspaceId, subAccountId, subAccountIndex: match.path_index }
 }

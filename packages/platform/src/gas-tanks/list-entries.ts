@@ -62,8 +62,8 @@ export const listTankEntries = endpoint({
     }),
   ),
   async handler({ services, caller, params, query: { page, limit } }) {
-    const found = services.networks.all().find(({ network }) => network.code === params.network)
-    if (!found || !hasTank(found)) {
+    const match = services.networks.all().find(({ network }) => network.code === params.network)
+    if (!match || !hasTank(match)) {
       throw new ApiError(
         'NOT_FOUND',
         `network: there is no gas tank for ${params.network.slice(0, 50)}`,
@@ -72,7 +72,7 @@ export const listTankEntries = endpoint({
         },
       )
     }
-    const native = services.registry.asset(found.network.native_asset) as Asset
+    const native = services.registry.asset(match.network.native_asset) as Asset
     const from = `from ledger_entries e join ledger_postings p on p.workspace_id = e.workspace_id and p.entry_id = e.id
         join ledger_accounts a on a.workspace_id = p.workspace_id and a.id = p.account_id
       where a.workspace_id = $1 and a.asset = $2 and a.kind in ('tank', 'tank_reserved', 'float', 'float_reserved')`

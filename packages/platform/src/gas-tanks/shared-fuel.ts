@@ -87,7 +87,7 @@ export async function joinFuel(
     fuel: { cost, plan },
     held,
   } = o
-  const found = await tx.one<{ id: string; amount: string; need: string; parts: number }>(
+  const match = await tx.one<{ id: string; amount: string; need: string; parts: number }>(
     `select f.id, f.amount::text, f.plan->>'need' need, (
        select count(*)::int from fuel_parts p where p.workspace_id = $5 and p.fuel_id = f.id) parts
      from transactions f
@@ -98,14 +98,14 @@ export async function joinFuel(
      order by f.created_at, f.id limit 1 for update of f skip locked`,
     [row.network, row.source_id, amount.toString(), network.fee_cap, row.workspace_id],
   )
-  if (!found) return null
+  if (!match) return null
   // The fee is never lower than the highest fee requested by its transfers, because all later
   // transactions of the tank wait behind it.
-  const dearer = cost > BigInt(found.need) ? cost - BigInt(found.need) : 0n
+  const dearer = cost > BigInt(match.need) ? cost - BigInt(match.need) : 0n
   const more = amount + dearer
   if (held < more) return { short: more }
   const scope = { workspace: row.workspace_id, asset: native.asset_name }
-  await post(tx, 'fuel-reserve', `${found.id}:${row.id}`, [
+  await post(tx, 'fuel-reserve', `${match.id}:${row.id}`, [
     { ...scope, kind: 'tank', amount: -more },
     { ...scope, kind: 'tank_reserved', amount: more },
   ])
@@ -115,13 +115,13 @@ export async function joinFuel(
     for_l1_fee: _l1Fee,
     ...own
   } = plan as Plan<'FUEL'>
-  const isFull = found.parts + 1 === PARTS_MAX
+  const isFull = match.parts + 1 === PARTS_MAX
   await tx.query(
     `update transactions set amount = amount + $2::numeric, fee = greatest(fee, $3::numeric), plan = plan || $4::jsonb,
        next_run_at = case when $5 then $6 else next_run_at end
      where workspace_id = $7 and id = $1`,
     [
-      found.id,
+      match.id,
       amount.toString(),
       cost.toString(),
       JSON.stringify(dearer > 0n ? own : {}),
@@ -130,8 +130,8 @@ export async function joinFuel(
       row.workspace_id,
     ],
   )
-  await addPart(tx, found.id, row, plan, amount)
-  return found.id
+  await addPart(tx, match.id, row, plan, amount)
+  return match.id
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Asset } from '@custody/chains'
-import { fail, type Dearer, type Fail } from '../engine/chain.ts'
+import { fail, type FuelShortfall, type Fail } from '../engine/chain.ts'
 import { advance } from '../engine/lease.ts'
 import type { Replacement } from '../engine/replacement.ts'
 import type { Queryable } from '../database/pool.ts'
@@ -77,7 +77,7 @@ async function fuelMore(
   services: Services,
   row: TransactionRow,
   replacement: Replacement,
-  dearer: Dearer,
+  dearer: FuelShortfall,
 ): Promise<'started' | Fail> {
   if (replacement.kind === 'AUTO') return fail(dearer.short)
   const native = services.registry.asset(row.fee_asset) as Asset

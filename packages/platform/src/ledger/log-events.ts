@@ -46,9 +46,9 @@ const FIELDS = [
 export function logEvent(log: Logger, { type, workspace, payload }: ToldEvent): void {
   const [level, words] = WORDS[type] ?? ['debug' as const, type]
   if (!log.isLevelEnabled(level)) return
-  const told = parseJson(payload) as Record<string, unknown>
+  const reported = parseJson(payload) as Record<string, unknown>
   const fields = FIELDS.flatMap((name) => {
-    const value = told[name]
+    const value = reported[name]
     return value === undefined || value === null
       ? []
       : [[name, value instanceof JsonNumber ? value.text : value]]

@@ -30,12 +30,12 @@ export function coinGecko(o: CoinGeckoOptions): PriceSource {
   return {
     name: 'coingecko',
     async quotes(coins) {
-      const known = coins.filter((coin) => Object.hasOwn(ids, coin))
-      const wanted = [...new Set(known.map((coin) => ids[coin] as string))].sort()
+      const existing = coins.filter((coin) => Object.hasOwn(ids, coin))
+      const wanted = [...new Set(existing.map((coin) => ids[coin] as string))].sort()
       const query = `ids=${wanted.map(encodeURIComponent).join(',')}&vs_currencies=usd&include_last_updated_at=true&precision=full`
       const text = await ask(o, `${o.url}/simple/price?${query}`)
       const answer = objectOf(text)
-      return known.flatMap((coin): Quote[] => {
+      return existing.flatMap((coin): Quote[] => {
         const entry = answer[ids[coin] as string]
         // An unknown coin is missing in the response; a coin without a market is null.
         if (typeof entry !== 'object' || entry === null) return []
@@ -88,10 +88,10 @@ async function ask(o: CoinGeckoOptions, url: string): Promise<string> {
     )
   }
   if (response.status === 429) {
-    const asked = Number(response.headers.get('retry-after') ?? '') * 1000
+    const requestedAt = Number(response.headers.get('retry-after') ?? '') * 1000
     throw new SourceError(
       'limits the request rate (429)',
-      asked > 0 ? Math.min(asked, LIMITED_WAIT_MS_MAX) : LIMITED_WAIT_MS,
+      requestedAt > 0 ? Math.min(requestedAt, LIMITED_WAIT_MS_MAX) : LIMITED_WAIT_MS,
     )
   }
   if (response.status !== 200) throw new SourceError(`returned ${response.status}`)

@@ -27,15 +27,15 @@ export function consensusPrice(
   const used = [FRESH_MS, STALE_MS, Infinity].map(aged).find(({ length }) => length > 0)
   if (!used) return null
   const middle = median(used.map(({ price }) => price))
-  const kept = used.filter(
+  const stored = used.filter(
     ({ price }) =>
       (price > middle ? price - middle : middle - price) * 10_000n <= middle * OUTLIER_BASIS_POINTS,
   )
-  if (kept.length === 0) return null
+  if (stored.length === 0) return null
   return {
-    price: median(kept.map(({ price }) => price)),
-    at: Math.min(now, Math.max(...kept.map(({ at }) => at))),
-    sources: kept.map(({ source }) => source).sort(),
+    price: median(stored.map(({ price }) => price)),
+    at: Math.min(now, Math.max(...stored.map(({ at }) => at))),
+    sources: stored.map(({ source }) => source).sort(),
   }
 }
 

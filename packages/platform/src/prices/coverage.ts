@@ -74,17 +74,17 @@ export async function diagnosePrices(
 }
 
 /** Returns one line for each source that failed and each coin without a price. */
-export function priceLines({ failed, missing, stale, asked }: PriceDiagnosis): string[] {
+export function priceLines({ failed, missing, stale, asked: requests }: PriceDiagnosis): string[] {
   return [
     ...failed.map(({ source, reason }) => `prices  ${source} ${reason}`),
     // A coin id can only be wrong if a source responded.
-    ...(missing.length > 0 && failed.length === asked.length
+    ...(missing.length > 0 && failed.length === requests.length
       ? [
           `prices  no source answers, so ${missing.join(', ')} have no price: check the network and the sources named above`,
         ]
       : missing.map(
           (coin) =>
-            `prices  no source (${asked.join(', ')}) has a price of ${coin}: correct its name by CUSTODY_COINGECKO_IDS, ` +
+            `prices  no source (${requests.join(', ')}) has a price of ${coin}: correct its name by CUSTODY_COINGECKO_IDS, ` +
             'add an exchange to CUSTODY_PRICE_EXCHANGES, or set a fixed fee by CUSTODY_FEES_WITHOUT_PRICE',
         )),
     ...stale.map(

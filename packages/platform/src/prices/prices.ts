@@ -62,8 +62,8 @@ export class Prices {
    */
   async refresh(source: PriceSource): Promise<void> {
     for (const quote of await source.quotes([...this.coins])) {
-      const known = this.#quotes.get(quote.coin) ?? new Map<string, Quote>()
-      this.#quotes.set(quote.coin, known.set(source.name, quote))
+      const existing = this.#quotes.get(quote.coin) ?? new Map<string, Quote>()
+      this.#quotes.set(quote.coin, existing.set(source.name, quote))
       // Computed now, so that the price on which the sources agree is remembered even if it is not
       // requested.
       this.price(quote.coin)
@@ -81,7 +81,7 @@ export class Prices {
     await Promise.race([Promise.all(first), this.#environment.sleep(FIRST_ANSWER_MS, signal)])
   }
 
-  async #run(source: PriceSource, signal: AbortSignal, asked: () => void): Promise<void> {
+  async #run(source: PriceSource, signal: AbortSignal, request: () => void): Promise<void> {
     let failures = 0
     while (!signal.aborted) {
       let pause = this.#everyMs
@@ -99,7 +99,7 @@ export class Prices {
           )
         }
       }
-      asked()
+      request()
       await this.#environment.sleep(pause, signal)
     }
   }

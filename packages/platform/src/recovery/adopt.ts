@@ -33,7 +33,7 @@ export interface Adopted {
   done: 'created' | 'continued' | 'replacement'
 }
 
-interface Place {
+interface EnsuredWallets {
   subAccountId: string | null
   walletId: string | null
   feeWalletId: string | null
@@ -42,7 +42,11 @@ interface Place {
 }
 
 /** Ensures the wallets and addresses whose existence the transaction itself proves. */
-async function placeOf(services: Services, group: Group, scanFrom: ScanFrom): Promise<Place> {
+async function placeOf(
+  services: Services,
+  group: Group,
+  scanFrom: ScanFrom,
+): Promise<EnsuredWallets> {
   const [{ network, workspaceId, subAccount, coins }] = group.attempts
   const delayDays = group.attempts[0].decoded.action
     ? (await services.networks.stakes(network.code).parameters()).unfreezeDelayDays
@@ -179,17 +183,17 @@ export async function adopt(
   const end = (await services.networks.get(network.code).latestEnd?.()) ?? null
   const newest = group.attempts.at(-1) as Group['attempts'][0]
   const adopted = await services.database.transaction(async (tx) => {
-    const known = await rowOf(tx, group)
-    if (known && !isOf(known, group, workspaceId))
-      throw new NotAdopted(`another transaction already has its id ${known.id}`)
-    if (known && known.status !== 'pending')
+    const existing = await rowOf(tx, group)
+    if (existing && !isOf(existing, group, workspaceId))
+      throw new NotAdopted(`another transaction already has its id ${existing.id}`)
+    if (existing && existing.status !== 'pending')
       throw new NotAdopted(
-        `the transaction ${known.id} has already ended with the state ${known.state}`,
+        `the transaction ${existing.id} has already ended with the state ${existing.state}`,
       )
-    const row = known ?? (await create(services, tx, group, place))
+    const row = existing ?? (await create(services, tx, group, place))
     const signedBefore = await writeAttempts(services, tx, group, row, end)
-    if (known) await goOn(services, tx, group, row, place)
-    const done: Adopted['done'] = !known ? 'created' : signedBefore ? 'replacement' : 'continued'
+    if (existing) await goOn(services, tx, group, row, place)
+    const done: Adopted['done'] = !existing ? 'created' : signedBefore ? 'replacement' : 'continued'
     return {
       id: row.id,
       kind: row.kind,
@@ -208,13 +212,13 @@ export async function adopt(
  * Whether a row matches the recorded transaction. Amounts of sweeps and releases are not compared,
  * because they are only known at the end.
  */
-function isOf(known: TransactionRow, group: Group, workspaceId: string): boolean {
-  const isFixed = known.kind !== 'SWEEP' && known.kind !== 'RELEASE'
+function isOf(existing: TransactionRow, group: Group, workspaceId: string): boolean {
+  const isFixed = existing.kind !== 'SWEEP' && existing.kind !== 'RELEASE'
   const isSame =
-    known.workspace_id === workspaceId &&
-    known.kind === group.kind &&
-    known.asset === group.asset.asset_name
-  return isSame && (!isFixed || known.amount === group.amount.toString())
+    existing.workspace_id === workspaceId &&
+    existing.kind === group.kind &&
+    existing.asset === group.asset.asset_name
+  return isSame && (!isFixed || existing.amount === group.amount.toString())
 }
 
 /** Returns the source type and destination type of a kind, as the API shows them. */
@@ -241,7 +245,7 @@ async function create(
   services: Services,
   tx: Queryable,
   group: Group,
-  place: Place,
+  place: EnsuredWallets,
 ): Promise<TransactionRow> {
   const { network, workspaceId, recorded } = group.attempts[0]
   const fee = worstFee(group)
@@ -304,7 +308,12 @@ async function create(
 }
 
 /** Returns the plan of an adopted transaction. `reserved`: fee that its reservation contains. */
-function planOf(group: Group, place: Place, ruleId: string | null, reserved: bigint): Plan {
+function planOf(
+  group: Group,
+  place: EnsuredWallets,
+  ruleId: string | null,
+  reserved: bigint,
+): Plan {
   const { network, recorded, decoded } = group.attempts[0]
   return {
     // The caller's request is missing, so nothing more can be signed for an adopted transaction.
@@ -351,7 +360,7 @@ const paysForItself = (network: Network, group: Group): boolean =>
  * Returns the plan fields about reservations that an ordinary transaction has, as needed for
  * booking.
  */
-function reservedIn(network: Network, group: Group, place: Place, fee: bigint): Plan {
+function reservedIn(network: Network, group: Group, place: EnsuredWallets, fee: bigint): Plan {
   if (group.kind === 'FUEL') return { need: fee.toString() }
   if (group.kind === 'LEND' || group.kind === 'LEND_BACK')
     return { reserved_fee: fee.toString(), back_fee: '0' }
@@ -398,7 +407,7 @@ async function goOn(
   tx: Queryable,
   group: Group,
   row: TransactionRow,
-  place: Place,
+  place: EnsuredWallets,
 ): Promise<void> {
   const newest = group.attempts.at(-1) as Group['attempts'][0]
   if (newest.decoded.action) {

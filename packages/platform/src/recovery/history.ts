@@ -256,7 +256,7 @@ function hasChange(services: Services, code: string): boolean {
   return network !== undefined && traitsOf(network).deposits === 'spendable'
 }
 
-function join(known: Recorded, step: Recorded): void {
+function join(existing: Recorded, step: Recorded): void {
   const meaning = (each: Recorded) =>
     JSON.stringify([
       each.step,
@@ -267,10 +267,10 @@ function join(known: Recorded, step: Recorded): void {
       each.unsigned.inputs.map((input) => input.path),
       each.unsigned.change ?? null,
     ])
-  known.disputed ||= meaning(known) !== meaning(step)
-  known.at = Math.min(known.at, step.at)
-  known.signatures.push(...step.signatures)
-  known.nodes.push(...step.nodes)
+  existing.disputed ||= meaning(existing) !== meaning(step)
+  existing.at = Math.min(existing.at, step.at)
+  existing.signatures.push(...step.signatures)
+  existing.nodes.push(...step.nodes)
 }
 
 async function readNode(
@@ -278,7 +278,7 @@ async function readNode(
   node: number,
   mark: Mark | undefined,
 ): Promise<NodeHistory> {
-  const told: NodeHistory = {
+  const reported: NodeHistory = {
     node,
     mark: mark ?? { node, generation: 0, height: 0, hash: '' },
     steps: new Map(),
@@ -302,20 +302,20 @@ async function readNode(
       (page.before !== mark.hash || page.generation !== mark.generation)
     )
       return readNode(services, node, undefined)
-    await take(services, told, page.entries)
+    await take(services, reported, page.entries)
     if (page.hash === null)
       throw new NodeUnavailable(node, 'its record ends before the height that it reported')
     // Transactions that are being signed during this comparison are checked again the next time.
-    if (told.built.size === 0)
-      told.mark = { node, generation: page.generation, height: page.next - 1, hash: page.hash }
-    if (page.next <= from || page.next > page.height) return told
+    if (reported.built.size === 0)
+      reported.mark = { node, generation: page.generation, height: page.next - 1, hash: page.hash }
+    if (page.next <= from || page.next > page.height) return reported
     from = page.next
   }
 }
 
 async function take(
   services: Services,
-  told: NodeHistory,
+  reported: NodeHistory,
   entries: z.infer<typeof pageSchema>['entries'],
 ): Promise<void> {
   const steps: { height: number; step: Recorded }[] = []
@@ -336,31 +336,31 @@ async function take(
           ),
           at,
           signatures: [],
-          nodes: [told.node],
+          nodes: [reported.node],
           disputed: false,
         },
       })
     } else if (kind === 'enrol') {
       const enrolment = BODIES.enrol.safeParse(body)
-      if (enrolment.success) told.enrolled.set(enrolment.data.api_key, enrolment.data)
-    } else if (kind === 'revoke') told.revoked.add(BODIES.revoke.parse(body).api_key)
-    else if (kind === 'allocate') told.keys.push(BODIES.allocate.parse(body))
-    else if (kind === 'rule') told.rules.push(BODIES.rule.parse(body))
-    else if (kind === 'void') told.voided.push(...BODIES.void.parse(body).keys)
+      if (enrolment.success) reported.enrolled.set(enrolment.data.api_key, enrolment.data)
+    } else if (kind === 'revoke') reported.revoked.add(BODIES.revoke.parse(body).api_key)
+    else if (kind === 'allocate') reported.keys.push(BODIES.allocate.parse(body))
+    else if (kind === 'rule') reported.rules.push(BODIES.rule.parse(body))
+    else if (kind === 'void') reported.voided.push(...BODIES.void.parse(body).keys)
   }
-  const known = await knownOf(
+  const existing = await knownOf(
     services,
     steps.map(({ step }) => step),
   )
   for (const { height, step } of steps) {
-    const state = known.get(step.id)
-    if (state === 'BUILT') told.built.add(step.id)
-    if (state === undefined || state === 'BUILT') told.steps.set(height, step)
+    const state = existing.get(step.id)
+    if (state === 'BUILT') reported.built.add(step.id)
+    if (state === undefined || state === 'BUILT') reported.steps.set(height, step)
   }
   for (const { kind, body } of entries) {
     if (kind !== 'signed') continue
     const { step_height: height, signatures } = BODIES.signed.parse(body)
-    told.steps.get(height)?.signatures.push(signatures)
+    reported.steps.get(height)?.signatures.push(signatures)
   }
 }
 

@@ -141,14 +141,14 @@ async function withPrevious(
   } catch (error) {
     throw new NotAdopted(`it cannot be decoded: ${reasonOf(error)}`)
   }
-  const found = new Map<string, string>()
+  const matches = new Map<string, string>()
   for (const { txid } of coins)
-    if (!found.has(txid)) found.set(txid, await chain.previous(txid, raws.get(txid)))
+    if (!matches.has(txid)) matches.set(txid, await chain.previous(txid, raws.get(txid)))
   return {
     ...unsigned,
     inputs: unsigned.inputs.map((input, at) => ({
       ...input,
-      previous: found.get(coins[at]?.txid as string) as string,
+      previous: matches.get(coins[at]?.txid as string) as string,
     })),
   }
 }

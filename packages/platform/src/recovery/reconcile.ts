@@ -149,15 +149,15 @@ async function adoptRecorded(
     'select recorded from unadopted_steps',
   )
   // A transaction whose adoption was committed although the connection broke counts as adopted.
-  const known = await knownOf(
+  const existing = await knownOf(
     services,
     noted.map(({ recorded }) => recorded),
   )
   await services.database.query('delete from unadopted_steps where id = any($1)', [
-    [...known].flatMap(([id, state]) => (state === 'BUILT' ? [] : [id])),
+    [...existing].flatMap(([id, state]) => (state === 'BUILT' ? [] : [id])),
   ])
   const open = noted.flatMap(({ recorded }) =>
-    known.has(recorded.id) && known.get(recorded.id) !== 'BUILT' ? [] : [recorded],
+    existing.has(recorded.id) && existing.get(recorded.id) !== 'BUILT' ? [] : [recorded],
   )
   const steps = [
     ...new Map(
@@ -264,7 +264,7 @@ async function unconfirmed(services: Services, ids: readonly string[]): Promise<
 }
 
 async function lostRules(services: Services, history: History): Promise<ReconcileReport['rules']> {
-  const known = new Set(
+  const existing = new Set(
     (
       await services.database.query<{ id: string }>(
         'select id::text from forward_rules where id::text = any($1)',
@@ -275,7 +275,7 @@ async function lostRules(services: Services, history: History): Promise<Reconcil
   const ended = (each: History['rules'][0]) =>
     history.voided.has(JSON.stringify(['rule', each.workspace, each.sub_account, each.rule]))
   return history.rules
-    .filter((each) => !known.has(each.rule) && !ended(each))
+    .filter((each) => !existing.has(each.rule) && !ended(each))
     .map(({ rule, workspace, asset, destination }) => ({ rule, workspace, asset, destination }))
 }
 

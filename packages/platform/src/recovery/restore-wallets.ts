@@ -42,17 +42,17 @@ export async function adoptUsers(
     if (user.nodes.length < NODES_NEEDED) continue
     const revoked = user.revokedBy.length >= NODES_NEEDED
     const change = await services.database.transaction(async (tx) => {
-      const known = await tx.one<{ revoked_at: Date | null; name: string }>(
+      const existing = await tx.one<{ revoked_at: Date | null; name: string }>(
         'select u.revoked_at, s.name from api_users u join sub_accounts s on s.id = u.sub_account_id where u.api_key = $1 for update of u',
         [user.api_key],
       )
-      if (known) {
-        if (!revoked || known.revoked_at !== null) return null
+      if (existing) {
+        if (!revoked || existing.revoked_at !== null) return null
         await tx.query('update api_users set revoked_at = $2 where api_key = $1', [
           user.api_key,
           new Date(services.environment.now()),
         ])
-        return { sub_account: known.name, done: 'revoked' as const }
+        return { sub_account: existing.name, done: 'revoked' as const }
       }
       const workspace = await ensureWorkspace(services, tx, user.workspace)
       // A name that another index already has stays with that index: the path index, not the name,
@@ -181,11 +181,11 @@ export async function ensureWallet(
   })
   await ensureGasTank(services, owner.workspaceId, network)
   if (made) return { id: made.id, made: true }
-  const known = (await services.database.one<{ id: string }>(
+  const existing = (await services.database.one<{ id: string }>(
     'select id from wallets where workspace_id = $3 and sub_account_id = $1 and asset = $2',
     [owner.subAccountId, asset.asset_name, owner.workspaceId],
   )) as { id: string }
-  return { id: known.id, made: false }
+  return { id: existing.id, made: false }
 }
 
 /** Stores and returns the owner's address at a path index. */

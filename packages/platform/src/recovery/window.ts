@@ -18,7 +18,7 @@ export interface Watched {
 
 const SPARE = 2
 
-interface Held {
+interface AddressWindow {
   sub_account_id: string
   workspace_id: string
   workspace: string
@@ -42,7 +42,7 @@ export async function watchAhead(services: Services, gap: number): Promise<Watch
   for (const { network } of services.networks.all()) {
     if (!started.has(network.code)) continue
     const { deposits } = traitsOf(network)
-    const held = await services.database.query<Held>(
+    const held = await services.database.query<AddressWindow>(
       `with used as (select address from wallet_addresses where network = $1 union select address from deposits where network = $1)
        select s.id sub_account_id, s.workspace_id, w.name workspace, s.name sub_account, s.path_index, count(c.address)::int addresses,
          max(c.path_index) filter (where c.kind = 'deposit' and u.address is not null) last,

@@ -40,11 +40,11 @@ export async function heldOn(services: Services, chain: Chain): Promise<HeldAt[]
   const rows = new Map(
     (await ownAddresses(services, network.code)).map((row) => [row.address, row]),
   )
-  const found = new Map<string, HeldAt>()
+  const matches = new Map<string, HeldAt>()
   const add = (address: string, asset: string, form: 'balance' | 'staked', amount: bigint) => {
     if (amount === 0n) return
-    const at = found.get(address) ?? heldAt(network, address, rows.get(address))
-    found.set(address, at)
+    const at = matches.get(address) ?? heldAt(network, address, rows.get(address))
+    matches.set(address, at)
     const same = at.held.find((each) => each.asset === asset && each.form === form)
     if (same) same.amount += amount
     else at.held.push({ asset, form, amount })
@@ -68,7 +68,7 @@ export async function heldOn(services: Services, chain: Chain): Promise<HeldAt[]
         add(account, network.native_asset, 'staked', amount)
     }
   }
-  return [...found.values()].sort((a, b) => (a.address < b.address ? -1 : 1))
+  return [...matches.values()].sort((a, b) => (a.address < b.address ? -1 : 1))
 }
 
 function heldAt(network: Network, address: string, row: OwnAddress | undefined): HeldAt {

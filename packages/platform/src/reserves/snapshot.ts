@@ -169,10 +169,10 @@ interface Found {
   networks: readonly Look[]
 }
 
-function entriesOf(services: Services, found: Found): { assets: AssetEntry[]; leaves: Leaf[] } {
-  const { id, time, books, networks } = found
+function entriesOf(services: Services, match: Found): { assets: AssetEntry[]; leaves: Leaf[] } {
+  const { id, time, books, networks } = match
   const sums = new Map<string, bigint>()
-  for (const { asset, amount } of found.held.flatMap((at) => at.held))
+  for (const { asset, amount } of match.held.flatMap((at) => at.held))
     sums.set(asset, (sums.get(asset) ?? 0n) + amount)
   const names = new Set([...sums.keys(), ...books.liabilities.map(({ asset }) => asset)])
   for (const [asset, amount] of books.operating) if (amount !== 0n) names.add(asset)
@@ -183,7 +183,7 @@ function entriesOf(services: Services, found: Found): { assets: AssetEntry[]; le
     // An empty wallet on a network that is no longer configured.
     if (!asset || !look) return []
     const liabilities = books.liabilities.filter((each) => each.asset === name)
-    const own = leavesOf(services, found, name, liabilities)
+    const own = leavesOf(services, match, name, liabilities)
     leaves.push(...own)
     const { depth, top } = treeOf(id, name, own)
     const owed = String(top.sum)

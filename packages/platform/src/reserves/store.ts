@@ -51,11 +51,11 @@ const TREES_MAX = 8
 const trees = new WeakMap<Queryable, Map<string, Promise<Tree>>>()
 
 function treeIn(database: Queryable, snapshot: string, asset: string): Promise<Tree> {
-  const known = trees.get(database) ?? new Map<string, Promise<Tree>>()
-  trees.set(database, known)
+  const existing = trees.get(database) ?? new Map<string, Promise<Tree>>()
+  trees.set(database, existing)
   const name = `${snapshot} ${asset}`
-  const found =
-    known.get(name) ??
+  const pending =
+    existing.get(name) ??
     database
       .query<{ hash: Buffer; balance: string }>(
         'select hash, balance::text from reserve_leaves where snapshot_id = $1 and asset = $2 order by place',
@@ -68,12 +68,12 @@ function treeIn(database: Queryable, snapshot: string, asset: string): Promise<T
           rows.map(({ hash, balance }) => ({ hash, sum: BigInt(balance) })),
         ),
       )
-  known.delete(name)
-  known.set(name, found)
+  existing.delete(name)
+  existing.set(name, pending)
   // A failed query is repeated the next time.
-  found.catch(() => known.delete(name))
-  if (known.size > TREES_MAX) known.delete(known.keys().next().value as string)
-  return found
+  pending.catch(() => existing.delete(name))
+  if (existing.size > TREES_MAX) existing.delete(existing.keys().next().value as string)
+  return pending
 }
 
 /** Returns the leaves of one sub-account with their sibling nodes. */

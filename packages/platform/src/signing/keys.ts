@@ -63,8 +63,8 @@ export class WorkspaceKeys {
    */
   async get(workspaceId: string, curve: Curve): Promise<KnownKey> {
     const name = `${workspaceId} ${curve}`
-    const known = this.#known.get(name)
-    if (known) return known
+    const existing = this.#known.get(name)
+    if (existing) return existing
     const key = (await this.#load(workspaceId, curve)) ?? (await this.#request(workspaceId, curve))
     const complete = { ...key, at: publicKeysBelow(key) }
     this.#known.set(name, complete)

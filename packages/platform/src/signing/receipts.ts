@@ -15,11 +15,11 @@ const GATHERED_MS = 20
 const GATHERED_MS_MAX = 1000
 
 type Table = 'transactions' | 'replacements'
-interface Shown {
+interface SubmittedRequest {
   request: SignedRequest
   until: number
 }
-interface Kept {
+interface StoredReceipts {
   table: Table
   workspace: string
   id: string
@@ -37,8 +37,8 @@ type Parts = Pick<Signing, 'signers' | 'environment' | 'database' | 'log'> & {
  */
 export class Receipts {
   readonly #parts: Parts
-  readonly #nodes = new Map<number, Batch<Shown, unknown>>()
-  readonly #store: Batch<Kept, null>
+  readonly #nodes = new Map<number, Batch<SubmittedRequest, unknown>>()
+  readonly #store: Batch<StoredReceipts, null>
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -84,7 +84,7 @@ export class Receipts {
   #pause = (): Promise<void> =>
     this.#parts.environment.sleep(this.#parts.pressure.isHigh ? GATHERED_MS_MAX : GATHERED_MS)
 
-  #desk(node: number): Batch<Shown, unknown> {
+  #desk(node: number): Batch<SubmittedRequest, unknown> {
     let desk = this.#nodes.get(node)
     if (!desk) {
       desk = new Batch((shown) => this.#show(node, shown), {
@@ -97,7 +97,7 @@ export class Receipts {
     return desk
   }
 
-  async #show(node: number, shown: readonly Shown[]): Promise<unknown[]> {
+  async #show(node: number, shown: readonly SubmittedRequest[]): Promise<unknown[]> {
     const { signers, environment } = this.#parts
     // Requests that have waited too long behind a slow node are no longer sent to it, because their
     // callers have stopped waiting.
@@ -110,9 +110,9 @@ export class Receipts {
       { requests: live.map(({ request }) => request) },
       RECEIPT_TIMEOUT_MS,
     )
-    const told = new Map(live.map((each, at) => [each, answers[at]]))
+    const results = new Map(live.map((each, at) => [each, answers[at]]))
     return shown.map((each) => {
-      const answer = told.get(each)
+      const answer = results.get(each)
       return answer?.status === 200 ? answer.body : null
     })
   }
@@ -122,7 +122,11 @@ export class Receipts {
  * Stores receipts. Rows that are locked by another transaction are written one by one, because
  * writing them together could cause a deadlock.
  */
-async function keepAll({ database }: Parts, table: Table, all: readonly Kept[]): Promise<void> {
+async function keepAll(
+  { database }: Parts,
+  table: Table,
+  all: readonly StoredReceipts[],
+): Promise<void> {
   if (all.length === 0) return
   const written =
     all.length === 1

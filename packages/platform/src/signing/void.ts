@@ -38,10 +38,10 @@ export const voidShape = z
   .meta({ id: 'Void' })
 export type SignedVoid = z.infer<typeof voidShape>
 
-function isVoid(signers: SignerNodes, node: number, told: SignedVoid): boolean {
-  const { intent, transaction_id, rule, height, voided_at, signed, unfinished } = told.record
+function isVoid(signers: SignerNodes, node: number, reported: SignedVoid): boolean {
+  const { intent, transaction_id, rule, height, voided_at, signed, unfinished } = reported.record
   const text = `custody/void/v2\n${JSON.stringify({ node, intent, transaction_id, rule, height, voided_at, signed, unfinished })}`
-  return told.record.node === node && signers.verify(node, text, told.signature)
+  return reported.record.node === node && signers.verify(node, text, reported.signature)
 }
 
 export interface VoidOutcome {
@@ -120,8 +120,11 @@ export async function voidIntent(
   const { signers } = services
   const ask = async (node: number, force: boolean) => {
     const answer = (await askForVoid(signers, node, intent, force)) as VoidAnswer
-    const told = voidShape.safeParse({ record: answer.record, signature: answer.signature })
-    return { ...answer, proof: told.success && isVoid(signers, node, told.data) ? told.data : null }
+    const reported = voidShape.safeParse({ record: answer.record, signature: answer.signature })
+    return {
+      ...answer,
+      proof: reported.success && isVoid(signers, node, reported.data) ? reported.data : null,
+    }
   }
   const answers = await Promise.allSettled(
     signers.peers.map(({ node }) =>

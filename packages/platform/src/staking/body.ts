@@ -35,8 +35,8 @@ const SUN_MAX = (1n << 62n) - 1n
  * Validates a TRON address and returns its canonical form.
  * @throws ApiError `INVALID_ADDRESS`
  */
-export function checkedAddress(services: Services, given: string): string {
-  const checked = validateAddress(services.registry, STAKED_ASSET, given)
+export function checkedAddress(services: Services, input: string): string {
+  const checked = validateAddress(services.registry, STAKED_ASSET, input)
   if (!checked.valid)
     throw new ApiError('INVALID_ADDRESS', `address: ${checked.reason}`, { field: 'address' })
   return checked.address
@@ -46,8 +46,8 @@ export function checkedAddress(services: Services, given: string): string {
  * Parses an amount and returns it in sun.
  * @throws ApiError `INVALID_AMOUNT`
  */
-export function checkedAmount(given: string, asset: Asset): bigint {
-  const amount = readAmount(given, asset, 'amount', SUN_MAX)
+export function checkedAmount(input: string, asset: Asset): bigint {
+  const amount = readAmount(input, asset, 'amount', SUN_MAX)
   if (amount === 0n)
     throw new ApiError('INVALID_AMOUNT', 'amount: must be greater than zero', { field: 'amount' })
   return amount

@@ -17,10 +17,10 @@ export async function nextRecorded(
   services: Services,
   row: TransactionRow,
 ): Promise<string | null> {
-  const found = await services.database.one<{ hash: string }>(
+  const match = await services.database.one<{ hash: string }>(
     `update chain_transactions set state = 'SIGNED'
      where workspace_id = $3 and transaction_id = $1 and state = 'VOID' and hash is not null and step = $2 returning hash`,
     [row.id, stepUnderWay(row), row.workspace_id],
   )
-  return found?.hash ?? null
+  return match?.hash ?? null
 }

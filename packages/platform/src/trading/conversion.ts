@@ -67,7 +67,7 @@ export const conversionBody = {
     .optional()
     .meta({ description: 'Ids of exchange accounts; by default all accounts of the sub-account' }),
 }
-export interface Wanted {
+export interface ConversionParams {
   from_asset: string
   to_asset: string
   amount: string
@@ -172,7 +172,7 @@ async function offerOf(
   account: AccountRow,
   from: string,
   to: string,
-  given: bigint,
+  input: bigint,
 ): Promise<Offer | string> {
   const { exchange } = account
   if (account.status === 'failing') return `${exchange} rejects its key`
@@ -186,10 +186,10 @@ async function offerOf(
       'select available::text from exchange_balances where account_id = $1 and coin = $2',
       [account.id, from],
     )
-    if (BigInt(held?.available ?? '0') < given)
+    if (BigInt(held?.available ?? '0') < input)
       return `has ${showUnits(BigInt(held?.available ?? '0'))} ${from}`
     const book = await services.exchanges.orderBook(exchange, place.market.symbol, DEPTH)
-    const conversion = convert(place.market, book, place.side, given)
+    const conversion = convert(place.market, book, place.side, input)
     return typeof conversion === 'string'
       ? conversion
       : { account, market: place.market, conversion }
@@ -206,11 +206,11 @@ async function offerOf(
 export async function bestConversion(
   services: Services,
   caller: Caller,
-  wanted: Wanted,
+  wanted: ConversionParams,
 ): Promise<NewConversion> {
   const [from, to] = [coinOf(services, wanted.from_asset), coinOf(services, wanted.to_asset)]
   if (from === to) throw wrong('to_asset', `must differ from from_asset; both are ${to}`)
-  const given = readPositive(wanted.amount, 'amount')
+  const input = readPositive(wanted.amount, 'amount')
   const all = await services.database.query<AccountRow>(
     `select * from exchange_accounts where sub_account_id = $1 and status <> 'deleted' order by created_at, id limit ${ACCOUNTS_MAX}`,
     [caller.subAccountId],
@@ -230,7 +230,7 @@ export async function bestConversion(
   const answers = await Promise.all(
     accounts.map(async (account) => ({
       account,
-      offer: await offerOf(services, account, from, to, given),
+      offer: await offerOf(services, account, from, to, input),
     })),
   )
   const offers = answers.flatMap(({ offer }) => (typeof offer === 'string' ? [] : [offer]))
@@ -239,7 +239,7 @@ export async function bestConversion(
     const why = answers
       .map(({ account, offer }) => `${account.label} (${account.exchange}): ${String(offer)}`)
       .join('; ')
-    const reason = `amount: no account can convert ${showUnits(given)} ${from} to ${to}: ${why}`
+    const reason = `amount: no account can convert ${showUnits(input)} ${from} to ${to}: ${why}`
     throw new ApiError('CONVERSION_UNAVAILABLE', reason, { field: 'amount' })
   }
   const { account, market, conversion } = best
@@ -260,7 +260,7 @@ export async function bestConversion(
     side: conversion.side,
     from_coin: from,
     to_coin: to,
-    given: given.toString(),
+    given: input.toString(),
     amount: conversion.amount.toString(),
     price: conversion.price.toString(),
     receive: conversion.receive.toString(),
@@ -318,10 +318,10 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 export async function findConversion(
   database: Queryable,
   caller: Caller,
-  given: string,
+  input: string,
   field = 'id',
 ): Promise<{ row: ConversionRow; order: OrderRow | null }> {
-  const id = given.toLowerCase()
+  const id = input.toLowerCase()
   const row = UUID.test(id)
     ? await database.one<ConversionRow>(
         'select * from conversions where workspace_id = $3 and id = $1 and sub_account_id = $2',
@@ -331,7 +331,7 @@ export async function findConversion(
   if (!row)
     throw new ApiError(
       'NOT_FOUND',
-      `${field}: conversion ${given.slice(0, 100)} does not exist in this sub-account`,
+      `${field}: conversion ${input.slice(0, 100)} does not exist in this sub-account`,
       { field },
     )
   const order =

@@ -30,14 +30,14 @@ function walk(
 /**
  * Computes the conversion of an amount at a market, level by level of its order book. The limit is
  * the price of the last level that is needed. All amounts in units of 18 decimals.
- * @param given amount of the base coin if it is sold, otherwise of the quote coin including the fee
+ * @param input amount of the base coin if it is sold, otherwise of the quote coin including the fee
  * @returns the conversion, or why it is not possible
  */
 export function convert(
   market: Market,
   book: OrderBook,
   side: Side,
-  given: bigint,
+  input: bigint,
 ): Conversion | string {
   const fee = market.takerFee ?? 0n
   const afterFee = (units: bigint) => (units * (ONE - fee)) / ONE
@@ -48,7 +48,7 @@ export function convert(
     last = price
   }
   // A purchase must be paid with its fee, and may not cost more than the given amount.
-  const budget = side === 'sell' ? floorTo(given, market.amountStep) : (given * ONE) / (ONE + fee)
+  const budget = side === 'sell' ? floorTo(input, market.amountStep) : (input * ONE) / (ONE + fee)
   const least = (one: bigint, other: bigint) => (one < other ? one : other)
   if (side === 'sell') walk(book.bids, (level) => least(level.amount, budget - amount), take)
   else

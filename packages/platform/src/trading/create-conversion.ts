@@ -65,25 +65,25 @@ export const createConversion = endpoint({
   access: 'write',
   body,
   response: conversionShape,
-  async earlier({ services, caller, fields, body: asked }) {
-    const payloadHash = asked ? hashPayload(asked) : UNREADABLE_PAYLOAD
+  async earlier({ services, caller, fields, body: request }) {
+    const payloadHash = request ? hashPayload(request) : UNREADABLE_PAYLOAD
     const quote = text(100).safeParse(fields['quote']).data
     const keys = [{ quote }, { sequence_id: sequenceIdIn(fields['sequence_id']) }]
     for (const key of keys) {
-      const known = await answeredBefore(
+      const existing = await answeredBefore(
         services,
         services.database,
         caller,
         key,
         payloadHash,
       ).catch(nothingFound)
-      if (known) return known
+      if (existing) return existing
     }
     return null
   },
-  async handler({ services, caller, body: asked, askedAt }) {
-    const payloadHash = hashPayload(asked)
-    const { quote, sequence_id: sequence } = asked
+  async handler({ services, caller, body: request, askedAt }) {
+    const payloadHash = hashPayload(request)
+    const { quote, sequence_id: sequence } = request
     return decideOnce(
       services.database,
       {
@@ -93,8 +93,8 @@ export const createConversion = endpoint({
         payloadHash,
         askedAt,
       },
-      (database) => answeredBefore(services, database, caller, asked, payloadHash),
-      (admit) => create(services, caller, asked, payloadHash, admit),
+      (database) => answeredBefore(services, database, caller, request, payloadHash),
+      (admit) => create(services, caller, request, payloadHash, admit),
     )
   },
 })
@@ -106,19 +106,19 @@ async function answeredBefore(
   { quote, sequence_id: sequence }: Pick<Body, 'quote' | 'sequence_id'>,
   payloadHash: string,
 ): Promise<Reply | null> {
-  const known =
+  const existing =
     quote !== undefined
       ? await findConversion(database, caller, quote, 'quote')
       : sequence === undefined
         ? null
         : await bySequence(database, caller, sequence)
-  if (!known || known.order === null) return null
+  if (!existing || existing.order === null) return null
   const shown =
-    known.row.response ??
-    stringifyJson(presentConversion(known.row, known.order, services.environment.now()))
+    existing.row.response ??
+    stringifyJson(presentConversion(existing.row, existing.order, services.environment.now()))
   return replayed(
     shown,
-    quote !== undefined || isSamePayload(known.row.payload_hash ?? undefined, payloadHash),
+    quote !== undefined || isSamePayload(existing.row.payload_hash ?? undefined, payloadHash),
   )
 }
 
@@ -139,7 +139,7 @@ async function bySequence(database: Queryable, caller: Caller, sequence: string)
 async function create(
   services: Services,
   caller: Caller,
-  asked: Body,
+  request: Body,
   payloadHash: string,
   admit: Admit,
 ): Promise<Reply> {
@@ -148,10 +148,10 @@ async function create(
     response = stringifyJson(presentConversion(row, order, services.environment.now()))
     return response
   }
-  const { from_asset: from, to_asset: to, amount, quote } = asked
+  const { from_asset: from, to_asset: to, amount, quote } = request
   if (quote === undefined) {
     const missing = (['from_asset', 'to_asset', 'amount'] as const).find(
-      (field) => asked[field] === undefined,
+      (field) => request[field] === undefined,
     )
     if (missing)
       throw new ApiError('INVALID_REQUEST', `${missing}: is required, unless quote is sent`, {
@@ -161,12 +161,12 @@ async function create(
       from_asset: from as string,
       to_asset: to as string,
       amount: amount as string,
-      accounts: asked.accounts,
+      accounts: request.accounts,
     })
     await orderOf(services, caller, row, admit, (tx, order) =>
       insertConversion(tx, caller, row, {
         orderId: order.id,
-        sequenceId: asked.sequence_id ?? null,
+        sequenceId: request.sequence_id ?? null,
         payloadHash,
         response: answer(row, order),
       }),
@@ -174,7 +174,7 @@ async function create(
     return { text: response }
   }
   const extra = (['from_asset', 'to_asset', 'amount', 'accounts', 'sequence_id'] as const).find(
-    (field) => asked[field] !== undefined,
+    (field) => request[field] !== undefined,
   )
   if (extra)
     throw new ApiError('INVALID_REQUEST', `${extra}: must be omitted, because the quote fixes it`, {

@@ -58,13 +58,13 @@ export const listOrders = endpoint({
     where(query.sequence_id, (at) => `sequence_id = ${at}`)
     where(query.before, (at) => `created_at < to_timestamp(${at}::bigint)`)
     where(query.after, (at) => `created_at > to_timestamp(${at}::bigint)`)
-    const found = conditions.join(' and ')
+    const match = conditions.join(' and ')
     const { rows, total } = await readList<OrderRow>(
       services.database,
       {
         list: 'orders',
         columns: '*',
-        found,
+        found: match,
         values,
         kept:
           query.id !== undefined || query.sequence_id !== undefined

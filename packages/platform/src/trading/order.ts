@@ -185,10 +185,10 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 export async function findOrder(
   database: Queryable,
   caller: Caller,
-  given: string,
+  input: string,
   locked = false,
 ): Promise<OrderRow> {
-  const id = given.toLowerCase()
+  const id = input.toLowerCase()
   const row = UUID.test(id)
     ? await database.one<OrderRow>(
         `select * from orders where workspace_id = $3 and id = $1 and sub_account_id = $2${locked ? ' for update' : ''}`,
@@ -198,7 +198,7 @@ export async function findOrder(
   if (row) return row
   throw new ApiError(
     'NOT_FOUND',
-    `id: order ${given.slice(0, 100)} does not exist in this sub-account`,
+    `id: order ${input.slice(0, 100)} does not exist in this sub-account`,
     { field: 'id' },
   )
 }

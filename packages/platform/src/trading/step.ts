@@ -187,9 +187,9 @@ async function ask(services: Services, row: OrderRow, venue: Venue): Promise<voi
   }
   if (row.state === 'WORKING' && row.cancel_requested_at !== null && row.final_seen === null)
     await venue.cancel(ref)
-  const found = await venue.find(ref)
-  if (found.kind === 'absent') return absent(services, row, venue, ref)
-  await write(services, row, found, await fillsOf(venue, row, ref, found.order))
+  const match = await venue.find(ref)
+  if (match.kind === 'absent') return absent(services, row, venue, ref)
+  await write(services, row, match, await fillsOf(venue, row, ref, match.order))
 }
 
 /** Returns the fills of an order, if some are not stored yet. */
@@ -209,7 +209,7 @@ async function write(
   await services.database.transaction(async (tx) => {
     await lockHeld(tx, row)
     const { filled, cost, fees } = await noteFills(tx, row, fills)
-    const known = {
+    const existing = {
       venue_id: order.venueId,
       filled: filled.toString(),
       cost: cost.toString(),
@@ -225,7 +225,7 @@ async function write(
     if (order.state === 'open' || filled < (order.filled ?? 0n)) {
       // Fills are reported with a delay: an order does not end here before all of them are stored.
       await advanceOrder(tx, row, {
-        ...known,
+        ...existing,
         state: 'WORKING',
         status: filled > 0n ? 'partially_filled' : 'open',
         final_seen: null,
@@ -236,7 +236,7 @@ async function write(
     const isWhole = filled >= amount
     if (!isWhole && row.final_seen !== filled.toString()) {
       await advanceOrder(tx, row, {
-        ...known,
+        ...existing,
         state: 'WORKING',
         status: filled > 0n ? 'partially_filled' : 'open',
         final_seen: filled.toString(),
@@ -250,7 +250,7 @@ async function write(
         ? 'rejected'
         : 'cancelled'
     await advanceOrder(tx, row, {
-      ...known,
+      ...existing,
       state: 'ENDED',
       status,
       reason: reasonFor(row, status),

@@ -4,7 +4,7 @@ import type { Services } from '../engine/services.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import type { Caller } from '../http/endpoint.ts'
 
-interface Wish {
+interface ReplacementRequest {
   kind: ReplacementKind
   signed: SignedRequest
   feeRate: string | null
@@ -20,12 +20,12 @@ export async function askForReplacement(
   services: Services,
   caller: Caller,
   row: TransactionRow,
-  { signed, ...wish }: Wish,
+  { signed, ...params }: ReplacementRequest,
 ): Promise<string> {
   const id = services.environment.uuid()
   const request = { api_key: caller.apiKey, ...signed }
   await services.database.transaction((tx) =>
-    requestReplacement(tx, { id, of: row, request, ...wish }),
+    requestReplacement(tx, { id, of: row, request, ...params }),
   )
   return id
 }

@@ -12,13 +12,13 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 export async function findTransaction(
   services: Services,
   caller: Caller,
-  given: string,
+  input: string,
 ): Promise<TransactionRow> {
-  const id = given.toLowerCase()
+  const id = input.toLowerCase()
   const missing = () =>
     new ApiError(
       'NOT_FOUND',
-      `id: transaction ${given.slice(0, 100)} does not exist in this sub-account`,
+      `id: transaction ${input.slice(0, 100)} does not exist in this sub-account`,
       { field: 'id' },
     )
   if (!UUID.test(id)) throw missing()

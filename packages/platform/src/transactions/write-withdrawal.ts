@@ -22,7 +22,7 @@ type Outcome = Written | Refused
 const WRITTEN_MAX = 32
 
 /** A withdrawal to write, as JSON text. */
-interface Asked {
+interface PendingWithdrawal {
   id: string
   text: string
 }
@@ -59,7 +59,7 @@ class Lines<Item, Answer> {
  */
 export class Withdrawals {
   readonly #database: Queryable
-  readonly #workspaces: Lines<Asked, boolean>
+  readonly #workspaces: Lines<PendingWithdrawal, boolean>
   readonly #wallets: Lines<string, Outcome>
 
   constructor(database: Queryable) {
@@ -87,7 +87,7 @@ export class Withdrawals {
   }
 
   /** @returns for each withdrawal whether it was written; nothing is known about the others */
-  async #writeTogether(workspace: string, all: readonly Asked[]): Promise<boolean[]> {
+  async #writeTogether(workspace: string, all: readonly PendingWithdrawal[]): Promise<boolean[]> {
     try {
       const row = await this.#database.one<{ ids: string[] }>(
         'select write_withdrawals($1, $2) ids',

@@ -25,16 +25,16 @@ export interface BalanceRow {
 
 /**
  * Returns the spendable, pending and total balance in units of the asset.
- * @param kept chain reserve of the account, in the smallest unit
+ * @param reserve chain reserve of the account, in the smallest unit
  */
 export function balancesOf(
   { available, held }: BalanceRow,
-  kept: bigint,
+  reserve: bigint,
   { decimals }: Pick<Asset, 'decimals'>,
 ) {
   const least = (value: bigint) => (value < 0n ? 0n : value)
   const show = (value: bigint) => exact(formatAmount(value, decimals))
-  const spendable = least(BigInt(available) - kept)
+  const spendable = least(BigInt(available) - reserve)
   const total = least(BigInt(held))
   return { spendable: show(spendable), pending: show(least(total - spendable)), total: show(total) }
 }

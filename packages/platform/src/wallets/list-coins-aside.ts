@@ -149,7 +149,7 @@ export const listCoinsAside = endpoint({
           (network ?? code) === code && (asset ?? native) === native,
       )
       .map(({ code }) => code)
-    const [, found = null, id = null] = (after === undefined ? null : CURSOR.exec(after)) ?? []
+    const [, match = null, id = null] = (after === undefined ? null : CURSOR.exec(after)) ?? []
     const rows = await services.database.query<Row>(
       `select id, network, txid, vout, address, value::text, reason, token_category, token_amount, nft_capability, nft_commitment,
          block_height::text, block_hash, found_at
@@ -161,7 +161,7 @@ export const listCoinsAside = endpoint({
         caller.workspaceId,
         caller.subAccountId,
         networks,
-        found === null ? null : new Date(Number(found)),
+        match === null ? null : new Date(Number(match)),
         id,
         limit + 1,
       ],

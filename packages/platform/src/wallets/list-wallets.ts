@@ -52,11 +52,11 @@ export const listWallets = endpoint({
     )
     if (rows.length === 0) return { body: [] }
     const address = await services.addresses.omnibus(network, caller)
-    const kept = await services.networks.get(network.code).kept(address, asset)
+    const reserve = await services.networks.get(network.code).kept(address, asset)
     const omnibus = { address, subAccount: caller.subAccountIndex }
     const closed = closureOf(services, asset)
     const body = rows.map((row) => {
-      const { spendable, total } = balancesOf(row, kept, asset)
+      const { spendable, total } = balancesOf(row, reserve, asset)
       return {
         ...presentWallet(row, network, omnibus),
         balance: spendable,

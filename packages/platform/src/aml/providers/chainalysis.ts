@@ -45,11 +45,11 @@ export function chainalysis(base: string, http: ProviderHttp): Provider {
       if (registered.status !== 200 && registered.status !== 201)
         throw unusable(`the provider did not register the address (status ${registered.status})`)
       jsonOf(registered.text)
-      const found = await ask(token, 'GET', entity(address))
-      if (found.status === 401 || found.status === 403) throw refusedToken(found.status)
-      if (found.status !== 200)
-        throw unusable(`the provider did not return the entity (status ${found.status})`)
-      const { risk, address: about } = jsonOf(found.text) as { risk?: unknown; address?: unknown }
+      const match = await ask(token, 'GET', entity(address))
+      if (match.status === 401 || match.status === 403) throw refusedToken(match.status)
+      if (match.status !== 200)
+        throw unusable(`the provider did not return the entity (status ${match.status})`)
+      const { risk, address: about } = jsonOf(match.text) as { risk?: unknown; address?: unknown }
       if (typeof about !== 'string' || about.toLowerCase() !== address.toLowerCase())
         throw unusable('the response is about another address')
       const level = typeof risk === 'string' ? LEVEL[risk.toLowerCase()] : undefined

@@ -108,11 +108,11 @@ function levelOf(status: number, text: string, subject: Subject): RiskLevel | nu
       ? entities.map((each) => (each as { riskScoreLevel?: unknown } | null)?.riskScoreLevel)
       : []),
   ]
-  let found: RiskLevel | null = null
+  let match: RiskLevel | null = null
   for (const score of scores) {
     const level = LEVEL.get(score)
     if (level === undefined) throw unusable('a risk indicator has an unknown score')
-    found = higher(found, level)
+    match = higher(match, level)
   }
-  return found
+  return match
 }

@@ -57,9 +57,9 @@ export async function readCoins<Coin extends { txid: string; vout: number }>(
     for (const coin of (await choose(unreadable)) ?? []) {
       let problem: string | null
       try {
-        const known = previous.get(coin.txid) ?? (await ask(coin.txid))
-        previous.set(coin.txid, known)
-        problem = problemOf(coin, known)
+        const existing = previous.get(coin.txid) ?? (await ask(coin.txid))
+        previous.set(coin.txid, existing)
+        problem = problemOf(coin, existing)
       } catch (error) {
         if (
           !(error instanceof RpcRefused || error instanceof RpcMismatch) ||

@@ -79,7 +79,7 @@ export async function awaitsChange(
   row: TransactionRow,
   withBlock: boolean,
 ): Promise<boolean> {
-  const found = await tx.one<{ awaits: boolean }>(
+  const match = await tx.one<{ awaits: boolean }>(
     `select exists (select 1 from utxos u join chain_transactions c on c.workspace_id = u.workspace_id and c.id = u.spent_by
                     where u.workspace_id = $4 and u.wallet_id = $1 and c.state = 'BUILT' and c.transaction_id <> $2)
        or exists (select 1 from utxos where workspace_id = $4 and wallet_id = $1 and contested and spent_by is null)
@@ -87,7 +87,7 @@ export async function awaitsChange(
                          and block_height is null and spent_by is null) awaits`,
     [row.wallet_id, row.id, withBlock, row.workspace_id],
   )
-  return found?.awaits === true
+  return match?.awaits === true
 }
 
 /**

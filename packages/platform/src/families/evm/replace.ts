@@ -8,12 +8,12 @@ import {
 } from '@custody/chains'
 import {
   fail,
-  type Dearer,
+  type FuelShortfall,
   type Fail,
   type Prepared,
   type Replaceable,
   type Waiting,
-  type Wanted,
+  type RequestedReplacement,
 } from '../../engine/chain.ts'
 import type { TransactionRow } from '../../engine/transaction.ts'
 import { feeRateInteger } from '../../engine/fee-rate.ts'
@@ -116,7 +116,7 @@ async function highestOf(
 interface ReplacementRequest {
   row: TransactionRow
   asset: Asset
-  wanted: Wanted
+  wanted: RequestedReplacement
   waiting: readonly Waiting[]
   fuelled: boolean
 }
@@ -149,7 +149,7 @@ async function dearerOf(
   row: TransactionRow,
   before: OwnPlan,
   { gas, fee, l1Fee, cost }: { gas: bigint; fee: evmBuild.EvmFee; l1Fee: bigint; cost: bigint },
-): Promise<Dearer> {
+): Promise<FuelShortfall> {
   const { native } = evm
   const show = (wei: bigint) => `${formatAmount(wei, native.decimals)} ${native.asset_name}`
   const market = (await evm.feeRates()).medium
@@ -179,7 +179,7 @@ async function dearerOf(
 async function prepareReplacement(
   evm: Evm,
   request: ReplacementRequest,
-): Promise<Prepared | Dearer | Fail> {
+): Promise<Prepared | FuelShortfall | Fail> {
   const { network, native } = evm
   const { row, asset, wanted, waiting, fuelled } = request
   const before = planOf(row)

@@ -44,7 +44,7 @@ export async function prepare(chain: Solana, task: Task): Promise<Prepared | Wai
   const worst = fee + (isToken ? solana.TOKEN_ACCOUNT_RENT : 0n)
   // The first sweep of a token also pays the rent of the omnibus address's token account.
   const sweepCost = fee + (sweeps && isToken ? await rentFor(chain, asset, to) : 0n)
-  const kept = await client.rent()
+  const reserve = await client.rent()
   const payer = isToken ? await feeWalletOf(chain, row) : row.wallet_id
   const key = await context.keys.get(row.workspace_id, network.curve)
   const path = await sourcePath(context.database, row, network)
@@ -81,7 +81,7 @@ export async function prepare(chain: Solana, task: Task): Promise<Prepared | Wai
       if (!unsigned)
         return wait('EARLIER_TRANSFER', 'waits until equal transfers are completed', TWINS_WAIT_MS)
       const noted = isToken ? 'fee_held' : 'fee_reserve'
-      const hold: Hold = { wallet: payer, asset: native, amount: worst, noted, kept }
+      const hold: Hold = { wallet: payer, asset: native, amount: worst, noted, kept: reserve }
       return {
         kind: 'built',
         unsigned,

@@ -91,7 +91,7 @@ function taggedChain(
   const chain: Tagged = { context, network, client, dialect, rates }
   const reserve = async (address: string) =>
     (await client.account(address))?.reserve ?? (await client.activation())
-  const kept = cachedReserveOf(environment, reserve, dialect.reserveLeast)
+  const stored = cachedReserveOf(environment, reserve, dialect.reserveLeast)
   return {
     network,
     client,
@@ -108,7 +108,7 @@ function taggedChain(
     quote: async ({ rate }) => ({ fee: rate, basis: 'typical' }),
     unfit: () => null,
     refusal: (payment) => refusalOf(chain, payment),
-    kept: (address) => kept(address),
+    kept: (address) => stored(address),
     feeOfOtherWallet: () => 0n,
     prepare: (task) => prepare(chain, task),
     fuelled: null,

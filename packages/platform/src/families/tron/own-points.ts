@@ -1,4 +1,4 @@
-import { countedOn, type OwnPoints, type Place } from '../../engine/counted.ts'
+import { countedOn, type OwnPoints, type CountedTransaction } from '../../engine/counted.ts'
 import type { Tron } from './context.ts'
 
 /** The chain reports points per million TRX; 1 TRX is 10^6 sun. */
@@ -8,7 +8,10 @@ const SCALE = 10n ** 12n
  * Returns the points of the account's own stake on which nothing else counts. Energy delegated by
  * others is not included, because they may take it back.
  */
-export async function ownPoints({ database, client }: Tron, row: Place): Promise<OwnPoints> {
+export async function ownPoints(
+  { database, client }: Tron,
+  row: CountedTransaction,
+): Promise<OwnPoints> {
   // Before the chain is queried: transactions that end in between have already used their points.
   const counted = await countedOn(database, row)
   const account = await client.account(row.source_id as string)

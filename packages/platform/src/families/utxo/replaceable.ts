@@ -17,7 +17,7 @@ import {
   type Prepared,
   type Replaceable,
   type Waiting,
-  type Wanted,
+  type RequestedReplacement,
 } from '../../engine/chain.ts'
 import type { TransactionRow } from '../../engine/transaction.ts'
 import { checkedFeeRate } from '../../engine/check-fee-rate.ts'
@@ -71,10 +71,10 @@ async function marketPaysMore(
   row: TransactionRow,
   newest: Waiting,
 ): Promise<boolean> {
-  const [found] = await decoded(chain, row, [newest])
+  const [match] = await decoded(chain, row, [newest])
   return (
-    found !== undefined &&
-    (await chain.rates())[DEFAULT_LEVEL] * BigInt(found.vsize as number) > found.fee_max * 1000n
+    match !== undefined &&
+    (await chain.rates())[DEFAULT_LEVEL] * BigInt(match.vsize as number) > match.fee_max * 1000n
   )
 }
 
@@ -82,7 +82,7 @@ async function prepare(
   chain: Chain,
   row: TransactionRow,
   asset: Asset,
-  wanted: Wanted,
+  wanted: RequestedReplacement,
   waiting: readonly Waiting[],
 ): Promise<Prepared | Fail> {
   const { context, network } = chain
@@ -147,7 +147,7 @@ async function prepare(
 async function rateOf(
   chain: Chain,
   row: TransactionRow,
-  wanted: Wanted,
+  wanted: RequestedReplacement,
   waiting: readonly Waiting[],
 ): Promise<bigint | string> {
   const {
