@@ -49,7 +49,7 @@ for (const code of TAGGED) {
       [signers, payments.map(({ address, amount }) => [address, amount])],
       [[from], [[to, 20n * unit]]],
     )
-    const kept = await chain.kept(from, asset)
+    const kept = await chain.reserveOf(from, asset)
     assert.ok(kept >= unit / 10n)
     assert.deepEqual([payment.worst, payment.fee], [fee, fee])
     assert.deepEqual(payment.hold, { wallet, asset, amount: fee, noted: 'fee_reserve', kept })
@@ -218,21 +218,21 @@ test('what an account keeps is what the chain said last, and where it never did 
     isAway = true
     const chain = connect(code, { fetch: fetched, now: () => now })
     const [asset, address] = [assetOf(code), unusedOn(chain.network)]
-    assert.equal(await chain.kept(address, asset), today)
+    assert.equal(await chain.reserveOf(address, asset), today)
     isAway = false
-    const said = await chain.kept(address, asset)
+    const said = await chain.reserveOf(address, asset)
     assert.ok(said > 0n)
     isAway = true
     now += 11_000
-    assert.equal(await chain.kept(address, asset), said)
+    assert.equal(await chain.reserveOf(address, asset), said)
   }
-  assert.equal(await connect('SOL').kept('unused', assetOf('USDC_SOL')), 0n)
+  assert.equal(await connect('SOL').reserveOf('unused', assetOf('USDC_SOL')), 0n)
 })
 
 test('nobody waits for what an account keeps', async () => {
   const never: Fetch = async () => new Promise(() => undefined)
   const chain = connect('XLM', { fetch: never, sleep: async () => undefined })
-  assert.equal(await chain.kept(unusedOn(chain.network), assetOf('XLM')), 10_000_000n)
+  assert.equal(await chain.reserveOf(unusedOn(chain.network), assetOf('XLM')), 10_000_000n)
 })
 
 test('ids that cover signatures are searched for, sequences are told, and what lives long is not built anew', () => {
@@ -266,7 +266,7 @@ test('SOL: a transfer holds its fee at its own wallet, and an equal one has othe
     [first.worst, first.fee, first.plan, first.amount],
     [fee, fee, undefined, undefined],
   )
-  const kept = await chain.kept(from, asset)
+  const kept = await chain.reserveOf(from, asset)
   assert.deepEqual(first.hold, { wallet, asset, amount: fee, noted: 'fee_reserve', kept })
   await write(task, first, 'BUILT')
   const twin = await built(chain, await taskOf(asset, wanted))
@@ -290,13 +290,13 @@ test('SOL: a transfer of a token is paid by the wallet of SOL, with the rent tha
   assert.deepEqual([payment.worst, fee], [(payment.fee as bigint) + RENT, payment.worst])
   assert.ok((payment.fee as bigint) <= 7000n)
   assert.deepEqual(payment.plan, { fee_wallet: payer })
-  const kept = await chain.kept(from, native)
+  const kept = await chain.reserveOf(from, native)
   assert.deepEqual(payment.hold, {
     wallet: payer,
     asset: native,
     amount: payment.worst,
     noted: 'fee_held',
-    kept,
+    reserve: kept,
   })
   assert.deepEqual(
     [chain.feeOfOtherWallet(asset, 7000n), chain.feeOfOtherWallet(asset, 7000n + RENT)],

@@ -286,7 +286,7 @@ for (const family of FAMILIES) {
       asset: stage.asset,
       amount: built.worst,
       noted: 'fee_reserve',
-      kept: 0n,
+      reserve: 0n,
     }
     assert.deepEqual([built.worst, built.fee, built.hold], [decoded.fee_max, decoded.fee_max, hold])
     assert.deepEqual(
@@ -464,14 +464,14 @@ test('cardano: a transfer that expired spends its coins again, and fails where t
 
 test('cardano: lovelace stay with the tokens of a wallet', async () => {
   const stage = await new Stage('cardano').open()
-  assert.equal(await stage.chain.kept(stage.tenant.omnibus, stage.asset), 0n)
+  assert.equal(await stage.chain.reserveOf(stage.tenant.omnibus, stage.asset), 0n)
   const riders = { assets: { [`${'ab'.repeat(28)}00`]: '1' }, script_bytes: 0 }
   const txid = await stage.coin()
   await database
     .get()
     .query('update utxos set riders = $2 where txid = $1', [txid, JSON.stringify(riders)])
   assert.equal(
-    await stage.chain.kept(stage.tenant.omnibus, stage.asset),
+    await stage.chain.reserveOf(stage.tenant.omnibus, stage.asset),
     cardano.keptWith([{ riders }]),
   )
 })

@@ -48,7 +48,7 @@ function dayOf(perDay: number, each: number, otherPerHour = 0): number {
   const pace = new HeadPolling({ blockMs: undefined, perDay, environment: { now: () => now } })
   const ask = (count: number) => {
     asked += count
-    for (let at = 0; at < count; at++) pace.asked()
+    for (let at = 0; at < count; at++) pace.recordRequest()
   }
   for (let hour = 0; now < DAY_MS;) {
     ask(each)
@@ -87,7 +87,7 @@ test('a plan that suffices is no reason to look more seldom, and a burst slows n
     perDay: 24_000,
     environment: { now: () => now },
   })
-  for (let at = 0; at < 1_000_000; at++) pace.asked()
+  for (let at = 0; at < 1_000_000; at++) pace.recordRequest()
   assert.equal(pace.pauseMs(POLL_MS), 60_000)
   now += 2 * 3_600_000
   assert.equal(pace.pauseMs(POLL_MS), POLL_MS)

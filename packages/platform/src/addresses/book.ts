@@ -12,7 +12,7 @@ const KEPT_MAX = 100_000
  */
 export class AddressBook implements Addresses {
   readonly #services: () => Services
-  readonly #known = new Map<string, string>()
+  readonly #cache = new Map<string, string>()
   readonly #started = new Map<string, Promise<void>>()
 
   /**
@@ -46,11 +46,11 @@ export class AddressBook implements Addresses {
   }
 
   async #remembered(name: string, find: (services: Services) => Promise<string>): Promise<string> {
-    const existing = this.#known.get(name)
+    const existing = this.#cache.get(name)
     if (existing !== undefined) return existing
-    if (this.#known.size >= KEPT_MAX) this.#known.clear()
+    if (this.#cache.size >= KEPT_MAX) this.#cache.clear()
     const address = await find(this.#services())
-    this.#known.set(name, address)
+    this.#cache.set(name, address)
     return address
   }
 }

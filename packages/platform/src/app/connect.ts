@@ -112,7 +112,7 @@ function counted(
   pace: HeadPolling,
 ): Fetch {
   return async (url, init) => {
-    pace.asked()
+    pace.recordRequest()
     const ended = metrics.rpcSeconds.labels(network).startTimer()
     try {
       const answer = await inSpan('chain', { network }, () => fetch(url, init))

@@ -52,7 +52,7 @@ const KNOWN_MAX = 20_000
 /** Cache of wallets. */
 export class KnownWallets {
   readonly #database: Queryable
-  readonly #known = new Map<string, KnownWallet>()
+  readonly #cache = new Map<string, KnownWallet>()
 
   constructor(database: Queryable) {
     this.#database = database
@@ -64,12 +64,12 @@ export class KnownWallets {
    */
   async find(owner: WalletOwner, asset: string, again = false): Promise<KnownWallet> {
     const name = `${owner.subAccountId} ${asset}`
-    const remembered = again ? undefined : this.#known.get(name)
+    const remembered = again ? undefined : this.#cache.get(name)
     if (remembered) return remembered
     const { id, prepaid_tier } = await findWallet(this.#database, owner, asset)
-    if (this.#known.size >= KNOWN_MAX) this.#known.clear()
+    if (this.#cache.size >= KNOWN_MAX) this.#cache.clear()
     // A workspace without a prepaid fee account has no tier that could be checked.
-    if (prepaid_tier !== null) this.#known.set(name, { id, prepaid_tier })
+    if (prepaid_tier !== null) this.#cache.set(name, { id, prepaid_tier })
     return { id, prepaid_tier }
   }
 }

@@ -120,7 +120,7 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
 
   const chain = services.networks.get(network.code)
   const source = await services.addresses.omnibus(network, caller)
-  const chainReserve = await chain.kept(source, asset)
+  const chainReserve = await chain.reserveOf(source, asset)
   const gross = await grossOf(services, context, allowed, chainReserve)
   const { net, fee, reserve } = await costs(services, context, gross)
   if (net <= 0n)

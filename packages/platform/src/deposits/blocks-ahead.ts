@@ -26,7 +26,7 @@ const sizeOf = ({ transfers, aside = [] }: ChainBlock): number => transfers.leng
  */
 export class BlocksAhead {
   readonly #client: Pick<ChainClient, 'block'>
-  #asked = new Map<number, PendingBlock>()
+  #pending = new Map<number, PendingBlock>()
   #next = 0
   #last = -1
   #underWay = 0
@@ -44,20 +44,20 @@ export class BlocksAhead {
    * @throws errors of the client for the first block
    */
   async take(height: number, last: number): Promise<ChainBlock[]> {
-    if (!this.#asked.has(height)) {
+    if (!this.#pending.has(height)) {
       this.drop()
       this.#next = height
     }
     this.#last = last
     this.#ask()
-    const first = await this.#asked.get(height)?.answer
+    const first = await this.#pending.get(height)?.answer
     const taken: ChainBlock[] = []
     let transfers = 0
     for (let block = first; block && taken.length < TOGETHER && transfers < TRANSFERS_MAX;) {
       taken.push(block)
       transfers += sizeOf(block)
-      this.#asked.delete(height + taken.length - 1)
-      block = this.#asked.get(height + taken.length)?.known
+      this.#pending.delete(height + taken.length - 1)
+      block = this.#pending.get(height + taken.length)?.known
     }
     this.#transfers -= transfers
     this.#ask()
@@ -69,7 +69,7 @@ export class BlocksAhead {
    * are ignored.
    */
   drop(): void {
-    this.#asked = new Map()
+    this.#pending = new Map()
     this.#transfers = 0
     this.#last = -1
   }
@@ -81,11 +81,11 @@ export class BlocksAhead {
   #ask(): void {
     while (
       this.#next <= this.#last &&
-      (this.#asked.size === 0 ||
-        (this.#underWay < AT_ONCE && this.#asked.size < AHEAD && this.#transfers < TRANSFERS_MAX))
+      (this.#pending.size === 0 ||
+        (this.#underWay < AT_ONCE && this.#pending.size < AHEAD && this.#transfers < TRANSFERS_MAX))
     ) {
       const request: PendingBlock = { answer: this.#client.block(this.#next), known: undefined }
-      const all = this.#asked.set(this.#next++, request)
+      const all = this.#pending.set(this.#next++, request)
       this.#underWay++
       // The caller that waits for the block receives the error; errors of discarded blocks are
       // ignored.
@@ -98,7 +98,7 @@ export class BlocksAhead {
         )
         .finally(() => {
           this.#underWay--
-          if (all !== this.#asked) return
+          if (all !== this.#pending) return
           this.#transfers += request.known ? sizeOf(request.known) : 0
           this.#ask()
         })

@@ -32,7 +32,7 @@ export class TakenOver extends Error {
  */
 export class WatchedAddresses {
   readonly #network: Network
-  #known: Digests | null = null
+  #cache: Digests | null = null
   /** Everything registered by transactions below this id is known. */
   #since: string
   /** Mark of the last write of the token: later reads include everything below it. */
@@ -60,7 +60,7 @@ export class WatchedAddresses {
    * @throws TakenOver
    */
   async learn(database: Queryable, token: string): Promise<void> {
-    const existing = (this.#known ??= await this.#all(database, token))
+    const existing = (this.#cache ??= await this.#all(database, token))
     // Rows with a transaction id in the future were copied from another server; they already
     // existed when all addresses were read.
     const row = await database.one<{ isOurs: boolean | null; fresh: string | null }>(
@@ -80,7 +80,7 @@ export class WatchedAddresses {
    * @throws if {@link learn} was not called before
    */
   among(addresses: readonly string[]): string[] {
-    const existing = this.#known
+    const existing = this.#cache
     if (existing === null) throw new Error('the list of our addresses is not loaded yet')
     return addresses.filter((address) => existing.mayHave(address))
   }

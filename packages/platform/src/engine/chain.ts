@@ -185,7 +185,7 @@ export interface Hold {
   amount: bigint
   noted: 'fee_reserve' | 'fee_held'
   /** Amount that the chain requires to stay on the account (the chain reserve). */
-  kept: bigint
+  reserve: bigint
 }
 
 /**
@@ -431,7 +431,7 @@ export interface Chain {
    * Returns the chain reserve of an account, in the asset's smallest unit. Does not fail if the
    * chain is unreachable.
    */
-  kept(address: string, asset: Asset): Promise<bigint>
+  reserveOf(address: string, asset: Asset): Promise<bigint>
   /**
    * Returns the part of the fee that the sub-account's native-coin wallet pays for a transfer of
    * another asset; 0 if it pays nothing.

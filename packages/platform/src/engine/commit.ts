@@ -120,13 +120,13 @@ async function reserveFee(
   const account = { workspace: row.workspace_id, wallet: hold.wallet, asset: hold.asset.asset_name }
   const available =
     difference > 0n
-      ? (await lockedBalance(tx, { ...account, kind: 'available' })) - hold.kept
+      ? (await lockedBalance(tx, { ...account, kind: 'available' })) - hold.reserve
       : difference
   if (available < difference) {
     const show = (value: bigint) =>
       `${formatAmount(value < 0n ? 0n : value, hold.asset.decimals)} ${hold.asset.asset_name}`
     const chainReserve =
-      hold.kept > 0n ? ` and the ${show(hold.kept)} that must stay on the account` : ''
+      hold.reserve > 0n ? ` and the ${show(hold.reserve)} that must stay on the account` : ''
     if (inPlaceOf)
       return fail(
         `the higher fee of ${show(hold.amount)} exceeds the balance of the wallet after the amount`,

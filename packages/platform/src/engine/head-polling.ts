@@ -55,7 +55,7 @@ export class HeadPolling {
   }
 
   /** Counts one request. */
-  asked(): void {
+  recordRequest(): void {
     if (this.perDay === null) return
     this.#refill()
     // The deficit is limited to one hour's worth, so that a burst does not slow down the next day.

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { LIST_MAX } from '../bounds.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { text } from '../http/schemas.ts'
-import { asked, decimalOrNull, marketQuery, units } from './market-data.ts'
+import { callExchange, decimalOrNull, marketQuery, units } from './market-data.ts'
 
 /** Lists the spot markets of an exchange, with the steps of their amounts and prices. */
 export const listMarkets = endpoint({
@@ -43,7 +43,9 @@ export const listMarkets = endpoint({
       .meta({ description: `The first ${LIST_MAX} markets; filter with base and quote` }),
   }),
   async handler({ services, query: { exchange, base, quote } }) {
-    const markets = await asked(services, exchange, (name) => services.exchanges.markets(name))
+    const markets = await callExchange(services, exchange, (name) =>
+      services.exchanges.markets(name),
+    )
     const matches = [...markets.values()].filter(
       (market) =>
         (base === undefined || market.base === base.toUpperCase()) &&

@@ -21,7 +21,7 @@ export const decimalOrNull = (units: bigint | null) =>
 export const units = z.number().meta({ description: 'Exact decimal' })
 
 /** Runs a query to an exchange and converts its errors into API errors. */
-export async function asked<T>(
+export async function callExchange<T>(
   services: Services,
   exchange: string,
   ask: (name: string) => Promise<T>,
@@ -44,7 +44,7 @@ export async function findMarket(
   exchange: string,
   input: string,
 ): Promise<Market> {
-  const markets = await asked(services, exchange, (name) => services.exchanges.markets(name))
+  const markets = await callExchange(services, exchange, (name) => services.exchanges.markets(name))
   const market = markets.get(input.toUpperCase())
   if (market) return market
   const [base] = input.toUpperCase().split('/')

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
 import { integer } from '../http/schemas.ts'
-import { asked, decimalOrNull, findMarket, marketQuery, units } from './market-data.ts'
+import { callExchange, decimalOrNull, findMarket, marketQuery, units } from './market-data.ts'
 import type { Level } from './venue.ts'
 
 const DEPTH_MAX = 500
@@ -34,7 +34,7 @@ export const readOrderBook = endpoint({
   }),
   async handler({ services, query: { exchange, market, depth } }) {
     const { symbol } = await findMarket(services, exchange, market)
-    const { bids, asks, at } = await asked(services, exchange, (name) =>
+    const { bids, asks, at } = await callExchange(services, exchange, (name) =>
       services.exchanges.orderBook(name, symbol, depth),
     )
     const shown = (side: Level[]) =>

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
-import { asked, decimalOrNull, findMarket, marketQuery, units } from './market-data.ts'
+import { callExchange, decimalOrNull, findMarket, marketQuery, units } from './market-data.ts'
 
 /** Returns the exchange's current best bid and ask, and the last price. */
 export const readTicker = endpoint({
@@ -22,7 +22,7 @@ export const readTicker = endpoint({
   }),
   async handler({ services, query: { exchange, market } }) {
     const { symbol } = await findMarket(services, exchange, market)
-    const { bid, ask, last, at } = await asked(services, exchange, (name) =>
+    const { bid, ask, last, at } = await callExchange(services, exchange, (name) =>
       services.exchanges.ticker(name, symbol),
     )
     return {

@@ -102,7 +102,7 @@ export class Venues {
 
   async ticker(exchange: string, symbol: string): Promise<Ticker> {
     const { client } = await this.#loaded(exchange)
-    return this.#asked(client, `ticker ${symbol}`, async () => {
+    return this.#call(client, `ticker ${symbol}`, async () => {
       const { bid, ask, last, timestamp } = await client.fetchTicker(symbol)
       return {
         symbol,
@@ -117,7 +117,7 @@ export class Venues {
   /** @param depth number of levels of each side */
   async orderBook(exchange: string, symbol: string, depth: number): Promise<OrderBook> {
     const { client } = await this.#loaded(exchange)
-    const book = await this.#asked(client, `book ${symbol}`, async () => {
+    const book = await this.#call(client, `book ${symbol}`, async () => {
       // Exchanges accept only certain depths, but every exchange accepts a query without a depth.
       const whole = await client.fetchOrderBook(symbol)
       const levels = (side: [string, string][]) =>
@@ -260,7 +260,7 @@ export class Venues {
   }
 
   /** @param what name of the query, unique within this client */
-  async #asked<T>(client: Client, what: string, ask: () => Promise<T>): Promise<T> {
+  async #call<T>(client: Client, what: string, ask: () => Promise<T>): Promise<T> {
     const now = this.#o.environment.now()
     const key = `${client.id} ${what}`
     const existing = this.#recent.get(key)

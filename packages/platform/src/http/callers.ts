@@ -50,7 +50,7 @@ interface Admitted {
 export class Callers {
   readonly #database: Database
   readonly #environment: Environment
-  readonly #known = new Map<string, { caller: KnownCaller; pem: string; at: number }>()
+  readonly #cache = new Map<string, { caller: KnownCaller; pem: string; at: number }>()
   /** Lookups in progress. Concurrent lookups of the same key share one result. */
   readonly #looking = new Map<string, Promise<KnownCaller | null>>()
   /** Time at which this process last stored that a key was used. */
@@ -95,7 +95,7 @@ export class Callers {
 
   /** Returns the caller with this API key, or null if the key is unknown or revoked. */
   async find(apiKey: string): Promise<KnownCaller | null> {
-    const existing = this.#known.get(apiKey)
+    const existing = this.#cache.get(apiKey)
     if (existing && Math.abs(this.#environment.now() - existing.at) < REMEMBER_MS)
       return existing.caller
     const pending = this.#looking.get(apiKey)
@@ -128,7 +128,7 @@ export class Callers {
        where u.api_key = $1 and u.revoked_at is null`,
       [apiKey],
     )
-    const existing = this.#known.get(apiKey)
+    const existing = this.#cache.get(apiKey)
     const caller = row
       ? {
           apiKey: row.api_key,
@@ -149,9 +149,9 @@ export class Callers {
       : null
     // Unknown keys are not cached, because their number is unbounded.
     if (row && caller) {
-      if (this.#known.size >= REMEMBERED_MAX) this.#known.clear()
-      this.#known.set(apiKey, { caller, pem: row.public_key_pem, at: this.#environment.now() })
-    } else this.#known.delete(apiKey)
+      if (this.#cache.size >= REMEMBERED_MAX) this.#cache.clear()
+      this.#cache.set(apiKey, { caller, pem: row.public_key_pem, at: this.#environment.now() })
+    } else this.#cache.delete(apiKey)
     return caller
   }
 
@@ -173,7 +173,7 @@ export class Callers {
   }
 
   forget(): void {
-    this.#known.clear()
+    this.#cache.clear()
     this.#looking.clear()
   }
 }

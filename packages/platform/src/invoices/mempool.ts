@@ -54,7 +54,7 @@ export class PoolMemory {
    * IDs that were in the mempool at the last pass and were read, or skipped because there were too
    * many. Null before the first pass.
    */
-  known: Set<string> | null = null
+  seen: Set<string> | null = null
   /** Payments that were missing at the last pass. */
   missing: ReadonlySet<string> = new Set()
   /** Time at which the whole mempool was last known. */
@@ -74,8 +74,8 @@ export async function lookAtMempool(
 ): Promise<{ size: number; more: boolean }> {
   const askedAt = new Date(services.environment.now())
   const ids = await mempool.waiting()
-  const first = memory.known === null
-  const existing = memory.known ?? new Set<string>()
+  const first = memory.seen === null
+  const existing = memory.seen ?? new Set<string>()
   const unread = ids.filter((id) => !existing.has(id))
   const skipped = first ? unread.splice(BACKLOG_MAX) : []
   if (skipped.length > 0) {
@@ -91,7 +91,7 @@ export async function lookAtMempool(
   )
   let moved = await noteSeen(services, network.code, seen, memory.knownAt)
   const waiting = new Set(ids)
-  memory.known = new Set([...existing, ...skipped, ...batch].filter((id) => waiting.has(id)))
+  memory.seen = new Set([...existing, ...skipped, ...batch].filter((id) => waiting.has(id)))
   const more = unread.length > batch.length
   if (!more) memory.knownAt = askedAt
 

@@ -47,7 +47,7 @@ interface CachedSession {
 export class Sessions {
   readonly #database: Database
   readonly #environment: Environment
-  readonly #known = new Map<string, CachedSession>()
+  readonly #cache = new Map<string, CachedSession>()
 
   constructor(database: Database, environment: Environment) {
     this.#database = database
@@ -59,7 +59,7 @@ export class Sessions {
     const hash = hashOfToken(token)
     const now = this.#environment.now()
     const key = hash.toString('hex')
-    const existing = this.#known.get(key)
+    const existing = this.#cache.get(key)
     const isKnown =
       existing &&
       Math.abs(now - existing.at) < REMEMBER_MS &&
@@ -80,7 +80,7 @@ export class Sessions {
       [hash, new Date(now), new Date(now - IDLE_MS)],
     )
     if (!row) {
-      this.#known.delete(key)
+      this.#cache.delete(key)
       return null
     }
     let seenAt = row.last_seen_at.getTime()
@@ -98,9 +98,9 @@ export class Sessions {
       name: row.name,
       confirmedAt: row.confirmed_at,
     }
-    if (this.#known.size >= REMEMBERED_MAX) this.#known.clear()
+    if (this.#cache.size >= REMEMBERED_MAX) this.#cache.clear()
     const expires = row.expires_at.getTime()
-    this.#known.set(key, { session, isOver: (at) => at >= expires, at: now, seenAt })
+    this.#cache.set(key, { session, isOver: (at) => at >= expires, at: now, seenAt })
     return session
   }
 
@@ -158,7 +158,7 @@ export class Sessions {
    * immediately in this process.
    */
   forget(): void {
-    this.#known.clear()
+    this.#cache.clear()
   }
 }
 

@@ -57,7 +57,7 @@ export const listPrices = endpoint({
       )
     }
     const assets = named
-      ? named.map((name) => found(name, () => findAsset(services, name, 'assets').asset))
+      ? named.map((name) => withPriceError(name, () => findAsset(services, name, 'assets').asset))
       : listAssets(services)
     return {
       body: assets.flatMap((asset) => {
@@ -84,7 +84,7 @@ export const listPrices = endpoint({
   },
 })
 
-function found<T>(name: string, find: () => T): T {
+function withPriceError<T>(name: string, find: () => T): T {
   try {
     return find()
   } catch (error) {

@@ -48,7 +48,7 @@ export class WorkspaceKeys {
   readonly #database: Database
   readonly #nodes: SignerNodes
   readonly #mode: NetworkMode
-  readonly #known = new Map<string, KnownKey>()
+  readonly #cache = new Map<string, KnownKey>()
 
   constructor(database: Database, nodes: SignerNodes, mode: NetworkMode) {
     this.#database = database
@@ -63,11 +63,11 @@ export class WorkspaceKeys {
    */
   async get(workspaceId: string, curve: Curve): Promise<KnownKey> {
     const name = `${workspaceId} ${curve}`
-    const existing = this.#known.get(name)
+    const existing = this.#cache.get(name)
     if (existing) return existing
     const key = (await this.#load(workspaceId, curve)) ?? (await this.#request(workspaceId, curve))
     const complete = { ...key, at: publicKeysBelow(key) }
-    this.#known.set(name, complete)
+    this.#cache.set(name, complete)
     return complete
   }
 

@@ -13,7 +13,7 @@ const SCALE = 10n ** 12n
  * Queries the chain. If the chain is unreachable, the request is refused; no value is assumed.
  * @throws ApiError `NETWORK_UNAVAILABLE`
  */
-export async function asked<T>(network: Network, ask: () => Promise<T>): Promise<T> {
+export async function callChain<T>(network: Network, ask: () => Promise<T>): Promise<T> {
   try {
     return await ask()
   } catch (error) {

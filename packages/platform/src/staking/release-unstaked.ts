@@ -2,7 +2,7 @@ import { releaseBody } from '@custody/request-auth/bodies'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { checkedAddress, stakingShape } from './body.ts'
-import { asked } from './chain.ts'
+import { callChain } from './chain.ts'
 import { create, earlierStaking, once } from './create.ts'
 import { feeOf, stepsOf } from './steps.ts'
 
@@ -40,7 +40,7 @@ export const releaseUnstaked = endpoint({
     return once(services, caller, 'RELEASE', body, async (opened) => {
       const { network, wallet, account } = opened
       const client = services.networks.stakes(network.code).client
-      const [headTime, { bandwidthSun }] = await asked(network, () =>
+      const [headTime, { bandwidthSun }] = await callChain(network, () =>
         Promise.all([client.headTime(), services.networks.stakes(network.code).parameters()]),
       )
       const waiting = await services.database.query<{

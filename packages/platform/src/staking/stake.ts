@@ -5,7 +5,7 @@ import { endpoint, type Reply } from '../http/endpoint.ts'
 import { lockedBalance, post } from '../ledger/post.ts'
 import { quotePlatformFee, reservePlatformFee } from '../prepaid-fee/fees.ts'
 import { checkedAddress, checkedAmount, stakingShape, type StakeRequest } from './body.ts'
-import { asked, lendableAfter, receiverRefusal, worthOf } from './chain.ts'
+import { callChain, lendableAfter, receiverRefusal, worthOf } from './chain.ts'
 import { create, earlierStaking, once, type StakingContext } from './create.ts'
 import { assertReceivable } from './receiver.ts'
 import { feeOf, stepsOf } from './steps.ts'
@@ -85,7 +85,7 @@ async function createStake(request: StakeRequest, context: StakingContext): Prom
   const own = address === account
   if (!own) await checkDelegation(request, context, amount)
   const quote = quotePlatformFee(services, wallet.prepaid_tier, asset, amount)
-  const { bandwidthSun } = await asked(network, () =>
+  const { bandwidthSun } = await callChain(network, () =>
     services.networks.stakes(network.code).parameters(),
   )
   return create(services, {
@@ -104,7 +104,7 @@ async function createStake(request: StakeRequest, context: StakingContext): Prom
       ? {}
       : {
           [`${body.resource.toLowerCase()}_counted`]: String(
-            await asked(network, () => worthOf(client, account, body.resource, amount)),
+            await callChain(network, () => worthOf(client, account, body.resource, amount)),
           ),
         },
     async reserve(tx, id) {
@@ -138,9 +138,11 @@ async function checkDelegation(
 ): Promise<void> {
   const { client } = services.networks.stakes(network.code)
   await assertReceivable(services, caller, network, address)
-  const refusal = await asked(network, () => receiverRefusal(client, address))
+  const refusal = await callChain(network, () => receiverRefusal(client, address))
   if (refusal) throw new ApiError('INVALID_ADDRESS', `address: ${refusal}`, { field: 'address' })
-  const lendable = await asked(network, () => lendableAfter(client, account, body.resource, amount))
+  const lendable = await callChain(network, () =>
+    lendableAfter(client, account, body.resource, amount),
+  )
   if (lendable >= amount) return
   const [lends, lacks] = [lendable, amount - lendable].map((value) =>
     formatAmount(value, asset.decimals),

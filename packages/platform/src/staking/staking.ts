@@ -7,7 +7,7 @@ import { exact } from '../decimals.ts'
 import { text } from '../http/schemas.ts'
 import { findWallet } from '../assets/find-wallet.ts'
 import { checkedAddress } from './body.ts'
-import { asked } from './chain.ts'
+import { callChain } from './chain.ts'
 
 /** Maximum number of entries of each kind; the chain allows 32 pending unstakes per account. */
 const COOLING_MAX = 500
@@ -54,7 +54,7 @@ export const readStaking = endpoint({
     const address = checkedAddress(services, query.address)
     const { asset, network } = findAsset(services, STAKED_ASSET)
     const wallet = await findWallet(services.database, caller, asset.asset_name)
-    const headTime = await asked(network, () =>
+    const headTime = await callChain(network, () =>
       services.networks.stakes(network.code).client.headTime(),
     )
     const [accounts, cooling, under] = await Promise.all([

@@ -5,7 +5,7 @@ import type { Services } from '../engine/services.ts'
 import { endpoint, type Caller, type Reply } from '../http/endpoint.ts'
 import { lockedBalance, post } from '../ledger/post.ts'
 import { checkedAddress, checkedAmount, stakingShape, type StakeRequest } from './body.ts'
-import { asked, MATURED_FIRST, TOO_MANY, unstakeRefusal, worthOf } from './chain.ts'
+import { callChain, MATURED_FIRST, TOO_MANY, unstakeRefusal, worthOf } from './chain.ts'
 import { create, earlierStaking, once, type StakingContext } from './create.ts'
 import { feeOf, stakeAccounts, stepsOf } from './steps.ts'
 
@@ -83,10 +83,10 @@ async function createUnstake(
   const client = services.networks.stakes(network.code).client
   await checkUnstakeLimits(services, caller, context)
   const own = address === account
-  const { bandwidthSun, unfreezeDelayDays } = await asked(network, () =>
+  const { bandwidthSun, unfreezeDelayDays } = await callChain(network, () =>
     services.networks.stakes(network.code).parameters(),
   )
-  const [worth, headTime] = await asked(network, () =>
+  const [worth, headTime] = await callChain(network, () =>
     Promise.all([worthOf(client, account, resource, amount), client.headTime()]),
   )
   return create(services, {
@@ -160,7 +160,7 @@ async function checkUnstakeLimits(
     wallet.id,
     caller.workspaceId,
   ])
-  const refusal = await asked(network, () =>
+  const refusal = await callChain(network, () =>
     unstakeRefusal(client, account, Number(pending?.count ?? 0)),
   )
   if (refusal === 'matured')

@@ -4,7 +4,7 @@ import { hashPayload, UNREADABLE_PAYLOAD } from '../engine/payload.ts'
 import type { Services } from '../engine/services.ts'
 import { ApiError } from '../errors.ts'
 import { findAccount, type AccountRow } from '../exchanges/account.ts'
-import { asked, findMarket } from '../exchanges/market-data.ts'
+import { callExchange, findMarket } from '../exchanges/market-data.ts'
 import type { Market } from '../exchanges/venue.ts'
 import { endpoint, type Caller } from '../http/endpoint.ts'
 import { decideOnce, type Admit } from '../http/idempotent-decision.ts'
@@ -103,7 +103,7 @@ export async function makeOrder(
   checkTraits(
     body,
     exchange,
-    await asked(services, exchange, (name) => services.exchanges.traits(name)),
+    await callExchange(services, exchange, (name) => services.exchanges.traits(name)),
   )
   const market = await findMarket(services, exchange, body.market)
   if (!market.active)
@@ -113,7 +113,7 @@ export async function makeOrder(
   const book =
     body.type === 'limit'
       ? null
-      : await asked(services, exchange, (name) =>
+      : await callExchange(services, exchange, (name) =>
           services.exchanges.orderBook(name, market.symbol, 1),
         )
   const params = orderParamsOf(body, market, book)

@@ -173,7 +173,7 @@ async function create(request: TransferRequest, from: TransferSource): Promise<R
     amount,
     asset,
   })
-  const chainReserve = await chain.kept(source, asset)
+  const chainReserve = await chain.reserveOf(source, asset)
   const { fee, reserve } = await chain.estimate({
     asset,
     amount,

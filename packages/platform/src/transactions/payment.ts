@@ -152,7 +152,7 @@ export async function checkFeeWallet(
      where w.workspace_id = $3 and w.sub_account_id = $1 and w.asset = $2`,
     [owner.subAccountId, native.asset_name, owner.workspaceId],
   )
-  const chainReserve = await chain.kept(source, native)
+  const chainReserve = await chain.reserveOf(source, native)
   const available = BigInt(row?.balance ?? '0') - chainReserve
   if (available >= needed) return
   const show = (value: bigint) =>

@@ -102,5 +102,5 @@ async function keptOf(services: Services, caller: Caller, row: Row): Promise<big
   const asset = services.registry.asset(row.asset)
   if (!asset || !services.networks.has(row.network)) return 0n
   const address = await services.addresses.omnibus(services.registry.networkOf(asset), caller)
-  return services.networks.get(row.network).kept(address, asset)
+  return services.networks.get(row.network).reserveOf(address, asset)
 }

@@ -52,7 +52,7 @@ export const listWallets = endpoint({
     )
     if (rows.length === 0) return { body: [] }
     const address = await services.addresses.omnibus(network, caller)
-    const reserve = await services.networks.get(network.code).kept(address, asset)
+    const reserve = await services.networks.get(network.code).reserveOf(address, asset)
     const omnibus = { address, subAccount: caller.subAccountIndex }
     const closed = closureOf(services, asset)
     const body = rows.map((row) => {

@@ -92,7 +92,7 @@ export function unfit(network: Network, { to, amount, asset }: Payment): Refusal
  * is sent.
  * @param address one of the wallet's addresses
  */
-export async function kept(
+export async function reserveOf(
   database: Queryable,
   network: Network,
   address: string,

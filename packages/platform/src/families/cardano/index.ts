@@ -3,7 +3,7 @@ import type { Chain, ChainContext, Connect } from '../../engine/chain.ts'
 import { cached, RATES_FRESH_MS } from '../cached.ts'
 import { coinWallets, type CoinChain } from '../coins/chain.ts'
 import { ownTransaction } from '../coins/previous.ts'
-import { estimate, kept, quote, unfit } from './estimate.ts'
+import { estimate, reserveOf, quote, unfit } from './estimate.ts'
 import { prepare } from './prepare.ts'
 
 /**
@@ -47,7 +47,7 @@ export function cardanoChain(
     estimate: (question) => estimate(own, question),
     quote: (question) => quote(own, question),
     unfit: (payment) => unfit(network, payment),
-    kept: (address) => kept(context.database, network, address),
+    reserveOf: (address) => reserveOf(context.database, network, address),
     prepare: (task) => prepare(own, task),
     replaceable: null,
     coins: {

@@ -60,7 +60,7 @@ export const holdOf = (row: TransactionRow, asset: Asset, amount: bigint): Hold 
   asset,
   amount,
   noted: 'fee_reserve',
-  kept: 0n,
+  reserve: 0n,
 })
 
 /** Returns the reason why coins cannot be selected; rethrows any other error. */

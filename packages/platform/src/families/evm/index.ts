@@ -70,7 +70,7 @@ export function evmChain(context: ChainContext, network: Network, client: EvmCli
     quote: (question) => quote(evm, question),
     unfit: () => null,
     refusal: async () => null,
-    kept: async () => 0n,
+    reserveOf: async () => 0n,
     feeOfOtherWallet: () => 0n,
     prepare: (task) => prepare(evm, task),
     nextNonce: (account) => client.nonce(account),

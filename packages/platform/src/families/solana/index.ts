@@ -46,7 +46,7 @@ export function solanaChain(context: ChainContext, network: Network, client: Sol
     unfit: () => null,
     refusal: (payment) => refusalOf(chain, payment),
     // A token account has no reserve in tokens; its rent is accounted for separately.
-    kept: async (address, asset) => (asset.type === 'native' ? stored(address) : 0n),
+    reserveOf: async (address, asset) => (asset.type === 'native' ? stored(address) : 0n),
     feeOfOtherWallet,
     prepare: (task) => prepare(chain, task),
     fuelled: null,

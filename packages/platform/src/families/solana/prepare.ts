@@ -81,7 +81,7 @@ export async function prepare(chain: Solana, task: Task): Promise<Prepared | Wai
       if (!unsigned)
         return wait('EARLIER_TRANSFER', 'waits until equal transfers are completed', TWINS_WAIT_MS)
       const noted = isToken ? 'fee_held' : 'fee_reserve'
-      const hold: Hold = { wallet: payer, asset: native, amount: worst, noted, kept: reserve }
+      const hold: Hold = { wallet: payer, asset: native, amount: worst, noted, reserve: reserve }
       return {
         kind: 'built',
         unsigned,

@@ -108,7 +108,7 @@ function taggedChain(
     quote: async ({ rate }) => ({ fee: rate, basis: 'typical' }),
     unfit: () => null,
     refusal: (payment) => refusalOf(chain, payment),
-    kept: (address) => stored(address),
+    reserveOf: (address) => stored(address),
     feeOfOtherWallet: () => 0n,
     prepare: (task) => prepare(chain, task),
     fuelled: null,

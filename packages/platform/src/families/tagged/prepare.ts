@@ -73,7 +73,7 @@ export async function prepare(
         asset,
         amount: fee,
         noted: 'fee_reserve' as const,
-        kept: state.reserve,
+        reserve: state.reserve,
       }
       return {
         kind: 'built',

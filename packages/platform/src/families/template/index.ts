@@ -45,7 +45,7 @@ export function templateChain(
     // Every address can be paid any amount, and there is no chain reserve.
     unfit: () => null,
     refusal: async () => null,
-    kept: async () => 0n,
+    reserveOf: async () => 0n,
     // There are no tokens whose fees another wallet would pay.
     feeOfOtherWallet: () => 0n,
     prepare: (task) => prepare(chain, task),

@@ -72,7 +72,7 @@ export async function prepare(
           asset,
           amount: fee,
           noted: 'fee_reserve',
-          kept: 0n,
+          reserve: 0n,
         },
       }
     },

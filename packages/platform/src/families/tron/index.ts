@@ -85,7 +85,7 @@ export function tronChain(context: ChainContext, network: Network, client: TronC
     quote: (question) => quote(tron, question),
     unfit: () => null,
     refusal: (payment) => refusal(tron, payment),
-    kept: async () => 0n,
+    reserveOf: async () => 0n,
     feeOfOtherWallet: () => 0n,
     prepare: (task) => prepare(tron, task),
     isDead: (hash, validUntil) => client.isDead(hash, validUntil),

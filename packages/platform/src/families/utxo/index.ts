@@ -40,7 +40,7 @@ export function utxoChain(context: ChainContext, network: Network, client: UtxoC
     estimate: (question) => estimate(own, question),
     quote: (question) => quote(own, question),
     unfit: (payment) => unfit(network, payment),
-    kept: () => Promise.resolve(0n),
+    reserveOf: () => Promise.resolve(0n),
     prepare: (task) => prepare(own, task),
     replaceable: network.utxo?.replaceable ? replaceable(own) : null,
     mempool: {
