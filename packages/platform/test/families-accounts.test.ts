@@ -52,7 +52,13 @@ for (const code of TAGGED) {
     const kept = await chain.reserveOf(from, asset)
     assert.ok(kept >= unit / 10n)
     assert.deepEqual([payment.worst, payment.fee], [fee, fee])
-    assert.deepEqual(payment.hold, { wallet, asset, amount: fee, noted: 'fee_reserve', kept })
+    assert.deepEqual(payment.hold, {
+      wallet,
+      asset,
+      amount: fee,
+      noted: 'fee_reserve',
+      reserve: kept,
+    })
     assert.equal(payment.account, from)
     assert.equal(payment.nonce, await chain.nextNonce?.(from))
     assert.ok((payment.validUntil as number) > 0)
@@ -267,7 +273,7 @@ test('SOL: a transfer holds its fee at its own wallet, and an equal one has othe
     [fee, fee, undefined, undefined],
   )
   const kept = await chain.reserveOf(from, asset)
-  assert.deepEqual(first.hold, { wallet, asset, amount: fee, noted: 'fee_reserve', kept })
+  assert.deepEqual(first.hold, { wallet, asset, amount: fee, noted: 'fee_reserve', reserve: kept })
   await write(task, first, 'BUILT')
   const twin = await built(chain, await taskOf(asset, wanted))
   assert.notEqual(twin.unsigned.bytes, first.unsigned.bytes)
