@@ -51,7 +51,7 @@ test('BIP350: valid addresses of witness versions in use', () => {
   }
 })
 
-test('BIP350: well-formed addresses of witness versions that nobody can lock today are refused, with the reason', () => {
+test('BIP350: refuses well-formed addresses of witness versions that cannot be locked today, with the reason', () => {
   for (const address of [
     'bc1pw508d6qejxtdg4y5r3zarvary0c5xw7kw508d6qejxtdg4y5r3zarvary0c5xw7kt5nd6y',
     'BC1SW50QGDZ25J',

@@ -99,7 +99,7 @@ test('BTC: a node that serves no estimates at all has none', async () => {
   await assert.rejects(client.feeRates(), NoFeeEstimate)
 })
 
-test('BTC: the last estimate stands in for two hours, with the time at which it was read', async () => {
+test('BTC: the last estimate is used for two hours, with the time at which it was read', async () => {
   const { state, client } = bitcoin()
   const readAt = state.now
   state.answers['estimatesmartfee'] = estimates('0.00005', '0.0001', '0.0002')
@@ -185,7 +185,7 @@ const evm = (code: string, answers: Answers) =>
     node(() => answers),
   )
 
-test('EVM: a node without a fee history takes the base fee of its newest block, not a price of before', async () => {
+test("EVM: without a fee history the newest block's base fee is used, not an earlier price", async () => {
   const answers: Answers = {
     eth_getBlockByNumber: () => '{"baseFeePerGas":"0x64"}',
     eth_maxPriorityFeePerGas: () => '"0x7"',

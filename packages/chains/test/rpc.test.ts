@@ -110,7 +110,7 @@ test('what is not JSON-RPC is unavailable, not an answer', async () => {
   }
 })
 
-test('no answer in time, a cut connection, nobody there', async () => {
+test('reports a time-out, a closed connection, and an endpoint that is unreachable', async () => {
   answer = () => 'hang'
   await unavailable(jsonRpc({ url: url() }, quick)('test', []), /no response within/)
   answer = () => 'cut'
@@ -636,7 +636,7 @@ test('ETH: a receipt that leaves out its logs does not say that nothing was paid
   assert.equal(((await status()) as { succeeded?: boolean }).succeeded, true)
   also({ eth_getTransactionReceipt: { result: { ...receipt, logs: [] } } })
   await unavailable(status(), /has no logs/)
-  // A token that paid nobody has no log, and no bloom of one.
+  // A token transaction that paid no one has no log, and its bloom filter is empty.
   also({
     eth_getTransactionReceipt: {
       result: { ...receipt, logs: [], logsBloom: `0x${'0'.repeat(512)}` },

@@ -90,7 +90,7 @@ test('UTXO: every input’s address counts, not the first one’s alone', async 
   })
 })
 
-test('UTXO: an input whose script has no address is a sender that nobody can be asked about', async () => {
+test('UTXO: an input whose script has no address is a sender that cannot be screened', async () => {
   assert.deepEqual(await bitcoin([P2WPKH[0], P2PK]).senders('paid'), {
     addresses: [P2WPKH[1]],
     complete: false,
@@ -151,7 +151,7 @@ const [A, B, C] = [
   '0x90F79bf6EB2c4f870365E785982E1f101E93b906',
 ] as const
 
-test('ERC-20: a transferFrom is paid by the log’s account and by whoever sent the transaction', async () => {
+test('ERC-20: the senders of a transferFrom are the log’s account and the sender of the transaction', async () => {
   const assets = mainnet.assetsOf('ETH')
   const usdt = assets.find(({ asset_name: name }) => name === 'USDT_ETH')!
     .contract_address as string
@@ -243,7 +243,7 @@ const ledgerOf = async (transactions: Record<string, unknown>[]) =>
     senders,
   ])
 
-test('XRP: a payment’s account; of an escrow and a channel the owner, and whoever finished it', async () => {
+test('XRP: the sender is a payment’s account; of an escrow or channel, its owner and the account that finished it', async () => {
   assert.deepEqual(
     await ledgerOf([
       {
@@ -301,7 +301,7 @@ test('XRP: a payment’s account; of an escrow and a channel the owner, and whoe
   )
 })
 
-test('XRP: escrows of tokens, cancelled escrows and channels that pay nothing credit nobody', async () => {
+test('XRP: token escrows, cancelled escrows and channels that pay nothing credit no account', async () => {
   assert.deepEqual(
     await ledgerOf([
       {

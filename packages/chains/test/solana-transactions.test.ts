@@ -294,7 +294,8 @@ test('a sweep of tokens: the receiver pays the fee and signs first', async () =>
     () => decode(SOL, { ...unsigned, inputs: unsigned.inputs.slice(0, 1) }, ASSETS, keys),
     'SHAPE',
   )
-  // Somebody else's transfer paid by a third: the second signature is for sweeps alone.
+  // A foreign transfer whose fee a third account pays: a second signature is allowed for sweeps
+  // only.
   const third = createNoopSigner(owner)
   const [source, destination] = [await ataOf(FROM, USDT), await ataOf(TO, USDT)]
   const message = pipe(

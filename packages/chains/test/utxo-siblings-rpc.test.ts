@@ -338,7 +338,7 @@ test('LTC: outputs and inputs inside the extension blocks have no script; the ot
   assert.deepEqual([addresses.length, complete], [1, false])
 })
 
-test('DASH: nobody is named as the sender of a withdrawal from the credit pool, which spends nothing', async () => {
+test('DASH: a withdrawal from the credit pool spends no output, so it has no sender', async () => {
   assert.deepEqual(
     await client('DASH', { getrawtransaction: () => ({ txid: 'w', vin: [], vout: [] }) }).senders(
       'w',

@@ -480,7 +480,8 @@ test('LTC: the id of a real payment out of the extension blocks (main network, b
       mainnet.assetsOf('LTC'),
       publicKeyAt,
     )
-  // It belongs to somebody else: that is said only of a transaction whose id was right.
+  // The output belongs to another key. This error appears only for a transaction whose id was
+  // correct.
   assert.throws(() => decode(previous), /does not belong to the key/)
   assert.throws(() => decode(previous.replace('5fc339', '5fc439')), /has another id/)
 })

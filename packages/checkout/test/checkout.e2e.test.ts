@@ -196,7 +196,7 @@ test('the payer who waits is taken back by himself; who opens a receipt later is
   await close()
 })
 
-test('a part of it: what is missing stands in place of the whole, in the amount, the code and the wallet link', async () => {
+test('a partial payment: the amount, the QR code and the wallet link contain the missing part', async () => {
   const { page, clean, close } = await visit(
     browser,
     fixture.add('part', { selected: selectedOf('BTC') }),

@@ -41,7 +41,7 @@ test('all that a payer loads is under 60 kB compressed, and the widget under 5',
   }
 })
 
-test('the page loads its own files only, is kept by nobody, and is framed by those who are named', () => {
+test('the page loads its own files only, is not cached, and can be framed only by the configured origins', () => {
   const { status, headers, body } = site.page(
     ['https://shop.example', 'http://localhost:3000'],
     undefined,
@@ -64,7 +64,7 @@ test('the page loads its own files only, is kept by nobody, and is framed by tho
   }
 })
 
-test('nobody else’s origin gets into the policy, and an unknown invoice is framed by nobody', () => {
+test('the policy contains no other origin, and an unknown invoice cannot be framed', () => {
   const policy = (origins: string[] | null) =>
     site.page(origins, undefined).headers['content-security-policy'] ?? ''
   for (const origin of [

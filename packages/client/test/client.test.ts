@@ -769,7 +769,7 @@ test('each entry of a list comes once, over all pages, also when new ones move o
 const frame = (id: string, data: object) =>
   `id: ${id}\nevent: deposit.confirmed\ndata: ${JSON.stringify(data)}\n\n`
 
-test('a stream goes on after what was seen, over connections that break, and ends with the signal', async () => {
+test('a stream continues after the last received event when connections break, and ends with the signal', async () => {
   const stop = new AbortController()
   server.script(
     { status: 503, body: '{}' },

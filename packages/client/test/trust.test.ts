@@ -217,7 +217,7 @@ test('the address of another asset', async () => {
   await refused(lie({ ...shown('LTC', 3), asset: 'BTC' }), 'PATH')
 })
 
-test('a payment URI that pays somebody else', async () => {
+test('a payment URI that pays another address', async () => {
   await refused(
     lie({ ...shown('BTC', 3), payment_uri: shown('BTC', 3, { keys: nodes.keys() }).payment_uri }),
     'PAYMENT_URI',

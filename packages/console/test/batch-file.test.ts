@@ -91,7 +91,7 @@ test('files of spreadsheets of other countries: separator and decimal mark follo
   )
 })
 
-test('an amount that is a decimal by both marks is asked about, and read as somebody says', () => {
+test('an amount that is a decimal with either separator needs a choice, and is read as chosen', () => {
   const both = excel(';', ['ETH', '1.234', '0xab', ''], ['ETH', '5', '0xcd', ''])
   assert.deepEqual(understood(both), {
     separator: ';',
@@ -108,7 +108,8 @@ test('an amount that is a decimal by both marks is asked about, and read as some
     problems: [],
     notes: ['“1.234” is read as 1234'],
   })
-  // In a file with commas between its fields nobody is believed to mean thousands by one.
+  // In a file that separates fields by commas, a comma in an amount is never read as a thousands
+  // separator.
   const quoted = excel(',', ['ETH', '"1,500"', '0xab', ''])
   assert.match(
     String(understood(quoted).problems),
@@ -289,7 +290,7 @@ test('decimals are whole numbers of the smallest unit, and what a person types i
     [' 1 000.50 ', '.5', '007', "1'000"].map((text) => exact(text)?.text),
     ['1000.50', '0.5', '7', '1000'],
   )
-  // A comma is a decimal point to half the world: nobody's 1,5 becomes 15.
+  // Many countries use the comma as decimal point, so 1,5 must never become 15.
   for (const text of ['', '-1', '1e3', '1.2.3', 'Infinity', '1,5', '1,000', '1,000.5'])
     assert.equal(exact(text), null, text)
   const value = { a: new JsonNumber('1.10'), b: [{ c: 'x' }, []], d: {} }

@@ -139,7 +139,7 @@ test('a payment that stands for a line which was removed stands for one that rem
   assert.equal((await service.send(file(line, line, line))).length, 2)
 })
 
-test('a file that was broken off goes on where it stopped', async () => {
+test('a file that was interrupted continues where it stopped', async () => {
   const service = new Service()
   const lines = ['ETH,1,0xab,,,', 'ETH,1,0xab,,,', 'ETH,2,0xab,,,r', 'XRP,3,ra,1,,']
   assert.equal((await service.send(file(...lines), 2)).length, 2)
@@ -147,7 +147,7 @@ test('a file that was broken off goes on where it stopped', async () => {
   assert.equal(service.transfers.length, 4)
 })
 
-test('a payment of the last days is marked, whoever ordered it and with whatever tag, and left out until it is included', async () => {
+test('a recent payment to the same address is marked, whatever its sender or tag, and left out until included', async () => {
   const [form] = readBatch(file('XRP,2,ra,7,,'), ASSETS).lines as [Line]
   for (const [sub, tag] of [
     ['main', '7'],

@@ -49,7 +49,7 @@ test('what is loaded before the first page is small, and so is the whole', (t) =
   t.diagnostic(`brotli: ${initial} bytes of script before the first page, ${whole} in all pages`)
 })
 
-test('the panel loads its own files only, is framed by nobody and kept by nobody', () => {
+test('the panel loads its own files only, and can be neither framed nor cached', () => {
   const { status, headers } = site.page('br')
   assert.deepEqual(
     [status, headers['content-type'], headers['cache-control'], headers['content-encoding']],

@@ -173,7 +173,7 @@ for (const network of UTXO_NETWORKS) {
 
     // The stranger's signatures are written for BTC.
     if (network.code === 'BTC')
-      test('what somebody else sent is not safe, and no balance, before it is in a block', async () => {
+      test('coins received from another wallet are not safe and not in the balance before they are in a block', async () => {
         const stranger = key(77)
         const txid = chain.fund(stranger.address, '2')
         const { outs } = chain.head.txs.find((tx) => tx.txid === txid)!

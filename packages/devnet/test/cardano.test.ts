@@ -302,7 +302,7 @@ test('faults of the interface', async () => {
   await included(hash)
 })
 
-test('after kill -9 every block has the hash that it had, and the faucet goes on', async () => {
+test('after kill -9 every block has the same hash, and the faucet works', async () => {
   await fund('5')
   const head = await latest()
   const hashes = await Promise.all(

@@ -207,7 +207,7 @@ test('the end closes what was opened, and what opens later', async () => {
 const room = join(dirname(fileURLToPath(import.meta.url)), '..')
 const src = join(room, 'src')
 
-test('outside its folder nobody asks which family a network is of', () => {
+test("code outside the families' folders never compares a network or its family", () => {
   const codes = FAMILIES.flatMap((family) =>
     family({ home, timing: { manual: true, pace: 1, now: () => 0 } }),
   ).map(({ code }) => code)

@@ -75,7 +75,7 @@ after(async () => {
   removeHome(home)
 })
 
-test('a transfer by kit is executed, and stands in a block with its balances', async () => {
+test('a transfer made with kit is executed and is in a block with its balances', async () => {
   const transaction = await transfer(1_000_000_000n)
   assert.equal(
     await send(getBase64EncodedWireTransaction(transaction)),
@@ -106,7 +106,7 @@ test('a transfer by kit is executed, and stands in a block with its balances', a
   assert.equal(block!.transactions[0]!.meta!.fee, 5000n)
 })
 
-test('replay, a bad signature, a blockhash that is too old or nobody’s, too little for an account', async () => {
+test('refuses a replay, a bad signature, an old or unknown blockhash, and too little for an account', async () => {
   const transaction = getBase64EncodedWireTransaction(await transfer(5n))
   await send(transaction)
   await mine()

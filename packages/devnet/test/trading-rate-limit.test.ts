@@ -1,4 +1,4 @@
-// Where nobody asks for commands only, blocks come by themselves: soon while something waits.
+// Without manual mode, blocks are made automatically, and sooner while a transaction is waiting.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Hex } from 'viem'

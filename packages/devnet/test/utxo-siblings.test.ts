@@ -251,7 +251,7 @@ test('dust to the unit, and the least fee', async () => {
   for (const code of CODES) {
     const { dust } = CHAINS[code]
     const from = await coin(code)
-    // The rest is fee: only the output is looked at.
+    // The rest is the fee; only the output is checked.
     const small = { ...from, value: from.value }
     assert.equal(await refusal(code, await spend(code, small, dust - 1n)), 'dust', code)
     assert.notEqual(await refusal(code, await spend(code, small, dust)), 'dust', code)

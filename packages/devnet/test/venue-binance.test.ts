@@ -436,7 +436,7 @@ test('no request whatever ends in an error of the server', async () => {
   }
 })
 
-test('an exchange that nobody uses makes no file; commands say what is wrong', async () => {
+test('an unused exchange creates no file; commands report what is wrong', async () => {
   const venue = (more: Record<string, unknown>) => control(devnet, { command: 'venue', ...more })
   for (const [more, wanted] of [
     [{ action: 'nothing' }, /action "nothing" is unknown/],

@@ -161,7 +161,7 @@ test('IOC ends with what there was, FOK with all or nothing, post-only never tak
     place(engine, 'A3', wish('sell', 599_999n, 10n, { timeInForce: 'FOK' })).status,
     'filled',
   )
-  // Nobody is left to trade with.
+  // No counterparty is left.
   assert.deepEqual(place(engine, 'A3', wish('buy', null, 10n)).status, 'cancelled')
 })
 
@@ -296,7 +296,7 @@ const aStep: fc.Arbitrary<Step> = fc.record({
 })
 const FEW = { BTC: 3n * 10n ** 8n, USD: 40n * 10n ** 4n }
 
-test('whatever is done, no money is made or lost, nobody owes any, and what is held is what open orders may cost', () => {
+test('any sequence of actions conserves money, leaves no negative balance, and holds what open orders may cost', () => {
   fc.assert(
     fc.property(fc.array(aStep, { maxLength: 60 }), fc.boolean(), (steps, hasHouse) => {
       const price = { usd: hasHouse ? 10n : null, ms: 0 }

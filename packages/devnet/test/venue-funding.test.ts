@@ -54,7 +54,7 @@ test('on each chain a deposit is credited to whom it was paid, to the last unit,
       ...(tag ? { tag } : {}),
     })
     hashes.set(`${coin} ${paid.hash}`, asset)
-    // Without its tag it is nobody's.
+    // A deposit without its tag belongs to no account.
     if (tag) await control(devnet, { command: 'fund', asset, address, amount: '25' })
   }
   for (const network of new Set(ROUTES.map(({ chain }) => chain)))
@@ -243,7 +243,7 @@ test('a payment whose answer was lost is found on the chain, and not made again'
   funding.close()
 })
 
-test('a long stretch of blocks is read in parts; a chain that nobody started is left alone', async () => {
+test('a long range of blocks is read in parts; a chain that is not running is left alone', async () => {
   const chain = new Shaky()
   for (let height = 1; height <= 1200; height += 1) chain.blocks.push([])
   chain.blocks[1100] = [

@@ -470,7 +470,7 @@ test('a withdrawal goes to a registered address only, is paid on the chain less 
   await fault('heal')
 })
 
-test('faults: an answer that is lost after the deed, once; fills told twice; an order that nobody knows yet', async () => {
+test('faults: an answer lost after the action, once; fills reported twice; an order that is not visible yet', async () => {
   const client = await another()
   await fault('drop-answer')
   assert.equal((await client.fetchBalance())['USD']!.total, 100_000)

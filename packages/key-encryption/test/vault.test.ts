@@ -101,7 +101,7 @@ test(
   },
 )
 
-test('nobody there, silence, too much, something else: no answer is waited for or read without end', async () => {
+test('an unreachable, silent, endless or malformed server: no answer is waited for or read without limit', async () => {
   const token = join(folder, 'token')
   writeFileSync(token, 'a-token', { mode: 0o600 })
   let mode = 'silent'

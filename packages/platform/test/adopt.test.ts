@@ -295,7 +295,7 @@ test('a payment that is mined while the balance is asked at its depth does not s
   await stage.check()
 })
 
-test('on a chain that goes on between all questions it is adopted and credited', async () => {
+test('a transfer is adopted and credited on a chain that advances between all requests', async () => {
   await destroyTo(stage.source, '0.25')
   const before = await stage.available()
   meanwhile = async (method) => {

@@ -11,8 +11,8 @@ import { FamilyFixture } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * Whoever controls a payment credential of Cardano can give it another address at no cost: a listed
- * one is found in every form.
+ * The owner of a Cardano payment credential can give it another address at no cost. Screening finds
+ * a listed credential in every form.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })

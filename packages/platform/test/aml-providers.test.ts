@@ -95,7 +95,7 @@ const finding = (scores: unknown[], more: Record<string, unknown> = {}) =>
     ],
   ] as const
 
-test('Chainalysis: registers, then asks; the token stands in its header', async () => {
+test('Chainalysis: registers the address, then queries it; the token is in the header', async () => {
   for (const [word, level] of [
     ['Severe', 'SEVERE'],
     ['High', 'HIGH'],

@@ -96,7 +96,7 @@ const auditIsClean = async () => {
 before(() => platform.start())
 after(() => platform.remove())
 
-test('a flagged withdrawal is held, and goes on once when its address is unfrozen, however often that is asked', async () => {
+test('a flagged withdrawal is held, and continues once when its address is unfrozen, even if repeated', async () => {
   const user = await newUser('out')
   await fundedWallet(platform, user, 'ETH', '10')
   assert.equal((await call(user, 'GET', '/dac/v1/aml')).status, 404)
@@ -119,7 +119,7 @@ test('a flagged withdrawal is held, and goes on once when its address is unfroze
   assert.deepEqual(await frozen(user), [])
   assert.equal((await unfreeze(user, 'ETH', to)).body.code, 'NOT_FROZEN')
   assert.equal((await unfreeze(user, 'NOPE', to)).status, 400)
-  // Only that freeze event is over: the next transfer is screened anew.
+  // Only that freeze event has ended: the next transfer is screened again.
   const again = (await send(user, 'ETH', '1', to)).body
   await reached(user, again.id, 'AML_HELD')
   assert.equal((await frozen(user)).length, 1)
@@ -314,7 +314,7 @@ test('a provider that gives no clear answer: transfers are held, never passed, a
   await auditIsClean()
 })
 
-test('both switches: what is off is not asked for, and what is frozen is held all the same', async () => {
+test('both switches: a disabled provider is not queried, and a frozen address is held anyway', async () => {
   const user = await newUser('switches')
   const address = await fundedWallet(platform, user, 'ETH', '10')
   const sender = String((await deposits(user, 'ETH'))[0]?.['source_id'])

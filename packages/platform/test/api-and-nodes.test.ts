@@ -27,8 +27,8 @@ import {
 import { PUBLIC_KEY } from './harness.ts'
 
 /**
- * Whatever the API answers 200 to, nodes accept; what they refuse all the same ends `failed`, with
- * its money back.
+ * The nodes accept every request that the API answers with 200. A transfer that the nodes refuse
+ * anyway ends as `failed`, and its money is released.
  */
 before(openApi)
 after(closeApi)

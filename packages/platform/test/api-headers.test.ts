@@ -201,7 +201,7 @@ test('HEAD answers as GET does, without the body', async () => {
   }
   await call(user, 'POST', '/dac/v1/create-wallet', { asset: 'BTC' })
   const signed = endpoints
-    // What streams is read for ever; event-stream.test.ts asks it for its head.
+    // A streaming endpoint never ends its response; event-stream.test.ts checks its headers.
     .filter(({ method, access, streams }) => method === 'GET' && access !== 'public' && !streams)
     .map(({ path }) =>
       path

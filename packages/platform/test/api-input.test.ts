@@ -75,7 +75,7 @@ test('a query parameter that is not known is 400 on every endpoint alike, and on
     // The signer nodes check a written path as it was spelt, so that any query is refused there.
     if (access === 'write')
       assert.match(problem.message, /^path: must be .* exactly, without a query string/, path)
-    // A body is looked at first.
+    // The body is validated first.
     else if (!body)
       assert.deepEqual(
         [problem.code, problem.field],

@@ -366,7 +366,7 @@ for (const [path, table, bodies] of [
   })
 }
 
-test('a refund whose key was used is answered, and an invoice of somebody else is refused first', async () => {
+test("a refund with a used key is replayed, and another sub-account's invoice is refused first", async () => {
   const { user, wallet } = await funded()
   const invoice = newInvoiceId(api.services)
   await api.database.query(

@@ -7,8 +7,8 @@ import { useApi, type Problem } from './api-support.ts'
 import { call, PRIVATE_KEY } from './harness.ts'
 
 /**
- * What stands in the request line: methods, forms of the target, percent-encoding. Bytes over a
- * socket, to the real server.
+ * Tests the request line: methods, forms of the target, percent-encoding. The tests send bytes over
+ * a socket to the real server.
  */
 const api = useApi()
 let user: Awaited<ReturnType<typeof api.user>>

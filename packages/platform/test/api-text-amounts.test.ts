@@ -7,9 +7,7 @@ import { wantsTexts } from '../src/http/amounts.ts'
 import { useApi } from './api-support.ts'
 import { call, transferBody } from './harness.ts'
 
-/**
- * Amounts as texts of digits, for whoever asks: no digit is lost where JSON numbers become doubles.
- */
+/** Amounts as strings of digits, on request: no digit is lost where JSON numbers become doubles. */
 const api = useApi()
 before(() => api.started)
 const TEXTS = { accept: 'application/json; amounts=string' }

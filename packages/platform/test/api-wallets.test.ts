@@ -178,7 +178,7 @@ test('an inactive wallet takes no new addresses, transfers or rules, answers rep
     await assert.rejects(set(status, more), said)
 })
 
-test('a standing rule waits while its wallet is inactive, and goes on at once when it is active', async (t) => {
+test('a standing rule waits while its wallet is inactive, and continues immediately once it is active', async (t) => {
   const [wallet] = (await call<Wallet[]>(user, 'GET', '/dac/v1/wallets?asset=BTC')).body as [Wallet]
   const nowMs = Date.now()
   t.after(() => {

@@ -17,7 +17,8 @@ import {
 import { testEmittedEvents } from './event-assertions.ts'
 
 /**
- * Standing rules: what comes in goes on to one destination, once, within the caller's own limits.
+ * Standing rules: an incoming deposit is forwarded to one destination, once, within the caller's
+ * own limits.
  */
 const platform = new TestPlatform()
 let shop: User
@@ -104,8 +105,8 @@ async function audited(): Promise<void> {
 const newUser = (name: string) => platform.user('shop', { subAccount: name })
 
 /**
- * A rule of somebody else's, for which something comes in and goes on: whatever else was due has
- * been looked at before.
+ * Rule of another user, whose deposits are forwarded. When its forward appears, all other due work
+ * has been processed before.
  */
 let witness: { user: User; rule: string; place: Place; forwards: number } | undefined
 async function lookedAtAll(): Promise<void> {
@@ -253,7 +254,7 @@ describe('forwards', () => {
     ] as const) {
       const { omnibus, deposit } = await wallet(user, asset)
       const { omnibus: theirs } = await wallet(customer, asset)
-      // What lay there before belongs to nobody's rule.
+      // Funds that were there before the rule are not forwarded by any rule.
       await credited(user, (await fund(asset, omnibus, '7'))['hash'])
       const before = (await balance(customer, asset)).balance
       const { body: rule, text } = await make(user, {
@@ -707,7 +708,7 @@ test(
     await lookedAtAll()
     const { data } = await history(user, rule.id)
     assert.equal(data.length, count)
-    // A rule that nobody was told of does not stay.
+    // A rule whose creation was never answered does not stay.
     const other = await newUser('halfway')
     await wallet(other, 'ETH')
     await platform.dieAt('rule.pending', () =>
@@ -715,7 +716,7 @@ test(
     )
     user.base = other.base = platform.base
     assert.equal((await call<Page<Rule>>(other, 'GET', PATH)).body.data[0]?.status, 'pending')
-    // Nobody waits a minute here.
+    // The test does not wait a minute.
     const database = openDatabase(
       (
         JSON.parse(readFileSync(join(platform.home, 'runtime.json'), 'utf8')) as {

@@ -113,7 +113,7 @@ async function reconciled(): Promise<void> {
   const audit = await platform.cli('audit')
   assert.equal(audit.status, 0, audit.stdout)
 }
-/** The same requests once more pay nobody. */
+/** Sends the same requests again and checks that no payment is made. */
 async function nothingTwice(before: { list: string[]; balances: string[] }): Promise<void> {
   assert.deepEqual(await list(), before.list)
   for (const [sequence, body] of sent) {

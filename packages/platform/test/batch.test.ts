@@ -65,7 +65,7 @@ test('a call has no more items than it may, and no more calls are under way than
   assert.deepEqual(await Promise.all(all), ['2', '4', '6', '8', '10'])
 })
 
-test('a call that fails fails for all of its items, and for nobody else', async () => {
+test('a failed call fails all of its items, and no other items', async () => {
   const { batch, calls, turn } = stage({ most: 2, lanes: 1 })
   const all = [1, 2, 3].map((item) => batch.ask(item).catch((error: Error) => error.message))
   await turn()

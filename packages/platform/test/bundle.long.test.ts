@@ -42,7 +42,7 @@ function bundle(kind: string): void {
   )
   assert.equal(status, 0, stderr)
   assert.match(stdout, new RegExp(`^${kind}: \\d+ files`))
-  // As an image has it: whoever runs it may not write it.
+  // As in an image: the user that runs it cannot write to it.
   spawnSync('chmod', ['-R', 'a-w', bundleOf(kind)])
 }
 

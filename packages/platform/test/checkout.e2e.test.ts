@@ -82,7 +82,7 @@ test(
   },
 )
 
-test('what is sent for the page: its headers, its frame, its files; nothing for an id that nobody has', async () => {
+test('serves the page with its headers, frame and files; an unknown id gets nothing', async () => {
   const { checkout_url } = await charge()
   const get = (path: string, headers: Record<string, string> = {}) =>
     fetch(new URL(path, platform.base), { headers })

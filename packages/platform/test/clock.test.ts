@@ -77,7 +77,7 @@ test('the next step is due by the clock, and its network wakes it by the clock',
   assert.equal(await dueOf(id), START + 2000)
 })
 
-test('a scan that another worker has leased goes on when that lease is over', async () => {
+test('a scan that another worker has leased continues when that lease ends', async () => {
   const height = async () =>
     (await database.one<{ height: string }>('select height from network_scans'))?.height
   await database.query(

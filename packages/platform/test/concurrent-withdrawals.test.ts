@@ -172,7 +172,7 @@ test('written together each has the rows that it would have alone, with and with
   }
 })
 
-test('what is repeated, too much, of a wallet at rest or of one that somebody holds is left alone, and its key is not used up', async () => {
+test('repeated, excessive, inactive-wallet or locked-wallet withdrawals are left alone and keep their key', async () => {
   const [one, two, three, four] = (await callers(4)) as [Caller, Caller, Caller, Caller]
   const base = {
     one: await given(one),

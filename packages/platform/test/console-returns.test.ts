@@ -27,7 +27,7 @@ beforeEach(() => {
 const ask = <T = Problem>(who: { browser: Browser }, method: string, path: string, body?: object) =>
   who.browser.ask<T>(method, `/workspaces/acme${path}`, body)
 const tokenOf = (link: unknown): string => String(link).split('/').at(-1) as string
-/** A link that somebody makes in the panel. */
+/** Creates an invitation link as a person in the panel. */
 async function inviteBy(who: Somebody, role: string, email?: string): Promise<string> {
   const { status, body, text } = await ask<{ link: string }>(who, 'POST', '/invitations', {
     role,
@@ -77,7 +77,7 @@ test('attack: a removed person does not return by an invitation that they made, 
   assert.equal(log?.details.withdrawn_invitations.length, 3)
 })
 
-test('attack: a demoted person does not rise by an invitation of before; a promoted person’s invitations stay', async () => {
+test('attack: a demoted person cannot rise by an earlier invitation; a promoted person’s invitations stay', async () => {
   const mallory = await join(api, workspace, 'owner')
   const links = [
     await inviteBy(mallory, 'owner'),
@@ -103,7 +103,7 @@ test('attack: a demoted person does not rise by an invitation of before; a promo
   await takeLink(api, link)
 })
 
-test('attack: a link of somebody who was removed before links ended with them, or while it was made, gives nothing', async () => {
+test('attack: a link of a removed person gives no access, also if made before or during the removal', async () => {
   const mallory = await join(api, workspace, 'admin')
   const made = await invite(api.services, api.database, {
     workspaceId: workspace,
@@ -125,7 +125,7 @@ test('attack: a link of somebody who was removed before links ended with them, o
     workspace,
   ])
   await assertClosed(made.token, mallory)
-  // An operator's link is nobody's of the panel.
+  // An operator's link belongs to no person in the panel.
   const { token } = await invite(api.services, api.database, {
     workspaceId: workspace,
     role: 'viewer',

@@ -53,7 +53,7 @@ before(async () => {
   evil = await api.user('evil corp')
   for (const role of ROLES) people[role] = await join(api, acme.workspaceId, role)
   stranger = await join(api, evil.workspaceId, 'owner')
-  // The operator may do this while nobody is an owner, and also when somebody is.
+  // The operator may do this while there is no owner, and also when there is one.
   assert.match(
     String((await inviteToConsole(api.services, { workspace: 'acme', role: 'owner' }))['link']),
     /\/console\/join\/[\w-]{43}$/,
@@ -235,7 +235,7 @@ test('who is no member is answered as if there were no such workspace, at every 
   assert.equal((await call(acme, 'GET', '/dac/v1/supported-assets')).status, 200)
 })
 
-test('a change that another page asks for is refused at every route, whoever is signed in', async () => {
+test('a change requested by another site is refused at every route, for every signed-in person', async () => {
   const { browser } = people.owner
   for (const each of panelEndpoints.filter(({ method }) => method !== 'GET')) {
     for (const headers of [
@@ -411,7 +411,7 @@ test('a stream ends with its session, before it tells anything more', async () =
   assert.ok(!text.includes('second'), text)
 })
 
-test('roles: nobody gives or takes one above his own, the last owner stays, and a new role ends old sessions', async () => {
+test('roles: a person cannot assign or remove a higher role, the last owner stays, a new role ends sessions', async () => {
   const { owner, admin } = people
   const ask = (who: Somebody, method: string, path: string, body?: object) =>
     who.browser.ask<Problem>(method, `/workspaces/acme${path}`, body)
@@ -606,7 +606,7 @@ test('attack: a key whose lines are commands runs none of them where operators p
   }
 })
 
-test('attack: a request with somebody else’s public key gets neither their API user nor its label, and does not block them', async () => {
+test('attack: a request with another person’s public key gets neither their API user nor label, and does not block them', async () => {
   const [owner, stranger] = [
     await join(api, acme.workspaceId, 'operator'),
     await join(api, acme.workspaceId, 'operator'),
@@ -655,7 +655,7 @@ test('attack: a request with somebody else’s public key gets neither their API
     ['Mine', owner.email, [], null],
   )
   assert.equal((await rowOf(first))?.enrolment, 'pending')
-  // A key that the operator types without a request belongs to nobody in the panel.
+  // A key that the operator enters without a request belongs to no person in the panel.
   const machine = randomUUID()
   await createApiUser(api.services, { ...typed, api_key: machine })
   const other = await rowOf(machine)

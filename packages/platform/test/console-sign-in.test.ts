@@ -36,7 +36,7 @@ const begin = (who: { email: string; password: string }, browser: Browser) =>
     password: who.password,
   })
 
-/** Signs somebody in by password and app, at a later step than before. */
+/** Signs a person in by password and app, at a later step than before. */
 async function signIn(who: Somebody, browser = new Browser(api)): Promise<Browser> {
   now += 30_000
   const { body } = await begin(who, browser)
@@ -68,7 +68,7 @@ const linkFor = (o: { role?: 'owner' | 'viewer'; email?: string; person?: string
     by: null,
   }).then(({ token }) => token)
 
-/** Lets somebody join by a passkey. */
+/** Registers a person by a passkey. */
 async function joinByPasskey(phone: Authenticator, email: string, token: string) {
   const browser = new Browser(api)
   const asked = await browser.ask<{
@@ -154,7 +154,7 @@ test('password and code sign in by a cookie that no page reads, and each sign-in
   const stolen = new Browser(api)
   stolen.cookie = first
   await refused(stolen.ask('GET', '/me/sessions'), 401, 'SIGN_IN_REQUIRED')
-  // Fixation: a cookie that somebody else set before signs nobody in, and is not kept.
+  // Session fixation: a cookie that an attacker set before signs no one in, and is replaced.
   const fixed = new Browser(api)
   fixed.cookie = `custody=${'A'.repeat(43)}`
   await signIn(owner, fixed)
@@ -265,7 +265,7 @@ test('a recovery code signs in once, however it is written; new ones end the old
   assert.equal((await by(body.recovery_codes[0] as string)).answer.status, 200)
 })
 
-test('failures lock an e-mail address whether or not somebody has it, doubling; a sign-in forgets them', async () => {
+test('failures lock an e-mail address, registered or not, for doubling times; a sign-in resets them', async () => {
   const who = await join(api, workspace, 'viewer')
   for (const email of [who.email, 'nobody2@example.test']) {
     const browser = new Browser(api)
@@ -322,7 +322,7 @@ test('one client’s address begins so many sign-ins in a minute', async () => {
   assert.equal((await browser.ask('POST', '/sign-in/passkey/options')).status, 200)
 })
 
-test('a passkey joins and signs in; what is shown for another page, question or nobody’s finger does not', async () => {
+test('a passkey registers and signs in; one for another site or challenge, or without user verification, does not', async () => {
   const phone = new Authenticator()
   const { made, asked } = await joinByPasskey(phone, 'phone@example.test', await linkFor())
   assert.equal(made.status, 200, made.text)

@@ -47,7 +47,7 @@ const send = (api: Api) =>
     sequence_id: 'demo-BTC',
   })
 
-test('a chain that is not reached yet: the same body, signed anew, as soon as Retry-After says', async () => {
+test('a chain that is not reached yet: sends the same body, signed again, as soon as Retry-After allows', async () => {
   const api = new Api(refusal(AWAY, { 'retry-after': '7' }), refusal(AWAY), taken)
   assert.deepEqual(await send(api), { id: '1', amount: '1.50' })
   assert.deepEqual([api.waits, api.said.length], [[7000, 5000], 2])

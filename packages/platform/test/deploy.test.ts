@@ -15,10 +15,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { read, ROOT } from './documents.ts'
 
-/**
- * Files of deploy/ that nothing here can run are looked at by the linters of their own, where these
- * are installed.
- */
+/** Checks files of deploy/ that cannot run here with their own linters, if these are installed. */
 const folder = mkdtempSync(join(tmpdir(), 'custody-deploy-'))
 after(() => {
   rmSync(folder, { recursive: true, force: true })

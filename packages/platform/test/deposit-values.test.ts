@@ -48,8 +48,8 @@ const paid = (alice: Tenant, amount: bigint) => ({
 })
 
 /**
- * `amount_in_usd` of each event so far, in the order of the events, as its text stands in the
- * event.
+ * Returns `amount_in_usd` of each event so far, in the order of the events, exactly as the event's
+ * text contains it.
  */
 async function told(): Promise<[type: string, usd: string][]> {
   const rows = await database

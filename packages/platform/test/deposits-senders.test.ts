@@ -139,7 +139,7 @@ test('a release does not let go what is frozen for a sender that is known', asyn
   assert.deepEqual([await states(world), await spendable(world, alice)], [['FROZEN'], '0'])
 })
 
-test('what is released and then taken back by a reorganisation is held anew', async () => {
+test('a deposit that was released and then removed by a reorganisation is held again', async () => {
   const { world, alice } = await openWorld('evm')
   await world.screenDeposits(alice)
   pay(world, alice, 'one', { addresses: ['clean'], complete: false })
@@ -167,7 +167,7 @@ test('only a deposit that is held for an unknown sender can be released, and the
     await assert.rejects(releaseDeposit(world.services, { transaction: id }), /--transaction/)
 })
 
-test('a lookup of senders that fails is tried again, and never reads as nobody', async () => {
+test('a failed lookup of senders is retried, and never counts as an empty list', async () => {
   for (const on of [true, false]) {
     const { world, alice } = await openWorld('utxo')
     if (on) await world.screenDeposits(alice)

@@ -96,7 +96,7 @@ test('without a running platform the home alone is checked, and nothing is writt
   assert.deepEqual(readdirSync(home), [])
 })
 
-test('a program of somebody else at the port of the local chains is no chain', async () => {
+test('a foreign program at the port of the local chains is not accepted as a chain', async () => {
   const asked: string[] = []
   const server = createServer((request, response) => {
     asked.push(`${request.method} ${request.url}`)

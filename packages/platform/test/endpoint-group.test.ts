@@ -93,7 +93,7 @@ function staged(names: string[], quorum = 1) {
     await ask()
     return asked.filter((each) => !each.endsWith('probe'))
   }
-  /** Lets what nobody waits for come to its end. */
+  /** Lets pending work end that no caller awaits. */
   const settled = async () => {
     for (let turn = 0; turn < 20; turn++) await Promise.resolve()
   }
@@ -193,7 +193,7 @@ test('one of another network is found at the beginning, and never asked', async 
   await assert.rejects(all.client.status('x'), /all of its endpoints serve another network/)
 })
 
-test('one whose head stands still is left while another goes on; a large number that stands still proves nothing', async () => {
+test('an endpoint whose head stalls is left while another advances; a stalled higher head proves nothing', async () => {
   const {
     client,
     endpoints: [a, b],
@@ -371,7 +371,7 @@ test('what was not agreed on is asked again after ten seconds; what nothing ends
   assert.ok(agreement.isDue('asked-true', true), 'a clock that is put back holds nothing up')
 })
 
-test('questions that fail together are one failure: the endpoint is looked at again after ten seconds', async () => {
+test('requests that fail together count as one failure: the endpoint is tried again after ten seconds', async () => {
   const {
     client,
     endpoints: [a],

@@ -257,7 +257,7 @@ test('an event that its webhooks cannot be given keeps no other from being told'
   assert.deepEqual([new Set(given), errors.length], [new Set([objects[0], objects[2]]), 1])
 })
 
-test('a database that has no room for a moment keeps events from nobody: they are given once there is room', async () => {
+test('events that a full database could not store are delivered once there is room', async () => {
   const user = await api.user('full')
   const object = randomUUID()
   await tell(api.database, user, object)
@@ -284,7 +284,7 @@ test('a database that has no room for a moment keeps events from nobody: they ar
   )
 })
 
-test('a home of before the log: its events are given places in their order, and nobody is sent what is old', async () => {
+test('a home from before the log: its events get positions in their order, and old ones are not sent', async () => {
   const user = await api.user('before')
   await api.database.query(
     `insert into events (workspace_id, sub_account_id, type, payload) select $1, $2, 'wallet.updated', jsonb_build_object('id', n) from generate_series(1, 450) n`,
@@ -402,7 +402,7 @@ async function open(user: User, o: { path?: string; lastEventId?: string } = {})
   }
 }
 
-test('the stream tells each event once, from where the client was, over a break and whoever publishes; and no stranger’s', async () => {
+test("the stream sends each own event once, from the client's position, across breaks and publishers", async () => {
   const user = await api.user('stream')
   const running = new AbortController()
   const work = Promise.all([

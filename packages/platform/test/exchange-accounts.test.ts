@@ -70,7 +70,7 @@ test('linked: tried first, its secrets sealed and shown nowhere, what it held is
   })
 })
 
-test('a key that the exchange refuses, that may withdraw, or that nobody can try is not kept', async () => {
+test('a key that the exchange refuses, that may withdraw, or that cannot be tested is not stored', async () => {
   const stage = await open()
   const count = async () => (await stage.database.query('select 1 from exchange_accounts')).length
   stage.kraken.permissions = ['query-funds', 'withdraw-funds']

@@ -284,7 +284,7 @@ test('an answer that is lost: the exchange is asked, by our id or by what the wi
   }
 })
 
-test('an exchange that pays two withdrawals in one transaction: each has a deposit of its own, whichever is looked at first', async () => {
+test('an exchange pays two withdrawals in one transaction: each gets its own deposit, in either order', async () => {
   const stage = await open()
   const [one, two] = [
     (await stage.withdraw()).body.id,
@@ -387,7 +387,7 @@ test('one that the exchange never took: failed once that is proved, else unknown
   assert.ok(await stage.agrees())
 })
 
-test('a process that dies anywhere on the way: the next goes on, nothing is sent or booked twice', async () => {
+test('a process that dies at any point: the next one continues, nothing is sent or booked twice', async () => {
   for (const name of ['sending', 'answered', 'taken', 'arrived']) {
     const stage = await open()
     const {

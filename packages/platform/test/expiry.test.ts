@@ -83,7 +83,7 @@ for (const family of ['solana', 'xrp'] as const) {
     assert.deepEqual(await step(), ['CONFIRMING', 'ours', 'SIGNED', 'ours', 'aa'])
   })
 
-  test(`${family}: what nobody published is given up`, async () => {
+  test(`${family}: a transaction that was never published is abandoned`, async () => {
     const { step } = await expired(family, {
       isDead: async () => true,
       findSigned: async () => null,

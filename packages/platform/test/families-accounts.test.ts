@@ -229,13 +229,13 @@ test('what an account keeps is what the chain said last, and where it never did 
   assert.equal(await connect('SOL').kept('unused', assetOf('USDC_SOL')), 0n)
 })
 
-test('nobody waits for what an account keeps', async () => {
+test("an account's minimum reserve is returned even if the chain does not answer", async () => {
   const never: Fetch = async () => new Promise(() => undefined)
   const chain = connect('XLM', { fetch: never, sleep: async () => undefined })
   assert.equal(await chain.kept(unusedOn(chain.network), assetOf('XLM')), 10_000_000n)
 })
 
-test('ids that cover signatures are searched for, sequences are told, and what lives long is not built anew', () => {
+test('searches for ids that cover signatures, reports sequences, and does not rebuild long-lived transactions', () => {
   const has = (code: Code) => {
     const { findSigned, nextNonce, isStale, latestEnd } = connect(code)
     return [findSigned, nextNonce, isStale, latestEnd].map((each) => each !== undefined)

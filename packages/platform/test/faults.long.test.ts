@@ -87,7 +87,7 @@ for (const mode of ['drop-answer', 'reject', 'down', 'lag']) {
   })
 }
 
-test('one signer node killed, another hanging in turn: signing goes on with the others', async () => {
+test('one signer node killed, another hanging in turn: signing continues with the others', async () => {
   const to = freshAddress()
   process.kill(platform.childPid('signer/src/main.ts.*HOME/signers/node-1'), 'SIGKILL')
   const first = await terminal(user, (await post(transferBody('ETH', '1', to))).body.id, 150_000)
@@ -208,7 +208,7 @@ test('a deposit that a reorganisation removes before its depth is taken back, an
   assert.equal(list.body.data[0]?.sub_status, 'REORGED')
 })
 
-test('a transfer whose block is reorganised away is confirmed all the same, once', async () => {
+test('a transfer whose block is removed by a reorganisation is confirmed anyway, once', async () => {
   const to = freshAddress()
   const { id } = await platform.halted('ETH', async () => {
     const { body } = await post(transferBody('ETH', '1', to))
@@ -226,7 +226,7 @@ test('a transfer whose block is reorganised away is confirmed all the same, once
 
 // A platform that has not stopped 9.5 s after SIGTERM ends itself with exit code 1 (src/run.ts), so
 // the code says that it was in time.
-test('SIGTERM drains and exits 0 in time; the next start goes on', async () => {
+test('SIGTERM drains and exits 0 in time; the next start continues', async () => {
   const to = freshAddress()
   const { body } = await post(transferBody('ETH', '1', to))
   assert.equal(await platform.stop(), 0)

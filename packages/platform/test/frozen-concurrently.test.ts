@@ -194,7 +194,7 @@ class Story {
     return (await frozenAmong(database.get(), nobody, asked)).length > 0
   }
 
-  /** An address that nobody freezes. */
+  /** Returns an address that is never frozen. */
   async someone(): Promise<string> {
     const { services, caller, place } = this.stage
     const { network } = services.networks.get(place.code)
@@ -238,7 +238,7 @@ async function told(family: Place, tell: (story: Story) => Promise<void>): Promi
 
 for (const [name, family] of Object.entries(FAMILIES)) {
   describe(name, () => {
-    test('frozen between the last look and the nodes: no node sees it, nobody waits for it, and unfrozen it is paid once', () =>
+    test('a freeze right before signing: no node receives it, no transfer waits for it, and it is paid once when unfrozen', () =>
       told(family, async (story) => {
         const { stage } = story
         const id = await stage.create('first')

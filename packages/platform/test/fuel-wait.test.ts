@@ -56,7 +56,7 @@ test('blocks that do not hold it leave the transfer alone: a crowd that waits fo
     assert.equal(await due(stage, id), false, 'a block is no reason to look again')
   }))
 
-test('fuel that is booked while its transfer is looked at wakes it all the same', () =>
+test('fuel that is booked while its transfer is being processed wakes it anyway', () =>
   staged(async (stage, id) => {
     await stage.runTo(id, 'FUELING')
     const { arrived } = stage.services.tanks

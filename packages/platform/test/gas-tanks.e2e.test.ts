@@ -157,7 +157,8 @@ test('the operator limits what a tank pays: cap, gas price, threshold; mistakes 
   )
   assert.match(String(capped.failure_reason), /exceeds the gas tank's cap of 0.000001 POL/)
   assert.equal((await balance(user, 'USDT_POL')).balance, '100')
-  // A price far below the chain's: it waits, and goes on once the limit is gone.
+  // A maximum price far below the chain's: the transfer waits, and continues once the limit is
+  // removed.
   assert.equal((await set('--fee-cap', 'none', '--max-gas-price', '0.000000001')).status, 0)
   const { id } = (await post(user, transferBody('USDT_POL', '5', ETH_TO))).body
   await platform.tried(id, 1)

@@ -47,7 +47,7 @@ export interface Answer<T = Record<string, unknown>> {
   text: string
 }
 
-/** Blocks come so many times as fast as they do where somebody looks on. */
+/** Factor by which blocks come faster than on an interactive platform. */
 const PACE = 10
 /** A checkpoint is reached within this time, or never. */
 const DEATH_MS = 120_000
@@ -70,7 +70,9 @@ export class TestPlatform {
   /** The platform's package: this one, or that of a changed copy. */
   readonly package: string
   base = ''
-  /** Events of before were told by an earlier version, as its registry said. */
+  /**
+   * Time before which events were emitted by an earlier version, with the types of its registry.
+   */
   eventsFrom = new Date(0)
   readonly #ground: Ground
   /**

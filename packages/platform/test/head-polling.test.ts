@@ -39,8 +39,9 @@ test('each main network says how often its blocks come, and no local one does', 
 })
 
 /**
- * Requests of a day in which only the head is looked at, `each` requests a time, and whatever else
- * is asked.
+ * Requests of a day in which only the head is polled.
+ * @param each requests for each poll
+ * @param otherPerHour other requests
  */
 function dayOf(perDay: number, each: number, otherPerHour = 0): number {
   let now = 0

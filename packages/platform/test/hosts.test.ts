@@ -60,7 +60,7 @@ const once = (ended: AbortSignal): Promise<void> =>
 const holder = (networks = ['ETH']) => new HeldNetworks(world.services, randomUUID(), networks)
 const tries = (held: HeldNetworks) => held.loop().run(signal)
 
-test('each role has its loops: nobody but a worker works, nobody but a scanner reads chains', () => {
+test('each role runs its loops: only a worker processes transfers, only a scanner reads chains', () => {
   const names = (role: Role) => {
     const services = {
       ...at(role),
@@ -289,8 +289,8 @@ test('a node whose host is gone is asked once, whichever pair comes first: what 
         }
         if (partner === gone) {
           waits.push(`${first} for ${partner}`)
-          // It waits for its partner, and has asked others before: whoever waits for both waits in
-          // vain for the first too.
+          // The node waits for its partner and has already sent requests to others. A caller that
+          // waits for both therefore also waits for the first without success.
           throw account % 2 === 0
             ? new NodeUnavailable(first, 'no response within 6000 ms')
             : new NodeUnavailable(first, 'the peer did not answer', 'PEER_UNAVAILABLE')

@@ -199,7 +199,8 @@ test('what waits behind one payment is signed with it; the answer is lost, and o
     stage.nodes.fault = ({ purpose }) =>
       purpose.kind === 'pay' && lost < 8 && runs.length > 0 && ++lost > 0 ? 'lost' : undefined
     await stage.turnUntil('the nodes sign and the answer is lost', () => lost > 0)
-    // Nodes hold signatures that nobody here knows: whatever was shown keeps its number.
+    // Nodes may store signatures that the platform does not know, so every submitted transaction
+    // keeps its number.
     await stage.cancel(ids[3] as string)
     await stage.run()
     wereTogether(runs)
@@ -227,7 +228,7 @@ test('one in the middle of a run is refused: those before it are signed without 
     wereTogether(runs)
   }))
 
-test('the nodes are away: a run waits as one, and goes on when they are back', () =>
+test('while the nodes are unreachable a run waits as a whole, and it continues when they are back', () =>
   staged(async (stage) => {
     const ids = await crowd(stage, 5)
     stage.fault = 'away'

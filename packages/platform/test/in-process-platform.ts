@@ -149,7 +149,7 @@ export class InProcessPlatform {
     try {
       this.#running = await startPlatform(settings, startOperatorServer, world)
     } catch (error) {
-      // It has let go of everything, and there is nobody to kill.
+      // It has released everything, and there is no process to kill.
       breath.isDead = true
       ended.resolve()
       throw error

@@ -231,7 +231,7 @@ test('replaced or dropped: it counts no more, before the end and after it; one t
   ])
 })
 
-test('in time is what was seen in time, whenever its block comes; nobody is late because nobody looked', async () => {
+test('a payment seen in time is in time whenever its block comes; a missing scan makes none late', async () => {
   const stage = await open()
   const [seen, unseen] = [await stage.create(SIXTY), await stage.create(SIXTY)]
   const patient = await stage.create({ ...SIXTY, expires_in: 3600 })
@@ -315,7 +315,7 @@ test('a full pool is read in pieces, and of what waited before no more than a bo
   assert.equal(stage.fetched, 2001, 'nothing is read twice')
 })
 
-test('a process that ends right after it saw: the next one reads the pool anew, and nothing counts twice', async () => {
+test('a process ends right after it saw a payment: the next one reads the pool again and counts once', async () => {
   const stage = await open()
   const { inv_id: id, address } = await stage.create(SIXTY)
   stage.send(stage.make([address, 50_000n]))
@@ -340,7 +340,7 @@ test('a process that ends right after it saw: the next one reads the pool anew, 
   assert.deepEqual(shown(await stage.read(id)), ['0.0005 seen'], 'two processes')
 })
 
-test('the pool is asked for only while somebody may pay, and a node that shows none is left alone', async () => {
+test('the pool is queried only while a payment is possible, and a node that lists none is left alone', async () => {
   const stage = await open()
   const loop = mempoolLoop(
     stage.services,

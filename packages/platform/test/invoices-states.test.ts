@@ -215,7 +215,7 @@ test('an amount is worth what is asked, at the least that its digits allow, and 
   assert.equal(amountFor(valueOfFiat(30_000_000n), 60_000n * 10n ** 12n, 8), 50_000n)
 })
 
-test('confirmations by worth: the last threshold that is reached; the largest where nobody knows the worth', () => {
+test('confirmations by value: the last threshold reached applies; the largest if the value is unknown', () => {
   const depths = [
     { fromUsd: 100n, confirmations: 2 },
     { fromUsd: 1000n, confirmations: 6 },

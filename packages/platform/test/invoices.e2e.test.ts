@@ -352,7 +352,7 @@ test('a token: the payer chooses it, pays in two parts, and each asset keeps its
   )
 })
 
-test('a coin with tags: another tag is nobody’s invoice, the right one pays, and more is over', async () => {
+test('a coin with tags: another tag pays no invoice, the right one pays, and a surplus is overpaid', async () => {
   const invoice = await create({ asset: 'XRP', amount: 40 })
   assert.match(invoice.address_tag ?? '', /^\d{9}$/)
   assert.equal(invoice.payment_uri, `xrpl:${invoice.address}?amount=40&dt=${invoice.address_tag}`)
@@ -370,7 +370,7 @@ test('a coin with tags: another tag is nobody’s invoice, the right one pays, a
   )
 })
 
-test('an invoice that nobody pays expires, and what comes later is late until the merchant marks it', async () => {
+test('an unpaid invoice expires, and a later payment is late until the merchant marks it', async () => {
   const invoice = await create({
     fiat: 'USD',
     fiat_amount: 6,

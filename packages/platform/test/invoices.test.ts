@@ -103,7 +103,7 @@ test('after expiry: Expired late, paid in full or not, until the merchant marks 
   assert.deepEqual(await stage.events(id), ['created', 'expired', 'updated', 'paid'])
 })
 
-test('in time and credited after expiry: Processing goes on to Paid', async () => {
+test('a payment in time that is credited after expiry: Processing changes to Paid', async () => {
   const stage = await open()
   const { inv_id: id, address } = await stage.create(HUNDRED)
   stage.pass(29)
@@ -132,7 +132,7 @@ test('after cancellation: Invalid late; one that is being paid cannot be cancell
     { address: one.address, asset: 'USDT_ETH', amount: USDT(100) },
     { address: other.address, asset: 'USDT_ETH', amount: USDT(100) },
   )
-  // Found, and not yet looked at.
+  // Found, and not yet processed.
   await stage.scan()
   await assert.rejects(
     stage.cancel(other.inv_id),
@@ -177,7 +177,7 @@ test('in another asset of the same address: shown and not counted, unless it was
   )
 })
 
-test('by the wrong tag: nobody’s invoice; its own tag pays it', async () => {
+test('a payment with the wrong tag pays no invoice; the right tag pays it', async () => {
   const stage = await open('xrp')
   const { inv_id: id, address, address_tag: tag } = await stage.create({ asset: 'XRP', amount: 50 })
   const other = await stage.create({ asset: 'XRP', amount: 50 })
@@ -442,11 +442,11 @@ test('a price that is stale or unknown: 503 that names the asset; of the wallets
   assert.equal(await stage.state(id), 'Paid')
 })
 
-test('a payment that was made while nobody looked is in time, whenever it is found', async () => {
+test('a payment that was made while no scanner ran is in time, whenever it is found', async () => {
   const stage = await open()
   const { inv_id: id, address } = await stage.create(HUNDRED)
   await stage.settle()
-  // The chain goes on, the platform does not; the invoice expires meanwhile.
+  // The chain advances and the platform does not; in this time the invoice expires.
   stage.pass(20)
   stage.pay({ address, asset: 'USDT_ETH', amount: USDT(100) })
   stage.chain.bury()
@@ -457,7 +457,7 @@ test('a payment that was made while nobody looked is in time, whenever it is fou
   assert.equal(await stage.state(id), 'Paid')
 })
 
-test('a process that ends anywhere only delays: what was due is looked at by the next', async () => {
+test('a process that ends at any point only delays: the next one processes what was due', async () => {
   const stage = await open()
   const { inv_id: id, address } = await stage.create({ ...HUNDRED, sequence_id: 'one' })
   for (const place of ['scan.block', 'deposit.deep', 'deposit.credited']) {
@@ -486,7 +486,7 @@ test('a process that ends anywhere only delays: what was due is looked at by the
   assert.equal(body.inv_status, 'Pending')
 })
 
-test('a look that dies at any of its statements is done anew, whoever else looks at the same time, and each change is told once', async () => {
+test('a check that dies at any statement is repeated, also concurrently, and each change is reported once', async () => {
   const stage = await open()
   const { database: real } = stage.services
   const { inv_id: id, address } = await stage.create(HUNDRED)
@@ -537,7 +537,7 @@ test('a look that dies at any of its statements is done anew, whoever else looks
   )
 })
 
-test('a sequence_id makes one invoice, whoever asks at once, and warns of another payload', async () => {
+test('concurrent requests with one sequence_id make one invoice, and another payload gets a warning', async () => {
   const stage = await open()
   const asked = await Promise.all(
     Array.from({ length: 5 }, () => stage.ask(createInvoice, { ...HUNDRED, sequence_id: 's' })),

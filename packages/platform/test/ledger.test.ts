@@ -189,7 +189,7 @@ test('what is posted balances, once, in its own account, and never below zero bu
   )
 })
 
-test('an account is made once, whoever asks for it at the same time, and each form of its name is another', async () => {
+test('concurrent requests make an account once, and each form of its name is another account', async () => {
   const forms = places.flatMap(({ workspace, wallet }) =>
     ['ETH', 'USDT_ETH'].flatMap((asset) =>
       (['available', 'chain'] as const).flatMap((kind) =>
@@ -249,7 +249,7 @@ test('an account that another transaction makes meanwhile is that one’s, as so
   assert.deepEqual(await waits.answer, first)
 })
 
-test('a wallet can send what it holds above its chain’s reserve, and what is looked at stays as it is', async () => {
+test('a wallet can send its balance above the chain’s reserve, and reading it changes nothing', async () => {
   const { workspace, wallet } = places[1] as { workspace: string; wallet: string }
   const own = { workspace, wallet, asset: 'ETH', kind: 'available', address: null } as const
   await post(database(), 'deposit', 'one', [
@@ -286,7 +286,7 @@ test('a wallet can send what it holds above its chain’s reserve, and what is l
   })
 })
 
-test('an entry without postings is done, and one of nothing makes no account; an account that nobody used holds nothing', async () => {
+test('an entry without postings succeeds, a zero entry makes no account, and an unused account has no balance', async () => {
   const { workspace, wallet } = places[1] as { workspace: string; wallet: string }
   const own = { workspace, wallet, asset: 'ETH', kind: 'available', address: null } as const
   assert.equal(await post(database(), 'settle', 'without postings', []), true)

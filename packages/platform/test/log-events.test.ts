@@ -140,7 +140,7 @@ test('actions of the audit log that the page names are written by the platform',
 const isThere = spawnSync('logrotate', ['--version']).error === undefined
 
 test(
-  'logrotate takes the file, and a process that holds a log open goes on in it',
+  'logrotate moves the file, and a process that has the log open continues in it',
   { skip: isThere ? false : 'logrotate is not installed' },
   async () => {
     const home = join(folder, 'home')

@@ -153,7 +153,7 @@ test('what was rolled back is not told, and what was tried again once', async ()
   assert.deepEqual([tries, taken().map(({ msg }) => msg)], [3, ['transfer failed']])
 })
 
-test('what cannot be told was done all the same, and that it could not be told is told', async () => {
+test('a change whose event cannot be recorded is made anyway, and the failure is logged', async () => {
   const done = async () =>
     (
       await database.one<{ n: number }>(
@@ -182,7 +182,7 @@ test('an event of little weight is told at debug alone', async () => {
   assert.deepEqual(taken(), [])
 })
 
-test('a deposit that no wallet takes, and what screening lets go, are told to whoever reads the log', async () => {
+test('the log reports a deposit without a wallet, and what screening releases', async () => {
   for (const type of ['deposit.suspended', 'deposit.released', 'address.unfrozen'] as const)
     await emit(database, workspace, null, type, '{"id":"d-1"}')
   assert.deepEqual(

@@ -4,7 +4,7 @@ import { Notifier } from '../src/ledger/notifier.ts'
 import { runLoops, type Loop } from '../src/engine/loop.ts'
 import type { Services } from '../src/engine/services.ts'
 
-/** Loops under a clock that goes on by command, before a database that answers as it is told. */
+/** Loops with a manual clock and a database with scripted answers. */
 class Stage {
   /** Which loops something is due to, by their place; null: the database is away. */
   due: string | null = ''
@@ -171,7 +171,7 @@ test('a bell runs its loop at once, also one that was rung while it ran; what th
   await stage.stop()
 })
 
-test('while the database is away every loop runs into that itself, waits ever longer, and goes on afterwards', async () => {
+test('while the database is unreachable every loop fails, waits ever longer, and continues afterwards', async () => {
   const stage = new Stage()
   const loop = stage.loop('a', { due: 'is_a($1)' })
   await stage.start({

@@ -246,7 +246,8 @@ test('XRP: a destination that requires a tag is refused without one, before anyt
     requires_tag: false,
   })
   await confirmed(await send('XRP', '1', shop.address, { address_tag: '0' }))
-  // While the chain is away nobody can know it: the worker finds out, and nothing is signed.
+  // While the chain is unreachable the API cannot check this: the worker detects it, and nothing is
+  // signed.
   await fault('XRP', 'down')
   const blind = await send('XRP', '1', shop.address)
   await fault('XRP', 'heal')

@@ -47,7 +47,7 @@ test('the document’s commands and lines are all that a family needs: nothing e
 })
 
 test('its types fit, the registry’s test takes its lines, and its own tests send transfers through the steps and the nodes’ rules', () => {
-  // What the family is used by and what is its own; other tests' types were looked at before.
+  // The users of the family and its own files; the types of other tests were checked before.
   const include = [
     'packages/*/src/**/*.ts',
     'packages/chains/test/toy.test.ts',

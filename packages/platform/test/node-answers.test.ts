@@ -128,7 +128,7 @@ test('ETH: a token deposit is credited after logs of another block, of none, and
   })
 })
 
-test('ETH: a scan that cannot read a block says which method and field, and goes on from there once it can', async () => {
+test('ETH: a scan that cannot read a block reports method and field, and continues from there once it can', async () => {
   await staged(ETH, async (stage, changes) => {
     changes.set(
       'eth_getBlockByNumber',

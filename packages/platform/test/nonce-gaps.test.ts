@@ -83,8 +83,8 @@ test('200 transfers of two sub-accounts, with refusals, lost answers, crashes, c
     for (const fate of fates) {
       const id = await stage.create(stage.callers[stage.random() < 0.5 ? 0 : 1] as Caller, fate)
       if (fate === 'cancelled') unasked.push(id)
-      // Between two arrivals the work goes on by a few turns, so that they meet each other at every
-      // step.
+      // Between two arrivals the workers take a few steps, so that transfers meet each other at
+      // every step.
       for (let turns = Math.floor(stage.random() * 3); turns > 0; turns--)
         await stage.turn(WAITED_MS_MAX)
       chain.drop(() => stage.random() < 0.1)

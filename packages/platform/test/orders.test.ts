@@ -418,7 +418,7 @@ test('a worker that is too slow writes nothing, and a request that waited too lo
   )
 })
 
-test('an order that nobody looked at for an hour is not sent at a price of then; one that an older database forgot to have sent is found', async () => {
+test('an order that was unattended for an hour is not sent at an old price; one sent before a database restore is found', async () => {
   const stage = await open()
   const old = await stage.create()
   stage.now += 3_600_000
@@ -434,7 +434,7 @@ test('an order that nobody looked at for an hour is not sent at a price of then;
   const { id } = await stage.create()
   const before = await stage.database.query('select * from orders where id = $1', [id])
   await stage.pass(2)
-  // The backup of before it was sent.
+  // Restores the backup from before the order was sent.
   await stage.database.query('delete from order_fills where order_id = $1', [id])
   await stage.database.query(
     `delete from ledger_postings where entry_id in (select id from ledger_entries where kind = 'venue-fill')`,
@@ -466,7 +466,7 @@ test('an order that nobody looked at for an hour is not sent at a price of then;
   )
 })
 
-test('the key is revoked in mid-order: the account fails, said once, and with a new key it goes on', async () => {
+test('a key revoked in mid-order: the account fails, reported once, and a new key lets it continue', async () => {
   const stage = await open()
   const { id } = await stage.create({ price: '50000' })
   await stage.pass(2)
@@ -604,7 +604,7 @@ test('refused while the same key waits with another payload: that was another re
   assert.deepEqual(await stage.create(body, caller), taken)
 })
 
-test('a refusal of a key is forgotten when nobody can be under way with it any more', async () => {
+test('the refusal of a key is forgotten when no request with that key can still be running', async () => {
   const stage = await open()
   const caller = await stage.tenant('poor', 0)
   const body = {

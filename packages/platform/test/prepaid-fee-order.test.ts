@@ -213,7 +213,7 @@ test(
   },
 )
 
-test('a fee that fits a number of times passes exactly so often, whoever is first', async () => {
+test('a prepaid balance for N fees allows exactly N transactions, in any order', async () => {
   for (const fits of [0, 1, 7, 20]) {
     const model = new Model()
     await model.open()
@@ -459,7 +459,7 @@ test('a reserved fee is charged once and given back once, with its volume, for i
     fees: '0',
     volume: '0',
   })
-  // A transaction that costs no fee, and one whose value nobody knows.
+  // A transaction without a fee, and one whose value is unknown.
   const [free, unvalued] = [randomUUID(), randomUUID()]
   for (const [of, fee] of [
     [free, null],

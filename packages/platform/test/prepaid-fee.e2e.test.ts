@@ -363,7 +363,7 @@ test(
       1,
     )
 
-    // At zero: replays answer, deposits go on, reading goes on; a refused key is not spent.
+    // At a zero balance, replays, deposits and reads still work; a refused key is not used up.
     const at = answers.findIndex(({ status }) => status === 200)
     const replay = await post(
       users[at % 5] as User,
@@ -399,7 +399,7 @@ test(
 )
 
 test(
-  'a withdrawal that nobody can price is 503 and creates nothing; a price of a minute ago still serves',
+  'a withdrawal without a price gets 503 and creates nothing; a price of a minute ago is still accepted',
   { timeout: 300_000 },
   async () => {
     const user = await platform.user('unpriced')

@@ -362,7 +362,8 @@ test('a price outlives its sources for five minutes, then it is stale; disagreem
   now += 10_000
   await prices.refresh(sources[0])
   await prices.refresh(sources[1])
-  // The last moment of agreement: one had answered anew, and the other's quote was fresh still.
+  // The last moment of agreement: one source had just answered, and the other's quote was still
+  // fresh.
   const kept = { price: usd('100.5'), at: NOW + 10_000, sources: ['a', 'b'] }
   assert.deepEqual(prices.price('BTC'), { ...kept, stale: false })
   said['a'] = said['b'] = null

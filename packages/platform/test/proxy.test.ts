@@ -39,7 +39,7 @@ test('nginx reads its example', { skip: missing('nginx', '-v') }, () => {
   const text = example('nginx.conf')
     .replace('/etc/ssl/custody/fullchain.pem', certificate)
     .replace('/etc/ssl/custody/privkey.pem', key)
-    // The test listens nowhere, and may be nobody.
+    // The test opens no ports, and may run as an unprivileged user.
     .replaceAll(/listen (80|443)\b/g, `listen unix:${folder}/$1`)
   const places = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
     .map((name) => `${name}_temp_path ${folder}/${name};`)

@@ -205,7 +205,7 @@ const payOf = (at: RecoveryFixture, sequence: string, amount = 5n) => {
   }
 }
 
-test('a node that lies makes nothing of it true, and the others are adopted all the same', async () => {
+test('nothing that only a lying node reports is adopted, and the other records are adopted anyway', async () => {
   const at = await world()
   const good = payOf(at, 'good')
   const made = at.sign('pay', good)
@@ -222,7 +222,7 @@ test('a node that lies makes nothing of it true, and the others are adopted all 
   // Another id for what the partner knows under its own.
   const disputed = payOf(at, 'disputed')
   at.record([3, 1], 'pay', at.sign('pay', disputed), disputed, { transaction_id: randomUUID() })
-  // Another workspace's, that nobody knows; another network's.
+  // A payment of another, unknown workspace; and one of another network.
   const foreign = payOf(at, 'foreign')
   at.record([3], 'pay', at.sign('pay', foreign), foreign, { workspace: 'nobody' })
   const odd = payOf(at, 'odd')
@@ -247,7 +247,7 @@ test('a node that lies makes nothing of it true, and the others are adopted all 
     (await at.transactions()).map(({ id, state }) => [id, state]),
     [[good.id, 'CONFIRMED']],
   )
-  // It holds nobody up, and is told of again.
+  // It delays no other transfer, and is reported again.
   assert.equal(await compareRecords(at.services), null)
   assert.equal((await at.reconcile()).unadopted.length, 6)
 })
@@ -546,7 +546,7 @@ test('what was built here on a place that is taken gives way', async () => {
   assert.deepEqual(rows, [{ state: 'FUELING', built: 'VOID' }])
 })
 
-test('what one node tells and nothing proves holds nobody up; what its signatures prove does', async () => {
+test('an unproven report of one node delays no transfer; a report that signatures prove does', async () => {
   const at = await world()
   const [forged, real] = [payOf(at, 'forged'), payOf(at, 'real')]
   const other = at.sign('pay', payOf(at, 'other'))

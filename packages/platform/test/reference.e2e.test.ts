@@ -45,7 +45,7 @@ async function open(path: string) {
   return {
     page,
     async end() {
-      // A library tries whether it may make code of texts, and goes on without where it may not.
+      // A library tests whether it may compile code from strings, and works without it.
       const broken = (await page.evaluate<string[]>('broken')).filter(
         (each) => each !== 'script-src eval',
       )

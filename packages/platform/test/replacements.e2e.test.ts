@@ -191,7 +191,7 @@ test('the platform bumps by itself what waits too long, within the caller’s ow
   await audit()
 })
 
-test('Ethereum: a token transfer below the base fee is sped up beyond its fuel, one below is cancelled; the nonce goes on', async () => {
+test('Ethereum: speeds up a token transfer below the base fee beyond its fuel, cancels one; the nonce advances', async () => {
   await congest('ETH', '40')
   const token = await balance(alice, 'USDT_ETH')
   const low = await waiting(

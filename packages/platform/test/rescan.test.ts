@@ -192,7 +192,7 @@ test('what a reorganisation took back is not credited, and what it takes back af
   )
 })
 
-test('a rescan that was interrupted, or whose endpoint fails, is continued where it was, while the scan goes on', async () => {
+test('a rescan that was interrupted, or whose endpoint fails, resumes where it was, while the scan continues', async () => {
   const { world, alice, services, lies } = await openWorld('evm')
   for (let count = 0; count < 40; count++) world.chain.mine()
   const hidden = pay(world, alice, '0xhidden', 7n, 'ETH')
@@ -208,7 +208,7 @@ test('a rescan that was interrupted, or whose endpoint fails, is continued where
   )
   const done = Number(failed['heights'])
   assert.ok(done > 0 && done < 30)
-  // A process that ends after a part: its next one goes on behind it.
+  // The process ends after a part; the next one continues after that part.
   lies.missing.clear()
   let parts = 0
   services.environment.checkpoint = (name) => {
@@ -217,7 +217,7 @@ test('a rescan that was interrupted, or whose endpoint fails, is continued where
   const ended = await run(services, 'ETH', { from: '1' })
   assert.equal(ended['done'], false)
   services.environment.checkpoint = () => undefined
-  // The scan of the network goes on.
+  // The scan of the network continues.
   pay(world, alice, '0xnew', 1n, 'ETH')
   await world.scan()
   lies.asked.length = 0

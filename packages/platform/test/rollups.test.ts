@@ -176,7 +176,7 @@ test('ARB: a transfer that waits is cancelled', () =>
     assert.ok(attempts[1]!.gas > 50_000, String(attempts[1]!.gas))
   }))
 
-test('ARB: fuel that is refused for its gas is made again under the same nonce, and the tank goes on', async () => {
+test('ARB: fuel refused for its gas is made again with the same nonce, and the tank continues', async () => {
   // As where the price of the chain below rises between the plan and the broadcast.
   let stale = true
   const ask = endpoint((request) => {

@@ -146,7 +146,7 @@ test('one that goes away in mid-transfer: the next carries on, and nothing is pa
   await stage.check()
 })
 
-test('a deposit that one endpoint makes up is credited by nobody’s word but so many; real ones are, also of the same block', async () => {
+test('a deposit that one endpoint invents is never credited below the quorum; real ones are, also in that block', async () => {
   await open(['a', 'b', 'c'], 2)
   const held = await stage.available()
   const forged = `0x${'f0'.repeat(32)}`
@@ -204,7 +204,7 @@ test('a deposit that one endpoint makes up is credited by nobody’s word but so
   const told = await disagreements()
   assert.equal(told['a'], 0)
   assert.ok((told['b'] ?? 0) > 0 && (told['c'] ?? 0) > 0, JSON.stringify(told))
-  // It goes on like that for as long as nobody else shows it.
+  // This continues as long as no other endpoint reports the deposit.
   clock.advance(60_000)
   await mine(3)
   await settle()

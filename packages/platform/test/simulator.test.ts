@@ -36,7 +36,7 @@ test('the oracle takes what was wished, and a dearer one of the same number', as
   assert.deepEqual(signatures.problems, [])
 })
 
-test('the oracle sees a second payment, another amount, receiver or wallet, what nobody wished, and what follows two voids', async () => {
+test('the oracle detects second payments, wrong amounts, receivers or wallets, unrequested ones, and any after two voids', async () => {
   const { wish, signed } = await aWish()
   const seen = (act: (signatures: Signatures) => void): string => {
     const signatures = new Signatures()

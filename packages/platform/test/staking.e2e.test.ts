@@ -705,8 +705,8 @@ test(
         amount: 10,
         sequence_id: `kill-${turn}`,
       }
-      // Here a block is final when two more have come, which is too soon to be sure that it is
-      // looked at before.
+      // Here a block is final after two more blocks, which may be too soon for the transaction to
+      // be processed before.
       const isSlow = point === 'transaction.included'
       const halt = (halted: boolean) =>
         platform.operator('devnet', { command: 'halt', network: 'TRX', halted })

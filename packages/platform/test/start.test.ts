@@ -332,7 +332,7 @@ test('a start that cannot be says in one line which setting is wrong', () => {
   }
 })
 
-test('a database of our own that dies beneath a start makes it begin anew, with nothing of the first left', async () => {
+test('an embedded database that dies during a start makes it start again, with nothing of the first left', async () => {
   let [started, stopped] = [0, 0]
   const counted = async () => {
     stopped++

@@ -184,7 +184,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
         assert.deepEqual([await stage.onChain(id), await stage.available()], [0, before])
       }))
 
-    test('the nodes are away: it waits, and goes on when they are back', () =>
+    test('a transfer waits while the nodes are unreachable, and continues when they are back', () =>
       staged(family, async (stage) => {
         const before = await stage.available()
         stage.fault = 'away'

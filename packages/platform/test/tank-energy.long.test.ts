@@ -149,7 +149,7 @@ test('as many as the stake suffices for borrow at once, the others burn; everyth
   await audited()
 })
 
-test('what dies gives the energy back all the same', async () => {
+test('a transfer that expires returns its energy anyway', async () => {
   // Used energy comes back over a day.
   assert.equal((await platform.cli('devnet', 'clock', '+1d')).status, 0)
   const { body } = await send('3')

@@ -19,7 +19,7 @@ import {
 const platform = new TestPlatform()
 let user: User
 let source = ''
-/** Addresses that nobody else pays. */
+/** Address that no other test pays. */
 const TO = 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY'
 const NEW = 'TD3AWYqUF6hcGN5N9Ggg9yGpemnZ6vUYfH'
 const USDT = 'TRsXgj6qYP5yWudH6UcYujx9yx2BWn3SKf'

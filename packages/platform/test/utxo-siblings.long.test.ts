@@ -79,11 +79,11 @@ before(async () => {
 })
 after(() => platform.remove())
 
-test('a network that nobody uses is not started', async () => {
+test('an unused network is not started', async () => {
   for (const ticker of TICKERS) assert.equal(await heightOf(ticker), null, ticker)
 })
 
-test('no address is handed out that nobody would watch', async () => {
+test('no address is assigned on a network that is not scanned', async () => {
   await platform.operator('devnet', { command: 'fault', network: 'DOGE', mode: 'down' })
   const refused = await call(alice, 'POST', '/dac/v1/create-wallet', { asset: 'DOGE' })
   assert.equal(refused.status, 503, refused.text)

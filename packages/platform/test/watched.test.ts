@@ -8,8 +8,8 @@ import { scanLoop } from '../src/deposits/scanner.ts'
 import { useDatabase, World, type Tenant } from './deposits-support.ts'
 
 /**
- * A scanner remembers which addresses are ours. Whoever registers one, and however late that is
- * committed: what is paid to it afterwards is found, by whichever process reads the block.
+ * A scanner caches the own addresses. Whichever process registers an address, and however late that
+ * is committed, a later payment to it is found by every process that reads the block.
  */
 const database = useDatabase()
 let world: World
@@ -37,7 +37,7 @@ const payment = (address: string) => ({
   outcome: [{ position: 0, asset: 'ETH', address, amount: 5n }],
 })
 const found = async () => new Set((await world.deposits()).map((row) => row.destination_id))
-/** Another scanner of the same network, as a process that was started anew has. */
+/** Returns another scanner of the same network, as a restarted process has. */
 const restarted = () => {
   const loop = scanLoop(
     world.services,
@@ -125,7 +125,7 @@ test('an address whose transaction began before many blocks and is committed aft
   assert.deepEqual(await found(), new Set([...quick, slow]))
 })
 
-test('a process that was started anew knows every address, and so does one that was away while another followed the network', async () => {
+test('a restarted process knows every address, and so does one that was idle while another scanned', async () => {
   world.chain.mine()
   await world.scan()
   const [first, second] = [await register(database.get()), await register(database.get())]
@@ -187,7 +187,7 @@ test('the operator has blocks read again: a scanner that was at the tip goes bac
   assert.deepEqual(await found(), new Set([address]))
 })
 
-test('a database that went back in time is not trusted: blocks and addresses are read anew', async () => {
+test('a database that went back in time invalidates the cache: blocks and addresses are read again', async () => {
   for (let count = 0; count < 2; count++) world.chain.mine()
   await world.scan()
   const [before] = await database
@@ -283,7 +283,7 @@ test('a block of other people’s payments is two statements, and none asks abou
   )
 })
 
-test('a write whose answer is lost: the scan goes on where the database stands, at once, and finds what comes', async () => {
+test("a write whose answer is lost: the scan continues immediately from the database's state", async () => {
   const asked = counting(database.get())
   Object.assign(world.services, { database: asked.database })
   world.chain.mine()

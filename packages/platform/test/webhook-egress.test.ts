@@ -225,7 +225,7 @@ test('a name is judged by the address that is dialled: one that turns private is
   assert.match(unknown?.error ?? '', /nobody knows it|ENOTFOUND/)
 })
 
-test('one deadline over everything: connecting, headers, and a body that goes on for ever', async () => {
+test('one deadline covers connecting, headers, and a body that never ends', async () => {
   const local = new EgressPolicy(['127.0.0.0/8'], none)
   const open = new Set<Socket>()
   const raw = (greet: (socket: Socket) => void) =>
@@ -287,7 +287,7 @@ test('an answer is read to a bound: one without end is no burden, and its status
   assert.ok(sent < 2 ** 28, `${sent} bytes were taken`)
 })
 
-test('who is asked to end does: nobody knows what became of it, and nothing is said of it', async () => {
+test('an aborted delivery ends with an unknown outcome and is not reported', async () => {
   const port = await listen(createServer(() => undefined))
   const ending = new AbortController()
   const answering = senderOver(new EgressPolicy(['127.0.0.0/8'], none)).post(

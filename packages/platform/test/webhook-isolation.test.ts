@@ -16,8 +16,8 @@ import { call, type User } from './harness.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * One receiver's trouble is nobody else's; and what a platform that dies leaves is done by the
- * next. The network is scripted.
+ * One receiver's failure does not affect others, and another process continues the work of one that
+ * dies. The network is scripted.
  */
 const clock = new ManualClock()
 const api = useApi({}, [], clock)
@@ -183,7 +183,7 @@ test('places are shared in turn: a row of table', () => {
   assert.deepEqual(last, [{ webhook: 'b', workspace: 'b', fresh: 1, again: 0 }])
 })
 
-test('whatever waits, no bound is passed, no place is idle that somebody could use, and who works is served whoever fails', () => {
+test('for any queue: no limit is exceeded, no usable slot is idle, and working receivers are served', () => {
   const queues = fc
     .array(
       fc.record({

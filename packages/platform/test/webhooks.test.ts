@@ -193,8 +193,8 @@ const settled = (user: User, id: string, count: number) =>
     )
   })
 /**
- * Whether a try is under way, or what came of it is not noted yet: time that goes on beyond its
- * lease would have it made again.
+ * Whether an attempt is running or its result is not stored yet. Advancing the time beyond its
+ * lease would repeat it.
  */
 const isUnderWay = async (id: string) =>
   (await api.database.one(
@@ -326,7 +326,7 @@ test('who may do what: secrets are shown once, read-only keys change nothing, st
   await ask(alice, 'GET', `/${hook.id}`, undefined, 404)
 })
 
-test('events reach the webhooks of their sub-account, workspace events all, and nobody else’s; not those of before, nor what is not wanted', async () => {
+test("events reach their sub-account's webhooks, workspace events all; no foreign, earlier or unsubscribed ones", async () => {
   const owner = await api.user('reach')
   const sibling = await api.user('reach', { subAccount: 'b' })
   const mallory = await api.user('mallory')

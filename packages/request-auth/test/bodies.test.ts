@@ -106,7 +106,7 @@ test('a transfer keeps every digit and letter; what may be left out may be null'
   transfer.refuses('fee_level', '"none"', 'must be low, medium or high')
 })
 
-test('an amount is a decimal as it stands in the text', () => {
+test('an amount is a decimal exactly as written in the text', () => {
   for (const [text, read] of [
     ['1', '1'],
     ['"1"', '1'],

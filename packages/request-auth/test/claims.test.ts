@@ -151,7 +151,7 @@ test('bodyHash covers the raw body', async () => {
   await verify(await sign({ body: '{"memo":"Grüße 🚀 \\ud83d"}' }))
 })
 
-test('bodyhash stands in for bodyHash', async () => {
+test('bodyhash is accepted instead of bodyHash', async () => {
   const body = '{"asset":"BTC"}'
   await verify(await withClaims({ bodyHash: undefined, bodyhash: bodyHash(body) }))
   await refuses(

@@ -24,7 +24,7 @@ test('SubjectPublicKeyInfo of RSA-4096 is read, with any line ends around it', (
   }
 })
 
-test('a fingerprint is the SHA-256 of what stands in the PEM, however that is written', () => {
+test('a fingerprint is the SHA-256 of the key in the PEM, however the PEM is formatted', () => {
   // As `openssl pkey -pubin -outform DER | sha256sum` prints it.
   const der = Buffer.from(pem.replace(/-----[^-]+-----/g, ''), 'base64')
   const expected = createHash('sha256').update(der).digest('hex')
@@ -34,7 +34,7 @@ test('a fingerprint is the SHA-256 of what stands in the PEM, however that is wr
   assert.notEqual(fingerprintOfKey(rsaPair().publicKey), expected)
 })
 
-test('attack: a key with lines of somebody’s choice is read, and kept and shown without them', () => {
+test('attack: a key whose PEM has chosen lines is read, and stored and displayed without them', () => {
   const hostile = keyWithLines(pem, ['PEM', 'pwned', 'exit'])
   assert.match(hostile, /\nPEM\npwned\nexit\n/)
   assert.equal(parsePublicKey(hostile).asymmetricKeyDetails?.modulusLength, 4096)

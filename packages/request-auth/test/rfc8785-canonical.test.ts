@@ -1,4 +1,4 @@
-// One text for one value, so that a signature or a hash of it can be made anew: RFC 8785, the JSON
+// One text for each value, so that its signature or hash can be recomputed: RFC 8785, the JSON
 // Canonicalization Scheme.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

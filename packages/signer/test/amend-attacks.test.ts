@@ -63,7 +63,7 @@ test('attack: a cancellation that burns the wallet: as a fee above the cap, or a
   signed(await workspace.sign(cancel(request, by), eth(path, { to, maxFeePerGas: dear })))
 })
 
-test('attack: a cancellation on Bitcoin that pays somebody beside the change', async () => {
+test('attack: a cancellation on Bitcoin that pays another address besides the change', async () => {
   const { mine, id, request } = await payment({
     asset: 'BTC',
     amount: 0.001,

@@ -685,7 +685,7 @@ describe('rules 4 and 6: one request, one payment', () => {
       await house.run(node)
     }
     refused(await workspace.sign(pay(request), second), 'NOT_EXCLUSIVE', 6)
-    // The platform forgot everything and builds anew: same request, other bytes.
+    // The platform lost its state and builds again: the same request, other bytes.
     refused(
       await workspace.sign(
         pay(request),

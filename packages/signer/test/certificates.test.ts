@@ -214,8 +214,8 @@ test('renewing nodes one after the other and the platform keeps identities and i
     await renewCertificate(join(house.home, 'platform'))
     for (const agent of house.agents.values()) agent.destroy()
     house.agents.clear()
-    // After a restart no connection of before is left; the node that restarts is not needed
-    // meanwhile.
+    // A restart closes all earlier connections. The node that restarts is not needed during the
+    // restart.
     for (const { node, home, port } of house.peers.nodes) {
       const [a, b] = [1, 2, 3].filter((each) => each !== node) as [number, number]
       const restarted = house.restartHere(node)

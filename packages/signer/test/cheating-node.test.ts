@@ -83,8 +83,8 @@ class Scene {
   }
 
   /**
-   * Where a node's record holds its first ban. The node is started anew, as it alone reads its
-   * record while it runs.
+   * Returns the height of the first ban in a node's record. The node is restarted, because only the
+   * node itself reads its record while it runs.
    */
   async banAt(node: number): Promise<number> {
     await this.house.kill(node)
@@ -132,7 +132,8 @@ const column =
       : payload
 
 /**
- * What an answer tells of a session: how its engine ended, or else its code, or that it goes on.
+ * Returns what an answer says about a session: how its engine ended, else its code, or that the
+ * session continues.
  */
 function wordsOf({ status, body }: { status: number; body: Json }): string {
   return status === 200
@@ -194,8 +195,8 @@ describe('node 1 asks, and tries a column of the OT extension in each of many se
     )
   })
 
-  // A session that failed after the ban must not be told from one that passed: that would be the
-  // secret bit all the same.
+  // A session that failed after the ban must be indistinguishable from one that passed. Otherwise
+  // the answer would reveal the secret bit anyway.
   test('what is said after the ban is the same, whether the cheat passed or was found', (t) => {
     const ban = Math.min(...arrived.filter(isFound).map(({ height }) => height))
     const said = countOf(arrived.filter(({ height }) => height >= ban).map(wordsOf))
@@ -360,7 +361,7 @@ const switched =
       ? tamper(payload, each.cheat({ heard: heard[round - 1]!, other: others[round - 1]! }))
       : payload
 
-describe('node 1 cheats in ways that are no proof: nothing is signed, nobody is banned', () => {
+describe('node 1 cheats in ways that prove nothing: nothing is signed, and no node is banned', () => {
   let scene: Scene
   let others: readonly Uint8Array[]
   before(async () => {

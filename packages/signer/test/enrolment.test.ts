@@ -13,7 +13,8 @@ import { keyWithLines } from '../../request-auth/test/support.ts'
 import { callerPem, SignerCluster, type Json } from './signer-cluster.ts'
 
 /**
- * Rule 1: a sub-account's name and index are bound by all three nodes, unique both ways, for ever.
+ * Rule 1: all three nodes bind a sub-account's name and index, unique in both directions and
+ * permanently.
  */
 let house: SignerCluster
 before(async () => {

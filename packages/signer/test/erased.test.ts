@@ -17,8 +17,8 @@ import {
 } from './signer-cluster.ts'
 
 /**
- * Whoever takes a disk after a refresh, with its key-encryption key, must not find the shares of
- * before.
+ * An attacker who takes a disk after a refresh, with its key-encryption key, must not find the
+ * earlier shares.
  */
 let house: SignerCluster
 let workspace: Workspace
@@ -147,7 +147,7 @@ test('nor after a host was restored from its backup and refreshed again', async 
     ).status,
     200,
   )
-  // Sealed anew under the new host's key.
+  // Sealed again under the new host's key.
   const restored = sharesOf(3)
   assertGone(before.get(3)!, 3, 'restored')
   const { body } = await house.operator(1, 'refresh', { workspace: workspace.name })

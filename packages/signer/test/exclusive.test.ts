@@ -140,7 +140,8 @@ test('rule 10: the next number or one used before; the first of an account is 0,
     'and never takes back what is on record',
   )
   assert.deepEqual(gaps(stateOf(), [1n, 2n], 0n), [false, true])
-  // A restored node begins anew where nobody told it a number, and is held to what it was told.
+  // A restored node starts from any number if no peer sent it one, and is bound to a number that it
+  // received.
   assert.deepEqual(gaps(stateOf({ generation: 1 }), [9n]), [false])
   assert.deepEqual(gaps(known(5n, { generation: 1 }), [6n, 7n]), [false, true])
   assert.deepEqual(

@@ -30,9 +30,9 @@ import {
 } from './signer-cluster.ts'
 
 /**
- * Somebody can write to the places where the nodes' backups are stored, has no recovery secret, and
- * waits for a restoration. Every restored node signs for the enrolled caller again, and for nobody
- * else.
+ * An attacker can write to the places where the nodes' backups are stored, has no recovery secret,
+ * and waits for a restoration. Every restored node must sign for the enrolled caller again, and for
+ * no other caller.
  */
 const THIEF = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
 const NODES = [1, 2, 3] as const
@@ -64,7 +64,7 @@ after(async () => {
   await house.stop()
 })
 
-/** A backup that was really made, then written anew by whoever stores it. */
+/** A genuine backup that its storage then rewrote. */
 async function backup(node: number, name: string): Promise<string> {
   const file = place(`${name}-${node}.json`)
   signed(await house.operator(node, 'backup', { file }))
@@ -318,8 +318,7 @@ test('two nodes restored from unsigned, forged backups sign nothing to the thief
     /Node 2 has lost its record as well: run its own restore there, then this command again/,
   )
   assert.equal((await house.operator(1, 'status')).body.keys, 0, 'nothing was changed')
-  // An unsigned backup vouches for nobody, so neither node has its enrolments confirmed by the
-  // other.
+  // An unsigned backup confirms nothing, so neither node has its enrolments confirmed by the other.
   for (const node of [2, 1]) {
     const { body } = await restore(node, files.get(node)!)
     assert.equal(body.restored, true, JSON.stringify(body))
@@ -385,7 +384,7 @@ test('one lost node takes back what both peers hold, and tells what they do not'
   assert.deepEqual([enrolled.sub_account, enrolled.sub_account_index], ['sub-1', 1])
 })
 
-test('all three are lost: their signed backups confirm each other, unsigned ones nobody', async () => {
+test('all three nodes are lost: their signed backups confirm each other, unsigned ones confirm nothing', async () => {
   const genuine = await Promise.all(NODES.map((node) => backup(node, 'whole')))
   const bad = genuine.map((file) =>
     forged(file, (content) => {

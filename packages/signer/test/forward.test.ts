@@ -158,7 +158,7 @@ describe('rule 13: what a forward may move', () => {
       13,
     )
     signed(await workspace.sign(forward(rule), eth(path, { value: 3n * ONE, nonce: 0 })))
-    // The network fees of both count, whoever pays them.
+    // The network fees of both count, whichever wallet pays them.
     const rest = 2n * ONE - 2n * FEE
     refused(
       await workspace.sign(forward(rule), eth(path, { value: rest + 1n, nonce: 1 })),

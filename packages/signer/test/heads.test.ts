@@ -135,7 +135,7 @@ test('idle nodes keep what pings tell, and write nothing more however often they
   )
 })
 
-test('what only pings told holds after a restart, also where nobody else is there', async () => {
+test('a head received by pings only holds after a restart, even without any other node', async () => {
   const trio = new Trio()
   const path = join(folder, 'kept.sqlite')
   const [first, second] = [trio.start(1), trio.start(2, new Store(path, () => 1))]

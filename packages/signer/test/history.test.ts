@@ -161,7 +161,7 @@ test('a restored node tells what its peers told it, also of transactions', () =>
   const taken = importable('step', step(5))!
   assert.deepEqual(taken.unsigned, unsigned)
   store.append('imported', { at: 77, kind: 'step', body: taken, from: 2 })
-  // One without its transaction counts for the rules all the same.
+  // A step without its transaction counts for the rules anyway.
   const bare = importable('step', { ...step(6), unsigned: { bytes: 'not hex' } })
   assert.ok(bare !== null && bare.unsigned === undefined)
   store.append('imported', { at: 78, kind: 'step', body: bare, from: 2 })

@@ -85,7 +85,7 @@ test('a leap ahead of one host is not believed, and leaves nothing behind once i
   }
 })
 
-test('a host that was off for long goes on as soon as a peer says the same, and waits where none can be asked', async () => {
+test('a host that was off for long continues once a peer reports the same time, and waits if none answers', async () => {
   for (const node of [1, 2, 3]) await house.stopHere(node)
   house.aheadMs += 30 * DAY_MS
   await house.restartHere(1)

@@ -53,7 +53,8 @@ test('of one key there is one run: a second one of the same leader ends the firs
     'SESSION_ABORTED',
   )
   assert.deepEqual(await start(two.run, second.fresh), {})
-  // Whoever else leads a run of that key meanwhile is refused, here and at the other honest node.
+  // Another leader of a run of that key is refused in the meantime, here and at the other honest
+  // node.
   const { body } = await house.operator(3, 'refresh', { key_ids: [workspace.set.key_id] })
   assert.equal(body.refreshed.length, 0)
 })
@@ -134,7 +135,7 @@ test('a call that is larger than its kind has reason to be is cut off before it 
     house.logs,
     /\/peer\/ceremony\/message with \d+ bytes, more than the allowed 2097152/,
   )
-  // The node goes on.
+  // The node continues to work.
   assert.equal((await say('refresh/state', { key_id: workspace.set.key_id })).epoch, 0)
 })
 
@@ -153,7 +154,7 @@ test('of one peer no more is in memory than a large order and a third of it', as
   room.take(1, 1)
 })
 
-test('what a hostile leader began leaves no share, and bans nobody', async () => {
+test('a run that a hostile leader began leaves no share, and causes no ban', async () => {
   const names = readdirSync(join(house.peers.nodes[1]!.home, 'record.shares')).filter((name) =>
     name.startsWith(`${workspace.set.key_id}.`),
   )

@@ -109,7 +109,7 @@ test('the envelope must speak of the digest that the partner computes', async ()
   assert.equal(decode(registry, good, workspace.publicKeyAt).asset, 'ETH')
 })
 
-test('an open session serves its own round and digest only; rubbish ends it and bans nobody', async () => {
+test('an open session accepts its own round and digest only; garbage ends it without a ban', async () => {
   const request = await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
   const good = eth(path, { value: ONE })
   const fresh = randomBytes(32).toString('hex')
@@ -199,7 +199,7 @@ test('an open session serves its own round and digest only; rubbish ends it and 
   assert.equal(status.body.unfinished, 2)
 })
 
-test('a bound index gets no second name, and a name no second index, whoever proposes it', async () => {
+test('a bound index gets no second name, and a name no second index, whichever node proposes it', async () => {
   const certify = (sub_account: string, index: number) =>
     say('/peer/sub-account/certify', { workspace: workspace.name, sub_account, index })
   assert.equal((await certify('stranger', caller.sub_account)).error, 'ENROLMENT_CONFLICT')

@@ -170,8 +170,8 @@ test(
           .on('error', reject)
           .end('{}')
       })
-    // The line comes before the socket; until then there is none, or the dead node's, where nobody
-    // listens.
+    // The log line comes before the socket. Until then there is no socket, or the dead node's, on
+    // which no process listens.
     const heardFrom = async (): Promise<Record<string, unknown>> => {
       for (;;) {
         try {
@@ -186,7 +186,8 @@ test(
     }
     const { ready, waiting_for: waitingFor } = await heardFrom()
     assert.deepEqual([ready, waitingFor], [false, 'vault: sealed'])
-    // A running home is nobody's to rotate; this one does not run yet, and the two others sign.
+    // The keys of a running node cannot be rotated. This node does not run yet, and the two others
+    // sign.
     assert.match(kek(['rotate', '--home', homeOf(1)]).stderr, /is running/)
     await bao.unseal()
     await starting
@@ -201,7 +202,7 @@ test(
   },
 )
 
-test('a home of before, under its file or its passphrase, signs as it is, and moves', async () => {
+test('a home of an earlier version, under its file or its passphrase, signs unchanged, and can be migrated', async () => {
   const house = new SignerCluster()
   ended.push(() => house.stop())
   await createDataDirs(house.home, await freePorts(3), 'own')

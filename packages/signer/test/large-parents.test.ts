@@ -80,7 +80,7 @@ test(
 )
 
 test(
-  'an order beyond the limit is refused by its size, and the node goes on',
+  'an order beyond the size limit is refused, and the node continues',
   { timeout: 60_000 },
   async () => {
     const { request, unsigned } = order(parents(2, 990_000))

@@ -261,8 +261,8 @@ test('a hostile node cannot make another sign, nor speak for a third, nor go bac
     )
     return answer.body.payload ? JSON.parse(answer.body.payload) : answer.body
   }
-  // Node 2 asks back for the hash of the record it knows; nobody answers for node 1, so its word
-  // stands for nothing.
+  // Node 2 queries node 1 for the hash of the record that it knows. No process answers for node 1,
+  // so the message is not accepted.
   assert.equal((await say('/peer/sign/open', {})).error, 'PEER_UNAVAILABLE')
   assert.equal((await say('/peer/sign/open', {}, { height: 1 })).error, 'HEAD_WENT_BACK')
   assert.equal((await say('/peer/ping', {}, { from: 3 })).error, 'NOT_ALLOWED')
@@ -297,7 +297,7 @@ test('a rolled-back record is refused by both peers, also by the one that saw no
   const second = eth(from, { value: ONE, nonce: 1 })
   assert.equal((await workspace.sign(purpose, second, [2, 3])).body.error, 'HEAD_WENT_BACK')
   assert.equal((await workspace.sign(purpose, second, [1, 3])).body.error, 'NOT_EXCLUSIVE')
-  // Node 3 itself misses nonces, and nobody tells it any.
+  // Node 3 itself misses nonces, and no peer sends it any.
   for (const partner of [1, 2] as const)
     assert.ok(
       ['HEAD_WENT_BACK', 'NONCE_GAP'].includes(
@@ -377,7 +377,7 @@ test('kill -9 under load: the same bytes are signed afterwards, others never', a
     )
 })
 
-test('a proven cheat is banned for ever: 409, after a restart too', async () => {
+test('a proven cheat is banned permanently: 409, after a restart too', async () => {
   await house.kill(3)
   const store = new Store(join(house.peers.nodes[2]!.home, 'record.sqlite'), () => Date.now())
   store.append('ban', { node: 2, reason: 'drill' })

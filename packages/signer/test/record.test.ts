@@ -46,7 +46,7 @@ test('rule 3: the clock never goes back, over a restart too', () => {
   second.close()
 })
 
-test('a record without room takes nothing, and says so before anything is signed; with room again it goes on', () => {
+test('a full disk refuses writes before anything is signed; the record continues once there is room', () => {
   const path = join(folder, 'full.sqlite')
   const store = new Store(path, () => IAT * 1000)
   store.append('backup', { keys: 0, made_at: 1 })

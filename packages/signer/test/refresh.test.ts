@@ -121,7 +121,7 @@ test('a node that tested the new shares follows one that switched, takes the thi
   })
 })
 
-test('nobody switched: the old shares stay, and a new run begins', async () => {
+test('if no node switched, the old shares stay, and a new run begins', async () => {
   assert.deepEqual(await settle({ tested: [1, 3], peers: { 1: OLD, 3: OLD } }), {
     epoch: 0,
     hasOld: true,

@@ -35,8 +35,8 @@ import {
 } from './judging.ts'
 
 /**
- * What each purpose is refused for before the transaction itself is looked at, in the words that
- * the platform is told.
+ * The refusals of each purpose before the transaction itself is checked, with the messages that the
+ * platform receives.
  */
 const ONE = 10n ** 18n
 const FRIEND = 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY'
@@ -446,7 +446,7 @@ test('energy: where there is none, from another address than the tank', async ()
   )
 })
 
-test('sweeps: of what is spent as it lies, of the tank, of nobody, of the omnibus address', async () => {
+test('refuses sweeps of assets without sweeps, of the tank, of unknown sub-accounts and of the omnibus address', async () => {
   const sweep = (more: object) => ({
     kind: 'sweep',
     sub_account: 1,

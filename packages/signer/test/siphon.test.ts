@@ -98,7 +98,7 @@ describe('a gas tank through a deposit address', () => {
     )
   })
 
-  test('attack: sub-accounts that nobody named have no addresses to be fuelled or swept', async () => {
+  test('attack: sub-accounts without a name have no addresses to be fuelled or swept', async () => {
     const { workspace, deposit } = await place(await house.workspace(), 1)
     const nobody = { kind: 'sweep', sub_account: 2, asset: 'USDT_ETH', address_index: 1 }
     refused(

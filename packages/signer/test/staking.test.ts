@@ -205,7 +205,7 @@ test('amount, resource, receiver, and which call it is', async () => {
   )
 })
 
-test('a stake pays nobody, a payment stakes nothing, and neither is the other', async () => {
+test('a stake pays no one, a payment stakes nothing, and neither is accepted as the other', async () => {
   const { caller, path } = await fresh()
   const request = await asks(caller, '/dav/v1/stake')
   const payment = tron.buildTransfer(TRX, {

@@ -274,7 +274,7 @@ test('an end: beyond the clock and the record only as far as its chain takes it'
       built(later.path, { reference: reference(far) }),
     ),
   )
-  // On the main network nobody moves it.
+  // On the main network no operator can move the chain's time.
   const state = new State()
   const subject = (end: number) =>
     ({

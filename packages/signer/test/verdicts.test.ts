@@ -26,8 +26,8 @@ import {
 } from './judging.ts'
 
 /**
- * What each purpose's verdict says: what the record must allow, and what is written down with it.
- * The names are the record's, for ever.
+ * The content of each purpose's verdict: what the record must allow, and what is stored with it.
+ * The names are part of the record and never change.
  */
 const ONE = 10n ** 18n
 const GWEI = 1_000_000_000n

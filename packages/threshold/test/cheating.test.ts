@@ -130,7 +130,7 @@ async function duel(
   }
 }
 
-/** Its own messages of a session that nobody tampered with. */
+/** Returns the messages of one party in a session without tampering. */
 async function archived(curve: Curve, role: Role, digest = DIGEST): Promise<Uint8Array[]> {
   const said: Uint8Array[] = []
   const id = sessionId()
@@ -195,7 +195,7 @@ for (const curve of ['secp256k1', 'ed25519'] as const) {
   }
 }
 
-test('secp256k1: with another share nothing is signed, and nobody is banned', async () => {
+test('secp256k1: with another share nothing is signed, and no party is banned', async () => {
   for (const role of ROLES) {
     const end = await duel(
       'secp256k1',
@@ -205,7 +205,7 @@ test('secp256k1: with another share nothing is signed, and nobody is banned', as
     )
     sound('secp256k1', role, end, 'another share')
     assert.equal(end.code, 'ABORT', end.text)
-    // The share itself was read and written right: the same one, sealed anew, signs.
+    // The share was read and written correctly: the same share, sealed again, signs.
     assert.equal(
       (
         await duel(

@@ -53,7 +53,7 @@ const emptied = () => {
 
 before(() => {
   if (skip) return
-  // The build of it also fills the cache of whoever builds.
+  // The build also fills the cache of the user who builds.
   const env = {
     ...process.env,
     XDG_CACHE_HOME: caches,
@@ -161,7 +161,7 @@ test(
   },
 )
 
-test('a cache that somebody else can write is never used', { skip, timeout: 60_000 }, () => {
+test('a cache that another user can write is never used', { skip, timeout: 60_000 }, () => {
   const [file, place] = [join(entry('threshold'), 'threshold.node'), entry('threshold')]
   for (const path of [
     file,

@@ -33,7 +33,7 @@ function partsOf({ payload }: Envelope): { shown: Buffer; hidden: Buffer } {
 
 const pass = ({ from, payload }: Envelope) => [{ from, payload }]
 
-test('ed25519: whoever sees the messages finds no fragment in them', async () => {
+test('ed25519: an observer of the messages finds no fragment in them', async () => {
   const vaults = await openVaults()
   const keys = await complete(keygenSessions(vaults, 'ed25519'))
   for (const start of [

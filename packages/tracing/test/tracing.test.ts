@@ -65,7 +65,7 @@ test('without an endpoint nothing is traced and nothing of OpenTelemetry is load
   assert.equal(plays({ ...endpoint, OTEL_TRACES_SAMPLER_ARG: '0' }), '1 true', 'it would be seen')
 })
 
-test('a transfer is one trace, whoever tells of it: its id is the trace’s', async () => {
+test('all processes report a transfer as one trace: its id is the trace’s', async () => {
   let header: Record<string, string> = {}
   const spans = await told({}, async () => {
     const answer = await inTrace(ID, 'signing', { network: 'ETH' }, () =>
@@ -99,7 +99,7 @@ test('a transfer is one trace, whoever tells of it: its id is the trace’s', as
   assert.equal(named('peer').parentSpanId, named('/sign').spanId)
 })
 
-test('an error goes on to its caller, and the span has its kind and not its words', async () => {
+test('an error is passed to its caller, and the span contains its kind but not its message', async () => {
   const spans = await told({}, async () => {
     await assert.rejects(
       inTrace(ID, 'step', {}, async () => {

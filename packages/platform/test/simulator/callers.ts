@@ -7,7 +7,10 @@ import type { Instance } from './instance.ts'
 import { Actor } from './schedule.ts'
 import type { SimulatedEnvironment } from './environment.ts'
 
-/** A caller waits so long for an answer; then it asks again, whoever answers. */
+/**
+ * Time in milliseconds that a caller waits for an answer before it repeats the request, at any
+ * instance.
+ */
 const PATIENCE_MS = 15_000
 const AGAIN_MS = 3000
 
@@ -110,7 +113,7 @@ export class Callers {
           headers: { ...headers, 'content-type': 'application/json' },
         })
         .finally(() => instance.asked--)
-      // Of the dead nobody hears anything.
+      // A request to a dead instance never gets an answer.
       if (instance.actor.isDead) return new Promise<never>(() => undefined)
       if (statusCode >= 400) throw new Refused(statusCode, text)
       return text
@@ -164,7 +167,7 @@ export class Callers {
     }
   }
 
-  /** Something that somebody else does, in its turn. */
+  /** Runs an action of an outside party in its scheduled turn. */
   async outside<T>(label: string, act: () => Promise<T>): Promise<T> {
     this.#open++
     try {

@@ -196,7 +196,7 @@ export class SimulatedEnvironment {
     return this.instances.filter((instance) => instance.role === role && !instance.isStopping)
   }
 
-  /** What somebody has to do and nobody does, by the role that would. */
+  /** Roles that are needed and that no running process has. */
   get missing(): Role[] {
     const there = this.instances.filter(({ isStopping }) => !isStopping).map(({ role }) => role)
     const duties = { api: isApi, worker: isWorker, scanner: isScanner } as const
@@ -213,7 +213,7 @@ export class SimulatedEnvironment {
     this.schedule.bury(instance.actor)
     instance.kill()
     const ending = this.connections.end(instance.actor.name)
-    // Its connections end with it, also those that wait for a lock that somebody else holds.
+    // Its connections end with it, also those that wait for a lock that another process holds.
     const burial = this.schedule
       .freed(ending, () => this.#ground.cut(this.#databaseName, ending))
       .finally(() => this.#burials.delete(burial))
@@ -228,8 +228,8 @@ export class SimulatedEnvironment {
   }
 
   /**
-   * All connections to the database with which somebody is in the middle of something end, as where
-   * its server starts again.
+   * Ends all database connections that are in the middle of a statement or transaction, as a
+   * restart of the database server does.
    */
   async cutDatabase(): Promise<void> {
     const ending = this.connections.end(null)

@@ -47,8 +47,8 @@ const RARER = 12
 /** What a platform looks after more often than everything else has no need of it here. */
 const EVERY_MS_MIN = 6000
 /**
- * Of this machine's clock, which is no part of the story; the exchange itself says when nobody
- * waits any more.
+ * Time-out in milliseconds of this machine's clock, which is not part of the simulated time. The
+ * exchange itself decides when a request times out.
  */
 const EXCHANGE_TIMEOUT_MS = 3_600_000
 /**
@@ -233,7 +233,7 @@ export class Instance {
     Object.assign(this.services, { networks: new Networks(connected) })
   }
 
-  /** What a process of its role does by itself. It goes on until the process dies or stops. */
+  /** Runs the loops of the process's role until the process dies or stops. */
   run(): void {
     const { services } = this
     const id = services.environment.uuid()

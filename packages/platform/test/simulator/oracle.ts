@@ -44,7 +44,10 @@ export async function check(
   return problems
 }
 
-/** What is asked of chains through the schedule comes while the schedule goes on. */
+/**
+ * Runs the schedule while work is pending, because answers of chains only come through the
+ * schedule.
+ */
 async function withSchedule<T>(world: SimulatedEnvironment, work: Promise<T>): Promise<T> {
   let isDone = false
   const done = work.finally(() => {

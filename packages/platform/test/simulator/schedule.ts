@@ -59,9 +59,9 @@ const STUCK_MS = 120_000
 /** What is asked of others than the database, which may wait for no lock. */
 const OUTSIDE = /^(chain|node|devnet|sign|fund)\b/
 /**
- * The end of a transaction, at which others may have what they wait for. What a statement of its
- * own locks nobody waits for before it has come back: whoever waited already waits for somebody
- * else.
+ * Matches the end of a transaction, at which other transactions may get the locks that they wait
+ * for. No transaction waits for the locks of a single statement before that statement has returned,
+ * because every transaction that waits already waits for another one.
  */
 const ENDS_TRANSACTION = /^ {2}(commit|rollback)/
 /**
@@ -138,8 +138,8 @@ export class Schedule {
   }
 
   /**
-   * What whoever asks now has asked before, and this, as a digest; whatever follows from it goes on
-   * from there.
+   * Returns a digest of this operation and all earlier operations that led to it. Later operations
+   * extend this digest.
    */
   #told(label: string): string {
     const story = digestOf(`${this.#stories.getStore() ?? ''} ${label}`)
@@ -214,8 +214,8 @@ export class Schedule {
     const isEnd = ENDS_TRANSACTION.test(gate.label)
     await this.#alone(isEnd, new Set(), async () => {
       const isRefused = await this.#opened(gate, isOutside)
-      // Where no lock can have gone nobody is asked who waits, which takes the database longer than
-      // most statements.
+      // If no lock can have been released, the database is not queried for waiting processes; that
+      // query takes longer than most statements.
       const isAnotherEnded = this.#come.some(({ step }) => step !== this.steps)
       if (isRefused || isAnotherEnded || isEnd) await this.#unlocked()
     })
@@ -329,8 +329,8 @@ export class Schedule {
   }
 
   /**
-   * Ends what has locks; what these held up goes on.
-   * @param ending the servers' processes that end
+   * Ends processes that hold locks, and resumes those that waited for these locks.
+   * @param ending process ids of the servers that end
    */
   async freed(ending: readonly number[], end: () => Promise<void>): Promise<void> {
     await this.#alone(true, new Set(ending), async () => {
@@ -379,7 +379,7 @@ export class Schedule {
     }
   }
 
-  /** Time goes on to whatever is next. */
+  /** Advances the time to the next scheduled operation. */
   #pass(untilMs: number): boolean {
     const paused = this.#gates
       .filter(({ actor }) => actor.pausedUntilMs > this.nowMs)

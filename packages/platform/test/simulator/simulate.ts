@@ -31,11 +31,13 @@ export interface Report {
 const HEALED_MS_MAX = 6 * 3_600_000
 const STEPS_MAX = 25_000
 const ACTIONS = 12
-/** For so many turns of it at most, less one, a storm goes on after the last action. */
+/**
+ * Upper bound (exclusive) of the number of turns for which faults continue after the last action.
+ */
 const GOING_ON_MAX = 13
 /** Orders rest beside each other, transfers cost more. */
 const ORDERS_AT_ONCE = 3
-/** Longest that nobody does what has to be done. */
+/** Maximum time in seconds during which no process has a needed role. */
 const AWAY_S_MAX = 40
 /** So many requests are asked again at the end. */
 const REPLAYED_MAX = 3
@@ -48,7 +50,7 @@ const CALM_MS = 20_000
 const FOLLOWED_BLOCKS = 4
 const FOLLOWED_MS = 5000
 
-/** What has not come to its end. */
+/** Selects whether any work is unfinished. */
 const AT_WORK = `select 1 where exists (select 1 from transactions where status = 'pending' and not (kind = 'SWEEP' and plan ? 'waits'))
   or exists (select 1 from webhook_deliveries where status = 'pending') or exists (select 1 from events where position is null)
   or exists (select 1 from orders where state <> 'ENDED') or exists (select 1 from forward_rules where state in ('PENDING', 'ENDING'))`
@@ -144,8 +146,7 @@ class Play {
   }
 
   /**
-   * Whoever looks after the processes starts another where nobody does what has to be done, after a
-   * while.
+   * Simulates a supervisor: starts another process after a while if no process has a needed role.
    */
   #startAgain(): void {
     const { missing, schedule, chance, isWhole } = this.#world
@@ -173,9 +174,9 @@ class Play {
   }
 
   /**
-   * Whether somebody follows each network that is followed at all: whoever followed it may have
-   * ended, and others take it over only once what he held is over. What came meanwhile nobody knows
-   * of yet.
+   * Whether every network with a scan has a current scanner. The process that scanned a network may
+   * have ended; others take the network over only when its lease is over, and until then the
+   * platform does not know of new blocks.
    */
   async isFollowed(): Promise<boolean> {
     const scans = await this.#world.database.query<{ network: string; at: Date }>(
@@ -249,11 +250,11 @@ async function play(
     else act(world, callers)
     await goOn()
   }
-  // Blocks come, and what was asked for stands in some: of that too a part ends while nothing can
-  // be relied on.
+  // Blocks are made, and some contain the requested transactions. Part of the work also ends while
+  // faults continue.
   for (let left = chance.below(GOING_ON_MAX); left > 0; left--) await goOn()
 
-  // The world is whole again, and everything must come to its end.
+  // All faults end here, and all work must finish.
   world.isWhole = true
   world.odds = NO_FAULTS
   world.outside.isStormy = false
@@ -261,8 +262,7 @@ async function play(
   world.nodeFaults.heal()
   world.exchange.heal()
   await world.database.query(REFILLED)
-  // Whoever stands still has not seen yet what came meanwhile, and nobody else may be there to see
-  // it.
+  // A paused process has not seen recent changes, and there may be no other process to see them.
   const isAwake = () => world.instances.every(({ actor }) => actor.pausedUntilMs <= schedule.nowMs)
   await stage.until(
     'everything ends',
