@@ -356,7 +356,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   },
 )
 
-test('no order of events passes a frozen address', { timeout: 240_000 }, async () => {
+test('no order of events lets a frozen address pass', { timeout: 240_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(event, { minLength: 15, maxLength: 60 }), async (events) => {
       const world = new World()

@@ -144,7 +144,7 @@ test('a clean destination passes, and so does a level that is not listed', async
   }
 })
 
-test('a flagged deposit is on the chain and not to be spent, until it is unfrozen: ETH and a token', async () => {
+test('a flagged deposit is on the chain but not spendable until it is unfrozen: ETH and a token', async () => {
   const user = await newUser('in')
   assert.equal((await save(user, { provider: 'elliptic' })).status, 200)
   for (const asset of ['ETH', 'USDT_ETH']) {
@@ -174,7 +174,7 @@ test('a flagged deposit is on the chain and not to be spent, until it is unfroze
   }
 })
 
-test('BTC: every input counts, not only the first', async () => {
+test('BTC: every input is screened, not only the first', async () => {
   const [sender, user] = [await platform.user('aml-btc-sender'), await newUser('btc')]
   const first = await fundedWallet(platform, sender, 'BTC', '1')
   const second = (
@@ -270,7 +270,7 @@ const MODES = [
   'revoked',
   'lag',
 ]
-test('a provider that gives no clear answer: transfers are held, never passed, and go on when it is back', async () => {
+test('without a clear answer of the provider transfers are held, and continue when it is back', async () => {
   await Promise.all(
     ['CHAINALYSIS', 'ELLIPTIC', 'TRM'].map(async (provider) => {
       const user = await platform.user(`aml-fault-${provider}`)
@@ -344,7 +344,7 @@ test('both switches: a disabled provider is not queried, and a frozen address is
   await auditIsClean()
 })
 
-test('OFAC: a listed address is held without any provider, on every chain of its format, and is not unfrozen while listed', async () => {
+test('OFAC: a listed address is held without a provider on every chain of its format, and stays frozen while listed', async () => {
   const user = await newUser('ofac')
   await fundedWallet(platform, user, 'ETH', '10')
   await fundedWallet(platform, user, 'BTC', '1')
@@ -387,7 +387,7 @@ test('OFAC: a listed address is held without any provider, on every chain of its
   await auditIsClean()
 })
 
-test('settings: what is missing or wrong is named, nothing secret is shown or stored in the clear', async () => {
+test('settings: missing or wrong values are named, and no secret is displayed or stored in clear text', async () => {
   const user = await newUser('settings')
   const reader = await newUser('settings', { role: 'read-only' })
   const whole = {
@@ -456,7 +456,7 @@ test('settings: what is missing or wrong is named, nothing secret is shown or st
   )
 })
 
-test('a held deposit that a reorganisation takes back leaves the books, and its address stays frozen', async () => {
+test('a held deposit that a reorganisation removes leaves the ledger, and its address stays frozen', async () => {
   const user = await newUser('reorg')
   const address = await fundedWallet(platform, user, 'BTC', '1')
   assert.equal((await save(user)).status, 200)

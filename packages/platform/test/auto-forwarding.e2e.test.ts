@@ -134,8 +134,8 @@ before(async () => {
 })
 after(() => platform.remove())
 
-describe('what a rule may be', () => {
-  test('each field is checked, and nothing is made', async () => {
+describe('what a rule may contain', () => {
+  test('each field is validated, and nothing is made', async () => {
     const { omnibus, deposit } = await wallet(shop, 'ETH')
     await wallet(shop, 'XRP')
     const { omnibus: theirs } = await wallet(customer, 'ETH')
@@ -179,7 +179,7 @@ describe('what a rule may be', () => {
     assert.equal((await call(null, 'POST', PATH, good, { base: platform.base })).status, 401)
     assert.equal((await call<Page<Rule>>(shop, 'GET', PATH)).body.total, '0')
   })
-  test('one rule for an asset; read, listed, paused, resumed and deleted by its own sub-account alone', async () => {
+  test('one rule for an asset, which only its own sub-account reads, lists, pauses, resumes and deletes', async () => {
     const { omnibus: theirs } = await wallet(customer, 'ETH')
     const body = { asset: 'ETH', min_amount: 1, daily_cap: 2, ...rest(theirs) }
     const made = await make(shop, body)
@@ -246,7 +246,7 @@ describe('what a rule may be', () => {
 })
 
 describe('forwards', () => {
-  test('ETH and USDT_ETH: from deposit addresses by way of the sweep, exactly what came in; small amounts gather', async () => {
+  test('ETH and USDT_ETH: forwards from deposit addresses through the sweep exactly what arrived; small amounts add up', async () => {
     const user = await newUser('ether')
     for (const [asset, min] of [
       ['ETH', '2'],
@@ -353,7 +353,7 @@ describe('forwards', () => {
       )
     })
   }
-  test('no more than the daily cap; the rest waits', async () => {
+  test('forwards at most the daily cap; the rest waits', async () => {
     const user = await newUser('capped')
     const { omnibus } = await wallet(user, 'ETH')
     const { omnibus: theirs } = await wallet(customer, 'ETH')
@@ -376,7 +376,7 @@ describe('forwards', () => {
     assert.match(String(capped.reason), /daily cap leaves 0(\.0000\d+)? ETH/)
     assert.equal((await balance(user, 'ETH')).balance, capped.waiting)
   })
-  test('not after the end, not while paused, not after deletion', async () => {
+  test('forwards nothing after the end, while paused, or after deletion', async () => {
     const user = await newUser('ends')
     const { omnibus } = await wallet(user, 'ETH')
     const { omnibus: theirs } = await wallet(customer, 'ETH')
@@ -433,7 +433,7 @@ describe('forwards', () => {
       'deleted',
     )
   })
-  test('a flagged destination: the forward is held until it is unfrozen; cancelled, the coins stay in the wallet', async () => {
+  test('a flagged destination: the forward is held until unfrozen; if cancelled, the coins stay in the wallet', async () => {
     const user = await newUser('screened')
     const { omnibus } = await wallet(user, 'ETH')
     const bad = { address: '0x00000000000000000000000000000000000000F5', address_tag: null }
@@ -478,7 +478,7 @@ describe('forwards', () => {
       3n * 10n ** 18n,
     )
   })
-  test('a signed forward that waits is made impossible by the deletion of its rule, which names it until then', async () => {
+  test('deleting a rule cancels its signed pending forward on the chain, and names it until then', async () => {
     const user = await newUser('outlived')
     const { omnibus } = await wallet(user, 'BTC')
     const to = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
@@ -521,7 +521,7 @@ describe('forwards', () => {
     }
     await audited()
   })
-  test('a deletion without a body is refused: its signature would be a GET’s', async () => {
+  test('a deletion without a body is refused, because its signature would match a GET', async () => {
     const user = await newUser('bodiless')
     await wallet(user, 'ETH')
     const { body: rule } = await make(user, {
@@ -534,7 +534,7 @@ describe('forwards', () => {
     assert.deepEqual([status, body.field], [400, 'body'])
     assert.equal((await read(user, rule.id)).status, 'active')
   })
-  test('a forward that fails gives its amount back, and is tried again: once it goes', async () => {
+  test('a failed forward releases its amount and is tried again, until one succeeds', async () => {
     const user = await platform.user('failing')
     const { omnibus } = await wallet(user, 'POL')
     const { omnibus: theirs } = await wallet(customer, 'POL')
@@ -594,7 +594,7 @@ function traits(asset: string): string {
   return asset === 'TRX' ? 'the tank pays' : 'the fee comes out of what is forwarded'
 }
 
-test('a deposit address keeps what is not worth its sweep, until there is more', async () => {
+test('a deposit address keeps amounts that are not worth a sweep, until there is more', async () => {
   const user = await newUser('dust')
   const { deposit } = await wallet(user, 'ETH')
   const { deposit: tokens } = await wallet(user, 'USDT_ETH')
@@ -679,7 +679,7 @@ test('a deposit address keeps what is not worth its sweep, until there is more',
 })
 
 test(
-  'killed between credit and forward, and at each commit of a forward: once each',
+  'killed between credit and forward, and at each commit of a forward: each is forwarded once',
   { timeout: 600_000 },
   async () => {
     const user = await newUser('killed')
@@ -746,7 +746,7 @@ test(
   },
 )
 
-test('fewer than two nodes: no rule is made; a deletion waits for the second', async () => {
+test('fewer than two nodes: no rule is made; a deletion waits for the second node', async () => {
   const user = await newUser('lonely')
   const { omnibus } = await wallet(user, 'ETH')
   const { omnibus: theirs } = await wallet({ ...customer, base: platform.base }, 'ETH')

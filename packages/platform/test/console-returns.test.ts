@@ -136,7 +136,7 @@ test('attack: a link of a removed person gives no access, also if made before or
   await takeLink(api, token)
 })
 
-test('attack: invitations that are made while their maker is removed do not outlive it', async () => {
+test('attack: invitations made while their maker is being removed end with the removal', async () => {
   for (let round = 0; round < 5; round++) {
     const mallory = await join(api, workspace, 'owner')
     now += 60_000
@@ -157,7 +157,7 @@ test('attack: invitations that are made while their maker is removed do not outl
   }
 })
 
-test('an invitation for an address is taken by that address alone', async () => {
+test('an invitation for an address is accepted by that address only', async () => {
   const token = await inviteBy(owner, 'admin', 'Wanted@Example.test')
   await assert.rejects(
     takeLink(api, token, { email: 'thief@example.test' }),
@@ -173,7 +173,7 @@ test('an invitation for an address is taken by that address alone', async () => 
 const reset = async (who: Somebody): Promise<string> =>
   tokenOf((await resetPerson(api.services, { email: who.email }))['link'])
 
-test('attack: a reset link that was replaced, or whose sister was used, sets no factors', async () => {
+test('attack: a reset link that was replaced, or whose sibling was used, sets no factors', async () => {
   const victim = await join(api, workspace, 'viewer')
   const first = await reset(victim)
   const second = await reset(victim)
@@ -222,7 +222,7 @@ test('attack: a reset link that was replaced, or whose sister was used, sets no 
   )
 })
 
-test('attack: of reset links that are made at once, one is open', async () => {
+test('attack: of reset links made concurrently, one is valid', async () => {
   const victim = await join(api, workspace, 'viewer')
   await Promise.all([1, 2, 3, 4].map(() => reset(victim)))
   const open = await api.database.query(
@@ -263,7 +263,7 @@ async function addPasskey(who: Somebody): Promise<{ phone: Authenticator; id: st
   return { phone, id: made.body.id }
 }
 
-test('attack: the session of a lost phone ends when its passkey is removed, the one that removes it stays', async () => {
+test("attack: removing a lost phone's passkey ends its session, and keeps the session that removes it", async () => {
   const who = await join(api, workspace, 'viewer')
   const { phone, id } = await addPasskey(who)
   const thief = await byPasskey(phone)
@@ -273,7 +273,7 @@ test('attack: the session of a lost phone ends when its passkey is removed, the 
   assert.equal((await who.browser.ask('GET', '/me/sessions')).status, 200)
 })
 
-test('attack: so does that of an authenticator app which another replaces, and of a password that is removed', async () => {
+test('attack: replacing an authenticator app or removing a password ends its session too', async () => {
   const who = await join(api, workspace, 'viewer')
   const signIn = async (secret: string) => {
     const browser = new Browser(api)

@@ -43,7 +43,7 @@ const migrations = async (database: Database) =>
     ({ name }) => name,
   )
 
-test('migrations are numbered without gaps and hold no function; a function stands alone in the file of its name', () => {
+test('migrations are numbered without gaps and contain no function; each function is in the file of its name', () => {
   const numbers = filesOf('migrations').map(({ file }) =>
     Number(/^(\d{3})_[a-z_]+\.sql$/.exec(file)?.[1]),
   )
@@ -61,7 +61,7 @@ test('migrations are numbered without gaps and hold no function; a function stan
   )
 })
 
-test('an empty database gets every table and function once, however many starts ask for it at the same time', async (t) => {
+test('concurrent starts create every table and function of an empty database once', async (t) => {
   const database = await fresh(t, 'empty')
   const [first, second] = await Promise.all([migrate(database), migrate(database)])
   const all = [
@@ -212,7 +212,7 @@ test('a changed function replaces its old parameters, one without a file is drop
   )
 })
 
-test('a transaction is in a state of its kind, and its plan has fields of its kind: the table is held to the list of the types', async (t) => {
+test('a transaction has a state and plan fields of its kind: the table matches the list of types', async (t) => {
   const database = await fresh(t, 'forms')
   await migrate(database)
   const { id } = (await database.one<{ id: string }>(
@@ -235,7 +235,7 @@ test('a transaction is in a state of its kind, and its plan has fields of its ki
   assert.deepEqual(await migrate(database), [], 'what it says already is not said again')
 })
 
-test('a connection that is cut is told as such, whatever was under way; a mistake in a statement is not', async (t) => {
+test('a lost connection is reported as such, during any statement; an error of a statement is not', async (t) => {
   const { socket } = (await installation
     .get()
     .one<{ socket: string }>(
@@ -321,7 +321,7 @@ test('a connection that is cut is told as such, whatever was under way; a mistak
   assert.equal(isConnectionError(await failure(database.query('select 1'))), true)
 })
 
-test('a statement alone that PostgreSQL ends in a deadlock is done once more', async (t) => {
+test('a single statement that PostgreSQL ends in a deadlock is retried once', async (t) => {
   const database = await fresh(t, 'knot')
   await database.query('create table knots (id integer primary key, n integer not null)')
   await database.query('insert into knots values (1, 0), (2, 0)')

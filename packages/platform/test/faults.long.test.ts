@@ -39,7 +39,7 @@ before(async () => {
 })
 after(() => platform.remove())
 
-test('a start without an owner puts a link for the first one into a file, and neither prints nor logs it', async () => {
+test("a start without an owner writes the first owner's link into a file, and neither prints nor logs it", async () => {
   const [, file] = await waitFor('the line', async () =>
     /^console: the first owner can join with the link in (\S+) until \S+$/m.exec(platform.printed),
   )
@@ -103,7 +103,7 @@ test('one signer node killed, another hanging in turn: signing continues with th
   assert.equal(await received(to), 2n * ETHER)
 })
 
-test('two signer nodes down: transfers wait as pending and go on when one is back', async () => {
+test('two signer nodes down: transfers stay pending and continue when one is back', async () => {
   const to = freshAddress()
   const stopped = [2, 3].map((node) =>
     platform.childPid(`signer/src/main.ts.*HOME/signers/node-${node}`),
@@ -125,7 +125,7 @@ test('two signer nodes down: transfers wait as pending and go on when one is bac
   assert.equal(await received(to), ETHER)
 })
 
-test('the platform is killed between two moments of a crowd, its nodes and chains with it: accepted transfers are paid once', async () => {
+test('the platform is killed with its nodes and chains during concurrent transfers: accepted ones are paid once', async () => {
   const to = freshAddress()
   const created = await Promise.all(
     Array.from({ length: 10 }, (_, at) =>
@@ -141,7 +141,7 @@ test('the platform is killed between two moments of a crowd, its nodes and chain
   assert.equal(await received(to), 5n * ETHER)
 })
 
-test('PostgreSQL restarted under load: accepted transfers are confirmed once', async () => {
+test('PostgreSQL restarts under load: accepted transfers are confirmed once', async () => {
   const to = freshAddress()
   const accepted: string[] = []
   let unclear = 0

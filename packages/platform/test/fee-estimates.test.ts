@@ -63,7 +63,7 @@ const ratesOf = async ({ services, caller }: FamilyFixture): Promise<Rates> =>
     } as unknown as Parameters<typeof networkFeeRates.handler>[0])) as { body: Rates }
   ).body
 
-test('without an estimate the API answers 503 with the reason, and a transfer waits with it until the node has one', async () => {
+test('without an estimate the API returns 503 with the reason, and a transfer waits until the node has one', async () => {
   let hasEstimate = false
   const stage = staged(() => hasEstimate)
   try {

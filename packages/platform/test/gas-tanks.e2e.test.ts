@@ -53,12 +53,12 @@ const audit = async () => {
 }
 
 test(
-  '60 transfers at once from 20 wallets on one tank, killed in the middle, one fuel dropped: every nonce once, no gap, nothing stuck',
+  '60 concurrent transfers of 20 wallets on one tank, killed midway, one fuel dropped: every nonce once, none stuck',
   { timeout: 600_000 },
   () => sendConcurrently(platform, 3),
 )
 
-test('a tank that is low or empty is told once; transfers fail with what is missing and their money back; a top-up heals', async () => {
+test('a low or empty tank is reported once; transfers fail with the missing amount; a top-up fixes it', async () => {
   const user = await platform.user('thin')
   await fundedWallet(platform, user, 'USDT_AVAX', '100')
   const tank = await waitFor('the tank is filled', async () => {

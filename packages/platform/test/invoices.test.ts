@@ -53,7 +53,7 @@ test('paid in two parts: partial, then Processing in its block, then Paid once c
   assert.equal(Number(version), told.length, 'each change is one event')
 })
 
-test('over, under within the tolerance, and under beyond it', async () => {
+test('overpaid, underpaid within the tolerance, and underpaid beyond it', async () => {
   const stage = await open()
   const [over, within, beyond] = [
     await stage.create(HUNDRED),
@@ -82,7 +82,7 @@ test('over, under within the tolerance, and under beyond it', async () => {
   ])
 })
 
-test('after expiry: Expired late, paid in full or not, until the merchant marks it', async () => {
+test('a payment after expiry: Expired late, in full or not, until the merchant marks it', async () => {
   const stage = await open()
   const { inv_id: id, address } = await stage.create(HUNDRED)
   await stage.settle()
@@ -117,7 +117,7 @@ test('a payment in time that is credited after expiry: Processing changes to Pai
   assert.equal(await stage.state(id), 'Paid')
 })
 
-test('after cancellation: Invalid late; one that is being paid cannot be cancelled', async () => {
+test('a payment after cancellation: Invalid late; an invoice that is being paid cannot be cancelled', async () => {
   const stage = await open()
   const [one, other] = [await stage.create(HUNDRED), await stage.create(HUNDRED)]
   assert.equal((await stage.cancel(one.inv_id)).inv_status, 'Invalid')
@@ -146,7 +146,7 @@ test('after cancellation: Invalid late; one that is being paid cannot be cancell
   assert.deepEqual(await stage.events(one.inv_id), ['created', 'invalid', 'updated'])
 })
 
-test('in another asset of the same address: shown and not counted, unless it was offered at a rate of its own', async () => {
+test('a payment in another asset of the same address is listed and not counted, unless it was offered with a rate', async () => {
   const stage = await open()
   const strict = await stage.create(HUNDRED)
   const open3 = await stage.create({ fiat: 'USD', fiat_amount: 100, assets: ['USDT_ETH', 'ETH'] })
@@ -199,7 +199,7 @@ test('a payment with the wrong tag pays no invoice; the right tag pays it', asyn
   assert.deepEqual([await stage.state(id), await stage.state(other.inv_id)], ['Paid', 'Pending'])
 })
 
-test('in a block that is reorganised away: back to Pending, and forward again in the next block; after expiry back to Expired', async () => {
+test('its block is removed by a reorganisation: Pending again, then as before in the next block; after expiry Expired', async () => {
   const stage = await open()
   const { inv_id: id, address } = await stage.create(HUNDRED)
   const payment = {
@@ -279,7 +279,7 @@ test('frozen by screening: Processing while it is held, and Paid only once it is
   )
 })
 
-test('two invoices at once have addresses of their own; so have two tabs that choose at once one', async () => {
+test('two concurrent invoices have different addresses; two tabs that choose concurrently share one', async () => {
   const stage = await open()
   const made = await Promise.all(Array.from({ length: 8 }, () => stage.create(HUNDRED)))
   assert.equal(new Set(made.map(({ address }) => address)).size, 8)
@@ -297,7 +297,7 @@ test('two invoices at once have addresses of their own; so have two tabs that ch
   )
 })
 
-test('a payer may look at ten assets, and the addresses of an invoice are bounded', async () => {
+test('a payer may select ten assets, and the number of addresses of an invoice is limited', async () => {
   const stage = await open()
   const { inv_id: id } = await stage.create({ fiat: 'USD', fiat_amount: 100 })
   await stage.database.query(
@@ -322,7 +322,7 @@ test('a payer may look at ten assets, and the addresses of an invoice are bounde
   )
 })
 
-test('settings: what they say holds for new invoices, and who may frame the checkout', async () => {
+test('settings apply to new invoices, and define which sites may frame the checkout', async () => {
   const stage = await open()
   const { inv_id: before } = await stage.create(HUNDRED)
   assert.deepEqual(
@@ -369,7 +369,7 @@ test('settings: what they say holds for new invoices, and who may frame the chec
     await assert.rejects(stage.ask(saveInvoiceSettings, bad), refused('INVALID_REQUEST', field))
 })
 
-test('absurd invoices are refused by the field that is wrong, and make nothing', async () => {
+test('invalid invoices are refused by the wrong field, and create nothing', async () => {
   const stage = await open()
   const made = () =>
     stage.database.query('select 1 from invoices union all select 1 from wallet_addresses')
@@ -408,7 +408,7 @@ test('absurd invoices are refused by the field that is wrong, and make nothing',
   assert.equal((await made()).length, 0)
 })
 
-test('a price that is stale or unknown: 503 that names the asset; of the wallets those with a price stay', async () => {
+test('a stale or unknown price: 503 that names the asset; of all wallets those with a price remain', async () => {
   const stage = await open()
   stage.stale.add('ETH')
   await assert.rejects(
@@ -553,7 +553,7 @@ test('concurrent requests with one sequence_id make one invoice, and another pay
   assert.equal(other.body.crypto_amount, '100')
 })
 
-test('more confirmations by amount: Paid waits for them after crediting, and what is worth less does not', async () => {
+test('more confirmations by amount: Paid waits for them after crediting, and smaller amounts do not', async () => {
   const stage = await open()
   await stage.ask(saveInvoiceSettings, {
     confirmations: [
@@ -589,7 +589,7 @@ test('more confirmations by amount: Paid waits for them after crediting, and wha
   )
 })
 
-test('a house in which nothing happens writes nothing', async () => {
+test('an idle platform writes nothing', async () => {
   const stage = await open()
   const { inv_id: id } = await stage.create(HUNDRED)
   await stage.settle()
@@ -661,7 +661,7 @@ test('1,000 invoices paid in one block', async (t) => {
   )
 })
 
-test('a payer sees his own invoice and no other’s, and another tenant’s key sees none', async () => {
+test('a payer sees only their own invoice, and another tenant’s key sees none', async () => {
   const stage = await open()
   const { inv_id: id } = await stage.create(HUNDRED)
   const missing = refused('NOT_FOUND', /invoice .* does not exist/)
@@ -694,7 +694,7 @@ test('a payer sees his own invoice and no other’s, and another tenant’s key 
   await assert.rejects(stage.cancel(id), missing)
 })
 
-test('one of each, for what was told', async () => {
+test('emits every invoice event type', async () => {
   const stage = await open()
   const [paid, expired, cancelled] = [
     await stage.create(HUNDRED),

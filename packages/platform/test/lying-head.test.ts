@@ -136,7 +136,7 @@ test('a scan fails and is reported after a minute without the announced blocks, 
   }
 })
 
-test('no address is handed out where the endpoint cannot show its head: the scan would begin at a block that may go', async () => {
+test('no address is assigned while the endpoint cannot return its head, because the scan would begin at a doubtful block', async () => {
   const [, place] = PLACES as [Place, Place]
   const stage = new FamilyFixture(database.get(), devnet, place, clock)
   try {

@@ -246,7 +246,7 @@ test('a tampered balance, statement, address list or signature is refused', asyn
   await refused({ holdings: short }, /not the one that the statement commits to/)
 })
 
-test('everybody reads it without a key, where the operator lets them; rows are only added', async () => {
+test('statements are public without a key if the operator allows it; rows are only added', async () => {
   const get = async (path: string) => fetch(`${platform.base}${path}`)
   const index = (await (await get('/reserves/index.json')).json()) as {
     statements: { id: string; hash: string }[]
@@ -354,7 +354,7 @@ test('two nodes are enough to publish, one is not', async () => {
   assert.equal(row?.count, '2')
 })
 
-test('where more is owed than held the statement says so', async () => {
+test('if more is owed than held, the statement says so', async () => {
   // Simulates a payment with stolen keys: the ledger contains coins that the chain does not have.
   await platform.database.query(
     `update ledger_accounts set balance = balance + 900000000 where id = (select a.id from ledger_accounts a

@@ -198,7 +198,7 @@ async function restart(): Promise<void> {
 }
 
 test(
-  'an older database adopts what the nodes have recorded and the chains show',
+  'an older database adopts what the nodes have recorded and the chains contain',
   { timeout: 800_000 },
   async (t) => {
     const addresses: Record<string, string> = {}

@@ -49,7 +49,7 @@ const restarted = () => {
   }
 }
 
-test('a set of digests never denies what was added, keeps few bytes of it, and seldom claims what was not', () => {
+test('a set of digests never denies an added value, stores few bytes for it, and rarely has false positives', () => {
   const digests = new Digests()
   const some = Array.from({ length: 50_000 }, () => `0x${randomBytes(20).toString('hex')}`)
   for (const each of some) digests.add(each)
@@ -60,7 +60,7 @@ test('a set of digests never denies what was added, keeps few bytes of it, and s
   assert.ok(others.filter((each) => digests.mayHave(each)).length < 20)
 })
 
-test('an address that is registered between two blocks, or while one is read, by another process: its deposit is found', async () => {
+test('an address that another process registers between two blocks, or during one: its deposit is found', async () => {
   world.chain.mine()
   await world.scan()
   const between = await register(database.get())
@@ -104,7 +104,7 @@ test('an address that is registered between two blocks, or while one is read, by
   assert.deepEqual(await found(), new Set([between, within, late]))
 })
 
-test('an address whose transaction began before many blocks and is committed after them: its deposit is found', async () => {
+test('an address whose transaction began many blocks before its commit: its deposit is found', async () => {
   const [begun, gate] = [Promise.withResolvers<string>(), Promise.withResolvers<void>()]
   const registering = database.get().transaction(async (tx) => {
     begun.resolve(await register(tx))
@@ -149,7 +149,7 @@ test('a restarted process knows every address, and so does one that was idle whi
   assert.equal((await world.deposits()).length, 4, 'each once, whoever was first')
 })
 
-test('a reorganisation puts a payment to a new address into blocks that were read before it was registered', async () => {
+test('a reorganisation moves a payment to a new address into blocks read before it was registered', async () => {
   for (let count = 0; count < 3; count++) world.chain.mine()
   await world.scan()
   const address = await register(database.get())
@@ -165,7 +165,7 @@ test('a reorganisation puts a payment to a new address into blocks that were rea
   )
 })
 
-test('the operator has blocks read again: a scanner that was at the tip goes back with him', async () => {
+test('the operator has blocks read again: a scanner at the tip goes back too', async () => {
   const address = `0x${'ab'.repeat(20)}`
   world.chain.mine(payment(address))
   world.chain.mine()
@@ -217,7 +217,7 @@ test('a database that went back in time invalidates the cache: blocks and addres
   assert.equal((await world.deposits()).length, 2)
 })
 
-test('a restored copy is not read from end to end for each block, though its rows name transactions that are still to come here', async () => {
+test('a restored copy is not fully scanned for each block, although its rows name future transactions', async () => {
   await database.get().query(`update chain_addresses set registered = '1000000000000'`)
   world.chain.mine(payment(alice.deposit))
   await world.scan()
@@ -266,7 +266,7 @@ function counting(inner: Database): {
   }
 }
 
-test('a block of other people’s payments is two statements, and none asks about their addresses', async () => {
+test('a block of foreign payments needs two statements, and none queries its addresses', async () => {
   const asked = counting(database.get())
   Object.assign(world.services, { database: asked.database })
   world.chain.mine()

@@ -146,7 +146,7 @@ const queue = (webhook: string, more: Partial<Queue> = {}): Queue => ({
 })
 const nothing = { inFlight: 0, failing: 0, ofWorkspace: new Map<string, number>() }
 
-test('places are shared in turn: a row of table', () => {
+test('slots are shared in turn: a row of table', () => {
   assert.deepEqual(allocateSlots([queue('a')], nothing), [
     { webhook: 'a', workspace: 'a', fresh: SLOTS.webhook, again: SLOTS.again },
   ])
@@ -248,7 +248,7 @@ test('for any queue: no limit is exceeded, no usable slot is idle, and working r
   )
 })
 
-test('receivers that hang hold their own places: everybody else’s deliveries are all made meanwhile, theirs too once one answers', async (t) => {
+test('hanging receivers block only their own slots: all others are served, and they too once one answers', async (t) => {
   const mallory = await api.user('mallory')
   const alice = await api.user('alice')
   for (let n = 0; n < 6; n++) await hook(mallory, `hangs-${n}`)
@@ -299,7 +299,7 @@ test('receivers that hang hold their own places: everybody else’s deliveries a
   assert.equal(await pending('alices'), 0)
 })
 
-test('an end in order gives back what was under way; it is no failure, and the next process sends it under the same id', async (t) => {
+test('a graceful stop returns running deliveries without failure, and the next process sends them under the same id', async (t) => {
   const owner = await api.user('ending')
   const id = await hook(owner, 'ending-hangs')
   await tell(owner, 3)
@@ -319,7 +319,7 @@ test('an end in order gives back what was under way; it is no failure, and the n
 })
 
 for (const checkpoint of ['webhooks.claimed', 'webhooks.sent']) {
-  test(`a process that dies at ${checkpoint} leaves a lease; when that has run out, another sends the same bytes under the same id`, async (t) => {
+  test(`a process that dies at ${checkpoint} leaves a lease; after it another sends the same bytes under the same id`, async (t) => {
     const owner = await api.user(checkpoint)
     const name = `after-${checkpoint}`
     const id = await hook(owner, name)
