@@ -264,7 +264,7 @@ test('a delivery: body, headers, both signatures; and its entry in the list', as
   await ask(alice, 'DELETE', `/${hook.id}`, {})
 })
 
-test('the platform’s key is shared by all processes of a database, which can read only its public half in it', async () => {
+test('the platform’s key is shared by all processes of a database, where only its public half is readable', async () => {
   const [one, other] = await Promise.all([
     loadPlatformKey(api.services),
     loadPlatformKey(api.services),

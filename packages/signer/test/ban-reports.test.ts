@@ -296,7 +296,7 @@ test(
 )
 
 test(
-  'a key that is older than a ban is given to no workspace, and one that was made after the node was replaced is',
+  "a key older than a ban is never allocated, and one made after the node's replacement is",
   { timeout: 120_000 },
   async (t) => {
     const replaced = fingerprintOf(generateKeyPairSync('ed25519').publicKey)
@@ -322,7 +322,7 @@ test(
 )
 
 test(
-  'node 1 writes no pairing down while a peer has banned a node, though it has banned none itself',
+  'node 1 stores no pairing while a peer has banned a node, even if it has banned none itself',
   { timeout: 120_000 },
   async (t) => {
     const house = await started(t)

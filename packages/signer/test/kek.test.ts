@@ -94,7 +94,7 @@ async function signsByEveryPair(house: SignerCluster): Promise<void> {
 const skip = withoutToken || withoutBao
 
 test(
-  'three nodes under a passphrase, a token and Vault sign; with Vault away they go on, and one that starts waits and says so',
+  'nodes under a passphrase, a token and Vault sign; without Vault they continue, and a starting one waits',
   { skip },
   async () => {
     const bao: Bao = await startBao(folder)
@@ -260,7 +260,7 @@ function killedAt(home: string, at: number): number | null {
   return signal === 'SIGKILL' ? null : status
 }
 
-test('a rotation killed at any step leaves a home whose every share opens, and the next one ends it', async () => {
+test('a rotation killed at any step leaves a home whose shares can all be opened, and the next one finishes it', async () => {
   const parent = join(folder, 'killed')
   await createDataDirs(parent, await freePorts(3))
   const original = join(parent, 'node-1')
@@ -291,7 +291,7 @@ test('a rotation killed at any step leaves a home whose every share opens, and t
   }
 })
 
-test('a node that waits ends with its standard input, as every node does', async () => {
+test('a waiting node ends with its standard input, as every node does', async () => {
   const parent = join(folder, 'waiting')
   await createDataDirs(parent, await freePorts(3))
   const home = join(parent, 'node-1')
@@ -334,7 +334,7 @@ test('a node that waits ends with its standard input, as every node does', async
   assert.deepEqual([status, signal, stdout], [0, null, ''])
 })
 
-test('what cannot be is refused before anything is written', async () => {
+test('impossible settings are refused before anything is written', async () => {
   const parent = join(folder, 'refused')
   await createDataDirs(parent, await freePorts(3))
   const home = join(parent, 'node-2')

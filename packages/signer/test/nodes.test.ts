@@ -79,7 +79,7 @@ test('status', async () => {
   )
 })
 
-test('one node killed: the other pair signs, and the pair with it is told so', async () => {
+test('one node killed: the other pair signs, and a pair with it gets an error', async () => {
   await house.kill(2)
   const { purpose, unsigned } = await make()
   const away = await workspace.sign(purpose, unsigned, [1, 2])
@@ -92,7 +92,7 @@ test('one node killed: the other pair signs, and the pair with it is told so', a
   assert.deepEqual(again.body, good.body)
 })
 
-test('one node hanging: the caller is answered when the time of a round is over, and the other pair signs', async () => {
+test('one node hanging: the caller gets an answer when a round times out, and the other pair signs', async () => {
   const { purpose, unsigned } = await make()
   house.processes.get(3)!.kill('SIGSTOP')
   const [hung, other] = (await (async () => {
@@ -132,7 +132,7 @@ test('no certificate, a foreign certificate: no answer at all', async () => {
   await foreign.stop()
 })
 
-test("peer endpoints are closed to the platform's certificate, the platform's to a peer", async () => {
+test("peer endpoints refuse the platform's certificate, and the platform's endpoints a peer's", async () => {
   for (const path of [
     '/peer/ping',
     '/peer/sign/open',
@@ -223,7 +223,7 @@ test('malformed calls never end a node', async () => {
   assert.equal((await workspace.sign(purpose, unsigned)).status, 200)
 })
 
-test('a hostile node cannot make another sign, nor speak for a third, nor go back in time', async () => {
+test('a hostile node cannot make another sign, impersonate a third, or go back in time', async () => {
   await house.kill(1)
   const home = house.peers.nodes[0]!.home
   const credentials = {
@@ -277,7 +277,7 @@ test('a hostile node cannot make another sign, nor speak for a third, nor go bac
   assert.equal((await workspace.sign(purpose, unsigned)).status, 200)
 })
 
-test('a rolled-back record is refused by both peers, also by the one that saw nothing of it', async () => {
+test('both peers refuse a rolled-back record, also the one that saw nothing of it', async () => {
   await house.kill(3)
   const home = house.peers.nodes[2]!.home
   const kept = ['record.sqlite', 'record.sqlite-wal']
@@ -396,7 +396,7 @@ test('a proven cheat is banned permanently: 409, after a restart too', async () 
   assert.deepEqual((await house.get(3, '/status')).body.bans, [2])
 })
 
-test('a key no workspace has, a workspace no key: nothing is signed', async () => {
+test('a key without a workspace, a workspace without a key: nothing is signed', async () => {
   const name = randomUUID()
   const api_key = randomUUID()
   for (const node of [1, 2, 3])
@@ -415,7 +415,7 @@ test('a key no workspace has, a workspace no key: nothing is signed', async () =
   assert.equal(body.error, 'KEY_NOT_READY')
 })
 
-test('homes are closed, secrets are not in logs', async () => {
+test('homes are private, and logs contain no secrets', async () => {
   for (const { home } of house.peers.nodes) {
     assert.equal(statSync(home).mode & 0o777, 0o700)
     for (const file of ['config.json', 'identity.key', 'tls.key', 'kek'])
@@ -434,7 +434,7 @@ test('homes are closed, secrets are not in logs', async () => {
   assert.ok(!house.logs.includes('PRIVATE'))
 })
 
-test('SIGTERM and a closed standard input end a node with exit code 0, although a connection of the platform is open', async () => {
+test('SIGTERM and a closed standard input end a node with exit code 0, although the platform is connected', async () => {
   assert.equal((await house.get(1, '/status')).status, 200)
   assert.equal((await house.get(2, '/status')).status, 200)
   assert.equal(await house.kill(1, 'SIGTERM'), 0)
@@ -452,7 +452,7 @@ test('SIGTERM and a closed standard input end a node with exit code 0, although 
   assert.equal((await workspace.sign(purpose, unsigned)).status, 200)
 })
 
-test('a tampered record is detected at start; so are a kind of a later version, and a second process on one home', async () => {
+test('a start detects a tampered record, a kind of a later version, and a second process on one home', async () => {
   await assert.rejects(
     house.run.call({ ...house, peers: house.peers, processes: new Map(), logs: '' } as never, 1),
     /ended with 1/,

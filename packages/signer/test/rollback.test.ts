@@ -144,7 +144,7 @@ for (const [role, pair] of [
   ['coordinator', [1, 2]],
   ['partner', [2, 1]],
 ] as const) {
-  test(`node 1, ${role} of a signature, is rolled back to before it and both peers are killed: no second one with node 3`, async () => {
+  test(`node 1, ${role} of a signature, is rolled back to before it and both peers are killed: no second signature with node 3`, async () => {
     const { first, second } = await twice()
     const old = image(1)
     const before = pair.map(signedOn)
@@ -181,7 +181,7 @@ test('node 3 learnt of the signature by pings, is killed, and the partner is awa
   await house.run(2)
 })
 
-test('node 3 and the rolled-back node met while the partner of the signature was away: refused once it is back', async () => {
+test("node 3 met the rolled-back node while the signature's partner was down: refused once the partner is back", async () => {
   const { first, second } = await twice()
   const old = image(1)
   await house.kill(3)
