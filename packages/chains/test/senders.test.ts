@@ -83,7 +83,7 @@ function bitcoin(scripts: readonly string[], asked: string[] = []): UtxoClient {
   )
 }
 
-test('UTXO: every input’s address counts, not the first one’s alone', async () => {
+test('UTXO: every input’s address counts, not only the first', async () => {
   assert.deepEqual(await bitcoin([P2WPKH[0], P2PKH[0], P2TR[0], P2PKH[0]]).senders('paid'), {
     addresses: [P2WPKH[1], P2PKH[1], P2TR[1]],
     complete: true,
@@ -97,7 +97,7 @@ test('UTXO: an input whose script has no address is a sender that cannot be scre
   })
 })
 
-test('UTXO: a parent that the node does not know is an error, never a sender less', async () => {
+test('UTXO: a parent that the node does not know is an error, and never a missing sender', async () => {
   const client = new UtxoClient(
     networkOf('BTC'),
     endpoint,
@@ -343,7 +343,7 @@ test('XRP: token escrows, cancelled escrows and channels that pay nothing credit
   )
 })
 
-test('Stellar: the operation’s source, the transaction’s, and who pays its fee', async () => {
+test('Stellar: the operation’s source, the transaction’s, and the account that pays its fee', async () => {
   const [signer, other, payer, to] = [1, 2, 3, 4].map((seed) =>
     Keypair.fromRawEd25519Seed(Buffer.alloc(32, seed)),
   ) as [Keypair, Keypair, Keypair, Keypair]
@@ -483,7 +483,7 @@ async function solanaTransfers(
   ])
 }
 
-test('Solana: everyone whose lamports fell and everyone who signed, not the payer of the fee alone', async () => {
+test('Solana: every account that lost lamports or signed, not only the fee payer', async () => {
   const keys = [
     { pubkey: PAYER, signer: true },
     { pubkey: LISTED, signer: true },
@@ -499,7 +499,7 @@ test('Solana: everyone whose lamports fell and everyone who signed, not the paye
   )
 })
 
-test('Solana: the owners of all token accounts that lost something', async () => {
+test('Solana: the owners of all token accounts that lost tokens', async () => {
   const own = solana.tokenAccountOf(OWNER, MINT)
   const token = (accountIndex: number, owner: string | undefined, amount: string, mint = MINT) => ({
     accountIndex,

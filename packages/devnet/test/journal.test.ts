@@ -22,7 +22,7 @@ function read(path: string): number[] {
   return records.map(({ n }) => n)
 }
 
-test('records come back in order', () => {
+test('records are read in order', () => {
   assert.deepEqual(read(written('whole')), [1, 2, 3])
 })
 

@@ -138,7 +138,7 @@ test('refuses a replay, a bad signature, an old or unknown blockhash, and too li
   )
 })
 
-test('tokens come to the associated account; slots without a block are told from those that are not there yet', async () => {
+test('tokens arrive at the associated account; slots without a block differ from future ones', async () => {
   await fund('USDC_SOL', bob.address, '12.5')
   const { tokens } = await devnet.control<{ tokens: Record<string, { address: Address }> }>({
     command: 'info',
@@ -187,7 +187,7 @@ test('the history of an account, the newest first, from a node that is not behin
   )
 })
 
-test('kill -9: the same blocks, and a transaction is not taken again', async () => {
+test('kill -9: the same blocks, and a transaction is not accepted again', async () => {
   const transaction = await transfer(11n)
   await send(getBase64EncodedWireTransaction(transaction))
   const head = await mine()

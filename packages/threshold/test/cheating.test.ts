@@ -173,7 +173,7 @@ for (const curve of ['secp256k1', 'ed25519'] as const) {
       assert.deepEqual(wrong, [])
     })
 
-    test(`${curve}: party ${role.cheat} says a message twice, late, or of another session`, async () => {
+    test(`${curve}: party ${role.cheat} sends a message twice, late, or of another session`, async () => {
       const others = await archived(curve, role)
       const rounds = curve === 'secp256k1' ? [1, 2, 3] : [1, 2]
       for (const at of rounds) {
@@ -306,7 +306,7 @@ test('secp256k1: one flipped bit of the OT extension passes or fails by a secret
   }
 })
 
-test('after all that the keys still sign', async () => {
+test('after all these attempts the keys still sign', async () => {
   for (const curve of ['secp256k1', 'ed25519'] as const)
     await signAndCheck(vaults, keys[curve], [1, 2], PATH, DIGEST)
 })
