@@ -241,7 +241,7 @@ test('every documented ticker exists', () => {
     )
 })
 
-test('only the needed families are loaded', () => {
+test('only networks that are ready in the mode are loaded', () => {
   for (const mode of ['mainnet', 'local'] as const) {
     const registry = loadRegistry(mode)
     const ready = file.networks
