@@ -81,7 +81,7 @@ const NEVER: Record<string, string[]> = {
 const isForbidden = (from: string, to: string) =>
   NEVER[from]?.some((each) => each === to || (each === '*' && to !== from)) ?? false
 
-test('every room of the plan is there', () => {
+test('every package of the plan exists', () => {
   for (const room of Object.keys(NEVER))
     assert.ok(rooms.includes(room), `packages/${room} is missing`)
   assert.ok(modules.length > 50, 'the modules were not found')
@@ -91,7 +91,7 @@ test('every room of the plan is there', () => {
   )
 })
 
-test('no room imports one it must never know', () => {
+test('no package imports one that it must not depend on', () => {
   const offenders = [...importsOf].flatMap(([path, specifiers]) =>
     specifiers.flatMap((specifier) => {
       const to = roomOf(path, specifier)
@@ -103,7 +103,7 @@ test('no room imports one it must never know', () => {
   assert.deepEqual(offenders, [])
 })
 
-test('the client takes the pure part of the chains only, and the platform’s offline commands the client', () => {
+test('the client imports only the pure part of the chains, and the platform’s offline commands import the client', () => {
   const reached = (from: string, to: string) =>
     [...importsOf].flatMap(([path, specifiers]) => {
       const found = path.startsWith(`packages/${from}/src/`)
@@ -139,7 +139,7 @@ const CHECKS = [
   ...find('packages/chains/src/*/{address,traits}.ts'),
 ]
 
-test('what checks addresses loads no network client', () => {
+test('code that checks addresses loads no network client', () => {
   const seen = loadedWith(CHECKS)
   assert.ok(seen.has('packages/chains/src/evm/address.ts'), 'the way was not followed')
   assert.deepEqual(
@@ -148,7 +148,7 @@ test('what checks addresses loads no network client', () => {
   )
 })
 
-test('the client, and what checks addresses for it, needs no module of Node’s, so that browsers run it', () => {
+test('the client, and its address checks, need no Node modules, so that browsers run it', () => {
   const seen = loadedWith([
     'packages/client/src/index.ts',
     'packages/request-auth/src/web.ts',
@@ -185,7 +185,7 @@ test('the client, and what checks addresses for it, needs no module of Node’s,
   assert.deepEqual(offences, [])
 })
 
-test('no package.json names a room that its own must never know', () => {
+test('no package.json names a package that its own must not depend on', () => {
   const offenders = packages.flatMap((each) => {
     const named = Object.keys({
       ...each.dependencies,
@@ -203,7 +203,7 @@ test('no package.json names a room that its own must never know', () => {
   assert.deepEqual(offenders, [])
 })
 
-test('a room reaches another through its package name, never through its folders', () => {
+test('a package imports another through its package name, never through its folders', () => {
   const offenders = [...importsOf].flatMap(([path, specifiers]) =>
     path.split('/')[2] === 'src'
       ? specifiers
@@ -214,7 +214,7 @@ test('a room reaches another through its package name, never through its folders
   assert.deepEqual(offenders, [])
 })
 
-test('what a source file imports stands in its own package.json', () => {
+test('a source file imports only dependencies of its own package.json', () => {
   const offenders = [...importsOf].flatMap(([path, specifiers]) => {
     if (path.split('/')[2] !== 'src' || path.endsWith('.test.ts')) return []
     const own = packages.find((each) => path.startsWith(`${each.folder}/`)) as Package
@@ -249,7 +249,7 @@ test('a relative import names a file that exists', () => {
 
 // A deadline, a lease or a window that the database's own clock decides cannot be run under another
 // one. When a row was made may stay a column's default.
-test('no statement of the platform asks the database for the time', () => {
+test("no statement of the platform reads the database's clock", () => {
   const called =
     /(?<![.\w])(?:now|clock_timestamp|statement_timestamp|transaction_timestamp|timeofday)\(\)/i
   const named = /\b(?:current_timestamp|current_date|current_time|localtimestamp)\b/i
@@ -352,7 +352,7 @@ test('everything that is shipped has a permissive licence', () => {
   assert.deepEqual(offenders, [])
 })
 
-test('our own packages say Apache-2.0 as the root does', () => {
+test('our own packages declare Apache-2.0 as the root does', () => {
   assert.match(read('LICENSE'), /Apache License\s+Version 2\.0/)
   for (const each of packages)
     assert.equal(each.license, 'Apache-2.0', `${each.folder}/package.json`)
@@ -380,7 +380,7 @@ const SECRETS: [string, RegExp][] = [
 ]
 const BYTES_MAX = 2_000_000
 
-test('nothing committed looks like a secret', () => {
+test('no committed file looks like a secret', () => {
   const files = find('**/*')
     .concat(find('.*'))
     .concat(find('.ci/*'))
@@ -404,7 +404,7 @@ test('nothing committed looks like a secret', () => {
   assert.deepEqual(named, [], 'files that hold secrets by their kind')
 })
 
-test('error codes of the API are unique, and each has a status and a title of its own', async () => {
+test('error codes of the API are unique, and each has its own status and title', async () => {
   const source = read('packages/platform/src/errors.ts')
   const codes = [...source.matchAll(/^ {2}([A-Z][A-Z0-9_]*): \[/gm)].map(
     (match) => match[1] as string,
@@ -418,7 +418,7 @@ test('error codes of the API are unique, and each has a status and a title of it
     assert.ok(status >= 400 && status < 600, `${code} has status ${status}`)
 })
 
-test('every file that a package.json names is there', () => {
+test('every file that a package.json names exists', () => {
   const named = packages.flatMap(({ folder, exports = {}, bin = {} }) =>
     [...Object.values(exports), ...Object.values(bin)].map((file) => join(folder, file)),
   )

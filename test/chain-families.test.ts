@@ -1,5 +1,5 @@
-// What a chain family is like stands in packages/chains: where another package compares a family's
-// name, each new family would have to be written in there as well.
+// The properties of a chain family are in packages/chains. If another package compared a family's
+// name, each new family would have to be added there as well.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { tokens } from './imports.ts'
@@ -34,7 +34,7 @@ function familiesNamedIn(source: string): string[] {
     .map(({ text }) => text)
 }
 
-test('every way to name a family is found', () => {
+test('finds every way to name a family', () => {
   assert.ok(FAMILIES.size >= 7)
   for (const source of [
     "if (network.family === 'x') {}",
@@ -67,7 +67,7 @@ for (const room of BLIND) {
 const MAY_NAME =
   /^packages\/platform\/src\/(?:families\/|app\/|aml\/providers\/|assets\/list-assets\.ts$)/
 
-test('no room of the platform compares a family, but for the families themselves', () => {
+test('no module of the platform compares a family, except for the families themselves', () => {
   const compared = (source: string) =>
     tokens(source).filter(({ kind, text }) =>
       kind === 'string' ? FAMILIES.has(text) : kind !== 'mark' && text === 'family',
@@ -79,7 +79,7 @@ test('no room of the platform compares a family, but for the families themselves
   assert.deepEqual(offenders, [])
 })
 
-test('rows of transactions, and of what is sent of them, are written in one place each', () => {
+test('rows of transactions, and of their submissions, are written in one place each', () => {
   const writing = (table: string) =>
     find('packages/platform/src/**/*.{ts,sql}').filter((path) =>
       new RegExp(`insert into ${table}\\b`).test(read(path)),

@@ -4,7 +4,7 @@ import { importsIn } from './imports.ts'
 
 const specifiers = (source: string) => importsIn(source).map((each) => each.specifier)
 
-test('every way to name a module is found', () => {
+test('finds every way to name a module', () => {
   assert.deepEqual(
     specifiers(`
     import a from 'a'
@@ -24,7 +24,7 @@ test('every way to name a module is found', () => {
   )
 })
 
-test('comments, strings, templates and regular expressions name none', () => {
+test('comments, strings, templates and regular expressions name no module', () => {
   assert.deepEqual(
     specifiers(
       [
@@ -42,7 +42,7 @@ test('comments, strings, templates and regular expressions name none', () => {
   )
 })
 
-test('imports of types alone are told apart', () => {
+test('type-only imports are distinguished', () => {
   const typeOnly = (source: string) => importsIn(source).map((each) => each.typeOnly)
   assert.deepEqual(
     typeOnly("import type { A } from 'a'; export type { B } from 'b'; import type C from 'c'"),

@@ -1,5 +1,5 @@
 /**
- * What stands in a module's source: words, strings and punctuation; comments, templates and regular
+ * Token of a module's source: a word, string or punctuation. Comments, templates and regular
  * expressions are left out.
  */
 export interface Token {

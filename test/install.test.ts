@@ -28,7 +28,7 @@ type Lock = {
 /** Folders with tools of their own. */
 const TOOLS = ['docs', 'scripts/api-types', 'scripts/lint', 'scripts/mutation']
 
-test('tools that neither a run nor a test needs are installed apart, from locks that fit', () => {
+test('tools that neither a run nor a test needs are installed separately, from matching lock files', () => {
   assert.deepEqual(find('{docs,scripts}/**/package.json').map(dirname).sort(), TOOLS)
   const installed = json<Lock>('package-lock.json').packages
   for (const at of TOOLS) {
@@ -43,7 +43,7 @@ test('tools that neither a run nor a test needs are installed apart, from locks 
   }
 })
 
-test('every package that ours name leads to a file that is there', () => {
+test('every file that our packages name exists', () => {
   let count = 0
   for (const path of ['package.json', ...find('packages/*/package.json')]) {
     const { dependencies = {}, devDependencies = {} } = json<Manifest>(path)
@@ -62,7 +62,7 @@ test('every package that ours name leads to a file that is there', () => {
   assert.ok(count > 60, 'the packages were not found')
 })
 
-test('the trim removes what nothing reads, twice as once, and follows no link', () => {
+test('the trim removes unused files, is idempotent, and follows no link', () => {
   const checkout = join(folder, 'trim')
   mkdirSync(join(checkout, 'scripts'), { recursive: true })
   cpSync(join(root, 'scripts/trim-install.mjs'), join(checkout, 'scripts/trim-install.mjs'))
@@ -140,7 +140,7 @@ const install = async (checkout: string): Promise<{ status: number | null; err: 
   }
 }
 
-test('tools are installed once, by two at a time too, and anew when their lock has changed', async () => {
+test('tools are installed once, also by two processes concurrently, and again when their lock file has changed', async () => {
   const checkout = checkoutWithTools('tools')
   const both = await Promise.all([install(checkout), install(checkout)])
   assert.deepEqual(
@@ -170,7 +170,7 @@ test('tools are installed once, by two at a time too, and anew when their lock h
   ])
 })
 
-test('tools that npm does not install are named, and nothing is left of them', async () => {
+test('tools that npm does not install are named, and no part of them remains', async () => {
   // A lock that does not fit the package.json is refused before the registry is asked.
   const checkout = checkoutWithTools('broken', { 'not-in-the-lock': '1.0.0' })
   const { status, err } = await install(checkout)

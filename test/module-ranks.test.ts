@@ -145,7 +145,7 @@ function importsBelow(src: string): Map<string, string[]> {
   )
 }
 
-test('an import that goes up or sideways is found, types and all; so is a room without a rank', () => {
+test('finds an import that goes up or sideways, including types, and a module without a rank', () => {
   const ranks: Rank[] = ['base.ts', 'store', ['left', 'right'], 'main.ts']
   const offences = (path: string, specifier: string) =>
     outOfRank(
@@ -185,7 +185,7 @@ test('an import that goes up or sideways is found, types and all; so is a room w
 })
 
 for (const [name, ranks] of Object.entries(RANKS)) {
-  test(`the rooms of packages/${name} know only those below them`, () => {
+  test(`the modules of packages/${name} import only modules below them`, () => {
     assert.deepEqual(outOfRank(ranks, importsBelow(`packages/${name}/src`)), [])
   })
 }

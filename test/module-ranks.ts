@@ -1,8 +1,8 @@
 import { dirname, join } from 'node:path'
 
 /**
- * One step of a ranking: a folder of src (`store`) or a file that stands in none (`errors.ts`).
- * Those of an inner list stand beside each other, and know nothing of one another.
+ * One step of a ranking: a folder of src (`store`) or a file directly in src (`errors.ts`). The
+ * members of an inner list have the same rank, and must not import each other.
  */
 export type Rank = string | readonly string[]
 
@@ -12,8 +12,8 @@ const namesOf = (rank: Rank): readonly string[] => (typeof rank === 'string' ? [
 const moduleOf = (path: string): string => path.split('/')[0] as string
 
 /**
- * What breaks a ranking, the lowest rank first: an import that leads up or sideways, be it of types
- * alone, a room that stands in no rank, and a rank without a room.
+ * Returns the violations of a ranking, the lowest rank first: an import that leads up or sideways
+ * (also of types only), a module without a rank, and a rank without a module.
  * @param imports by path below src: the specifiers of each module
  */
 export function outOfRank(

@@ -29,7 +29,7 @@ function loadedWith(name: string, seen = new Set<string>()): Set<string> {
   return seen
 }
 
-test('what is loaded before the first page is small, and so is the whole', (t) => {
+test('the files loaded before the first page are small, and so is the total', (t) => {
   const first = [...html.matchAll(/(?:src|href)="\/console\/assets\/([\w.-]+)"/g)].map(
     ([, name]) => name as string,
   )
@@ -75,7 +75,7 @@ test('the panel loads its own files only, and can be neither framed nor cached',
   }
 })
 
-test('nothing else is found, and a panel that is not built says what to run', () => {
+test('no other paths exist, and a panel that is not built says which command to run', () => {
   for (const name of ['../index.html', '..', '', '__proto__', `${assets[0]}.br`])
     assert.equal(site.asset(name, 'br'), null, name)
   const empty = mkdtempSync(join(tmpdir(), 'custody-console-'))

@@ -125,7 +125,7 @@ async function run(
   }
 }
 
-test('each example has a runner here, or is known to have none', () => {
+test('each example has a runner here, or is listed as having none', () => {
   assert.deepEqual(
     readdirSync(EXAMPLES)
       .filter((name) => !name.endsWith('.md'))

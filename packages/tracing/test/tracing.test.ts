@@ -40,7 +40,7 @@ async function told(env: Record<string, string>, play: () => Promise<void>) {
   return collector.spans
 }
 
-test('without an endpoint nothing is traced and nothing of OpenTelemetry is loaded', () => {
+test('without an endpoint nothing is traced and no OpenTelemetry module is loaded', () => {
   const script = `
     import { registerHooks } from 'node:module'
     let loaded = 0
@@ -124,7 +124,7 @@ test('an error is passed to its caller, and the span contains its kind but not i
   assert.doesNotMatch(JSON.stringify(spans), /secret/)
 })
 
-test('what is no traceparent of this standard, and no UUID, is passed over', async () => {
+test('invalid traceparents and UUIDs are ignored', async () => {
   const spans = await told({}, async () => {
     for (const header of [
       undefined,
@@ -145,7 +145,7 @@ test('what is no traceparent of this standard, and no UUID, is passed over', asy
   assert.deepEqual(spans, [])
 })
 
-test('a share of the transfers is traced, whole or not at all', async () => {
+test('a share of the transfers is traced, each completely or not at all', async () => {
   const ids = Array.from(
     { length: 400 },
     (_, at) =>
@@ -183,7 +183,7 @@ test('a share of the transfers is traced, whole or not at all', async () => {
     )
 })
 
-test('a collector that does not answer keeps no process from ending', async (t) => {
+test('a collector that does not answer prevents no process from ending', async (t) => {
   const asked = Promise.withResolvers<ServerResponse>()
   const silent = createServer((_, response) => {
     asked.resolve(response)
