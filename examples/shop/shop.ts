@@ -1,5 +1,5 @@
-// A shop of one page: it charges by an invoice, and believes nobody but a signed webhook that an
-// order is paid.
+// A shop with a single page. It charges by invoice, and treats an order as paid only after a signed
+// webhook.
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'
 import { CustodyClient, verifyWebhook, type Invoice } from '@custody/client'

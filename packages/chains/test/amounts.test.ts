@@ -42,7 +42,7 @@ test('surplus decimals are refused, never rounded', () => {
   }
 })
 
-test('what is not a decimal is refused', () => {
+test('text that is not a decimal is refused', () => {
   for (const text of [
     '',
     ' ',

@@ -62,7 +62,7 @@ function transfer(
   return { unsigned, utxos: funding.utxos }
 }
 
-test('BIP143, native P2WPKH: the judge itself gives the published digest', () => {
+test('BIP143, native P2WPKH: the reference implementation gives the published digest', () => {
   const raw =
     '0100000002fff7f7881a8099afa6940d42d1e7f6362bec38171ea3edf433541db4e4ad969f0000000000eeffffffef51e1b804cc89d182d279655c3aa89e815b1b309fe287d9b2b55d57b90ec68a0100000000ffffffff02202cb206000000001976a9148280b37df378db99f66f85c95a783a76ac7a6d5988ac9093510d000000001976a9143bde42dbee7e4dbe6a21b2d50ce2f0167faa815988ac11000000'
   const hash = Buffer.from('1d0f172a0ecb48aee1be1f2687d2963ae33f71a1', 'hex')
@@ -239,7 +239,7 @@ test('dust limits of every output type are those of Bitcoin Core', () => {
     assert.equal(utxo.dustLimit(params, Buffer.from(script, 'hex')), limit, name)
 })
 
-test('what is built is what is decoded', () => {
+test('decoding returns what was built', () => {
   const { unsigned, utxos } = transfer(BTC, [50_000n, 60_000n], {
     amount: 30_000n,
     change: 79_000n,
@@ -264,7 +264,7 @@ test('what is built is what is decoded', () => {
   assert.equal(decoded.fee_rate, String(Math.floor(1_000_000 / (decoded.vsize as number)) / 1000))
 })
 
-test('assemble refuses what does not verify', () => {
+test('assemble refuses signatures that do not verify', () => {
   const { unsigned } = transfer(BTC, [50_000n, 60_000n], { amount: 30_000n })
   const items = signing(BTC, unsigned, publicKeyAt)
   const good = sign(items)
@@ -299,7 +299,7 @@ test('assemble refuses what does not verify', () => {
   )
 })
 
-test('the hash covers what was signed: sha256d without the witness', () => {
+test('the hash covers the signed data: sha256d without the witness', () => {
   const { unsigned } = transfer(BTC, [50_000n], { amount: 30_000n })
   const signed = assemble(BTC, unsigned, sign(signing(BTC, unsigned, publicKeyAt)), publicKeyAt)
   assert.equal(
@@ -310,7 +310,7 @@ test('the hash covers what was signed: sha256d without the witness', () => {
   )
 })
 
-test('two transactions exclude each other where they share an input', () => {
+test('two transactions exclude each other if they share an input', () => {
   const of = (unsigned: UnsignedTransaction) => decode(BTC, unsigned, BTC_ASSETS, publicKeyAt)
   const one = of(transfer(BTC, [50_000n, 60_000n], { amount: 30_000n }).unsigned)
   const dearer = of(transfer(BTC, [50_000n, 60_000n], { amount: 29_000n }).unsigned)

@@ -51,7 +51,7 @@ test('BIP350: valid addresses of witness versions in use', () => {
   }
 })
 
-test('BIP350: well-formed addresses of witness versions that nobody can lock today are refused, with the reason', () => {
+test('BIP350: refuses well-formed addresses of witness versions that cannot be locked today, with the reason', () => {
   for (const address of [
     'bc1pw508d6qejxtdg4y5r3zarvary0c5xw7kw508d6qejxtdg4y5r3zarvary0c5xw7kt5nd6y',
     'BC1SW50QGDZ25J',
@@ -184,7 +184,7 @@ test('agrees with @scure/btc-signer on random programs of every kind', () => {
   )
 })
 
-test('one mistyped character is always noticed', () => {
+test('one mistyped character is always detected', () => {
   const alphabet = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l'
   const address = 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4'
   for (let at = 3; at < address.length; at++) {
@@ -195,7 +195,7 @@ test('one mistyped character is always noticed', () => {
   }
 })
 
-test('whatever text comes, the answer is valid or a reason', () => {
+test('for any text the result is valid or a reason', () => {
   fc.assert(
     fc.property(
       fc.oneof(

@@ -65,7 +65,7 @@ test('public derivation gives the keys of private derivation, on random paths', 
   )
 })
 
-test('hardened and senseless indices are refused', () => {
+test('hardened and invalid indices are refused', () => {
   for (const index of [-1, 0x80000000, 1.5, Number.NaN, Infinity, 2 ** 53]) {
     refuses(
       () =>
@@ -97,7 +97,7 @@ test('addresses differ by every element of the path', () => {
   assert.equal(new Set(addresses).size, addresses.length)
 })
 
-test('a remembered key is the derived one', () => {
+test('a cached key equals the derived one', () => {
   const at = publicKeysBelow(workspaceKey)
   assert.deepEqual(at([1, 2, 3]), at([1, 2, 3]))
   assert.deepEqual(
@@ -118,7 +118,7 @@ const { vectors } = JSON.parse(
 
 // The addresses made here and the shares that sign for them are derived by different code: both
 // keep these vectors.
-test('Ed25519: the frozen vectors that the signing engine keeps too', () => {
+test('Ed25519: the frozen vectors that the signing engine has too', () => {
   assert.ok(vectors.length > 5)
   for (const vector of vectors) {
     vector.levels.forEach((level, depth) => {

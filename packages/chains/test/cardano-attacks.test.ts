@@ -40,9 +40,10 @@ const withBody = (change: Partial<Body>): UnsignedTransaction => ({
 })
 const [payment, change] = body.outputs as [Output, Output]
 
-test('the transaction itself is fine', () => assert.equal(decoded(unsigned).payments.length, 1))
+test('the unmodified transaction is accepted', () =>
+  assert.equal(decoded(unsigned).payments.length, 1))
 
-test('fields that a payment has no use for: each is named', () => {
+test('fields that a payment does not use: each is named', () => {
   const extra: [number, string, RegExp][] = [
     [4, '80', /certificates/],
     [5, 'a0', /withdrawals/],
@@ -200,7 +201,7 @@ test('outputs with a datum or a script, in the old form and the new', () => {
   )
 })
 
-test('change that is another’s, missing, or hidden as a payment', () => {
+test('change that is foreign, missing, or disguised as a payment', () => {
   const thief = addressBytes(ADA, 'addr1w8phkx6acpnf78fuvxn0mkew3l0fd058hzquvz7w36x4gtcyjy7wx')
   refuses(() => decoded(withBody({ outputs: [payment, { ...change, address: thief }] })), 'CHANGE')
   refuses(
@@ -235,7 +236,7 @@ test('change that is another’s, missing, or hidden as a payment', () => {
   refuses(() => decoded(withBody({ outputs: [change] })), 'CHANGE')
 })
 
-test('a fee that is not what is left over, and value from nowhere', () => {
+test('a fee that differs from the remainder, and value from nowhere', () => {
   refuses(() => decoded(withBody({ fee: body.fee + 1n })), 'SHAPE', /do not equal the inputs/)
   refuses(
     () => decoded(withBody({ outputs: [{ ...payment, coin: payment.coin + 1n }, change] })),
@@ -250,7 +251,7 @@ test('a fee that is not what is left over, and value from nowhere', () => {
   assert.equal(greedy.fee_max, body.fee + 700_000n)
 })
 
-test('tokens given away, burnt, multiplied, or changed', () => {
+test('tokens sent away, burnt, multiplied, or changed', () => {
   const built = build([{ value: 10_000_000n, assets: { [TOKEN]: '5' } }], 3_000_000n)
   const tokens = parseBody(Buffer.from(built.unsigned.bytes, 'hex'))
   const [pay, back] = tokens.outputs as [Output, Output]
@@ -301,7 +302,7 @@ test('tokens given away, burnt, multiplied, or changed', () => {
   refuses(() => decoded({ ...of([pay]), change: undefined as never }), /SHAPE|CHANGE/)
 })
 
-test('inputs: previous transactions that lie, foreign keys, doubles, another order', () => {
+test('inputs: false previous transactions, foreign keys, duplicates, another order', () => {
   const [first, second] = unsigned.inputs as [
     UnsignedTransaction['inputs'][0],
     UnsignedTransaction['inputs'][0],
@@ -348,7 +349,7 @@ test('inputs: previous transactions that lie, foreign keys, doubles, another ord
   )
 })
 
-test('addresses that are not paid to', () => {
+test('addresses that cannot be paid', () => {
   for (const raw of [
     `e1${'11'.repeat(28)}`,
     `41${'11'.repeat(28)}010203`,
@@ -366,11 +367,11 @@ test('addresses that are not paid to', () => {
   }
 })
 
-test('an end beyond any sense', () => {
+test('an expiry far beyond the limit', () => {
   refuses(() => decoded(withBody({ ttl: (1n << 64n) - 1n })), 'SHAPE', /end/)
 })
 
-test('two transactions exclude each other by a shared input, and only so', () => {
+test('two transactions exclude each other only by a shared input', () => {
   const [one, other] = [
     decoded(unsigned),
     decoded(
@@ -404,7 +405,7 @@ test('a signature of another key, of another message, or of a changed body', () 
   assert.equal(addressAt(PATH).length, 58)
 })
 
-test('any bytes: a refusal, never another error; one flipped bit never passes with the same meaning', () => {
+test('any bytes: a refusal, never another error; one flipped bit never keeps the same meaning', () => {
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 1, maxLength: 400 }), (data) =>
       refuses(() => decoded({ ...unsigned, bytes: hex(data) }), /^[A-Z_]+$/),

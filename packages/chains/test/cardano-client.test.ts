@@ -60,7 +60,7 @@ const body = encodeBody({
 const txid = Buffer.from(hashOf(body)).toString('hex')
 const cbor = Buffer.from(encodeSigned(body, [])).toString('hex')
 
-test('the key goes with every question; a wrong network is refused', async () => {
+test('the key is sent with every request; a wrong network is refused', async () => {
   const seen: { path: string; init: RequestInit }[] = []
   await client({ '/genesis': { network_magic: 764_824_073 } }, seen).probe()
   assert.equal(new Headers(seen[0]?.init.headers).get('project_id'), 'secret')
@@ -69,7 +69,7 @@ test('the key goes with every question; a wrong network is refused', async () =>
   })
 })
 
-test('a block: outputs from the transactions’ own bytes, tokens beside them, page after page', async () => {
+test('a block: outputs from the transactions’ own bytes, with tokens, page after page', async () => {
   const hash = block(7).hash
   const many = Array.from({ length: 101 }, (_, at) => {
     if (at === 0) return { tx_hash: txid, cbor }
@@ -116,7 +116,7 @@ test('a block: outputs from the transactions’ own bytes, tokens beside them, p
   assert.equal(await client({}).block(7), null)
 })
 
-test('answers that are not to be believed', async () => {
+test('implausible answers are refused', async () => {
   const { hash } = block(7)
   const of = (answers: Answers) =>
     client({ '/blocks/7': block(7, { tx_count: 1 }), ...answers }).block(7)
@@ -231,7 +231,7 @@ test('status: in a block, waiting, or absent; a failed script is no success', as
   assert.equal((await client(answers).status(txid)).state, 'included')
 })
 
-test('a broadcast: the bytes themselves; only an answer about the transaction is a rejection', async () => {
+test('a broadcast: the bytes themselves; only an error about the transaction is a rejection', async () => {
   const seen: { path: string; init: RequestInit }[] = []
   assert.deepEqual(await client({ '/tx/submit': txid }, seen).broadcast(cbor), { kind: 'accepted' })
   assert.equal(Buffer.from(seen[0]?.init.body as Uint8Array).toString('hex'), cbor)
@@ -261,7 +261,7 @@ test('a broadcast: the bytes themselves; only an answer about the transaction is
   )
 })
 
-test('dead: a block at full depth lies beyond the end, and the transaction is absent after that', async () => {
+test('dead: a block at full depth is beyond the expiry, and the transaction is absent after that', async () => {
   const latest = block(1015)
   const answers = {
     '/blocks/latest': latest,

@@ -46,7 +46,7 @@ const spends = (address: unknown, more = {}) => ({
   ...more,
 })
 
-test('Cardano: all inputs, rewards that were withdrawn, and deposits that came back', async () => {
+test('Cardano: all inputs, withdrawn rewards, and returned deposits', async () => {
   const inputs = [
     spends(addressAt(PATH)),
     spends(addressAt(CHANGE)),

@@ -129,7 +129,7 @@ test('a payment with change, as two other libraries read it', () => {
   )
 })
 
-test('several inputs of one key take one signature, of several keys one each', () => {
+test('several inputs of one key need one signature, of several keys one each', () => {
   const { unsigned } = build(
     [
       { value: 2n * ADA_1 },
@@ -162,7 +162,7 @@ test('several inputs of one key take one signature, of several keys one each', (
   )
 })
 
-test('native tokens of an input go back with the change, all of them', () => {
+test('native tokens of an input all return with the change', () => {
   const { unsigned, selection } = build(
     [
       { value: 2n * ADA_1, assets: { [TOKEN]: '5', [SECOND]: '9000000000000000000' } },
@@ -184,7 +184,7 @@ test('native tokens of an input go back with the change, all of them', () => {
   })
 })
 
-test('coins of lovelace alone are taken before those that carry tokens', () => {
+test('coins with lovelace only are spent before those with tokens', () => {
   const { selection } = build(
     [
       { value: 50n * ADA_1, assets: { [TOKEN]: '5' } },
@@ -199,7 +199,7 @@ test('coins of lovelace alone are taken before those that carry tokens', () => {
   )
 })
 
-test('change is never below what the ledger wants: another coin is taken, or the rest goes to the fee', () => {
+test("change is never below the ledger's minimum: another coin is added, or the rest goes to the fee", () => {
   const more = build([{ value: 4n * ADA_1 }, { value: 2n * ADA_1 }], 3_500_000n)
   assert.equal(more.selection.coins.length, 2)
   assert.ok(more.selection.change >= 849_070n)
@@ -218,7 +218,7 @@ test('change is never below what the ledger wants: another coin is taken, or the
   )
 })
 
-test('too little, or less than an output may hold: the reason names the amount', () => {
+test("too little in total, or less than an output's minimum: the reason names the amount", () => {
   refuses(() => build([{ value: 2n * ADA_1 }], 3n * ADA_1), 'INSUFFICIENT', /by 116\d{4} lovelace/)
   refuses(() => build([{ value: 5n * ADA_1 }], 849_069n), 'DUST', /849070/)
   assert.ok(build([{ value: 5n * ADA_1 }], 849_070n))
@@ -228,7 +228,7 @@ test('too little, or less than an output may hold: the reason names the amount',
   judged(build([{ value: 5n * ADA_1 }], 969_750n, { to: base }).unsigned)
 })
 
-test('no more inputs than fit, and no more tokens than an output may hold', () => {
+test('limits the number of inputs, and of tokens in an output', () => {
   const many = Array.from({ length: 600 }, () => ({ value: ADA_1 }))
   refuses(() => build(many, 500n * ADA_1), 'TOO_MANY_INPUTS')
   const bundle = (from: number) =>
@@ -261,7 +261,7 @@ test('no more inputs than fit, and no more tokens than an output may hold', () =
   )
 })
 
-test('a replacement shares the coins that it must', () => {
+test('a replacement shares the required coins', () => {
   const { coins } = fund([{ value: 5n * ADA_1 }, { value: 9n * ADA_1 }, { value: 7n * ADA_1 }])
   const order = {
     coins,
@@ -284,7 +284,7 @@ test('a replacement shares the coins that it must', () => {
   )
 })
 
-test('any wallet and amount: built, read back the same, accepted by the judges at exactly the rate asked for', () => {
+test('any wallet and amount: built, decoded equally, accepted by the references at exactly the requested rate', () => {
   const coin = fc.record({
     value: fc.bigInt({ min: 900_000n, max: 50_000_000_000n }),
     path: fc.constantFrom(PATH, OTHER, CHANGE),
@@ -331,7 +331,7 @@ test('any wallet and amount: built, read back the same, accepted by the judges a
   assert.ok(built > 60, `${built}`)
 })
 
-test('the price of a reference script is what the ledger asks, tier by tier', () => {
+test("the price of a reference script is the ledger's, tier by tier", () => {
   assert.deepEqual([0, 1, 25_600, 25_601, 51_200].map(cardano.scriptFee), [
     0n,
     15n,
@@ -341,7 +341,7 @@ test('the price of a reference script is what the ledger asks, tier by tier', ()
   ])
 })
 
-test('transactions of others: old and new outputs, tokens, datums, scripts, failed scripts, any encoding', () => {
+test('foreign transactions: old and new outputs, tokens, datums, scripts, failed scripts, any encoding', () => {
   const address = `61${'11'.repeat(28)}`
   const key = `58 20 ${'aa'.repeat(32)}`
   const hex = (text: string) => Uint8Array.from(Buffer.from(text.replaceAll(' ', ''), 'hex'))

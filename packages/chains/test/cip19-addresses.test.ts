@@ -87,7 +87,7 @@ test('enterprise addresses of any key are those of cardano-serialization-lib', (
   )
 })
 
-test('base and enterprise addresses of keys and scripts are paid to, on their own network only', () => {
+test('base and enterprise addresses of keys and scripts can be paid, on their own network only', () => {
   for (const [main, other] of Object.values(PAYABLE)) {
     for (const [network, own, foreign] of [
       [ADA, main, other],
@@ -113,7 +113,7 @@ test('stake and pointer addresses are refused with the reason', () => {
   for (const pointer of POINTERS) assert.match(reasonOf(ADA, pointer), /pointer address/)
 })
 
-test('Byron addresses: those with a right checksum, of the network, of keys', () => {
+test('accepts Byron addresses with a right checksum, of the network, of keys', () => {
   for (const text of BYRON) {
     assert.ok(ByronAddress.is_valid(text))
     assert.deepEqual(validate(ADA, text), { valid: true, address: text, address_tag: null })

@@ -59,7 +59,7 @@ const rates = fc.oneof(
   fc.bigInt({ min: 1000n, max: 1_000_000n }),
 )
 
-test('value is conserved, change is never dust, the fee is due and not much more', () => {
+test('value is conserved, change is never dust, the fee is at least the due one and little more', () => {
   fc.assert(
     fc.property(values, amounts, rates, (list, amount, rate) => {
       let selection: utxo.Selection
@@ -86,7 +86,7 @@ test('value is conserved, change is never dust, the fee is due and not much more
   )
 })
 
-test('INSUFFICIENT exactly where no number of the largest coins suffices', () => {
+test('INSUFFICIENT exactly if no number of the largest coins suffices', () => {
   fc.assert(
     fc.property(values, amounts, rates, (list, amount, rate) => {
       const sorted = [...list].sort((a, b) => (a > b ? -1 : 1))
@@ -185,7 +185,7 @@ test('a required coin is not counted a second time', () => {
   refuses(() => select([must, other], 16_000n, 1000n, [must]), 'INSUFFICIENT')
 })
 
-test('of coins of one value the choice does not hang on their order', () => {
+test('for coins of equal value the choice does not depend on their order', () => {
   const list = coins([7000n, 7000n, 7000n, 7000n])
   assert.deepEqual(select(list.toReversed(), 3000n, 1000n), select(list, 3000n, 1000n))
 })
@@ -197,7 +197,7 @@ test('an exact match leaves no change', () => {
   assert.deepEqual(utxos.map((each) => each.value).sort(), [40_000n, 60_000n + fee].sort())
 })
 
-test('the edge: one satoshi decides', () => {
+test('the limit: one satoshi decides', () => {
   const fee = feeAt(1, 1, 5000n)
   assert.equal(select([50_000n + fee], 50_000n, 5000n).fee, fee)
   refuses(() => select([50_000n + fee - 1n], 50_000n, 5000n), 'INSUFFICIENT', /by 1 satoshi/)
@@ -220,7 +220,7 @@ test('an amount below dust, no coins, a foreign address', () => {
   )
 })
 
-test('a wallet of very many coins is answered, quickly', () => {
+test('a wallet of very many coins is handled quickly', () => {
   const many = Array.from({ length: 20_000 }, (_, at) => ({
     ...coin(0n, 0),
     txid: at.toString(16).padStart(64, '0'),
@@ -275,7 +275,7 @@ function foreign(list: readonly bigint[], amount: bigint, feeRate: bigint): utxo
   }
 }
 
-test('waste: no selection of our own wastes more, and a foreign library rarely less', () => {
+test('waste: none of our own selections wastes more, and a foreign library rarely less', () => {
   const wallets = fc.array(fc.bigInt({ min: 1000n, max: 10n ** 7n }), {
     minLength: 2,
     maxLength: 25,

@@ -4,7 +4,7 @@ import { ed25519 } from '@noble/curves/ed25519.js'
 import * as fc from '../../../test/property.ts'
 import { isEd25519 } from '../src/ed25519.ts'
 
-test('OpenSSL judges as noble does: good signatures, and whatever differs from one in a bit', () => {
+test('OpenSSL verifies as noble does: valid signatures, and those that differ in a bit', () => {
   fc.assert(
     fc.property(
       fc.uint8Array({ minLength: 32, maxLength: 32 }),
@@ -33,7 +33,7 @@ test('OpenSSL judges as noble does: good signatures, and whatever differs from o
   )
 })
 
-test('a signature of another length is none, nor is s plus the order of the group', () => {
+test('a signature of another length is invalid, and so is s plus the group order', () => {
   const secret = new Uint8Array(32).fill(7)
   const message = new Uint8Array([1, 2, 3])
   const [signature, key] = [ed25519.sign(message, secret), ed25519.getPublicKey(secret)]

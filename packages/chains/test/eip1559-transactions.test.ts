@@ -84,7 +84,7 @@ test('EIP-155: the example of the standard', () => {
 
 const erc20 = new Interface(['function transfer(address to, uint256 amount)'])
 
-test('signed transfers are what ethers and @ethereumjs/tx read: sender, hash, every field', () => {
+test('ethers and @ethereumjs/tx read the same sender, hash and fields of signed transfers', () => {
   const address = fc.uint8Array({ minLength: 20, maxLength: 20 }).map((bytes) => evmAddress(bytes))
   fc.assert(
     fc.property(
@@ -150,7 +150,7 @@ test('signed transfers are what ethers and @ethereumjs/tx read: sender, hash, ev
   )
 })
 
-test('fee rates are shown in gwei, exactly', () => {
+test('fee rates are returned in gwei, exactly', () => {
   for (const [wei, gwei] of [
     [1n, '0.000000001'],
     [30_000_000_000n, '30'],
@@ -169,7 +169,7 @@ test('fee rates are shown in gwei, exactly', () => {
   }
 })
 
-test('assemble refuses what does not verify', () => {
+test('assemble refuses signatures that do not verify', () => {
   for (const legacy of [false, true]) {
     const unsigned = build({ fee: { maxFeePerGas: 10n, maxPriorityFeePerGas: 1n, legacy } })
     const items = signing(ETH, unsigned, publicKeyAt)
@@ -210,7 +210,7 @@ test('fuel is gas × price × 1.2, and the data fee of a second layer', () => {
   assert.equal(evm.fuelFor(21_000n, 10n, 5n), 252_005n)
 })
 
-test('a transfer to what is no address is not built', () => {
+test('a transfer to an invalid address is not built', () => {
   for (const to of ['', '0x', 'vitalik.eth', TO.slice(0, -1), `${TO}00`]) {
     refuses(() => build({ to }), 'ADDRESS')
     refuses(() => build({ to, asset: USDT }), 'ADDRESS')

@@ -129,7 +129,7 @@ async function unavailable(promise: Promise<unknown>, message: RegExp): Promise<
   })
 }
 
-test('a token deposit is found where logs are empty and the endpoint serves receipts only one by one', async () => {
+test('a token deposit is found if logs are empty and the endpoint serves receipts only one by one', async () => {
   const { client, calls } = endpoint({ eth_getLogs: [], eth_getBlockReceipts: NOT_SERVED })
   assert.deepEqual(
     (await client.block(7))?.transfers.map(({ txid, asset, amount }) => [txid, asset, amount]),
@@ -142,7 +142,7 @@ test('a token deposit is found where logs are empty and the endpoint serves rece
   )
 })
 
-test('logs that are not those of the block make the block unavailable, and the next answer counts', async () => {
+test('logs of another block make the block unavailable, and the next answer counts', async () => {
   assert.deepEqual(await seen({}), BOTH)
   const cases: [object | object[], RegExp][] = [
     [{ ...log(), blockHash: OTHER }, /logs of another block/],
@@ -189,7 +189,7 @@ test('logs that are not those of the block make the block unavailable, and the n
   assert.deepEqual(await seen({ eth_getLogs: () => (asked++ === 0 ? [log()] : []) }), BOTH)
 })
 
-test('a block that contradicts what was asked for, or itself, is unavailable', async () => {
+test('a block that contradicts the request, or itself, is unavailable', async () => {
   const [native, token] = block().transactions
   const cases: [object, RegExp][] = [
     [{ number: '0x8' }, /another height/],
@@ -247,7 +247,7 @@ test('a block that contradicts what was asked for, or itself, is unavailable', a
     )
 })
 
-test('a fee is read from the transaction where the receipt names no price, or zero', async () => {
+test('a fee is read from the transaction if the receipt has no price, or zero', async () => {
   const [, receipt] = receipts() as [object, object]
   const status = (effectiveGasPrice: unknown, transaction: unknown, more: Script = {}) =>
     endpoint({
@@ -294,7 +294,7 @@ function changed(value: unknown, path: readonly (string | number)[], to: unknown
   return copy
 }
 
-test('whatever field is missing, null or of another kind: a block is whole or refused with network, method and field', async () => {
+test('with any field missing, null or of another kind, a block is complete or refused with network, method and field', async () => {
   for (const [method, honest] of [
     ['eth_getBlockByNumber', block()],
     ['eth_getLogs', [log()]],
@@ -344,7 +344,7 @@ test('a native deposit depends on nothing in a receipt but the block and the out
   }
 })
 
-test('what an endpoint leaves out and is done without is named; what is needed is an error', async () => {
+test('optional fields that an endpoint omits are reported; a missing required field is an error', async () => {
   assert.deepEqual(await endpoint({}).client.limits(), [])
   assert.deepEqual(
     await endpoint({

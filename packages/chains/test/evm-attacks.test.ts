@@ -153,7 +153,7 @@ test('empty data to a token contract is a native transfer, and says so', () => {
   assert.equal(decode(bytesOf({ ...native, to: CONTRACT })).asset, 'ETH')
 })
 
-test('spellings of the bytes', () => {
+test('other encodings of the bytes', () => {
   const hex = bytesOf(native).slice(2)
   for (const bytes of [
     hex.toUpperCase(),
@@ -183,7 +183,7 @@ test('spellings of the bytes', () => {
   refuses(() => decode('00'.repeat(20_000_000)), 'TRANSACTION')
 })
 
-test('signed bytes are not unsigned ones', () => {
+test('signed bytes are not accepted as unsigned ones', () => {
   const signature = {
     r: `0x${'11'.repeat(32)}`,
     s: `0x${'11'.repeat(32)}`,
@@ -230,7 +230,7 @@ test('one input, no change', () => {
   refuses(() => decodeAll({ ...unsigned, inputs: [{ path: [0x80000000] }] }), 'PATH')
 })
 
-test('whatever byte changes, the answer is a decoded transfer or a ChainError', () => {
+test('for any changed byte the result is a decoded transfer or a ChainError', () => {
   for (const transaction of [
     native,
     token,

@@ -130,7 +130,7 @@ const EXPECTED = HEIGHTS.map((height) => [1000 + height])
 const byHash = (asked: readonly Asked[]) =>
   asked.filter(({ blockHash }) => blockHash !== undefined).length
 
-test('blocks that are read at once take one question for their logs, and answer as block by block', async () => {
+test('blocks read concurrently share one request for their logs, with the same result as block by block', async () => {
   const { client, asked, methods } = endpoint()
   assert.deepEqual(await amounts(client), EXPECTED)
   assert.deepEqual(
@@ -143,7 +143,7 @@ test('blocks that are read at once take one question for their logs, and answer 
   assert.deepEqual(asked.at(-1)?.blockHash, hashAt(9))
 })
 
-test('no range is longer than ten blocks, and a gap ends one', async () => {
+test('a range has at most ten blocks, and a gap ends it', async () => {
   const { client, asked } = endpoint()
   const heights = Array.from({ length: 25 }, (_, at) => at + 1)
   assert.deepEqual(
@@ -165,7 +165,7 @@ test('no range is longer than ten blocks, and a gap ends one', async () => {
   )
 })
 
-test('an endpoint that refuses ranges is asked block by block, and for a range no more', async () => {
+test('an endpoint that refuses ranges is queried block by block, and no longer for a range', async () => {
   const { client, asked } = endpoint({ refuses: true })
   for (let round = 0; round < 3; round++) assert.deepEqual(await amounts(client), EXPECTED)
   assert.equal(asked.filter(({ fromBlock }) => fromBlock !== undefined).length, 1)
@@ -177,14 +177,14 @@ for (const [what, world] of [
   ['as many logs as an answer may be cut at', { extra: 120 }],
   ['blocks without a bloom', { isBloomless: true }],
 ] as const) {
-  test(`${what}: each block is asked for by its hash`, async () => {
+  test(`${what}: each block is requested by its hash`, async () => {
     const { client, asked } = endpoint(world)
     assert.deepEqual(await amounts(client), EXPECTED)
     assert.equal(byHash(asked), HEIGHTS.length)
   })
 }
 
-test('where blocks hold many logs, ranges are shorter from the first answer that may be cut', async () => {
+test('if blocks contain many logs, ranges get shorter from the first possibly truncated answer on', async () => {
   const { client, asked } = endpoint({ extra: 120 })
   for (let round = 0; round < 4; round++) {
     assert.deepEqual(
@@ -196,13 +196,13 @@ test('where blocks hold many logs, ranges are shorter from the first answer that
   assert.ok(asked.length - byHash(asked) <= 10, JSON.stringify(asked))
 })
 
-test('a range that leaves a block out, as an endpoint that lags: its receipts are asked for, and the deposit is found', async () => {
+test('a range that omits a block of a lagging endpoint: its receipts are read, and the deposit is found', async () => {
   const { client, methods } = endpoint({ omits: [3, 7, 8] })
   assert.deepEqual(await amounts(client), EXPECTED)
   assert.equal(methods.filter((method) => method === 'eth_getBlockReceipts').length, 3)
 })
 
-test('blocks without logs that are read all the while, as by a rescan, hold back no question for logs', async () => {
+test('a continuous stream of blocks without logs, as in a rescan, does not delay requests for logs', async () => {
   const { client, asked } = endpoint({ quietFrom: 100 })
   let isOver = false
   let read = 0

@@ -123,7 +123,7 @@ async function send(
 }
 
 test(
-  'a transfer that answers false moved nothing and is no success',
+  'a transfer that returns false moved nothing and is no success',
   { timeout: 60_000 },
   async () => {
     const { asset, contract } = await deploy('FalseLike')
@@ -150,27 +150,31 @@ test(
   },
 )
 
-test('a token that keeps a fee: a deposit is what arrived', { timeout: 60_000 }, async () => {
-  const { asset } = await deploy('FeeLike')
-  const client = clientOf('ETH', [...local.assetsOf('ETH'), asset])
-  const hash = await send('ETH', client, asset, 1000n)
-  const status = await client.status(hash, { asset, from: owner(), to: TO })
-  assert.ok(status.state === 'included' && status.succeeded)
-  const block = await client.block(status.height)
-  assert.deepEqual(
-    block?.transfers
-      .filter((each) => each.asset === 'ODD')
-      .map(({ address, amount }) => [address, amount]),
-    [
-      [TO, 990n],
-      [owner(), 10n],
-    ],
-  )
-  assert.equal(await client.balance(TO, asset), 990n)
-})
+test(
+  'a token that keeps a fee: the deposit is the received amount',
+  { timeout: 60_000 },
+  async () => {
+    const { asset } = await deploy('FeeLike')
+    const client = clientOf('ETH', [...local.assetsOf('ETH'), asset])
+    const hash = await send('ETH', client, asset, 1000n)
+    const status = await client.status(hash, { asset, from: owner(), to: TO })
+    assert.ok(status.state === 'included' && status.succeeded)
+    const block = await client.block(status.height)
+    assert.deepEqual(
+      block?.transfers
+        .filter((each) => each.asset === 'ODD')
+        .map(({ address, amount }) => [address, amount]),
+      [
+        [TO, 990n],
+        [owner(), 10n],
+      ],
+    )
+    assert.equal(await client.balance(TO, asset), 990n)
+  },
+)
 
 test(
-  'a block whose logs an endpoint leaves out is told by its receipts; where they do too, it is not taken for empty',
+  'a block whose logs an endpoint omits is read by its receipts; without them it is not taken for empty',
   { timeout: 60_000 },
   async () => {
     const { asset } = await deploy('FalseLike')
@@ -208,7 +212,7 @@ test(
 )
 
 test(
-  'tokens of every network: nothing answered, true answered, 18 decimals',
+  'tokens of every network: no return value, true, 18 decimals',
   { timeout: 90_000 },
   async () => {
     for (const code of ['ETH', 'BSC', 'KLAY']) {
@@ -251,7 +255,7 @@ test('another network’s endpoint is refused', async () => {
   await assert.rejects(wrong.probe(), { code: 'WRONG_NETWORK' })
 })
 
-test('ONE: a gas price, type 0, and no other', { timeout: 60_000 }, async () => {
+test('ONE: type 0 with a gas price only', { timeout: 60_000 }, async () => {
   const client = clientOf('ONE')
   const { medium } = await client.feeRates()
   assert.equal(medium.legacy, true)
@@ -280,7 +284,7 @@ test('ONE: a gas price, type 0, and no other', { timeout: 60_000 }, async () => 
 })
 
 test(
-  'roll-ups name the fee of the chain below, by the size of the transaction',
+  'roll-ups return the fee of the base chain, by the size of the transaction',
   { timeout: 60_000 },
   async () => {
     const fee = { maxFeePerGas: 10n ** 9n, maxPriorityFeePerGas: 1n }
@@ -312,7 +316,7 @@ test(
 )
 
 test(
-  'ARB: a recovery gathers tokens that need fuel, then the coins, each with the gas that the network asks for',
+  "ARB: a recovery collects tokens that need fuel, then the coins, each with the network's gas estimate",
   { timeout: 60_000 },
   async () => {
     const network = net('ARB')

@@ -25,7 +25,7 @@ test('every network’s family is in the list', () => {
 })
 
 for (const network of loadRegistry('local').networks) {
-  test(`${network.code}: who checks addresses alone finds its family by the folder’s name`, async () => {
+  test(`${network.code}: a checker of addresses only finds its family by the folder’s name`, async () => {
     const publicKey = (network.curve === 'ed25519' ? ED25519 : publicKeyAt)(PATH)
     assert.equal(
       await addressOfKey(network, publicKey),

@@ -61,7 +61,7 @@ const estimates =
   ([target]: unknown[]) =>
     `{"feerate":${target === 24 ? low : target === 6 ? medium : high},"blocks":${String(target)}}`
 
-test('BTC: without any estimate there is no rate, on mainnet and local chains, and the error says so', async () => {
+test('BTC: without any estimate there is no rate, on mainnet and local chains, and the error states it', async () => {
   for (const answer of [
     NONE,
     '{"blocks":2}',
@@ -93,13 +93,13 @@ test('BTC: without any estimate there is no rate, on mainnet and local chains, a
   await assert.rejects(here.feeRates(), NoFeeEstimate)
 })
 
-test('BTC: a node that serves no estimates at all has none', async () => {
+test('BTC: a node without estimates has no rate', async () => {
   const { state, client } = bitcoin()
   state.answers = {}
   await assert.rejects(client.feeRates(), NoFeeEstimate)
 })
 
-test('BTC: the last estimate stands in for two hours, with the time at which it was read', async () => {
+test('BTC: the last estimate is used for two hours, with the time at which it was read', async () => {
   const { state, client } = bitcoin()
   const readAt = state.now
   state.answers['estimatesmartfee'] = estimates('0.00005', '0.0001', '0.0002')
@@ -134,7 +134,7 @@ test('BTC: configured floors count where the node has no estimate, and below the
   assert.equal(client.feeReading?.basis, 'estimate')
 })
 
-test('BTC: a level without an estimate takes the next dearer one, else what the next cheaper one is estimated at', async () => {
+test('BTC: a level without an estimate takes the next more expensive one, else the estimate of the next cheaper one', async () => {
   const { state, client } = bitcoin()
   state.answers['estimatesmartfee'] = ([target]) => (target === 6 ? '{"feerate":0.0003}' : NONE)
   assert.deepEqual(await client.feeRates(), { low: 30_000n, medium: 30_000n, high: 30_000n })
@@ -152,7 +152,7 @@ test('levels rise although estimates do not', async () => {
   assert.deepEqual(await client.feeRates(), { low: 30_000n, medium: 30_000n, high: 30_000n })
 })
 
-test('BTC: a node that is loading, or answers a rate in another form, is unavailable', async () => {
+test('BTC: a node that is loading, or returns a rate in another format, is unavailable', async () => {
   const { state, client } = bitcoin()
   state.answers['estimatesmartfee'] = () => -28
   await assert.rejects(client.feeRates(), { code: 'RPC_REFUSED' })
@@ -163,7 +163,7 @@ test('BTC: a node that is loading, or answers a rate in another form, is unavail
   )
 })
 
-test('LTC, DASH, DOGE, BCH: the registry has floors for networks whose blocks have room', async () => {
+test('LTC, DASH, DOGE, BCH: the registry has floors for networks whose blocks are not full', async () => {
   for (const [code, rates] of [
     ['LTC', [1n, 2n, 10n]],
     ['DASH', [1n, 2n, 10n]],
@@ -185,7 +185,7 @@ const evm = (code: string, answers: Answers) =>
     node(() => answers),
   )
 
-test('EVM: a node without a fee history takes the base fee of its newest block, not a price of before', async () => {
+test("EVM: without a fee history the newest block's base fee is used, not an earlier price", async () => {
   const answers: Answers = {
     eth_getBlockByNumber: () => '{"baseFeePerGas":"0x64"}',
     eth_maxPriorityFeePerGas: () => '"0x7"',
@@ -207,7 +207,7 @@ test('EVM: a node without a fee history takes the base fee of its newest block, 
   )
 })
 
-test('EVM: a price of nothing is no price', async () => {
+test('EVM: a price of zero is not used', async () => {
   const legacy = evm('ONE', { eth_gasPrice: () => '"0x0"' })
   await assert.rejects(legacy.feeRates(), /ONE: eth_gasPrice returned a price of 0/)
   const history = '{"baseFeePerGas":["0x0","0x0"],"reward":[["0x0","0x0","0x0"]]}'
@@ -252,7 +252,7 @@ test('XRP: levels rise while a server is loaded, and an answer without prices na
   await assert.rejects(asked('"x":1'), /XRP: fee returned no drops\.base_fee/)
 })
 
-test('XLM: without payments the least fee holds, levels rise, and an answer without prices names the field', async () => {
+test('XLM: without payments the minimum fee applies, levels rise, and an answer without prices names the field', async () => {
   const asked = (stats: string) =>
     new StellarClient(
       net('XLM'),
@@ -272,7 +272,7 @@ test('XLM: without payments the least fee holds, levels rise, and an answer with
   await assert.rejects(asked('{}'), /XLM: getFeeStats returned no inclusionFee\.p50/)
 })
 
-test('SOL: without samples each level pays its least lamports, and an answer without them names the field', async () => {
+test('SOL: without samples each level pays its minimum lamports, and an answer without them names the field', async () => {
   const asked = (list: string) =>
     new SolanaClient(
       net('SOL'),
@@ -295,7 +295,7 @@ test('SOL: without samples each level pays its least lamports, and an answer wit
   )
 })
 
-test('TRX, ADA: a price of 0 is refused by name', async () => {
+test("TRX, ADA: a price of 0 is refused with the field's name", async () => {
   const parameters = (energy: number) =>
     JSON.stringify({
       chainParameter: [

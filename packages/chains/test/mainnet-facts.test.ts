@@ -124,7 +124,7 @@ test('EVM networks have their EIP-155 chain ids, and roll-ups their fee oracle',
 })
 
 /** Explorers that exist, by the networks' own documentation. */
-test('explorers are those that viem names, where it names one for the network', () => {
+test('explorers are those that viem names, if it names one for the network', () => {
   const hostOf = (url: string | undefined) => new URL(url ?? assert.fail('no explorer')).host
   for (const [code, definition] of [
     ['FTM', chains.fantom],
@@ -212,7 +212,7 @@ test('Bitcoin and its siblings have their address versions and first blocks', ()
   }
 })
 
-test('checkpoints tell chains with a common first block apart', () => {
+test('checkpoints distinguish chains with a common first block', () => {
   assert.deepEqual(network('BTC').checkpoints, [
     // The first block after the split of Bitcoin Cash.
     { height: 478_559, hash: '00000000000000000019f112ec0a9982926f1258cdcc558dd7c3b7e5dc7fa148' },
@@ -247,7 +247,7 @@ test('the other families have the identity of their main network', () => {
   )
 })
 
-test('each network that is in use has a coin with a price source, under CoinGecko’s current id', () => {
+test('each active network has a coin with a price source, under CoinGecko’s current id', () => {
   // CoinGecko renamed klay-token when Klaytn became Kaia (docs.kaia.io links
   // coingecko.com/en/coins/kaia).
   const IDS = {

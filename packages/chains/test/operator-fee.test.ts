@@ -57,7 +57,7 @@ async function feeOf(shown: object, call: object): Promise<bigint> {
   return (status.fee as bigint) - GAS * PRICE - L1
 }
 
-test('the network’s own contract, at the block of the receipt, says what was charged, whatever the formula is', async () => {
+test('the network’s own contract, at the block of the receipt, defines the charge, whatever the formula is', async () => {
   const told = ISTHMUS + 12_345n
   const { client, calls } = clientOf({
     eth_getTransactionReceipt: { result: { ...receipt, ...terms } },
@@ -68,14 +68,14 @@ test('the network’s own contract, at the block of the receipt, says what was c
   assert.deepEqual(calls, [[`0x275aedd2${GAS.toString(16).padStart(64, '0')}`, '0x9']])
 })
 
-test('where the contract does not say, the fork that the receipt shows decides', async () => {
+test('without an answer of the contract, the fork in the receipt decides', async () => {
   for (const silent of [reverted, pruned, { result: '0x' }]) {
     assert.equal(await feeOf(terms, silent), ISTHMUS, JSON.stringify(silent))
     assert.equal(await feeOf(jovian, silent), JOVIAN, JSON.stringify(silent))
   }
 })
 
-test('a receipt without terms, or with terms of zero, was charged nothing, and nothing is asked', async () => {
+test('a receipt without terms, or with terms of zero, was charged nothing, and nothing is queried', async () => {
   for (const shown of [
     {},
     { operatorFeeScalar: '0x0', operatorFeeConstant: '0x0' },

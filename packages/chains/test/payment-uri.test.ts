@@ -143,7 +143,7 @@ test('XRP, read by Xaman’s decoder: the amount is XRP, and 0 is a tag', () => 
   assert.equal(read(uri('XRP', XRP)).to, XRP)
 })
 
-test('SEP-7: the document’s words, each once; memos by their type; another network than the public one is named', () => {
+test('SEP-7: the specified parameters, each once; memos by their type; a network other than the public one is named', () => {
   // https://github.com/stellar/stellar-protocol/blob/master/ecosystem/sep-0007.md, operation pay;
   // wallets read it as a URL.
   const read = (written: string | null) => {
@@ -180,7 +180,7 @@ test('SEP-7: the document’s words, each once; memos by their type; another net
   )
 })
 
-test('Solana Pay: a transfer request as its specification reads it; the amount in coins, the wallet and not its token account', () => {
+test('Solana Pay: a transfer request as specified; the amount in coins, the wallet and not its token account', () => {
   // https://docs.solanapay.com/spec: solana:<recipient>?amount=<amount>&spl-token=<mint>.
   // `reference` is left out: wallets refuse or drop it.
   const read = (written: string | null) => {
@@ -211,7 +211,7 @@ test('Solana Pay: a transfer request as its specification reads it; the amount i
   }
 })
 
-test('CIP-13: its grammar, the amount in ADA; it knows no tokens', () => {
+test('CIP-13: its grammar, the amount in ADA; no tokens', () => {
   // https://cips.cardano.org/cip/CIP-13: cardanourn = "web+cardano:" addr [ "?amount=" amount ],
   // amount = *digit [ "." *digit ]
   assert.equal(uri('ADA', ADA), `web+cardano:${ADA}`)
@@ -228,7 +228,7 @@ test('CIP-13: its grammar, the amount in ADA; it knows no tokens', () => {
   )
 })
 
-test('Tron: none is agreed, so none is written; wallets take the address alone', () => {
+test('Tron: there is no agreed format, so none is written; wallets accept the address alone', () => {
   for (const ticker of ['TRX', 'USDT_TRX'])
     assert.equal(uri(ticker, 'TRsXgj6qYP5yWudH6UcYujx9yx2BWn3SKf', { amount: 1n }), null)
 })

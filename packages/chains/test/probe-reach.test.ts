@@ -47,7 +47,7 @@ async function reachOf({
   return { line: report.lines[0], questions, days: (HEAD_TIME - timeOf(oldest)) / DAY_S }
 }
 
-test('a history of any length is measured to a tenth by at most 16 questions', async () => {
+test('a history of any length is measured to a tenth by at most 16 requests', async () => {
   for (const blockSeconds of [0.2, 2, 12, 600]) {
     for (const keptDays of [1.5, 3, 6.5, 8, 20]) {
       const { questions, days } = await reachOf({
@@ -62,7 +62,7 @@ test('a history of any length is measured to a tenth by at most 16 questions', a
   }
 })
 
-test('a history is ok from 7 days on, limited from an hour on, and missing below it', async () => {
+test('a history is ok from 7 days on, limited from an hour on, and missing below that', async () => {
   const height = 50_000_000
   const states: [number, string, RegExp][] = [
     [400, 'ok', /reaches back at least 30\.0 days/],

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { readOnce } from '../src/read-once.ts'
 import type { UnsignedTransaction } from '../src/types.ts'
 
-test('what was read is of the same object, the same bytes and the same network, or it is read again', () => {
+test('a cached result is of the same object, bytes and network, or it is read again', () => {
   let reads = 0
   const read = readOnce((of: { name: string }, unsigned: UnsignedTransaction) => {
     reads++

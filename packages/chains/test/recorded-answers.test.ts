@@ -240,7 +240,7 @@ const ODD: unknown[] = [
 for (const [name, family] of Object.entries(FAMILIES)) {
   const recordings = recordingsOf(name)
 
-  test(`${name}: each method answers over answers in the form of its protocol`, async () => {
+  test(`${name}: each method works with answers in the format of its protocol`, async () => {
     const base =
       recordings.find(([file]) => file === 'base.json')?.[1] ?? assert.fail('no base.json')
     const methods = Object.getOwnPropertyNames(family.prototype).filter(
@@ -260,7 +260,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
     }
   })
 
-  test(`${name}: odd answers are read as far as they can be`, async () => {
+  test(`${name}: unusual answers are read as far as possible`, async () => {
     for (const [file, recording] of recordings.filter(([each]) => each !== 'base.json')) {
       for (const call of recording.calls) {
         const outcome = await outcomeOf(family, recording, call)
@@ -272,7 +272,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
     }
   })
 
-  test(`${name}: with any one field left out or changed, each method answers what it promises or refuses the answer`, async () => {
+  test(`${name}: with any one field omitted or changed, each method returns its promised type or refuses`, async () => {
     let runs = 0
     const failures: string[] = []
     for (const [, recording] of recordings) {

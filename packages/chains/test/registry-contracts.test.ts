@@ -5,7 +5,7 @@ import { loadRegistry, validateAddress } from '../src/index.ts'
 
 const ORACLE = '0x420000000000000000000000000000000000000F'
 
-test('no asset of a network can be sent to a contract that the registry names there, in any spelling', () => {
+test('no asset can be sent to a contract that the registry names on its network, in any spelling', () => {
   for (const mode of ['mainnet', 'local'] as const) {
     const registry = loadRegistry(mode)
     let refused = 0

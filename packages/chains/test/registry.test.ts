@@ -6,11 +6,11 @@ import { registryProblems } from './registry-check.ts'
 
 const file = readRegistryFile()
 
-test('networks, assets and coins are complete, unique, and written as their chains write them', () => {
+test("networks, assets and coins are complete, unique, and written in the chains' spelling", () => {
   assert.deepEqual(registryProblems(file), [])
 })
 
-test('a mistake is told with the line that it is in', () => {
+test('a mistake is reported with its line', () => {
   type Lines = Record<'networks' | 'assets' | 'coins', Record<string, unknown>[]>
   const line = (lines: Lines, list: keyof Lines, name: string) =>
     lines[list].find((each) => [each['code'], each['asset_name'], each['ticker']].includes(name)) ??
@@ -229,7 +229,7 @@ test('a mistake is told with the line that it is in', () => {
   }
 })
 
-test('every documented ticker is there', () => {
+test('every documented ticker exists', () => {
   const documented =
     'BTC LTC DASH DOGE BCH ETH BSC POL BASE ARB AVAX OP_ETH FTM CRO ONE KLAY TRX USDT_TRX USDC_TRX XRP XLM ADA SOL USDT_SOL USDC_SOL USDT_ETH'.split(
       ' ',
@@ -241,7 +241,7 @@ test('every documented ticker is there', () => {
     )
 })
 
-test('only what is ready is loaded', () => {
+test('only networks that are ready in the mode are loaded', () => {
   for (const mode of ['mainnet', 'local'] as const) {
     const registry = loadRegistry(mode)
     const ready = file.networks
@@ -276,7 +276,7 @@ test('only what is ready is loaded', () => {
 
 // A signer node has written these texts into its record when it first met the network, and refuses
 // to start where one is another.
-test('what a network means is written as it always was', () => {
+test('the serialized meaning of a network never changes', () => {
   const mainnet = loadRegistry('mainnet')
   const meaning = (code: string) => JSON.stringify(meaningOf(mainnet.network(code) as Network))
   assert.equal(meaning('BTC'), '["mainnet","utxo","secp256k1",0,"BTC",null,["bc",0,5,"p2wpkh"]]')

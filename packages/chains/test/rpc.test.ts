@@ -92,7 +92,7 @@ async function unavailable(promise: Promise<unknown>, message: RegExp): Promise<
   })
 }
 
-test('what is not JSON-RPC is unavailable, not an answer', async () => {
+test('an answer that is not JSON-RPC means unavailable', async () => {
   for (const [raw, status] of [
     ['<html>502 Bad Gateway</html>', 502],
     ['', 200],
@@ -110,7 +110,7 @@ test('what is not JSON-RPC is unavailable, not an answer', async () => {
   }
 })
 
-test('no answer in time, a cut connection, nobody there', async () => {
+test('reports a time-out, a closed connection, and an endpoint that is unreachable', async () => {
   answer = () => 'hang'
   await unavailable(jsonRpc({ url: url() }, quick)('test', []), /no response within/)
   answer = () => 'cut'
@@ -127,7 +127,7 @@ test('a redirect is not followed: it could lead to another chain', async () => {
   assert.equal(calls.length, 1)
 })
 
-test('an answer without end is cut off, not kept', async () => {
+test('an endless answer is cut off and not stored', async () => {
   let pulled = 0
   const piece = new Uint8Array(16 * 1024 * 1024).fill(0x20)
   const endless = new ReadableStream({
@@ -153,7 +153,7 @@ test('an error of the node keeps its code; its text is bounded', async () => {
   })
 })
 
-test('an endpoint that has not looked is unavailable, also where its body is an error of JSON-RPC', async () => {
+test('an endpoint that failed before the lookup is unavailable, even if its body is a JSON-RPC error', async () => {
   const raw = JSON.stringify({
     jsonrpc: '2.0',
     id: 1,
@@ -177,7 +177,7 @@ test('an endpoint that has not looked is unavailable, also where its body is an 
   }
 })
 
-test('ETH: an estimate fails where the call was carried out and failed; another error is the endpoint’s own trouble', async () => {
+test('ETH: an estimate fails if the call was executed and failed; another error is the endpoint’s own failure', async () => {
   const ask = () =>
     eth().gasLimit({
       asset: ETH_ASSETS[0]!,
@@ -230,7 +230,7 @@ test('ETH: an estimate fails where the call was carried out and failed; another 
   }
 })
 
-test('ETH: a tip that could not be asked for is not guessed', async () => {
+test('ETH: a tip that could not be read is not guessed', async () => {
   const history = { baseFeePerGas: ['0x5'], reward: [] }
   script({ eth_feeHistory: history })
   assert.equal(
@@ -248,7 +248,7 @@ test('a result of null is an answer', async () => {
   assert.equal(await call(), null)
 })
 
-test('credentials go as Basic, headers as given', async () => {
+test('credentials are sent as Basic, headers unchanged', async () => {
   script({ getblockhash: BTC.genesis })
   await btc().probe()
   assert.equal(headers.authorization, `Basic ${Buffer.from('user:pass:word').toString('base64')}`)
@@ -265,7 +265,7 @@ test('a node of another network is refused', async () => {
   for (const client of [btc(), eth()]) await client.probe()
 })
 
-test('BTC: values are read from the text, to the satoshi', async () => {
+test('BTC: values are parsed from the text, to the satoshi', async () => {
   const own = addressOf(BTC, [1, 0, 0])
   const { utxo } = await import('../src/index.ts')
   const script22 = Buffer.from(utxo.scriptOf(BTC, own)).toString('hex')
@@ -312,7 +312,7 @@ test('BTC: values are read from the text, to the satoshi', async () => {
   assert.equal(await btc().unspent('t', 0), null)
 })
 
-test('BTC: more decimals than there are is no value', async () => {
+test('BTC: too many decimals make a value invalid', async () => {
   script({ gettxout: 'RAW{"value":0.000000001}' })
   await unavailable(btc().unspent('t', 0), /not JSON/)
 })
@@ -330,12 +330,12 @@ test('BTC: fee rates are exact, rise with their level and keep the floor', async
   )
 })
 
-test('BTC: a block of another height is not taken', async () => {
+test('BTC: a block of another height is refused', async () => {
   script({ getblockhash: 'aa', getblock: { hash: 'aa', height: 8, tx: [] } })
   await unavailable(btc().block(7), /another height/)
 })
 
-test('BTC: absent is what the node calls absent; a node that cannot say is no witness', async () => {
+test('BTC: absent is what the node reports as absent; a node that cannot tell proves nothing', async () => {
   refuse(
     -5,
     'No such mempool or blockchain transaction. Use gettransaction for wallet transactions.',
@@ -377,7 +377,7 @@ test('BTC: status from mempool to block, and back after a reorganisation', async
   assert.deepEqual(await btc().status('t'), { state: 'mempool' })
 })
 
-test('BTC: what waits in the pool, exactly; what has left it meanwhile is left out, and another’s answer is none', async () => {
+test('BTC: exact payments of the pool; transactions that left it are omitted, and foreign answers refused', async () => {
   const [one, two] = ['a1'.repeat(32), 'b2'.repeat(32)]
   const script0 = '0014751e76e8199196d454941c45d1b3a323f1433bd6'
   const paid = (txid: string) =>
@@ -412,7 +412,7 @@ test('BTC: what waits in the pool, exactly; what has left it meanwhile is left o
   await assert.rejects(btc().waitingTransfers([one]), RpcRefused)
 })
 
-test('broadcast: accepted, rejected, unknown; the words of a rejection are not read', async () => {
+test('broadcast: accepted, rejected, unknown; the text of a rejection is not parsed', async () => {
   refuse(-27, 'Transaction outputs already in utxo set')
   assert.deepEqual(await btc().broadcast('00'), { kind: 'accepted' })
   // Nodes that have it already say so in words of their own: who broadcasts asks for the hash then.
@@ -440,7 +440,7 @@ const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523
 const A = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 const B = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
 
-test('ETH: native and token transfers of a block; logs that do not count are left out', async () => {
+test('ETH: native and token transfers of a block; irrelevant logs are omitted', async () => {
   const log = {
     address: (USDT.contract_address as string).toLowerCase(),
     topics: [TRANSFER, word(A), word(B)],
@@ -510,7 +510,7 @@ test('ETH: native and token transfers of a block; logs that do not count are lef
   assert.equal(await eth().block(16), null)
 })
 
-test('ETH: logs that cannot be read make the block fail, never shrink', async () => {
+test('ETH: unreadable logs make the block fail, and are never dropped', async () => {
   answer = ({ method }) =>
     method === 'eth_getLogs'
       ? { error: { code: -32005, message: 'limit exceeded' } }
@@ -569,7 +569,7 @@ function tokenBlock(logs: readonly object[] = []) {
   }
 }
 
-test('ETH: the bloom of logs is what go-ethereum makes of them', () => {
+test("ETH: the bloom of logs equals go-ethereum's", () => {
   // core/types/bloom9_test.go, TestBloomExtensively: a hundred texts, and the hash of the bloom
   // that has them all.
   const logs = Array.from({ length: 100 }, (_, at) => ({
@@ -593,7 +593,7 @@ test('ETH: the bloom of logs is what go-ethereum makes of them', () => {
   )
 })
 
-test('ETH: an endpoint that leaves out a block’s logs without a word is not believed: the receipts tell', async () => {
+test('ETH: an endpoint that silently omits a block’s logs is not trusted: the receipts decide', async () => {
   const seen = async () =>
     (await eth().block(16))?.transfers.map(({ txid, asset, amount }) => [txid, asset, amount])
   const { log, receipt, also } = tokenBlock()
@@ -629,14 +629,14 @@ test('ETH: an endpoint that leaves out a block’s logs without a word is not be
   await unavailable(eth().block(16), /logs of another block/)
 })
 
-test('ETH: a receipt that leaves out its logs does not say that nothing was paid', async () => {
+test('ETH: a receipt without its logs does not prove that nothing was paid', async () => {
   const { receipt, also } = tokenBlock()
   const expected = { asset: USDT, from: A, to: B }
   const status = () => eth().status('0xt', expected as never)
   assert.equal(((await status()) as { succeeded?: boolean }).succeeded, true)
   also({ eth_getTransactionReceipt: { result: { ...receipt, logs: [] } } })
   await unavailable(status(), /has no logs/)
-  // A token that paid nobody has no log, and no bloom of one.
+  // A token transaction that paid no one has no log, and its bloom filter is empty.
   also({
     eth_getTransactionReceipt: {
       result: { ...receipt, logs: [], logsBloom: `0x${'0'.repeat(512)}` },
@@ -645,7 +645,7 @@ test('ETH: a receipt that leaves out its logs does not say that nothing was paid
   assert.equal(((await status()) as { succeeded?: boolean }).succeeded, false)
 })
 
-test('ETH: status, with what was really paid', async () => {
+test('ETH: status, with the fee actually paid', async () => {
   const receipt = {
     status: '0x1',
     gasUsed: '0x5208',
@@ -677,7 +677,7 @@ test('ETH: status, with what was really paid', async () => {
   await assert.rejects(eth().status('0xt'), ChainError)
 })
 
-test('ETH: amounts beyond the doubles are exact', async () => {
+test('ETH: amounts beyond doubles are exact', async () => {
   script({
     eth_getBalance: '0x52b7d2dcc80cd2e4000001',
     eth_call: `0x${'f'.repeat(64)}`,
@@ -691,7 +691,7 @@ test('ETH: amounts beyond the doubles are exact', async () => {
   assert.equal(await eth().nonce(A), 32n)
 })
 
-test('ETH: the head, and what the chain itself calls final', async () => {
+test("ETH: the head, and the chain's own final block", async () => {
   answer = ({ params }) => ({
     result:
       params[0] === 'latest'

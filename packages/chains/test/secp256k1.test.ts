@@ -40,7 +40,7 @@ const signed = (
   return { signature: recovered.slice(1), recoveryId: recovered[0] as 0 | 1 }
 }
 
-test('libsecp256k1 judges as noble does: good signatures, and whatever differs from one in a bit', () => {
+test('libsecp256k1 verifies as noble does: valid signatures, and those that differ in a bit', () => {
   fc.assert(
     fc.property(
       fc.bigInt(1n, ORDER - 1n),
@@ -73,7 +73,7 @@ test('libsecp256k1 judges as noble does: good signatures, and whatever differs f
   )
 })
 
-test('the other half of s, s and r out of range, and other lengths are no signature', () => {
+test('the other half of s, s and r out of range, and other lengths are invalid', () => {
   const [secret, message] = [new Uint8Array(32).fill(7), new Uint8Array(32).fill(9)]
   const key = secp256k1.getPublicKey(secret, true)
   const { signature, recoveryId } = signed(secret, message)

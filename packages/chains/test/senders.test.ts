@@ -83,21 +83,21 @@ function bitcoin(scripts: readonly string[], asked: string[] = []): UtxoClient {
   )
 }
 
-test('UTXO: every input’s address counts, not the first one’s alone', async () => {
+test('UTXO: every input’s address counts, not only the first', async () => {
   assert.deepEqual(await bitcoin([P2WPKH[0], P2PKH[0], P2TR[0], P2PKH[0]]).senders('paid'), {
     addresses: [P2WPKH[1], P2PKH[1], P2TR[1]],
     complete: true,
   })
 })
 
-test('UTXO: an input whose script has no address is a sender that nobody can be asked about', async () => {
+test('UTXO: an input whose script has no address is a sender that cannot be screened', async () => {
   assert.deepEqual(await bitcoin([P2WPKH[0], P2PK]).senders('paid'), {
     addresses: [P2WPKH[1]],
     complete: false,
   })
 })
 
-test('UTXO: a parent that the node does not know is an error, never a sender less', async () => {
+test('UTXO: a parent that the node does not know is an error, and never a missing sender', async () => {
   const client = new UtxoClient(
     networkOf('BTC'),
     endpoint,
@@ -151,7 +151,7 @@ const [A, B, C] = [
   '0x90F79bf6EB2c4f870365E785982E1f101E93b906',
 ] as const
 
-test('ERC-20: a transferFrom is paid by the log’s account and by whoever sent the transaction', async () => {
+test('ERC-20: the senders of a transferFrom are the log’s account and the sender of the transaction', async () => {
   const assets = mainnet.assetsOf('ETH')
   const usdt = assets.find(({ asset_name: name }) => name === 'USDT_ETH')!
     .contract_address as string
@@ -243,7 +243,7 @@ const ledgerOf = async (transactions: Record<string, unknown>[]) =>
     senders,
   ])
 
-test('XRP: a payment’s account; of an escrow and a channel the owner, and whoever finished it', async () => {
+test('XRP: the sender is a payment’s account; of an escrow or channel, its owner and the account that finished it', async () => {
   assert.deepEqual(
     await ledgerOf([
       {
@@ -301,7 +301,7 @@ test('XRP: a payment’s account; of an escrow and a channel the owner, and whoe
   )
 })
 
-test('XRP: escrows of tokens, cancelled escrows and channels that pay nothing credit nobody', async () => {
+test('XRP: token escrows, cancelled escrows and channels that pay nothing credit no account', async () => {
   assert.deepEqual(
     await ledgerOf([
       {
@@ -343,7 +343,7 @@ test('XRP: escrows of tokens, cancelled escrows and channels that pay nothing cr
   )
 })
 
-test('Stellar: the operation’s source, the transaction’s, and who pays its fee', async () => {
+test('Stellar: the operation’s source, the transaction’s, and the account that pays its fee', async () => {
   const [signer, other, payer, to] = [1, 2, 3, 4].map((seed) =>
     Keypair.fromRawEd25519Seed(Buffer.alloc(32, seed)),
   ) as [Keypair, Keypair, Keypair, Keypair]
@@ -483,7 +483,7 @@ async function solanaTransfers(
   ])
 }
 
-test('Solana: everyone whose lamports fell and everyone who signed, not the payer of the fee alone', async () => {
+test('Solana: every account that lost lamports or signed, not only the fee payer', async () => {
   const keys = [
     { pubkey: PAYER, signer: true },
     { pubkey: LISTED, signer: true },
@@ -499,7 +499,7 @@ test('Solana: everyone whose lamports fell and everyone who signed, not the paye
   )
 })
 
-test('Solana: the owners of all token accounts that lost something', async () => {
+test('Solana: the owners of all token accounts that lost tokens', async () => {
   const own = solana.tokenAccountOf(OWNER, MINT)
   const token = (accountIndex: number, owner: string | undefined, amount: string, mint = MINT) => ({
     accountIndex,

@@ -17,7 +17,7 @@ const history = (oldest: number): Answers => ({
   getBlock: () => head('B', 'A', 4, oldest),
 })
 
-test('dead: past its end on a finalized block, absent, and from a history that reaches back before its beginning', async () => {
+test('dead: past its expiry on a finalized block, absent, and in a history that covers its beginning', async () => {
   const answers = (height: number, oldest: number, status: unknown): Answers => ({
     ...history(oldest),
     getEpochInfo: () => epoch(height + 50, height),
@@ -42,7 +42,7 @@ test('dead: past its end on a finalized block, absent, and from a history that r
   )
 })
 
-test('a node that lags behind the block by which a transaction is over proves nothing by not knowing it', async () => {
+test("a node that lags behind a transaction's expiry block does not prove that it is absent", async () => {
   const dead = (more: Answers) =>
     client({
       ...history(100),
@@ -73,7 +73,7 @@ test('a node that lags behind the block by which a transaction is over proves no
   )
 })
 
-test('a transaction that only the second look finds is not dead', async () => {
+test('a transaction that only the second query finds is not dead', async () => {
   const found = { slot: 990, err: null, confirmationStatus: 'finalized' }
   const node = client({
     ...history(100),
@@ -155,14 +155,14 @@ test('the same message under another signature is found in the history of its ac
   assert.equal(await account([]).findSigned(OWNER, MESSAGE, 1000), null)
 })
 
-test('two signatures are skipped as one is, and a failed transaction was executed as well', async () => {
+test('two signatures are skipped like one, and a failed transaction was executed as well', async () => {
   assert.equal(
     (await account([['twin', 1080, wire(MESSAGE, 3, 2)]]).findSigned(OWNER, MESSAGE, 1000))?.hash,
     'twin',
   )
 })
 
-test('a history that cannot be shown is no answer', async () => {
+test('an unavailable history is no answer', async () => {
   const entries: [string, number, Buffer][] = [['a', 1090, wire(MESSAGE, 2)]]
   await assert.rejects(
     account(entries, { getTransaction: () => null }).findSigned(OWNER, MESSAGE, 1000),

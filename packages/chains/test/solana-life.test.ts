@@ -31,7 +31,7 @@ function lives(blockMs: number, tookMs: number, count = 100): Lives {
   return life
 }
 
-test('slots of 400 ms and quick signers keep a third of the life; of 200 ms, or slow ones, more', () => {
+test('slots of 400 ms and quick signers leave a third of the lifetime; of 200 ms, or slow ones, more', () => {
   assert.equal(new Lives(() => 0).blocksNeeded, 50)
   assert.equal(lives(400, 1000).blocksNeeded, 50)
   assert.equal(lives(400, 12_000).blocksNeeded, 60)
@@ -40,7 +40,7 @@ test('slots of 400 ms and quick signers keep a third of the life; of 200 ms, or 
   assert.equal(lives(150, 1000).blocksNeeded, 67)
 })
 
-test('however slow the signers and however fast the blocks: what was just built is signed, and a third is always left', () => {
+test('with any speed of signers and blocks: a new transaction is signed, and a third of its lifetime is left', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 5000 }),
@@ -55,7 +55,7 @@ test('however slow the signers and however fast the blocks: what was just built 
   )
 })
 
-test('a clock that is set back, and an endpoint that falls back, measure nothing wrong', () => {
+test('a clock that is set back, or an endpoint that falls back, does not distort the measurement', () => {
   let now = 1_000_000
   const life = new Lives(() => now)
   life.began(hashAt(1), 1000)
@@ -67,7 +67,7 @@ test('a clock that is set back, and an endpoint that falls back, measure nothing
   assert.equal(life.blocksNeeded, 50)
 })
 
-test('transactions that wait for their turn are no slow signers: a queue has no more of them built again', async () => {
+test('queued transactions do not count as slow signers, and are not rebuilt more often', async () => {
   let now = 0
   const began = () => Math.floor(now / 400)
   const client = new SolanaClient(

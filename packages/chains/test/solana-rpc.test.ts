@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { RpcUnavailable, solana } from '../src/index.ts'
 import { client, head, MINT, OWNER, PAYER, refusal, USDC, type Answers } from './solana-support.ts'
 
-test('a skipped slot is an empty block on its predecessor; a lost block is an error, a block to come is nothing', async () => {
+test('a skipped slot is an empty block on its predecessor; a lost block is an error, a future block is nothing', async () => {
   const answers: Answers = {
     getBlock: ([slot = 0]: number[]) =>
       slot === 12
@@ -29,7 +29,7 @@ test('a skipped slot is an empty block on its predecessor; a lost block is an er
   )
 })
 
-test('the next blocks are fetched ahead, up to the tip, each once', async () => {
+test('the next blocks are prefetched, up to the tip, each once', async () => {
   const asked: number[] = []
   const node = client({
     getLatestBlockhash: () => ({ context: { slot: 7 }, value: { blockhash: 'B7' } }),
@@ -46,7 +46,7 @@ test('the next blocks are fetched ahead, up to the tip, each once', async () => 
   )
 })
 
-test('deposits are what balances gained: exact beyond 2^53, only of what succeeded, only at the associated account', async () => {
+test('deposits are balance increases: exact beyond 2^53, of successful transactions, at the associated account', async () => {
   const ata = solana.tokenAccountOf(OWNER, MINT)
   const token = (accountIndex: number, amount: string, mint = MINT) => ({
     accountIndex,

@@ -165,7 +165,7 @@ const budget = (units: number) => [
   getSetComputeUnitPriceInstruction({ microLamports: 1000n }),
 ]
 
-test('a transfer of SOL is what kit reads and would build', () => {
+test('kit reads and would build the same transfer of SOL', () => {
   const unsigned = build(NATIVE)
   assert.deepEqual(readByKit(unsigned), {
     feePayer: FROM,
@@ -182,7 +182,7 @@ test('a transfer of SOL is what kit reads and would build', () => {
   assert.equal(exclusive(decoded, decoded), false)
 })
 
-test('a transfer of a token is what kit reads and would build, and names the owner', async () => {
+test('kit reads and would build the same transfer of a token, and names the owner', async () => {
   for (const asset of [USDT, USDC]) {
     const unsigned = build(asset)
     assert.deepEqual(readByKit(unsigned), {
@@ -198,7 +198,7 @@ test('a transfer of a token is what kit reads and would build, and names the own
   }
 })
 
-test('associated token accounts are kit’s', async () => {
+test('associated token accounts equal kit’s', async () => {
   await fc.assert(
     fc.asyncProperty(fc.uint8Array({ minLength: 32, maxLength: 32 }), async (seed) => {
       const owner = base58.encode(ed25519.getPublicKey(seed)) as Address
@@ -211,7 +211,7 @@ test('associated token accounts are kit’s', async () => {
   )
 })
 
-test('the whole message is signed; the id is the signature; kit takes the bytes', async () => {
+test('the whole message is signed; the id is the signature; kit accepts the bytes', async () => {
   const unsigned = build(USDC)
   const [item] = signing(SOL, unsigned, at)
   assert.equal(Buffer.from(item!.message).toString('hex'), unsigned.bytes)
@@ -294,7 +294,8 @@ test('a sweep of tokens: the receiver pays the fee and signs first', async () =>
     () => decode(SOL, { ...unsigned, inputs: unsigned.inputs.slice(0, 1) }, ASSETS, keys),
     'SHAPE',
   )
-  // Somebody else's transfer paid by a third: the second signature is for sweeps alone.
+  // A foreign transfer whose fee a third account pays: a second signature is allowed for sweeps
+  // only.
   const third = createNoopSigner(owner)
   const [source, destination] = [await ataOf(FROM, USDT), await ataOf(TO, USDT)]
   const message = pipe(

@@ -114,7 +114,7 @@ describe('addresses', () => {
     )
   })
 
-  test('memos: digits are ids, prefixes say the rest', () => {
+  test('memos: digits are ids, prefixes state other types', () => {
     const cases: [string, string | null][] = [
       ['0', '0'],
       ['18446744073709551615', '18446744073709551615'],
@@ -150,7 +150,7 @@ describe('addresses', () => {
 })
 
 describe('transactions', () => {
-  test('the SDK decodes what is built, finds the same hash on each network, and the signature good', () => {
+  test('the SDK decodes the built transaction, with the same hash on each network and a valid signature', () => {
     for (const network of [XLM, MAIN]) {
       for (const [tag, memo] of [
         [null, 'none'],
@@ -189,7 +189,7 @@ describe('transactions', () => {
     assert.notEqual(here, there, 'the hash commits to the passphrase')
   })
 
-  test('an M-address is paid as it stands, and cannot be created', () => {
+  test('an M-address is paid unchanged, and cannot be created', () => {
     const muxed = new MuxedAccount(new Account(SINK, '0'), '42').accountId()
     assert.deepEqual(family.decode(XLM, build({ to: muxed }), ASSETS, publicKeyAt).payments, [
       { address: muxed, amount: 15n, tag: null },
@@ -219,7 +219,7 @@ describe('transactions', () => {
     )
   })
 
-  test('exclusive by sequence; the end and the fee are told', () => {
+  test('exclusive by sequence; reports expiry and fee', () => {
     const decoded = family.decode(XLM, build(), ASSETS, publicKeyAt)
     assert.deepEqual(
       [decoded.fee_max, decoded.nonce, decoded.valid_until, decoded.consumes],
@@ -252,7 +252,7 @@ describe('transactions', () => {
       refuses(() => family.assemble(XLM, unsigned, bad, publicKeyAt), 'SIGNATURE')
   })
 
-  test('property: what is built decodes to itself, and one changed byte is refused or means something else', () => {
+  test('property: a built transaction decodes to itself, and one changed byte is refused or changes the meaning', () => {
     fc.assert(
       fc.property(
         fc.bigInt({ min: 1n, max: 2n ** 63n - 1n }),
@@ -453,7 +453,7 @@ describe('client', () => {
     getLedgers: { ledgers: [{ sequence: 9, hash: 'L', ledgerCloseTime: '1', headerXdr }] },
   })
 
-  test('the layout that these tests write is the library’s, for the arms that it knows', () => {
+  test('the layout that these tests write equals the library’s, for the arms that it has', () => {
     for (const arm of [0, 1])
       assert.equal(
         xdr.LedgerHeaderHistoryEntry.fromXDR(headerOf(arm, { reserve: 1234 }), 'base64')
@@ -468,7 +468,7 @@ describe('client', () => {
     )
   })
 
-  test('every arm of a ledger’s value that is known shows the base reserve', async () => {
+  test('every known arm of a ledger’s value contains the base reserve', async () => {
     for (const arm of [0, 1, 2, 3, 4]) {
       const reports: Unreadable[] = []
       const client = answering(
@@ -494,7 +494,7 @@ describe('client', () => {
     }
   })
 
-  test('a header that cannot be read: the base reserve read before, else 5,000,000 stroops, and a report; never an error', async () => {
+  test('an unreadable header: the last base reserve, else 5,000,000 stroops, and a report; never an error', async () => {
     const unread: [string, unknown][] = [
       ['an arm to come', headerOf(9)],
       ['a field more before it', headerOf(0, { sequence: 10 })],
@@ -530,7 +530,7 @@ describe('client', () => {
     assert.equal(await client.activation(), 12_000_000n, 'the last known value')
   })
 
-  test('an account whose extension is of a protocol to come shows its balance and sequence', async () => {
+  test('an account with an extension of a future protocol returns its balance and sequence', async () => {
     const liabilities = Buffer.alloc(16)
     const cases: [Uint8Array, bigint, number][] = [
       [uint32(0), 5n, 0],
@@ -586,7 +586,7 @@ describe('client', () => {
     })
   })
 
-  test('a ledger of a later protocol without its transactions is noticed', async () => {
+  test('a ledger of a later protocol without its transactions is detected', async () => {
     for (const arm of [2, 3, 4]) {
       const client = answering({
         ...heading(headerOf(arm)),
@@ -653,7 +653,7 @@ describe('client', () => {
     assert.equal(block?.txids.length, 6)
   })
 
-  test('the fee of a transfer is read also where its result has a code to come', async () => {
+  test('the fee of a transfer is read even if its result has a future code', async () => {
     const resultXdr = Buffer.concat([
       Buffer.from('0000000000000064', 'hex'),
       uint32(0xffff_ff00),
@@ -674,7 +674,7 @@ describe('client', () => {
     assert.deepEqual(await client.broadcast('00'), { kind: 'rejected', reason: 'ERROR' })
   })
 
-  test('dead only past its end, where the endpoint keeps the transaction’s whole life', async () => {
+  test('dead only past its expiry, if the endpoint stores the transaction’s whole lifetime', async () => {
     const found = (status: string, latest: number, oldest: number) =>
       answering({
         getTransaction: {

@@ -65,7 +65,7 @@ const evm = (
   l1: { native: '0', token: '0' },
 })
 
-test('tokens first: fuel where nothing pays for them, at the account’s own numbers; then the coins to the last unit', () => {
+test('tokens first, with fuel where needed, at the account’s own nonces; then the coins to the last unit', () => {
   const [tank, poor, rich, bare] = [at(ETH, 0), at(ETH, 1, 3), at(ETH, 1), at(ETH, 2)]
   const first = planned(
     'ETH',
@@ -100,7 +100,7 @@ test('tokens first: fuel where nothing pays for them, at the account’s own num
   ])
 })
 
-test('a token that nothing can pay for is named with what it needs, keeps what it has, and does not hold the others', () => {
+test('a token whose fee cannot be paid is named with what it needs, and does not block the others', () => {
   const [poor, other] = [at(ETH, 1, 3), at(ETH, 2)]
   const { told, plan } = planned(
     'ETH',
@@ -124,7 +124,7 @@ test('a token that nothing can pay for is named with what it needs, keeps what i
   })
 })
 
-test('one payment makes the destination’s account, the others follow it; reserves are told', () => {
+test('one payment creates the destination’s account, the others follow it; reserves are reported', () => {
   const XRP = networkOf('XRP')
   const to = 'rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh'
   const account = (subAccount: number, balance: string) => ({
@@ -145,7 +145,7 @@ test('one payment makes the destination’s account, the others follow it; reser
   )
 })
 
-test('a network whose family is not known is an error, and each of the registry is', () => {
+test('a network of an unknown family is an error, and each family of the registry is known', () => {
   assert.throws(
     () => sweeperOf({ ...ETH, family: 'template' }),
     /cannot be recovered by this version/,
@@ -154,7 +154,7 @@ test('a network whose family is not known is an error, and each of the registry 
     assert.ok(sweeperOf(network).life, network.code)
 })
 
-test('a file of what was found that was damaged on its way is told by the field, and nothing is planned from it', () => {
+test('a damaged file of findings is refused with the field, and nothing is planned from it', () => {
   const account = { ...at(ETH, 1), nonce: '4', balances: { ETH: '1000000000000000000' } }
   const sound = evm([])
   const coin = { ...at(networkOf('BTC'), 1), txid: 'ab'.repeat(32), vout: 0, value: '90000' }
@@ -210,7 +210,7 @@ test('a file of what was found that was damaged on its way is told by the field,
   }
 })
 
-test('a coin whose transaction is not shown, or cannot be read, is left and named; all others move', async () => {
+test('a coin whose transaction is missing or unreadable is skipped and named; all others move', async () => {
   const network = networkOf('DASH')
   const place = at(network, 1)
   const own = (value: bigint, odd = false) => {

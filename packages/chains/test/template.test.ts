@@ -30,7 +30,7 @@ const built = (change: Partial<typeof PAYMENT> = {}) =>
 const opened = (unsigned: UnsignedTransaction, network = NETWORK) =>
   template.decode(network, unsigned, [ASSET], publicKeyAt)
 
-test('an address has one spelling, and a mistyped one is told', () => {
+test('an address has one spelling, and a mistyped one is detected', () => {
   const own = addressAt(0)
   assert.deepEqual(template.validate(NETWORK, own.toUpperCase()), {
     valid: true,
@@ -49,7 +49,7 @@ test('an address has one spelling, and a mistyped one is told', () => {
   assert.equal(tagged.valid ? null : tagged.field, 'address_tag')
 })
 
-test('what was built is what is read', () => {
+test('decoding returns what was built', () => {
   const { payments, from, fee_max, fee_rate, consumes, nonce, valid_until } = opened(built())
   assert.deepEqual(
     { payments, from, fee_max, fee_rate, consumes, nonce, valid_until },
@@ -85,7 +85,7 @@ test('bytes that are not exactly one allowed payment are refused', () => {
   assert.throws(() => built({ to: 'nobody' }), { code: 'ADDRESS' })
 })
 
-test('only its own signature is put in', () => {
+test('only its own signature is accepted', () => {
   const unsigned = built()
   const signatures = sign(template.signing(NETWORK, unsigned, publicKeyAt))
   const { raw, hash } = template.assemble(NETWORK, unsigned, signatures, publicKeyAt)
@@ -99,7 +99,7 @@ test('only its own signature is put in', () => {
   }
 })
 
-test('two at one number exclude each other, and one can be moved to another', () => {
+test('two with one number exclude each other, and one can be moved to another number', () => {
   const [first, other, next] = [built(), built({ amount: 1n }), built({ sequence: 4n })]
   assert.equal(template.exclusive(opened(first), opened(other)), true)
   assert.equal(template.exclusive(opened(first), opened(next)), false)

@@ -50,7 +50,7 @@ test('only an error made for the terminal has several lines, and each of its arg
   assert.equal(errorText(new Error('one\ntwo\u009b2K')), 'one\\u000atwo\\u009b2K')
 })
 
-test('our own sentences name the commands as the installation has them: npx custody in a checkout, custody in a bundle', () => {
+test('our messages name the commands as installed: npx custody in a checkout, custody in a bundle', () => {
   const sentence = 'start it with "npm start"; `npx custody doctor` and npx custody: npx custodyx'
   const before = process.env['CUSTODY_BUNDLE']
   try {

@@ -32,7 +32,7 @@ test('published vectors', () => {
   assert.equal(addressHex(address(TRX, one)), '417e5f4552091a69125d5dfcb7b8c2659029395bdf')
 })
 
-test('every key has the address that tronweb gives it', () => {
+test('every key has the same address as in tronweb', () => {
   fc.assert(
     fc.property(
       fc
@@ -78,7 +78,7 @@ test('a mistyped character, another network, the hexadecimal form, tags and the 
     reason(text)
 })
 
-test('any change of a character is noticed', () => {
+test('any changed character is detected', () => {
   const alphabet = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
   fc.assert(
     fc.property(fc.nat(TO.length - 1), fc.constantFrom(...alphabet), (at, letter) => {

@@ -80,7 +80,7 @@ test('two contracts, or none', () => {
   refuses(() => decode(raw()), 'SHAPE', /exactly one/)
 })
 
-test('a memo, a permission id, and what else a transaction may carry', () => {
+test('a memo, a permission id, and other optional parts of a transaction', () => {
   refuses(() => decode(Buffer.concat([...head, len(10, 'memo'), PLAIN, time])), 'SHAPE', /memo/)
   for (const id of [1, 2, 9])
     refuses(
@@ -183,7 +183,7 @@ test('token value, native value, other contracts, and data that is not exactly t
   }
 })
 
-test('fee limits where they belong', () => {
+test('fee limits only for token transfers', () => {
   refuses(() => decode(raw(triggerOf(DATA))), 'SHAPE', /fee limit/)
   refuses(() => decode(token(PLAIN)), 'SHAPE', /fee limit/)
   refuses(
@@ -265,7 +265,7 @@ test('no reference block, no expiration', () => {
   refuses(() => decode(Buffer.concat([...head.slice(0, 2), PLAIN, time])), 'SHAPE', /expiration/)
 })
 
-test('another spelling of the same: order, repetition, zero fields, long numbers, unknown fields, trailing bytes', () => {
+test('other encodings: order, repetition, zero fields, long numbers, unknown fields, trailing bytes', () => {
   refuses(() => decode(Buffer.concat([...head, time, PLAIN])), 'ENCODING')
   refuses(() => decode(Buffer.concat([...head, PLAIN, time, time])), 'ENCODING')
   refuses(() => decode(Buffer.concat([...head, PLAIN, num(14, 1), time])), 'ENCODING')
@@ -311,7 +311,7 @@ test('another spelling of the same: order, repetition, zero fields, long numbers
   )
 })
 
-test('spellings of the bytes', () => {
+test('other encodings of the bytes', () => {
   const hex = raw(PLAIN).toString('hex')
   for (const bytes of [
     hex.toUpperCase(),
@@ -337,7 +337,7 @@ test('one input, no change', () => {
   refuses(() => decodeAll({ ...unsigned, inputs: [{ path: [1, 195, 1] }] }), 'PATH')
 })
 
-test('whatever byte changes, the answer is a decoded shape or a ChainError', () => {
+test('for any changed byte the result is a decoded shape or a ChainError', () => {
   for (const make of Object.values(SHAPES)) {
     const bytes = Buffer.from(make().bytes, 'hex')
     fc.assert(

@@ -97,7 +97,7 @@ const included = async (hash: string, expected?: Parameters<TronClient['status']
   return status as Extract<typeof status, { state: 'included' }>
 }
 
-test('the endpoint is known by its first block', async () => {
+test('the endpoint is identified by its first block', async () => {
   await client.probe()
   await assert.rejects(
     new TronClient(networkOf('mainnet'), ASSETS, { url: `${url}/trx` }, fetch).probe(),
@@ -181,7 +181,7 @@ test('a token transfer within its estimate is a deposit by its log', async () =>
   assert.deepEqual([await client.balance(to, USDT), await client.balance(to, TRX)], [12_345n, 0n])
 })
 
-test('out of energy is included, paid for, no success and no deposit', async () => {
+test('out of energy: included and paid for, but no success and no deposit', async () => {
   const to = addressAt(4)
   const hash = await send(
     tron.buildTransfer(NETWORK, {
@@ -205,7 +205,7 @@ test('a transfer that would revert is refused before it is built', async () => {
   )
 })
 
-test('an estimate fails where the call was carried out and failed; another error is the endpoint’s own trouble', async () => {
+test('an estimate fails if the call was executed and failed; another error is the endpoint’s own failure', async () => {
   const ask = () => scripted().energy({ asset: USDT, from: addressAt(9), to: TO, amount: 1n })
   const hex = (text: string): string => Buffer.from(text).toString('hex')
   const answered = (answer: object): void => {
@@ -243,7 +243,7 @@ test('an estimate fails where the call was carried out and failed; another error
   }
 })
 
-test('staking: freeze, lend, take back, unfreeze, wait, withdraw', async () => {
+test('staking: freeze, delegate, undelegate, unfreeze, wait, withdraw', async () => {
   const stake = { resource: 'ENERGY', amount: 10_000_000_000n } as const
   await send(tron.buildFreeze(NETWORK, { ...(await common()), ...stake }))
   const account = await client.account(addressAt(0))
@@ -287,7 +287,7 @@ test('staking: freeze, lend, take back, unfreeze, wait, withdraw', async () => {
   assert.equal(await client.account(addressAt(77)), null)
 })
 
-test('no two references are equal, and a transaction is dead once a final block is past its end', async () => {
+test('no two references are equal, and a transaction is dead once a final block is past its expiry', async () => {
   const [one, two] = [await client.reference(), await client.reference()]
   assert.notEqual(one.timestamp, two.timestamp)
   const unsigned = tron.buildTransfer(NETWORK, {
@@ -315,7 +315,7 @@ test('no two references are equal, and a transaction is dead once a final block 
   assert.equal(await client.isDead(paid, end - DAY), false, 'an included one never is')
 })
 
-test('a waiting one is in the pool; a broadcast to a node in trouble is of unknown fate', async () => {
+test('a waiting one is in the pool; a broadcast to a failing node has an unknown outcome', async () => {
   // On a chain that stands still: a block that came by itself would take it out of the pool.
   await control({ command: 'halt', network: 'TRX', halted: true })
   const { raw, hash } = signed(
@@ -436,7 +436,7 @@ test('native transfers: only those that succeeded, exact beyond 2^53', async () 
   assert.deepEqual(await blockWith(transfer('5', 'SUCCESS', 'TransferAssetContract'), '[]'), [])
 })
 
-test('answers that are no answers', async () => {
+test('malformed answers are refused', async () => {
   for (const text of ['', 'busy', '[', 'null', '"x"', '7']) {
     script = { 'wallet/getnowblock': text }
     await assert.rejects(
@@ -457,7 +457,7 @@ test('answers that are no answers', async () => {
   await assert.rejects(scripted().parameters(), /does not return/)
 })
 
-test('a block that takes it between the two questions hides nothing: it is included, never absent', async () => {
+test('a block that includes it between the two queries hides nothing: it is included, never absent', async () => {
   script = { 'wallet/gettransactioninfobyid': '{}', 'wallet/gettransactionfrompending': '{}' }
   assert.deepEqual(await scripted().status(TXID), { state: 'absent' })
   asked = (path) => {
@@ -473,7 +473,7 @@ test('a block that takes it between the two questions hides nothing: it is inclu
   )
 })
 
-test('a broadcast: only success and a duplicate are knowledge', async () => {
+test('a broadcast: only success and a duplicate are conclusive', async () => {
   const kindOf = async (text: string) => {
     script = { 'wallet/broadcasthex': text }
     return (await scripted().broadcast('00')).kind

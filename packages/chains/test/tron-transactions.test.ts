@@ -80,7 +80,7 @@ const EXPECTED: Record<string, [Record<string, unknown>, bigint?]> = {
 }
 
 for (const [type, [value, feeLimit]] of Object.entries(EXPECTED)) {
-  test(`${type}: id and bytes are tronweb's, and the signature names the owner`, () => {
+  test(`${type}: id and bytes equal tronweb's, and the signature identifies the owner`, () => {
     const unsigned = (SHAPES[type] as () => UnsignedTransaction)()
     const expected = oracle(type, value, REFERENCE, feeLimit)
     assert.equal(unsigned.bytes, expected.hex)
@@ -96,7 +96,7 @@ for (const [type, [value, feeLimit]] of Object.entries(EXPECTED)) {
   })
 }
 
-test("a transaction of the main network, from Tron's documentation: read, written again, and its signer recovered", () => {
+test("a main network transaction from Tron's documentation: decoded, encoded again, and its signer recovered", () => {
   const bytes =
     '0a0268bd2208bc830d2c09fa23d14092a3bae4a3335aae01081f12a9010a31747970652e676f6f676c65617069732e636f6d2f70726f746f636f6c2e54726967676572536d617274436f6e747261637412740a1541cf2e99409d2a9a9190197ab0bff35ca87818c41e121541a614f803b6fd780986a42c78ec9c7f77e6ded13c2244a9059cbb0000000000000000000000415d4a41a3b0cdda5c03df72b38a20aa1b88777c7500000000000000000000000000000000000000000000000000000000f9cd95c070afceb6e4a3339001c0f4a46b'
   const raw = decodeRaw(Buffer.from(bytes, 'hex'))
@@ -206,7 +206,7 @@ test('a transfer takes 268 points of bandwidth with a timestamp of today, a toke
   )
 })
 
-test("any amount and reference: bytes are tronweb's", () => {
+test("any amount and reference: bytes equal tronweb's", () => {
   const account = fc
     .uint8Array({ minLength: 20, maxLength: 20 })
     .filter((bytes) => bytes.some((byte) => byte > 0))
@@ -333,7 +333,7 @@ test('a fee limit belongs to token transfers, and to nothing else', () => {
   assert.equal(tron.feeLimitFor(65_000n, 100n), 7_800_000n)
 })
 
-test('assemble refuses what does not verify', () => {
+test('assemble refuses signatures that do not verify', () => {
   const unsigned = (SHAPES['TransferContract'] as () => UnsignedTransaction)()
   const items = signing(TRX, unsigned, publicKeyAt)
   const [good] = sign(items) as [{ signature: Uint8Array; recoveryId: number }]
@@ -363,12 +363,12 @@ test('assemble refuses what does not verify', () => {
   )
 })
 
-test('nothing excludes anything', () => {
+test('no transaction excludes another', () => {
   const one = of((SHAPES['TransferContract'] as () => UnsignedTransaction)())
   assert.equal(exclusive(one, one), false)
 })
 
-test('an action builds the same bytes as its own builder, and takes no more bandwidth than is said', () => {
+test('an action builds the same bytes as its own builder, and needs at most the stated bandwidth', () => {
   const common = { reference: REFERENCE, publicKey, path: PATH }
   const long = { resource: 'ENERGY', amount: 2n ** 63n - 1n, receiver: TO } as const
   const own = {

@@ -174,7 +174,7 @@ test('Solana: a block with a transaction of a later version is requested again w
   }
 })
 
-test('Solana: each call whose answer may hold a transaction names a version', async () => {
+test('Solana: each call whose answer may contain a transaction names a version', async () => {
   const options: unknown[] = []
   const shown: Answers = {
     getBlock: {
@@ -225,7 +225,7 @@ test('Solana: each call whose answer may hold a transaction names a version', as
   assert.deepEqual(new Set(options), new Set([1]))
 })
 
-test('Cardano: data nested as deeply as a transaction is long, and fields to come, do not hide what it pays', async () => {
+test('Cardano: deeply nested data and future fields do not hide what a transaction pays', async () => {
   const output = array([byteString(addressBytes(ADA, TO)), uint(5_000_000n)])
   const deep = Buffer.concat([Buffer.alloc(7000, 0x81), Buffer.from([0x00])])
   const odd: [string, Uint8Array[]][] = [
@@ -341,7 +341,7 @@ test('Cardano: data nested as deeply as a transaction is long, and fields to com
     assert.deepEqual(fundingOf(certificate(item)), [null])
 })
 
-test('Tron: contracts of other types are not read, whatever they consist of', async () => {
+test('Tron: contracts of other types are not read, whatever they contain', async () => {
   const transfer = {
     txID: 'cd'.repeat(32),
     ret: [{ contractRet: 'SUCCESS' }],
@@ -391,7 +391,7 @@ test('Tron: contracts of other types are not read, whatever they consist of', as
   )
 })
 
-test('XRP: the head is read without the reserves, and transactions of unknown types are passed over', async () => {
+test('XRP: the head is read without the reserves, and transactions of unknown types are skipped', async () => {
   const validated = { hash: 'L', seq: 9 }
   for (const reserves of [
     {},

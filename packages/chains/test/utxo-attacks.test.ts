@@ -50,7 +50,7 @@ test('an output of more than 2^63 satoshi is no payment of a negative amount', (
   }
 })
 
-test('a text that is far too long for an address is none at once', () => {
+test('a text far too long for an address is refused immediately', () => {
   const before = process.cpuUsage().user
   assert.equal(familyOf(BTC).format?.(BTC, 'x'.repeat(70_000)), null)
   refuses(() => utxo.scriptOf(BTC, 'x'.repeat(70_000)), 'ADDRESS')
@@ -58,7 +58,7 @@ test('a text that is far too long for an address is none at once', () => {
   assert.ok(process.cpuUsage().user - before < 500_000)
 })
 
-test('a second payment, no payment, an output no address stands for', () => {
+test('a second payment, no payment, an output without an address', () => {
   refuses(
     () => decode(edited((each) => each.addOutput(scriptTo([8, 0, 8]), 500n))),
     'SHAPE',
@@ -334,7 +334,7 @@ test('a very long text is refused, not parsed', () => {
   )
 })
 
-test('whatever byte changes, the answer is a decoded transfer or a ChainError', () => {
+test('for any changed byte the result is a decoded transfer or a ChainError', () => {
   const bytes = Buffer.from(unsigned.bytes, 'hex')
   fc.assert(
     fc.property(

@@ -85,7 +85,7 @@ function whole(
   assert.ok(took < milliseconds, `${took} ms`)
 }
 
-test('of parents full of witnesses only what their ids cover is shown', () => {
+test('of parents full of witnesses only the part that their ids cover is included', () => {
   const parents = Array.from({ length: 22 }, () => parent({ witness: 3_999_000 }))
   const unsigned = spend(parents)
   assert.ok(sizeOf(unsigned) < 20_000, String(sizeOf(unsigned)))
@@ -115,13 +115,13 @@ test('22 inputs whose parents are 1 MB each without witnesses are decoded, signe
   }
 })
 
-test('a parent that many inputs share is shown once', () => {
+test('a parent that many inputs share is included once', () => {
   const unsigned = spend([parent({ outputs: 30_000, own: 200 })], { each: 200 })
   assert.equal(unsigned.inputs.filter(({ previous }) => previous !== undefined).length, 1)
   whole(unsigned, 200, 8000)
 })
 
-test('a parent is believed by its id alone: another one, a cut one and a missing one are refused', () => {
+test('a parent is accepted by its id only: another, a truncated and a missing one are refused', () => {
   const [first, second] = [parent({ own: 2 }), parent({})]
   const unsigned = spend([first, second])
   const shown = (previous: (string | undefined)[]): UnsignedTransaction => ({

@@ -32,7 +32,7 @@ function node(answers: Answers): Fetch {
 const client = (code: string, answers: Answers, registry = local) =>
   new UtxoClient(registry.network(code) as Network, { url: 'http://127.0.0.1:1' }, node(answers))
 
-test('DOGE: a block names ids; each transaction is fetched, in order, values exact', async () => {
+test('DOGE: a block contains ids; each transaction is fetched, in order, with exact values', async () => {
   const network = local.network('DOGE') as Network
   const own = addressOf(network, [1, network.chain_index, 0])
   const { utxo } = await import('../src/index.ts')
@@ -59,14 +59,14 @@ test('DOGE: a block names ids; each transaction is fetched, in order, values exa
   )
 })
 
-test('DOGE: a fee of -1 means that the node does not know: the floor holds', async () => {
+test('DOGE: a fee of -1 means that the node has no estimate: the floor applies', async () => {
   const rates = await client('DOGE', {
     estimatesmartfee: () => 'RAW{"feerate":-1,"blocks":6}',
   }).feeRates()
   assert.deepEqual(rates, { low: 1_000_000n, medium: 1_000_000n, high: 1_000_000n })
 })
 
-test('BCH: its nodes know estimatefee alone', async () => {
+test('BCH: its nodes support estimatefee only', async () => {
   assert.deepEqual(await client('BCH', { estimatefee: () => 'RAW0.00001234' }).feeRates(), {
     low: 1234n,
     medium: 1234n,
@@ -83,7 +83,7 @@ test('BCH: its nodes know estimatefee alone', async () => {
   )
 })
 
-test('DASH: with a ChainLock two confirmations are final, without twelve; a lock covers what lies below', async () => {
+test('DASH: with a ChainLock two confirmations are final, instead of twelve; a lock covers lower blocks', async () => {
   const tip = async (lockedHeight: number) =>
     client('DASH', {
       getblockchaininfo: () => ({ blocks: 100, bestblockhash: 'h100' }),
@@ -109,7 +109,7 @@ test('DASH: with a ChainLock two confirmations are final, without twelve; a lock
   }
 })
 
-test('Bitcoin and Bitcoin Cash share their first block, and are told apart', async () => {
+test('Bitcoin and Bitcoin Cash share their first block, and are distinguished', async () => {
   const [btc, bch] = ['BTC', 'BCH'].map((code) => mainnet.network(code) as Network)
   assert.equal(btc?.genesis, bch?.genesis)
   const serving = (network: Network): Answers => ({
@@ -211,7 +211,7 @@ const asideOf = async (code: string, txid: string, vout: string) =>
   )?.aside
 const TOKEN_TXID = 'ab'.repeat(32)
 
-test('BCH: lists outputs with CashTokens with their tokens, from tokenData and from a script with the prefix alike', async () => {
+test('BCH: lists outputs with CashTokens with their tokens, from tokenData and from a script with the prefix', async () => {
   const category = Buffer.from(Array.from({ length: 32 }, (_, at) => at))
   const shown = Buffer.from(category).reverse().toString('hex')
   const prefixed = (n: number, rest: string) =>
@@ -256,7 +256,7 @@ test('BCH: lists outputs with CashTokens with their tokens, from tokenData and f
   )
 })
 
-test('BCH: odd CashTokens never stop a block, and no text of a node is listed that is not a token', async () => {
+test('BCH: malformed CashTokens never stop a block, and no text of a node is listed that is not a token', async () => {
   const facts = async (fields: string) =>
     (await asideOf('BCH', TOKEN_TXID, output(0, `,"tokenData":${fields}`)))?.map(
       ({ token }) => token,
@@ -338,7 +338,7 @@ test('LTC: outputs and inputs inside the extension blocks have no script; the ot
   assert.deepEqual([addresses.length, complete], [1, false])
 })
 
-test('DASH: nobody is named as the sender of a withdrawal from the credit pool, which spends nothing', async () => {
+test('DASH: a withdrawal from the credit pool spends no output, so it has no sender', async () => {
   assert.deepEqual(
     await client('DASH', { getrawtransaction: () => ({ txid: 'w', vin: [], vout: [] }) }).senders(
       'w',

@@ -95,7 +95,7 @@ test('the addresses of a known key', () => {
     assert.match(familyOf(net(code)).address(net(code), KEY_ONE), regtest[code])
 })
 
-test('published addresses of each chain are read, and by no sister', () => {
+test('published addresses of each chain are accepted by it only', () => {
   const samples: Record<string, string[]> = {
     LTC: [
       'LVg2kJoFNg45Nbpy53h7Fe1wKyeXVRhMH9',
@@ -148,7 +148,7 @@ test('random hashes: the same addresses as @scure/btc-signer and libauth write',
   )
 })
 
-test('whatever text comes, the answer is valid or a reason', () => {
+test('for any text the result is valid or a reason', () => {
   fc.assert(
     fc.property(
       fc.oneof(
@@ -209,7 +209,7 @@ function payment(code: string, amount = 150_000_000n) {
   }
 }
 
-test('what is decoded is what was built, and the size is never below the real one', () => {
+test('decoding returns what was built, and the estimated size is never below the real one', () => {
   for (const code of CODES) {
     const { network, unsigned, decoded, selection, signed } = payment(code)
     assert.equal(decoded.asset, code)
@@ -406,7 +406,7 @@ test('signatures that do not verify, or are malleable, are refused', () => {
   }
 })
 
-test('a signature for one chain does not verify on a sister', () => {
+test('a signature for one chain does not verify on a sibling', () => {
   // The same keys, coins and outputs: Bitcoin Cash's FORKID alone keeps it from being played on a
   // chain without.
   const { signatures, unsigned } = payment('BCH')
@@ -435,7 +435,7 @@ test('dust: each chain’s own limit, to the unit', () => {
   }
 })
 
-test('LTC: a coin paid out of the extension blocks can be spent, and hides nothing', () => {
+test('LTC: a coin paid from the extension blocks can be spent, and hides nothing', () => {
   const { network, unsigned } = payment('LTC')
   const previous = unsigned.inputs[0]!.previous!
   const extended = `${previous.slice(0, 8)}0008${previous.slice(8, -8)}00${previous.slice(-8)}`
@@ -480,7 +480,8 @@ test('LTC: the id of a real payment out of the extension blocks (main network, b
       mainnet.assetsOf('LTC'),
       publicKeyAt,
     )
-  // It belongs to somebody else: that is said only of a transaction whose id was right.
+  // The output belongs to another key. This error appears only for a transaction whose id was
+  // correct.
   assert.throws(() => decode(previous), /does not belong to the key/)
   assert.throws(() => decode(previous.replace('5fc339', '5fc439')), /has another id/)
 })
@@ -524,7 +525,7 @@ function special(
 const COINBASE_INPUT = `01${'00'.repeat(32)}ffffffff0403a1b2c3ffffffff`
 const ORDINARY_INPUT = `01${'ab'.repeat(32)}00000000026a00ffffffff`
 
-test('DASH: what special transactions pay is spent like any coin, by ids that cover their payloads', () => {
+test('DASH: outputs of special transactions are spent like any coin, by ids that cover their payloads', () => {
   const network = net('DASH')
   const family = familyOf(network)
   const [to, changePath] = [
@@ -619,7 +620,7 @@ test('DASH: what special transactions pay is spent like any coin, by ids that co
   )
 })
 
-test('why a coin cannot be spent is said before anything is built on it', () => {
+test('the reason why a coin cannot be spent is reported before a transaction is built', () => {
   const network = net('BCH')
   const funded = fund(network, [{ value: 5000n, path: [1, network.chain_index, 0] }])
   const [coin] = funded.utxos as [utxo.Utxo]

@@ -117,7 +117,7 @@ describe('addresses', () => {
     }
   })
 
-  test('a tag is a whole number of 32 bits; 0 is one; inside and beside must agree', () => {
+  test('a tag is a whole number of 32 bits, 0 included; inside and outside the address must agree', () => {
     assert.deepEqual(tagged(SINK), { valid: true, address: SINK, address_tag: null })
     assert.deepEqual(tagged(SINK, '0'), { valid: true, address: SINK, address_tag: '0' })
     assert.deepEqual(tagged(SINK, '4294967295'), {
@@ -136,7 +136,7 @@ describe('addresses', () => {
     assert.equal(tagged(none, '0').valid, false)
   })
 
-  test('what is none', () => {
+  test('refuses invalid addresses', () => {
     for (const bad of [
       '',
       'r',
@@ -179,7 +179,7 @@ test('payment URIs', () => {
 })
 
 describe('transactions', () => {
-  test('xrpl.js decodes what is built, finds the same digest and id, and the signature good', () => {
+  test('xrpl.js decodes the built transaction, with the same digest and id and a valid signature', () => {
     for (const tag of [null, '0', '4294967295']) {
       const unsigned = build({ tag })
       const json = decodeBlob(unsigned.bytes.toUpperCase()) as unknown as Payment
@@ -234,7 +234,7 @@ describe('transactions', () => {
     assert.deepEqual(decodeBlob(unsigned.bytes.toUpperCase()), plain)
   })
 
-  test('decoded: amount, tag, fee, sequence, end', () => {
+  test('decoded: amount, tag, fee, sequence, expiry', () => {
     const decoded = family.decode(XRP, build({ tag: '0' }), ASSETS, publicKeyAt)
     assert.deepEqual(decoded.payments, [{ address: SINK, amount: 1_000_000n, tag: '0' }])
     assert.deepEqual(
@@ -248,7 +248,7 @@ describe('transactions', () => {
     )
   })
 
-  test('a payment that lacks a field is refused in the house’s words', () => {
+  test('a payment that lacks a field is refused with our own message', () => {
     const unsigned = build()
     const full = decodeBlob(unsigned.bytes.toUpperCase()) as unknown as Record<string, unknown>
     for (const name of Object.keys(full)) {
@@ -286,7 +286,7 @@ describe('transactions', () => {
       refuses(() => family.assemble(XRP, unsigned, bad, publicKeyAt), 'SIGNATURE')
   })
 
-  test('property: what is built decodes to itself, and one changed byte is refused or means something else', () => {
+  test('property: a built transaction decodes to itself, and one changed byte is refused or changes the meaning', () => {
     fc.assert(
       fc.property(
         fc.bigInt({ min: 1n, max: 10n ** 17n }),
@@ -396,7 +396,7 @@ describe('client', () => {
     )
   })
 
-  test('dead only past its end, where every ledger was searched', async () => {
+  test('dead only past its expiry, if every ledger was searched', async () => {
     const absent = (searched: boolean | undefined) => ({
       server_info: info,
       tx: {

@@ -14,8 +14,8 @@ const PLACES = [
 ]
 
 /**
- * A real browser, which speaks to nobody by itself.
- * @throws Error with what to install, where there is none
+ * Starts a real browser that makes no connections of its own.
+ * @throws Error if no browser is installed; the message says what to install
  */
 export async function startBrowser(): Promise<Browser> {
   const named = process.env['CUSTODY_CHROMIUM']

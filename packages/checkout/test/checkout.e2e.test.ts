@@ -178,7 +178,7 @@ test('from the choice to the receipt and back to the shop, on a phone, without a
   await close()
 })
 
-test('the payer who waits is taken back by himself; who opens a receipt later is not', async () => {
+test('a waiting payer is redirected automatically; one who opens a receipt later is not', async () => {
   const { page, clean, close } = await visit(
     browser,
     fixture.add('back', { success_url: `${fixture.base}/widget.js`, selected: selectedOf('ETH') }),
@@ -196,7 +196,7 @@ test('the payer who waits is taken back by himself; who opens a receipt later is
   await close()
 })
 
-test('a part of it: what is missing stands in place of the whole, in the amount, the code and the wallet link', async () => {
+test('a partial payment: the amount, the QR code and the wallet link contain the missing part', async () => {
   const { page, clean, close } = await visit(
     browser,
     fixture.add('part', { selected: selectedOf('BTC') }),
@@ -238,7 +238,7 @@ test('a part of it: what is missing stands in place of the whole, in the amount,
   await close()
 })
 
-test('every end says what to do, in a shape, a word and a colour of its own', async () => {
+test('every final state says what to do, with its own layout, text and colour', async () => {
   const failed_url = `${fixture.base}/widget.js`
   const seen = new Set<string>()
   for (const [id, more, heading, detail] of [
@@ -309,7 +309,7 @@ test('every end says what to do, in a shape, a word and a colour of its own', as
   await close()
 })
 
-test('the countdown is calm until the last five minutes, runs by the server’s clock, and is announced at 10, 5 and 1', async () => {
+test('the countdown is calm until the last five minutes, follows the server’s clock, and is announced at 10, 5 and 1', async () => {
   // This machine's clock is an hour off.
   fixture.skewMs = 3_600_000
   const url = fixture.add('clock', { selected: selectedOf('ETH') })
@@ -340,7 +340,7 @@ test('the countdown is calm until the last five minutes, runs by the server’s 
   await context.close()
 })
 
-test('each language: its words, its direction, nothing unsaid and nothing wider than a phone', async () => {
+test('each language: its texts, its direction, nothing untranslated and nothing wider than a phone', async () => {
   const url = fixture.add('words', {
     exception: 'partial',
     selected: selectedOf('XRP', { paid_amount: '10', due_amount: '12.681819' }),
@@ -387,7 +387,7 @@ test('each language: its words, its direction, nothing unsaid and nothing wider 
   }
 })
 
-test('each language: amounts, rate and counters have its separators, and what is copied has a point', async () => {
+test('each language: amounts, rate and counters use its separators, and copied amounts use a point', async () => {
   const due = '12345.681819'
   const url = fixture.add('numbers', {
     fiat: 'EUR',
@@ -433,7 +433,7 @@ test('each language: amounts, rate and counters have its separators, and what is
   }
 })
 
-test('by the keyboard alone, at 1280 pixels in the dark', async () => {
+test('with the keyboard only, at 1280 pixels in dark mode', async () => {
   const { page, clean, close } = await visit(browser, fixture.add('keys'), DESK)
   await says(page, 'How would')
   const dark = await page.evaluate(() => getComputedStyle(document.body).backgroundColor)
@@ -487,7 +487,7 @@ test('by the keyboard alone, at 1280 pixels in the dark', async () => {
   await close()
 })
 
-test('without a stream the page asks; after a cut it comes back; without a server it says so', async () => {
+test('without a stream the page polls; after a break it reconnects; without a server it reports it', async () => {
   fixture.streams = false
   const { page, close } = await visit(browser, fixture.add('poll', { selected: selectedOf('ETH') }))
   await says(page, 'Waiting')
@@ -510,7 +510,7 @@ test('without a stream the page asks; after a cut it comes back; without a serve
   await cut.close()
 })
 
-test('an asset that cannot be taken now is said, and another may be chosen', async () => {
+test('an asset that is not available is reported, and another can be selected', async () => {
   fixture.choiceStatus = 503
   const { page, clean, close } = await visit(browser, fixture.add('refused'))
   await says(page, 'How would')

@@ -28,7 +28,7 @@ test('amounts, currencies and counters have the separators of each language', ()
   ])
 })
 
-test('an amount of money shows every digit it has, and at least those of its currency', () => {
+test('an amount of money has all its digits, and at least those of its currency', () => {
   const { money } = numbersOf('en')
   assert.deepEqual(
     [
@@ -43,7 +43,7 @@ test('an amount of money shows every digit it has, and at least those of its cur
   )
 })
 
-test('what is no decimal, or no currency, is shown as it is', () => {
+test('an invalid decimal or currency is displayed unchanged', () => {
   const { decimal, money } = numbersOf('de')
   assert.deepEqual(['', '-1', '1e9', 'abc', '1.', '.5', '１２'].map(decimal), [
     '',

@@ -27,7 +27,7 @@ export async function startShop(
     if (pathname === '/shop.js')
       return response.writeHead(200, { 'content-type': 'text/javascript' }).end(SCRIPT)
     const invoice = searchParams.get('invoice') ?? ''
-    // As somebody frames the page who is not the widget.
+    // Frames the page like another site that is not the widget.
     const frame = searchParams.get('frame')
     const body =
       frame !== null

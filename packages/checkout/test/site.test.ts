@@ -25,7 +25,7 @@ const assets = readdirSync(fileURLToPath(new URL('../dist/assets', import.meta.u
   (name) => !/\.(?:br|gz)$/.test(name),
 )
 
-test('all that a payer loads is under 60 kB compressed, and the widget under 5', () => {
+test('everything that a payer loads is under 60 kB compressed, and the widget under 5', () => {
   for (const encoding of ['br', 'gzip']) {
     const bytes = (names: string[]) =>
       names.reduce((sum, name) => sum + (site.asset(name, encoding)?.body.length ?? 0), 0)
@@ -41,7 +41,7 @@ test('all that a payer loads is under 60 kB compressed, and the widget under 5',
   }
 })
 
-test('the page loads its own files only, is kept by nobody, and is framed by those who are named', () => {
+test('the page loads its own files only, is not cached, and can be framed only by the configured origins', () => {
   const { status, headers, body } = site.page(
     ['https://shop.example', 'http://localhost:3000'],
     undefined,
@@ -64,7 +64,7 @@ test('the page loads its own files only, is kept by nobody, and is framed by tho
   }
 })
 
-test('nobody else’s origin gets into the policy, and an unknown invoice is framed by nobody', () => {
+test('the policy contains no other origin, and an unknown invoice cannot be framed', () => {
   const policy = (origins: string[] | null) =>
     site.page(origins, undefined).headers['content-security-policy'] ?? ''
   for (const origin of [
@@ -86,7 +86,7 @@ test('nobody else’s origin gets into the policy, and an unknown invoice is fra
   assert.match(String(missing.body), /<body data-missing>/)
 })
 
-test('files are sent as the client takes them, under names that change with them, and nothing else is found', () => {
+test('files are sent in an encoding that the client accepts, under names with hashes, and no others exist', () => {
   const script = assets.find((name) => /^index-.*\.js$/.test(name)) as string
   const plain = site.asset(script, undefined) ?? assert.fail()
   assert.equal(plain.headers['cache-control'], 'public, max-age=31536000, immutable')
@@ -111,7 +111,7 @@ test('files are sent as the client takes them, under names that change with them
     assert.equal(site.asset(name, 'br'), null, name)
 })
 
-test('the widget is asked again within minutes, and sent only where it has changed', () => {
+test('the widget is revalidated within minutes, and sent only if it has changed', () => {
   const first = site.widget('br', undefined)
   assert.deepEqual(
     [first.status, first.headers['cache-control'], first.headers['content-type']],
@@ -123,13 +123,13 @@ test('the widget is asked again within minutes, and sent only where it has chang
   assert.equal(site.widget('br', '"other"').status, 200)
 })
 
-test('a page that was not built says what to run', () => {
+test('a page that was not built says which command to run', () => {
   const empty = mkdtempSync(join(tmpdir(), 'custody-test-'))
   assert.throws(() => loadSite(empty), /npm run sites/)
   rmSync(empty, { recursive: true })
 })
 
-test('every language says everything: the same values in every sentence, the plurals that its grammar has', () => {
+test('every language has all texts, with the same values and its own plural forms', () => {
   const values = (text: string) => [...text.matchAll(/\{\w+\}/g)].map(([place]) => place).toSorted()
   for (const [language, words] of Object.entries({ en, de, es, ru, zh, ar })) {
     assert.deepEqual(Object.keys(words), Object.keys(en), language)
@@ -167,7 +167,7 @@ test('differences of decimals are exact', () => {
     assert.equal(subtract(minuend, subtrahend), difference)
 })
 
-test('links lead to the web and to wallets, and run nothing', () => {
+test('links open web pages and wallets only, and run no code', () => {
   assert.equal(
     webLink('https://shop.example/thanks?order=1'),
     'https://shop.example/thanks?order=1',

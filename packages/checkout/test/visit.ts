@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 
-/** Widths at which everything is looked at. */
+/** Widths at which every page is checked. */
 export const PHONE: BrowserContextOptions = {
   viewport: { width: 360, height: 740 },
   isMobile: true,

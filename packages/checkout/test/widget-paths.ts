@@ -22,7 +22,7 @@ const settle = (page: Page) =>
 
 /** The widget in a foreign page. @param browser of the file that asks for these tests */
 export function widgetTests(browser: () => Browser, fixture: Fixture): void {
-  test('the widget in a shop of another origin: a dialog that tells the shop, and nobody else, how the invoice stands', async (t) => {
+  test("the widget in a shop of another origin: a dialog that reports the invoice's status to the shop only", async (t) => {
     const shop = await startShop(fixture.base)
     t.after(() => shop.stop())
     fixture.frameAncestors = [shop.allowed]

@@ -476,7 +476,7 @@ test('each method calls its endpoint, signed; each operation of the document has
   assert.deepEqual(missing, ['createWalletAlias', 'streamCheckout', 'streamEvents'])
 })
 
-test('the types are those of the document', () => {
+test('the types match the document', () => {
   const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
   const types = readFileSync(new URL('../src/api.d.ts', import.meta.url), 'utf8')
   const [, document, made, text] =
@@ -487,7 +487,7 @@ test('the types are those of the document', () => {
   )
 })
 
-test('what the client reads as a count and what as a decimal is what the document says', () => {
+test('the client reads counts and decimals as the document defines them', () => {
   const counts = new Set<string>()
   const decimals = new Set<string>()
   const walk = (value: unknown): void => {
@@ -554,7 +554,7 @@ test('the total of a page is a number, that of a balance a decimal', async () =>
   assert.equal(balances[0]?.total, '1.000000000000000001')
 })
 
-test('amounts that are not decimal strings never leave', async () => {
+test('amounts that are not decimal strings are never sent', async () => {
   server.script()
   for (const amount of [
     '',
@@ -577,12 +577,12 @@ test('amounts that are not decimal strings never leave', async () => {
   assert.equal(server.seen.length, 0)
 })
 
-test('paths that would leave the service never leave', async () => {
+test('paths that would leave the service are never sent', async () => {
   for (const path of ['dac/v1/wallets', '//evil.example/x', 'http://evil.example/', ''])
     await assert.rejects(client().request('GET', path), TypeError)
 })
 
-test('what is signed is what is sent, in the spelling of the wire', async () => {
+test('the signed bytes are the sent ones, in wire encoding', async () => {
   for (const [path, url] of [
     ['/dac/v1/x y', '/dac/v1/x%20y'],
     ['/dac/v1/../v1/ä', '/dac/v1/%C3%A4'],
@@ -612,7 +612,7 @@ test("a proxy's prefix is sent and not signed", async () => {
   assert.throws(() => client({ baseUrl: 'https://host/?a=1' }), TypeError)
 })
 
-test('an error says status, code, field, message and request id', async () => {
+test('an error contains status, code, field, message and request id', async () => {
   server.script(problem(400, 'INSUFFICIENT_BALANCE', { field: 'amount', wallet_id: 'w' }))
   const error = await failure(
     client().createTransaction({
@@ -645,7 +645,7 @@ test('a wrong key gets the claim that failed', async () => {
   assert.deepEqual([error.status, error.code, error.field], [401, 'UNAUTHORIZED', 'signature'])
 })
 
-test('an answer that is not of the service is an error, and is not repeated', async () => {
+test('a response that is not from the service is an error, and is not retried', async () => {
   server.script({ status: 200, body: '<html>hello</html>' })
   assert.equal((await failure(client().gasTanks())).code, 'PROTOCOL')
   server.script({ status: 404, body: '<html>nginx</html>', headers: { 'x-request-id': 'h-1' } })
@@ -682,7 +682,7 @@ test('it gives up after the last attempt with the last error', async () => {
   assert.deepEqual(waits, [])
 })
 
-test('waits are bounded and half at random', async () => {
+test('delays are bounded and half random', async () => {
   server.script(...Array.from({ length: 9 }, () => problem(500, 'INTERNAL')), json([]))
   await client({ retry: { attemptsMax: 10 }, random: () => 0 }).gasTanks()
   assert.deepEqual(waits, [500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000])
@@ -718,7 +718,7 @@ test('createTransaction without a sequence_id, and other writes, are never repea
   }
 })
 
-test('a sequence_id of null is none: nothing is repeated', async () => {
+test('a sequence_id of null is absent: nothing is repeated', async () => {
   const custody = client()
   const order = {
     exchange_account: 'a',
@@ -740,7 +740,7 @@ test('a sequence_id of null is none: nothing is repeated', async () => {
   }
 })
 
-test('each entry of a list comes once, over all pages, also when new ones move others to a later page', async () => {
+test('each entry of a list is returned once, over all pages, also when new ones move others to a later page', async () => {
   const page = (ids: number[], at: number, total: number) =>
     json({ data: ids.map((id) => ({ id: `t${id}` })), page: at, limit: 2, total })
   server.script(page([5, 4], 1, 5), page([4, 3], 2, 6), page([2, 1], 3, 6), page([], 4, 6))
@@ -769,7 +769,7 @@ test('each entry of a list comes once, over all pages, also when new ones move o
 const frame = (id: string, data: object) =>
   `id: ${id}\nevent: deposit.confirmed\ndata: ${JSON.stringify(data)}\n\n`
 
-test('a stream goes on after what was seen, over connections that break, and ends with the signal', async () => {
+test('a stream continues after the last received event when connections break, and ends with the signal', async () => {
   const stop = new AbortController()
   server.script(
     { status: 503, body: '{}' },
@@ -824,7 +824,7 @@ test('a stream goes on after what was seen, over connections that break, and end
   assert.equal(server.seen[0]?.url, '/checkout/v/events')
 })
 
-test('a request is given up when its caller says so, also while it waits to try again', async () => {
+test('a request is aborted by its caller, also while it waits to retry', async () => {
   const stop = new AbortController()
   server.script(() => {
     stop.abort(new Error('enough'))
@@ -865,7 +865,7 @@ test('429 waits for the end of the window by the service’s clock, whatever the
   assert.equal(waits.length, 2)
 })
 
-test('429: a senseless reset is bounded, and the option turns waiting off', async () => {
+test('429: an invalid reset time is bounded, and the option turns waiting off', async () => {
   server.script(
     {
       ...problem(429, 'RATE_LIMITED'),
@@ -906,7 +906,7 @@ test('redirects are not followed: the token is for this service', async () => {
   assert.equal(server.seen.length, 1)
 })
 
-test('waitForTransaction answers the terminal state, confirmed or failed', async () => {
+test('waitForTransaction returns the terminal state, confirmed or failed', async () => {
   server.script(
     json({ id: 't', status: 'pending', sub_status: 'CREATED' }),
     problem(503, 'UNAVAILABLE'),
@@ -921,7 +921,7 @@ test('waitForTransaction answers the terminal state, confirmed or failed', async
   assert.equal((await failure(client().waitForTransaction('t'))).code, 'NOT_FOUND')
 })
 
-test('waitForTransaction ends at its time', async () => {
+test('waitForTransaction ends at its time-out', async () => {
   const custody = client({ sleep: async () => {} })
   server.script(
     ...Array.from({ length: 10 }, () =>
@@ -934,6 +934,6 @@ test('waitForTransaction ends at its time', async () => {
   assert.equal(server.seen.length, 1)
 })
 
-test('the private key shows in nothing that is printed', () => {
+test('the private key appears in no printed text', () => {
   assert.doesNotMatch(JSON.stringify(client()), /PRIVATE|privateKey/)
 })

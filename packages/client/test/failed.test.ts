@@ -82,7 +82,7 @@ test('two voids of two pinned nodes prove a failure', async () => {
   )
 })
 
-test('a lying server shows a failure without voids, with one, with one twice, or with what is no list', async () => {
+test('a lying server reports a failure without voids, with one, with one twice, or without a list', async () => {
   const lists = [
     [],
     [signedVoid(1)],
@@ -98,7 +98,7 @@ test('a lying server shows a failure without voids, with one, with one twice, or
   }
 })
 
-test('voids of strangers, of a node under another number, and changed ones', async () => {
+test('voids of foreign nodes, of a node under another number, and changed ones', async () => {
   const strangers = new Nodes((bytes) => new Uint8Array(randomBytes(bytes)))
   const changed = signedVoid(2, { signed: ['0xaa'] })
   const cases: Record<string, unknown> = {
@@ -110,7 +110,7 @@ test('voids of strangers, of a node under another number, and changed ones', asy
   for (const [what, voids] of Object.entries(cases)) await unproven(failed(voids), what)
 })
 
-test('voids of another transaction, or of a made-up forward under this id, or of a request that the nodes could not read', async () => {
+test('voids of another transaction, of an invented forward with this id, or of an unreadable request', async () => {
   const other = transactionId(API_KEY, 'n-2')
   await unproven(
     failed([signedVoid(1, { transaction_id: other }), signedVoid(2, { transaction_id: other })]),
@@ -169,7 +169,7 @@ test('a signature withheld before forced voids is named, and so is a hash', asyn
   )
 })
 
-test('the client holds failures of its own requests against the service by itself', async () => {
+test('the client verifies failures of its own requests against the service automatically', async () => {
   const custody = client()
   let id = ''
   let nonce = ''

@@ -118,7 +118,7 @@ test('publint finds nothing', async () => {
   )
 })
 
-test('it names nothing of Node’s, and none of the house’s own packages', () => {
+test("it uses no Node modules, and none of the project's own packages", () => {
   const text = readFileSync(join(made, 'dist', 'index.js'), 'utf8')
   assert.doesNotMatch(text, /from "(?:node:|@custody\/)/)
   assert.deepEqual(
@@ -237,7 +237,7 @@ for (const node of nodes) {
     rmSync(join(project, 'cursor.txt'))
   })
 
-  test(`addresses of every family are checked with what was packed, by Node ${version}`, async () => {
+  test(`addresses of every family are checked with the packed package, by Node ${version}`, async () => {
     const certified = new Nodes((bytes) => new Uint8Array(randomBytes(bytes)))
     const keys = certified.keys()
     writeFileSync(join(project, 'trust.json'), JSON.stringify({ trust: certified.trust(), keys }))

@@ -89,7 +89,7 @@ test('each operation of the document with a sequence_id is called here', () => {
 })
 
 for (const [operation, call] of Object.entries(CALLS)) {
-  test(`${operation}: another payload under a known sequence_id throws with the earlier object, or returns it where that is wanted`, async () => {
+  test(`${operation}: another payload with a used sequence_id throws with the earlier object, or returns it by option`, async () => {
     server.script(mismatch)
     const error = await call(client()).then(
       () => assert.fail('returned as if it were done'),
@@ -130,13 +130,13 @@ test('a replay of the same payload is returned, and isReplayed says so without a
   assert.equal(JSON.stringify(again), JSON.stringify(first))
 })
 
-test('a mismatch that answers a repeated attempt throws', async () => {
+test('a mismatch in the response to a retry throws', async () => {
   server.script({ cut: true }, mismatch)
   await assert.rejects(client().createTransaction(transfer), IdempotencyMismatch)
   assert.equal(server.seen.length, 2)
 })
 
-test('any request of one’s own throws too; warnings of proxies do not', async () => {
+test('custom requests throw too; warnings of proxies do not', async () => {
   server.script(mismatch)
   await assert.rejects(client().request('POST', '/dac/v1/transaction', {}), IdempotencyMismatch)
   server.script(

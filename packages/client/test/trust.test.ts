@@ -105,7 +105,7 @@ function invoiceOf(assetName: string, index: number) {
   }
 }
 
-test('an invoice’s addresses are ours, and its payment URI asks for what is missing, at that address', async () => {
+test('an invoice’s addresses are ours, and its payment URI requests the missing amount at that address', async () => {
   const honestly = invoiceOf('BTC', 7)
   server.script(json(honestly), json(honest))
   assert.equal(
@@ -135,7 +135,7 @@ function lie(address: object, keys: unknown = honest, trust?: Trust): Promise<un
   return client(trust).createAddress('BTC')
 }
 
-test('honest addresses of every asset are taken, and the keys are asked for once', async () => {
+test('honest addresses of every asset are accepted, and the keys are requested once', async () => {
   const custody = client()
   for (const asset of registry.assets) {
     const name = asset.asset_name
@@ -148,7 +148,7 @@ test('honest addresses of every asset are taken, and the keys are asked for once
   assert.equal(server.seen.length, 1, 'a verified key is kept')
 })
 
-test('a lying server that gives its own address', async () => {
+test('a lying server that returns its own address', async () => {
   const theirs = shown('BTC', 3, { keys: nodes.keys() })
   const error = await refused(lie(theirs), 'ADDRESS')
   assert.deepEqual([error.expected, error.actual], [shown('BTC', 3).address, theirs.address])
@@ -159,7 +159,7 @@ test('a lying server that gives its own address', async () => {
   await refused(client().addresses('BTC'), 'ADDRESS')
 })
 
-test('the code that derives addresses is loaded by those who check them only', () => {
+test('the code that derives addresses is loaded only for address checks', () => {
   const hooks = `import { registerHooks } from 'node:module'
     const seen = []
     registerHooks({ load: (url, context, next) => { seen.push(url); return next(url, context) } })
@@ -175,7 +175,7 @@ test('the code that derives addresses is loaded by those who check them only', (
   )
 })
 
-test('without trust nothing is checked: it is the trust object that refuses', async () => {
+test('without trust nothing is checked: only the trust object causes refusals', async () => {
   server.script(json(shown('BTC', 3, { keys: nodes.keys() })))
   await new CustodyClient({
     baseUrl: server.url,
@@ -206,7 +206,7 @@ test("another sub-account's path, another chain's, a hardened or a missing one",
   }
 })
 
-test('another account of ours on XRP, where a sub-account has one and deposits are told apart by tags', async () => {
+test('another account of ours on XRP, where a sub-account has one account and deposits are told apart by tags', async () => {
   server.script(json(shown('XRP', 1, { tag: '7' })), json(honest))
   const error = await refused(client().createAddress('XRP'), 'PATH')
   assert.equal(error.expected, `1/${registry.network('XRP')!.chain_index}/0`)
@@ -217,7 +217,7 @@ test('the address of another asset', async () => {
   await refused(lie({ ...shown('LTC', 3), asset: 'BTC' }), 'PATH')
 })
 
-test('a payment URI that pays somebody else', async () => {
+test('a payment URI that pays another address', async () => {
   await refused(
     lie({ ...shown('BTC', 3), payment_uri: shown('BTC', 3, { keys: nodes.keys() }).payment_uri }),
     'PAYMENT_URI',
@@ -231,7 +231,7 @@ test("another workspace's certificate", async () => {
   await refused(lie(shown('BTC', 3, { keys: other }), renamed), 'KEY')
 })
 
-test('a certificate with two signatures of one node, of strangers, of two nodes, of none', async () => {
+test('a certificate with two signatures of one node, of foreign nodes, of two nodes, or none', async () => {
   const two = nodes.key('secp256k1', {}, [1, 2, 2])
   const strangers = new Nodes(random).key('secp256k1')
   const moved = nodes.key('secp256k1')
@@ -251,7 +251,7 @@ test('a certificate with two signatures of one node, of strangers, of two nodes,
   }
 })
 
-test('a key of another network, whatever the answer calls it', async () => {
+test('a key of another network, whatever the response calls it', async () => {
   const main: Keys = { network: 'local', keys: [nodes.key('secp256k1', { mode: 'mainnet' })] }
   await refused(lie(shown('BTC', 3, { keys: main }), main), 'KEY')
   await refused(
@@ -287,7 +287,7 @@ test('a forged chain code, public key, curve, epoch, and a missing key', async (
   )
 })
 
-test("a wallet's omnibus address and a gas tank that are not ours", async () => {
+test("a wallet's omnibus address and a gas tank that are foreign", async () => {
   const wallet = (index: number, keys?: Keys) => {
     const { address, path } = shown('ETH', index, keys ? { keys } : {})
     return {
@@ -318,7 +318,7 @@ test("a wallet's omnibus address and a gas tank that are not ours", async () => 
   await refused(custody.gasTanks(), 'ADDRESS')
 })
 
-test('a trust object with two of one node, a tank for a sub-account or another shape is refused at once', () => {
+test('a trust object with one node twice, a tank for a sub-account or another shape is refused immediately', () => {
   const good = nodes.trust()
   const [first, second] = good.nodes as [Trust['nodes'][0], Trust['nodes'][0]]
   const rsa = pair.publicKey.export({ type: 'spki', format: 'pem' }) as string

@@ -26,7 +26,7 @@ const decimals = fc
       `${isNegative ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`,
   )
 
-test('amounts and dollars are shown with every digit, in groups of three', () => {
+test('amounts and dollars are displayed with every digit, in groups of three', () => {
   assert.deepEqual(
     ['1234567.000000000000000001', '1.500', '0.00000001', '100', '-1000.10', '+5'].map(amountText),
     ['1,234,567.000000000000000001', '1.5', '0.00000001', '100', '−1,000.1', '+5'],
@@ -41,7 +41,7 @@ test('amounts and dollars are shown with every digit, in groups of three', () =>
   ])
 })
 
-test('dollars to the cent say that digits are left out, and have the exact text', () => {
+test('dollars rounded to the cent are marked as rounded, and contain the exact text', () => {
   const shown = ['1312.5', '1312.509', '0.009', '-0.009', '-3.001', '0', '12', null].map((value) =>
     Object.values(usdShort(value)),
   )
@@ -57,7 +57,7 @@ test('dollars to the cent say that digits are left out, and have the exact text'
   ])
 })
 
-test('whatever the decimal: what is shown is the same number, or says that it is not', () => {
+test('for any decimal the display is the same number, or marked as rounded', () => {
   fc.assert(
     fc.property(decimals, (value) => {
       assert.ok(same(read(amountText(value)), value), amountText(value))
@@ -70,7 +70,7 @@ test('whatever the decimal: what is shown is the same number, or says that it is
   )
 })
 
-test('the worth of an amount is exact', () => {
+test('the value of an amount is exact', () => {
   assert.equal(worth('0.000000000000000001', '3000.5'), '0.0000000000000030005')
   assert.equal(worth('2', '0.5'), '1')
   assert.equal(worth('1,5', '2'), null)

@@ -23,7 +23,7 @@ const read = async (text: string) => readBatch(text, ASSETS).lines
 const HEAD = 'asset,amount,destination_address,address_tag,memo,fee_level\n'
 const problemsOf = async (line: string) => (await read(HEAD + line))[0]?.problems
 
-test('rows are those of RFC 4180, with quotes, line breaks, empty lines and a byte order mark', () => {
+test('rows follow RFC 4180, with quotes, line breaks, empty lines and a byte order mark', () => {
   assert.deepEqual(rowsOf('\uFEFFa,"b ""c"", d",e\r\n\r\n"two\nlines",2\n', ','), [
     { number: 1, fields: ['a', 'b "c", d', 'e'] },
     { number: 3, fields: ['two\nlines', '2'] },
@@ -52,7 +52,7 @@ const understood = (text: string, mark?: DecimalMark) => {
   }
 }
 
-test('files of spreadsheets of other countries: separator and decimal mark follow from the file', () => {
+test('spreadsheets of other countries: separator and decimal mark are detected from the file', () => {
   assert.deepEqual(
     understood(
       excel(';', ['ETH', '0,25', '0xab', 'Miete, März'], ['ETH', '1.234,5', '0xcd', '']),
@@ -91,7 +91,7 @@ test('files of spreadsheets of other countries: separator and decimal mark follo
   )
 })
 
-test('an amount that is a decimal by both marks is asked about, and read as somebody says', () => {
+test('an amount that is a decimal with either separator needs a choice, and is read as chosen', () => {
   const both = excel(';', ['ETH', '1.234', '0xab', ''], ['ETH', '5', '0xcd', ''])
   assert.deepEqual(understood(both), {
     separator: ';',
@@ -108,7 +108,8 @@ test('an amount that is a decimal by both marks is asked about, and read as some
     problems: [],
     notes: ['“1.234” is read as 1234'],
   })
-  // In a file with commas between its fields nobody is believed to mean thousands by one.
+  // In a file that separates fields by commas, a comma in an amount is never read as a thousands
+  // separator.
   const quoted = excel(',', ['ETH', '"1,500"', '0xab', ''])
   assert.match(
     String(understood(quoted).problems),
@@ -120,7 +121,7 @@ test('an amount that is a decimal by both marks is asked about, and read as some
   )
 })
 
-test('no amount becomes another: groups are of three digits, of one kind, and begin with no zero', () => {
+test('no amount changes: groups have three digits, one separator, and no leading zero', () => {
   const by = (text: string, mark: DecimalMark) => amountBy(text, mark)?.amount ?? null
   for (const [text, point, comma] of [
     ['1,5', null, '1.5'],
@@ -161,7 +162,7 @@ test('long tags that a spreadsheet has rounded are refused', async () => {
   assert.deepEqual(await problemsOf('XRP,1,rA,3042817,,'), [])
 })
 
-test('what Excel writes is text: UTF-8 with its mark, UTF-16, and Windows-1252', () => {
+test('all encodings of Excel are read: UTF-8 with its mark, UTF-16, and Windows-1252', () => {
   const text = 'Miete März'
   const wide = (isLittle: boolean) =>
     Uint8Array.from(
@@ -186,7 +187,7 @@ test('what Excel writes is text: UTF-8 with its mark, UTF-16, and Windows-1252',
   assert.equal(separatorOf('\uFEFFasset;amount\n', ['asset', 'amount']), ';')
 })
 
-test('a line keeps its digits, and is ordered by the sequence_id of its plan', async () => {
+test('a line keeps its digits, and is sent with the sequence_id of its plan', async () => {
   const text = `${HEAD}ETH,0.000000000000000001,0xab,,"one, two",high\nXRP,12,rA,7,,\n`
   const lines = await read(text)
   assert.deepEqual(await read(text), lines)
@@ -215,7 +216,7 @@ test('a line keeps its digits, and is ordered by the sequence_id of its plan', a
   )
 })
 
-test('each wrong line says what is wrong with it', async () => {
+test('each wrong line is reported with its error', async () => {
   assert.deepEqual(await problemsOf('ETH,1,0xab,,,'), [])
   assert.match(String(await problemsOf('DOGGO,1,0xab,,,')), /no asset “DOGGO”/)
   assert.match(String(await problemsOf('XRP,0.0000001,rA,1,,')), /more than 6 decimal places/)
@@ -234,7 +235,7 @@ test('each wrong line says what is wrong with it', async () => {
   )
 })
 
-test('a reference is unique in its file, and is no name that the panel makes', async () => {
+test("a reference is unique in its file, and differs from the panel's own names", async () => {
   const problems = async (...references: string[]) =>
     (
       await read(
@@ -253,7 +254,7 @@ test('a reference is unique in its file, and is no name that the panel makes', a
   assert.deepEqual(await problems('x'.repeat(100), 'a#b', 'a batch-1'), [[], [], []])
 })
 
-test('a line without a tag is known as such, and a tag for a network without tags is a problem', async () => {
+test('a missing tag is reported, and a tag for a network without tags is an error', async () => {
   const tagless = async (text: string) =>
     (await read(text)).map((line) => [line.hasNoTag, line.hasTagColumn])
   assert.deepEqual(await tagless(`${HEAD}XRP,1,rA,,,\nXRP,1,rA,0,,\nETH,1,0xab,,,`), [
@@ -265,7 +266,7 @@ test('a line without a tag is known as such, and a tag for a network without tag
   assert.match(String(await problemsOf('ETH,1,0xab,7,,')), /ETH has no address_tag/)
 })
 
-test('a file that is none is refused with a sentence', async () => {
+test('an invalid file is refused with a sentence', async () => {
   await assert.rejects(read(''), /empty/)
   await assert.rejects(read('asset,amount\nETH,1'), /destination_address is missing/)
   await assert.rejects(read(`${HEAD.trim()},wallet\n`), /no column “wallet”/)
@@ -273,7 +274,7 @@ test('a file that is none is refused with a sentence', async () => {
   await assert.rejects(read(HEAD + 'ETH,1,0xab,,,\n'.repeat(LINES_MAX + 1)), /at most 1000/)
 })
 
-test('decimals are whole numbers of the smallest unit, and what a person types is read or refused', () => {
+test('decimals are whole numbers of the smallest unit, and typed text is parsed or refused', () => {
   assert.equal(units('1.50', 18), 1_500_000_000_000_000_000n)
   assert.equal(units('0.1', 0), null)
   assert.equal(units('1e3', 18), null)
@@ -289,14 +290,14 @@ test('decimals are whole numbers of the smallest unit, and what a person types i
     [' 1 000.50 ', '.5', '007', "1'000"].map((text) => exact(text)?.text),
     ['1000.50', '0.5', '7', '1000'],
   )
-  // A comma is a decimal point to half the world: nobody's 1,5 becomes 15.
+  // Many countries use the comma as decimal point, so 1,5 must never become 15.
   for (const text of ['', '-1', '1e3', '1.2.3', 'Infinity', '1,5', '1,000', '1,000.5'])
     assert.equal(exact(text), null, text)
   const value = { a: new JsonNumber('1.10'), b: [{ c: 'x' }, []], d: {} }
   assert.deepEqual(parseJson(pretty(value)), value)
 })
 
-test('amounts of an answer keep every digit, and what counts is a number', () => {
+test('amounts of a response keep every digit, and counts are numbers', () => {
   assert.deepEqual(
     decode(
       '{"data":[{"total":0.100000000000000001,"confirmations":3,"path":[1,0]}],"page":1,"limit":50,"total":7,"counts":{"pending":2}}',

@@ -97,7 +97,7 @@ test('25 payments are not made again after the memo of one was corrected', async
   assert.deepEqual(await service.send(file(...lines)), [], 'not a year later either')
 })
 
-test('the identical file, other orders of its lines and other spellings order nothing; one more line orders itself', async () => {
+test('the identical file, with other line orders or spellings, sends nothing; one more line sends only itself', async () => {
   const service = new Service()
   const lines = ['ETH,1,0xab,,a,', 'XRP,2,ra,7,b,', 'XRP,2,rb,,c,']
   assert.equal((await service.send(file(...lines))).length, 3)
@@ -119,7 +119,7 @@ test('the identical file, other orders of its lines and other spellings order no
   )
 })
 
-test('equal lines are as many payments, and one of them that is removed orders nothing', async () => {
+test('equal lines are as many payments, and removing one of them sends nothing', async () => {
   const service = new Service()
   const line = 'ETH,1,0xab,,,'
   assert.equal((await service.send(file(line, line, line))).length, 3)
@@ -128,7 +128,7 @@ test('equal lines are as many payments, and one of them that is removed orders n
   assert.equal((await service.send(file(line, line, line, line))).length, 1)
 })
 
-test('a payment that stands for a line which was removed stands for one that remains, also after a refused line', async () => {
+test('the payment of a removed line counts for an equal remaining one, also after a refused line', async () => {
   const service = new Service()
   const line = 'ETH,1,0xab,,,'
   const lines = await service.plan(file(line, line, line))
@@ -139,7 +139,7 @@ test('a payment that stands for a line which was removed stands for one that rem
   assert.equal((await service.send(file(line, line, line))).length, 2)
 })
 
-test('a file that was broken off goes on where it stopped', async () => {
+test('a file that was interrupted continues where it stopped', async () => {
   const service = new Service()
   const lines = ['ETH,1,0xab,,,', 'ETH,1,0xab,,,', 'ETH,2,0xab,,,r', 'XRP,3,ra,1,,']
   assert.equal((await service.send(file(...lines), 2)).length, 2)
@@ -147,7 +147,7 @@ test('a file that was broken off goes on where it stopped', async () => {
   assert.equal(service.transfers.length, 4)
 })
 
-test('a payment of the last days is marked, whoever ordered it and with whatever tag, and left out until it is included', async () => {
+test('a recent payment to the same address is marked, whatever its sender or tag, and left out until included', async () => {
   const [form] = readBatch(file('XRP,2,ra,7,,'), ASSETS).lines as [Line]
   for (const [sub, tag] of [
     ['main', '7'],
@@ -183,7 +183,7 @@ test('a payment of the last days is marked, whoever ordered it and with whatever
   }
 })
 
-test('what failed may be paid again by explicit choice, once, and what was paid so is not taken for failed', async () => {
+test('a failed payment can be repeated once by explicit choice, and the repetition is not taken for failed', async () => {
   for (const reference of ['', 'r1']) {
     const service = new Service()
     const text = file(`ETH,1,0xab,,,${reference}`)
@@ -199,7 +199,7 @@ test('what failed may be paid again by explicit choice, once, and what was paid 
   }
 })
 
-test('a line that was sent is paid once more by explicit choice, and all that was ordered is shown', async () => {
+test('a sent line can be paid once more by explicit choice, and all its payments are displayed', async () => {
   for (const reference of ['', 'r1']) {
     const service = new Service()
     const text = file(`ETH,1,0xab,,,${reference}`)
@@ -214,7 +214,7 @@ test('a line that was sent is paid once more by explicit choice, and all that wa
   }
 })
 
-test('a reference that names another payment is a problem of its line, shown with the transfer that has it', async () => {
+test('a reference used by another payment is an error of its line, displayed with that transfer', async () => {
   const service = new Service()
   await service.send(file('XRP,2,ra,7,,r1'))
   for (const other of [
@@ -271,7 +271,7 @@ const textOf = (rows: readonly Row[]) =>
 const countsOf = (contents: readonly number[]) =>
   PAYMENTS.map((_, content) => contents.filter((each) => each === content).length)
 
-test('whatever is edited between uploads, of each payment as many are made as the fullest file had lines, and no more', async () => {
+test('for any edits between uploads, each payment is made as often as in the largest file, and no more', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(row, { maxLength: 6 }),

@@ -147,7 +147,7 @@ for (const [name, { says, sign, paste, edit, at = NOW_S }] of Object.entries(CAS
   })
 }
 
-test('a hash in capitals is told apart from another one', async () => {
+test('a hash in upper case is recognised as such', async () => {
   const { token } = await signRequest({
     apiKey: 'k',
     privateKey: own.privateKey,
@@ -168,7 +168,7 @@ test('a hash in capitals is told apart from another one', async () => {
   )
 })
 
-test('what is pasted beside a token is forgiven, and a private key is not', async () => {
+test('text pasted around a token is ignored, and a private key is refused', async () => {
   const { token } = await signRequest({
     apiKey: 'k',
     privateKey: own.privateKey,

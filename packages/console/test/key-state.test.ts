@@ -44,7 +44,7 @@ test('attack: an API user or request of another person with this public key chan
   }
 })
 
-test('an API user without an owner is used, and one of this person before it', () => {
+test('an API user without an owner is used, and one of this person takes precedence', () => {
   assert.deepEqual(judged(user({ id: 'typed', person: null })), ['ready', 'typed'])
   assert.deepEqual(judged(user({ id: 'typed', person: null }), user({ id: 'own' })), [
     'ready',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { filtersFor } from '../src/page/api/search-text.ts'
 
-test('a search text is tried as what its form allows, the likeliest first', () => {
+test('a search text is tried in all forms that it matches, the likeliest first', () => {
   const hash = 'ab'.repeat(32)
   for (const [text, filters] of [
     ['', []],

@@ -29,7 +29,7 @@ function loadedWith(name: string, seen = new Set<string>()): Set<string> {
   return seen
 }
 
-test('what is loaded before the first page is small, and so is the whole', (t) => {
+test('the files loaded before the first page are small, and so is the total', (t) => {
   const first = [...html.matchAll(/(?:src|href)="\/console\/assets\/([\w.-]+)"/g)].map(
     ([, name]) => name as string,
   )
@@ -49,7 +49,7 @@ test('what is loaded before the first page is small, and so is the whole', (t) =
   t.diagnostic(`brotli: ${initial} bytes of script before the first page, ${whole} in all pages`)
 })
 
-test('the panel loads its own files only, is framed by nobody and kept by nobody', () => {
+test('the panel loads its own files only, and can be neither framed nor cached', () => {
   const { status, headers } = site.page('br')
   assert.deepEqual(
     [status, headers['content-type'], headers['cache-control'], headers['content-encoding']],
@@ -75,7 +75,7 @@ test('the panel loads its own files only, is framed by nobody and kept by nobody
   }
 })
 
-test('nothing else is found, and a panel that is not built says what to run', () => {
+test('no other paths exist, and a panel that is not built says which command to run', () => {
   for (const name of ['../index.html', '..', '', '__proto__', `${assets[0]}.br`])
     assert.equal(site.asset(name, 'br'), null, name)
   const empty = mkdtempSync(join(tmpdir(), 'custody-console-'))

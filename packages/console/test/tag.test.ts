@@ -57,7 +57,7 @@ test('an address that contains its tag, and an asset without tags, need no answe
   )
 })
 
-test('digits in the memo are taken for the missing tag', () => {
+test('digits in the memo are treated as the missing tag', () => {
   const open = tagState(true, answer(false), none)
   assert.equal(isTagInMemo(open, ' 123456 '), true)
   assert.equal(isTagInMemo(open, 'invoice 123456'), false)

@@ -78,7 +78,7 @@ function pay(
   return payment(alice, spends, outputs, shape)
 }
 
-test('a segwit payment is taken, tested the same way, mined and reported', async () => {
+test('a segwit payment is accepted, tested in the same way, mined and reported', async () => {
   const spend = coin(alice)
   const tx = await pay([spend])
   const [verdict] = ok<{ allowed: boolean; txid: string; vsize: number; fees: { base: number } }[]>(
@@ -394,7 +394,7 @@ test('a chain of unconfirmed transactions ends at 25', async () => {
   assert.deepEqual(ok('getrawmempool'), [])
 })
 
-test('testmempoolaccept takes transactions that build on each other', async () => {
+test('testmempoolaccept accepts transactions that build on each other', async () => {
   const spend = coin(alice)
   const parent = await pay([spend], [{ script: alice.script, value: spend.value - FEE }])
   const child = await pay([{ txid: parent.getId(), vout: 0, value: spend.value - FEE }])

@@ -67,7 +67,7 @@ for (const network of UTXO_NETWORKS) {
       removeHome(home)
     })
 
-    test('a new address is paid by fund and by mine; balance, coins and scan agree', () => {
+    test('fund and mine pay a new address; balance, coins and scan agree', () => {
       assert.equal(call('getbalance'), 0)
       assert.deepEqual(call('listunspent'), [])
       const address = call<string>('getnewaddress', 'rent')
@@ -115,7 +115,7 @@ for (const network of UTXO_NETWORKS) {
       )
     })
 
-    test('its keys sign: it pays, the change is its own, and it can be spent at once', () => {
+    test('its keys sign: it pays, the change is its own and immediately spendable', () => {
       const before = call<number>('getbalance')
       const to = call<string>('getnewaddress', '', 'legacy')
       const txid = call<string>('sendtoaddress', to, 0.25)
@@ -138,7 +138,7 @@ for (const network of UTXO_NETWORKS) {
       chain.mine(1)
     })
 
-    test('what is refused says why', () => {
+    test('every refusal states its reason', () => {
       assert.match(
         ask('sendtoaddress', call('getnewaddress'), 10_000_000).error?.message ?? '',
         /^Insufficient funds/,
@@ -173,7 +173,7 @@ for (const network of UTXO_NETWORKS) {
 
     // The stranger's signatures are written for BTC.
     if (network.code === 'BTC')
-      test('what somebody else sent is not safe, and no balance, before it is in a block', async () => {
+      test('coins received from another wallet are not safe and not in the balance before they are in a block', async () => {
         const stranger = key(77)
         const txid = chain.fund(stranger.address, '2')
         const { outs } = chain.head.txs.find((tx) => tx.txid === txid)!

@@ -39,13 +39,13 @@ after(async () => {
   removeHome(home)
 })
 
-test('the root says that it is Blockfrost; health and the clock are told', async () => {
+test('the root identifies Blockfrost; health and clock are returned', async () => {
   assert.equal((await api.root()).url, 'https://blockfrost.io/')
   assert.equal((await api.health()).is_healthy, true)
   assert.ok(Math.abs((await api.healthClock()).server_time - Date.now()) < 60_000)
 })
 
-test('an address: nothing before it is paid, then what it holds, token by token', async () => {
+test('an address: nothing before it is paid, then its balance, token by token', async () => {
   await assert.rejects(
     api.addresses(ALICE),
     (error) => error instanceof BlockfrostServerError && error.status_code === 404,
@@ -92,7 +92,7 @@ test('its transactions, in both orders, by page and by range', async () => {
   assert.equal((await api.blocksLatest()).height! >= all[2]!.block_height, true)
 })
 
-test('what is answered has every field that Blockfrost requires', async () => {
+test('responses have every field that Blockfrost requires', async () => {
   const file = fileURLToPath(
     import.meta.resolve('@blockfrost/openapi').replace(/lib\/index\.js$/, 'openapi.yaml'),
   )

@@ -136,7 +136,7 @@ after(async () => {
   removeHome(home)
 })
 
-test('the faucet’s very first payment names who paid, as every other', async () => {
+test('the faucet’s first payment names its sender, like every other', async () => {
   const { inputs, outputs } = await get<{
     inputs: { address: string; amount: { quantity: string }[] }[]
     outputs: { address: string }[]
@@ -206,7 +206,7 @@ test('the ledger’s rules: signature, fee, end, least output, balance, network,
   await control({ command: 'mine', blocks: 1 })
 })
 
-test('native tokens: the faucet makes them, and they ride on an output', async () => {
+test('native tokens: the faucet mints them, and adds them to an output', async () => {
   const { hash } = await fund('3', { tokens: { GOLD: '1000', silver: '9223372036854775807' } })
   const { outputs } = await get<{ outputs: { amount: { unit: string; quantity: string }[] }[] }>(
     `txs/${hash}/utxos`,
@@ -258,7 +258,7 @@ test('native tokens: the faucet makes them, and they ride on an output', async (
   )
 })
 
-test('what waits past its end is never included; slots can be moved forward', async () => {
+test('a transaction past its expiry is never included; slots can be advanced', async () => {
   const { slot } = await latest()
   const { raw, hash } = await pay({ ttl: slot + 30 })
   await control({ command: 'mine', blocks: 1, seconds: 100 })
@@ -267,7 +267,7 @@ test('what waits past its end is never included; slots can be moved forward', as
   assert.equal((await ask(`txs/${hash}`)).status, 404)
 })
 
-test('the faucet pays while a payment of its own waits again for a block', async () => {
+test('the faucet pays while one of its own payments waits again for a block', async () => {
   await control({ command: 'mine', blocks: 2 })
   const first = await fund('3', { address: BOB.to_bech32() })
   await control({ command: 'reorg', depth: 1 })
@@ -275,7 +275,7 @@ test('the faucet pays while a payment of its own waits again for a block', async
   for (const { hash } of [first, second]) await get(`txs/${hash}`)
 })
 
-test('a reorganisation: transactions wait again, or are gone', async () => {
+test('a reorganisation: transactions wait again, or are dropped', async () => {
   const one = await pay()
   await submit(one.raw)
   await control({ command: 'mine', blocks: 1 })
@@ -302,7 +302,7 @@ test('faults of the interface', async () => {
   await included(hash)
 })
 
-test('after kill -9 every block has the hash that it had, and the faucet goes on', async () => {
+test('after kill -9 every block has the same hash, and the faucet works', async () => {
   await fund('5')
   const head = await latest()
   const hashes = await Promise.all(

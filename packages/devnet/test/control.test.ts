@@ -60,7 +60,7 @@ async function ethereumPayment(): Promise<Hex> {
   })
 }
 
-test('blocks come on command only where the start says so', async () => {
+test('with manual mode, blocks are made by command only', async () => {
   const { id, hex } = await bitcoinPayment()
   const before = await devnet.control<Info>({ command: 'info' })
   assert.deepEqual([before.networks['BTC']?.waiting, before.networks['LTC']?.waiting], [0, null])
@@ -119,7 +119,7 @@ test('a reorganisation of BTC returns its transactions to the mempool, or drops 
   )
 })
 
-test('a reorganisation of ETH makes receipts vanish, and the same bytes can be sent again', async () => {
+test('a reorganisation of ETH removes receipts, and the same bytes can be sent again', async () => {
   const raw = await ethereumPayment()
   const hash = await devnet.call<Hex>('eth', 'eth_sendRawTransaction', raw)
   const mined = await devnet.control<{ height: number; hash: Hex }>({
@@ -142,7 +142,7 @@ test('a reorganisation of ETH makes receipts vanish, and the same bytes can be s
   assert.notEqual(await devnet.call('eth', 'eth_getTransactionReceipt', hash), null)
 })
 
-test('mistakes are named', async () => {
+test('mistakes are reported with the name of the field', async () => {
   const cases: [Record<string, unknown>, RegExp][] = [
     [{ command: 'nothing' }, /command "nothing" is unknown/],
     [
@@ -213,7 +213,7 @@ test('mistakes are named', async () => {
   )
 })
 
-test('drop-answer: the broadcast is taken and the answer never comes', async () => {
+test('drop-answer: the broadcast is accepted and its answer never arrives', async () => {
   const { hex, id } = await bitcoinPayment()
   const raw = await ethereumPayment()
   for (const network of ['BTC', 'ETH'])
@@ -234,7 +234,7 @@ test('drop-answer: the broadcast is taken and the answer never comes', async () 
   )
 })
 
-test('reject: the broadcast is refused and not taken', async () => {
+test('reject: the broadcast is refused and not accepted', async () => {
   const { hex, id } = await bitcoinPayment()
   const raw = await ethereumPayment()
   for (const network of ['BTC', 'ETH'])
@@ -247,7 +247,7 @@ test('reject: the broadcast is refused and not taken', async () => {
   assert.equal(await devnet.call('btc', 'sendrawtransaction', hex), id)
 })
 
-test('down: connections are cut, while the control stays', async () => {
+test('down: connections are closed, while the control endpoint works', async () => {
   for (const network of ['BTC', 'ETH'])
     await devnet.control({ command: 'fault', network, mode: 'down' })
   await assert.rejects(devnet.rpc('btc', 'getblockcount'))

@@ -63,7 +63,7 @@ async function heads(running: Running): Promise<{ BTC: number; ETH: number }> {
   return { BTC: networks.BTC.height, ETH: networks.ETH.height }
 }
 
-test('after kill -9 of everything, every block and receipt is there with the same hash', async () => {
+test('after kill -9 of every process, every block and receipt exists with the same hash', async () => {
   const [port] = (await freePorts(1)) as [number]
   devnet = await startDevnet(home, { port })
   const fund = (asset: string, to: string) =>
@@ -106,7 +106,7 @@ test('after kill -9 of everything, every block and receipt is there with the sam
   await fund('BTC', address)
 })
 
-test('a kill at any moment of block making loses nothing that was shown', async () => {
+test('a kill at any moment of block making loses nothing that was readable', async () => {
   for (let round = 0; round < 3; round += 1) {
     const running = devnet!
     const shown: { path: 'btc' | 'eth'; height: number; hash: string }[] = []
@@ -167,7 +167,7 @@ test('an orphaned engine is ended by the next start', async () => {
   assert.equal(enginesOf(home).length, 1)
 })
 
-test('a stranger that has the pid now is left alone', async () => {
+test('a foreign process with the same pid is left alone', async () => {
   await devnet!.killAll()
   const stranger = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], {
     stdio: 'ignore',
@@ -187,7 +187,7 @@ test('a stranger that has the pid now is left alone', async () => {
   }
 })
 
-test('an end in the middle of a start leaves no engine behind', async () => {
+test('a stop in the middle of a start leaves no engine behind', async () => {
   await devnet!.stop()
   const place = tempHome()
   const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
@@ -208,7 +208,7 @@ test('an end in the middle of a start leaves no engine behind', async () => {
   devnet = await startDevnet(home)
 })
 
-test('a killed engine comes back with the same chain', async () => {
+test('a killed engine is restored with the same chain', async () => {
   const at = await heads(devnet!)
   const before = await hashes(devnet!, at)
   process.kill(enginesOf(home)[0]!, 'SIGKILL')
@@ -242,7 +242,7 @@ test('a half-written last record is dropped', async () => {
   assert.equal(await devnet.call<string>('btc', 'getblockhash', at.BTC - 1), before[at.BTC - 1])
 })
 
-test('it ends with its parent, and nothing stays behind', async () => {
+test('it ends with its parent, and no process remains', async () => {
   const engines = enginesOf(home)
   assert.equal(await devnet!.closeStdin(), 0)
   await until('the engine is gone', () => engines.every((pid) => !isAlive(pid)))

@@ -95,7 +95,7 @@ test('a funded address has the coin, the transfer has a receipt, and finality fo
   )
 })
 
-test('the token has six decimals, answers nothing, logs transfers, and sits at its fixed address', async () => {
+test('the token has six decimals, returns nothing, logs transfers, and is at its fixed address', async () => {
   const { reader, wallet } = clients()
   const { hash } = await devnet.control<{ hash: Hex }>({
     command: 'fund',
@@ -152,7 +152,7 @@ test('the token has six decimals, answers nothing, logs transfers, and sits at i
   assert.notEqual(hash, sent)
 })
 
-test('allowances go through zero, and a transfer of more than there is reverts', async () => {
+test('allowances change through zero, and a transfer above the balance reverts', async () => {
   const { wallet } = clients()
   await devnet.control({ command: 'fund', asset: 'ETH', address: bob.address, amount: '1' })
   const approve = (value: bigint) =>
@@ -186,7 +186,7 @@ test('allowances go through zero, and a transfer of more than there is reverts',
   assert.equal(await status(tooMuch), 'reverted')
 })
 
-test('only what a production node serves passes', async () => {
+test('only the methods of a production node are accepted', async () => {
   for (const method of [
     'anvil_mine',
     'evm_mine',
@@ -255,7 +255,7 @@ test('a signature with a high s is refused, as on the main network', async () =>
   assert.equal((await receiptOf(hash)).status, 'success')
 })
 
-test('a broadcast is refused in the words of a production node', async () => {
+test("a broadcast is refused with a production node's message", async () => {
   const nonce = Number(
     await devnet.call<Hex>('eth', 'eth_getTransactionCount', alice.address, 'pending'),
   )

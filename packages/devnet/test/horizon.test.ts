@@ -73,7 +73,7 @@ test('an account with its balance, its sequence and its data', async () => {
   await assert.rejects(server.loadAccount(Keypair.random().publicKey()), NotFoundError)
 })
 
-test('a payment is submitted, is in a ledger when the answer comes, and is found everywhere', async () => {
+test('a payment is submitted, is in a ledger with the response, and is returned by every endpoint', async () => {
   const transaction = await build([pay('2.5')], { memo: Memo.text('rent') })
   const sent = await submit(transaction)
   assert.deepEqual(
@@ -140,7 +140,7 @@ test('an account is created, and a muxed one is paid', async () => {
   )
 })
 
-test('what fails is told with result codes; what waits for its account is not lost', async () => {
+test('failures have result codes; a transaction that waits for its account is not lost', async () => {
   const codes = async (operations: xdr.Operation[], o: { account?: Account } = {}) => {
     const error: unknown = await submit(await build(operations, o)).then(
       () => assert.fail('it was taken'),
@@ -192,7 +192,7 @@ test('what fails is told with result codes; what waits for its account is not lo
   await devnet.control({ command: 'fault', network: 'XLM', mode: 'heal' })
 })
 
-test('pages follow one another, both ways', async () => {
+test('pages follow one another, in both directions', async () => {
   const seen: string[] = []
   let page = await server.payments().limit(2).call()
   while (page.records.length > 0) {

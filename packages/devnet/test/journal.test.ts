@@ -22,11 +22,11 @@ function read(path: string): number[] {
   return records.map(({ n }) => n)
 }
 
-test('records come back in order', () => {
+test('records are read in order', () => {
   assert.deepEqual(read(written('whole')), [1, 2, 3])
 })
 
-test('a last line cut at any byte is dropped, and the journal goes on after it', () => {
+test('a last line cut at any byte is dropped, and the journal continues after it', () => {
   const path = written('torn')
   const whole = readFileSync(path)
   const start = whole.lastIndexOf(10, whole.length - 2) + 1

@@ -106,7 +106,7 @@ after(() => {
   removeHome(home)
 })
 
-test('a family that joins by a line is told of, and not started by that', async () => {
+test('a family added by one line is listed, but not started by that', async () => {
   const { networks, tokens } = await done({ command: 'info' })
   assert.deepEqual((networks as Record<string, unknown>)['TOY'], {
     height: null,
@@ -147,7 +147,7 @@ test('every command finds it by its asset or its network', async () => {
   assert.equal(toys.length, 1)
 })
 
-test('what it cannot do it says in one sentence', async () => {
+test('an unsupported action is reported in one sentence', async () => {
   await refused(
     { command: 'reorg', network: 'TOY', depth: 1 },
     'TOY is never reorganised: its blocks are final',
@@ -191,7 +191,7 @@ test('what it cannot do it says in one sentence', async () => {
   )
 })
 
-test('the end closes what was opened, and what opens later', async () => {
+test('the end closes everything that is open, and what opens later', async () => {
   const place = { home, timing: { manual: true, pace: 1, now: () => 0 } }
   const [early, late] = [new LocalToy(place), new LocalToy(place)]
   await early.start()
@@ -207,7 +207,7 @@ test('the end closes what was opened, and what opens later', async () => {
 const room = join(dirname(fileURLToPath(import.meta.url)), '..')
 const src = join(room, 'src')
 
-test('outside its folder nobody asks which family a network is of', () => {
+test("code outside the families' folders never compares a network or its family", () => {
   const codes = FAMILIES.flatMap((family) =>
     family({ home, timing: { manual: true, pace: 1, now: () => 0 } }),
   ).map(({ code }) => code)

@@ -46,7 +46,7 @@ async function ask(path: string): Promise<Answer> {
 const SIMPLE = '/coingecko/simple/price?vs_currencies=usd&include_last_updated_at=true'
 const fault = (network: string, mode: string) => devnet.control({ command: 'fault', network, mode })
 
-test('CoinGecko: prices by id with their time; unknown ids are left out', async () => {
+test('CoinGecko: prices by id with their time; unknown ids are omitted', async () => {
   const begun = Math.floor(Date.now() / 1000)
   const { status, body } = await ask(`${SIMPLE}&ids=bitcoin,tether,nonsense`)
   assert.equal(status, 200)

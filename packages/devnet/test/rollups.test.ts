@@ -78,7 +78,7 @@ const on = (network: string) => {
   }
 }
 
-test('ARB: a transfer with 21,000 gas is refused, and one with what is estimated is mined and charged its poster gas', async () => {
+test('ARB: a transfer with 21,000 gas is refused, and one with the estimate is mined and charged its poster gas', async () => {
   const arb = on('ARB')
   await arb.fund('ARB', '1')
   assert.match(
@@ -114,7 +114,7 @@ test('ARB: a token transfer publishes more bytes, and buys more poster gas', asy
   assert.ok(BigInt(receipt.gasUsedForL1!) >= 47_000n, receipt.gasUsedForL1)
 })
 
-test('ARB: the price of the chain below moves, by less than the head-room of a third', async () => {
+test('ARB: the price of the base chain moves, by less than the head-room of a third', async () => {
   const arb = on('ARB')
   const seen: bigint[] = []
   for (let block = 0; block < 17; block += 1) {
@@ -133,7 +133,7 @@ for (const [code, formula] of [
   ],
   ['BASE', (gas: bigint, scalar: bigint, constant: bigint) => gas * scalar * 100n + constant],
 ] as const) {
-  test(`${code}: the sender pays the fee of the chain below and the operator's, which the oracle and the receipt tell`, async () => {
+  test(`${code}: the sender pays the base chain's and the operator's fee, as in the oracle and the receipt`, async () => {
     const chain = on(code)
     await chain.fund(code, '1')
     const before = await chain.balance(alice.address)
@@ -165,7 +165,7 @@ for (const [code, formula] of [
   })
 }
 
-test('what was charged is charged again by a replay, and a reorganisation gives it back', async () => {
+test('a replay charges the same amounts again, and a reorganisation returns them', async () => {
   const arb = on('ARB')
   const before = await arb.balance(alice.address)
   const receipt = await arb.receipt(

@@ -114,7 +114,7 @@ test('subscriptions: slots, an account, logs, and a signature that is in a block
   stop.abort()
 })
 
-/** A client that asks late hears of it all the same. */
+/** Checks that a client that subscribes late is notified too. */
 async function hearLate(hash: string): Promise<void> {
   const socket = new WebSocket(socketUrl)
   const messages: {

@@ -75,7 +75,7 @@ after(async () => {
   removeHome(home)
 })
 
-test('a transfer by kit is executed, and stands in a block with its balances', async () => {
+test('a transfer made with kit is executed and is in a block with its balances', async () => {
   const transaction = await transfer(1_000_000_000n)
   assert.equal(
     await send(getBase64EncodedWireTransaction(transaction)),
@@ -106,7 +106,7 @@ test('a transfer by kit is executed, and stands in a block with its balances', a
   assert.equal(block!.transactions[0]!.meta!.fee, 5000n)
 })
 
-test('replay, a bad signature, a blockhash that is too old or nobody’s, too little for an account', async () => {
+test('refuses a replay, a bad signature, an old or unknown blockhash, and too little for an account', async () => {
   const transaction = getBase64EncodedWireTransaction(await transfer(5n))
   await send(transaction)
   await mine()
@@ -138,7 +138,7 @@ test('replay, a bad signature, a blockhash that is too old or nobody’s, too li
   )
 })
 
-test('tokens come to the associated account; slots without a block are told from those that are not there yet', async () => {
+test('tokens arrive at the associated account; slots without a block differ from future ones', async () => {
   await fund('USDC_SOL', bob.address, '12.5')
   const { tokens } = await devnet.control<{ tokens: Record<string, { address: Address }> }>({
     command: 'info',
@@ -187,7 +187,7 @@ test('the history of an account, the newest first, from a node that is not behin
   )
 })
 
-test('kill -9: the same blocks, and a transaction is not taken again', async () => {
+test('kill -9: the same blocks, and a transaction is not accepted again', async () => {
   const transaction = await transfer(11n)
   await send(getBase64EncodedWireTransaction(transaction))
   const head = await mine()

@@ -122,7 +122,7 @@ test('DASH: an asset unlock waits again after a reorganisation', async () => {
   assert.equal((await rpc<Shown>('DASH', 'getrawtransaction', hash, true)).confirmations, 1)
 })
 
-test('BCH: an output with a token shows it beside a script without the prefix, which the raw transaction has', async () => {
+test('BCH: an output with a token lists it separately from the script, whose prefix only the raw transaction has', async () => {
   const keyHash = createHash('ripemd160')
     .update(createHash('sha256').update(key(7).publicKey).digest())
     .digest()
@@ -176,7 +176,7 @@ test('BCH: an output with a token shows it beside a script without the prefix, w
   }
 })
 
-test('LTC: what waits within the extension blocks has neither amounts nor scripts; the next block ends in a HogEx', async () => {
+test('LTC: transactions waiting within the extension blocks have no amounts or scripts; the next block ends in a HogEx', async () => {
   const address = await newAddress('LTC')
   const { hash } = await special('LTC', { kind: 'mweb', address, amount: '2' })
   const pool = await rpc<string[]>('LTC', 'getrawmempool')
@@ -208,7 +208,7 @@ test('LTC: what waits within the extension blocks has neither amounts nor script
   }
 })
 
-test('a special payment of another chain, and one that is wrong, are refused in a sentence', async () => {
+test('a special payment of another chain, and a wrong one, are refused with one sentence', async () => {
   const address = await newAddress('BCH')
   const wrong: [string, object, RegExp][] = [
     ['BTC', { kind: 'token' }, /has no special payments: one of LTC, DASH, BCH/],
@@ -227,7 +227,7 @@ test('a special payment of another chain, and one that is wrong, are refused in 
     await assert.rejects(special(network, more), message)
 })
 
-test('all of it is there after a restart', async () => {
+test('everything exists after a restart', async () => {
   const heads = async () =>
     Promise.all(['DASH', 'BCH', 'LTC'].map((code) => rpc<string>(code, 'getbestblockhash')))
   const expected = await heads()

@@ -112,7 +112,7 @@ test('stellar-sdk creates an account, pays it, and reads it all back', async () 
   assert.ok((await server.getFeeStats()).inclusionFee.p80)
 })
 
-test('what core refuses, by its own names', async () => {
+test("core's refusals, by their own names", async () => {
   const stranger = Keypair.random()
   assert.equal(await outcome(await build([pay()], { signer: stranger })), 'tx_bad_auth')
   assert.equal(
@@ -171,7 +171,7 @@ test('what core refuses, by its own names', async () => {
   )
 })
 
-test('the same again, and one account at a time', async () => {
+test('the same transaction again, and one per account at a time', async () => {
   const first = await build([pay()])
   assert.equal((await server.sendTransaction(first)).status, 'PENDING')
   assert.equal((await server.sendTransaction(first)).status, 'DUPLICATE')

@@ -1,4 +1,4 @@
-// Where nobody asks for commands only, blocks come by themselves: soon while something waits.
+// Without manual mode, blocks are made automatically, and sooner while a transaction is waiting.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Hex } from 'viem'
@@ -19,7 +19,7 @@ after(async () => {
   removeHome(home)
 })
 
-test('blocks come by themselves while something waits', async () => {
+test('blocks are made automatically while a transaction waits', async () => {
   await devnet.control({ command: 'fund', asset: 'ETH', address: account.address, amount: '5' })
   const address = await devnet.call<string>('btc', 'getnewaddress')
   await devnet.control({ command: 'fund', asset: 'BTC', address, amount: '1' })
@@ -49,7 +49,7 @@ test('blocks come by themselves while something waits', async () => {
   })
 })
 
-test('a producer makes blocks at its pace, and none where time is manual', async (context) => {
+test('a producer makes blocks at its pace, and none in manual mode', async (context) => {
   context.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
   const made = { real: 0, manual: 0, quick: 0, standing: 0 }
   const options = { busyMs: 1000, idleMs: 30_000, isBusy: () => made.real < 2 }

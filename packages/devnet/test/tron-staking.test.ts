@@ -71,7 +71,7 @@ test('staked TRX pays for energy and bandwidth: no fee at all', async () => {
   assert.equal((await transferToken('staker', 'bob', 1, SUN)).info.receipt?.result, 'OUT_OF_ENERGY')
 })
 
-test('energy is lent to an account that has none, used there, and taken back', async () => {
+test('energy is delegated to an account without any, used there, and returned', async () => {
   await devnet.control({ command: 'clock', network: 'TRX', advance: '+1d' })
   const tw = client(secretOf('staker'))
   await fund('TRX', 'poor', '1')
@@ -158,7 +158,7 @@ test('energy is lent to an account that has none, used there, and taken back', a
   )
 })
 
-test('at most 32 unfreezes wait; after 14 days, moved by the clock, they can be withdrawn', async () => {
+test('at most 32 unfreezes wait; after 14 days of the clock they can be withdrawn', async () => {
   await fund('TRX', 'miser', '1000')
   const tw = client(secretOf('miser'))
   const unfreeze = (amount: number) =>
@@ -221,7 +221,7 @@ test('an unfreeze also withdraws what has matured', async () => {
   assert.equal(info.withdraw_expire_amount, 2 * SUN)
 })
 
-test("the limits of staking are Tron's", async () => {
+test("the limits of staking equal Tron's", async () => {
   const tw = client(secretOf('miser'))
   const words = async (unsigned: Promise<unknown>) =>
     text((await send('miser', unsigned)).answer['message'])
@@ -268,7 +268,7 @@ async function shown(upTo: number): Promise<Shown> {
   }
 }
 
-test('nothing is lost but what is burnt', async () => {
+test('only burnt amounts leave the total', async () => {
   const names = ['one', 'two', 'three']
   for (const name of names) await fund('TRX', name, '100')
   const held = async () => {
@@ -319,7 +319,7 @@ test('nothing is lost but what is burnt', async () => {
   assert.deepEqual([...done].sort(), [0, 1, 2, 3, 4, 5], 'one of each was taken')
 })
 
-test('after kill -9 every block has the same id, every balance is there, and the clock stays moved', async () => {
+test('after kill -9 every block id and balance is the same, and the clock stays advanced', async () => {
   const { height } = await mine()
   const before = await shown(height)
   const time = await headTime()

@@ -142,7 +142,7 @@ test('a signature of another key, of other bytes, or none at all is refused', as
   assert.equal(await codeOf({ raw_data_hex: dearer.raw_data_hex, txID: dearer.txID }), 'SIGERROR')
 })
 
-test('expired, living too long, or referring to a block that is not there', async () => {
+test('refuses expired, too long-lived, and transactions that refer to a missing block', async () => {
   const tw = client(secretOf('alice'))
   const header = await tw.trx.getCurrentRefBlockParams()
   const now = await headTime()
@@ -167,7 +167,7 @@ test('expired, living too long, or referring to a block that is not there', asyn
   assert.equal(await codeOf({ expiration: now + 600_000 }), undefined)
 })
 
-test('what the accounts do not allow is refused with a reason', async () => {
+test('transactions that the accounts do not allow are refused with a reason', async () => {
   const tw = client(secretOf('alice'))
   const wordsOf = async (name: string, unsigned: Promise<unknown>) => {
     const { answer } = await send(name, unsigned)
@@ -240,7 +240,7 @@ test("TRC-20 by tronweb's contract object: energy at 100 sun, about 130,000 to a
   assert.equal(await tokensOf('bob', USDC), 10)
 })
 
-test('the estimate is what the transfer takes', async () => {
+test('the estimate equals the energy that the transfer uses', async () => {
   const parameter = `${TronWeb.address.toHex(addressOf('dave')).slice(2).padStart(64, '0')}${(77).toString(16).padStart(64, '0')}`
   const { energy_used: estimated } = await post<{ energy_used: number }>(
     'wallet/triggerconstantcontract',
@@ -257,7 +257,7 @@ test('the estimate is what the transfer takes', async () => {
   )
 })
 
-test('a fee limit that is too low: out of energy, all of it is paid, and nothing moves', async () => {
+test('too low a fee limit: out of energy, the whole limit is paid, and nothing moves', async () => {
   const [tokens, sun] = [await tokensOf('alice'), await balanceOf('alice')]
   const { info, id } = await transferToken('alice', 'erin', 1, 5 * SUN)
   assert.deepEqual(
@@ -272,7 +272,7 @@ test('a fee limit that is too low: out of energy, all of it is paid, and nothing
   assert.equal(sun - (await balanceOf('alice')), info.fee)
 })
 
-test('more than the balance reverts, and what was done is paid', async () => {
+test('more than the balance reverts, and the executed part is paid', async () => {
   const { info } = await transferToken('erin-has-none', 'bob', 1).catch(() => ({
     info: {} as Info,
   }))
@@ -307,7 +307,7 @@ test('faults: a broadcast that is lost, one whose answer is lost, a node that is
   assert.equal((await infoOf(String(two['txID']))).id, two['txID'])
 })
 
-test('a reorganisation takes blocks back that are not final, and no deeper', async () => {
+test('a reorganisation removes blocks that are not final, and no deeper ones', async () => {
   await mine(3)
   const { id, info } = await transferToken('alice', 'bob', 4)
   const tokens = await tokensOf('bob')
@@ -327,7 +327,7 @@ test('a reorganisation takes blocks back that are not final, and no deeper', asy
   assert.equal(await tokensOf('bob'), tokens)
 })
 
-test('a killed engine comes back with the same balances', async () => {
+test('a killed engine is restored with the same balances', async () => {
   const tokens = await tokensOf('bob')
   process.kill(Number(readFileSync(join(home, 'trx', 'tvm.pid'), 'utf8').split('\n')[0]), 'SIGKILL')
   await until('the contract answers again', () =>
@@ -340,7 +340,7 @@ test('a killed engine comes back with the same balances', async () => {
   assert.equal(await tokensOf('bob'), tokens + 6)
 })
 
-test('a kill while blocks are made loses nothing that was shown', async () => {
+test('a kill while blocks are made loses nothing that was readable', async () => {
   const seen: [number, string][] = []
   const state = { stopped: false }
   // The moment of the kill is counted in heads that were shown, so that it does not depend on the

@@ -17,7 +17,7 @@ after(async () => {
   removeHome(home)
 })
 
-test('every local chain has an endpoint, whose example answers as it is pasted', async () => {
+test('every local chain has an endpoint, whose example works when pasted', async () => {
   const { endpoints } = await devnet.control<{ endpoints: Endpoint[] }>({ command: 'urls' })
   const codes = new Set(endpoints.map(({ network }) => network))
   assert.deepEqual(

@@ -151,7 +151,7 @@ test('each starts on first use', async () => {
   for (const code of CODES) assert.equal(networks[code]?.height, null, code)
 })
 
-test('addresses are those that another library writes; the faucet pays them', async () => {
+test('addresses equal those of another library; the faucet pays them', async () => {
   for (const code of CODES) {
     const { txid, vout } = await coin(code)
     const funding = await rpc<Verbose>(code, 'getrawtransaction', txid, true)
@@ -163,7 +163,7 @@ test('addresses are those that another library writes; the faucet pays them', as
   }
 })
 
-test('a well-signed payment is taken and mined; a changed signature is not', async () => {
+test('a correctly signed payment is accepted and mined; a changed signature is refused', async () => {
   for (const code of CODES) {
     const from = await coin(code)
     const amount = from.value - CHAINS[code].fee
@@ -179,7 +179,7 @@ test('a well-signed payment is taken and mined; a changed signature is not', asy
   }
 })
 
-test('BCH: without FORKID nothing is valid, and with it nothing is on a sister', async () => {
+test('BCH: nothing is valid without FORKID, and with it nothing is valid on a sibling', async () => {
   const from = await coin('BCH')
   const amount = from.value - 1000n
   assert.match(
@@ -208,7 +208,7 @@ test('BCH: without FORKID nothing is valid, and with it nothing is on a sister',
   }
 })
 
-test('DASH, DOGE and BCH know no witnesses', async () => {
+test('DASH, DOGE and BCH have no witnesses', async () => {
   for (const code of ['DASH', 'DOGE', 'BCH'] as const) {
     const from = await coin(code)
     assert.match(
@@ -229,7 +229,7 @@ test('DASH, DOGE and BCH know no witnesses', async () => {
   }
 })
 
-test('replacement: LTC takes the dearer, the others keep the first', async () => {
+test('replacement: LTC accepts the higher fee, the others keep the first', async () => {
   for (const code of CODES) {
     const from = await coin(code)
     const { fee } = CHAINS[code]
@@ -247,11 +247,11 @@ test('replacement: LTC takes the dearer, the others keep the first', async () =>
   }
 })
 
-test('dust to the unit, and the least fee', async () => {
+test('dust to the unit, and the minimum fee', async () => {
   for (const code of CODES) {
     const { dust } = CHAINS[code]
     const from = await coin(code)
-    // The rest is fee: only the output is looked at.
+    // The rest is the fee; only the output is checked.
     const small = { ...from, value: from.value }
     assert.equal(await refusal(code, await spend(code, small, dust - 1n)), 'dust', code)
     assert.notEqual(await refusal(code, await spend(code, small, dust)), 'dust', code)
@@ -292,7 +292,7 @@ test('a coinbase is spent at each chain’s own maturity', async () => {
   }
 })
 
-test('what nodes of each family answer differently', async () => {
+test("differences between the families' nodes", async () => {
   await assert.rejects(rpc('BCH', 'estimatesmartfee', 6), { code: -32601 })
   assert.equal(await rpc<number>('BCH', 'estimatefee'), 0.00001)
   assert.equal((await rpc<{ feerate: number }>('DOGE', 'estimatesmartfee', 6)).feerate, -1)
@@ -322,7 +322,7 @@ test('what nodes of each family answer differently', async () => {
   )
 })
 
-test('a reorganisation, then a kill and a start: every block is there', async () => {
+test('a reorganisation, then a kill and a start: every block exists', async () => {
   const heads: Record<string, string> = {}
   for (const code of CODES) {
     const from = await coin(code)

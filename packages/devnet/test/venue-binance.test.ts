@@ -70,7 +70,7 @@ after(() => {
   removeHome(home)
 })
 
-test('the worked example of the documentation has its signature', () => {
+test("the documentation's example has its published signature", () => {
   const query =
     'symbol=LTCBTC&side=BUY&type=LIMIT&timeInForce=GTC&quantity=1&price=0.1&recvWindow=5000&timestamp=1499827319559'
   assert.equal(
@@ -98,7 +98,7 @@ test('markets with their filters, prices, a book, coins and fees', async () => {
   assert.deepEqual([maker, taker], [0.001, 0.001])
 })
 
-test('orders of each kind, and what is told of them', async () => {
+test('orders of each kind, and their reports', async () => {
   const client = await another({ balances: 'USDT=200000,BTC=1' })
   const first = await client.createOrder('BTC/USDT', 'market', 'buy', 0.01, undefined, {
     clientOrderId: 'first',
@@ -158,7 +158,7 @@ test('orders of each kind, and what is told of them', async () => {
   )
 })
 
-test('fifty orders at once on money for twenty: twenty are taken, and nothing is owed', async () => {
+test('fifty concurrent orders on a balance for twenty: twenty are accepted, and no balance is negative', async () => {
   const client = await another({ balances: 'USDT=10000', unlimited: true })
   const said = await Promise.all(
     Array.from({ length: 50 }, () =>
@@ -170,7 +170,7 @@ test('fifty orders at once on money for twenty: twenty are taken, and nothing is
   assert.deepEqual((await client.fetchBalance())['USDT'], { free: 0, used: 10_000, total: 10_000 })
 })
 
-test('one account is not matched with itself; a partial fill is told, and kept by a cancellation', async () => {
+test('one account is not matched with itself; a partial fill is reported, and kept after a cancellation', async () => {
   const [one, other] = [
     await another({ balances: 'ONE=5000,USDT=100' }),
     await another({ balances: 'ONE=5000,USDT=100' }),
@@ -303,7 +303,7 @@ test('deposits and withdrawals on a local chain', async () => {
   assert.equal((await client.fetchBalance())['LTC']!.total, 1.5)
 })
 
-test('faults: down, limits, a skewed clock, an answer lost after the deed, fills twice, an unknown order, another address', async () => {
+test('faults: down, limits, a skewed clock, an answer lost after the action, repeated fills, unknown order, other address', async () => {
   const client = await another()
   for (const [mode, wanted] of [
     ['down', /^(ExchangeNotAvailable|NetworkError)/],
@@ -410,7 +410,7 @@ const GOOD: Record<string, string> = {
   orderId: '1000001',
 }
 
-test('no request whatever ends in an error of the server', async () => {
+test('no request causes a server error', async () => {
   const { api_key, api_secret } = await newKey(devnet, 'binance', { unlimited: true })
   const ask = async (method: string, path: string, given: Record<string, string>) => {
     const text = new URLSearchParams({ timestamp: String(Date.now()), ...given }).toString()
@@ -436,7 +436,7 @@ test('no request whatever ends in an error of the server', async () => {
   }
 })
 
-test('an exchange that nobody uses makes no file; commands say what is wrong', async () => {
+test('an unused exchange creates no file; commands report what is wrong', async () => {
   const venue = (more: Record<string, unknown>) => control(devnet, { command: 'venue', ...more })
   for (const [more, wanted] of [
     [{ action: 'nothing' }, /action "nothing" is unknown/],

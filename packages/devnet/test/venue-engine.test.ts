@@ -94,7 +94,7 @@ function sumOf(engine: Engine, coin: string): bigint {
   return owned + (engine.house[coin] ?? 0n) + (engine.collected[coin] ?? 0n)
 }
 
-test('decimals are read and shown exactly; what is none, or too fine, is nothing', () => {
+test('decimals are read and written exactly; invalid or too precise ones are refused', () => {
   assert.deepEqual(
     ['1.5', '0', '1.', '0.00000001', '1.500000000'].map((text) => readDecimal(text, 8)),
     [150_000_000n, 0n, 100_000_000n, 1n, 150_000_000n],
@@ -113,7 +113,7 @@ test('decimals are read and shown exactly; what is none, or too fine, is nothing
   )
 })
 
-test('the better price is first, then the older order, and a taker pays the maker’s price', () => {
+test('the better price is matched first, then the older order, and a taker pays the maker’s price', () => {
   const engine = engineAt({ usd: null, ms: 0 })
   const [worse, first, second] = [
     place(engine, 'A1', wish('sell', 600_010n, 100n)),
@@ -133,7 +133,7 @@ test('the better price is first, then the older order, and a taker pays the make
   )
 })
 
-test('an order of one account is not filled by another of its own: the newer ends', () => {
+test('an order of one account is not filled by another of its own: the newer one ends', () => {
   const engine = engineAt({ usd: null, ms: 0 })
   place(engine, 'A2', wish('sell', 599_000n, 40n))
   const own = place(engine, 'A1', wish('sell', 600_000n, 100n))
@@ -144,7 +144,7 @@ test('an order of one account is not filled by another of its own: the newer end
   )
 })
 
-test('IOC ends with what there was, FOK with all or nothing, post-only never takes', () => {
+test('IOC ends with what was available, FOK with all or nothing, post-only never takes', () => {
   const engine = engineAt({ usd: null, ms: 0 })
   place(engine, 'A1', wish('sell', 600_000n, 100n))
   const killed = place(engine, 'A2', wish('buy', 600_000n, 101n, { timeInForce: 'FOK' }))
@@ -161,11 +161,11 @@ test('IOC ends with what there was, FOK with all or nothing, post-only never tak
     place(engine, 'A3', wish('sell', 599_999n, 10n, { timeInForce: 'FOK' })).status,
     'filled',
   )
-  // Nobody is left to trade with.
+  // No counterparty is left.
   assert.deepEqual(place(engine, 'A3', wish('buy', null, 10n)).status, 'cancelled')
 })
 
-test('what an order may cost is held while it rests, and comes back with what it did not use', () => {
+test('the possible cost of an order is held while it rests, and the unused part is released', () => {
   const engine = engineAt({ usd: null, ms: 0 }, { USD: 1_000_0000n, BTC: 0n })
   const order = place(engine, 'A1', wish('buy', 100_000n, 5_000_000n))
   // 0.05 at 10,000 is 500, and 0.4 % of it 2.
@@ -207,7 +207,7 @@ test('a client’s id is unique among open orders only', () => {
   assert.equal(place(engine, 'A1', wish('buy', 100n, 10n, { clientId: 'x' })).status, 'open')
 })
 
-test('the house fills a usual order at once, lets a large one walk, and takes what its price crosses', () => {
+test('the market maker fills a usual order immediately, moves its price for a large one, and takes crossed prices', () => {
   const price = { usd: 60_000n, ms: 0 }
   const engine = engineAt(price)
   const small = place(engine, 'A1', wish('buy', null, 1_000_000n))
@@ -239,7 +239,7 @@ test('the house fills a usual order at once, lets a large one walk, and takes wh
   )
 })
 
-test('the house’s prices are the local ones on the market’s own ticks', () => {
+test('the market maker’s prices are the local ones on the market’s own ticks', () => {
   const priceOf = (coin: string) => ({ BTC: 60_000n * 10n ** 12n, ETH: 3_000n * 10n ** 12n })[coin]
   const cross: Market = {
     ...MARKET,
@@ -296,7 +296,7 @@ const aStep: fc.Arbitrary<Step> = fc.record({
 })
 const FEW = { BTC: 3n * 10n ** 8n, USD: 40n * 10n ** 4n }
 
-test('whatever is done, no money is made or lost, nobody owes any, and what is held is what open orders may cost', () => {
+test('any sequence of actions conserves money, leaves no negative balance, and holds what open orders may cost', () => {
   fc.assert(
     fc.property(fc.array(aStep, { maxLength: 60 }), fc.boolean(), (steps, hasHouse) => {
       const price = { usd: hasHouse ? 10n : null, ms: 0 }
@@ -345,7 +345,7 @@ test('whatever is done, no money is made or lost, nobody owes any, and what is h
   )
 })
 
-test('without a house the fills are those of a model that seeks the best of all orders each time', () => {
+test('without a market maker the fills equal those of a model that always selects the best order', () => {
   fc.assert(
     fc.property(fc.array(aStep, { maxLength: 50 }), (steps) => {
       const engine = engineAt({ usd: null, ms: 0 })

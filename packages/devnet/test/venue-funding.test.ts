@@ -42,7 +42,7 @@ const ROUTES = [
   { coin: 'ADA', network: 'ADA', asset: 'ADA', chain: 'ADA' },
 ]
 
-test('on each chain a deposit is credited to whom it was paid, to the last unit, and a withdrawal is paid', async () => {
+test('on each chain a deposit is credited to its payee, to the last unit, and a withdrawal is paid', async () => {
   const hashes = new Map<string, string>()
   for (const { coin, network, asset } of ROUTES) {
     const { address, tag } = await client.fetchDepositAddress(coin, { network })
@@ -54,7 +54,7 @@ test('on each chain a deposit is credited to whom it was paid, to the last unit,
       ...(tag ? { tag } : {}),
     })
     hashes.set(`${coin} ${paid.hash}`, asset)
-    // Without its tag it is nobody's.
+    // A deposit without its tag belongs to no account.
     if (tag) await control(devnet, { command: 'fund', asset, address, amount: '25' })
   }
   for (const network of new Set(ROUTES.map(({ chain }) => chain)))
@@ -94,7 +94,7 @@ test('on each chain a deposit is credited to whom it was paid, to the last unit,
   }
 })
 
-test('the deposit methods that ccxt asks for by itself are there, each on its own network', async () => {
+test('the deposit methods that ccxt requests exist, each on its own network', async () => {
   const kraken = await clientOf(
     'kraken',
     devnet,
@@ -126,7 +126,7 @@ test('the deposit methods that ccxt asks for by itself are there, each on its ow
   assert.match(trc20.address, /^T/)
 })
 
-test('a reorganisation takes back what was not credited yet', async () => {
+test('a reorganisation removes deposits that were not credited yet', async () => {
   const { address } = await client.fetchDepositAddress('BTC', { network: 'BTC' })
   await control(devnet, { command: 'fund', asset: 'BTC', address, amount: '0.5' })
   const pending = async () =>
@@ -243,7 +243,7 @@ test('a payment whose answer was lost is found on the chain, and not made again'
   funding.close()
 })
 
-test('a long stretch of blocks is read in parts; a chain that nobody started is left alone', async () => {
+test('a long range of blocks is read in parts; a chain that is not running is left alone', async () => {
   const chain = new Shaky()
   for (let height = 1; height <= 1200; height += 1) chain.blocks.push([])
   chain.blocks[1100] = [

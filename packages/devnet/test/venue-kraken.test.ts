@@ -37,7 +37,7 @@ after(() => {
   removeHome(home)
 })
 
-test('the worked example of the documentation has its signature', () => {
+test("the documentation's example has its published signature", () => {
   const secret =
     'kQH5HW/8p1uGOVjbgWA7FunAmGO8lsSUXNsu3eow76sz84Q18fWxnyRzBHCd3pd5nE9qa99HAZtuZuj6F1huXg=='
   const body = 'nonce=1616492376594&ordertype=limit&pair=XBTUSD&price=37500&type=buy&volume=1.25'
@@ -74,7 +74,7 @@ test('markets, prices and a book', async () => {
   assert.equal(status.result.status, 'online')
 })
 
-test('a market order is filled at once and told of everywhere alike', async () => {
+test('a market order is filled immediately and reported the same everywhere', async () => {
   const client = await another()
   const { id } = await client.createOrder('BTC/USD', 'market', 'buy', 0.01, undefined, {
     clientOrderId: 'first',
@@ -101,7 +101,7 @@ test('a market order is filled at once and told of everywhere alike', async () =
   assert.equal(told.result[fill!.id]!.vol, '0.01000000')
 })
 
-test('an order for an amount of money spends no more than that', async () => {
+test('an order for an amount of quote currency spends no more than that', async () => {
   const { id } = await kraken.createOrder('BTC/USD', 'market', 'buy', 1, undefined, { cost: 1000 })
   const { info } = await kraken.fetchOrder(id)
   assert.ok(Number(info['cost']) <= 1000 && Number(info['cost']) > 999.99)
@@ -146,7 +146,7 @@ test('a limit order rests with its hold, is found by the client’s id, filled b
   await client.createOrder('BTC/USD', 'limit', 'buy', 0.1, 40_000, { clientOrderId: 'resting' })
 })
 
-test('a cancelled order keeps what was filled; two customers trade with each other', async () => {
+test('a cancelled order keeps its fills; two customers trade with each other', async () => {
   const [buyer, seller] = [await another(), await another()]
   const bid = await buyer.createOrder('SOL/BTC', 'limit', 'buy', 2, 0.0024999)
   const ask = await seller
@@ -164,7 +164,7 @@ test('a cancelled order keeps what was filled; two customers trade with each oth
   assert.deepEqual([status, filled], ['canceled', 0.5])
 })
 
-test('what is refused is refused in Kraken’s words, and changes nothing', async () => {
+test('refusals use Kraken’s messages, and change nothing', async () => {
   const before = await kraken.fetchBalance()
   const order = (...given: Parameters<Client['createOrder']>) =>
     failure(kraken.createOrder(...given))
@@ -201,7 +201,7 @@ test('what is refused is refused in Kraken’s words, and changes nothing', asyn
   assert.deepEqual((await kraken.fetchBalance())['USD'], before['USD'])
 })
 
-test('IOC takes what there is, FOK nothing or all', async () => {
+test('IOC takes what is available, FOK nothing or all', async () => {
   const client = await another({ balances: 'USD=9000000' })
   const statusOf = async (timeInForce: string) => {
     const { id } = await client.createOrder('BTC/USD', 'limit', 'buy', 40, 60_020, { timeInForce })
@@ -212,7 +212,7 @@ test('IOC takes what there is, FOK nothing or all', async () => {
   assert.ok(part.filled! > 0 && part.filled! < 40)
 })
 
-test('a wrong key, signature, nonce or permission is told apart', async () => {
+test('a wrong key, signature, nonce or permission has its own error', async () => {
   const { api_key, api_secret } = key
   assert.match(
     await failure((await clientOf('kraken', devnet, { api_key: 'x', api_secret })).fetchBalance()),
@@ -300,7 +300,7 @@ const NAMES = [
   'count',
 ]
 
-test('no request whatever ends in an error of the server', async () => {
+test('no request causes a server error', async () => {
   const { api_key, api_secret } = await newKey(devnet, 'kraken', { unlimited: true })
   let nonce = Date.now()
   const ask = async (path: string, given: Record<string, string>) => {
@@ -331,7 +331,7 @@ test('no request whatever ends in an error of the server', async () => {
   }
 })
 
-test('calls are counted, trades apart; 20 at once are too many', async () => {
+test('calls are counted, trades separately; 20 concurrent ones exceed the limit', async () => {
   const counted = await clientOf('kraken', devnet, await newKey(devnet, 'kraken'))
   let calls = 0
   while (calls < 30 && (await failure(counted.fetchBalance())) === 'none') calls += 1
@@ -354,7 +354,7 @@ test('a second key of an account sees the same; a revoked one sees nothing', asy
   assert.equal(await failure(other.fetchBalance()), 'none')
 })
 
-test('a deposit is pending, then credited once; a tag tells accounts of one address apart', async () => {
+test('a deposit is pending, then credited once; a tag distinguishes accounts of one address', async () => {
   assert.deepEqual(
     await failure(
       kraken.fetchDepositMethods('BTC').then(([first]) => assert.equal(first!.method, 'Bitcoin')),
@@ -470,7 +470,7 @@ test('a withdrawal goes to a registered address only, is paid on the chain less 
   await fault('heal')
 })
 
-test('faults: an answer that is lost after the deed, once; fills told twice; an order that nobody knows yet', async () => {
+test('faults: an answer lost after the action, once; fills reported twice; an order that is not visible yet', async () => {
   const client = await another()
   await fault('drop-answer')
   assert.equal((await client.fetchBalance())['USD']!.total, 100_000)
@@ -548,7 +548,7 @@ test('faults: down, limits, a page, a clock, a changed address', async () => {
   await assert.rejects(fault('nonsense'), /mode "nonsense" is unknown/)
 })
 
-test('keys, balances, open orders and a withdrawal under way are there after a restart; nothing is paid twice', async () => {
+test('keys, balances, open orders and a pending withdrawal survive a restart; nothing is paid twice', async () => {
   const client = await another()
   const { id } = await client.createOrder('BTC/USD', 'limit', 'buy', 0.1, 40_000)
   await client.createOrder('BTC/USD', 'market', 'sell', 0.25)

@@ -53,7 +53,7 @@ after(async () => {
   removeHome(home)
 })
 
-test('xrpl.js pays, and the ledger shows what was delivered', async () => {
+test('xrpl.js pays, and the ledger contains the delivered amount', async () => {
   const result = await devnet.mined(
     'XRP',
     client.submitAndWait(
@@ -86,7 +86,7 @@ test('xrpl.js pays, and the ledger shows what was delivered', async () => {
   assert.equal(await client.getXrpBalance(bob.address), 20)
 })
 
-test('what a server refuses, by its own names', async () => {
+test("a server's refusals, by their own names", async () => {
   const stranger = Wallet.generate()
   assert.match(
     await submit((await signed()).replace(/.{20}$/, '00112233445566778899')),
@@ -127,7 +127,7 @@ test('what a server refuses, by its own names', async () => {
   )
 })
 
-test('the reserve stays, and a payment that cannot be made costs its fee', async () => {
+test('the reserve stays, and an impossible payment costs its fee', async () => {
   const before = await account(alice.address)
   assert.equal(
     await submit(await signed({ Amount: String(BigInt(before.Balance) - 1_000_000n + 1n) })),
@@ -161,7 +161,7 @@ test('an account that requires a tag', async () => {
   )
 })
 
-test('a partial payment names much and delivers little', async () => {
+test('a partial payment names a large amount and delivers a small one', async () => {
   const { hash } = await fund(bob.address, '1000', '7', { delivered: '0.000001' })
   const shown = await rpc('tx', { transaction: hash })
   assert.equal(shown.Amount, '1000000000')

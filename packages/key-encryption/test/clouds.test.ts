@@ -43,7 +43,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-test('the face’s Signature Version 4 is AWS’s: get-vanilla, post-vanilla and post-vanilla-query of its published suite', () => {
+test('our Signature Version 4 equals AWS’s: get-vanilla, post-vanilla and post-vanilla-query of its published suite', () => {
   const headers = { host: 'example.amazonaws.com', 'x-amz-date': '20150830T123600Z' }
   const of = (method: string, query = '') =>
     signatureOf(
@@ -60,11 +60,11 @@ test('the face’s Signature Version 4 is AWS’s: get-vanilla, post-vanilla and
   )
 })
 
-test('AWS KMS keeps the contract: signed requests, the context as its associated words', async () => {
+test('AWS KMS meets the contract: signed requests, the context as encryption context', async () => {
   await keepsTheContract(byAws, { ...byAws, key: OTHER_ARN }, surroundings)
 })
 
-test('AWS KMS: refusals in words of ours, and an answer of another key is none', async () => {
+test('AWS KMS: refusals have our own messages, and an answer of another key is refused', async () => {
   const kek = await openKek(byAws, surroundings)
   const key = new Uint8Array(32)
   const wrapped = await kek.wrap(key, {})
@@ -110,11 +110,11 @@ test('AWS KMS: refusals in words of ours, and an answer of another key is none',
   )
 })
 
-test('Google Cloud KMS keeps the contract: a service account’s own token, checksums both ways', async () => {
+test('Google Cloud KMS meets the contract: a service account’s own token, checksums in both directions', async () => {
   await keepsTheContract(byGcp, { ...byGcp, key: KEY.replace('node-1', 'node-2') }, surroundings)
 })
 
-test('Google Cloud KMS: refusals in words of ours, and a checksum that does not fit', async () => {
+test('Google Cloud KMS: refusals have our own messages, and a wrong checksum is refused', async () => {
   const kek = await openKek(byGcp, surroundings)
   const key = new Uint8Array(32)
   const wrapped = await kek.wrap(key, {})

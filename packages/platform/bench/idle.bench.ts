@@ -10,9 +10,9 @@ import { openDatabase } from '../src/database/pool.ts'
 import { cpuSeconds, memoryMb } from './processes.ts'
 
 /**
- * What a platform costs that nobody asks anything, and how long `npm start` takes on a home that is
- * there: `node bench/idle.bench.ts [seconds watched]`. Nodes and database are counted; the local
- * chains and npm, which no service has, are told apart.
+ * Measures the load of an idle platform, and the time that `npm start` takes on an existing home
+ * directory: `node bench/idle.bench.ts [seconds to measure]`. Nodes and database are counted. The
+ * local chains and npm, which a production service does not have, are reported separately.
  */
 const WATCHED_S = Number(process.argv[2] ?? 60)
 /** PostgreSQL looks a minute after its start at what the start has written. */

@@ -163,7 +163,10 @@ try {
     }
     await run()
     return {
-      /** Goes on by so many blocks. @returns the milliseconds that it took */
+      /**
+       * Advances the chain by this number of blocks.
+       * @returns the time in milliseconds
+       */
       go: async (blocks: number): Promise<number> => {
         height += blocks
         await node.tip(height)

@@ -127,8 +127,7 @@ function logsOf(height: number): string {
 }
 
 /**
- * Answers that were made already, by what was asked: a round measures whoever asks, and not the
- * making.
+ * Cache of answers by request, so that a round measures the caller and not the making of answers.
  */
 const made = new Map<string, string>()
 let tip = 0
@@ -157,7 +156,7 @@ function answer(method: string, params: unknown[]): string {
       return logsOf(heightOf((first as { blockHash: string }).blockHash))
     case 'eth_chainId':
       return '"0x1"'
-    // Who paid: somebody, by a coin of the same shape.
+    // The payer: any sender, with a coin of the same shape.
     case 'getrawtransaction':
       return JSON.stringify({
         txid: first,

@@ -23,11 +23,13 @@ const [underWay, wallets] = [Number(process.argv[2] ?? 50), Number(process.argv[
 const loadMs = Number(process.env['CUSTODY_BENCH_MINUTES'] ?? 3) * 60_000
 /** Left out of what is measured. */
 const rampMs = Math.min(30_000, loadMs / 6)
-/** When the memory is looked at first; the last time is at the end of the load. */
+/**
+ * Time in milliseconds before the first memory measurement. The last one is at the end of the load.
+ */
 const settledMs = Math.min(300_000, loadMs / 3)
 /**
- * So long, and so often, the memory is looked at for one figure: a collection of garbage shall not
- * decide.
+ * Interval in milliseconds and number of memory readings for one figure. A single garbage
+ * collection must not decide it.
  */
 const [LOOK_MS, LOOKS] = [30_000, 15]
 const WORKSPACE = 'bench-sustained'
@@ -44,8 +46,8 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.on(signal, () => ended.abort(new Error(signal)))
 
 /**
- * Signatures a second of three real nodes that nobody else asks anything, one by one of each of
- * several accounts.
+ * Measures the signatures per second of three real nodes without other load. Each of several
+ * accounts signs one at a time.
  */
 async function nodesPerSecond(): Promise<number> {
   const house = await SignerCluster.start(() => {}, 'prepared', 'apart')

@@ -70,7 +70,10 @@ const keyOf = (curve: Network['curve']) => {
 export const addressAt = (network: Network, index: number) =>
   familyOf(network).address(network, keyOf(network.curve)(pathOf(network, 1, index)))
 
-/** An address that nobody has used yet; the local chains outlive a test. */
+/**
+ * Index of the last used address. Each test takes unused addresses, because the local chains
+ * outlive a test.
+ */
 let used = 100
 export const unusedOn = (network: Network) => addressAt(network, ++used)
 

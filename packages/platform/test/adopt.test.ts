@@ -131,7 +131,7 @@ const refused = (what: Promise<unknown>, reason: RegExp) =>
     return true
   })
 
-test('it is credited at its depth, once, and may be spent; the audit agrees then', async () => {
+test('an adopted deposit is credited at its depth, once, and is spendable; the audit then agrees', async () => {
   const hash = await destroyTo(stage.source, '0.25')
   assert.deepEqual(
     (await audit(services())).differences.map(({ kind }) => kind),
@@ -154,7 +154,7 @@ test('it is credited at its depth, once, and may be spent; the audit agrees then
   assert.equal((await adopted()).length, 1)
 })
 
-test('several operators at once: one deposit', async () => {
+test('several operators adopt concurrently: one deposit', async () => {
   await destroyTo(stage.source, '0.25')
   const outcomes = await Promise.allSettled([adopt(), adopt(), adopt({}, services()), adopt()])
   assert.equal(
@@ -167,7 +167,7 @@ test('several operators at once: one deposit', async () => {
   assert.equal((await adopted()).length, 1)
 })
 
-test('what is typed wrongly is refused with the option, and nothing changes', async () => {
+test("a wrong option value is refused with the option's name, and nothing changes", async () => {
   await destroyTo(stage.source, '0.25')
   const hash = `0x${'12'.repeat(32)}`
   for (const [input, reason] of [
@@ -234,7 +234,7 @@ test('a deposit that the scan had missed is found by a rescan after its adoption
   await stage.check()
 })
 
-test('a reorganisation before its depth takes it back, and it can be adopted again', async () => {
+test('a reorganisation before its depth removes it, and it can be adopted again', async () => {
   await destroyTo(stage.source, '0.25')
   const { id } = await adopt()
   await stage.control({ command: 'reorg', depth: 2, drop: true })
@@ -249,7 +249,7 @@ test('a reorganisation before its depth takes it back, and it can be adopted aga
   await stage.check()
 })
 
-test('an endpoint that is ahead of the scan shows a deposit as a surplus: it is found by the scan, and credited once', async () => {
+test('an endpoint ahead of the scan makes a deposit look like a surplus: the scan finds it and credits it once', async () => {
   const ahead = parseEther('0.25')
   lie = (method, params, answer) =>
     method === 'eth_getBalance' && params[0] === stage.source
@@ -270,7 +270,7 @@ test('an endpoint that is ahead of the scan shows a deposit as a surplus: it is 
   await stage.check()
 })
 
-test('a payment that is mined while the balance is asked at its depth does not stand in for one that was counted twice', async () => {
+test('a payment mined during the balance query does not hide a deposit that was counted twice', async () => {
   const more = parseEther('0.25')
   lie = (method, params, answer) =>
     method === 'eth_getBalance' && params[0] === stage.source
@@ -295,7 +295,7 @@ test('a payment that is mined while the balance is asked at its depth does not s
   await stage.check()
 })
 
-test('on a chain that goes on between all questions it is adopted and credited', async () => {
+test('a transfer is adopted and credited on a chain that advances between all requests', async () => {
   await destroyTo(stage.source, '0.25')
   const before = await stage.available()
   meanwhile = async (method) => {
@@ -312,7 +312,7 @@ test('on a chain that goes on between all questions it is adopted and credited',
   await stage.check()
 })
 
-test('an endpoint that does not answer the balance of an adopted deposit holds back no other', async () => {
+test('an endpoint that does not return the balance of an adopted deposit does not delay others', async () => {
   await destroyTo(stage.source, '0.25')
   const { id } = await adopt()
   const before = await stage.available()
@@ -332,7 +332,7 @@ test('an endpoint that does not answer the balance of an adopted deposit holds b
   await stage.check()
 })
 
-test('where blocks are final at once: endpoints that are ahead of the scan for a few blocks bring nothing twice', async () => {
+test('with immediate finality, endpoints that are some blocks ahead of the scan cause no double credit', async () => {
   const to = '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin'
   const sol = (stage = new FamilyFixture(
     database.get(),
@@ -370,7 +370,7 @@ test('where blocks are final at once: endpoints that are ahead of the scan for a
   assert.equal((await sol.read(String(real['id']))).status, 'confirmed')
 })
 
-test('coins that moved between own addresses are no surplus: not while a sweep is under way, and not where the books lack it', async () => {
+test('moves between own addresses are no surplus, during a sweep and when the ledger lacks them', async () => {
   Object.assign(stage.services.settings, { sweep: sweepRules('local', undefined, {}) })
   const address = await secondAddress()
   await stage.control({ command: 'fund', asset: 'ETH', address, amount: '0.25' })
@@ -424,7 +424,7 @@ test('coins that moved between own addresses are no surplus: not while a sweep i
   assert.deepEqual(await adopted(), [])
 })
 
-test('where deposits are screened it is held for its unknown sender until the operator releases it', async () => {
+test('with deposit screening it is held for its unknown sender until the operator releases it', async () => {
   Object.assign(stage.services.aml, {
     secrets: new Secrets(new Uint8Array(32), stage.services.environment),
   })

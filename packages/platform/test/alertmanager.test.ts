@@ -42,7 +42,7 @@ const tool = (...args: string[]) => {
 }
 
 test(
-  'Alertmanager takes the configuration, which names files of secrets and none itself',
+  'Alertmanager accepts the configuration, which names secret files and contains no secret',
   amtool,
   () => {
     tool('check-config', FILE)
@@ -54,7 +54,7 @@ test(
 )
 
 test(
-  'each severity of the alerts has the receiver that is for it, and one without goes to a person too',
+  'each alert severity has its receiver, and an alert without severity reaches a person too',
   amtool,
   () => {
     const rules = `${read('deploy/monitoring/custody.rules.yml')}${read('deploy/monitoring/schedule.rules.yml')}`
@@ -143,7 +143,7 @@ function addressOf(child: ChildProcess): Promise<string> {
 }
 
 test(
-  'a page and a ticket reach a mail box and a chat, with what happened and its runbook',
+  'pages and tickets reach a mailbox and a chat, with the event and its runbook',
   alertmanager,
   async () => {
     const received: string[] = []

@@ -11,8 +11,8 @@ import { FamilyFixture } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * Whoever controls a payment credential of Cardano can give it another address at no cost: a listed
- * one is found in every form.
+ * The owner of a Cardano payment credential can give it another address at no cost. Screening finds
+ * a listed credential in every form.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
@@ -53,7 +53,7 @@ function sanctionsOf(...addresses: string[]): Sanctions {
   } as unknown as Logger)
 }
 
-test('a destination is held where OFAC’s list has another form of it, and by the frozen list alone afterwards', async () => {
+test('a destination is held if OFAC’s list has another form of it, and later by the frozen list alone', async () => {
   const stage = new FamilyFixture(
     database.get(),
     devnet,
@@ -83,7 +83,7 @@ test('a destination is held where OFAC’s list has another form of it, and by t
   }
 })
 
-test('a sender is frozen in every form of a flagged address, and a provider is asked about each form', async () => {
+test('a sender is frozen in every form of a flagged address, and the provider is queried for each form', async () => {
   const world = new World(database.get(), 'cardano')
   await world.open()
   const alice = await world.tenant('alice')

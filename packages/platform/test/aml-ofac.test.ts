@@ -38,7 +38,7 @@ const log = {
 const at = (mode: 'local' | 'mainnet', code: string) => loadRegistry(mode).network(code) as Network
 const NO_OPTIONS = { asset: null, published: null }
 
-test('the shipped list is sound, and matched on every network of one address format', () => {
+test('the bundled list is valid, and matches on every network of one address format', () => {
   const sanctions = new Sanctions(() => SHIPPED, log)
   assert.ok(sanctions.list.addresses.length >= 30)
   for (const code of ['ETH', 'BSC', 'POL', 'BASE', 'ARB', 'KLAY']) {
@@ -79,7 +79,7 @@ function parseList(
   return readAnyList(file, o)
 }
 
-test('a list is read from OFAC’s XML of both kinds, from lines, and from its own form', async () => {
+test('reads a list from OFAC’s XML of both kinds, from lines, and from its own format', async () => {
   const expected = [
     { asset: 'ETH', address: LAZARUS },
     { asset: 'XBT', address: BITCOIN },
@@ -104,7 +104,7 @@ test('a list is read from OFAC’s XML of both kinds, from lines, and from its o
   )
 })
 
-test('a list that is not sound is refused', async () => {
+test('refuses an invalid list', async () => {
   for (const [text, reason] of [
     ['{', /JSON/],
     ['{}', /source/],
@@ -138,7 +138,7 @@ test('a list that is not sound is refused', async () => {
   )
 })
 
-test('a refreshed list is taken up without a restart; an older, shrunken or broken one changes nothing', () => {
+test('uses a refreshed list without a restart; an older, smaller or broken one changes nothing', () => {
   const file = join(folder, 'ofac-addresses.json')
   const list = (published: string, count: number): SanctionsList => ({
     source: 'test',
@@ -175,7 +175,7 @@ test('a refreshed list is taken up without a restart; an older, shrunken or brok
   assert.throws(() => new Sanctions(() => file, log))
 })
 
-test('secrets open only with their key and where they belong', async () => {
+test('secrets can be decrypted only with their key and in their own place', async () => {
   const home = join(folder, 'home')
   const environment = systemEnvironment()
   const secrets = await Secrets.open(home, null, environment)
@@ -218,7 +218,7 @@ const FREE_PLAIN = `<o:sdnList xmlns:o='urn:x'><o:publshInformation><o:Publish_D
 <o:id><o:idType>Passport</o:idType><o:idNumber>&lt;1&gt;</o:idNumber></o:id><o:id><o:idType>Digital Currency Address - XBT</o:idType>
 <!-- --><o:idNumber>${BITCOIN}</o:idNumber></o:id></o:idList></o:sdnEntry></o:sdnList>`
 
-test('XML is read as XML: prefixes, entities, CDATA, comments, either quotes, any order', async () => {
+test('parses XML correctly: prefixes, entities, CDATA, comments, either quotes, any order', async () => {
   for (const text of [FREE, FREE_PLAIN]) {
     const { published, addresses } = await parseList(text, NO_OPTIONS)
     assert.deepEqual(
@@ -241,7 +241,7 @@ test('XML is read as XML: prefixes, entities, CDATA, comments, either quotes, an
   assert.equal(long.addresses.length, 2)
 })
 
-test('a file that is cut off anywhere, or is no XML of OFAC’s, is refused and changes nothing', async () => {
+test('refuses a truncated file, or one that is not OFAC’s XML, and changes nothing', async () => {
   const home = join(folder, 'refreshed')
   mkdirSync(home)
   const file = join(folder, 'sdn.xml')

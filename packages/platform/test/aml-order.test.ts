@@ -24,9 +24,9 @@ import { prepareDatabase } from './prepared-database.ts'
 import { testEmittedEvents } from './event-assertions.ts'
 
 /**
- * Any order of events over the real step functions and the real database: nothing that involves a
- * frozen or sanctioned address is signed or credited, nothing without a provider's recent clear
- * answer, and what is unfrozen goes on once.
+ * Runs events in any order over the real step functions and the real database. A transfer or
+ * deposit that involves a frozen or sanctioned address is never signed or credited, and neither is
+ * one without a recent clear result of a provider. A transfer that is unfrozen continues once.
  */
 const home = mkdtempSync(join(tmpdir(), 'custody-aml-order-'))
 const OMNIBUS = `0x${'a'.repeat(40)}`
@@ -356,7 +356,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   },
 )
 
-test('no order of events passes a frozen address', { timeout: 240_000 }, async () => {
+test('no order of events lets a frozen address pass', { timeout: 240_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(event, { minLength: 15, maxLength: 60 }), async (events) => {
       const world = new World()
@@ -410,7 +410,7 @@ test('six hours without an answer raise one alert, and nothing passes', async ()
   assert.equal((await world.row(id)).state, 'QUEUED')
 })
 
-test('a flag that comes up right before signing gives the nonce back, and the transfer is built anew when it is released', async () => {
+test('a flag right before signing releases the nonce, and the transfer is built again after its release', async () => {
   const world = new World()
   await world.open()
   await world.save(['SEVERE'], true, true)

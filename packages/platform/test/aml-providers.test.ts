@@ -95,7 +95,7 @@ const finding = (scores: unknown[], more: Record<string, unknown> = {}) =>
     ],
   ] as const
 
-test('Chainalysis: registers, then asks; the token stands in its header', async () => {
+test('Chainalysis: registers the address, then queries it; the token is in the header', async () => {
   for (const [word, level] of [
     ['Severe', 'SEVERE'],
     ['High', 'HIGH'],
@@ -256,7 +256,7 @@ for (const name of ['CHAINALYSIS', 'ELLIPTIC', 'TRM']) {
     }
   })
 
-  test(`${name}: away, silent, failing: three tries; limited or refused: one`, async () => {
+  test(`${name}: unreachable, silent or failing: three attempts; rate limited or refused: one`, async () => {
     for (const [answer, kind, tries] of [
       ['cut', 'unreachable', 3],
       ['silent', 'unreachable', 3],
@@ -279,7 +279,7 @@ for (const name of ['CHAINALYSIS', 'ELLIPTIC', 'TRM']) {
     }
   })
 
-  test(`${name}: a token is judged by the provider alone`, async () => {
+  test(`${name}: only the provider screens a token`, async () => {
     const good =
       name === 'TRM'
         ? ([201, [{ address: NOBODY, addressRiskIndicators: [] }]] as const)
@@ -306,7 +306,7 @@ for (const name of ['CHAINALYSIS', 'ELLIPTIC', 'TRM']) {
   })
 }
 
-test('levels and providers are read in any case, and written in one', () => {
+test('levels and providers are read in any letter case, and written in one', () => {
   assert.deepEqual(readLevels(' low,SEVERE , High,low'), ['SEVERE', 'HIGH', 'LOW'])
   for (const text of ['', 'HIGH,', 'GRAVE', 'HIGH;LOW'])
     assert.throws(() => readLevels(text), /aml_risk_levels/)

@@ -96,7 +96,7 @@ const auditIsClean = async () => {
 before(() => platform.start())
 after(() => platform.remove())
 
-test('a flagged withdrawal is held, and goes on once when its address is unfrozen, however often that is asked', async () => {
+test('a flagged withdrawal is held, and continues once when its address is unfrozen, even if repeated', async () => {
   const user = await newUser('out')
   await fundedWallet(platform, user, 'ETH', '10')
   assert.equal((await call(user, 'GET', '/dac/v1/aml')).status, 404)
@@ -119,7 +119,7 @@ test('a flagged withdrawal is held, and goes on once when its address is unfroze
   assert.deepEqual(await frozen(user), [])
   assert.equal((await unfreeze(user, 'ETH', to)).body.code, 'NOT_FROZEN')
   assert.equal((await unfreeze(user, 'NOPE', to)).status, 400)
-  // Only that freeze event is over: the next transfer is screened anew.
+  // Only that freeze event has ended: the next transfer is screened again.
   const again = (await send(user, 'ETH', '1', to)).body
   await reached(user, again.id, 'AML_HELD')
   assert.equal((await frozen(user)).length, 1)
@@ -144,7 +144,7 @@ test('a clean destination passes, and so does a level that is not listed', async
   }
 })
 
-test('a flagged deposit is on the chain and not to be spent, until it is unfrozen: ETH and a token', async () => {
+test('a flagged deposit is on the chain but not spendable until it is unfrozen: ETH and a token', async () => {
   const user = await newUser('in')
   assert.equal((await save(user, { provider: 'elliptic' })).status, 200)
   for (const asset of ['ETH', 'USDT_ETH']) {
@@ -174,7 +174,7 @@ test('a flagged deposit is on the chain and not to be spent, until it is unfroze
   }
 })
 
-test('BTC: every input counts, not only the first', async () => {
+test('BTC: every input is screened, not only the first', async () => {
   const [sender, user] = [await platform.user('aml-btc-sender'), await newUser('btc')]
   const first = await fundedWallet(platform, sender, 'BTC', '1')
   const second = (
@@ -270,7 +270,7 @@ const MODES = [
   'revoked',
   'lag',
 ]
-test('a provider that gives no clear answer: transfers are held, never passed, and go on when it is back', async () => {
+test('without a clear answer of the provider transfers are held, and continue when it is back', async () => {
   await Promise.all(
     ['CHAINALYSIS', 'ELLIPTIC', 'TRM'].map(async (provider) => {
       const user = await platform.user(`aml-fault-${provider}`)
@@ -314,7 +314,7 @@ test('a provider that gives no clear answer: transfers are held, never passed, a
   await auditIsClean()
 })
 
-test('both switches: what is off is not asked for, and what is frozen is held all the same', async () => {
+test('both switches: a disabled provider is not queried, and a frozen address is held anyway', async () => {
   const user = await newUser('switches')
   const address = await fundedWallet(platform, user, 'ETH', '10')
   const sender = String((await deposits(user, 'ETH'))[0]?.['source_id'])
@@ -344,7 +344,7 @@ test('both switches: what is off is not asked for, and what is frozen is held al
   await auditIsClean()
 })
 
-test('OFAC: a listed address is held without any provider, on every chain of its format, and is not unfrozen while listed', async () => {
+test('OFAC: a listed address is held without a provider on every chain of its format, and stays frozen while listed', async () => {
   const user = await newUser('ofac')
   await fundedWallet(platform, user, 'ETH', '10')
   await fundedWallet(platform, user, 'BTC', '1')
@@ -387,7 +387,7 @@ test('OFAC: a listed address is held without any provider, on every chain of its
   await auditIsClean()
 })
 
-test('settings: what is missing or wrong is named, nothing secret is shown or stored in the clear', async () => {
+test('settings: missing or wrong values are named, and no secret is displayed or stored in clear text', async () => {
   const user = await newUser('settings')
   const reader = await newUser('settings', { role: 'read-only' })
   const whole = {
@@ -456,7 +456,7 @@ test('settings: what is missing or wrong is named, nothing secret is shown or st
   )
 })
 
-test('a held deposit that a reorganisation takes back leaves the books, and its address stays frozen', async () => {
+test('a held deposit that a reorganisation removes leaves the ledger, and its address stays frozen', async () => {
   const user = await newUser('reorg')
   const address = await fundedWallet(platform, user, 'BTC', '1')
   assert.equal((await save(user)).status, 200)

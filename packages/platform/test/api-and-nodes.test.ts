@@ -27,8 +27,8 @@ import {
 import { PUBLIC_KEY } from './harness.ts'
 
 /**
- * Whatever the API answers 200 to, nodes accept; what they refuse all the same ends `failed`, with
- * its money back.
+ * The nodes accept every request that the API answers with 200. A transfer that the nodes refuse
+ * anyway ends as `failed`, and its money is released.
  */
 before(openApi)
 after(closeApi)
@@ -129,7 +129,7 @@ const space = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(' ', '\n\t', ' '.repeat(7000)) },
 )
 
-test('whatever transfer the API answers 200 to, the nodes accept', async () => {
+test('the nodes accept every transfer that the API answers with 200', async () => {
   let taken = 0
   await fc.assert(
     fc.asyncProperty(
@@ -153,7 +153,7 @@ test('whatever transfer the API answers 200 to, the nodes accept', async () => {
   assert.ok(taken > 100, `only ${taken} were taken`)
 })
 
-test('whatever else a caller signs and the API answers 200 to, the nodes accept', async () => {
+test('the nodes accept every other signed request that the API answers with 200', async () => {
   const waiting = await waitingTransfer()
   let taken = 0
   const cases: fc.Arbitrary<[method: string, path: string, body: [string, string][]]>[] = [
@@ -308,14 +308,14 @@ test('lengths are counted in characters: 200 emoji are a sequence_id, 201 are no
   }
 })
 
-test('ts is a number or a text', async () => {
+test('ts may be a number or a string', async () => {
   for (const ts of ['true', '{}', '[]']) {
     const refused = await create(transferOf('ETH', { ts }))
     assert.deepEqual([refused.status, refused.body['field']], [400, 'ts'], ts)
   }
 })
 
-test('a write takes its path as documented: no query, no percent-encoding', async () => {
+test('a write accepts its path only as documented: no query, no percent-encoding', async () => {
   for (const uri of [
     '/dac/v1/transaction?a=1',
     '/dac/v1/transaction?',
@@ -328,7 +328,7 @@ test('a write takes its path as documented: no query, no percent-encoding', asyn
   }
 })
 
-test('a signed write of more than 64 KiB is 413, before anybody is authenticated; 64 KiB is none too many', async () => {
+test('a signed write of more than 64 KiB gets 413 before authentication; exactly 64 KiB is accepted', async () => {
   const full = (bytes: number) => {
     const body = jsonOf(Object.entries(transferOf('ETH')))
     return body + ' '.repeat(bytes - body.length)
@@ -359,7 +359,7 @@ async function work(id: string, most = 8): Promise<TransactionRow> {
   ])) as TransactionRow
 }
 
-test('a request that no node can read is voided by its name: it ends failed, with its money back', async () => {
+test('a request that no node can read is voided by its name: the transfer fails and its money is released', async () => {
   const books = () =>
     database.query(
       `select kind, asset, balance::text from ledger_accounts where kind in ('available', 'reserved') order by 1, 2`,
@@ -400,7 +400,7 @@ test('a request that no node can read is voided by its name: it ends failed, wit
   assert.deepEqual(await books(), before)
 })
 
-test('what a caller asks for whom no node knows ends too: a transfer failed, with its money back, and a rule', async () => {
+test('requests of a caller that no node knows end: the transfer fails with its money released, and so does the rule', async () => {
   const stranger = randomUUID()
   await database.query(
     `insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', $3)`,
@@ -436,7 +436,7 @@ test('what a caller asks for whom no node knows ends too: a transfer failed, wit
   )
 })
 
-test('a stake that is refused only because the same one was taken meanwhile answers that one', async () => {
+test('a stake refused only because the same one was accepted concurrently returns that one', async () => {
   const { networks } = services
   const one = database.one.bind(database)
   const ask = () =>

@@ -52,7 +52,7 @@ async function found(
   await api.database.transaction((tx) => recordAside(api.services, tx, network, block, own))
 }
 
-test('pages hold each coin of the caller once, also where the node showed an index twice, and nothing of another workspace', async () => {
+test('pages list each coin of the caller once, even if the node repeats an index, and none of other workspaces', async () => {
   for (const user of [alice, bob])
     await call(user, 'POST', '/dac/v1/create-wallet', { asset: 'BCH' })
   await found(alice, 5, [0, 1, 1, 2], {
@@ -101,7 +101,7 @@ test('pages hold each coin of the caller once, also where the node showed an ind
   )
 })
 
-test('an output that was read without its tokens is completed by a node that shows them, and stays one', async () => {
+test('an output read without its tokens is completed by a node that returns them, and stays one output', async () => {
   await found(bob, 8, [9], null)
   await found(bob, 8, [9], { category: CATEGORY, amount: '3', nft: null })
   await found(bob, 8, [9], null)
@@ -112,7 +112,7 @@ test('an output that was read without its tokens is completed by a node that sho
   )
 })
 
-test('filters by asset and network hold together', async () => {
+test('filters by asset and network can be combined', async () => {
   const count = async (query: string) => (await list(bob, query)).body.data.length
   const all = await count('')
   assert.ok(all > 0)
@@ -129,7 +129,7 @@ test('filters by asset and network hold together', async () => {
   )
 })
 
-test('bad parameters are 400 and name their field', async () => {
+test("bad parameters get 400 with the field's name", async () => {
   for (const [query, field, code] of [
     ['?asset=NOPE', 'asset', 'UNSUPPORTED_ASSET'],
     ['?asset=bch', 'asset', 'UNSUPPORTED_ASSET'],

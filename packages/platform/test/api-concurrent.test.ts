@@ -35,7 +35,7 @@ const balances = async (subAccountId: string) =>
     ).map(({ kind, balance }) => [kind, BigInt(balance)]),
   )
 
-test('transfers of one wallet at once: what it can pay is paid, each of the others is refused for itself', async () => {
+test('concurrent transfers of one wallet: those it can pay are paid, each other is refused for itself', async () => {
   const user = await funded('hot', 10n * ONE)
   // Bodies that the function itself refuses stand between those that it takes.
   const answers = await Promise.all(
@@ -67,7 +67,7 @@ test('transfers of one wallet at once: what it can pay is paid, each of the othe
   assert.deepEqual([rows.length, keys.length], [11, 11], 'of what is refused nothing is written')
 })
 
-test('one sequence_id many times at once is one transfer', async () => {
+test('one sequence_id sent many times concurrently is one transfer', async () => {
   const user = await funded('same', 10n * ONE)
   const answers = await Promise.all(
     Array.from({ length: 12 }, (_, n) =>
@@ -87,7 +87,7 @@ test('one sequence_id many times at once is one transfer', async () => {
   )
 })
 
-test('the fee follows the tier that the workspace has, not one that is remembered', async () => {
+test("the fee follows the workspace's current tier, not a cached one", async () => {
   const user = await funded('tiers', 10n * ONE)
   const fee = async () =>
     (
@@ -107,7 +107,7 @@ test('the fee follows the tier that the workspace has, not one that is remembere
   assert.notEqual(await fee(), before)
 })
 
-test('one signed request many times at once is admitted once, beside others of the same moment', async () => {
+test('one signed request sent many times concurrently is accepted once, among other requests', async () => {
   const user = await api.user('replays')
   const path = '/dac/v1/wallets?asset=BTC'
   const signed = await signRequest({
@@ -138,7 +138,7 @@ test('one signed request many times at once is admitted once, beside others of t
   assert.deepEqual([...new Set(others.map(({ status }) => status))], [200])
 })
 
-test('of many at once an allowance admits as many as it has, and what is beyond it keeps its nonce', async () => {
+test('an allowance admits its exact number of concurrent requests; the others keep their nonce', async () => {
   const minute = 1_800_000_000_000
   api.now = () => minute
   try {
@@ -187,7 +187,7 @@ test('of many at once an allowance admits as many as it has, and what is beyond 
   }
 })
 
-test('of one call each request has its place: it counts for its subject, and spends its nonce if its place is within the limit', async () => {
+test('each request of one call counts for its subject, and uses its nonce only within the limit', async () => {
   const [mine, other, subject, free] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()]
   const [window, now] = [new Date(1_800_000_000_000), new Date(1_800_000_001_000)]
   const admit = (...asked: [key: string, nonce: string, subject: string, most: number][]) =>
@@ -253,7 +253,7 @@ test('of one call each request has its place: it counts for its subject, and spe
   )
 })
 
-test('receipts come and are stored many at a time: one that a node refuses takes no other with it', async () => {
+test('receipts are stored many at a time: one that a node refuses does not affect the others', async () => {
   const user = await funded('receipts', 10n * ONE)
   const asked: string[] = []
   const ask = api.services.signers.call

@@ -44,7 +44,7 @@ async function pages<T>(user: User, path: string, limit: number): Promise<T[][]>
   return found
 }
 
-test('balances of all wallets are those of the single wallets, in one order, each once, and of the sub-account alone', async () => {
+test('the balances of all wallets equal those of each wallet, in one order, once, for the sub-account only', async () => {
   const workspace = randomUUID()
   const user = await api.user(workspace)
   const empty = await call<Page<Balance>>(user, 'GET', '/dac/v1/balances')
@@ -113,7 +113,7 @@ test('balances of all wallets are those of the single wallets, in one order, eac
   }
 })
 
-test('a wallet whose network is not connected is in the list with what the ledger says', async () => {
+test("a wallet whose network is not connected is listed with the ledger's balance", async () => {
   const user = await api.user()
   for (const asset of ['BTC', 'ETH']) await call(user, 'POST', '/dac/v1/create-wallet', { asset })
   await api.fund(user, 'BTC', 150_000_000n)
@@ -139,7 +139,7 @@ test('a wallet whose network is not connected is in the list with what the ledge
   )
 })
 
-test('addresses are one array as ever, and pages where a page is asked for: each once, in the same order', async () => {
+test('addresses are one array as before, and pages if a page is requested: each once, in the same order', async () => {
   const user = await api.user()
   await call(user, 'POST', '/dac/v1/create-wallet', { asset: 'ETH' })
   for (let count = 0; count < 7; count++)

@@ -48,7 +48,7 @@ function read(text: string): { status: number; headers: Map<string, string>; bod
   }
 }
 
-test('every response has the rate-limit headers, whatever answers it', async () => {
+test('every response has the rate-limit headers, whichever component sends it', async () => {
   const host = 'host: x\r\nconnection: close\r\n'
   const cases: [status: number, bytes: string][] = [
     [200, `GET /livez HTTP/1.1\r\n${host}\r\n`],
@@ -122,7 +122,7 @@ test('every response has the rate-limit headers, whatever answers it', async () 
   assert.ok(second === first - 1 || second === RATE_LIMIT - 1, `${first}, then ${second}`)
 })
 
-test('a request that is too slow to arrive is answered like every other', () => {
+test('a request that is too slow to arrive gets a regular error response', () => {
   let said = ''
   const socket = {
     writable: true,
@@ -141,7 +141,7 @@ test('a request that is too slow to arrive is answered like every other', () => 
     assert.match(headers.get(name) ?? '', form, name)
 })
 
-test('what is too large is told with its limit', async () => {
+test('a request that is too large gets an error that names the limit', async () => {
   const message = async (bytes: string) =>
     (JSON.parse(read(await api.raw(bytes)).body) as { message: string }).message
   const host = 'host: x\r\nconnection: close\r\n'
@@ -159,7 +159,7 @@ test('what is too large is told with its limit', async () => {
   )
 })
 
-test('a known path says which methods it takes, paths with parameters too', async () => {
+test('a known path lists its allowed methods, also for paths with parameters', async () => {
   for (const [method, path, allow] of [
     ['DELETE', '/assets', 'GET, HEAD'],
     ['GET', '/dac/v1/create-wallet', 'POST'],
@@ -177,7 +177,7 @@ test('a known path says which methods it takes, paths with parameters too', asyn
   }
 })
 
-test('HEAD answers as GET does, without the body', async () => {
+test('HEAD returns the headers of GET without the body', async () => {
   const ask = async (method: 'GET' | 'HEAD', path: string, as: User | null) => {
     const headers = as
       ? requestHeaders(
@@ -201,7 +201,7 @@ test('HEAD answers as GET does, without the body', async () => {
   }
   await call(user, 'POST', '/dac/v1/create-wallet', { asset: 'BTC' })
   const signed = endpoints
-    // What streams is read for ever; event-stream.test.ts asks it for its head.
+    // A streaming endpoint never ends its response; event-stream.test.ts checks its headers.
     .filter(({ method, access, streams }) => method === 'GET' && access !== 'public' && !streams)
     .map(({ path }) =>
       path
@@ -249,7 +249,7 @@ test('HEAD answers as GET does, without the body', async () => {
   }
 })
 
-test('open endpoints have an allowance of their own; probes use up none', async () => {
+test('public endpoints have their own allowance; probes do not use it up', async () => {
   // One minute, and the address alone in it.
   const minute = Date.now() + 3_600_000
   const now = Math.floor(minute / 60_000) * 60_000
@@ -302,7 +302,7 @@ test('open endpoints have an allowance of their own; probes use up none', async 
   }
 })
 
-test('the OpenAPI document leaves HEAD out: it is what GET is', async () => {
+test('the OpenAPI document omits HEAD, because it equals GET', async () => {
   const { body } = await call<{ paths: Record<string, Record<string, unknown>> }>(
     null,
     'GET',
@@ -316,7 +316,7 @@ test('the OpenAPI document leaves HEAD out: it is what GET is', async () => {
   for (const [path, methods] of Object.entries(body.paths)) assert.ok(!('head' in methods), path)
 })
 
-test('/ says where things are, and nothing about versions', async () => {
+test('/ lists where to find things, and no versions', async () => {
   const { status, body } = await call<{
     name: string
     links: Record<string, string>

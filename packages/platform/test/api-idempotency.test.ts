@@ -48,7 +48,7 @@ async function caller(workspace: string = randomUUID()) {
   return { user, wallet, send, made }
 }
 
-test('the same request again answers the first to the letter; another payload under its key is warned of, and pays nothing', async () => {
+test('a repeated request gets the exact first response; another payload with its key gets a warning and pays nothing', async () => {
   const { user, wallet, send, made } = await caller()
   const first = await send('0.1', { sequence_id: 'one', memo: 'rent' })
   assert.deepEqual(
@@ -104,7 +104,7 @@ test('the same request again answers the first to the letter; another payload un
   assert.deepEqual(said(await send('0.2', { sequence_id: 'one' })), [first.text, 'true', null])
 })
 
-test('a key is one wallet’s own, and without one each request pays', async () => {
+test('a key belongs to one wallet, and without a key each request pays', async () => {
   const [one, two] = [await caller(), await caller()]
   const [first, second] = [
     await one.send('0.1', { sequence_id: 'same' }),
@@ -146,7 +146,7 @@ test('a wallet that becomes inactive while a transfer is checked sends nothing',
   )
 })
 
-test('a transfer sent again while the first is being written answers the first, though the wallet is inactive by then', async () => {
+test('a transfer repeated while the first is being stored gets the first, even if the wallet became inactive', async () => {
   const { wallet, send: order } = await caller()
   const { database } = api
   const { withdrawals } = api.services
@@ -188,7 +188,7 @@ test('a transfer sent again while the first is being written answers the first, 
   )
 })
 
-test('a request that is refused only because the same one was taken meanwhile answers that one', async () => {
+test('a request refused only because the same one was accepted concurrently returns that one', async () => {
   const { send: order } = await caller()
   const { database } = api
   const one = database.one.bind(database)
@@ -215,7 +215,7 @@ test('a request that is refused only because the same one was taken meanwhile an
   )
 })
 
-test('what belongs to a withdrawal is written with it, or nothing is: the exchange that it goes to, the invoice that it gives back', async () => {
+test('a withdrawal is stored together with its exchange or its refunded invoice, or not at all', async () => {
   const { user, wallet, send, made } = await caller()
   const { database } = api
   const { withdrawals } = api.services
@@ -301,7 +301,7 @@ test('what belongs to a withdrawal is written with it, or nothing is: the exchan
   assert.equal(await keys(), 2)
 })
 
-test('what was answered is found by workspace, owner and key, and by none of them alone', async () => {
+test('a stored response is found by workspace, owner and key together only', async () => {
   const [one, two] = [await caller(), await caller()]
   const { database } = api
   const first = await one.send('0.1', { sequence_id: 'found' })
@@ -357,14 +357,14 @@ test('what was answered is found by workspace, owner and key, and by none of the
   )
 })
 
-test('a payload’s hash is that of its fields in the order of their names: installations keep it, so it never changes', () => {
+test('a payload’s hash covers its fields sorted by name: installations store it, so it never changes', () => {
   const hash = 'e74813f74d6d85d62c471555044974902c28b663c73c90d801cb8d21f5994cdd'
   assert.equal(hashPayload({ amount: '0.1', asset: 'BTC', memo: null }), hash)
   assert.equal(hashPayload({ memo: null, asset: 'BTC', amount: '0.1', label: undefined }), hash)
   assert.notEqual(hashPayload({ amount: '0.1', asset: 'BTC' }), hash)
 })
 
-test('what was answered goes before all else, and before a refusal; where the connection was lost nothing is looked up', async () => {
+test('a stored response takes precedence over everything, also a refusal; after a lost connection there is no lookup', async () => {
   const [early, late, made] = ['early', 'late', 'made'].map((text): Reply => ({ text })) as [
     Reply,
     Reply,
@@ -395,7 +395,7 @@ test('what was answered goes before all else, and before a refusal; where the co
   )
 })
 
-test('withdrawals of one wallet at once have one statement, 32 at most; those of another wallet wait for none of them', async () => {
+test('concurrent withdrawals of one wallet share one statement, 32 at most; other wallets do not wait', async () => {
   const asked: { sql: string; ids: number[]; go: () => void }[] = []
   const database = {
     one: async (sql: string, [text]: [string]) => {
@@ -465,7 +465,7 @@ test('withdrawals of one wallet at once have one statement, 32 at most; those of
   }
 })
 
-test('of wallets whose withdrawals are written nothing is kept', async () => {
+test('no state is kept for wallets whose withdrawals are stored', async () => {
   const withdrawals = new Withdrawals({
     one: async () => ({ result: { replayed: false } }),
   } as unknown as Queryable)

@@ -17,7 +17,7 @@ before(async () => {
 
 const ask = asking(() => user)
 
-test('a filter value that is none of the known ones is 400 and lists them', async () => {
+test('an unknown filter value gets 400 with the list of known ones', async () => {
   for (const [query, field, said] of [
     [
       '/dac/v1/transactions?status=done',
@@ -60,7 +60,7 @@ test('a filter value that is none of the known ones is 400 and lists them', asyn
     assert.equal((await ask('GET', `/dac/v1/transactions?${query}`)).status, 200, query)
 })
 
-test('a query parameter that is not known is 400 on every endpoint alike, and one that is given twice says so', async () => {
+test('an unknown query parameter gets 400 on every endpoint, and a repeated one is named as such', async () => {
   for (const { method, path, access, body, query } of endpoints) {
     const signedBody = body || method !== 'GET' ? {} : undefined
     const valid = body ? undefined : signedBody
@@ -75,7 +75,7 @@ test('a query parameter that is not known is 400 on every endpoint alike, and on
     // The signer nodes check a written path as it was spelt, so that any query is refused there.
     if (access === 'write')
       assert.match(problem.message, /^path: must be .* exactly, without a query string/, path)
-    // A body is looked at first.
+    // The body is validated first.
     else if (!body)
       assert.deepEqual(
         [problem.code, problem.field],
@@ -112,7 +112,7 @@ test('a query parameter that is not known is 400 on every endpoint alike, and on
   assert.equal((await ask('POST', '/dac/v1/prepaid-fee?x=1', {})).body.field, 'x')
 })
 
-test('an object that cannot be told as text or number, in place of a text, is another shape and no error of ours', async () => {
+test('an object that cannot be converted to a string, where a string is required, gets 400 and no 500', async () => {
   for (const odd of [
     '{"length":{"toString":1,"valueOf":1}}',
     '{"length":{"toString":null,"valueOf":null}}',
@@ -126,7 +126,7 @@ test('an object that cannot be told as text or number, in place of a text, is an
   }
 })
 
-test('null for an optional field is the same as none, and for a required one it is missing', async () => {
+test('null for an optional field equals absence, and for a required field it is missing', async () => {
   assert.equal((await ask('POST', '/dac/v1/create-wallet', { asset: 'BTC' })).status, 200)
   const address = await call<{ label: string | null }>(
     user,
@@ -178,7 +178,7 @@ test('null for an optional field is the same as none, and for a required one it 
       )
 })
 
-test('a misspelt field names itself and the likely one, before whatever is missing for it', async () => {
+test('a misspelt field is named with the likely one, before missing fields', async () => {
   const given = {
     asset: 'BTC',
     destination_address: 'x',
@@ -215,7 +215,7 @@ test('a misspelt field names itself and the likely one, before whatever is missi
   )
 })
 
-test('a body that is not UTF-8, in another charset, or under a GET has its own answer', async () => {
+test('a body that is not UTF-8, in another charset, or in a GET gets its own error', async () => {
   const bytes = Buffer.concat([
     Buffer.from('{"asset":"ETH'),
     Buffer.from([0xff, 0xfe]),

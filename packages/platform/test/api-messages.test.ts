@@ -14,7 +14,7 @@ before(async () => {
 
 const ask = asking(() => user)
 
-test('limits are told as they are', async () => {
+test('limits are reported as they are', async () => {
   for (const asset of ['ETH', 'BTC']) await ask('POST', '/dac/v1/create-wallet', { asset })
   const to = '0x00000000000000000000000000000000000000aa'
   for (const [body, said] of [
@@ -114,7 +114,7 @@ function trying(): <T>(schema: unknown, values: readonly T[]) => readonly T[] {
   }
 }
 
-test('no message of any endpoint has a library’s words, whatever is wrong', async () => {
+test('no message of any endpoint contains a library’s text, whatever the error', async () => {
   const seen = new Set<string>()
   const look = async (method: string, path: string, body?: unknown) => {
     const { status, body: problem, text } = await ask(method, path, body)
@@ -210,7 +210,7 @@ test('no message of any endpoint has a library’s words, whatever is wrong', as
   assert.ok(seen.size > 60, `only ${seen.size} messages were seen`)
 })
 
-test('no body or query yields a 500, and every refusal names a field', async () => {
+test('no body or query causes a 500, and every refusal names a field', async () => {
   const writable = endpoints.filter(({ method, access }) => method !== 'GET' && access !== 'public')
   // What streams has no end to wait for.
   const listed = endpoints.filter(({ query, streams }) => query && !streams)

@@ -43,7 +43,7 @@ const made = async (wallet: string) =>
     ])
   ).map(({ id }) => id)
 
-test('a transfer whose key was used is answered, whatever the rest of the body lacks or holds; nothing new is made', async () => {
+test('a transfer with a used key is replayed, whatever else the body contains or lacks; nothing new is made', async () => {
   const { user, wallet } = await funded()
   const first = await send(
     user,
@@ -89,7 +89,7 @@ test('a transfer whose key was used is answered, whatever the rest of the body l
   assert.deepEqual(await made(wallet), [first.body.id])
 })
 
-test('a new key with such a body is 400 and stays new', async () => {
+test('a new key with such a body gets 400 and stays unused', async () => {
   const { user, wallet } = await funded()
   for (const [more, field] of [
     [{}, 'amount'],
@@ -132,7 +132,7 @@ test('a new key with such a body is 400 and stays new', async () => {
   assert.equal(numbered.status, 400, 'a key that no request can have been taken with')
 })
 
-test('who may not write, and who has another sub-account, workspace or wallet, learns nothing of the key', async () => {
+test('a caller without write access, or of another sub-account, workspace or wallet, learns nothing of the key', async () => {
   const workspace = randomUUID()
   const { user } = await funded({}, workspace)
   const first = await send(
@@ -175,7 +175,7 @@ test('who may not write, and who has another sub-account, workspace or wallet, l
   )
 })
 
-test('the key is answered after its asset was taken out of the list, and while no price and no node is there', async () => {
+test('the key is replayed after its asset was removed, and without any price or node', async () => {
   const { user, wallet } = await funded()
   const whole = transferBody('BTC', '0.1', TO, { sequence_id: 'before' })
   const first = await send(user, '/dac/v1/transaction', whole)
@@ -207,7 +207,7 @@ test('the key is answered after its asset was taken out of the list, and while n
   assert.deepEqual(await made(wallet), [first.body.id])
 })
 
-test('a body that is refused while the first request of its key is being written refuses that body alone', async () => {
+test('a body that is refused while the first request of its key is being stored refuses that body alone', async () => {
   const { user, wallet } = await funded()
   const bad = () => send(user, '/dac/v1/transaction', { asset: 'BTC', sequence_id: 'raced' })
   let first: ReturnType<typeof send> | undefined
@@ -339,7 +339,7 @@ for (const [path, table, bodies] of [
     [{}, { asset: 'TRX', address: 'no' }, { asset: 'TRX', address: TRON }],
   ],
 ] as const) {
-  test(`POST ${path} answers a used key whatever the body is, for its own sub-account`, async () => {
+  test(`POST ${path} replays a used key whatever the body is, for its own sub-account`, async () => {
     const workspace = randomUUID()
     const owner = await api.user(workspace)
     const other = await api.user(workspace, { subAccount: 'other' })
@@ -366,7 +366,7 @@ for (const [path, table, bodies] of [
   })
 }
 
-test('a refund whose key was used is answered, and an invoice of somebody else is refused first', async () => {
+test("a refund with a used key is replayed, and another sub-account's invoice is refused first", async () => {
   const { user, wallet } = await funded()
   const invoice = newInvoiceId(api.services)
   await api.database.query(

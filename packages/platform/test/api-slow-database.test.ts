@@ -19,7 +19,7 @@ async function whileLocked(
   })
 }
 
-test('a read is 503 while the database does not answer, whether it stands at the key, the nonce or the question', async () => {
+test('a read gets 503 while the database does not answer, at the key, the nonce or the query', async () => {
   const user = await api.user()
   assert.equal((await call(user, 'GET', '/dac/v1/coins-aside')).status, 200)
   for (const table of ['api_users', 'request_nonces', 'coins_aside']) {
@@ -46,7 +46,7 @@ test('a read is 503 while the database does not answer, whether it stands at the
   }
 })
 
-test('a transfer that is being written is waited for while a read of the same database is given up, and is made', async () => {
+test('a transfer that is being stored is waited for and made while a read of the same database times out', async () => {
   const user = await api.user()
   const wallet = (
     await call<{ id: string }>(user, 'POST', '/dac/v1/create-wallet', { asset: 'BTC' })

@@ -55,7 +55,7 @@ test('the lists of assets state which assets take a tag, and of which an address
   }
 })
 
-test('a memo that has the form of a tag is refused where the transfer carries no tag, and nothing is created', async () => {
+test('a memo in the form of a tag is refused if the transfer carries no tag, and nothing is created', async () => {
   for (const [asset, to, memo] of [
     ['XRP', xrp, '123456'],
     ['XRP', xrp, ' 123456 '],
@@ -74,7 +74,7 @@ test('a memo that has the form of a tag is refused where the transfer carries no
   )
 })
 
-test('a memo is a note of the caller beside a tag, inside an address that has its tag, and on networks without tags', async () => {
+test("a memo is the caller's note if there is a tag, in the address or separately, and on networks without tags", async () => {
   const bitcoin = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
   for (const [asset, to, more, tag] of [
     ['XRP', xrp, { memo: '123456', address_tag: '7' }, '7'],
@@ -93,7 +93,7 @@ test('a memo is a note of the caller beside a tag, inside an address that has it
   }
 })
 
-test('a request that was answered before is answered again, also where its memo would be refused today', async () => {
+test('an already answered request is replayed, even if its memo would be refused today', async () => {
   const first = await send('XRP', xrp, { memo: 'invoice 9', sequence_id: 'kept' })
   assert.equal(first.status, 200, first.text)
   const again = await send('XRP', xrp, { memo: '9', sequence_id: 'kept' })
@@ -104,7 +104,7 @@ test('a request that was answered before is answered again, also where its memo 
   )
 })
 
-test('validate-address states the tag of a payment, whether the address takes another, and where that cannot be known', async () => {
+test('validate-address states the tag of a payment, whether another is allowed, and when this is unknown', async () => {
   const check = async (asset: string, address: string, more = {}) =>
     (
       await call<Record<string, unknown>>(user, 'POST', '/dac/v1/validate-address', {
@@ -153,7 +153,7 @@ test('validate-address states the tag of a payment, whether the address takes an
   ])
 })
 
-test('validate-address names the spelling in which transfers to an address are listed, where it differs', async () => {
+test('validate-address returns the spelling in which transfers to an address are listed, if it differs', async () => {
   const spelled = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
   const { body } = await call<Record<string, unknown>>(user, 'POST', '/dac/v1/validate-address', {
     asset: 'BTC',

@@ -7,16 +7,14 @@ import { wantsTexts } from '../src/http/amounts.ts'
 import { useApi } from './api-support.ts'
 import { call, transferBody } from './harness.ts'
 
-/**
- * Amounts as texts of digits, for whoever asks: no digit is lost where JSON numbers become doubles.
- */
+/** Amounts as strings of digits, on request: no digit is lost where JSON numbers become doubles. */
 const api = useApi()
 before(() => api.started)
 const TEXTS = { accept: 'application/json; amounts=string' }
 const TO = `0x${'ab'.repeat(20)}`
 const WEI = '0.123456789012345678'
 
-test('what is asked for by accept, and what is none of it', () => {
+test('which accept headers request text amounts, and which do not', () => {
   for (const [accept, isText] of [
     [undefined, false],
     ['*/*', false],
@@ -34,7 +32,7 @@ test('what is asked for by accept, and what is none of it', () => {
   })
 })
 
-test('answers have every decimal as the text of its digits, and counts as numbers, also of an earlier request', async () => {
+test('responses contain every decimal as text and counts as numbers, also for an earlier request', async () => {
   const user = await api.user(randomUUID())
   await call(user, 'POST', '/dac/v1/create-wallet', { asset: 'ETH' })
   await api.fund(user, 'ETH', 5n * 10n ** 18n)
@@ -71,7 +69,7 @@ test('answers have every decimal as the text of its digits, and counts as number
   assert.match(list.text, /"total":1\b/)
 })
 
-test('a wrong word is refused before anything is done, and errors stay as they are', async () => {
+test('a wrong media type is refused before any action, and errors stay as they are', async () => {
   const user = await api.user(randomUUID())
   await call(user, 'POST', '/dac/v1/create-wallet', { asset: 'ETH' })
   const refused = await call<{ field: string }>(
@@ -92,7 +90,7 @@ test('a wrong word is refused before anything is done, and errors stay as they a
   )
 })
 
-test('the document for it has no decimal number, asks for texts by its media types, and its examples are what its schemas take', async () => {
+test('its document has no decimal number, declares its media types, and its examples match its schemas', async () => {
   const ask = async (query: string) =>
     await call<Record<string, unknown>>(null, 'GET', `/openapi.json${query}`, undefined, {
       base: api.base,

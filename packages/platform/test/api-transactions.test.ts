@@ -73,7 +73,7 @@ async function steps(id: string): Promise<Shown> {
   throw new Error(`it is still ${(await read(id)).sub_status}`)
 }
 
-test('one that failed before it reached a chain shows no fee: nothing was paid, and the platform fee is back', async () => {
+test('a transfer that failed before it reached a chain has no fee, and the platform fee is returned', async () => {
   for (const how of ['fails', 'is cancelled'] as const) {
     const before = await prepaid()
     const made = await create()
@@ -103,7 +103,7 @@ test('one that failed before it reached a chain shows no fee: nothing was paid, 
   }
 })
 
-test('one that the chain reverted shows what it cost', async () => {
+test('a transfer that the chain reverted lists its cost', async () => {
   const made = await create()
   const row = await leased(made.id)
   await api.database.transaction(async (tx) => {
@@ -166,7 +166,7 @@ test('the memo is a string, empty if there was none, as documented', async () =>
   assert.match(fee?.description ?? '', /0 if the transaction failed before it reached a chain/)
 })
 
-test('an amount is a number or its digits as a text, as the document says of every amount of a request', async () => {
+test('an amount is a number or its digits as text, as the document states for every amount of a request', async () => {
   const ask = (amount: string, sequence: string) =>
     call<Shown & { field?: string }>(
       user,
@@ -218,7 +218,7 @@ test('an amount is a number or its digits as a text, as the document says of eve
     assert.ok(amounts.includes(name), `${name} of ${amounts.join(', ')}`)
 })
 
-test('a replacement’s fee rate is a number like every other', async () => {
+test('a replacement’s fee rate is a number like all others', async () => {
   const made = await create()
   for (const rate of ['60', '012.5', null]) {
     await api.database.query(
@@ -234,7 +234,7 @@ test('a replacement’s fee rate is a number like every other', async () => {
   )
 })
 
-test('a hash is found in either case, where its chain does not tell cases apart', async () => {
+test('a hash is found in either letter case if its chain ignores case', async () => {
   const { rows } = {
     rows: [
       '0x' + 'aB'.repeat(32),
@@ -273,7 +273,7 @@ test('a hash is found in either case, where its chain does not tell cases apart'
   )
 })
 
-test('a transfer is found by its sequence_id: exactly, in the caller’s sub-account, by an index', async () => {
+test('a transfer is found by its exact sequence_id, in the caller’s sub-account, by an index', async () => {
   const made = await create({ sequence_id: 'Payout 1/ä' })
   const find = (value: string, more = '') => list(`sequence_id=${encodeURIComponent(value)}${more}`)
   assert.deepEqual(
@@ -323,7 +323,7 @@ test('a transfer is found by its sequence_id: exactly, in the caller’s sub-acc
   assert.ok(asked.length > 0)
 })
 
-test('presenting needs no clock of the database', () => {
+test("formatting a transaction does not depend on the database's clock", () => {
   const at = new Date('2026-01-01T00:00:01Z')
   const row = {
     id: 'x',

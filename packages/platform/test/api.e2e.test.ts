@@ -49,7 +49,7 @@ const problem = async (
   as: User | null = user,
 ) => call<Problem>(as, method, path, body, { base: platform.base, ...options })
 
-test('GET /assets needs no key; supported-assets answers the same with one', async () => {
+test('GET /assets needs no key; supported-assets returns the same with one', async () => {
   const open = await call<{ asset_name: string; decimals: string }[]>(
     null,
     'GET',
@@ -65,7 +65,7 @@ test('GET /assets needs no key; supported-assets answers the same with one', asy
   assert.deepEqual(signed.body, open.body)
 })
 
-test('rate-limit headers stand on every response', async () => {
+test('every response has rate-limit headers', async () => {
   for (const answer of [
     await call(null, 'GET', '/assets', undefined, { base: platform.base }),
     await call(user, 'GET', '/dac/v1/transactions'),
@@ -109,7 +109,7 @@ test('401 names the claim that failed', async () => {
   assert.equal((await problem('GET', '/dac/v1/transactions', undefined, {}, null)).status, 401)
 })
 
-test('Bearer and Token are both accepted; a query may be signed or left out; old claims pass', async () => {
+test('Bearer and Token are both accepted; the query may be signed or omitted; old claims are accepted', async () => {
   const signed = await signRequest({
     apiKey: user.apiKey,
     privateKey: PRIVATE_KEY,
@@ -172,7 +172,7 @@ test('doubled authentication headers are refused', async () => {
   assert.match(text, /^HTTP\/1\.1 401/)
 })
 
-test('a read-only key reads and validates; writing is 403', async () => {
+test('a read-only key reads and validates; writing gets 403', async () => {
   assert.equal(
     (await problem('GET', '/dac/v1/wallets?asset=BTC', undefined, {}, reader)).status,
     200,
@@ -200,7 +200,7 @@ test('a read-only key reads and validates; writing is 403', async () => {
   }
 })
 
-test('a second wallet is 400 with the id of the first; the other path is the same', async () => {
+test('a second wallet gets 400 with the id of the first; the other path behaves the same', async () => {
   const [existing] = (await call<{ id: string }[]>(user, 'GET', '/dac/v1/wallets?asset=BTC')).body
   for (const path of ['/dac/v1/create-wallet', '/dac/v1/wallet']) {
     const answer = await problem('POST', path, { asset: 'BTC' })
@@ -210,7 +210,7 @@ test('a second wallet is 400 with the id of the first; the other path is the sam
   }
 })
 
-test('bad input is 400 and names the field', async () => {
+test("bad input gets 400 with the field's name", async () => {
   const to = transferBody
   const cases: [string, string, unknown][] = [
     ['asset', '/dac/v1/create-wallet', {}],
@@ -265,7 +265,7 @@ test('bad input is 400 and names the field', async () => {
   )
 })
 
-test('the exact address and amount spellings that are valid pass', async () => {
+test('all exact valid spellings of addresses and amounts are accepted', async () => {
   for (const amount of ['"0.001"', '1e-3', '0.0010', '1E-3']) {
     const answer = await call<Transfer>(
       user,
@@ -334,7 +334,7 @@ test('lists: filters, paging, refused parameters', async () => {
   }
 })
 
-test('ids of others: 403 for another workspace, 404 for another sub-account or none', async () => {
+test('foreign ids: 403 for another workspace, 404 for another sub-account or an unknown id', async () => {
   const { body } = await call<{ data: Transfer[] }>(user, 'GET', '/dac/v1/transactions')
   const id = body.data[0]?.id as string
   const stranger = await platform.user('strangers')
@@ -352,7 +352,7 @@ test('ids of others: 403 for another workspace, 404 for another sub-account or n
   assert.equal((await problem('GET', `/dac/v1/transaction/${id}`)).status, 200)
 })
 
-test('the rate limit: 429 with Retry-After beyond the allowance, other keys go on', async () => {
+test('the rate limit: 429 with Retry-After beyond the allowance; other keys are not affected', async () => {
   const limited = await platform.user('limited', { rateLimit: 3 })
   // A minute may turn between the calls: the limit is met within two windows.
   const answers = []
@@ -366,7 +366,7 @@ test('the rate limit: 429 with Retry-After beyond the allowance, other keys go o
   assert.equal((await problem('GET', '/dac/v1/transactions')).status, 200)
 })
 
-test('the operator’s command: JSON on the last line, errors on standard error, enrolment repeated', async () => {
+test('the operator’s command: JSON on the last line, errors on standard error, repeatable enrolment', async () => {
   const created = await platform.cli(
     'api-user',
     'create',
@@ -483,7 +483,7 @@ test('unknown paths, methods, media types and sizes have their own status', asyn
   )
 })
 
-test('validate-address answers with reasons', async () => {
+test('validate-address returns reasons', async () => {
   const check = async (asset: string, address: string, more = {}) =>
     (
       await call<{ valid: boolean; reason?: string }>(user, 'POST', '/dac/v1/validate-address', {
@@ -612,7 +612,7 @@ test('OpenAPI, health and readiness', async () => {
   assert.equal((await call(null, 'GET', '/readyz', undefined, { base: platform.base })).status, 200)
 })
 
-test('no input yields a 500', async () => {
+test('no input causes a 500', async () => {
   const paths = [
     '/dac/v1/create-wallet',
     '/dac/v1/address',
@@ -730,7 +730,7 @@ function raw(bytes: string): Promise<string> {
   })
 }
 
-test('the control panel tells a transfer’s whole story to a member, by a link of the operator’s', async () => {
+test("the control panel displays a transfer’s whole timeline to a member, who joined by an operator's link", async () => {
   const { link } = (await platform.operator('console invite', {
     workspace: 'api',
     role: 'viewer',

@@ -43,7 +43,7 @@ const patient = (): Services => ({
   environment: { ...stage.services.environment, sleep: async () => undefined },
 })
 
-test('Ether that a self-destructing contract sends is a surplus: exit code 1, and no reason to stop withdrawals', async () => {
+test('Ether sent by a self-destructing contract is a surplus: exit code 1, but withdrawals continue', async () => {
   await stage.check()
   await stage.control({ command: 'fund', asset: 'ETH', address: stranger.address, amount: '1' })
   const chain = defineChain({
@@ -86,7 +86,7 @@ test('Ether that a self-destructing contract sends is a surplus: exit code 1, an
   )
 })
 
-test('books that promise more than the chain holds are a deficit, also beside a surplus', async () => {
+test('a ledger that promises more than the chain holds is a deficit, also besides a surplus', async () => {
   const services = patient()
   const { source } = stage
   const before = await audit(services)
@@ -113,7 +113,7 @@ test('books that promise more than the chain holds are a deficit, also beside a 
   )
 })
 
-test('a network that cannot be asked is neither', async () => {
+test('a network that cannot be queried is neither', async () => {
   const services = patient()
   const [chain] = services.networks.all()
   const away = { ...chain, balance: () => Promise.reject(new Error('away')) }

@@ -17,7 +17,8 @@ import {
 import { testEmittedEvents } from './event-assertions.ts'
 
 /**
- * Standing rules: what comes in goes on to one destination, once, within the caller's own limits.
+ * Standing rules: an incoming deposit is forwarded to one destination, once, within the caller's
+ * own limits.
  */
 const platform = new TestPlatform()
 let shop: User
@@ -104,8 +105,8 @@ async function audited(): Promise<void> {
 const newUser = (name: string) => platform.user('shop', { subAccount: name })
 
 /**
- * A rule of somebody else's, for which something comes in and goes on: whatever else was due has
- * been looked at before.
+ * Rule of another user, whose deposits are forwarded. When its forward appears, all other due work
+ * has been processed before.
  */
 let witness: { user: User; rule: string; place: Place; forwards: number } | undefined
 async function lookedAtAll(): Promise<void> {
@@ -133,8 +134,8 @@ before(async () => {
 })
 after(() => platform.remove())
 
-describe('what a rule may be', () => {
-  test('each field is checked, and nothing is made', async () => {
+describe('what a rule may contain', () => {
+  test('each field is validated, and nothing is made', async () => {
     const { omnibus, deposit } = await wallet(shop, 'ETH')
     await wallet(shop, 'XRP')
     const { omnibus: theirs } = await wallet(customer, 'ETH')
@@ -178,7 +179,7 @@ describe('what a rule may be', () => {
     assert.equal((await call(null, 'POST', PATH, good, { base: platform.base })).status, 401)
     assert.equal((await call<Page<Rule>>(shop, 'GET', PATH)).body.total, '0')
   })
-  test('one rule for an asset; read, listed, paused, resumed and deleted by its own sub-account alone', async () => {
+  test('one rule for an asset, which only its own sub-account reads, lists, pauses, resumes and deletes', async () => {
     const { omnibus: theirs } = await wallet(customer, 'ETH')
     const body = { asset: 'ETH', min_amount: 1, daily_cap: 2, ...rest(theirs) }
     const made = await make(shop, body)
@@ -245,7 +246,7 @@ describe('what a rule may be', () => {
 })
 
 describe('forwards', () => {
-  test('ETH and USDT_ETH: from deposit addresses by way of the sweep, exactly what came in; small amounts gather', async () => {
+  test('ETH and USDT_ETH: forwards from deposit addresses through the sweep exactly what arrived; small amounts add up', async () => {
     const user = await newUser('ether')
     for (const [asset, min] of [
       ['ETH', '2'],
@@ -253,7 +254,7 @@ describe('forwards', () => {
     ] as const) {
       const { omnibus, deposit } = await wallet(user, asset)
       const { omnibus: theirs } = await wallet(customer, asset)
-      // What lay there before belongs to nobody's rule.
+      // Funds that were there before the rule are not forwarded by any rule.
       await credited(user, (await fund(asset, omnibus, '7'))['hash'])
       const before = (await balance(customer, asset)).balance
       const { body: rule, text } = await make(user, {
@@ -352,7 +353,7 @@ describe('forwards', () => {
       )
     })
   }
-  test('no more than the daily cap; the rest waits', async () => {
+  test('forwards at most the daily cap; the rest waits', async () => {
     const user = await newUser('capped')
     const { omnibus } = await wallet(user, 'ETH')
     const { omnibus: theirs } = await wallet(customer, 'ETH')
@@ -375,7 +376,7 @@ describe('forwards', () => {
     assert.match(String(capped.reason), /daily cap allows 0(\.0000\d+)? ETH more/)
     assert.equal((await balance(user, 'ETH')).balance, capped.waiting)
   })
-  test('not after the end, not while paused, not after deletion', async () => {
+  test('forwards nothing after the end, while paused, or after deletion', async () => {
     const user = await newUser('ends')
     const { omnibus } = await wallet(user, 'ETH')
     const { omnibus: theirs } = await wallet(customer, 'ETH')
@@ -432,7 +433,7 @@ describe('forwards', () => {
       'deleted',
     )
   })
-  test('a flagged destination: the forward is held until it is unfrozen; cancelled, the coins stay in the wallet', async () => {
+  test('a flagged destination: the forward is held until unfrozen; if cancelled, the coins stay in the wallet', async () => {
     const user = await newUser('screened')
     const { omnibus } = await wallet(user, 'ETH')
     const bad = { address: '0x00000000000000000000000000000000000000F5', address_tag: null }
@@ -477,7 +478,7 @@ describe('forwards', () => {
       3n * 10n ** 18n,
     )
   })
-  test('a signed forward that waits is made impossible by the deletion of its rule, which names it until then', async () => {
+  test('deleting a rule cancels its signed pending forward on the chain, and names it until then', async () => {
     const user = await newUser('outlived')
     const { omnibus } = await wallet(user, 'BTC')
     const to = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
@@ -520,7 +521,7 @@ describe('forwards', () => {
     }
     await audited()
   })
-  test('a deletion without a body is refused: its signature would be a GET’s', async () => {
+  test('a deletion without a body is refused, because its signature would match a GET', async () => {
     const user = await newUser('bodiless')
     await wallet(user, 'ETH')
     const { body: rule } = await make(user, {
@@ -533,7 +534,7 @@ describe('forwards', () => {
     assert.deepEqual([status, body.field], [400, 'body'])
     assert.equal((await read(user, rule.id)).status, 'active')
   })
-  test('a forward that fails gives its amount back, and is tried again: once it goes', async () => {
+  test('a failed forward releases its amount and is tried again, until one succeeds', async () => {
     const user = await platform.user('failing')
     const { omnibus } = await wallet(user, 'POL')
     const { omnibus: theirs } = await wallet(customer, 'POL')
@@ -593,7 +594,7 @@ function traits(asset: string): string {
   return asset === 'TRX' ? 'the tank pays' : 'the fee comes out of what is forwarded'
 }
 
-test('a deposit address keeps what is not worth its sweep, until there is more', async () => {
+test('a deposit address keeps amounts that are not worth a sweep, until there is more', async () => {
   const user = await newUser('dust')
   const { deposit } = await wallet(user, 'ETH')
   const { deposit: tokens } = await wallet(user, 'USDT_ETH')
@@ -678,7 +679,7 @@ test('a deposit address keeps what is not worth its sweep, until there is more',
 })
 
 test(
-  'killed between credit and forward, and at each commit of a forward: once each',
+  'killed between credit and forward, and at each commit of a forward: each is forwarded once',
   { timeout: 600_000 },
   async () => {
     const user = await newUser('killed')
@@ -707,7 +708,7 @@ test(
     await lookedAtAll()
     const { data } = await history(user, rule.id)
     assert.equal(data.length, count)
-    // A rule that nobody was told of does not stay.
+    // A rule whose creation was never answered does not stay.
     const other = await newUser('halfway')
     await wallet(other, 'ETH')
     await platform.dieAt('rule.pending', () =>
@@ -715,7 +716,7 @@ test(
     )
     user.base = other.base = platform.base
     assert.equal((await call<Page<Rule>>(other, 'GET', PATH)).body.data[0]?.status, 'pending')
-    // Nobody waits a minute here.
+    // The test does not wait a minute.
     const database = openDatabase(
       (
         JSON.parse(readFileSync(join(platform.home, 'runtime.json'), 'utf8')) as {
@@ -745,7 +746,7 @@ test(
   },
 )
 
-test('fewer than two nodes: no rule is made; a deletion waits for the second', async () => {
+test('fewer than two nodes: no rule is made; a deletion waits for the second node', async () => {
   const user = await newUser('lonely')
   const { omnibus } = await wallet(user, 'ETH')
   const { omnibus: theirs } = await wallet({ ...customer, base: platform.base }, 'ETH')

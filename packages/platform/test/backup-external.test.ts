@@ -166,7 +166,7 @@ function backedUpByTimer(databaseUrl: string, folder: string): void {
 }
 
 test(
-  'a database of the operator’s own is dumped and restored by PostgreSQL’s own programs',
+  'an external database is dumped and restored by PostgreSQL’s own programs',
   { skip: missing, timeout: 90_000 },
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'custody-external-'))

@@ -411,7 +411,7 @@ for (const attack of ATTACKS) {
 }
 
 test(
-  'restores the untouched backup by signature and by hash; keys come after the recovery, settings are the platform’s',
+  'restores the untouched backup by signature and by hash; keys after the recovery, settings from the platform',
   { timeout: 120_000 },
   async () => {
     for (const [name, trust] of [
@@ -507,7 +507,7 @@ test(
 )
 
 test(
-  'a file that is changed after the check is not restored, and nothing is left',
+  'a file that changes after the check is not restored, and nothing remains',
   { timeout: 120_000 },
   async () => {
     const from = copyOfWhole()
@@ -544,7 +544,7 @@ test(
 )
 
 test(
-  'sealed secrets place no file but those of a platform, even where the manifest is authentic',
+  "sealed secrets can only write a platform's own files, even if the manifest is authentic",
   { timeout: 120_000 },
   async () => {
     const from = copyOfWhole()
@@ -569,7 +569,7 @@ test(
   },
 )
 
-test('a home that is a link, and the log archive with a quote in its name, are refused', async () => {
+test('refuses a home that is a link, and a log archive with a quote in its name', async () => {
   const [to, target] = [place('linked'), place('target')]
   mkdirSync(target)
   symlinkSync(target, to)
@@ -600,7 +600,7 @@ test('a home that is a link, and the log archive with a quote in its name, are r
   assert.deepEqual([everything(target), existsSync(place('quoted'))], [[], false])
 })
 
-test('the command line says what it proved, by its exit code too', { timeout: 120_000 }, () => {
+test('the command line reports what it proved, also by its exit code', { timeout: 120_000 }, () => {
   const cli = (...words: string[]) => {
     const { status, stdout, stderr } = spawnSync(process.execPath, [CLI, ...words], {
       encoding: 'utf8',

@@ -113,7 +113,7 @@ async function reconciled(): Promise<void> {
   const audit = await platform.cli('audit')
   assert.equal(audit.status, 0, audit.stdout)
 }
-/** The same requests once more pay nobody. */
+/** Sends the same requests again and checks that no payment is made. */
 async function nothingTwice(before: { list: string[]; balances: string[] }): Promise<void> {
   assert.deepEqual(await list(), before.list)
   for (const [sequence, body] of sent) {
@@ -129,7 +129,7 @@ async function nothingTwice(before: { list: string[]; balances: string[] }): Pro
 const NODES = ['signers/node-1', 'signers/node-2', 'signers/node-3']
 
 test(
-  'the platform is lost: restored from its folder, it learns the rest from nodes and chains',
+  'the platform is lost: restored from its folder, it reads the rest from nodes and chains',
   { timeout: 300_000 },
   async (t) => {
     for (const [asset, { fund }] of Object.entries(ASSETS))
@@ -220,7 +220,7 @@ test(
 )
 
 test(
-  'everything is lost, nodes too: backup and archived log bring all of it back, to the last minute',
+  'everything is lost, nodes too: backup and archived log restore all of it, to the last minute',
   { timeout: 300_000 },
   async (t) => {
     const made = await platform.cli(
@@ -308,7 +308,7 @@ test(
 )
 
 test(
-  'what is no whole backup of this version is not restored, and nothing is restored over what is there',
+  'an incomplete backup or one of another version is not restored, and nothing is overwritten',
   { timeout: 120_000 },
   async () => {
     const bad = place('bad')

@@ -23,7 +23,7 @@ function stage(options: { most: number; lanes: number; pause?: () => Promise<voi
 }
 const doubled = (items: readonly number[]) => items.map((item) => String(item * 2))
 
-test('what is asked in one turn goes together, in order, and what comes meanwhile goes with the next call', async () => {
+test('requests of one turn are sent together, in order; later ones go with the next call', async () => {
   const { batch, calls, turn } = stage({ most: 10, lanes: 1 })
   const first = [1, 2, 3].map((item) => batch.ask(item))
   await turn()
@@ -45,7 +45,7 @@ test('what is asked in one turn goes together, in order, and what comes meanwhil
   assert.equal(batch.isIdle, true)
 })
 
-test('a call has no more items than it may, and no more calls are under way than may be', async () => {
+test('a call never exceeds its maximum of items, and calls never exceed their maximum concurrency', async () => {
   const { batch, calls, turn } = stage({ most: 2, lanes: 2 })
   const all = [1, 2, 3, 4, 5].map((item) => batch.ask(item))
   for (let n = 0; n < 4; n++) await turn()
@@ -65,7 +65,7 @@ test('a call has no more items than it may, and no more calls are under way than
   assert.deepEqual(await Promise.all(all), ['2', '4', '6', '8', '10'])
 })
 
-test('a call that fails fails for all of its items, and for nobody else', async () => {
+test('a failed call fails all of its items, and no other items', async () => {
   const { batch, calls, turn } = stage({ most: 2, lanes: 1 })
   const all = [1, 2, 3].map((item) => batch.ask(item).catch((error: Error) => error.message))
   await turn()
@@ -80,7 +80,7 @@ test('a call that fails fails for all of its items, and for nobody else', async 
   assert.equal(await short, '0 results for 1 requests')
 })
 
-test('with a pause before a call more come together, and as many as one call takes wait for none', async () => {
+test('with a pause before a call more requests are batched; a full batch does not wait', async () => {
   const pauses: (() => void)[] = []
   const { batch, calls, turn } = stage({
     most: 3,

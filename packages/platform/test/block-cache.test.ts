@@ -6,7 +6,7 @@ import { useDatabase, World } from './deposits-support.ts'
 /** How far back a reorganisation may go: to the final block, however fast blocks come. */
 const database = useDatabase()
 
-test('blocks are forgotten below the final height only, and beyond a hard bound', () => {
+test('blocks are evicted only below the final height, and beyond a hard limit', () => {
   assert.equal(forgottenBelow(10_000, 9_990), 8_000, 'final blocks: 2000 are kept')
   assert.equal(forgottenBelow(10_000, 4_000), 4_000, '20 minutes at 200 ms: all that are not final')
   assert.equal(forgottenBelow(10_000, 0), 0, 'nothing is final')
@@ -14,7 +14,7 @@ test('blocks are forgotten below the final height only, and beyond a hard bound'
   assert.equal(forgottenBelow(500_000, 100_000), 400_000)
 })
 
-test('EVM with blocks of 200 ms and finality 20 minutes behind: a reorganisation of 6,000 blocks takes a deposit back', async () => {
+test('EVM with 200 ms blocks and finality 20 minutes behind: a reorganisation of 6,000 blocks removes a deposit', async () => {
   const world = new World(database.get(), 'evm')
   await world.open()
   const alice = await world.tenant('alice')

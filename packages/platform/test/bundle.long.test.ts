@@ -42,7 +42,7 @@ function bundle(kind: string): void {
   )
   assert.equal(status, 0, stderr)
   assert.match(stdout, new RegExp(`^${kind}: \\d+ files`))
-  // As an image has it: whoever runs it may not write it.
+  // As in an image: the user that runs it cannot write to it.
   spawnSync('chmod', ['-R', 'a-w', bundleOf(kind)])
 }
 
@@ -89,7 +89,7 @@ function start(
 }
 
 test(
-  'a bundle is whole: its sums are right, and nothing is in it that no process needs',
+  'a bundle is complete: its checksums are right, and it contains no unneeded files',
   { timeout: 300_000 },
   () => {
     for (const kind of ['platform', 'signer']) {
@@ -157,7 +157,7 @@ test(
 )
 
 test(
-  'three nodes and a platform run from bundles alone, and nothing is written there',
+  'three nodes and a platform run from bundles alone, and write nothing there',
   { timeout: 300_000 },
   async () => {
     const [port1, port2, port3, chainsPort] = (await freePorts(4)) as [
@@ -236,7 +236,7 @@ test(
 )
 
 test(
-  'each bundle’s command says what it is, and where a command is that it does not have',
+  'each bundle’s command lists its commands, and names the bundle that has a missing one',
   { timeout: 100_000 },
   () => {
     const run = (kind: string, ...words: string[]) =>

@@ -171,7 +171,7 @@ test('a deposit is credited at full depth; the address is an enterprise address 
   assert.match(JSON.stringify(body), /stake address/)
 })
 
-test('ADA is sent: the fee is the ledger’s, the estimate exact, and the customer gets it', async () => {
+test('ADA is sent: the fee is the ledger’s, the estimate is exact, and the customer receives it', async () => {
   await call(customer, 'POST', '/dac/v1/create-wallet', { asset: 'ADA' })
   const { address } = (
     await call<{ address: string }>(customer, 'POST', '/dac/v1/address', { asset: 'ADA' })
@@ -220,7 +220,7 @@ test('too little, a stake address, another network’s address, a tag, a rate be
   }
 })
 
-test('every address of the wallet is spent from, with one signature a key; a rate above the chain’s is paid', async () => {
+test('spends from every address of the wallet, with one signature a key; pays a rate above the chain’s', async () => {
   const further = (
     await call<{ address: string }>(user, 'POST', '/dac/v1/address', { asset: 'ADA' })
   ).body.address
@@ -244,7 +244,7 @@ test('every address of the wallet is spent from, with one signature a key; a rat
   await audited()
 })
 
-test('several at once: each is paid once, change of one is another’s coin', async () => {
+test('concurrent transfers: each is paid once, and change of one is an input of another', async () => {
   await fund(source, '30')
   await waitFor('the deposit', async () => Number((await balance(user, 'ADA')).balance) > 31)
   const before = await lovelaceAt(STRANGER)
@@ -255,7 +255,7 @@ test('several at once: each is paid once, change of one is another’s coin', as
   await audited()
 })
 
-test('native tokens on a coin: its ADA is credited, the tokens stay in the wallet whatever is sent', async () => {
+test('native tokens on a coin: its ADA is credited, and the tokens stay in the wallet', async () => {
   const other = await platform.user('cardano-tokens')
   const address = await fundedWallet(platform, other, 'ADA', '4')
   const hash = await fund(address, '3', { tokens: { GOLD: '1000', silver: '7' } })
@@ -288,7 +288,7 @@ test('native tokens on a coin: its ADA is credited, the tokens stay in the walle
   await audited()
 })
 
-test('what expired unseen is built again out of the same coins, and paid once', async () => {
+test('an expired, unseen transfer is built again with the same coins, and paid once', async () => {
   const target = (
     await call<{ address: string }>(customer, 'POST', '/dac/v1/address', { asset: 'ADA' })
   ).body.address
@@ -312,7 +312,7 @@ test('what expired unseen is built again out of the same coins, and paid once', 
   await audited()
 })
 
-test('nodes that sleep past the end of a transaction: it is paid once', async () => {
+test('nodes that are paused past the expiry of a transaction: it is paid once', async () => {
   const before = await lovelaceAt(STRANGER)
   const { id } = await platform.withoutNodes(async () => {
     const made = await sent('2', STRANGER)
@@ -324,7 +324,7 @@ test('nodes that sleep past the end of a transaction: it is paid once', async ()
   assert.equal((await lovelaceAt(STRANGER)) - before, 2_000_000n)
 })
 
-test('a reorganisation takes a deposit and a transfer back; both come again', async () => {
+test('a reorganisation removes a deposit and a transfer; both return', async () => {
   const before = await lovelaceAt(STRANGER)
   const id = await platform.halted('ADA', async () => {
     const transfer = await sent('2', STRANGER)
@@ -370,7 +370,7 @@ test('a lost answer, and the platform killed in between: each transfer is paid o
   await audited()
 })
 
-test('a chain that is away: rates say so, a transfer is taken and waits', async () => {
+test('while a chain is unreachable, rates report it, and a transfer is accepted and waits', async () => {
   await devnet({ command: 'fault', mode: 'down' })
   const { id } = await sent('2', STRANGER)
   await waitFor(

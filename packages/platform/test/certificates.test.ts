@@ -63,7 +63,7 @@ after(async () => {
   await house.stop()
 })
 
-test('a call to a node whose certificate has expired says so, and the expiry is known anyway', async () => {
+test('a call to a node with an expired certificate reports it, and its expiry is known anyway', async () => {
   const signers = connect()
   assert.equal((await status(signers, 1)).node, 1)
   assert.equal((await status(signers, 2)).node, 2)
@@ -81,12 +81,12 @@ test('a call to a node whose certificate has expired says so, and the expiry is 
   assert.deepEqual(platform, expiryOf(folder))
 })
 
-test('certificates are checked against the clock that the platform is given', async () => {
+test("certificates are checked against the platform's injected clock", async () => {
   const signers = connect(() => expiryOf(join(house.home, 'node-1')).getTime() + 1)
   await assert.rejects(status(signers, 1), /signer 1: the TLS certificate expired on/)
 })
 
-test('the metrics give each expiry in Unix seconds', async () => {
+test('the metrics contain each expiry in Unix seconds', async () => {
   const metrics = createMetrics()
   await lookAtNodes({
     signers: connect(),
@@ -110,7 +110,7 @@ test('the metrics give each expiry in Unix seconds', async () => {
   )
 })
 
-test('the doctor reports certificates from 30 days before their end, with the command that renews them', async () => {
+test('the doctor reports certificates from 30 days before their expiry, with the command that renews them', async () => {
   const found = await diagnoseCertificates(folder)
   assert.deepEqual(
     found.map(({ of, state }) => [of, state]),
@@ -157,7 +157,7 @@ test('a renewal of the platform’s certificate is used without a restart', asyn
   }
 })
 
-test('a renewal at a node is seen within ten minutes, though connections are kept', async () => {
+test('a renewal at a node is detected within ten minutes, although connections are kept open', async () => {
   const signers = connect()
   const home = join(house.home, 'node-1')
   const before = expiryOf(home)

@@ -52,8 +52,8 @@ export function chainOver(context: ChainContext, network: Network, client: unkno
 const registry = loadRegistry('local')
 
 /**
- * Services whose kinds, tanks and families are the real ones, over scripted clients.
- * @param clients by network's code; `networks` stands in for a network of the registry
+ * Services with the real kinds, tanks and families, over scripted clients.
+ * @param clients by network code; `networks` replaces a network of the registry
  */
 export function fixtureServices(
   parts: object,

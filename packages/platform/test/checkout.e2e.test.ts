@@ -46,7 +46,7 @@ async function charge(more: Record<string, unknown> = {}): Promise<Invoice> {
 }
 
 test(
-  'an invoice is chosen, paid in two parts and received, without a reload',
+  'a payer chooses an asset and pays in two parts, and sees the receipt, without a reload',
   { timeout: 120_000 },
   async () => {
     const { inv_id, checkout_url } = await charge({
@@ -82,7 +82,7 @@ test(
   },
 )
 
-test('what is sent for the page: its headers, its frame, its files; nothing for an id that nobody has', async () => {
+test('serves the page with its headers, frame and files; an unknown id gets nothing', async () => {
   const { checkout_url } = await charge()
   const get = (path: string, headers: Record<string, string> = {}) =>
     fetch(new URL(path, platform.base), { headers })
@@ -161,7 +161,7 @@ test('what is sent for the page: its headers, its frame, its files; nothing for 
 })
 
 test(
-  'the shop of examples/shop: charged, paid in the widget, told by the webhook alone',
+  'the shop of examples/shop: charges, is paid in the widget, and learns of it by webhook only',
   { timeout: 120_000 },
   async () => {
     const [port] = await freePorts(1)

@@ -65,7 +65,7 @@ async function until(what: string, holds: () => boolean): Promise<void> {
 
 const killed = (child: Child) => process.kill(child.pid as number, 'SIGKILL')
 
-test('a child that dies again before it is ready is started until it is', async () => {
+test('a child that dies again before it is ready is restarted until it is', async () => {
   const { child, starts } = childNamed('weak', '2,3')
   assert.equal(await child.start(), 'here')
   killed(child)
@@ -76,7 +76,7 @@ test('a child that dies again before it is ready is started until it is', async 
   ])
 })
 
-test('neither is it given up, nor does this process end, where its log cannot be opened for a while', async () => {
+test('if its log cannot be opened for a while, the child is not given up and this process continues', async () => {
   const { child, starts, logFolder } = childNamed('mute', '')
   await child.start()
   rmSync(logFolder, { recursive: true })
@@ -88,7 +88,7 @@ test('neither is it given up, nor does this process end, where its log cannot be
   await until('the second start', () => starts() === 2 && child.isReady)
 })
 
-test('what is stopped between two tries stays so', async () => {
+test('a child that is stopped between two attempts stays stopped', async () => {
   const { child, starts } = childNamed('stopped', '2')
   await child.start()
   said.length = 0
@@ -100,7 +100,7 @@ test('what is stopped between two tries stays so', async () => {
   assert.deepEqual([child.pid, child.isReady, starts()], [null, false, 2])
 })
 
-test('nor is one started that is stopped between the tries of its first start', async () => {
+test('a child that is stopped between the attempts of its first start is not started', async () => {
   const { child, starts } = childNamed('early', '1')
   const started = child.start()
   started.catch(() => undefined)

@@ -110,7 +110,7 @@ test('the same payload under a known sequence_id exits 0 and notes the replay on
   assert.deepEqual(first, { status: 0, stdout: 'new\n', stderr: '' })
 })
 
-test('--field of what the answer does not have exits 1, says what is there, and shows the answer', async () => {
+test('--field with a missing field exits 1, lists the available fields, and prints the response', async () => {
   const missing = await request([{ body: '{"id":"t","data":[]}' }], ...SEND, '--field', 'data.0.id')
   assert.deepEqual([missing.status, missing.stdout], [1, ''])
   assert.match(
@@ -122,7 +122,7 @@ test('--field of what the answer does not have exits 1, says what is there, and 
   assert.deepEqual(empty, { status: 0, stdout: '\n', stderr: '' })
 })
 
-test('an absent field is described by the deepest part of its path that is there', () => {
+test('an absent field is described by the deepest existing part of its path', () => {
   const body = { data: [{ id: 'a' }], next: null, none: {} }
   const reasonOf = (path: string) => {
     const field = findField(body, path)
@@ -152,7 +152,7 @@ test('an absent field is described by the deepest part of its path that is there
   )
 })
 
-test('--until says why it gave up: an absent field, another value, or a refusal, which it does not repeat', async () => {
+test('--until reports why it gave up: an absent field, another value, or a refusal, which it does not repeat', async () => {
   const absent = await request(
     [{ body: '{"data":[]}' }],
     'GET',

@@ -37,7 +37,7 @@ const cli = (...words: string[]) => {
   return { status, stdout, stderr }
 }
 
-test('--help after a command prints that command alone, help names all of them', () => {
+test('--help after a command prints that command alone; help lists all commands', () => {
   const drain = cli('gas-tank', 'drain', '--help')
   assert.equal(drain.status, 0)
   assert.match(drain.stdout, /^Usage: npx custody gas-tank drain \[options\]\n/)
@@ -58,7 +58,7 @@ test('--help after a command prints that command alone, help names all of them',
   })
 })
 
-test('words that are no command, option or argument are named, with what would be', () => {
+test('unknown commands, options and arguments are named, with the valid ones', () => {
   const cases: [string[], RegExp][] = [
     [
       ['nonsense'],
@@ -111,7 +111,7 @@ test('words that are no command, option or argument are named, with what would b
   }
 })
 
-test('the help of each command is a sentence, and each argument and option has a meaning', () => {
+test('the help of each command is a sentence, and each argument and option is described', () => {
   for (const definition of COMMANDS) {
     const { usage, summary, args = {}, options = {} } = definition
     assert.match(summary, /^[A-Z][a-z]+\b.*[.]$/, usage)
@@ -128,12 +128,12 @@ test('the help of each command is a sentence, and each argument and option has a
   assert.match(fund, /^Arguments:\n {2}ASSET +asset to send, such as ETH\n/m)
 })
 
-test('each command has the code that it names', async () => {
+test('each command has an implementation under its name', async () => {
   for (const definition of COMMANDS)
     assert.equal(typeof (await definition.run()), 'function', definition.usage)
 })
 
-test('--field is one value of the answer, by names and positions', () => {
+test('--field prints one value of the response, selected by names and positions', () => {
   const answer = { status: 200, body: { data: [{ id: 'a', amount: 1.5 }], next: null } }
   assert.deepEqual(
     ['data.0.id', 'data.0.amount', 'next', 'data.1.id', 'data.0', '__proto__.x'].map((path) =>
@@ -144,7 +144,7 @@ test('--field is one value of the answer, by names and positions', () => {
   assert.equal(fieldOf({ api_key: 'k' }, 'api_key'), 'k')
 })
 
-test('a --key that is none is named, in words of our own', async () => {
+test('an invalid --key is reported in our own words', async () => {
   const pair = (type: 'ed25519') =>
     generateKeyPairSync(type).privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
   const encrypted = generateKeyPairSync('rsa', {
@@ -180,7 +180,7 @@ test('a --key that is none is named, in words of our own', async () => {
   }
 })
 
-test('a request waits for what it is told to, says where it stopped, and can be made by curl', async () => {
+test('a request waits for the given condition, reports where it stopped, and can be printed as curl', async () => {
   const key = file('key.pem', PRIVATE_KEY)
   const answers = ['pending', 'pending', 'confirmed', 'confirmed']
   let asked = 0
@@ -221,7 +221,7 @@ test('a request waits for what it is told to, says where it stopped, and can be 
   })
 })
 
-test('the doctor says of each endpoint in one line what it found', () => {
+test('the doctor prints one line for each endpoint', () => {
   const seen = {
     network: 'BTC',
     host: 'node.example:8332',

@@ -51,7 +51,7 @@ const dueOf = async (id: string) =>
     )
   )?.next_run_at.getTime()
 
-test('a transaction is taken when the clock says that it is due, and again when its lease is over', async () => {
+test('a transaction is leased when the clock says that it is due, and again when its lease ends', async () => {
   const id = await withdrawal(START + 1000)
   assert.deepEqual(await taken(), [])
   now = START + 1000
@@ -77,7 +77,7 @@ test('the next step is due by the clock, and its network wakes it by the clock',
   assert.equal(await dueOf(id), START + 2000)
 })
 
-test('a scan that another worker has leased goes on when that lease is over', async () => {
+test('a scan that another worker has leased continues when that lease ends', async () => {
   const height = async () =>
     (await database.one<{ height: string }>('select height from network_scans'))?.height
   await database.query(
@@ -92,7 +92,7 @@ test('a scan that another worker has leased goes on when that lease is over', as
   assert.equal(await height(), '1')
 })
 
-test('a spent nonce is kept for ten minutes of the clock, and a rate window for five', async () => {
+test('a used nonce is stored for ten minutes of the clock, and a rate window for five', async () => {
   const [key, window] = [randomUUID(), new Date(START)]
   const admit = async () =>
     database.one<{ nonce_ok: boolean; requests: number }>(
@@ -116,7 +116,7 @@ test('a spent nonce is kept for ten minutes of the clock, and a rate window for 
   assert.equal((await admit())?.nonce_ok, true)
 })
 
-test('a clock that was hours ahead and is set right: what waited by it is due by the right one, and nothing is early by more than the error', async () => {
+test('a clock that was hours ahead is corrected: waiting work is due by the correct clock, within the error', async () => {
   const HOURS = 6 * 3_600_000
   await database.query(`update network_scans set updated_at = $1`, [database.now()])
   const loop = clockLoop(world.services)
@@ -156,7 +156,7 @@ test('a clock that was hours ahead and is set right: what waited by it is due by
   )
 })
 
-test('what this process remembers for a moment it does not remember for hours when the clock is set back', async () => {
+test('short-lived caches of this process do not last for hours when the clock is set back', async () => {
   let asked = 0
   const question = shared(
     async () => ++asked,

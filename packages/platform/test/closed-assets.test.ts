@@ -36,7 +36,7 @@ before(async () => {
 const count = async (table: string) =>
   (await api.database.one<{ n: number }>(`select count(*)::int n from ${table}`, []))?.n
 
-test('GET /assets leaves retired assets out, and says of deprecated ones why they are not active', async () => {
+test('GET /assets omits retired assets, and states why deprecated ones are not active', async () => {
   for (const [caller, path] of [
     [null, '/assets'],
     [user, '/dac/v1/supported-assets'],
@@ -75,7 +75,7 @@ test('GET /assets leaves retired assets out, and says of deprecated ones why the
   }
 })
 
-test('no wallet, address, invoice or exchange withdrawal of a closed asset is made, and the error says why', async () => {
+test('no wallet, address, invoice or exchange withdrawal of a closed asset is made, and the error states why', async () => {
   const tables = [
     'wallets',
     'wallet_addresses',
@@ -157,7 +157,7 @@ test('a wallet of a closed asset is listed with the reason, and its coins can be
   }
 })
 
-test('a closed asset whose network has no endpoint is refused with the reason as well', async () => {
+test('a closed asset whose network has no endpoint is also refused with the reason', async () => {
   const { services } = api
   const configured = services.networks
   Object.assign(services, {
@@ -179,7 +179,7 @@ test('a closed asset whose network has no endpoint is refused with the reason as
   }
 })
 
-test('a deprecated asset that the operator allows takes wallets and addresses', async () => {
+test('a deprecated asset that the operator allows gets wallets and addresses', async () => {
   assert.equal(
     (await call(user, 'POST', '/dac/v1/create-wallet', { asset: 'USDC_CRO' })).status,
     200,
@@ -188,7 +188,7 @@ test('a deprecated asset that the operator allows takes wallets and addresses', 
   assert.equal(status, 200, text)
 })
 
-test('a payment to a token’s contract or to the fee oracle is refused, by validate-address and by transfers', async () => {
+test('validate-address and transfers refuse a payment to a token’s contract or to the fee oracle', async () => {
   const USDC = '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48'
   const USDT = '0xdAC17F958D2ee523a2206206994597C13D831ec7'
   for (const [asset, to, reason] of [

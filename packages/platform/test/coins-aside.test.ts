@@ -137,7 +137,7 @@ async function another(stage: FamilyFixture, workspaceId?: string): Promise<Call
   }
 }
 
-test('lists each output with CashTokens once, with its tokens, to its own sub-account, and leaves the balance as it is', async () => {
+test('lists each output with CashTokens once, with its tokens, to its own sub-account, and keeps the balance', async () => {
   await staged(async (stage) => {
     const available = await stage.available()
     const fungible = await pay(stage, { tokens: '5' })
@@ -213,7 +213,7 @@ test('a reorganisation removes an output from the list, and the block that has i
   })
 })
 
-test('a rescan finds an output that the endpoint had hidden, and lists it once however often it is run', async () => {
+test('a rescan finds an output that the endpoint had omitted, and lists it once however often it runs', async () => {
   let isHidden = true
   const hiding: Fetch = async (url, init) => {
     const response = await fetch(url, init)
@@ -240,7 +240,7 @@ test('a rescan finds an output that the endpoint had hidden, and lists it once h
   }, hiding)
 })
 
-test('a process that ends right after the block was written lists the output once', async () => {
+test('a process that ends right after the block was stored lists the output once', async () => {
   await staged(async (stage) => {
     const txid = await pay(stage, { tokens: '5' })
     stage.crashAt = 'scan.block'

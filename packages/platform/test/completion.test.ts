@@ -88,7 +88,7 @@ const SHELLS: Record<string, Offer> = {
     ).map((offered) => offered.map((word) => word.replace(/^\.\//, ''))),
 }
 
-test('the words of the table are safe in a script, and each command is one of its places', () => {
+test('the words of the table are safe in a script, and each command is one of its entries', () => {
   const places = placesOf(COMMANDS)
   const texts = places.flatMap(({ words, options, choices }) => [
     ...words.map(({ word }) => word),
@@ -107,7 +107,7 @@ test('the words of the table are safe in a script, and each command is one of it
     )
 })
 
-test('another shell is named with those that are known', () => {
+test('an unsupported shell is named with the supported ones', () => {
   const complete = completionRun(COMMANDS)
   assert.throws(
     () => complete({ home: folder, words: ['tcsh'], values: {} }),
@@ -120,7 +120,7 @@ test('another shell is named with those that are known', () => {
 })
 
 for (const [shell, offer] of Object.entries(SHELLS)) {
-  test(`${shell}: offers each word and each option of every command, and files only where one is meant`, (t) => {
+  test(`${shell}: completes the words and options of every command, and files only where a file is expected`, (t) => {
     if (!isInstalled(shell)) {
       t.skip('the shell is not installed')
       return

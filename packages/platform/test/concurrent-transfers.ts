@@ -16,8 +16,8 @@ const USDT = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
 const WALLETS = 20
 
 /**
- * So many token transfers at once from each of 20 wallets on one gas tank; the platform is killed,
- * and a fuel dropped, meanwhile.
+ * Sends this number of token transfers concurrently from each of 20 wallets on one gas tank. In the
+ * meantime the platform is killed and a fuel transaction is dropped.
  */
 export async function sendConcurrently(platform: TestPlatform, each: number): Promise<void> {
   const users = await Promise.all(
@@ -49,7 +49,8 @@ export async function sendConcurrently(platform: TestPlatform, each: number): Pr
   await platform.kill()
   await platform.start()
   for (const user of users) user.base = platform.base
-  // One fuel leaves the node's memory while the transfers behind it wait for theirs.
+  // Removes one fuel transaction from the node's memory while the transfers behind it wait for
+  // theirs.
   const tanks = (
     await call<{ network: string; address: string }[]>(first, 'GET', '/dac/v1/gas-tanks')
   ).body

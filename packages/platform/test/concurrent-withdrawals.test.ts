@@ -134,7 +134,7 @@ const many = async (workspace: string, all: readonly Given[]) =>
     ])
   )?.ids as string[]
 
-test('written together each has the rows that it would have alone, with and without a platform fee', async () => {
+test('batched withdrawals write the same rows as single ones, with and without a platform fee', async () => {
   const [one, two] = (await callers(2)) as [Caller, Caller]
   for (const fee of ['0', '500']) {
     const of: Given = { ...(await given(one)), platform_fee: fee }
@@ -172,7 +172,7 @@ test('written together each has the rows that it would have alone, with and with
   }
 })
 
-test('what is repeated, too much, of a wallet at rest or of one that somebody holds is left alone, and its key is not used up', async () => {
+test('repeated, excessive, inactive-wallet or locked-wallet withdrawals are left alone and keep their key', async () => {
   const [one, two, three, four] = (await callers(4)) as [Caller, Caller, Caller, Caller]
   const base = {
     one: await given(one),
@@ -224,7 +224,7 @@ test('what is repeated, too much, of a wallet at rest or of one that somebody ho
   await assertBooks(one.workspace)
 })
 
-test('an account that a reorganisation left below nothing may be below nothing until it is filled, and never again', async () => {
+test('an account that a reorganisation left negative may stay negative until it is refilled, and never again', async () => {
   const [{ workspace, wallet }] = (await callers(1)) as [Caller]
   const accounts = async () =>
     Object.fromEntries(
@@ -268,7 +268,7 @@ test('an account that a reorganisation left below nothing may be below nothing u
   await assertBooks(workspace)
 })
 
-test('what a wallet holds, and what must stay at its address, is held to the unit: all of it goes, and one more does not', async () => {
+test("a wallet's balance and its reserve are exact: all of it can be sent, and one unit more cannot", async () => {
   for (const stays of [7n, null]) {
     const [one] = (await callers(1)) as [Caller]
     const from = await given(one)
@@ -304,7 +304,7 @@ test('what a wallet holds, and what must stay at its address, is held to the uni
   }
 })
 
-test('a prepaid account pays with its last unit, and tells that it is empty only when something was taken', async () => {
+test('a prepaid account pays with its last unit, and reports empty only when something was charged', async () => {
   const [one] = (await callers(1)) as [Caller]
   const from = await given(one)
   const told = async () =>
@@ -338,7 +338,7 @@ test('a prepaid account pays with its last unit, and tells that it is empty only
   assert.deepEqual(await told(), [...low, 'prepaid_fee.empty'])
 })
 
-test('of another tier than the fee was quoted by, or of a prepaid account that holds too little for all, nothing is written', async () => {
+test('nothing is stored if the tier differs from the quote or the prepaid balance is too low for all', async () => {
   const [one] = (await callers(1)) as [Caller]
   const from = await given(one)
   const make = (more: Given) => {
@@ -368,7 +368,7 @@ test('of another tier than the fee was quoted by, or of a prepaid account that h
   await assertBooks(one.workspace)
 })
 
-test('what comes at once is one call for all wallets; what that leaves out, and what comes behind it, waits for its own wallet alone', async () => {
+test('concurrent withdrawals of all wallets are one call; a rejected or later one waits for its own wallet only', async () => {
   const [one, two] = (await callers(2)) as [Caller, Caller]
   const base = { one: await given(one), two: await given(two) }
   const make = (from: Given, more: Given = {}) => ({
@@ -434,7 +434,7 @@ test('what comes at once is one call for all wallets; what that leaves out, and 
   await assertBooks(one.workspace)
 })
 
-test('however they come at once, keys are used once, no wallet sends more than it has, and the books are what was answered', async () => {
+test('in any concurrency keys are used once, no wallet overspends, and the ledger equals the responses', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(

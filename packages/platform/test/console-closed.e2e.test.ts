@@ -49,7 +49,7 @@ const wallet = async (asset: string) => {
 }
 const newAddress = () => page.getByRole('button', { name: 'New address', exact: true }).count()
 
-test('the wallet of a closed asset says why no address is made; an open one offers addresses and names the token’s issuer', async () => {
+test('the wallet of a closed asset explains why it makes no address; an open one offers addresses and the token’s issuer', async () => {
   await wallet('USDC_TRX')
   await page
     .getByText('USDC_TRX is deprecated since 2024-02-21: Circle no longer issues USDC on Tron')
@@ -67,7 +67,7 @@ test('the wallet of a closed asset says why no address is made; an open one offe
   assert.deepEqual(visitor.problems, [])
 })
 
-test('a new wallet cannot be made of a closed asset, and bridged tokens are named', async () => {
+test('a new wallet cannot be made for a closed asset, and bridged tokens are named', async () => {
   await page.goto(`${origin}/console/w/acme/main/wallets?new=`)
   const choice = page.getByRole('dialog').getByRole('combobox', { name: 'Asset' })
   await choice.waitFor()

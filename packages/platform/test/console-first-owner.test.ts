@@ -37,7 +37,7 @@ const refused = async (
   assert.equal((answer.body as Problem).code, code, answer.text)
 }
 
-test('the first owner’s link is printed on a terminal alone; otherwise it is in a file of the data folder, for one user and one hour', async () => {
+test('the first owner’s link is printed to a terminal only; otherwise it is in a private file for one hour', async () => {
   const home = mkdtempSync(join(tmpdir(), 'custody-first-owner-'))
   const file = join(home, FIRST_OWNER_LINK)
   try {
@@ -70,7 +70,7 @@ test('the first owner’s link is printed on a terminal alone; otherwise it is i
   }
 })
 
-test('the first owner joins by a link of the start, which is stored as its hash, is replaced by the next one, and works once', async () => {
+test("the first owner joins by a start's link, stored as a hash, replaced by the next start, and usable once", async () => {
   const tokenOf = async (): Promise<string | null> =>
     (await firstOwnerInvitation(api.services))?.token ?? null
   const old = await tokenOf()

@@ -108,8 +108,8 @@ export const codeOf = (secret: string, at: number): string =>
 let people = 0
 
 /**
- * Lets somebody join by password, through an invitation as the operator makes it. @param workspace
- * its id; null: as the first owner of `named`
+ * Registers a person by password, through an invitation that the operator makes.
+ * @param workspace its id; null: as the first owner of `named`
  */
 export async function join(
   api: Api,

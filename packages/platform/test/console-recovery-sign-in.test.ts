@@ -95,7 +95,7 @@ const linesOf = async (email: string) =>
     [email],
   )
 
-test('a person without a password signs in by a recovery code, each works once, and every other session ends', async () => {
+test('a person without a password signs in by a recovery code; each works once, and all other sessions end', async () => {
   const who = await passkeyPerson()
   const [first = '', second = ''] = who.codes
   const browser = new Browser(api)
@@ -133,7 +133,7 @@ test('a person without a password signs in by a recovery code, each works once, 
   assert.equal((await byCode(who.email, second)).status, 200)
 })
 
-test('one recovery code sent twelve times concurrently opens one session at most', async () => {
+test('one recovery code sent twelve times concurrently opens at most one session', async () => {
   const who = await passkeyPerson()
   const answers = await Promise.all(
     Array.from({ length: 12 }, () => byCode(who.email, who.codes[0] as string)),
@@ -155,7 +155,7 @@ test('one recovery code sent twelve times concurrently opens one session at most
   assert.equal(used.length, 1)
 })
 
-test('unknown address, wrong code, no codes, and a right code of a person with a password get the same answer at the same cost', async () => {
+test('unknown address, wrong code, no codes, and a right code with a password set: same response, same cost', async () => {
   const [passkey, withoutCodes] = [await passkeyPerson(), await passkeyPerson(false)]
   const withPassword = await join(api, workspace, 'viewer')
   // Every try computes one hash, whatever is stored.
@@ -222,7 +222,7 @@ test('a person with a password needs it before a recovery code, also where no au
   )
 })
 
-test('guesses of codes and of passwords lock an address together, whether or not it exists, and a right code waits too', async () => {
+test('wrong codes and wrong passwords lock an address together, existing or not, and a right code waits too', async () => {
   const who = await passkeyPerson()
   const locks = []
   for (const email of [who.email, 'nobody2@example.test']) {
@@ -251,7 +251,7 @@ test('guesses of codes and of passwords lock an address together, whether or not
   assert.equal((await byCode(who.email, who.codes[1] as string)).status, 200)
 })
 
-test('guesses that arrive together are counted together, for an unknown address as for a known one', async () => {
+test('concurrent wrong codes are counted together, for unknown and known addresses', async () => {
   for (const email of [(await passkeyPerson()).email, 'nobody3@example.test']) {
     const all = await Promise.all(Array.from({ length: 12 }, () => byCode(email, WRONG)))
     assert.deepEqual(all.map(({ status }) => status).sort(), [
@@ -261,7 +261,7 @@ test('guesses that arrive together are counted together, for an unknown address 
   }
 })
 
-test('one client address can try only so many codes in a minute, over all e-mail addresses', async () => {
+test('one client address has a limit of codes per minute, over all e-mail addresses', async () => {
   now = Math.ceil(now / MINUTE_MS) * MINUTE_MS + MINUTE_MS
   const statuses = []
   for (let count = 0; count < 61; count++)
@@ -272,7 +272,7 @@ test('one client address can try only so many codes in a minute, over all e-mail
   assert.equal((await byCode(who.email, who.codes[0] as string)).status, 200)
 })
 
-test('codes of an earlier set and of a removed password sign in no more', async () => {
+test('codes of an earlier set and of a removed password no longer sign in', async () => {
   const who = await passkeyPerson()
   const renewed = await who.browser.ask<{ recovery_codes: string[] }>('POST', '/me/recovery-codes')
   await refused(byCode(who.email, who.codes[0] as string), 401, 'SIGN_IN_FAILED')
@@ -284,7 +284,7 @@ test('codes of an earlier set and of a removed password sign in no more', async 
   await refused(byCode(who.email, renewed.body.recovery_codes[0] as string), 401, 'SIGN_IN_FAILED')
 })
 
-test('codes sign in until the operator’s reset link is taken, and no more from then on; codes made afterwards do', async () => {
+test('codes sign in until the operator’s reset link is used; codes made afterwards sign in too', async () => {
   const who = await passkeyPerson()
   const [first = '', second = ''] = who.codes
   const { link } = await resetPerson(api.services, { email: who.email })

@@ -90,7 +90,7 @@ test('a person who postpones the codes is reminded on the overview until they ma
   await context.close()
 })
 
-test('a person who lost the device signs in by address and code, makes a passkey, and is signed out everywhere else', async () => {
+test('a person who lost the device signs in by address and code, makes a passkey, and is signed out elsewhere', async () => {
   const lost = await joinByPasskey('mara@example.test')
   await look(lost.page, 'a way back in', { picture: 'way-back', isOnPhone: true })
   await button('Make ten recovery codes', lost.page).click()

@@ -27,7 +27,7 @@ beforeEach(() => {
 const ask = <T = Problem>(who: { browser: Browser }, method: string, path: string, body?: object) =>
   who.browser.ask<T>(method, `/workspaces/acme${path}`, body)
 const tokenOf = (link: unknown): string => String(link).split('/').at(-1) as string
-/** A link that somebody makes in the panel. */
+/** Creates an invitation link as a person in the panel. */
 async function inviteBy(who: Somebody, role: string, email?: string): Promise<string> {
   const { status, body, text } = await ask<{ link: string }>(who, 'POST', '/invitations', {
     role,
@@ -77,7 +77,7 @@ test('attack: a removed person does not return by an invitation that they made, 
   assert.equal(log?.details.withdrawn_invitations.length, 3)
 })
 
-test('attack: a demoted person does not rise by an invitation of before; a promoted person’s invitations stay', async () => {
+test('attack: a demoted person cannot rise by an earlier invitation; a promoted person’s invitations stay', async () => {
   const mallory = await join(api, workspace, 'owner')
   const links = [
     await inviteBy(mallory, 'owner'),
@@ -103,7 +103,7 @@ test('attack: a demoted person does not rise by an invitation of before; a promo
   await takeLink(api, link)
 })
 
-test('attack: a link of somebody who was removed before links ended with them, or while it was made, gives nothing', async () => {
+test('attack: a link of a removed person gives no access, also if made before or during the removal', async () => {
   const mallory = await join(api, workspace, 'admin')
   const made = await invite(api.services, api.database, {
     workspaceId: workspace,
@@ -125,7 +125,7 @@ test('attack: a link of somebody who was removed before links ended with them, o
     workspace,
   ])
   await assertClosed(made.token, mallory)
-  // An operator's link is nobody's of the panel.
+  // An operator's link belongs to no person in the panel.
   const { token } = await invite(api.services, api.database, {
     workspaceId: workspace,
     role: 'viewer',
@@ -136,7 +136,7 @@ test('attack: a link of somebody who was removed before links ended with them, o
   await takeLink(api, token)
 })
 
-test('attack: invitations that are made while their maker is removed do not outlive it', async () => {
+test('attack: invitations made while their maker is being removed end with the removal', async () => {
   for (let round = 0; round < 5; round++) {
     const mallory = await join(api, workspace, 'owner')
     now += 60_000
@@ -157,7 +157,7 @@ test('attack: invitations that are made while their maker is removed do not outl
   }
 })
 
-test('an invitation for an address is taken by that address alone', async () => {
+test('an invitation for an address is accepted by that address only', async () => {
   const token = await inviteBy(owner, 'admin', 'Wanted@Example.test')
   await assert.rejects(
     takeLink(api, token, { email: 'thief@example.test' }),
@@ -173,7 +173,7 @@ test('an invitation for an address is taken by that address alone', async () => 
 const reset = async (who: Somebody): Promise<string> =>
   tokenOf((await resetPerson(api.services, { email: who.email }))['link'])
 
-test('attack: a reset link that was replaced, or whose sister was used, sets no factors', async () => {
+test('attack: a reset link that was replaced, or whose sibling was used, sets no factors', async () => {
   const victim = await join(api, workspace, 'viewer')
   const first = await reset(victim)
   const second = await reset(victim)
@@ -222,7 +222,7 @@ test('attack: a reset link that was replaced, or whose sister was used, sets no 
   )
 })
 
-test('attack: of reset links that are made at once, one is open', async () => {
+test('attack: of reset links made concurrently, one is valid', async () => {
   const victim = await join(api, workspace, 'viewer')
   await Promise.all([1, 2, 3, 4].map(() => reset(victim)))
   const open = await api.database.query(
@@ -263,7 +263,7 @@ async function addPasskey(who: Somebody): Promise<{ phone: Authenticator; id: st
   return { phone, id: made.body.id }
 }
 
-test('attack: the session of a lost phone ends when its passkey is removed, the one that removes it stays', async () => {
+test("attack: removing a lost phone's passkey ends its session, and keeps the session that removes it", async () => {
   const who = await join(api, workspace, 'viewer')
   const { phone, id } = await addPasskey(who)
   const thief = await byPasskey(phone)
@@ -273,7 +273,7 @@ test('attack: the session of a lost phone ends when its passkey is removed, the 
   assert.equal((await who.browser.ask('GET', '/me/sessions')).status, 200)
 })
 
-test('attack: so does that of an authenticator app which another replaces, and of a password that is removed', async () => {
+test('attack: replacing an authenticator app or removing a password ends its session too', async () => {
   const who = await join(api, workspace, 'viewer')
   const signIn = async (secret: string) => {
     const browser = new Browser(api)

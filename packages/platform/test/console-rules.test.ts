@@ -53,7 +53,7 @@ before(async () => {
   evil = await api.user('evil corp')
   for (const role of ROLES) people[role] = await join(api, acme.workspaceId, role)
   stranger = await join(api, evil.workspaceId, 'owner')
-  // The operator may do this while nobody is an owner, and also when somebody is.
+  // The operator may do this while there is no owner, and also when there is one.
   assert.match(
     String((await inviteToConsole(api.services, { workspace: 'acme', role: 'owner' }))['link']),
     /\/console\/join\/[\w-]{43}$/,
@@ -134,7 +134,7 @@ const concrete = ({ path }: PanelEndpoint, workspace = 'acme', subAccount = 'mai
     .replace('{network}', 'ETH')
     .replaceAll(/\{\w+\}/g, '00000000-0000-4000-8000-000000000000')
 
-test('every route has its place in the table of roles, which says what the route says', () => {
+test('every route is in the table of roles, with the role that the route itself declares', () => {
   const told = Object.fromEntries(
     panelEndpoints.filter((each) => !isMirror(each)).map((each) => [shortOf(each), each.needs]),
   )
@@ -166,7 +166,7 @@ test('every route has its place in the table of roles, which says what the route
   )
 })
 
-test('each role is let in where the table says so, and refused by name where it does not', async () => {
+test('each role is admitted where the table says so, and refused by name elsewhere', async () => {
   for (const role of ROLES) {
     for (const each of ofWorkspace) {
       const { status, body, text } = await people[role].browser.ask<Problem>(
@@ -183,7 +183,7 @@ test('each role is let in where the table says so, and refused by name where it 
   }
 })
 
-test('who is no member is answered as if there were no such workspace, at every route; without a session nothing is', async () => {
+test('a person who is not a member gets the response for an unknown workspace, at every route', async () => {
   const nobody = new Browser(api)
   for (const each of ofWorkspace) {
     const foreign = await stranger.browser.ask<Problem>(each.method, concrete(each))
@@ -235,7 +235,7 @@ test('who is no member is answered as if there were no such workspace, at every 
   assert.equal((await call(acme, 'GET', '/dac/v1/supported-assets')).status, 200)
 })
 
-test('a change that another page asks for is refused at every route, whoever is signed in', async () => {
+test('a change requested by another site is refused at every route, for every signed-in person', async () => {
   const { browser } = people.owner
   for (const each of panelEndpoints.filter(({ method }) => method !== 'GET')) {
     for (const headers of [
@@ -270,7 +270,7 @@ test('a change that another page asks for is refused at every route, whoever is 
   assert.deepEqual((await rebound.ask<Problem>('GET', '/session')).body.code, 'HTTPS_REQUIRED')
 })
 
-test('attack: Host: localhost from another machine, or through a proxy on this one, does not pass for this machine', async () => {
+test('attack: Host: localhost from another machine, or through a local proxy, does not count as this machine', async () => {
   const session = '/console/api/session'
   const from = async (remoteAddress: string, host: string, more: Record<string, string> = {}) => {
     const { statusCode, body } = await api.server.inject({
@@ -304,7 +304,7 @@ test('attack: Host: localhost from another machine, or through a proxy on this o
   Object.assign(api.services.settings, { trustProxy: 0 })
 })
 
-test('with a public https address, Host: localhost from elsewhere is the public page, whose origin alone may ask for changes', async () => {
+test('with a public https address, Host: localhost from elsewhere is the public page, and only its origin may request changes', async () => {
   Object.assign(api.services.settings, { publicUrl: 'https://custody.example.test' })
   try {
     const ask = async (origin: string, remoteAddress: string) =>
@@ -325,7 +325,7 @@ test('with a public https address, Host: localhost from elsewhere is the public 
   }
 })
 
-test('over https the cookie is bound to the host, and pages of the public name alone are its own', async () => {
+test('over https the cookie is bound to the host, and only pages of the public name are same-origin', async () => {
   const { settings } = api.services
   Object.assign(settings, { publicUrl: 'https://custody.example.test' })
   try {
@@ -353,7 +353,7 @@ test('over https the cookie is bound to the host, and pages of the public name a
   people.viewer = await join(api, acme.workspaceId, 'viewer')
 })
 
-test('what a session reads of a sub-account is what a key of it reads', async () => {
+test('a session reads the same of a sub-account as a key of it', async () => {
   const { browser } = people.viewer
   for (const path of [
     '/dac/v1/transactions',
@@ -382,7 +382,7 @@ test('what a session reads of a sub-account is what a key of it reads', async ()
   )
 })
 
-test('a stream ends with its session, before it tells anything more', async () => {
+test('a stream ends with its session, before it sends anything more', async () => {
   const who = await join(api, acme.workspaceId, 'viewer')
   const response = await who.browser.open(
     'GET',
@@ -411,7 +411,7 @@ test('a stream ends with its session, before it tells anything more', async () =
   assert.ok(!text.includes('second'), text)
 })
 
-test('roles: nobody gives or takes one above his own, the last owner stays, and a new role ends old sessions', async () => {
+test('roles: a person cannot assign or remove a higher role, the last owner stays, a new role ends sessions', async () => {
   const { owner, admin } = people
   const ask = (who: Somebody, method: string, path: string, body?: object) =>
     who.browser.ask<Problem>(method, `/workspaces/acme${path}`, body)
@@ -485,7 +485,7 @@ test('roles: nobody gives or takes one above his own, the last owner stays, and 
   )
 })
 
-test('addresses that a key is used from: what is a range, and what lies in it', () => {
+test('allowed addresses of a key: what is a range, and which addresses it contains', () => {
   for (const [ranges, ip, inside] of [
     [[], '203.0.113.7', true],
     [['203.0.113.0/24'], '203.0.113.7', true],
@@ -527,7 +527,7 @@ test('addresses that a key is used from: what is a range, and what lies in it', 
   }
 })
 
-test('a key is used from its addresses alone: told after the signature, by the proxies that are trusted, and at once', async () => {
+test('a key is accepted from its addresses only: checked after the signature, by trusted proxies, with immediate effect', async () => {
   const user = await api.user('acme', { subAccount: 'ranged' })
   const set = (ip_allow_list: string[]) =>
     people.admin.browser.ask<Problem>('PATCH', `/workspaces/acme/api-users/${user.apiKey}`, {
@@ -557,7 +557,7 @@ test('a key is used from its addresses alone: told after the signature, by the p
   assert.equal((await ask()).status, 200)
 })
 
-test('attack: a key whose lines are commands runs none of them where operators paste what the panel shows', async () => {
+test("attack: a key whose lines are commands runs none of them when operators paste the panel's text", async () => {
   const operator = await join(api, acme.workspaceId, 'operator')
   const hostile = keyWithLines(PUBLIC_KEY, ['PEM', 'pwned', 'exit'])
   const wish = { sub_account: 'main', role: 'full', public_key_pem: hostile, own: true }
@@ -606,7 +606,7 @@ test('attack: a key whose lines are commands runs none of them where operators p
   }
 })
 
-test('attack: a request with somebody else’s public key gets neither their API user nor its label, and does not block them', async () => {
+test('attack: a request with another person’s public key gets neither their API user nor label, and does not block them', async () => {
   const [owner, stranger] = [
     await join(api, acme.workspaceId, 'operator'),
     await join(api, acme.workspaceId, 'operator'),
@@ -655,7 +655,7 @@ test('attack: a request with somebody else’s public key gets neither their API
     ['Mine', owner.email, [], null],
   )
   assert.equal((await rowOf(first))?.enrolment, 'pending')
-  // A key that the operator types without a request belongs to nobody in the panel.
+  // A key that the operator enters without a request belongs to no person in the panel.
   const machine = randomUUID()
   await createApiUser(api.services, { ...typed, api_key: machine })
   const other = await rowOf(machine)
@@ -697,7 +697,7 @@ test('attack: a request with somebody else’s public key gets neither their API
   assert.equal((await call({ ...acme, apiKey }, 'GET', '/dac/v1/supported-assets')).status, 200)
 })
 
-test('an API user is asked for, made by the operator’s hand, seen in use, and revoked', async () => {
+test('an API user is requested, made by the operator, displayed in use, and revoked', async () => {
   const operator = await join(api, acme.workspaceId, 'operator')
   const ask = <T>(who: Somebody, method: string, path = '', body?: object) =>
     who.browser.ask<T & Problem>(method, `/workspaces/acme/api-users${path}`, body)
@@ -891,7 +891,7 @@ test('an API user is asked for, made by the operator’s hand, seen in use, and 
   assert.equal((await ask(people.admin, 'PATCH', `/${machine.apiKey}`, { label: 'x' })).status, 404)
 })
 
-test('saved views are one’s own', async () => {
+test('saved views belong to one person', async () => {
   const views = [
     { name: 'Late', page: 'transactions', query: 'status=pending' },
     { name: 'ETH', page: 'transactions', query: 'asset=ETH' },
@@ -912,7 +912,7 @@ test('saved views are one’s own', async () => {
   )
 })
 
-test('the audit log is exported whole, and each change of the export is found', async () => {
+test('the audit log is exported completely, and any change of the export is detected', async () => {
   const { text, headers } = await people.owner.browser.ask(
     'GET',
     '/workspaces/acme/audit-log/export',
@@ -1011,7 +1011,7 @@ test('the audit log is exported whole, and each change of the export is found', 
   )
 })
 
-test('lines that are written at once are one chain', async () => {
+test('entries written concurrently form one chain', async () => {
   await Promise.all(
     Array.from({ length: 12 }, (_, at) =>
       people.viewer.browser.ask('PUT', '/workspaces/acme/views', {
@@ -1044,7 +1044,7 @@ function readCsv(text: string): string[][] {
   return rows.slice(0, -1)
 }
 
-test('ten thousand transactions are exported, each once, as the list has them; no cell of them is a formula', async () => {
+test('ten thousand transactions are exported, each once, as listed; no cell is a formula', async () => {
   const memo = '=HYPERLINK("http://evil.test"),\r\nx'
   await insertMany(10_000, memo)
   const path = '/workspaces/acme/sub-accounts/main/transactions/export'
@@ -1095,7 +1095,7 @@ test('ten thousand transactions are exported, each once, as the list has them; n
   assert.equal((await people.viewer.browser.open('HEAD', `/console/api${path}`)).statusCode, 200)
 })
 
-test('overview, series, health and settings say what is there, and nothing secret', async () => {
+test('overview, series, health and settings report what exists, and no secrets', async () => {
   const ask = async <T>(path: string) => {
     const { status, body, text } = await people.viewer.browser.ask<T>(
       'GET',
@@ -1163,7 +1163,7 @@ test('overview, series, health and settings say what is there, and nothing secre
   )
 })
 
-test('the document tells of every route, and is the file from which the pages take their types', () => {
+test('the document describes every route, and is the file from which the pages take their types', () => {
   const document = documentOf(panelEndpoints) as {
     paths: Record<string, Record<string, { operationId: string }>>
   }

@@ -36,7 +36,7 @@ const begin = (who: { email: string; password: string }, browser: Browser) =>
     password: who.password,
   })
 
-/** Signs somebody in by password and app, at a later step than before. */
+/** Signs a person in by password and app, at a later step than before. */
 async function signIn(who: Somebody, browser = new Browser(api)): Promise<Browser> {
   now += 30_000
   const { body } = await begin(who, browser)
@@ -68,7 +68,7 @@ const linkFor = (o: { role?: 'owner' | 'viewer'; email?: string; person?: string
     by: null,
   }).then(({ token }) => token)
 
-/** Lets somebody join by a passkey. */
+/** Registers a person by a passkey. */
 async function joinByPasskey(phone: Authenticator, email: string, token: string) {
   const browser = new Browser(api)
   const asked = await browser.ask<{
@@ -114,7 +114,7 @@ async function showPasskey(
   }
 }
 
-test('RFC 6238’s codes are taken, of the step before and after too, and no other', () => {
+test('accepts RFC 6238’s codes, also of the step before and after, and no other', () => {
   // Appendix B, SHA-1: eight digits there, of which six are shown; its secret is
   // 12345678901234567890.
   const secret = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ'
@@ -135,7 +135,7 @@ test('RFC 6238’s codes are taken, of the step before and after too, and no oth
   }
 })
 
-test('a password is kept by scrypt, at the cost that it was made at, and in any way its letters may be written', async () => {
+test('a password is hashed by scrypt with its original cost, in any Unicode form of its letters', async () => {
   const environment = systemEnvironment()
   const stored = await hashPassword(environment, 'Straße é', { log2N: 4, r: 8, p: 1 })
   assert.match(stored, /^scrypt\$4\$8\$1\$/)
@@ -145,7 +145,7 @@ test('a password is kept by scrypt, at the cost that it was made at, and in any 
   assert.notEqual(stored, await hashPassword(environment, 'Straße é', { log2N: 4, r: 8, p: 1 }))
 })
 
-test('password and code sign in by a cookie that no page reads, and each sign-in gives another', async () => {
+test('password and code sign in by a cookie that no page can read, and each sign-in sets a new one', async () => {
   const browser = await signIn(owner)
   const first = browser.cookie
   assert.match(first, /^custody=[\w-]{43}$/)
@@ -154,7 +154,7 @@ test('password and code sign in by a cookie that no page reads, and each sign-in
   const stolen = new Browser(api)
   stolen.cookie = first
   await refused(stolen.ask('GET', '/me/sessions'), 401, 'SIGN_IN_REQUIRED')
-  // Fixation: a cookie that somebody else set before signs nobody in, and is not kept.
+  // Session fixation: a cookie that an attacker set before signs no one in, and is replaced.
   const fixed = new Browser(api)
   fixed.cookie = `custody=${'A'.repeat(43)}`
   await signIn(owner, fixed)
@@ -176,7 +176,7 @@ test('password and code sign in by a cookie that no page reads, and each sign-in
   )
 })
 
-test('an unknown e-mail address and a wrong password are answered alike', async () => {
+test('an unknown e-mail address and a wrong password get the same response', async () => {
   const browser = new Browser(api)
   const [unknown, wrong] = [
     await refused(
@@ -191,7 +191,7 @@ test('an unknown e-mail address and a wrong password are answered alike', async 
   await signIn(owner)
 })
 
-test('a code is taken once, in its time, and a step of a sign-in is tried five times', async () => {
+test('a code is accepted once, in its time, and a sign-in step allows five attempts', async () => {
   const who = await join(api, workspace, 'viewer')
   await signIn(who)
   const used = codeOf(who.secret, now)
@@ -230,7 +230,7 @@ test('a code is taken once, in its time, and a step of a sign-in is tried five t
   assert.deepEqual(logged, [{ details: { factor: 'totp' } }, { details: { factor: 'totp' } }])
 })
 
-test('a recovery code signs in once, however it is written; new ones end the old', async () => {
+test('a recovery code signs in once, in any spelling; new codes replace the old', async () => {
   const who = await join(api, workspace, 'viewer')
   const [first = '', second = ''] = who.recovery
   assert.match(first, /^[0-9A-HJKMNP-TV-Z]{4}(-[0-9A-HJKMNP-TV-Z]{4}){3}$/)
@@ -265,7 +265,7 @@ test('a recovery code signs in once, however it is written; new ones end the old
   assert.equal((await by(body.recovery_codes[0] as string)).answer.status, 200)
 })
 
-test('failures lock an e-mail address whether or not somebody has it, doubling; a sign-in forgets them', async () => {
+test('failures lock an e-mail address, registered or not, for doubling times; a sign-in resets them', async () => {
   const who = await join(api, workspace, 'viewer')
   for (const email of [who.email, 'nobody2@example.test']) {
     const browser = new Browser(api)
@@ -301,7 +301,7 @@ test('failures lock an e-mail address whether or not somebody has it, doubling; 
   await signIn(who)
 })
 
-test('a client is counted by its address, and of IPv6 by the network that it is given', () => {
+test('a client is counted by its address, or by its IPv6 network', () => {
   for (const [ip, counted] of [
     ['203.0.113.7', '203.0.113.7'],
     ['::ffff:203.0.113.7', '203.0.113.7'],
@@ -313,7 +313,7 @@ test('a client is counted by its address, and of IPv6 by the network that it is 
     assert.equal(networkOf(ip), counted)
 })
 
-test('one client’s address begins so many sign-ins in a minute', async () => {
+test('one client address can begin a limited number of sign-ins per minute', async () => {
   const browser = new Browser(api)
   now = Math.ceil(now / MINUTE_MS) * MINUTE_MS
   for (let count = 0; count < 60; count++) await browser.ask('POST', '/sign-in/passkey/options')
@@ -322,7 +322,7 @@ test('one client’s address begins so many sign-ins in a minute', async () => {
   assert.equal((await browser.ask('POST', '/sign-in/passkey/options')).status, 200)
 })
 
-test('a passkey joins and signs in; what is shown for another page, question or nobody’s finger does not', async () => {
+test('a passkey registers and signs in; one for another site or challenge, or without user verification, does not', async () => {
   const phone = new Authenticator()
   const { made, asked } = await joinByPasskey(phone, 'phone@example.test', await linkFor())
   assert.equal(made.status, 200, made.text)
@@ -379,7 +379,7 @@ test('a passkey joins and signs in; what is shown for another page, question or 
   assert.equal((await browser.ask('GET', `/invitations/${token}`)).status, 200, 'nothing was taken')
 })
 
-test('at an address of numbers there are no passkeys, and it says where there are', async () => {
+test('a numeric address has no passkeys, and the page names the address that has them', async () => {
   const browser = new Browser(api)
   browser.host = browser.host.replace('localhost', '127.0.0.1')
   const { message } = await refused(
@@ -394,7 +394,7 @@ test('at an address of numbers there are no passkeys, and it says where there ar
   )
 })
 
-test('an invitation is taken once, by whom it is for; who has an account signs in first and gets another cookie', async () => {
+test('an invitation is accepted once, by its addressee; a person with an account signs in first and gets a new cookie', async () => {
   const token = await linkFor({ role: 'viewer', email: 'invited@example.test' })
   const browser = new Browser(api)
   const said = { email: 'else@example.test', name: 'Else', password: owner.password }
@@ -457,7 +457,7 @@ test('an invitation is taken once, by whom it is for; who has an account signs i
   )
 })
 
-test('two who take one link at once: one of them joins', async () => {
+test('two people use one link concurrently: one of them joins', async () => {
   const token = await linkFor()
   const phones = [new Authenticator(), new Authenticator()]
   const begun = await Promise.all(
@@ -489,7 +489,7 @@ test('two who take one link at once: one of them joins', async () => {
   )
 })
 
-test('one’s own sessions are listed and ended; a session ends by itself after 12 idle hours and after 7 days', async () => {
+test('a person lists and ends their own sessions; a session ends after 12 idle hours and after 7 days', async () => {
   const who = await join(api, workspace, 'viewer')
   const [a, b] = [await signIn(who), await signIn(who)]
   const { body } = await a.ask<{ id: string; is_current: boolean }[]>('GET', '/me/sessions')
@@ -510,7 +510,7 @@ test('one’s own sessions are listed and ended; a session ends by itself after 
   await refused(b.ask('GET', '/me/sessions'), 401, 'SIGN_IN_REQUIRED')
 })
 
-test('factors are changed by who has just shown one, and the last one stays', async () => {
+test('factors are changed only by a person who has just used one, and the last one stays', async () => {
   const phone = new Authenticator()
   const { browser } = await joinByPasskey(phone, 'factors@example.test', await linkFor())
   const [passkey] = (await browser.ask<{ id: string }[]>('GET', '/me/passkeys')).body
@@ -618,7 +618,7 @@ test('factors are changed by who has just shown one, and the last one stays', as
   await signIn({ ...who, password: 'another long password' })
 })
 
-test('an operator’s link sets new factors for who lost all: the old ones and every session end with it', async () => {
+test('an operator’s link sets new factors for a person who lost all: the old ones and every session end', async () => {
   const who = await join(api, workspace, 'viewer')
   const token = await linkFor({ person: who.id, email: who.email })
   assert.deepEqual(
@@ -636,7 +636,7 @@ test('an operator’s link sets new factors for who lost all: the old ones and e
   assert.equal((await new Browser(api).ask('GET', `/invitations/${token}`)).status, 410)
 })
 
-test('no log, and no table of rows as they are, holds a token, a code or a secret in the clear', async () => {
+test('no log and no table contains a token, a code or a secret in clear text', async () => {
   const lines: string[] = []
   const { log } = api.services
   Object.assign(api.services, {
@@ -658,7 +658,7 @@ test('no log, and no table of rows as they are, holds a token, a code or a secre
     assert.ok(!kept.includes(secret))
 })
 
-test('the session and the documents that a bundle serves name its command, and no npx', async () => {
+test('in a bundle the session and the documents name its command, and no npx', async () => {
   const before = process.env['CUSTODY_BUNDLE']
   const browser = new Browser(api)
   try {

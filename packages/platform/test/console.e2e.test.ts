@@ -51,7 +51,7 @@ after(async () => {
   await platform.remove()
 })
 
-/** Each goes on from where the one before has come to. */
+/** Each test continues from the state that the previous one left. */
 let isBroken = false
 function step(name: string, work: (t: TestContext) => Promise<void>): void {
   test(name, async (t) => {

@@ -57,7 +57,7 @@ const level = (price: number, amount: number): Level => ({
   amount: BigInt(Math.round(amount * 1e4)) * (ONE / 10_000n),
 })
 
-test('a book, level by level: the limit is the last level that is needed, and the fee is off what is received', () => {
+test('an order book by levels: the limit is the last level needed, and the fee is deducted from the proceeds', () => {
   const book = {
     symbol: 'BTC/USD',
     at: 0,
@@ -83,7 +83,7 @@ test('a book, level by level: the limit is the last level that is needed, and th
   assert.ok(typeof bought !== 'string' && bought.price === 120n * ONE && bought.amount > ONE)
 })
 
-test('whatever the book: with its fee no more is spent than was given, nothing is taken that is not there, and no grid is left', () => {
+test('for any book: spends at most the amount with its fee, takes only what exists, and keeps the grid', () => {
   const levels = (rising: boolean) =>
     fc
       .array(fc.tuple(fc.integer({ min: 1, max: 500 }), fc.integer({ min: 1, max: 30_000 })), {
@@ -129,7 +129,7 @@ test('whatever the book: with its fee no more is spent than was given, nothing i
   )
 })
 
-test('quoted, and done as one order with the quote’s limit; the same quote is done once', async () => {
+test('a quote is executed as one order with the quote’s limit, and only once', async () => {
   const stage = await open()
   const quote = await stage.ask<Conversion>(quoteConversion, {
     body: { from_asset: 'USD', to_asset: 'BTC', amount: '6024' },
@@ -153,7 +153,7 @@ test('quoted, and done as one order with the quote’s limit; the same quote is 
   assert.ok(spent <= 6024 && spent > 5990, String(spent))
 })
 
-test('an amount of nothing is refused, with a code that the document names of both', async () => {
+test('a zero amount is refused, with a code that the document lists for both', async () => {
   const stage = await open()
   const refusal = stage.ask<Conversion>(quoteConversion, {
     body: { from_asset: 'USD', to_asset: 'BTC', amount: '0' },
@@ -163,7 +163,7 @@ test('an amount of nothing is refused, with a code that the document names of bo
     assert.ok(errors?.includes('INVALID_AMOUNT'))
 })
 
-test('a quote whose time is over, and a price that has gone away: nothing is ordered, or nothing is done beyond the limit', async () => {
+test('an expired quote orders nothing, and a worse price does nothing beyond the limit', async () => {
   const stage = await open()
   const quote = await stage.ask<Conversion>(quoteConversion, {
     body: { from_asset: 'BTC', to_asset: 'USD', amount: '0.5' },
@@ -187,7 +187,7 @@ test('a quote whose time is over, and a price that has gone away: nothing is ord
   assert.deepEqual([order?.status, order?.filled], ['cancelled', '0'])
 })
 
-test('at once, by an idempotency key; another payload under it does nothing new', async () => {
+test('an immediate conversion uses an idempotency key; another payload with it does nothing new', async () => {
   const stage = await open()
   const body = { from_asset: 'BTC', to_asset: 'USD', amount: '0.25', sequence_id: 'c1' }
   const first = await stage.ask<Conversion>(createConversion, { body })
@@ -197,7 +197,7 @@ test('at once, by an idempotency key; another payload under it does nothing new'
   assert.equal(stage.kraken.adds.length, 1)
 })
 
-test('refused while the same request waits, by a key or a quote: that is refused too, and the first answer stands', async () => {
+test('refused while the same request waits, by key or quote: it is refused too, and the first response stays', async () => {
   const stage = await open()
   const caller = await stage.tenant('poor', 0)
   await stage.link({ api_key: 'other' }, caller)
@@ -237,7 +237,7 @@ test('refused while the same request waits, by a key or a quote: that is refused
   }
 })
 
-test('what cannot be converted says why, of each account; another tenant sees nothing of it', async () => {
+test('an impossible conversion reports why for each account, and nothing to another tenant', async () => {
   const stage = await open()
   const ask = (body: Record<string, unknown>) => stage.ask<Conversion>(quoteConversion, { body })
   for (const [body, code, message] of [

@@ -43,7 +43,7 @@ const isFormula = (cell: string) => {
   return OPERATORS.includes(cell.replace(SKIPPED, '')[0] ?? 'x')
 }
 
-test('attack: a formula in full width, after a separator, spaces or quotes, and tabs or line ends in front are made text', () => {
+test('attack: a formula in full width, after a separator, spaces or quotes, with leading tabs or line ends, becomes text', () => {
   for (const [text, cell] of [
     ['=1+1', "'=1+1"],
     ['+1', "'+1"],
@@ -87,7 +87,7 @@ test('numbers stay numbers, also negative ones', () => {
   )
 })
 
-test('no text begins a formula, whichever separator the spreadsheet uses; nothing but apostrophes is added, and numbers are as they were', () => {
+test('no text begins a formula, with any separator; only apostrophes are added, and numbers are unchanged', () => {
   const odd = fc
     .array(
       fc.constantFrom(

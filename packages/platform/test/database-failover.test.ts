@@ -100,7 +100,7 @@ async function standbys(names: string): Promise<void> {
   }
 }
 
-test('a server that only reads is a connection lost: each that leads there is left, and the statement is done by a new one', async (t) => {
+test('a read-only server counts as a lost connection: its connections close, and a new one runs the statement', async (t) => {
   const database = await fresh(t, 'demoted', { max: 3 })
   const readsOnly = (is: boolean) =>
     installation
@@ -137,7 +137,7 @@ test('a server that only reads is a connection lost: each that leads there is le
   assert.deepEqual(await idsIn(database), [1, 2, 3, 4])
 })
 
-test('a commit that waits for a standby is answered in time as unknown, and never cancelled: it is done when the standby is there', async (t) => {
+test('a commit that waits for a standby is reported in time as unknown, never cancelled, and done with the standby', async (t) => {
   // Time stands still but for the ticks below, so that a slow machine exceeds neither limit.
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const database = await fresh(t, 'hanging', { commitMs: 300, answerMs: 600 })
@@ -196,7 +196,7 @@ for (const [how, end] of [
   })
 }
 
-test('what was committed without an answer is not looked up in its place: a row that can be read may be on no standby', async () => {
+test('a commit without an answer is not looked up instead: a readable row may be on no standby', async () => {
   const first = { text: 'the first answer' }
   await assert.rejects(
     madeOnce(

@@ -10,7 +10,7 @@ import { useDatabase } from './deposits-support.ts'
 const installation = useDatabase({ migrated: false })
 const realSetTimeout = setTimeout
 
-test('where the caller can ask again an answer and a connection are waited for 8 seconds; other work waits on', async (t) => {
+test('if the caller can retry, an answer and a connection have 8 seconds; other work keeps waiting', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const admin = installation.get()
   const { socket } = (await admin.one<{ socket: string }>(

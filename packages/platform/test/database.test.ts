@@ -43,7 +43,7 @@ const migrations = async (database: Database) =>
     ({ name }) => name,
   )
 
-test('migrations are numbered without gaps and hold no function; a function stands alone in the file of its name', () => {
+test('migrations are numbered without gaps and contain no function; each function is in the file of its name', () => {
   const numbers = filesOf('migrations').map(({ file }) =>
     Number(/^(\d{3})_[a-z_]+\.sql$/.exec(file)?.[1]),
   )
@@ -61,7 +61,7 @@ test('migrations are numbered without gaps and hold no function; a function stan
   )
 })
 
-test('an empty database gets every table and function once, however many starts ask for it at the same time', async (t) => {
+test('concurrent starts create every table and function of an empty database once', async (t) => {
   const database = await fresh(t, 'empty')
   const [first, second] = await Promise.all([migrate(database), migrate(database)])
   const all = [
@@ -77,7 +77,7 @@ test('an empty database gets every table and function once, however many starts 
   assert.deepEqual(await migrate(database), [])
 })
 
-/** The tables that the migrations of before the squash made, with these of their names. */
+/** Creates the table of migrations from before the squash, with these names. */
 async function beforeSquash(database: Database, names: readonly string[]): Promise<void> {
   for (const { file, text } of filesOf('migrations'))
     if (SQUASHED.includes(file)) await database.query(text)
@@ -87,11 +87,12 @@ async function beforeSquash(database: Database, names: readonly string[]): Promi
   await database.query('insert into migrations (name) select unnest($1::text[])', [names])
 }
 
-test('a database with every migration of before the squash keeps its rows and starts as one with the squashed ones', async (t) => {
+test('a database with every migration from before the squash keeps its rows and starts as a squashed one', async (t) => {
   const database = await fresh(t, 'yesterday')
   const names = filesOf('migrations').map(({ file }) => file)
   await beforeSquash(database, BEFORE_SQUASH)
-  // Its functions were made by migrations: nobody wrote down their texts, and one is of before.
+  // Its functions were made by migrations: their texts are not stored, and one function is
+  // outdated.
   await database.query(
     'create or replace function prepaid_balance(p_workspace uuid) returns numeric language sql as $$ select -1::numeric $$',
   )
@@ -110,7 +111,7 @@ test('a database with every migration of before the squash keeps its rows and st
   assert.deepEqual(await migrate(database), [])
 })
 
-test('a database of before the last steps before the squash is taken through them', async (t) => {
+test('a database that lacks the last steps before the squash is migrated through them', async (t) => {
   const [now, then] = [await fresh(t, 'today'), await fresh(t, 'lastweek')]
   await migrate(now)
   const steps = ['025_shown.sql', '025_suspense.sql', '026_api.sql', '028_installation.sql']
@@ -147,7 +148,7 @@ test('a database of before the last steps before the squash is taken through the
   for (const read of [shape, indexes, triggers]) assert.deepEqual(await read(then), await read(now))
 })
 
-test('a database with only some migrations of before the squash is refused by name and left as it was', async (t) => {
+test('a database with only some migrations from before the squash is refused by name and left unchanged', async (t) => {
   const database = await fresh(t, 'part')
   await database.query(
     'create table migrations (name text primary key, applied_at timestamptz not null default now())',
@@ -158,7 +159,7 @@ test('a database with only some migrations of before the squash is refused by na
   assert.deepEqual(await migrations(database), some)
 })
 
-test('a changed function is applied anew in place of its old parameters, one without a file is dropped, the others stay', async (t) => {
+test('a changed function replaces its old parameters, one without a file is dropped, the others stay', async (t) => {
   const database = await fresh(t, 'functions')
   const files = mkdtempSync(join(tmpdir(), 'custody-functions-'))
   t.after(() => rmSync(files, { recursive: true }))
@@ -211,7 +212,7 @@ test('a changed function is applied anew in place of its old parameters, one wit
   )
 })
 
-test('a transaction is in a state of its kind, and its plan has fields of its kind: the table is held to the list of the types', async (t) => {
+test('a transaction has a state and plan fields of its kind: the table matches the list of types', async (t) => {
   const database = await fresh(t, 'forms')
   await migrate(database)
   const { id } = (await database.one<{ id: string }>(
@@ -234,7 +235,7 @@ test('a transaction is in a state of its kind, and its plan has fields of its ki
   assert.deepEqual(await migrate(database), [], 'what it says already is not said again')
 })
 
-test('a connection that is cut is told as such, whatever was under way; a mistake in a statement is not', async (t) => {
+test('a lost connection is reported as such, during any statement; an error of a statement is not', async (t) => {
   const { socket } = (await installation
     .get()
     .one<{ socket: string }>(
@@ -320,13 +321,13 @@ test('a connection that is cut is told as such, whatever was under way; a mistak
   assert.equal(isConnectionError(await failure(database.query('select 1'))), true)
 })
 
-test('a statement alone that PostgreSQL ends in a deadlock is done once more', async (t) => {
+test('a single statement that PostgreSQL ends in a deadlock is retried once', async (t) => {
   const database = await fresh(t, 'knot')
   await database.query('create table knots (id integer primary key, n integer not null)')
   await database.query('insert into knots values (1, 0), (2, 0)')
   await database.query('create sequence tried')
-  // Tried again it takes the rows in the other's order: else it could be there before the other
-  // wakes, and tie anew.
+  // The retry takes the rows in the other's order. Otherwise it could lock them before the other
+  // wakes, and deadlock again.
   await database.query(`create function tie() returns void language plpgsql as $$
     declare first integer := case nextval('tried') when 1 then 2 else 1 end;
   begin

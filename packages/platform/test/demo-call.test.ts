@@ -47,7 +47,7 @@ const send = (api: Api) =>
     sequence_id: 'demo-BTC',
   })
 
-test('a chain that is not reached yet: the same body, signed anew, as soon as Retry-After says', async () => {
+test('a chain that is not reached yet: sends the same body, signed again, as soon as Retry-After allows', async () => {
   const api = new Api(refusal(AWAY, { 'retry-after': '7' }), refusal(AWAY), taken)
   assert.deepEqual(await send(api), { id: '1', amount: '1.50' })
   assert.deepEqual([api.waits, api.said.length], [[7000, 5000], 2])
@@ -72,7 +72,7 @@ test('too many requests in a minute: sent again when the window ends', async () 
   assert.deepEqual([api.waits, new Set(api.asked.map(({ body }) => body)).size], [[31_000], 1])
 })
 
-test('any other refusal is one, at once', async () => {
+test('any other refusal is reported immediately', async () => {
   for (const other of [
     refusal({ code: 'UNAVAILABLE', message: 'no' }, { 'retry-after': '5' }),
     refusal({ code: 'SIGNERS_UNAVAILABLE', message: 'no' }),
@@ -85,7 +85,7 @@ test('any other refusal is one, at once', async () => {
   }
 })
 
-test('a chain that stays away: given up within three minutes', async () => {
+test('a chain that stays unreachable: the demo gives up within three minutes', async () => {
   for (const wait of ['5', '60', '3600', 'soon', '-1']) {
     const api = new Api(refusal(AWAY, { 'retry-after': wait }))
     await assert.rejects(send(api), /503 BTC cannot be reached/)
@@ -93,7 +93,7 @@ test('a chain that stays away: given up within three minutes', async () => {
   }
 })
 
-test('an answer to an earlier request with another payload is an error: the demo does not wait for a transfer that is not its own', async () => {
+test('a replay of an earlier request with another payload is an error: the demo does not wait for a foreign transfer', async () => {
   const { headers } = replayed('', false)
   const api = new Api(() => new Response('{"id":"earlier"}', { headers: headers ?? {} }))
   await assert.rejects(

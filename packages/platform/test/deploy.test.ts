@@ -15,10 +15,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { read, ROOT } from './documents.ts'
 
-/**
- * Files of deploy/ that nothing here can run are looked at by the linters of their own, where these
- * are installed.
- */
+/** Checks files of deploy/ that cannot run here with their own linters, if these are installed. */
 const folder = mkdtempSync(join(tmpdir(), 'custody-deploy-'))
 after(() => {
   rmSync(folder, { recursive: true, force: true })
@@ -35,7 +32,7 @@ function run(program: string, ...args: string[]): string {
   return stdout
 }
 
-test('the Dockerfile copies what there is, and pins the Node that the checkout pins', () => {
+test('the Dockerfile copies existing files, and pins the Node version that the checkout pins', () => {
   const text = read('deploy/docker/Dockerfile')
   const { dependencies, scripts } = JSON.parse(read('package.json')) as {
     dependencies: { node: string }
@@ -92,7 +89,7 @@ const TIMERS = [
 ].flatMap((each) => ['--set', `timers.${each}`])
 
 test(
-  'the charts are taken by helm, with any name of a release, and their results by Kubernetes’ schemas',
+  'helm accepts the charts with any release name, and Kubernetes’ schemas accept their results',
   needs('helm', 'kubernetes-validate'),
   () => {
     const version = ['--kube-version', '1.31.0']
@@ -173,7 +170,7 @@ function scalarsOf(file: string): Map<string, string> {
   return found
 }
 
-test('etcd in deploy/patroni answers over TLS alone, and only who has a certificate', () => {
+test('etcd in deploy/patroni answers over TLS only, and only clients with a certificate', () => {
   const etcd = scalarsOf('deploy/patroni/etcd.yml')
   const urls = [...etcd].filter(([name]) => /-urls$|^initial-cluster$/.test(name))
   assert.deepEqual(urls.map(([name]) => name).sort(), [
@@ -196,7 +193,7 @@ test('etcd in deploy/patroni answers over TLS alone, and only who has a certific
   }
 })
 
-test('Patroni in deploy/patroni authenticates who changes anything, and has no password in its files', () => {
+test('Patroni in deploy/patroni authenticates every change, and has no password in its files', () => {
   const patroni = scalarsOf('deploy/patroni/patroni.yml')
   for (const name of ['certfile', 'keyfile', 'cafile'])
     assert.match(patroni.get(`restapi.${name}`) ?? '', /^\/etc\/custody\/tls\//, name)
@@ -240,7 +237,7 @@ test('Patroni in deploy/patroni authenticates who changes anything, and has no p
 })
 
 test(
-  'certificates.sh makes a certificate for each database host that is for servers and clients, of one authority',
+  'certificates.sh makes a server and client certificate for each database host, from one authority',
   needs('openssl'),
   () => {
     const to = join(folder, 'authority')
@@ -269,7 +266,7 @@ test(
 )
 
 test(
-  'the chart makes CronJobs only where they are switched on, never two runs at a time, and names what it needs',
+  'the chart makes CronJobs only where enabled, never two runs at a time, and names what it needs',
   needs('helm'),
   () => {
     const template = (...args: string[]) =>
@@ -320,7 +317,7 @@ test(
   },
 )
 
-test('the CronJob of the backup copies the signing key, which a group may read in a Secret, to a file that is closed', () => {
+test("the backup's CronJob copies the signing key, group-readable in a Secret, to a private file", () => {
   const text = read('deploy/helm/custody/templates/timer-backup.yaml')
   assert.match(
     text,
@@ -345,7 +342,7 @@ const policyOf = (...args: string[]) =>
     { encoding: 'utf8', cwd: ROOT },
   )
 
-test('the chart’s network policy admits only who is named', needs('helm'), () => {
+test('the chart’s network policy admits only named peers', needs('helm'), () => {
   const none = policyOf()
   assert.equal(none.status, 0, none.stderr)
   assert.match(none.stdout, /^ {2}policyTypes: \[Ingress, Egress\]\n {2}ingress: \[\]$/m)

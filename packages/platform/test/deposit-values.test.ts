@@ -48,8 +48,8 @@ const paid = (alice: Tenant, amount: bigint) => ({
 })
 
 /**
- * `amount_in_usd` of each event so far, in the order of the events, as its text stands in the
- * event.
+ * Returns `amount_in_usd` of each event so far, in the order of the events, exactly as the event's
+ * text contains it.
  */
 async function told(): Promise<[type: string, usd: string][]> {
   const rows = await database
@@ -66,7 +66,7 @@ async function told(): Promise<[type: string, usd: string][]> {
 const values = async (world: World) =>
   (await world.deposits()).map(({ state, amount_usd: usd }) => [state, usd])
 
-test('a deposit keeps the USD value of the moment at which it was recorded, exactly, through its crediting', async () => {
+test('a deposit keeps the exact USD value at the time it was recorded, also when it is credited', async () => {
   const { world, alice, setPrice } = await openPriced()
   await setPrice('1.0003')
   world.chain.mine(paid(alice, 123_456_789_123_456_789n))
@@ -93,7 +93,7 @@ for (const [name, prepare] of [
     },
   ],
 ] satisfies [string, (o: Awaited<ReturnType<typeof openPriced>>) => Promise<void>][]) {
-  test(`a deposit is credited ${name}, and has no value, also when a price is there later`, async () => {
+  test(`a deposit is credited ${name}, and has no value, even if a price is available later`, async () => {
     const opened = await openPriced()
     const { world, alice, setPrice } = opened
     await prepare(opened)
@@ -107,7 +107,7 @@ for (const [name, prepare] of [
   })
 }
 
-test('attack: a deposit whose value has more digits than the database holds is credited without a value', async () => {
+test('attack: a deposit whose value has too many digits for the database is credited without a value', async () => {
   const { world, alice, setPrice } = await openPriced()
   await setPrice('1000000')
   const most = 10n ** 77n
@@ -119,7 +119,7 @@ test('attack: a deposit whose value has more digits than the database holds is c
   assert.equal(registry.asset('USDT_ETH')?.decimals, 6)
 })
 
-test('a deposit that a reorganisation takes back and mines again at another price keeps its first value', async () => {
+test('a deposit that a reorganisation removes and mines again at another price keeps its first value', async () => {
   const { world, alice, setPrice } = await openPriced()
   await setPrice('1')
   world.chain.mine(paid(alice, 5_000_000n))

@@ -28,7 +28,7 @@ async function openWorld(
   return { world, alice: await world.tenant('alice'), bob: await world.tenant('bob') }
 }
 
-test('a one-block reorganisation that moves logs within the block makes no deposit another customer’s, in another asset', async () => {
+test('a one-block reorganisation that moves logs assigns no deposit to another customer in another asset', async () => {
   const { world, alice, bob } = await openWorld('evm')
   const usdt = {
     position: 0,
@@ -53,7 +53,7 @@ test('a one-block reorganisation that moves logs within the block makes no depos
   assert.deepEqual(await world.books(bob), { USDC_ETH: '7' })
 })
 
-test('a transaction that comes to another outcome is another deposit, and the one before stays taken back', async () => {
+test('a transaction with another outcome is another deposit, and the earlier one stays removed', async () => {
   const { world, alice, bob } = await openWorld('evm')
   world.chain.mine({
     txid: '0xswap',
@@ -88,7 +88,7 @@ test('a transaction that comes to another outcome is another deposit, and the on
   )
 })
 
-test('equal payments of one transaction stay as many deposits, wherever in the block their logs stand now', async () => {
+test('equal payments of one transaction stay the same number of deposits, wherever their logs are in the block', async () => {
   const { world, alice } = await openWorld('evm')
   const paid = { asset: 'USDT_ETH', address: alice.deposit, amount: 5n }
   const mine = (...amounts: [position: number, amount: bigint][]) => {
@@ -109,7 +109,7 @@ test('equal payments of one transaction stay as many deposits, wherever in the b
   assert.deepEqual((await world.deposits()).map(({ id }) => id).sort(), ids)
 })
 
-test('a coin whose block is gone cannot be spent, and comes back with its own wallet', async () => {
+test('a coin whose block is removed cannot be spent, and returns to its own wallet', async () => {
   const { world, alice } = await openWorld('utxo')
   const coin = { position: 0, asset: 'BTC', address: alice.deposit, amount: 700n }
   world.chain.mine({ txid: 'coin', outcome: [coin] })
@@ -137,7 +137,7 @@ test('a coin whose block is gone cannot be spent, and comes back with its own wa
   assert.deepEqual(await coins(), [{ ...spendable, block_height: String(height) }])
 })
 
-test('a coin that a node shows under the same outpoint for another customer does not stay in the first one’s wallet', async () => {
+test('a coin that a node later returns under the same outpoint for another customer leaves the first wallet', async () => {
   const { world, alice, bob } = await openWorld('utxo')
   world.chain.mine({
     txid: 'lie',

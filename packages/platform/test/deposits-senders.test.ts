@@ -78,7 +78,7 @@ for (const family of Object.keys(FAMILIES) as FamilyName[]) {
     assert.deepEqual(world.asked.sort(), ['clean', 'clean too', 'flagged'])
   })
 
-  test(`${family}: an unknown sender is held where deposits are screened, until the operator releases that deposit`, async () => {
+  test(`${family}: with screening, a deposit of an unknown sender is held until the operator releases it`, async () => {
     const { world, alice } = await openWorld(family)
     await world.screenDeposits(alice)
     for (const txid of ['one', 'two'])
@@ -118,7 +118,7 @@ for (const family of Object.keys(FAMILIES) as FamilyName[]) {
   })
 }
 
-test('an unknown sender passes where deposits are not screened, but a listed one beside it does not', async () => {
+test('without screening an unknown sender passes, but a listed one besides it does not', async () => {
   const { world, alice } = await openWorld('utxo')
   world.sanctioned.add('listed')
   pay(world, alice, 'one', { addresses: [], complete: false })
@@ -127,7 +127,7 @@ test('an unknown sender passes where deposits are not screened, but a listed one
   assert.deepEqual(await states(world), ['CREDITED', 'FROZEN'])
 })
 
-test('a release does not let go what is frozen for a sender that is known', async () => {
+test('a release does not release a deposit that is frozen for a known sender', async () => {
   const { world, alice } = await openWorld('utxo')
   await world.screenDeposits(alice)
   world.risks.set('flagged', 'SEVERE')
@@ -139,7 +139,7 @@ test('a release does not let go what is frozen for a sender that is known', asyn
   assert.deepEqual([await states(world), await spendable(world, alice)], [['FROZEN'], '0'])
 })
 
-test('what is released and then taken back by a reorganisation is held anew', async () => {
+test('a deposit that was released and then removed by a reorganisation is held again', async () => {
   const { world, alice } = await openWorld('evm')
   await world.screenDeposits(alice)
   pay(world, alice, 'one', { addresses: ['clean'], complete: false })
@@ -154,7 +154,7 @@ test('what is released and then taken back by a reorganisation is held anew', as
   assert.deepEqual([await states(world), await spendable(world, alice)], [['FROZEN'], '0'])
 })
 
-test('only a deposit that is held for an unknown sender can be released, and the refusal says why', async () => {
+test('only a deposit held for an unknown sender can be released, and the refusal states why', async () => {
   const { world, alice } = await openWorld('evm')
   pay(world, alice, 'one', { addresses: ['clean'], complete: true })
   await world.settle()
@@ -167,7 +167,7 @@ test('only a deposit that is held for an unknown sender can be released, and the
     await assert.rejects(releaseDeposit(world.services, { transaction: id }), /--transaction/)
 })
 
-test('a lookup of senders that fails is tried again, and never reads as nobody', async () => {
+test('a failed lookup of senders is retried, and never counts as an empty list', async () => {
   for (const on of [true, false]) {
     const { world, alice } = await openWorld('utxo')
     if (on) await world.screenDeposits(alice)
@@ -182,7 +182,7 @@ test('a lookup of senders that fails is tried again, and never reads as nobody',
   }
 })
 
-test('a node that never says who paid delays the scan by one pause at most, and nothing is credited', async () => {
+test('a node that never reports the sender delays the scan by at most one pause, and nothing is credited', async () => {
   const { world, alice } = await openWorld('utxo')
   const pauses: number[] = []
   world.services.environment.sleep = async (milliseconds) => {
@@ -211,7 +211,7 @@ test('a node that never says who paid delays the scan by one pause at most, and 
   )
 })
 
-test('a deposit that was recorded before its senders were is screened by what its block says', async () => {
+test('a deposit recorded before senders were stored is screened by the senders in its block', async () => {
   const { world, alice } = await openWorld('tron')
   world.sanctioned.add('listed')
   pay(world, alice, 'one', { addresses: ['clean', 'listed'], complete: true })

@@ -145,7 +145,7 @@ export class ScriptedChain {
     return { height, hash, finalHeight: Math.max(0, height - DEPTH + 1) }
   }
 
-  /** A copy: nobody may write into the chain. */
+  /** Returns a copy, so that callers cannot modify the chain. */
   async block(height: number): Promise<ChainBlock | null> {
     const block = this.blocks[height]
     return block ? structuredClone(block) : null

@@ -71,7 +71,7 @@ test('a deposit in suspense is pending until the operator assigns it', async () 
   assert.deepEqual((await events()).slice(before.length), ['deposit.confirmed'])
 })
 
-test('one that waits for its wallet is confirmed when the wallet is made', async () => {
+test('a deposit that waits for its wallet is confirmed when the wallet is made', async () => {
   const { world, alice } = await suspended()
   await database.get().query('update transactions set address_tag = null')
   const before = await events()
@@ -100,7 +100,7 @@ test('one that waits for its wallet is confirmed when the wallet is made', async
   assert.deepEqual((await events()).slice(before.length), ['deposit.confirmed'])
 })
 
-test('a reorganisation takes it out of suspense', async () => {
+test('a reorganisation removes it from suspense', async () => {
   const { world, alice } = await suspended()
   world.chain.drop(world.chain.blocks.length - 1)
   for (let count = 0; count < 6; count++) world.chain.mine()

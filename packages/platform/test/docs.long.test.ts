@@ -151,7 +151,7 @@ const GOES_ON = [
 ].map((name) => `docs/${name}.md`)
 
 test(
-  'README and the pages that go on from it, from the first block to the last, in one sitting',
+  'README and the pages that continue it run from the first block to the last in one session',
   { timeout: 400_000 },
   async (t) => {
     t.diagnostic(`${await sitting('README.md', ...GOES_ON)} lines`)
@@ -170,7 +170,7 @@ test('docs/invoices.md: from a wallet to a paid invoice', { timeout: 100_000 }, 
   await sitting('docs/invoices.md')
 })
 
-test('docs/adding-a-chain.md: where a local contract stands', { timeout: 100_000 }, async () => {
+test('docs/adding-a-chain.md: the address of a local contract', { timeout: 100_000 }, async () => {
   await sitting('docs/adding-a-chain.md')
 })
 
@@ -195,7 +195,7 @@ test('docs/local-exchange.md: a key, an address, a fault', { timeout: 100_000 },
 })
 
 test(
-  'a signer node and the local chains by themselves, as their own documents start them',
+  'a signer node and the local chains alone, started as their own READMEs describe',
   { timeout: 120_000 },
   async () => {
     for (const file of ['packages/signer/README.md', 'packages/devnet/README.md']) {
@@ -217,7 +217,7 @@ test(
   },
 )
 
-test('no document has commands that no sitting runs, and none that runs elsewhere is gone', () => {
+test('every documented command is run by a session, and every exception exists', () => {
   const sat = new Set([
     'README.md',
     ...GOES_ON,

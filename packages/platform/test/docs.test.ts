@@ -29,7 +29,7 @@ const blocks = documents().flatMap(blocksOf)
 const shell = blocks.filter(({ language }) => language === 'sh')
 const at = ({ file, line }: Block) => `${file}:${line}`
 
-test('every fenced block says what it is, and commands stand in those of the shell alone', () => {
+test('every fenced block names its language, and only shell blocks contain commands', () => {
   assert.ok(shell.length > 15, 'the documents were found')
   for (const block of blocks) {
     assert.ok(
@@ -53,7 +53,7 @@ const anchorOf = (heading: string): string =>
     .trim()
     .replaceAll(/\s/g, '-')
 
-test('each link to a file of the repository, and to a heading, leads there', () => {
+test('every link to a file of the repository, and to a heading, works', () => {
   let links = 0
   for (const file of documents()) {
     const prose = read(file)
@@ -78,11 +78,11 @@ test('each link to a file of the repository, and to a heading, leads there', () 
   assert.ok(links > 100, `${links} links`)
 })
 
-test('the page of errors is what the registry says', () => {
+test('the page of errors matches the registry', () => {
   assert.equal(read('docs/errors.md'), errorsDocument(), 'run npx node scripts/errors-page.mjs')
 })
 
-test('the list of decisions has each of them, under its own title', () => {
+test('the list of decisions contains each of them, with its own title', () => {
   const records = documents().filter((file) => /decisions\/\d/.test(file))
   const lines = records.map(
     (file) =>
@@ -96,7 +96,7 @@ test('the list of decisions has each of them, under its own title', () => {
   )
 })
 
-test('no command needs a Node that the checkout does not bring', () => {
+test('no command needs a Node version that the checkout does not bring', () => {
   for (const block of shell)
     assert.doesNotMatch(block.text, /^\s*node /m, `${at(block)}: use npx node`)
   for (const file of documents())
@@ -143,7 +143,7 @@ function assertKnown(where: string, words: readonly string[]): void {
   }
 }
 
-test('each command of the running text is one that the operator’s command knows, with its options', () => {
+test('each command in running text is known to the operator’s command, with its options', () => {
   const commands = documents().flatMap((file) =>
     inlineCommands(file).map((command) => [file, command] as const),
   )
@@ -152,7 +152,7 @@ test('each command of the running text is one that the operator’s command know
     assertKnown(`${file}: ${command}`, command.split(/\s+/).slice(1))
 })
 
-test('the pages about production name the command that a bundle has, and no program of a checkout', () => {
+test("the pages about production use a bundle's command, and no program of a checkout", () => {
   const pages = documents().filter(isOfBundles)
   assert.ok(pages.length > 15)
   for (const file of pages) {
@@ -200,7 +200,7 @@ function pasted(program: string, args: string[], text: string): string[][] {
     .map((line) => line.split('\u001E').slice(0, -1))
 }
 
-test('bash and zsh take each block as it stands, and read the same commands in it', (t) => {
+test('bash and zsh accept each block unchanged, and read the same commands in it', (t) => {
   const hasZsh = spawnSync('zsh', ['--version']).status === 0
   if (!hasZsh) t.diagnostic('zsh is not installed: only bash was asked')
   let commands = 0

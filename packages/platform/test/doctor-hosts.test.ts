@@ -60,7 +60,7 @@ const advised = (findings: Finding[]): Finding[] => {
   return findings
 }
 
-test('signer nodes: all can sign; another clock, version or network is named with each node; no set-up is no finding', async () => {
+test('signer nodes: all can sign; another clock, version or network is named for each node; no set-up is no finding', async () => {
   assert.deepEqual(levels(await diagnoseNodes(folder, expected())), [
     'ok: 3 of 3 signer nodes can sign',
   ])
@@ -85,7 +85,7 @@ test('signer nodes: all can sign; another clock, version or network is named wit
   assert.equal(other[1], 'error: signer 1 was set up for local, the platform runs on mainnet')
 })
 
-test('signer nodes: one away is a warning with its reason, two away are an error, as nothing is signed', async () => {
+test('signer nodes: one unreachable is a warning with its reason, two are an error, because nothing can be signed', async () => {
   await house.stopHere(3)
   const one = advised(await diagnoseNodes(folder, expected()))
   assert.deepEqual(levels(one).slice(0, 1), ['warning: 2 of 3 signer nodes can sign'])
@@ -102,7 +102,7 @@ test('signer nodes: one away is a warning with its reason, two away are an error
   )
 })
 
-test('the database: a running platform says version, migrations and size, and which coins have no price', async () => {
+test('the database: a running platform reports version, migrations and size, and coins without a price', async () => {
   await api.started
   const { database, unpriced } = (await doctorFacts(api.services, {})) as unknown as {
     database: DatabaseFacts
@@ -148,7 +148,7 @@ test('the database: one that does not answer is an error with the reason and the
   assert.doesNotMatch(findingLine(found), /secret/)
 })
 
-test('the disk: room is an error below 512 MiB, a warning below 5 GiB, and the count of files matters too', () => {
+test('the disk: below 512 MiB is an error, below 5 GiB a warning, and the number of files counts too', () => {
   const at = (bytes: number, filesFree = 1e6, files = 1e7) =>
     levels(advised(diagnoseDisk('the data folder', '/home', () => ({ bytes, files, filesFree }))))
   assert.deepEqual(at(100 * 1024 ** 3), ['ok: 100 GiB free on the disk of the data folder /home'])
@@ -173,7 +173,7 @@ test('the disk: room is an error below 512 MiB, a warning below 5 GiB, and the c
   )
 })
 
-test('the public certificate: valid, soon at its end, expired, not trusted, and no server at all', async () => {
+test('the public certificate: valid, close to expiry, expired, not trusted, and no server at all', async () => {
   const key = makeTlsKey()
   const days = 100
   const cert = await makeCertificate({ key, name: 'localhost', days })

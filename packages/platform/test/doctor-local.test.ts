@@ -53,7 +53,7 @@ const examined = async () => {
   return { networks, findings, text: text.join('\n'), exitCode, states }
 }
 
-test('chains that run are asked, and none is started by it', async () => {
+test('running chains are queried, and none is started', async () => {
   const before = await running()
   assert.ok(before.includes('ETH') && before.length < 5, before.join())
   process.env['CUSTODY_LOCAL_CHAINS'] = devnet.url
@@ -71,7 +71,7 @@ test('chains that run are asked, and none is started by it', async () => {
   assert.deepEqual((await examined()).states('ok'), [...before, 'DOGE'].sort())
 })
 
-test('a chain that runs and fails is an error, as ever', async () => {
+test('a running chain that fails is an error, as before', async () => {
   process.env['CUSTODY_LOCAL_CHAINS'] = devnet.url
   const control = devnetControl(devnet.url)
   await control({ command: 'fault', network: 'ETH', mode: 'down' })
@@ -83,7 +83,7 @@ test('a chain that runs and fails is an error, as ever', async () => {
   }
 })
 
-test('without a running platform the home alone is checked, and nothing is written to it', async () => {
+test('without a running platform only the home is checked, and nothing is written to it', async () => {
   const { networks, findings, text, exitCode, states } = await examined()
   assert.equal(states('not running').length, networks.length)
   assert.match(
@@ -96,7 +96,7 @@ test('without a running platform the home alone is checked, and nothing is writt
   assert.deepEqual(readdirSync(home), [])
 })
 
-test('a program of somebody else at the port of the local chains is no chain', async () => {
+test('a foreign program at the port of the local chains is not accepted as a chain', async () => {
   const asked: string[] = []
   const server = createServer((request, response) => {
     asked.push(`${request.method} ${request.url}`)

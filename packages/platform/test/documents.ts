@@ -16,7 +16,10 @@ export interface Block {
   text: string
 }
 
-/** README, what stands in docs, and each package's README: what a reader copies from. */
+/**
+ * Returns README.md, the pages of docs, and each package's README: the documents from which a
+ * reader copies commands.
+ */
 export function documents(): string[] {
   // Tools that build the site are installed there, with documents of their own.
   const inDocs = globSync('**/*.md', {

@@ -36,7 +36,7 @@ async function answer(): Promise<number | undefined> {
 const skip = existsSync('/proc/self/cmdline') ? false : 'who a process is is read of /proc'
 
 test(
-  'a lock file that names a process which is another program by now keeps no server from its start',
+  'a lock file that names a process id now used by another program does not prevent a start',
   { skip },
   async () => {
     await prepareDatabase(home)
@@ -62,7 +62,7 @@ test(
 )
 
 test(
-  'and neither does one with nothing in it, which a server left that had no room to write',
+  'an empty lock file, left by a server on a full disk, does not prevent a start',
   { skip },
   async () => {
     await running?.stop()
@@ -75,7 +75,7 @@ test(
 )
 
 test(
-  'a server that was told to end and never does, as one of its processes hangs, is ended, and started anew',
+  'a server that hangs on a stop because of one process is killed and started again',
   { skip },
   async () => {
     const first = running as EmbeddedPostgres
@@ -99,7 +99,7 @@ test(
   },
 )
 
-test('one that dies is started again, and that is told', async () => {
+test('a server that dies is restarted, and the restart is reported', async () => {
   const heard: string[] = []
   const restarting = Promise.withResolvers<void>()
   await running?.stop()

@@ -93,7 +93,7 @@ function staged(names: string[], quorum = 1) {
     await ask()
     return asked.filter((each) => !each.endsWith('probe'))
   }
-  /** Lets what nobody waits for come to its end. */
+  /** Lets pending work end that no caller awaits. */
   const settled = async () => {
     for (let turn = 0; turn < 20; turn++) await Promise.resolve()
   }
@@ -115,13 +115,13 @@ function staged(names: string[], quorum = 1) {
   }
 }
 
-test('one endpoint is asked as it is, without anything between', () => {
+test('a single endpoint is used directly', () => {
   const { client, endpoints, group } = staged(['a'])
   assert.equal(client, endpoints[0])
   assert.equal(group.agreement, null)
 })
 
-test('the first is asked; where it does not answer the next, and the first again once it answers', async () => {
+test('the first endpoint is queried; if it fails, the next, and the first again once it answers', async () => {
   const {
     client,
     endpoints: [a],
@@ -151,7 +151,7 @@ test('the first is asked; where it does not answer the next, and the first again
   assert.deepEqual(await took(() => client.status('x')), ['a status'])
 })
 
-test('a refusal is an answer, and is not asked of another', async () => {
+test('a refusal is an answer, and no other endpoint is queried', async () => {
   const {
     client,
     endpoints: [a],
@@ -162,7 +162,7 @@ test('a refusal is an answer, and is not asked of another', async () => {
   assert.deepEqual(await took(() => assert.rejects(client.status('x'), /a refuses/)), ['a status'])
 })
 
-test('where none answers all are asked, and the last reason is told; the first that answers is used at once', async () => {
+test('if none answers, all are tried and the last reason is reported; the first that answers is used immediately', async () => {
   const { client, endpoints, took, used } = staged(['a', 'b', 'c'])
   for (const each of endpoints) each.isAway = true
   await took(() => assert.rejects(client.status('x'), /is away/))
@@ -171,7 +171,7 @@ test('where none answers all are asked, and the last reason is told; the first t
   assert.deepEqual(used(), ['c'])
 })
 
-test('one of another network is found at the beginning, and never asked', async () => {
+test('an endpoint of another network is detected at the beginning, and never used', async () => {
   const {
     client,
     endpoints: [a, b],
@@ -193,7 +193,7 @@ test('one of another network is found at the beginning, and never asked', async 
   await assert.rejects(all.client.status('x'), /all of its endpoints serve another network/)
 })
 
-test('one whose head stands still is left while another goes on; a large number that stands still proves nothing', async () => {
+test('an endpoint whose head stalls is left while another advances; a stalled higher head proves nothing', async () => {
   const {
     client,
     endpoints: [a, b],
@@ -232,7 +232,7 @@ test('one whose head stands still is left while another goes on; a large number 
   assert.deepEqual(used(), ['a'])
 })
 
-test('within one view no other endpoint answers, and what fails there counts', async () => {
+test('within one view no other endpoint answers, and its failures count', async () => {
   const {
     client,
     endpoints: [a],
@@ -247,7 +247,7 @@ test('within one view no other endpoint answers, and what fails there counts', a
   assert.deepEqual(await took(async () => (await oneEndpoint(client)).status('x')), ['b status'])
 })
 
-test('what is published goes to all that are up: accepted by one is accepted, and refused only by all', async () => {
+test('a broadcast goes to all reachable endpoints: one acceptance is enough, and only all can refuse', async () => {
   const {
     client,
     endpoints: [a, b],
@@ -267,7 +267,7 @@ test('what is published goes to all that are up: accepted by one is accepted, an
   assert.equal((await client.broadcast('00')).kind, 'rejected')
 })
 
-test('a transaction is dead, or published under no other signature, only by the word of so many', async () => {
+test('only a quorum decides that a transaction is dead, or was published under no other signature', async () => {
   const {
     client,
     endpoints: [a, b, c],
@@ -306,7 +306,7 @@ test('a transaction is dead, or published under no other signature, only by the 
   assert.deepEqual(await dying.findSigned(), { hash: 'h', raw: '00' })
 })
 
-test('votes: every endpoint that answers, one each; fewer than must agree are an error', async () => {
+test('votes: every endpoint that answers has one; fewer than the quorum is an error', async () => {
   const {
     group,
     endpoints: [a, b, c],
@@ -328,7 +328,7 @@ test('votes: every endpoint that answers, one each; fewer than must agree are an
   await assert.rejects(heights(), /: 1 of its endpoints respond, and 2 must agree \(/)
 })
 
-test('one that is distrusted is left aside for ten minutes, although it answers', async () => {
+test('a distrusted endpoint is not used for ten minutes, although it answers', async () => {
   const { client, group, clock, settled, used } = staged(['a', 'b'], 2)
   const view = await oneEndpoint(client)
   await view.tip()
@@ -346,7 +346,7 @@ test('one that is distrusted is left aside for ten minutes, although it answers'
   assert.deepEqual(used(), ['a'])
 })
 
-test('what was not agreed on is asked again after ten seconds; what nothing ends more and more seldom', () => {
+test('missing agreement is retried after ten seconds, and then at growing intervals', () => {
   const { group, clock } = staged(['a', 'b'], 2)
   const agreement = group.agreement
   assert.ok(agreement)
@@ -371,7 +371,7 @@ test('what was not agreed on is asked again after ten seconds; what nothing ends
   assert.ok(agreement.isDue('asked-true', true), 'a clock that is put back holds nothing up')
 })
 
-test('questions that fail together are one failure: the endpoint is looked at again after ten seconds', async () => {
+test('requests that fail together count as one failure: the endpoint is tried again after ten seconds', async () => {
   const {
     client,
     endpoints: [a],

@@ -144,7 +144,7 @@ describe('an estimate', { concurrency: CASES.length }, () => {
   }
 })
 
-/** An address of somebody else's, where none is well known. */
+/** Returns an address of another owner, for assets without a well-known one. */
 async function otherAddress(asset: string): Promise<string> {
   const other: User = await platform.user('estimates', { subAccount: 'other' })
   await call(other, 'POST', '/dac/v1/create-wallet', { asset })

@@ -5,8 +5,8 @@ import type { Database } from '../src/database/pool.ts'
 import { EVENTS } from '../src/events/registry.ts'
 
 /**
- * Events of a database whose payload is not what the registry of events says, each with what is
- * wrong; none where it cannot be asked.
+ * Returns the events of a database whose payload does not match the registry of events, each with
+ * its errors. Returns an empty list if the database is unreachable.
  */
 export async function wrongEvents(database: Database, from = new Date(0)): Promise<string[]> {
   const rows = await database
@@ -37,7 +37,10 @@ export async function wrongEvents(database: Database, from = new Date(0)): Promi
   })
 }
 
-/** The last test of a file: what it had told is what the registry says, and these were among it. */
+/**
+ * Adds the last test of a file: all emitted events match the registry, and the listed types were
+ * emitted.
+ */
 export function testEmittedEvents(database: () => Database, types: readonly EventType[]): void {
   test(`what was told is what the registry says: ${types.join(', ')}`, async () => {
     assert.deepEqual(await wrongEvents(database()), [])

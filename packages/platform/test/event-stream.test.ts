@@ -154,7 +154,7 @@ const allEnded = async () => {
   while (ended < open.length) await new Promise(setImmediate)
 }
 
-test('events have id, name and data, line by line; a comment keeps a silent stream alive; it ends when the client leaves', async () => {
+test('events have id, name and data, line by line; comments keep an idle stream alive; it ends when the client leaves', async () => {
   const client = new Client()
   const { headers, statusCode } = await client.response
   assert.equal(statusCode, 200)
@@ -181,7 +181,7 @@ test('events have id, name and data, line by line; a comment keeps a silent stre
   assert.equal(pauses.size, 0, 'no pause is left behind')
 })
 
-test('HEAD of a stream answers its headers and ends', async () => {
+test('HEAD of a stream returns its headers and ends', async () => {
   const before = open.length
   const response = await new Promise<IncomingMessage>((resolve) => {
     request(`${base}/stream`, { method: 'HEAD' }, resolve).end()
@@ -192,7 +192,7 @@ test('HEAD of a stream answers its headers and ends', async () => {
   assert.equal(open.length, before, 'nothing was opened for it')
 })
 
-test('a stream whose source fails ends, and that is logged', async () => {
+test('a stream whose source fails ends, and the failure is logged', async () => {
   const count = open.length
   const client = new Client()
   await opened(count + 1)
@@ -201,7 +201,7 @@ test('a stream whose source fails ends, and that is logged', async () => {
   assert.deepEqual(warned.splice(0), ['an event stream was interrupted'])
 })
 
-test('so many streams of one address, and one more when one of them has left', async () => {
+test('one address has a limited number of streams, and one more when one of them has ended', async () => {
   const count = open.length
   const clients = Array.from({ length: STREAMS_MAX.address }, () => new Client())
   await Promise.all(clients.map(({ response }) => response))
@@ -217,7 +217,7 @@ test('so many streams of one address, and one more when one of them has left', a
   await allEnded()
 })
 
-test('one network fills an invoice, and its payer elsewhere still gets the state: one stream of that network ends', async () => {
+test("one network fills an invoice's streams, and its payer elsewhere still gets one: a stream of that network ends", async () => {
   const count = open.length
   const path = '/invoice/stream'
   const clients = Array.from(
@@ -238,7 +238,7 @@ test('one network fills an invoice, and its payer elsewhere still gets the state
   await allEnded()
 })
 
-test('PATCH is a method of the house', async () => {
+test('PATCH is a supported method', async () => {
   const answer = await fetch(`${base}/thing`, {
     method: 'PATCH',
     headers: { 'content-type': 'application/json' },

@@ -59,7 +59,7 @@ const list = async (user: User, query = '') => {
 const told = ({ data }: Page) =>
   data.map(({ object, version }) => `${object.slice(0, 4)} ${version}`)
 
-test('what is committed late is not missed by those who have read on: the log is in the order of publishing', async () => {
+test('readers do not miss late commits: the log is in the order of publishing', async () => {
   const [early, late] = [randomUUID(), randomUUID()]
   await api.database.transaction(async (tx) => {
     // Its id is lower than that of the event which is committed before it.
@@ -93,7 +93,7 @@ test('what is committed late is not missed by those who have read on: the log is
   )
 })
 
-test('versions count each object from 1, whatever else happens, and however many publish at once', () =>
+test('versions count each object from 1, also when many are published concurrently', () =>
   fc.assert(
     fc.asyncProperty(
       fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 1, maxLength: 40 }),
@@ -116,7 +116,7 @@ test('versions count each object from 1, whatever else happens, and however many
     { numRuns: 6 },
   ))
 
-test('a key sees its sub-account and what concerns the whole workspace, and nothing else; neither are others’ events cursors', async () => {
+test('a key sees events of its sub-account and of the whole workspace only, also as cursors', async () => {
   const [mine, siblings, all, theirs] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()]
   await tell(api.database, alice, mine)
   await tell(api.database, sibling, siblings)
@@ -143,7 +143,7 @@ test('a key sees its sub-account and what concerns the whole workspace, and noth
   }
 })
 
-test('pages follow each other by the cursor; types are filtered by name, group and case', async () => {
+test('pages follow each other by the cursor; types are filtered by name, group and letter case', async () => {
   const user = await api.user('pages')
   for (let n = 0; n < 5; n++) await tell(api.database, user, randomUUID())
   await emit(
@@ -193,7 +193,7 @@ test('pages follow each other by the cursor; types are filtered by name, group a
   }
 })
 
-test('numbers of a payload are as exact as they were written', async () => {
+test('numbers of a payload keep their exact digits', async () => {
   const user = await api.user('exact')
   await emit(
     api.database,
@@ -206,7 +206,7 @@ test('numbers of a payload are as exact as they were written', async () => {
   assert.equal((await list(user)).data[0]?.data['balance'], '12345678901234567890.000001')
 })
 
-test('events are kept for 90 days; a cursor to one that is gone says so; versions go on', async () => {
+test('events are kept for 90 days; a cursor to a removed one gets an error; versions continue', async () => {
   const user = await api.user('old')
   const object = randomUUID()
   await tell(api.database, user, object)
@@ -231,7 +231,7 @@ test('events are kept for 90 days; a cursor to one that is gone says so; version
   assert.deepEqual(told(await list(user)), [`${object.slice(0, 4)} 2`])
 })
 
-test('an event that its webhooks cannot be given keeps no other from being told', async () => {
+test('an event that cannot be assigned to its webhooks does not block others', async () => {
   const user = await api.user('poison')
   const objects = [randomUUID(), randomUUID(), randomUUID()]
   for (const object of objects) await tell(api.database, user, object)
@@ -257,7 +257,7 @@ test('an event that its webhooks cannot be given keeps no other from being told'
   assert.deepEqual([new Set(given), errors.length], [new Set([objects[0], objects[2]]), 1])
 })
 
-test('a database that has no room for a moment keeps events from nobody: they are given once there is room', async () => {
+test('events that a full database could not store are delivered once there is room', async () => {
   const user = await api.user('full')
   const object = randomUUID()
   await tell(api.database, user, object)
@@ -284,7 +284,7 @@ test('a database that has no room for a moment keeps events from nobody: they ar
   )
 })
 
-test('a home of before the log: its events are given places in their order, and nobody is sent what is old', async () => {
+test('a home from before the log: its events get positions in their order, and old ones are not sent', async () => {
   const user = await api.user('before')
   await api.database.query(
     `insert into events (workspace_id, sub_account_id, type, payload) select $1, $2, 'wallet.updated', jsonb_build_object('id', n) from generate_series(1, 450) n`,
@@ -312,7 +312,7 @@ test('a home of before the log: its events are given places in their order, and 
   )
 })
 
-test('where nothing happens nothing is written', async () => {
+test('without events nothing is written', async () => {
   await published()
   // Under a clock far ahead of the database's, events of the earlier tests are old enough to be
   // deleted.
@@ -402,7 +402,7 @@ async function open(user: User, o: { path?: string; lastEventId?: string } = {})
   }
 }
 
-test('the stream tells each event once, from where the client was, over a break and whoever publishes; and no stranger’s', async () => {
+test("the stream sends each own event once, from the client's position, across breaks and publishers", async () => {
   const user = await api.user('stream')
   const running = new AbortController()
   const work = Promise.all([

@@ -21,7 +21,7 @@ const below = (folder: string): string[] =>
     .map((name) => `${folder}/${name}`)
 const textOf = (file: string) => readFileSync(join(ROOT, file), 'utf8')
 
-test('each event is told somewhere, and a test expects it', () => {
+test('each event is emitted somewhere, and a test expects it', () => {
   const sources = below('packages/platform/src')
     .filter((file) => !/event-types\.ts$|events\/registry\.ts$|ledger\/log-events\.ts$/.test(file))
     .map(textOf)
@@ -51,7 +51,7 @@ test('each event is told somewhere, and a test expects it', () => {
   )
 })
 
-test('docs/events.md says what the registry says', () => {
+test('docs/events.md matches the registry', () => {
   const document = read('docs/events.md')
   assert.equal(withTable(document), document, 'run: npx node scripts/events-table.mjs')
   assert.throws(() => withTable('# nothing'), /has no/)
@@ -82,7 +82,7 @@ test('the OpenAPI document names each event with the schema of its data', () => 
   }
 })
 
-test('names are filtered alone, by group, or all', () => {
+test('names are filtered individually, by group, or all', () => {
   assert.deepEqual(typesOf(['*']), [...EVENT_TYPES])
   assert.deepEqual(typesOf(['gas_tank.*', 'webhook.test']), [
     'gas_tank.low',
@@ -92,7 +92,7 @@ test('names are filtered alone, by group, or all', () => {
   assert.deepEqual(typesOf(['gas_tank.low', 'gas_tank.*']), ['gas_tank.low', 'gas_tank.empty'])
 })
 
-test('what an event is about: a transaction, whatever happens to it; a frozen address by network, address and tag', () => {
+test("an event's object: a transaction for all its events; a frozen address by network, address and tag", () => {
   const objects: [EventType, Record<string, unknown>, string][] = [
     ['transaction.updated', { id: 't' }, 't'],
     ['deposit.confirmed', { id: 't' }, 't'],

@@ -78,7 +78,7 @@ const tokensOf = async (asset: Listed, owner: string) =>
 const coinsOf = async (network: string, owner: string) =>
   BigInt(await rpc<string>(platform, network, 'eth_getBalance', [owner, 'latest']))
 
-test('every EVM network and token of the registry, and what the document adds', async () => {
+test('every EVM network and token of the registry, and those that the document adds', async () => {
   const file = readRegistryFile()
   const evm = new Set(
     file.networks.filter(({ family, local }) => family === 'evm' && local).map(({ code }) => code),
@@ -142,7 +142,7 @@ test('the new network’s endpoint is printed with the others', async () => {
 })
 
 test(
-  'a token of Tron and one of Solana, added the same way, are received and sent',
+  'a token of Tron and one of Solana, added in the same way, are received and sent',
   { timeout: 240_000 },
   async () => {
     await Promise.all(
@@ -217,7 +217,7 @@ async function journey(network: string): Promise<string> {
   return omnibus
 }
 
-test('every asset receives and sends, its tank pays', { timeout: 240_000 }, async () => {
+test('every asset receives and sends, and its tank pays', { timeout: 240_000 }, async () => {
   await Promise.all(
     networks().map(async (network) => {
       const omnibus = await journey(network)
@@ -231,7 +231,7 @@ test('every asset receives and sends, its tank pays', { timeout: 240_000 }, asyn
 })
 
 test(
-  'coins and tokens at further addresses are swept, with 18 decimals, with a fee of the chain below',
+  'coins and tokens at further addresses are swept, with 18 decimals, with a fee of the base chain',
   { timeout: 240_000 },
   async () => {
     await Promise.all(
@@ -276,7 +276,7 @@ test('a tank of each network is listed, and one can be drained', { timeout: 240_
   }
 })
 
-test('the books agree with every chain', { timeout: 240_000 }, async () => {
+test('the ledger agrees with every chain', { timeout: 240_000 }, async () => {
   const report = await platform.operator('audit')
   assert.equal(report['ok'], true, JSON.stringify(report['differences']))
 })

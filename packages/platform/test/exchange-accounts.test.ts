@@ -36,7 +36,7 @@ const open = async () => {
 const refused = (code: string, message: RegExp) => (error: unknown) =>
   error instanceof ApiError && error.code === code && (assert.match(error.message, message), true)
 
-test('linked: tried first, its secrets sealed and shown nowhere, what it held is in the books', async () => {
+test('linking: the key is tested first, its secrets are sealed and never displayed, and its balance is in the ledger', async () => {
   const stage = await open()
   const { id, warnings, balances, permissions } = await stage.account()
   assert.deepEqual(
@@ -70,7 +70,7 @@ test('linked: tried first, its secrets sealed and shown nowhere, what it held is
   })
 })
 
-test('a key that the exchange refuses, that may withdraw, or that nobody can try is not kept', async () => {
+test('a key that the exchange refuses, that may withdraw, or that cannot be tested is not stored', async () => {
   const stage = await open()
   const count = async () => (await stage.database.query('select 1 from exchange_accounts')).length
   stage.kraken.permissions = ['query-funds', 'withdraw-funds']
@@ -149,7 +149,7 @@ test('a key that the exchange refuses, that may withdraw, or that nobody can try
   assert.equal(await count(), 2)
 })
 
-test('tested: what the key may do now; refused: failing, told once, and active again', async () => {
+test("testing: reports the key's permissions; a refusal fails the account, is reported once, and recovers", async () => {
   const stage = await open()
   const ask = () =>
     stage.ask<{ ok: boolean; status: string; error: string | null; warnings: string[] }>(
@@ -179,7 +179,7 @@ test('tested: what the key may do now; refused: failing, told once, and active a
   )
 })
 
-test('changed: its name, and its key only as a whole and once it was tried; orders go on with the new one', async () => {
+test('changing: the name, and the key only as a whole after a test; orders continue with the new one', async () => {
   const stage = await open()
   const change = (body: unknown) =>
     stage.ask<Record<string, string>>(changeAccount, { params: { id: stage.accountId }, body })
@@ -204,7 +204,7 @@ test('changed: its name, and its key only as a whole and once it was tried; orde
   assert.equal((await stage.read(id)).status, 'filled')
 })
 
-test('a difference is one once it was found twice; accepted it is in the books; the audit tells it, and what it could not compare', async () => {
+test('a difference counts when found twice; accepted, it is in the ledger; the audit reports it and what it could not compare', async () => {
   const stage = await open()
   const told = async () => {
     const differences: Difference[] = []
@@ -241,7 +241,7 @@ test('a difference is one once it was found twice; accepted it is in the books; 
   assert.deepEqual((await stage.account()).difference, [])
 })
 
-test('compared once a minute, each account for itself: one that cannot be asked keeps no other waiting', async () => {
+test('each account is compared once a minute by itself: an unreachable one does not delay others', async () => {
   const stage = await open()
   await stage.link({ api_key: 'other' }, await stage.tenant('two'))
   assert.equal(await reconcileDue(stage.services), 0)
@@ -269,7 +269,7 @@ test('compared once a minute, each account for itself: one that cannot be asked 
   )
 })
 
-test('balances as they were, with their age, while the exchange is away', async () => {
+test('returns earlier balances with their age while the exchange is unreachable', async () => {
   const stage = await open()
   stage.kraken.error = 'EService:Unavailable'
   stage.now += 30_000
@@ -278,7 +278,7 @@ test('balances as they were, with their age, while the exchange is away', async 
   assert.ok(Number(balances_age_ms) >= 30_000, String(balances_age_ms))
 })
 
-test('unlinked: not while orders are under way; then its secrets are gone, and nothing is claimed', async () => {
+test('unlinking: not while orders are pending; then its secrets are deleted, and no balance is claimed', async () => {
   const stage = await open()
   const remove = () => stage.ask(deleteAccount, { params: { id: stage.accountId } })
   const { id } = await stage.create({ price: '50000' })
@@ -299,7 +299,7 @@ test('unlinked: not while orders are under way; then its secrets are gone, and n
   await stage.link()
 })
 
-test('another tenant sees, tests, changes and unlinks nothing of it', async () => {
+test('another tenant cannot see, test, change or unlink it', async () => {
   const stage = await open()
   const caller = await stage.tenant('two')
   const params = { id: stage.accountId }
@@ -374,7 +374,7 @@ test('markets, ticker and order book of an exchange; wrong names are refused by 
     await assert.rejects(stage.ask(readOrderBook, { query }), refused('INVALID_REQUEST', message))
 })
 
-test('the list of exchanges is what ccxt says of each, and only those of the local network are offered there', async () => {
+test('the list of exchanges matches ccxt, and a local platform offers only those of the local network', async () => {
   const file = JSON.parse(
     readFileSync(new URL('../data/exchanges.json', import.meta.url), 'utf8'),
   ) as unknown[]
@@ -419,7 +419,7 @@ test('the list of exchanges is what ccxt says of each, and only those of the loc
   )
 })
 
-test('a key’s number never falls, whatever a clock does, and its turn ends by itself with the process that held it', async () => {
+test('a key’s nonce never decreases with any clock, and its lock ends with the process that held it', async () => {
   const stage = await open()
   const nonces = databaseNonces(stage.database)
   const first = (await nonces.take('k', 'one')) as bigint

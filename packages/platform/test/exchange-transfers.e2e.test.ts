@@ -178,7 +178,7 @@ const fault = (exchange: string, mode: string) =>
   platform.operator('devnet', { command: 'fault', network: exchange.toUpperCase(), mode })
 
 for (const exchange of ['kraken', 'binance']) {
-  test(`${exchange}: a coin goes there and comes back, each counted once, and the books agree with chain and exchange`, async () => {
+  test(`${exchange}: a coin goes there and returns, each counted once, and ledger, chain and exchange agree`, async () => {
     const before = await held(exchange, 'BTC')
     const sent = await send(exchange, 'BTC', '0.4', await place(exchange, 'BTC'))
     assert.deepEqual([sent.status, sent.body.destination_type], [200, 'EXCHANGE'], sent.text)
@@ -244,7 +244,7 @@ test('a coin with tags: the tag is part of the address, and without it nothing i
   await audit()
 })
 
-test('another address than last time is sent to only where the caller names it', async () => {
+test('a changed deposit address is used only if the caller names it', async () => {
   const old = await place('kraken', 'BTC')
   await fault('kraken', 'changed-address')
   const refused = await send('kraken', 'BTC', '0.01', old)
@@ -288,7 +288,7 @@ test('the answer to a withdrawal is lost, or the process dies with it: one is pa
   await audit()
 })
 
-test('a withdrawal that the exchange cancels: it has the coins again, in the books too', async () => {
+test('a withdrawal that the exchange cancels: the exchange has the coins again, also in the ledger', async () => {
   await fault('kraken', 'stuck-withdrawal')
   const {
     body: { id },
@@ -309,7 +309,7 @@ test('a withdrawal that the exchange cancels: it has the coins again, in the boo
   await audit()
 })
 
-test('converted at the better of two accounts, as one order', async () => {
+test('converts at the better of two accounts, as one order', async () => {
   interface Conversion {
     id: string
     status: string

@@ -207,7 +207,7 @@ const refused = (code: string, message: RegExp) => (error: unknown) =>
   error instanceof ApiError && error.code === code && (assert.match(error.message, message), true)
 const stateOf = ({ status, sub_status }: Transfer) => `${status} ${sub_status}`
 
-test('a withdrawal comes from the exchange to the wallet: followed to the deposit, which is no stranger’s and counts once', async () => {
+test('a withdrawal from the exchange is followed to its deposit, which is not foreign and counts once', async () => {
   const stage = await open()
   const {
     body: { id },
@@ -235,7 +235,7 @@ test('a withdrawal comes from the exchange to the wallet: followed to the deposi
   assert.ok(await stage.agrees())
 })
 
-test('an exchange that pays through a contract: what the operator adopted with its transaction ends the withdrawal', async () => {
+test("an exchange that pays through a contract: the operator's adopted deposit ends the withdrawal", async () => {
   const stage = await open()
   const { id } = (await stage.withdraw()).body
   await stage.work()
@@ -251,7 +251,7 @@ test('an exchange that pays through a contract: what the operator adopted with i
   assert.ok(deposit)
 })
 
-test('an answer that is lost: the exchange is asked, by our id or by what the withdrawal is, and nothing is sent twice', async () => {
+test("a lost answer: the exchange is queried by our id or by the withdrawal's content, and nothing is sent twice", async () => {
   for (const withdrawalId of [true, false]) {
     const stage = await open()
     stage.venue.traits = { ...stage.venue.traits, withdrawalId }
@@ -284,7 +284,7 @@ test('an answer that is lost: the exchange is asked, by our id or by what the wi
   }
 })
 
-test('an exchange that pays two withdrawals in one transaction: each has a deposit of its own, whichever is looked at first', async () => {
+test('an exchange pays two withdrawals in one transaction: each gets its own deposit, in either order', async () => {
   const stage = await open()
   const [one, two] = [
     (await stage.withdraw()).body.id,
@@ -324,7 +324,7 @@ test('an exchange that pays two withdrawals in one transaction: each has a depos
   assert.ok(await stage.agrees())
 })
 
-test('a list that does not tell the tag, or the address, hides no withdrawal whose answer was lost', async () => {
+test('a list without the tag or the address does not hide a withdrawal whose answer was lost', async () => {
   for (const untold of [{ tag: null }, { address: null }]) {
     const stage = await open()
     stage.venue.traits = { ...stage.venue.traits, withdrawalId: false }
@@ -349,7 +349,7 @@ test('a list that does not tell the tag, or the address, hides no withdrawal who
   }
 })
 
-test('one that the exchange never took: failed once that is proved, else unknown with an alert', async () => {
+test('a withdrawal that the exchange never accepted: failed once proven, else unknown with an alert', async () => {
   const stage = await open()
   stage.venue.mood = 'never'
   const {
@@ -387,7 +387,7 @@ test('one that the exchange never took: failed once that is proved, else unknown
   assert.ok(await stage.agrees())
 })
 
-test('a process that dies anywhere on the way: the next goes on, nothing is sent or booked twice', async () => {
+test('a process that dies at any point: the next one continues, nothing is sent or booked twice', async () => {
   for (const name of ['sending', 'answered', 'taken', 'arrived']) {
     const stage = await open()
     const {
@@ -410,7 +410,7 @@ test('a process that dies anywhere on the way: the next goes on, nothing is sent
   }
 })
 
-test('what the exchange refuses, limits, cancels or leaves lying', async () => {
+test('withdrawals that the exchange refuses, limits, cancels or leaves pending', async () => {
   const stage = await open()
   stage.venue.mood = 'refuse'
   const refusal = (await stage.withdraw()).body.id
@@ -443,7 +443,7 @@ test('what the exchange refuses, limits, cancels or leaves lying', async () => {
   await stage.ask(deleteAccount, {}, { id: stage.account })
 })
 
-test('refused while the same request waits: that is refused too; one that comes after the refusal is taken', async () => {
+test('refused while the same request waits: that is refused too; one after the refusal is accepted', async () => {
   const stage = await open()
   const gate = pauseMethod(stage.services.exchanges, 'account')
   const body = { sequence_id: 'w1' }
@@ -460,7 +460,7 @@ test('refused while the same request waits: that is refused too; one that comes 
   assert.equal((await stage.database.query('select 1 from exchange_transfers')).length, 1)
 })
 
-test('what may not be withdrawn, and where to: refused by the field, and nothing is asked of the exchange', async () => {
+test('forbidden withdrawals and destinations are refused by the field, and the exchange is not contacted', async () => {
   const stage = await open()
   const { body: first } = await stage.withdraw({ sequence_id: 'w1' })
   const again = await stage.withdraw({ sequence_id: 'w1' })
@@ -502,7 +502,7 @@ test('what may not be withdrawn, and where to: refused by the field, and nothing
   assert.equal((await stage.database.query('select 1 from exchange_transfers')).length, 1)
 })
 
-test('to the exchange: until it credits what the chain shows, once; a transfer that fails ends it', async () => {
+test("to the exchange: pending until it credits the chain's payment, once; a failed transfer ends it", async () => {
   const stage = await open()
   const { id, transaction } = await stage.carry()
   await stage.work(5)
@@ -532,7 +532,7 @@ test('to the exchange: until it credits what the chain shows, once; a transfer t
   assert.ok(await stage.agrees())
 })
 
-test('the address is what the exchange says now and the caller has signed; another than last time he names twice', async () => {
+test("the address is the exchange's current one, which the caller signed; a changed one must be named twice", async () => {
   const stage = await open()
   const [one, two] = [
     stage.venue.address.address,
@@ -617,7 +617,7 @@ test('the loop of a platform does the same', async () => {
   assert.equal(stateOf(await stage.show(id)), 'pending WITHDRAWING')
 })
 
-test('whatever exchange and machine do: what is at the exchange, on the way, in the wallet and paid in fees is what there was', async () => {
+test('whatever fails: balances at the exchange, in transit and in the wallet plus fees equal the initial balance', async () => {
   const mood = fc.constantFrom('ok', 'ok', 'lost', 'never', 'refuse', 'later')
   const step = fc.record({
     what: fc.constantFrom('withdraw', 'withdraw', 'pay', 'back', 'work', 'die', 'down'),

@@ -250,7 +250,7 @@ const PLACED: Record<string, [what: string, answer: Scripted, known: string][]> 
 }
 
 for (const [exchange, table] of Object.entries(PLACED)) {
-  test(`${exchange}: what an answer to an order proves`, async () => {
+  test(`${exchange}: what each answer to an order proves`, async () => {
     for (const [what, answer, known] of table) {
       const { venue, script } = await stagedVenue(
         exchange,
@@ -276,7 +276,7 @@ for (const [exchange, table] of Object.entries(PLACED)) {
   })
 }
 
-test('an order is sent with our client id, its time in force and post-only in each venue’s own words', async () => {
+test('an order is sent with our client id, and time in force and post-only in each venue’s own terms', async () => {
   const expected: Record<
     string,
     Record<'GTC' | 'IOC' | 'FOK' | 'post', Record<string, unknown>>
@@ -382,7 +382,7 @@ const krakenTrade = (vol: string) => ({
   maker: false,
 })
 
-test('kraken: found among open or closed orders by client id, never by a userref; absent; its fills', async () => {
+test('kraken: found among open or closed orders by client id, never by userref; absent; its fills', async () => {
   const ok = (result: object) => ({ body: { error: [], result } })
   const { venue, script } = await stagedVenue('kraken', {
     '/0/private/OpenOrders': [
@@ -436,7 +436,7 @@ test('kraken: found among open or closed orders by client id, never by a userref
   )
 })
 
-test('binance: found by client id; −2013 is absent only where its list has it neither; its fills with fees in what was bought', async () => {
+test('binance: found by client id; −2013 means absent only if the list lacks it too; fills with fees in the bought coin', async () => {
   const order = {
     symbol: 'BTCUSDT',
     orderId: 28,
@@ -656,7 +656,7 @@ test('coinbase, okx, bitstamp: found and absent, states that ccxt passes through
   )
 })
 
-test('what a key may do is told as the venue tells it', async () => {
+test("reports a key's permissions as the venue does", async () => {
   for (const [exchange, path, body, expected] of [
     [
       'kraken',
@@ -704,7 +704,7 @@ test('what a key may do is told as the venue tells it', async () => {
   })
 })
 
-test('kraken: earning, staked and bonded balances are the coin itself, and only what can be spent is available', async () => {
+test('kraken: earning, staked and bonded balances count as the coin, and only spendable ones are available', async () => {
   const of = (balance: string, hold = '0.0') => ({ balance, hold_trade: hold })
   const { venue } = await stagedVenue('kraken', {
     '/0/private/BalanceEx': {
@@ -747,7 +747,7 @@ test('kraken: earning, staked and bonded balances are the coin itself, and only 
   assert.equal(new Set(balances.map(([coin]) => coin)).size, balances.length)
 })
 
-test('binance: balances in Flexible Earn are the coin itself, and cannot be spent; LDO is a coin', async () => {
+test('binance: balances in Flexible Earn count as the coin and cannot be spent; LDO is a coin', async () => {
   const of = (asset: string, free: string, locked = '0.00000000') => ({ asset, free, locked })
   const { venue } = await stagedVenue('binance', {
     '/api/v3/account': {
@@ -780,7 +780,7 @@ test('binance: balances in Flexible Earn are the coin itself, and cannot be spen
   )
 })
 
-test('balances are exact; a page in place of them is an error and no empty account', async () => {
+test('balances are exact; an HTML page instead of them is an error and no empty account', async () => {
   const { venue } = await stagedVenue('kraken', {
     '/0/private/BalanceEx': [
       {
@@ -814,7 +814,7 @@ test('balances are exact; a page in place of them is an error and no empty accou
     await assert.rejects(venue.balances(), { name: 'VenueError', kind })
 })
 
-test('deposit addresses are of the exact network: a Kraken method that fits none, or two, is refused', async () => {
+test('deposit addresses are of the exact network: no or two matching Kraken methods are refused', async () => {
   const methods = (...names: string[]) => ({
     body: { error: [], result: names.map((method) => ({ method })) },
   })
@@ -842,7 +842,7 @@ test('deposit addresses are of the exact network: a Kraken method that fits none
   await assert.rejects(venue.depositAddress('BTC', 'KLAY'), { kind: 'unsupported' })
 })
 
-test('withdrawals: the exact network and our id in the venue’s words, known or not known to be taken; transfers in our terms', async () => {
+test('withdrawals: the exact network and our id in the venue’s terms, with certain or unknown outcome; transfers in ours', async () => {
   const out = {
     clientId: ID,
     coin: 'BTC',
@@ -934,7 +934,7 @@ test('withdrawals: the exact network and our id in the venue’s words, known or
   assert.equal(kraken.script.sent('/0/private/Withdraw').length, 1)
 })
 
-test('a base URL replaces every host of an exchange, and a request to another never leaves', async () => {
+test('a base URL replaces every host of an exchange, and requests to other hosts are never sent', async () => {
   for (const exchange of Object.keys(MANNERS)) {
     const script = new ScriptedExchange({})
     const client = await openClient<Client>({
@@ -1007,7 +1007,7 @@ test('kraken: requests of one key go out one after another with rising numbers, 
   assert.equal(new Set(sent).size, 6)
 })
 
-test('nothing of the platform loads ccxt whole', () => {
+test('no module of the platform loads ccxt completely', () => {
   const src = new URL('../src/', import.meta.url)
   const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((name) =>
     name.endsWith('.ts'),

@@ -80,7 +80,7 @@ async function stage() {
   }
 }
 
-test('the scan of a network that fails for minutes is named with its reason, and what else there is goes on', async () => {
+test('a scan that fails for minutes is reported with network and reason, and other work continues', async () => {
   const { world, services, run, other } = await stage()
   const seconds = async () =>
     /^custody_loop_failing_seconds\{loop="scan ETH"\} (\d+)/m.exec(

@@ -36,7 +36,7 @@ for (const code of TAGGED) {
     return { from, wallet: await walletOf(asset) }
   }
 
-  test(`${code}: a payment holds its fee, and leaves the account what the chain wants to stay there`, async () => {
+  test(`${code}: a payment reserves its fee, and leaves the chain's minimum reserve on the account`, async () => {
     const chain = connect(code)
     const { from, wallet } = await sender(chain)
     const to = unusedOn(chain.network)
@@ -64,7 +64,7 @@ for (const code of TAGGED) {
     assert.ok((payment.validUntil as number) > 0)
   })
 
-  test(`${code}: what the chain knows against a payment is told`, async () => {
+  test(`${code}: reports the chain's objections to a payment`, async () => {
     const chain = connect(code)
     const { from } = await sender(chain)
     const to = unusedOn(chain.network)
@@ -79,7 +79,7 @@ for (const code of TAGGED) {
     assert.equal(await chain.refusal({ to: from, tag: null, amount: 1n, asset }), null)
   })
 
-  test(`${code}: an account that the chain does not show is waited for, more slowly with time, and fails no payment`, async () => {
+  test(`${code}: a missing account is waited for, ever more slowly, and fails no payment`, async () => {
     const chain = connect(code)
     const wallet = await walletOf(asset)
     const from = unusedOn(chain.network)
@@ -100,7 +100,7 @@ for (const code of TAGGED) {
     })
   })
 
-  test(`${code}: what died keeps its sequence, and ends where another took that`, async () => {
+  test(`${code}: a dead transaction keeps its sequence, and ends if another took it`, async () => {
     const chain = connect(code)
     const { from, wallet } = await sender(chain)
     const task = await taskOf(asset, {
@@ -174,7 +174,7 @@ for (const code of TAGGED) {
   })
 }
 
-test('XRP and XLM: a fee rate is the price of a payment, and without the chain ten times the least', async () => {
+test('XRP and XLM: a fee rate is the price of a payment, and without the chain ten times the minimum', async () => {
   for (const [code, least] of [
     ['XRP', 10n],
     ['XLM', 100n],
@@ -213,7 +213,7 @@ test('XRP and XLM: a fee rate is the price of a payment, and without the chain t
   }
 })
 
-test('what an account keeps is what the chain said last, and where it never did what it is today', async () => {
+test("an account's reserve is the chain's last value, or today's constant without one", async () => {
   let [isAway, now] = [true, 0]
   const fetched: Fetch = async (url, init) => (isAway ? AWAY(url, init) : fetch(url, init))
   for (const [code, today] of [
@@ -235,13 +235,13 @@ test('what an account keeps is what the chain said last, and where it never did 
   assert.equal(await connect('SOL').reserveOf('unused', assetOf('USDC_SOL')), 0n)
 })
 
-test('nobody waits for what an account keeps', async () => {
+test("an account's minimum reserve is returned even if the chain does not answer", async () => {
   const never: Fetch = async () => new Promise(() => undefined)
   const chain = connect('XLM', { fetch: never, sleep: async () => undefined })
   assert.equal(await chain.reserveOf(unusedOn(chain.network), assetOf('XLM')), 10_000_000n)
 })
 
-test('ids that cover signatures are searched for, sequences are told, and what lives long is not built anew', () => {
+test('searches for ids that cover signatures, reports sequences, and does not rebuild long-lived transactions', () => {
   const has = (code: Code) => {
     const { findSigned, nextNonce, isStale, latestEnd } = connect(code)
     return [findSigned, nextNonce, isStale, latestEnd].map((each) => each !== undefined)
@@ -253,7 +253,7 @@ test('ids that cover signatures are searched for, sequences are told, and what l
 
 const RENT = solana.TOKEN_ACCOUNT_RENT
 
-test('SOL: a transfer holds its fee at its own wallet, and an equal one has other bytes', async () => {
+test('SOL: a transfer reserves its fee in its own wallet, and an equal one has other bytes', async () => {
   const [chain, asset] = [connect('SOL'), assetOf('SOL')]
   const [from, wallet, to] = [
     await own(chain.network, 0),
@@ -280,7 +280,7 @@ test('SOL: a transfer holds its fee at its own wallet, and an equal one has othe
   assert.ok(opened(chain, twin).fee_max <= fee)
 })
 
-test('SOL: a transfer of a token is paid by the wallet of SOL, with the rent that its receiver may cost', async () => {
+test('SOL: the SOL wallet pays a token transfer, with the rent that its receiver may cost', async () => {
   const [chain, asset, native] = [connect('SOL'), assetOf('USDC_SOL'), assetOf('SOL')]
   const [from, wallet, to] = [
     await own(chain.network, 0),
@@ -311,7 +311,7 @@ test('SOL: a transfer of a token is paid by the wallet of SOL, with the rent tha
   assert.equal(chain.feeOfOtherWallet(native, 7000n), 0n)
 })
 
-test('SOL: a sweep of the coin pays out of what it moves, one of a token is paid by the omnibus address', async () => {
+test("SOL: a coin's sweep pays from what it moves; the omnibus address pays a token's", async () => {
   const [chain, asset, native] = [connect('SOL'), assetOf('USDC_SOL'), assetOf('SOL')]
   const [omnibus, deposit] = [await own(chain.network, 0), await own(chain.network, 7)]
   const [wallet, payer] = [await walletOf(asset), await walletOf(native)]
@@ -365,7 +365,7 @@ test('SOL: a sweep of the coin pays out of what it moves, one of a token is paid
   await assert.rejects(async () => chain.prepare(elsewhere), /is not the destination of the sweep/)
 })
 
-test('SOL: fees and rent are told with the chain and without it, and a mint cannot be paid', async () => {
+test('SOL: fees and rent are returned with and without the chain, and a mint cannot be paid', async () => {
   const [chain, away, token, native] = [
     connect('SOL'),
     connect('SOL', { fetch: AWAY }),
@@ -424,7 +424,7 @@ test('SOL: fees and rent are told with the chain and without it, and a mint cann
   assert.equal(await chain.refusal({ to: asked.to, tag: null, amount: 1n, asset: token }), null)
 })
 
-test('SOL: what is built grows stale after a hundred blocks', async () => {
+test('SOL: a built transaction becomes stale after a hundred blocks', async () => {
   const chain = connect('SOL')
   const end = (await chain.latestEnd?.()) as number
   assert.equal(await chain.isStale?.(end), false)

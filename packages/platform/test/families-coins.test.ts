@@ -273,7 +273,7 @@ function isBuilt(outcome: { kind: string; reason?: string | null }): asserts out
 }
 
 for (const family of FAMILIES) {
-  test(`${family}: what is built costs what is held, and spends the coins that it names`, async () => {
+  test(`${family}: a built transaction costs the reserved fee, and spends the coins that it names`, async () => {
     const stage = await new Stage(family).open()
     await stage.coin()
     const built = await stage.build(await stage.prepare(await stage.transfer()))
@@ -306,7 +306,7 @@ for (const family of FAMILIES) {
     )
   })
 
-  test(`${family}: coins that were not foreseen are asked about first`, async () => {
+  test(`${family}: unplanned coins are queried first`, async () => {
     const stage = await new Stage(family).open()
     const [first, row, other] = [await stage.coin(), await stage.transfer(), await stage.transfer()]
     const prepared = await stage.prepare(row)
@@ -326,7 +326,7 @@ for (const family of FAMILIES) {
     assert.deepEqual(again.coins, [{ txid: second, vout: 0 }])
   })
 
-  test(`${family}: change of a transfer that is being signed is waited for, and nothing else`, async () => {
+  test(`${family}: waits only for change of a transfer that is being signed`, async () => {
     const stage = await new Stage(family).open()
     await stage.coin()
     const [row, other] = [await stage.transfer(), await stage.transfer()]
@@ -351,7 +351,7 @@ for (const family of FAMILIES) {
     )
   })
 
-  test(`${family}: change of a transfer that is being replaced is waited for until one of the two is final`, async () => {
+  test(`${family}: waits for change of a transfer that is being replaced, until one of the two is final`, async () => {
     const stage = await new Stage(family).open()
     const txid = await stage.coin()
     const row = await stage.transfer()
@@ -378,7 +378,7 @@ for (const family of FAMILIES) {
     assert.equal((await stage.build(await stage.prepare(row))).kind, 'fail')
   })
 
-  test(`${family}: our own transactions are known without asking, and so is one that is at hand`, async () => {
+  test(`${family}: our own transactions are known without a query, and so is a passed one`, async () => {
     const stage = await new Stage(family).open()
     const [txid, row] = [await stage.coin(), await stage.transfer()]
     const shown = await stage.chain.coins?.previous(txid)
@@ -394,7 +394,7 @@ for (const family of FAMILIES) {
     assert.deepEqual(stage.asked, [])
   })
 
-  test(`${family}: a fee is told from the wallet's coins, from a usual transfer, and while the chain is away`, async () => {
+  test(`${family}: estimates a fee from the wallet's coins, from a usual transfer, and without the chain`, async () => {
     const stage = await new Stage(family).open()
     const { chain, owner, asset, to, wallet: walletId } = stage
     const question = { owner, asset, rate: family === 'utxo' ? 10_000n : 44n, to: null }
@@ -425,7 +425,7 @@ for (const family of FAMILIES) {
     await assert.rejects(away.chain.rates(asset))
   })
 
-  test(`${family}: less than the chain takes is unfit, with the least in words`, async () => {
+  test(`${family}: an amount below the chain's minimum is refused with the minimum`, async () => {
     const stage = new Stage(family)
     const [least, reason] =
       family === 'utxo'
@@ -443,7 +443,7 @@ for (const family of FAMILIES) {
   })
 }
 
-test('cardano: a transfer that expired spends its coins again, and fails where they are gone', async () => {
+test('cardano: an expired transfer spends its coins again, and fails if they are gone', async () => {
   const stage = await new Stage('cardano').open()
   const row = await stage.transfer()
   const first = await stage.coin(AMOUNT * 2n)
@@ -462,7 +462,7 @@ test('cardano: a transfer that expired spends its coins again, and fails where t
   })
 })
 
-test('cardano: lovelace stay with the tokens of a wallet', async () => {
+test('cardano: the minimum lovelace stay with the tokens of a wallet', async () => {
   const stage = await new Stage('cardano').open()
   assert.equal(await stage.chain.reserveOf(stage.tenant.omnibus, stage.asset), 0n)
   const riders = { assets: { [`${'ab'.repeat(28)}00`]: '1' }, script_bytes: 0 }
@@ -476,7 +476,7 @@ test('cardano: lovelace stay with the tokens of a wallet', async () => {
   )
 })
 
-test('utxo: a replacement spends all coins of what waits, and what is held never shrinks', async () => {
+test('utxo: a replacement spends all coins of the waiting transfer, and the reservation never shrinks', async () => {
   const stage = await new Stage('utxo').open()
   const first = await stage.coin()
   const row = await stage.transfer({ feeRate: '2' })
@@ -540,7 +540,7 @@ test('utxo: a replacement spends all coins of what waits, and what is held never
   })
 })
 
-test('an answer is kept for a while, asked for once, and its time outlives a failure', async () => {
+test('an answer is cached for a while, requested once, and its time survives a failure', async () => {
   let [now, asked] = [5, 0]
   const answer = cached(
     async () => {

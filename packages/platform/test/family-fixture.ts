@@ -44,7 +44,7 @@ import { WholeKeys } from './whole-keys.ts'
 const registry = loadRegistry('local')
 /** Rounds in which everything ends, whatever was broken; more are a loop. */
 const ROUNDS_MAX = 400
-/** Nobody waits longer than this in all; what expires does so before. */
+/** Maximum total wait in milliseconds. A transaction with an expiry expires before it. */
 const WAITED_MS_MAX = 3 * 3_600_000
 
 const OPERATION_MS = 1

@@ -39,7 +39,7 @@ before(async () => {
 })
 after(() => platform.remove())
 
-test('a start without an owner puts a link for the first one into a file, and neither prints nor logs it', async () => {
+test("a start without an owner writes the first owner's link into a file, and neither prints nor logs it", async () => {
   const [, file] = await waitFor('the line', async () =>
     /^console: the first owner can join with the link in (\S+) until \S+$/m.exec(platform.printed),
   )
@@ -87,7 +87,7 @@ for (const mode of ['drop-answer', 'reject', 'down', 'lag']) {
   })
 }
 
-test('one signer node killed, another hanging in turn: signing goes on with the others', async () => {
+test('one signer node killed, another hanging in turn: signing continues with the others', async () => {
   const to = freshAddress()
   process.kill(platform.childPid('signer/src/main.ts.*HOME/signers/node-1'), 'SIGKILL')
   const first = await terminal(user, (await post(transferBody('ETH', '1', to))).body.id, 150_000)
@@ -103,7 +103,7 @@ test('one signer node killed, another hanging in turn: signing goes on with the 
   assert.equal(await received(to), 2n * ETHER)
 })
 
-test('two signer nodes down: transfers wait as pending and go on when one is back', async () => {
+test('two signer nodes down: transfers stay pending and continue when one is back', async () => {
   const to = freshAddress()
   const stopped = [2, 3].map((node) =>
     platform.childPid(`signer/src/main.ts.*HOME/signers/node-${node}`),
@@ -125,7 +125,7 @@ test('two signer nodes down: transfers wait as pending and go on when one is bac
   assert.equal(await received(to), ETHER)
 })
 
-test('the platform is killed between two moments of a crowd, its nodes and chains with it: accepted transfers are paid once', async () => {
+test('the platform is killed with its nodes and chains during concurrent transfers: accepted ones are paid once', async () => {
   const to = freshAddress()
   const created = await Promise.all(
     Array.from({ length: 10 }, (_, at) =>
@@ -141,7 +141,7 @@ test('the platform is killed between two moments of a crowd, its nodes and chain
   assert.equal(await received(to), 5n * ETHER)
 })
 
-test('PostgreSQL restarted under load: accepted transfers are confirmed once', async () => {
+test('PostgreSQL restarts under load: accepted transfers are confirmed once', async () => {
   const to = freshAddress()
   const accepted: string[] = []
   let unclear = 0
@@ -208,7 +208,7 @@ test('a deposit that a reorganisation removes before its depth is taken back, an
   assert.equal(list.body.data[0]?.sub_status, 'REORGED')
 })
 
-test('a transfer whose block is reorganised away is confirmed all the same, once', async () => {
+test('a transfer whose block is removed by a reorganisation is confirmed anyway, once', async () => {
   const to = freshAddress()
   const { id } = await platform.halted('ETH', async () => {
     const { body } = await post(transferBody('ETH', '1', to))
@@ -226,7 +226,7 @@ test('a transfer whose block is reorganised away is confirmed all the same, once
 
 // A platform that has not stopped 9.5 s after SIGTERM ends itself with exit code 1 (src/run.ts), so
 // the code says that it was in time.
-test('SIGTERM drains and exits 0 in time; the next start goes on', async () => {
+test('SIGTERM drains and exits 0 in time; the next start continues', async () => {
   const to = freshAddress()
   const { body } = await post(transferBody('ETH', '1', to))
   assert.equal(await platform.stop(), 0)

@@ -10,8 +10,8 @@ import { FamilyFixture } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * A node that was restarted has no estimate: rates of before count with their age, and without any
- * a transfer waits.
+ * A restarted node has no estimate: earlier rates count with their age, and without any rate a
+ * transfer waits.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
@@ -63,7 +63,7 @@ const ratesOf = async ({ services, caller }: FamilyFixture): Promise<Rates> =>
     } as unknown as Parameters<typeof networkFeeRates.handler>[0])) as { body: Rates }
   ).body
 
-test('without an estimate the API answers 503 with the reason, and a transfer waits with it until the node has one', async () => {
+test('without an estimate the API returns 503 with the reason, and a transfer waits until the node has one', async () => {
   let hasEstimate = false
   const stage = staged(() => hasEstimate)
   try {
@@ -99,7 +99,7 @@ test('a transfer that names its fee_rate needs no estimate', async () => {
   }
 })
 
-test('rates of before are answered with their time and a warning, for two hours', async () => {
+test('earlier rates are returned with their time and a warning, for two hours', async () => {
   let hasEstimate = true
   const stage = staged(() => hasEstimate)
   try {

@@ -194,7 +194,7 @@ class Story {
     return (await frozenAmong(database.get(), nobody, asked)).length > 0
   }
 
-  /** An address that nobody freezes. */
+  /** Returns an address that is never frozen. */
   async someone(): Promise<string> {
     const { services, caller, place } = this.stage
     const { network } = services.networks.get(place.code)
@@ -238,7 +238,7 @@ async function told(family: Place, tell: (story: Story) => Promise<void>): Promi
 
 for (const [name, family] of Object.entries(FAMILIES)) {
   describe(name, () => {
-    test('frozen between the last look and the nodes: no node sees it, nobody waits for it, and unfrozen it is paid once', () =>
+    test('a freeze right before signing: no node receives it, no transfer waits for it, and it is paid once when unfrozen', () =>
       told(family, async (story) => {
         const { stage } = story
         const id = await stage.create('first')
@@ -266,7 +266,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
         await story.confirmed(id, other, third)
       }))
 
-    test('a freeze that comes while it is noted as shown waits for that commit', () =>
+    test('a freeze concurrent with marking a transfer as submitted waits for that commit', () =>
       told(family, async (story) => {
         const { stage } = story
         // Where numbers are counted, the first of an account asks its chain before.
@@ -291,7 +291,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
         await story.confirmed(id, other)
       }))
 
-    test('the process ends when it is noted as shown: it is asked for again', () =>
+    test('the process ends while marking a transfer as submitted: it is submitted again', () =>
       told(family, async (story) => {
         const { stage } = story
         stage.crashAt = 'transaction.shown'
@@ -301,7 +301,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
         await story.confirmed(id)
       }))
 
-    test('frozen after it was shown, before it was signed: it is kept as it is, and signed when it is unfrozen', () =>
+    test('frozen after submission, before signing: the transfer is kept unchanged, and signed when unfrozen', () =>
       told(family, async (story) => {
         const { stage } = story
         const id = await stage.create('first')
@@ -358,7 +358,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
   })
 }
 
-test('one of a run is frozen while the run is put together: those before it are signed, and it is not shown', () =>
+test('one transfer of a run is frozen while the run is assembled: earlier ones are signed, and it is not submitted', () =>
   told(FAMILIES['evm'] as Place, async (story) => {
     const { stage } = story
     const other = await story.someone()

@@ -47,7 +47,7 @@ const due = async (stage: FamilyFixture, id: string) =>
     )
   )?.due
 
-test('blocks that do not hold it leave the transfer alone: a crowd that waits for one tank costs nothing', () =>
+test('blocks without its fuel do not wake a transfer: many that wait for one tank cost nothing', () =>
   staged(async (stage, id) => {
     await stage.runTo(id, 'FUELING')
     assert.equal(await due(stage, id), false)
@@ -56,7 +56,7 @@ test('blocks that do not hold it leave the transfer alone: a crowd that waits fo
     assert.equal(await due(stage, id), false, 'a block is no reason to look again')
   }))
 
-test('fuel that is booked while its transfer is looked at wakes it all the same', () =>
+test('fuel that is booked while its transfer is being processed wakes it anyway', () =>
   staged(async (stage, id) => {
     await stage.runTo(id, 'FUELING')
     const { arrived } = stage.services.tanks
@@ -83,7 +83,7 @@ test('fuel that is booked while its transfer is looked at wakes it all the same'
     }
   }))
 
-test('fuel whose block gives way to another, with another base fee: the tank paid what the last one says', () =>
+test('fuel whose block is replaced by another with another base fee: the tank pays by the last one', () =>
   staged(async (stage, id) => {
     await stage.runTo(id, 'FUELING')
     const booked = () => stage.database.one(`select 1 from ledger_entries where kind = 'fuel'`)
@@ -101,7 +101,7 @@ test('fuel whose block gives way to another, with another base fee: the tank pai
     assert.notEqual(await feeOf(), before, 'the fee is another')
   }))
 
-test('a transfer whose block goes between two questions is not final by a head that came later', () =>
+test('a transfer whose block is removed between two queries is not final by a later head', () =>
   staged(async (stage, id) => {
     await stage.runTo(id, 'CONFIRMING')
     const { hash } = await stage.read(id)

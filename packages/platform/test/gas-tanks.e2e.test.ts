@@ -53,12 +53,12 @@ const audit = async () => {
 }
 
 test(
-  '60 transfers at once from 20 wallets on one tank, killed in the middle, one fuel dropped: every nonce once, no gap, nothing stuck',
+  '60 concurrent transfers of 20 wallets on one tank, killed midway, one fuel dropped: every nonce once, none stuck',
   { timeout: 600_000 },
   () => sendConcurrently(platform, 3),
 )
 
-test('a tank that is low or empty is told once; transfers fail with what is missing and their money back; a top-up heals', async () => {
+test('a low or empty tank is reported once; transfers fail with the missing amount; a top-up fixes it', async () => {
   const user = await platform.user('thin')
   await fundedWallet(platform, user, 'USDT_AVAX', '100')
   const tank = await waitFor('the tank is filled', async () => {
@@ -157,7 +157,8 @@ test('the operator limits what a tank pays: cap, gas price, threshold; mistakes 
   )
   assert.match(String(capped.failure_reason), /exceeds the gas tank's cap of 0.000001 POL/)
   assert.equal((await balance(user, 'USDT_POL')).balance, '100')
-  // A price far below the chain's: it waits, and goes on once the limit is gone.
+  // A maximum price far below the chain's: the transfer waits, and continues once the limit is
+  // removed.
   assert.equal((await set('--fee-cap', 'none', '--max-gas-price', '0.000000001')).status, 0)
   const { id } = (await post(user, transferBody('USDT_POL', '5', ETH_TO))).body
   await platform.tried(id, 1)

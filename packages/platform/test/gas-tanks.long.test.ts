@@ -8,7 +8,7 @@ before(() => platform.start())
 after(() => platform.remove())
 
 test(
-  '200 transfers at once from 20 wallets on one tank: every nonce once, no gap, nothing stuck',
+  '200 concurrent transfers of 20 wallets on one tank: every nonce once, no gap, nothing stuck',
   { timeout: 900_000 },
   () => sendConcurrently(platform, 10),
 )

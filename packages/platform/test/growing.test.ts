@@ -52,7 +52,7 @@ const tablesOf = () =>
    from columns t order by relname`,
   )
 
-test('each table stands once on the page, where its keys put it; what is unique over all workspaces is named with its reason', async () => {
+test('each table is listed once on the page, in the section of its keys; what is unique over all workspaces has a reason', async () => {
   const tables = await tablesOf()
   const named = (is: (table: Table) => boolean) =>
     tables
@@ -94,7 +94,7 @@ test('each table stands once on the page, where its keys put it; what is unique 
   )
 })
 
-test('what refers to a row that is a workspace’s own names the workspace too: PostgreSQL refuses a row of another', async () => {
+test("a reference to a workspace's row includes the workspace: PostgreSQL refuses another workspace's row", async () => {
   const led = new Set((await tablesOf()).filter(({ leads }) => leads).map(({ name }) => name))
   const keys = await database
     .get()
@@ -114,7 +114,7 @@ test('what refers to a row that is a workspace’s own names the workspace too: 
   )
 })
 
-test('each statement of the code on a hot table names the workspace, or is listed with the reason why it names none', () => {
+test('each statement on a hot table names the workspace, or is listed with the reason why not', () => {
   const written = writtenOfHot()
   assert.ok(written.length > 300, `only ${written.length} statements were found`)
   const unnamed = Map.groupBy(
@@ -135,7 +135,7 @@ test('each statement of the code on a hot table names the workspace, or is liste
   )
 })
 
-test('a statement that names none is found, whatever stands around it', () => {
+test('a statement that names no workspace is found, whatever surrounds it', () => {
   const told = (text: string) => namesWorkspace({ file: '', text })
   assert.deepEqual(
     textsIn("f(`select ${g('a') } from utxos`, 'b') // 'c'\n/* `d` */ x('it''s')").filter((text) =>
@@ -174,7 +174,7 @@ const LISTS = {
   wallets: 'workspace_id = $1 and sub_account_id = $1',
 } as const
 
-test('each list is read by an index that begins with its owner: nothing is gone through whole, and nothing sorted', async () => {
+test('each list is read by an index that begins with its owner, without full scans or sorts', async () => {
   assert.deepEqual(namesIn('lists'), Object.keys(LISTS).sort())
   for (const [table, rest] of Object.entries(LISTS)) {
     const nodes: Plan[] = []
@@ -205,7 +205,7 @@ test('each list is read by an index that begins with its owner: nothing is gone 
   }
 })
 
-test('each statement that names the workspace is answered by an index that begins with it, and a look by id by the primary key', async () => {
+test('each statement that names the workspace uses an index that begins with it, and a lookup by id the primary key', async () => {
   const indexes = await database.get().query<Index>(INDEXES)
   const whole = writtenOfHot()
     .filter(

@@ -30,7 +30,7 @@ const PLATFORM = fileURLToPath(new URL('../', import.meta.url))
 const MAIN = join('src', 'main.ts')
 const CLI = join('bin', 'custody.mjs')
 
-/** One RSA pair for all users. */
+/** RSA key pair that all users of the tests share. */
 const { privateKey, publicKey } = await callerKey()
 export const PUBLIC_KEY = publicKey
 export const PRIVATE_KEY = privateKey
@@ -47,30 +47,35 @@ export interface Answer<T = Record<string, unknown>> {
   text: string
 }
 
-/** Blocks come so many times as fast as they do where somebody looks on. */
+/** Factor by which blocks come faster than on an interactive platform. */
 const PACE = 10
-/** A checkpoint is reached within this time, or never. */
+/** Time limit in milliseconds for reaching a checkpoint. */
 const DEATH_MS = 120_000
 
 /**
- * What the first start finds, and where it runs. `here`: tables and keys, and everything but the
- * database server in this process. `prepared`: tables and keys, and the platform starts its own
- * processes, as `npm start` does. `own`: so, in an empty home.
+ * Initial state of the first start, and where it runs.
+ *
+ * - `here`: tables and keys exist, and everything but the database server runs in this process.
+ * - `prepared`: tables and keys exist, and the platform starts its own processes, as `npm start`
+ *   does.
+ * - `own`: like `prepared`, in an empty home directory.
  */
 type Ground = 'here' | 'prepared' | 'own'
 
-/** Those of this test process. */
+/** Platforms of this test process. */
 const platforms: TestPlatform[] = []
-/** Those that are still there. */
+/** Home directories that still exist. */
 const homes = new Set<string>()
 
-/** A platform on a home of its own. */
+/** A platform with its own home directory. */
 export class TestPlatform {
   readonly home: string
-  /** The platform's package: this one, or that of a changed copy. */
+  /** Folder of the platform's package: this one, or that of a modified copy. */
   readonly package: string
   base = ''
-  /** Events of before were told by an earlier version, as its registry said. */
+  /**
+   * Time before which events were emitted by an earlier version, with the types of its registry.
+   */
   eventsFrom = new Date(0)
   readonly #ground: Ground
   /**
@@ -78,7 +83,7 @@ export class TestPlatform {
    * milliseconds since 1970.
    */
   readonly clock: () => number
-  /** What stops each node that runs here. */
+  /** Functions that stop each node in this process, by node number. */
   readonly #nodes = new Map<number, () => Promise<void>>()
   #chains: Devnet | null = null
   #nodeHere: typeof nodeInProcess | null = null
@@ -86,7 +91,7 @@ export class TestPlatform {
   #database: Database | null = null
   process: ChildProcess | null = null
   output = ''
-  /** Standard output of a process of its own. */
+  /** Standard output of a separate process. */
   printed = ''
 
   constructor({
@@ -100,7 +105,7 @@ export class TestPlatform {
     ground?: Ground
     clock?: () => number
   } = {}) {
-    // A process of its own would have another clock than the requests that it judges.
+    // A separate process would have another clock than the requests that it verifies.
     if (ground !== 'here' && clock !== Date.now)
       throw new Error('a clock reaches only a platform that runs in this process')
     this.clock = clock
@@ -128,8 +133,8 @@ export class TestPlatform {
     const { devnet } = JSON.parse(readFileSync(join(this.home, 'ports.json'), 'utf8')) as {
       devnet: number
     }
-    // Loaded only where it is used: most of it is a platform's. A changed copy of the tree runs its
-    // own.
+    // Imports a module only when it is needed, because most of it is used by platforms only. A
+    // modified copy of the tree imports its own modules.
     const ofTree = async <T>(path: string): Promise<T> =>
       (await import(pathToFileURL(join(this.package, '..', path)).href)) as T
     const { InProcessPlatform } = await ofTree<typeof import('./in-process-platform.ts')>(
@@ -165,7 +170,7 @@ export class TestPlatform {
 
   async start(env: Record<string, string> = {}): Promise<void> {
     this.output = ''
-    // What the local chains are told at their start is theirs, here as in a process of their own.
+    // The local chains get the environment of their start, as in a separate process.
     if (this.#ground === 'here') Object.assign(process.env, env)
     if (this.#ground !== 'own' && !existsSync(join(this.home, 'ports.json'))) await this.#prepare()
     if (this.#ground === 'here' && !this.#here) await this.#startParts()
@@ -201,14 +206,14 @@ export class TestPlatform {
     })
   }
 
-  /** Another API process on the same home and database. */
+  /** Starts another API process with the same home and database. */
   async startApi(): Promise<TestPlatform> {
     const other = new TestPlatform({ home: this.home, folder: this.package, ground: 'prepared' })
     await other.start({ CUSTODY_ROLE: 'api' })
     return other
   }
 
-  /** Resolves when the process has ended, however. */
+  /** Resolves when the process has ended for any reason. */
   async ended(): Promise<void> {
     const child = this.process
     if (child && child.exitCode === null && child.signalCode === null)
@@ -229,8 +234,8 @@ export class TestPlatform {
   }
 
   /**
-   * Ends everything and removes the home. What a platform that ran here told of is held to the
-   * registry of events.
+   * Ends everything and removes the home directory. Checks the events of a platform in this process
+   * against the registry of events.
    */
   async remove(): Promise<void> {
     const wrong = this.#here ? await wrongEvents(this.database, this.eventsFrom) : []
@@ -246,7 +251,7 @@ export class TestPlatform {
         process.kill(Number(readFileSync(pidFile, 'utf8').split('\n', 1)[0]), 'SIGQUIT')
         await sleep(300)
       } catch {
-        /* it has ended */
+        /* The process has ended. */
       }
     }
     rmSync(this.home, { recursive: true, force: true })
@@ -289,8 +294,8 @@ export class TestPlatform {
   }
 
   /**
-   * Has a platform that runs here die at a commit that `work` leads to, and starts a new one.
-   * Answers may be lost with it.
+   * Kills a platform in this process at a commit that `work` causes, and starts a new one.
+   * Responses may be lost with it.
    */
   async dieAt(checkpoint: string, work: () => Promise<unknown>): Promise<void> {
     const here = this.#here as InProcessPlatform
@@ -312,7 +317,7 @@ export class TestPlatform {
     await this.start()
   }
 
-  /** Runs something while a chain makes no block but on command. */
+  /** Runs a function while a chain makes blocks by command only. */
   async halted<T>(network: string, run: () => Promise<T>): Promise<T> {
     const halt = (halted: boolean) => this.operator('devnet', { command: 'halt', network, halted })
     await halt(true)
@@ -324,8 +329,8 @@ export class TestPlatform {
   }
 
   /**
-   * On a halted chain: a block whenever a transaction waits for one, until something holds. What it
-   * waits for is in the last block.
+   * Makes a block on a halted chain whenever a transaction waits for one, until a condition holds.
+   * The transaction that fulfils it is in the last block.
    */
   async mineUntil(network: string, what: string, holds: () => Promise<unknown>): Promise<void> {
     await waitFor(what, async () => {
@@ -339,7 +344,7 @@ export class TestPlatform {
     })
   }
 
-  /** Runs something while these nodes, which run here, do not. */
+  /** Runs a function while these nodes of this process are stopped. */
   async nodesDown<T>(nodes: readonly number[], run: () => Promise<T>): Promise<T> {
     await Promise.all(nodes.map((node) => this.#nodes.get(node)?.()))
     try {
@@ -350,19 +355,19 @@ export class TestPlatform {
   }
 
   /**
-   * Runs something while none of the three nodes answers; what was asked of them is answered
+   * Runs a function while none of the three nodes answers. The nodes answer the requests
    * afterwards, or too late.
    */
   async withoutNodes<T>(run: () => Promise<T>): Promise<T> {
     return (this.#here as InProcessPlatform).withoutNodes(run)
   }
 
-  /** Runs something while the platform is stopped as by SIGSTOP: it asks and hears nothing. */
+  /** Runs a function while the platform is paused as by SIGSTOP: it sends and receives nothing. */
   async asleep<T>(run: () => Promise<T>): Promise<T> {
     return (this.#here as InProcessPlatform).asleep(run)
   }
 
-  /** The platform's database, for what its API does not tell. */
+  /** The platform's database, for data that its API does not return. */
   get database(): Database {
     const { database_url: url } = JSON.parse(
       readFileSync(join(this.home, 'runtime.json'), 'utf8'),
@@ -372,8 +377,8 @@ export class TestPlatform {
   }
 
   /**
-   * Resolves once a transaction, or what it waits for, was tried so many times in the state in
-   * which it stands, or has ended.
+   * Resolves once a transaction, or the one it waits for, was tried this number of times in its
+   * state, or has ended.
    */
   async tried(id: string, times = 2): Promise<void> {
     await waitFor(`${times} tries of ${id}`, () =>
@@ -384,7 +389,7 @@ export class TestPlatform {
     )
   }
 
-  /** Resolves once nothing is left that could be done now. */
+  /** Resolves once no work is due. */
   async atRest(): Promise<void> {
     const due = `select 1 from transactions where status = 'pending' and (lease_token is not null or next_run_at <= $1) limit 1`
     await waitFor(
@@ -393,7 +398,7 @@ export class TestPlatform {
     )
   }
 
-  /** The operator's command as an operator runs it. */
+  /** Runs the operator's command as an operator does. */
   cli(...args: string[]): Promise<{ status: number | null; stdout: string; stderr: string }> {
     const child = spawn(process.execPath, [join(this.package, CLI), ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -412,8 +417,8 @@ export class TestPlatform {
   }
 
   /**
-   * Process id of a child by a pattern of its command line, in which HOME stands for the home;
-   * Linux only.
+   * Returns the process id of a child by a pattern of its command line, in which HOME is the home
+   * directory. Linux only.
    */
   childPid(word: string): number {
     const { stdout } = spawnSync('pgrep', ['-f', word.replace('HOME', this.home)], {
@@ -427,7 +432,7 @@ export class TestPlatform {
 
 export const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
-/** Exact text of every number. */
+/** Converts every number to its exact text. */
 export function plain(value: unknown): unknown {
   if (value instanceof JsonNumber) return value.text
   if (Array.isArray(value)) return value.map(plain)
@@ -436,7 +441,11 @@ export function plain(value: unknown): unknown {
   return value
 }
 
-/** Sends a signed request; `sign` changes how it is signed, `headers` what is sent beside it. */
+/**
+ * Sends a signed request.
+ * @param sign changes how the request is signed
+ * @param headers additional headers
+ */
 export async function call<T = Record<string, unknown>>(
   user: User | null,
   method: string,
@@ -484,7 +493,7 @@ export async function call<T = Record<string, unknown>>(
   try {
     parsed = plain(parseJson(answer))
   } catch {
-    /* not JSON */
+    /* The response is not JSON. */
   }
   return { status: response.status, headers: response.headers, body: parsed as T, text: answer }
 }
@@ -513,8 +522,8 @@ export const transferBody = (
     .join('')}}`
 
 /**
- * Asks until there is an answer, ever less often: a signed request costs both sides five
- * milliseconds of a processor.
+ * Repeats a check until it returns a value, at growing intervals, because a signed request costs
+ * both sides five milliseconds of processor time.
  */
 export async function waitFor<T>(
   what: string,
@@ -534,8 +543,8 @@ export async function waitFor<T>(
 }
 
 /**
- * Asked again while its network cannot be reached, as clients are told to: a local chain that
- * starts is slow where many do at once.
+ * Repeats a request while its network is unreachable, as clients are advised to do. Local chains
+ * start slowly when many start concurrently.
  */
 async function onceReached<T>(user: User, path: string, body: unknown): Promise<T> {
   return waitFor(`${path} ${JSON.stringify(body)}`, async () => {
@@ -546,7 +555,7 @@ async function onceReached<T>(user: User, path: string, body: unknown): Promise<
   })
 }
 
-/** A wallet with coins in it, and its first address. */
+/** Creates a wallet with coins, and returns its first address. */
 export async function fundedWallet(
   platform: TestPlatform,
   user: User,
@@ -575,8 +584,8 @@ export async function balance(
 }
 
 /**
- * A transfer once it has ended. The database is asked until then: a signed request costs ten times
- * as much.
+ * Returns a transfer once it has ended. It polls the database, because a signed request costs ten
+ * times as much.
  */
 export const terminal = (user: User, id: string, timeoutMs = 150_000) =>
   waitFor(
@@ -600,8 +609,8 @@ export const terminal = (user: User, id: string, timeoutMs = 150_000) =>
 
 /**
  * Waits until a transfer has ended and asserts that it is confirmed. A failure prints the status,
- * the failure reason, and the last error of the transfer and of its fuel, which hold the words of
- * the nodes.
+ * the failure reason, and the last errors of the transfer and of its fuel, which contain the nodes'
+ * messages.
  */
 export async function assertConfirmed(
   user: User,
@@ -621,7 +630,7 @@ export async function assertConfirmed(
   )
 }
 
-/** JSON-RPC of a local chain, as an outside observer. */
+/** Sends a JSON-RPC request to a local chain, as an outside observer. */
 export async function rpc<T>(
   platform: TestPlatform,
   network: string,

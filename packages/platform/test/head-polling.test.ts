@@ -14,7 +14,7 @@ const database = useDatabase()
 const POLL_MS = 5000
 const DAY_MS = 86_400_000
 
-test('a look each poll, or each tenth of a block, and at least every 30 seconds', () => {
+test('polls once per pause or a tenth of the block time, and at least every 30 seconds', () => {
   const pauseOf = (blockMs: number | undefined) =>
     new HeadPolling({ blockMs, perDay: undefined, environment: { now: () => 0 } }).pauseMs(POLL_MS)
   assert.deepEqual(
@@ -23,7 +23,7 @@ test('a look each poll, or each tenth of a block, and at least every 30 seconds'
   )
 })
 
-test('each main network says how often its blocks come, and no local one does', () => {
+test('each main network states its block time, and no local one does', () => {
   assert.deepEqual(
     loadRegistry('mainnet')
       .networks.filter(({ block_ms: ms }) => !ms)
@@ -39,8 +39,9 @@ test('each main network says how often its blocks come, and no local one does', 
 })
 
 /**
- * Requests of a day in which only the head is looked at, `each` requests a time, and whatever else
- * is asked.
+ * Requests of a day in which only the head is polled.
+ * @param each requests for each poll
+ * @param otherPerHour other requests
  */
 function dayOf(perDay: number, each: number, otherPerHour = 0): number {
   let now = 0
@@ -61,7 +62,7 @@ function dayOf(perDay: number, each: number, otherPerHour = 0): number {
   return asked
 }
 
-test('looking keeps within the plan, whatever else is asked of it, down to once a minute', () => {
+test('polling stays within the plan with any other requests, at least once a minute', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 5000, max: 200_000 }),
@@ -79,7 +80,7 @@ test('looking keeps within the plan, whatever else is asked of it, down to once 
   )
 })
 
-test('a plan that suffices is no reason to look more seldom, and a burst slows no more than its hour', () => {
+test('a sufficient plan does not slow polling, and a burst slows it for at most its hour', () => {
   assert.equal(dayOf(100_000, 2), Math.ceil(DAY_MS / POLL_MS) * 2)
   let now = 0
   const pace = new HeadPolling({
@@ -93,7 +94,7 @@ test('a plan that suffices is no reason to look more seldom, and a burst slows n
   assert.equal(pace.pauseMs(POLL_MS), POLL_MS)
 })
 
-test('the scan rests after it has come to the head, and not while blocks are left or the endpoint fails; a clock set back ends the rest', async () => {
+test('the scan pauses only at the head, not with blocks left or a failing endpoint; a clock set back ends the pause', async () => {
   await database.started
   const world = new World(database.get(), 'utxo')
   await world.open()

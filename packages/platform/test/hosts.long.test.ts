@@ -107,7 +107,7 @@ async function until<T>(
 }
 
 test(
-  'hosts of their own: from nothing to a confirmed transfer; each role, a node and a cable fail, and every transfer is paid once',
+  'separate hosts: from nothing to a confirmed transfer; each role, a node and a link fail, and every transfer is paid once',
   { skip, timeout: 200_000 },
   async (t) => {
     const begun = performance.now()

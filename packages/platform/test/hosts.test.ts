@@ -60,7 +60,7 @@ const once = (ended: AbortSignal): Promise<void> =>
 const holder = (networks = ['ETH']) => new HeldNetworks(world.services, randomUUID(), networks)
 const tries = (held: HeldNetworks) => held.loop().run(signal)
 
-test('each role has its loops: nobody but a worker works, nobody but a scanner reads chains', () => {
+test('each role runs its loops: only a worker processes transfers, only a scanner reads chains', () => {
   const names = (role: Role) => {
     const services = {
       ...at(role),
@@ -85,7 +85,7 @@ test('each role has its loops: nobody but a worker works, nobody but a scanner r
   )
 })
 
-test('who is missing is told by how long, and a clock that is ahead by its host', async () => {
+test("reports for how long a role is missing, and which host's clock is ahead", async () => {
   const never = await readRoleHealth(at('api'))
   assert.deepEqual(
     [...missingDuties(never.duties)],
@@ -126,7 +126,7 @@ test('who is missing is told by how long, and a clock that is ahead by its host'
   )
 })
 
-test('of two scanners one follows a network; the other does when the first dies, and at once when it ends', async () => {
+test('of two scanners one scans a network; the other takes over when the first dies, and immediately when it stops', async () => {
   const [first, second] = [holder(), holder()]
   await tries(first)
   await tries(second)
@@ -154,7 +154,7 @@ test('of two scanners one follows a network; the other does when the first dies,
   assert.equal(first.holds('ETH'), true)
 })
 
-test('a scanner takes only networks that it has an endpoint of', async () => {
+test('a scanner takes only networks for which it has an endpoint', async () => {
   const other = holder(['BTC'])
   await tries(other)
   assert.deepEqual(
@@ -163,7 +163,7 @@ test('a scanner takes only networks that it has an endpoint of', async () => {
   )
 })
 
-test('a pass that was taken over writes nothing, be it a way back over a reorganisation', async () => {
+test('a pass whose lease was taken over writes nothing, not even the undo of a reorganisation', async () => {
   const [first, second] = [holder(), holder()]
   await tries(first)
   const chain = world.services.networks.get('ETH')
@@ -206,7 +206,7 @@ test('a pass that was taken over writes nothing, be it a way back over a reorgan
   assert.deepEqual([await height(), await blocks()], [before, known])
 })
 
-test('what a worker works on for long stays its own; what a dead one held is taken after its lease', async () => {
+test("long work of a worker stays its own; a dead worker's work is taken after its lease", async () => {
   const tenant = await world.tenant(`alice ${randomUUID()}`)
   const id = randomUUID()
   await database.query(
@@ -239,7 +239,7 @@ test('what a worker works on for long stays its own; what a dead one held is tak
   ended.resolve()
 })
 
-test('while one process adopts what the nodes recorded, those of other hosts hold the database, and none begins the same', async () => {
+test("while one process adopts the nodes' records, other hosts use the database, but none begins to adopt", async () => {
   await database.query(`insert into installation (network) values ('local') on conflict do nothing`)
   const elsewhere = { ...world.services, hold: new DatabaseHold() } as Services
   const environment = {
@@ -267,7 +267,7 @@ test('while one process adopts what the nodes recorded, those of other hosts hol
   await whileAdopting(here, async () => undefined)
 })
 
-test('a node whose host is gone is asked once, whichever pair comes first: what does not answer costs its whole time-out', async () => {
+test('a node of a dead host is tried once, with any pair first, because it costs its whole time-out', async () => {
   for (let account = 0; account < 12; account++) {
     for (const gone of [1, 2, 3]) {
       const waits: string[] = []
@@ -289,8 +289,8 @@ test('a node whose host is gone is asked once, whichever pair comes first: what 
         }
         if (partner === gone) {
           waits.push(`${first} for ${partner}`)
-          // It waits for its partner, and has asked others before: whoever waits for both waits in
-          // vain for the first too.
+          // The node waits for its partner and has already sent requests to others. A caller that
+          // waits for both therefore also waits for the first without success.
           throw account % 2 === 0
             ? new NodeUnavailable(first, 'no response within 6000 ms')
             : new NodeUnavailable(first, 'the peer did not answer', 'PEER_UNAVAILABLE')
@@ -324,7 +324,7 @@ test('a node whose host is gone is asked once, whichever pair comes first: what 
   }
 })
 
-test('a process with another secrets key does not start, and one of several must be given it', async () => {
+test('a process with another secrets key does not start, and one of several hosts needs an explicit key', async () => {
   const environment = systemEnvironment()
   const [ours, other] = [
     new Secrets(new Uint8Array(32), environment),

@@ -72,7 +72,7 @@ const shown = ({ purpose }: Order): string[] =>
 const tokenOf = async (stage: FamilyFixture, id: string) =>
   (await stage.read(id)).request?.token ?? ''
 
-test('thirty transfers at once: two or three fuels pay for all of them, and every payment is made once', () =>
+test('thirty concurrent transfers: two or three fuels pay for all of them, and every payment is made once', () =>
   staged(async (stage) => {
     let asked = 0
     stage.nodes.fault = () => {
@@ -102,7 +102,7 @@ for (const commit of [
   'included',
   'settled',
 ]) {
-  test(`a crowd, and the process ends after ${commit}: each is paid once, and the tank's books are whole`, () =>
+  test(`the process ends after ${commit} of concurrent transfers: each is paid once, and the tank's ledger is complete`, () =>
     staged(async (stage) => {
       const ids = await crowd(stage, 4)
       stage.crashAt = `transaction.${commit}`
@@ -112,7 +112,7 @@ for (const commit of [
     }))
 }
 
-test('the nodes refuse one of a crowd: the others get fuel of their own and go on, and it fails with its money back', () =>
+test('the nodes refuse one of many transfers: the others get their own fuel, and it fails with its money released', () =>
   staged(async (stage) => {
     const before = await stage.available()
     const ids = await crowd(stage, 5)
@@ -129,7 +129,7 @@ test('the nodes refuse one of a crowd: the others get fuel of their own and go o
     assert.equal(before - (await stage.available()), 4n * stage.amount)
   }))
 
-test('one of a crowd is taken back while its fuel is under way: the others go on, and what came for it is float', () =>
+test('one of many transfers is cancelled while its fuel is pending: the others continue, and its fuel is float', () =>
   staged(async (stage) => {
     const ids = await crowd(stage, 4)
     await stage.runTo(ids[3] as string, 'FUELING')
@@ -139,7 +139,7 @@ test('one of a crowd is taken back while its fuel is under way: the others go on
     assert.equal((await stage.read(ids[3] as string)).state, 'CANCELLED')
   }))
 
-test('a transfer that comes while a fuel is under way waits for company, and never for long', () =>
+test('a transfer that arrives while a fuel is pending waits to be batched, for a limited time', () =>
   staged(async (stage) => {
     const first = await stage.create('first')
     await stage.runTo(first, 'FUELING')
@@ -191,7 +191,7 @@ const numbers = async (stage: FamilyFixture) =>
   ).map(({ nonce }) => nonce)
 const upTo = (count: number) => Array.from({ length: count }, (_, at) => at)
 
-test('what waits behind one payment is signed with it; the answer is lost, and one of them is taken back: no number is left open', () =>
+test('transfers behind one payment are signed with it; the answer is lost and one is cancelled: no nonce is left open', () =>
   staged(async (stage) => {
     const runs = watchRuns(stage)
     const ids = await crowd(stage, 8)
@@ -199,7 +199,8 @@ test('what waits behind one payment is signed with it; the answer is lost, and o
     stage.nodes.fault = ({ purpose }) =>
       purpose.kind === 'pay' && lost < 8 && runs.length > 0 && ++lost > 0 ? 'lost' : undefined
     await stage.turnUntil('the nodes sign and the answer is lost', () => lost > 0)
-    // Nodes hold signatures that nobody here knows: whatever was shown keeps its number.
+    // Nodes may store signatures that the platform does not know, so every submitted transaction
+    // keeps its number.
     await stage.cancel(ids[3] as string)
     await stage.run()
     wereTogether(runs)
@@ -210,7 +211,7 @@ test('what waits behind one payment is signed with it; the answer is lost, and o
     assert.deepEqual(await numbers(stage), upTo(8).slice(0, (await numbers(stage)).length))
   }))
 
-test('one in the middle of a run is refused: those before it are signed without it, those behind it move up', () =>
+test('one in the middle of a run is refused: earlier ones are signed without it, later ones move up', () =>
   staged(async (stage) => {
     const runs = watchRuns(stage)
     const ids = await crowd(stage, 9)
@@ -227,7 +228,7 @@ test('one in the middle of a run is refused: those before it are signed without 
     wereTogether(runs)
   }))
 
-test('the nodes are away: a run waits as one, and goes on when they are back', () =>
+test('while the nodes are unreachable a run waits as a whole, and it continues when they are back', () =>
   staged(async (stage) => {
     const ids = await crowd(stage, 5)
     stage.fault = 'away'
@@ -245,7 +246,7 @@ test('the nodes are away: a run waits as one, and goes on when they are back', (
     assert.deepEqual(await numbers(stage), upTo(5))
   }))
 
-test('one of a run must wait for what time heals: those before it do not wait with it', () =>
+test('one of a run must wait for a temporary condition: the earlier ones do not wait with it', () =>
   staged(async (stage) => {
     const runs = watchRuns(stage)
     const { signers } = stage.services

@@ -11,7 +11,9 @@ import { chainsFetch } from './chains-fetch.ts'
 import { startOperatorServer } from '../src/operator/server.ts'
 import { readSettings } from '../src/settings/settings.ts'
 
-/** What a platform hears of the world while it sleeps, and once it is dead: nothing. */
+/**
+ * Controls what a platform receives from outside: nothing while it is paused or once it is dead.
+ */
 class FaultInjector {
   isDead = false
   #awake: Promise<void> = Promise.resolve()
@@ -25,15 +27,14 @@ class FaultInjector {
     this.#wake()
   }
 
-  /** Resolves at once, when it wakes, or never. */
+  /** Resolves immediately, when the platform is resumed, or never if it is dead. */
   async drawn(): Promise<void> {
     await this.#awake
     if (this.isDead) await new Promise(() => undefined)
   }
 
   /**
-   * Something asked of the outside: what is asked by the dead is not done, and no answer reaches
-   * them.
+   * Wraps a call to the outside. A dead platform does not make the call, and never gets its result.
    */
   over<Arguments extends unknown[], Result>(
     ask: (...given: Arguments) => Promise<Result>,
@@ -49,7 +50,7 @@ class FaultInjector {
   }
 }
 
-/** The process has ended within a database transaction: the server rolls it back. */
+/** The process has ended within a database transaction; the server rolls the transaction back. */
 class EndedWithin extends Error {}
 
 function breathingDatabase(database: Database, breath: FaultInjector): Database {
@@ -72,9 +73,9 @@ function breathingDatabase(database: Database, breath: FaultInjector): Database 
 }
 
 /**
- * A platform in this process, as `npm start` runs it in one of its own: the same start, HTTP port,
- * operator's socket, database server and loops. Killing it costs nothing: from one moment on it
- * neither asks nor hears anything.
+ * A platform in this process, as `npm start` runs it in a separate one: the same start, HTTP port,
+ * operator's socket, database server and loops. Killing it is cheap: from that moment on it neither
+ * sends nor receives anything.
  */
 export class InProcessPlatform {
   readonly #home: string
@@ -85,7 +86,7 @@ export class InProcessPlatform {
   #running: RunningPlatform | null = null
   #breath = new FaultInjector()
   #ended: Promise<void> = Promise.resolve()
-  /** It dies at the commit of this name. */
+  /** Name of the commit at which the platform dies. */
   dieAt: string | null = null
 
   /** @param now the platform's clock, in milliseconds since 1970 */
@@ -137,8 +138,8 @@ export class InProcessPlatform {
       }),
       log: { write: this.#hear },
     }
-    // Most tests never change a price, and asking for all of them each second is a sixth of what an
-    // idle platform does.
+    // Most tests never change a price, and reading all prices each second is a sixth of an idle
+    // platform's load.
     const settings = readSettings({
       CUSTODY_HOME: this.#home,
       PORT: '0',
@@ -149,7 +150,7 @@ export class InProcessPlatform {
     try {
       this.#running = await startPlatform(settings, startOperatorServer, world)
     } catch (error) {
-      // It has let go of everything, and there is nobody to kill.
+      // It has released everything, and there is no process to kill.
       breath.isDead = true
       ended.resolve()
       throw error
@@ -162,7 +163,7 @@ export class InProcessPlatform {
 
   #die: () => void = () => undefined
 
-  /** Resolves once it is dead and has let go of everything. */
+  /** Resolves once the platform is dead and has released everything. */
   get ended(): Promise<void> {
     return this.#ended
   }
@@ -172,7 +173,7 @@ export class InProcessPlatform {
     return this.#ended
   }
 
-  /** Ends in order, and its database server with it. */
+  /** Stops the platform gracefully, and its database server with it. */
   async stop(): Promise<void> {
     if (!this.#breath.isDead) await this.#running?.stop()
     this.#breath.isDead = true
@@ -180,7 +181,7 @@ export class InProcessPlatform {
     this.#postgres = null
   }
 
-  /** Nothing is asked and nothing heard meanwhile. */
+  /** Runs a function while the platform sends and receives nothing. */
   async asleep<T>(run: () => Promise<T>): Promise<T> {
     this.#breath.sleep()
     try {
@@ -190,7 +191,9 @@ export class InProcessPlatform {
     }
   }
 
-  /** No node answers meanwhile; what was asked of them is answered afterwards, or too late. */
+  /**
+   * Runs a function while no node answers. The nodes answer the requests afterwards, or too late.
+   */
   async withoutNodes<T>(run: () => Promise<T>): Promise<T> {
     const { signers } = (this.#running as RunningPlatform).services
     const awake = Promise.withResolvers<void>()
@@ -207,7 +210,7 @@ export class InProcessPlatform {
     }
   }
 
-  /** Ends it and its database server. */
+  /** Ends the platform and its database server. */
   async remove(): Promise<void> {
     if (!this.#breath.isDead) await this.kill()
     await this.stop()

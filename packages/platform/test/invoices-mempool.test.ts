@@ -87,7 +87,7 @@ const SIXTY = { fiat: 'USD', fiat_amount: 60, assets: ['BTC'] }
 const ALL = 100_000n
 const shown = ({ payments }: Invoice) => payments.map(({ amount, status }) => `${amount} ${status}`)
 
-test('a payment that waits: Processing at once, in its block no second one, Paid only once credited', async () => {
+test('a waiting payment: Processing immediately, not counted again in its block, Paid only once credited', async () => {
   const stage = await open()
   const { inv_id: id, address } = await stage.create(SIXTY)
   const payment = stage.send(stage.make([address, ALL]))
@@ -147,7 +147,7 @@ test('a payment that waits: Processing at once, in its block no second one, Paid
   )
 })
 
-test('parts, several outputs, and one transaction for two invoices: each counts what it is paid', async () => {
+test('parts, several outputs, and one transaction for two invoices: each counts its own payment', async () => {
   const stage = await open()
   const [one, other] = [await stage.create(SIXTY), await stage.create(SIXTY)]
   const split = stage.send(
@@ -184,7 +184,7 @@ test('parts, several outputs, and one transaction for two invoices: each counts 
   )
 })
 
-test('replaced or dropped: it counts no more, before the end and after it; one that comes instead does', async () => {
+test('a replaced or dropped payment no longer counts, before and after expiry; its replacement does', async () => {
   const stage = await open()
   const { inv_id: id, address } = await stage.create(SIXTY)
   const first = stage.send(stage.make([address, ALL]))
@@ -231,7 +231,7 @@ test('replaced or dropped: it counts no more, before the end and after it; one t
   ])
 })
 
-test('in time is what was seen in time, whenever its block comes; nobody is late because nobody looked', async () => {
+test('a payment seen in time is in time whenever its block comes; a missing scan makes none late', async () => {
   const stage = await open()
   const [seen, unseen] = [await stage.create(SIXTY), await stage.create(SIXTY)]
   const patient = await stage.create({ ...SIXTY, expires_in: 3600 })
@@ -268,7 +268,7 @@ test('in time is what was seen in time, whenever its block comes; nobody is late
   assert.equal(await stage.state(patient.inv_id), 'Processing', 'an outage of ours')
 })
 
-test('a reorganisation puts a payment back into the pool: Processing, not Pending; and Paid in its next block', async () => {
+test('a reorganisation returns a payment to the pool: Processing, not Pending; and Paid in its next block', async () => {
   const stage = await open()
   const { inv_id: id, address } = await stage.create(SIXTY)
   const payment = stage.make([address, ALL])
@@ -301,7 +301,7 @@ test('a reorganisation puts a payment back into the pool: Processing, not Pendin
   )
 })
 
-test('a full pool is read in pieces, and of what waited before no more than a bound', async () => {
+test('a full pool is read in parts, and a limited number of earlier transactions', async () => {
   const stage = await open()
   const { inv_id: id, address } = await stage.create(SIXTY)
   for (let count = 0; count < 5000; count++) stage.send(stage.make(['1nobody', 1n]))
@@ -315,7 +315,7 @@ test('a full pool is read in pieces, and of what waited before no more than a bo
   assert.equal(stage.fetched, 2001, 'nothing is read twice')
 })
 
-test('a process that ends right after it saw: the next one reads the pool anew, and nothing counts twice', async () => {
+test('a process ends right after it saw a payment: the next one reads the pool again and counts once', async () => {
   const stage = await open()
   const { inv_id: id, address } = await stage.create(SIXTY)
   stage.send(stage.make([address, 50_000n]))
@@ -340,7 +340,7 @@ test('a process that ends right after it saw: the next one reads the pool anew, 
   assert.deepEqual(shown(await stage.read(id)), ['0.0005 seen'], 'two processes')
 })
 
-test('the pool is asked for only while somebody may pay, and a node that shows none is left alone', async () => {
+test('the pool is queried only while a payment is possible, and a node that lists none is left alone', async () => {
   const stage = await open()
   const loop = mempoolLoop(
     stage.services,
@@ -389,7 +389,7 @@ test('the pool is asked for only while somebody may pay, and a node that shows n
   assert.equal(await stage.state(id), 'Pending')
 })
 
-test('whatever pool and chain do, an output counts once, and what is Paid was credited', async () => {
+test('whatever pool and chain do, an output counts once, and a Paid invoice was credited', async () => {
   const stage = await open()
   const step = fc.record({
     tx: fc.integer({ min: 0, max: 2 }),

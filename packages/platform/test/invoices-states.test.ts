@@ -107,7 +107,7 @@ const payment = fc.record({
 const payments = fc.array(payment, { maxLength: 6 })
 const minute = fc.integer({ min: 0, max: 90 }).map((value) => value * MINUTE)
 
-test('whatever comes: the order does not count, nothing is Paid before all of it is confirmed, and time alone makes nothing Paid', () => {
+test('in any order: nothing is Paid before all of it is confirmed, and time alone makes nothing Paid', () => {
   fc.assert(
     fc.property(payments, minute, minute, (all, now, later) => {
       const state = evaluate(AGREED, all, now)
@@ -147,7 +147,7 @@ test('whatever comes: the order does not count, nothing is Paid before all of it
   )
 })
 
-test('what is paid and what is due of any offer come to all of it, and paying what is due pays it', () => {
+test('paid and due amounts of an offer sum to the total, and paying what is due pays it', () => {
   const offer = fc.bigInt({ min: 1n, max: 10n ** 20n })
   fc.assert(
     fc.property(offer, offer, fc.bigInt({ min: 0n, max: 10n ** 20n }), (a, b, paid) => {
@@ -184,7 +184,7 @@ test('what is paid and what is due of any offer come to all of it, and paying wh
   )
 })
 
-test('an amount is worth what is asked, at the least that its digits allow, and for less than 0.01 % more', () => {
+test('an amount is worth at least the requested value, and exceeds it by less than 0.01 %', () => {
   const micro = fc.bigInt({ min: 1n, max: 10n ** 15n })
   const price = fc.bigInt({ min: 1n, max: 10n ** 18n })
   fc.assert(
@@ -215,7 +215,7 @@ test('an amount is worth what is asked, at the least that its digits allow, and 
   assert.equal(amountFor(valueOfFiat(30_000_000n), 60_000n * 10n ** 12n, 8), 50_000n)
 })
 
-test('confirmations by worth: the last threshold that is reached; the largest where nobody knows the worth', () => {
+test('confirmations by value: the last threshold reached applies; the largest if the value is unknown', () => {
   const depths = [
     { fromUsd: 100n, confirmations: 2 },
     { fromUsd: 1000n, confirmations: 6 },

@@ -152,7 +152,7 @@ after(() => {
 })
 const shopUrl = (path: string) => `http://127.0.0.1:${(shop.address() as AddressInfo).port}${path}`
 
-test('a coin: a page hears of the payment in its block and of its settlement, and the merchant refunds it', async (t) => {
+test('a coin: a page receives the payment in its block and its settlement, and the merchant refunds it', async (t) => {
   const invoice = await create({
     fiat: 'usd',
     fiat_amount: 30,
@@ -255,7 +255,7 @@ test('a coin: a page hears of the payment in its block and of its settlement, an
   assert.deepEqual(given.refundable, [{ asset: 'BTC', amount: '0.0002' }])
 })
 
-test('before any block: a page hears of a payment as soon as it waits, of its cancellation, and of the one that comes instead', async (t) => {
+test('before any block: a page receives a waiting payment, its cancellation, and its replacement', async (t) => {
   const payer = await platform.user('payer')
   await fundedWallet(platform, payer, 'BTC', '1')
   const invoice = await create({ fiat: 'USD', fiat_amount: 30, assets: ['BTC'] })
@@ -352,7 +352,7 @@ test('a token: the payer chooses it, pays in two parts, and each asset keeps its
   )
 })
 
-test('a coin with tags: another tag is nobody’s invoice, the right one pays, and more is over', async () => {
+test('a coin with tags: another tag pays no invoice, the right one pays, and a surplus is overpaid', async () => {
   const invoice = await create({ asset: 'XRP', amount: 40 })
   assert.match(invoice.address_tag ?? '', /^\d{9}$/)
   assert.equal(invoice.payment_uri, `xrpl:${invoice.address}?amount=40&dt=${invoice.address_tag}`)
@@ -370,7 +370,7 @@ test('a coin with tags: another tag is nobody’s invoice, the right one pays, a
   )
 })
 
-test('an invoice that nobody pays expires, and what comes later is late until the merchant marks it', async () => {
+test('an unpaid invoice expires, and a later payment is late until the merchant marks it', async () => {
   const invoice = await create({
     fiat: 'USD',
     fiat_amount: 6,

@@ -7,7 +7,7 @@ let current: InvoiceFixture | undefined
 const database = useDatabase({ migrated: true, now: () => current?.now ?? Date.now() })
 const COUNT = 1000
 
-test('1,000 invoices, each made by the API with a key of its own, paid in one block, each payment screened and credited', async (t) => {
+test('1,000 invoices, each made by the API with its own key, paid in one block, each payment screened and credited', async (t) => {
   const stage = (current = await new InvoiceFixture(database.get(), 'evm').begin())
   const timed = async (what: string, run: () => Promise<unknown>): Promise<void> => {
     const began = performance.now()

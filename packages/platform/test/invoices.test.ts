@@ -53,7 +53,7 @@ test('paid in two parts: partial, then Processing in its block, then Paid once c
   assert.equal(Number(version), told.length, 'each change is one event')
 })
 
-test('over, under within the tolerance, and under beyond it', async () => {
+test('overpaid, underpaid within the tolerance, and underpaid beyond it', async () => {
   const stage = await open()
   const [over, within, beyond] = [
     await stage.create(HUNDRED),
@@ -82,7 +82,7 @@ test('over, under within the tolerance, and under beyond it', async () => {
   ])
 })
 
-test('after expiry: Expired late, paid in full or not, until the merchant marks it', async () => {
+test('a payment after expiry: Expired late, in full or not, until the merchant marks it', async () => {
   const stage = await open()
   const { inv_id: id, address } = await stage.create(HUNDRED)
   await stage.settle()
@@ -103,7 +103,7 @@ test('after expiry: Expired late, paid in full or not, until the merchant marks 
   assert.deepEqual(await stage.events(id), ['created', 'expired', 'updated', 'paid'])
 })
 
-test('in time and credited after expiry: Processing goes on to Paid', async () => {
+test('a payment in time that is credited after expiry: Processing changes to Paid', async () => {
   const stage = await open()
   const { inv_id: id, address } = await stage.create(HUNDRED)
   stage.pass(29)
@@ -117,7 +117,7 @@ test('in time and credited after expiry: Processing goes on to Paid', async () =
   assert.equal(await stage.state(id), 'Paid')
 })
 
-test('after cancellation: Invalid late; one that is being paid cannot be cancelled', async () => {
+test('a payment after cancellation: Invalid late; an invoice that is being paid cannot be cancelled', async () => {
   const stage = await open()
   const [one, other] = [await stage.create(HUNDRED), await stage.create(HUNDRED)]
   assert.equal((await stage.cancel(one.inv_id)).inv_status, 'Invalid')
@@ -132,7 +132,7 @@ test('after cancellation: Invalid late; one that is being paid cannot be cancell
     { address: one.address, asset: 'USDT_ETH', amount: USDT(100) },
     { address: other.address, asset: 'USDT_ETH', amount: USDT(100) },
   )
-  // Found, and not yet looked at.
+  // Found, and not yet processed.
   await stage.scan()
   await assert.rejects(
     stage.cancel(other.inv_id),
@@ -146,7 +146,7 @@ test('after cancellation: Invalid late; one that is being paid cannot be cancell
   assert.deepEqual(await stage.events(one.inv_id), ['created', 'invalid', 'updated'])
 })
 
-test('in another asset of the same address: shown and not counted, unless it was offered at a rate of its own', async () => {
+test('a payment in another asset of the same address is listed and not counted, unless it was offered with a rate', async () => {
   const stage = await open()
   const strict = await stage.create(HUNDRED)
   const open3 = await stage.create({ fiat: 'USD', fiat_amount: 100, assets: ['USDT_ETH', 'ETH'] })
@@ -177,7 +177,7 @@ test('in another asset of the same address: shown and not counted, unless it was
   )
 })
 
-test('by the wrong tag: nobody’s invoice; its own tag pays it', async () => {
+test('a payment with the wrong tag pays no invoice; the right tag pays it', async () => {
   const stage = await open('xrp')
   const { inv_id: id, address, address_tag: tag } = await stage.create({ asset: 'XRP', amount: 50 })
   const other = await stage.create({ asset: 'XRP', amount: 50 })
@@ -199,7 +199,7 @@ test('by the wrong tag: nobody’s invoice; its own tag pays it', async () => {
   assert.deepEqual([await stage.state(id), await stage.state(other.inv_id)], ['Paid', 'Pending'])
 })
 
-test('in a block that is reorganised away: back to Pending, and forward again in the next block; after expiry back to Expired', async () => {
+test('its block is removed by a reorganisation: Pending again, then as before in the next block; after expiry Expired', async () => {
   const stage = await open()
   const { inv_id: id, address } = await stage.create(HUNDRED)
   const payment = {
@@ -279,7 +279,7 @@ test('frozen by screening: Processing while it is held, and Paid only once it is
   )
 })
 
-test('two invoices at once have addresses of their own; so have two tabs that choose at once one', async () => {
+test('two concurrent invoices have different addresses; two tabs that choose concurrently share one', async () => {
   const stage = await open()
   const made = await Promise.all(Array.from({ length: 8 }, () => stage.create(HUNDRED)))
   assert.equal(new Set(made.map(({ address }) => address)).size, 8)
@@ -297,7 +297,7 @@ test('two invoices at once have addresses of their own; so have two tabs that ch
   )
 })
 
-test('a payer may look at ten assets, and the addresses of an invoice are bounded', async () => {
+test('a payer may select ten assets, and the number of addresses of an invoice is limited', async () => {
   const stage = await open()
   const { inv_id: id } = await stage.create({ fiat: 'USD', fiat_amount: 100 })
   await stage.database.query(
@@ -322,7 +322,7 @@ test('a payer may look at ten assets, and the addresses of an invoice are bounde
   )
 })
 
-test('settings: what they say holds for new invoices, and who may frame the checkout', async () => {
+test('settings apply to new invoices, and define which sites may frame the checkout', async () => {
   const stage = await open()
   const { inv_id: before } = await stage.create(HUNDRED)
   assert.deepEqual(
@@ -369,7 +369,7 @@ test('settings: what they say holds for new invoices, and who may frame the chec
     await assert.rejects(stage.ask(saveInvoiceSettings, bad), refused('INVALID_REQUEST', field))
 })
 
-test('absurd invoices are refused by the field that is wrong, and make nothing', async () => {
+test('invalid invoices are refused by the wrong field, and create nothing', async () => {
   const stage = await open()
   const made = () =>
     stage.database.query('select 1 from invoices union all select 1 from wallet_addresses')
@@ -408,7 +408,7 @@ test('absurd invoices are refused by the field that is wrong, and make nothing',
   assert.equal((await made()).length, 0)
 })
 
-test('a price that is stale or unknown: 503 that names the asset; of the wallets those with a price stay', async () => {
+test('a stale or unknown price: 503 that names the asset; of all wallets those with a price remain', async () => {
   const stage = await open()
   stage.stale.add('ETH')
   await assert.rejects(
@@ -442,11 +442,11 @@ test('a price that is stale or unknown: 503 that names the asset; of the wallets
   assert.equal(await stage.state(id), 'Paid')
 })
 
-test('a payment that was made while nobody looked is in time, whenever it is found', async () => {
+test('a payment that was made while no scanner ran is in time, whenever it is found', async () => {
   const stage = await open()
   const { inv_id: id, address } = await stage.create(HUNDRED)
   await stage.settle()
-  // The chain goes on, the platform does not; the invoice expires meanwhile.
+  // The chain advances and the platform does not; in this time the invoice expires.
   stage.pass(20)
   stage.pay({ address, asset: 'USDT_ETH', amount: USDT(100) })
   stage.chain.bury()
@@ -457,7 +457,7 @@ test('a payment that was made while nobody looked is in time, whenever it is fou
   assert.equal(await stage.state(id), 'Paid')
 })
 
-test('a process that ends anywhere only delays: what was due is looked at by the next', async () => {
+test('a process that ends at any point only delays: the next one processes what was due', async () => {
   const stage = await open()
   const { inv_id: id, address } = await stage.create({ ...HUNDRED, sequence_id: 'one' })
   for (const place of ['scan.block', 'deposit.deep', 'deposit.credited']) {
@@ -486,7 +486,7 @@ test('a process that ends anywhere only delays: what was due is looked at by the
   assert.equal(body.inv_status, 'Pending')
 })
 
-test('a look that dies at any of its statements is done anew, whoever else looks at the same time, and each change is told once', async () => {
+test('a check that dies at any statement is repeated, also concurrently, and each change is reported once', async () => {
   const stage = await open()
   const { database: real } = stage.services
   const { inv_id: id, address } = await stage.create(HUNDRED)
@@ -537,7 +537,7 @@ test('a look that dies at any of its statements is done anew, whoever else looks
   )
 })
 
-test('a sequence_id makes one invoice, whoever asks at once, and warns of another payload', async () => {
+test('concurrent requests with one sequence_id make one invoice, and another payload gets a warning', async () => {
   const stage = await open()
   const asked = await Promise.all(
     Array.from({ length: 5 }, () => stage.ask(createInvoice, { ...HUNDRED, sequence_id: 's' })),
@@ -553,7 +553,7 @@ test('a sequence_id makes one invoice, whoever asks at once, and warns of anothe
   assert.equal(other.body.crypto_amount, '100')
 })
 
-test('more confirmations by amount: Paid waits for them after crediting, and what is worth less does not', async () => {
+test('more confirmations by amount: Paid waits for them after crediting, and smaller amounts do not', async () => {
   const stage = await open()
   await stage.ask(saveInvoiceSettings, {
     confirmations: [
@@ -589,7 +589,7 @@ test('more confirmations by amount: Paid waits for them after crediting, and wha
   )
 })
 
-test('a house in which nothing happens writes nothing', async () => {
+test('an idle platform writes nothing', async () => {
   const stage = await open()
   const { inv_id: id } = await stage.create(HUNDRED)
   await stage.settle()
@@ -661,7 +661,7 @@ test('1,000 invoices paid in one block', async (t) => {
   )
 })
 
-test('a payer sees his own invoice and no other’s, and another tenant’s key sees none', async () => {
+test('a payer sees only their own invoice, and another tenant’s key sees none', async () => {
   const stage = await open()
   const { inv_id: id } = await stage.create(HUNDRED)
   const missing = refused('NOT_FOUND', /invoice .* does not exist/)
@@ -694,7 +694,7 @@ test('a payer sees his own invoice and no other’s, and another tenant’s key 
   await assert.rejects(stage.cancel(id), missing)
 })
 
-test('one of each, for what was told', async () => {
+test('emits every invoice event type', async () => {
   const stage = await open()
   const [paid, expired, cancelled] = [
     await stage.create(HUNDRED),

@@ -120,7 +120,7 @@ class Model {
   }
 }
 
-test('what is posted balances, once, in its own account, and never below zero but by leave', async () => {
+test('postings balance, are made once, in their own account, and never go below zero without permission', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(entry, { minLength: 4, maxLength: 25 }), async (entries) => {
       const model = new Model()
@@ -189,7 +189,7 @@ test('what is posted balances, once, in its own account, and never below zero bu
   )
 })
 
-test('an account is made once, whoever asks for it at the same time, and each form of its name is another', async () => {
+test('concurrent requests make an account once, and each form of its name is another account', async () => {
   const forms = places.flatMap(({ workspace, wallet }) =>
     ['ETH', 'USDT_ETH'].flatMap((asset) =>
       (['available', 'chain'] as const).flatMap((kind) =>
@@ -219,7 +219,7 @@ test('an account is made once, whoever asks for it at the same time, and each fo
   assert.equal(await lockedBalance(database(), forms[0] as Account), 0n)
 })
 
-test('an account that another transaction makes meanwhile is that one’s, as soon as it is committed', async () => {
+test('an account that another transaction creates concurrently is used once that commits', async () => {
   const { workspace } = places[0] as { workspace: string }
   const ask = (on: Pick<Queryable, 'one'>) =>
     on.one<{ id: string }>(`select ledger_account($1, null, 'ETH', 'available', '0xa')::text id`, [
@@ -249,7 +249,7 @@ test('an account that another transaction makes meanwhile is that one’s, as so
   assert.deepEqual(await waits.answer, first)
 })
 
-test('a wallet can send what it holds above its chain’s reserve, and what is looked at stays as it is', async () => {
+test('a wallet can send its balance above the chain’s reserve, and reading it changes nothing', async () => {
   const { workspace, wallet } = places[1] as { workspace: string; wallet: string }
   const own = { workspace, wallet, asset: 'ETH', kind: 'available', address: null } as const
   await post(database(), 'deposit', 'one', [
@@ -286,7 +286,7 @@ test('a wallet can send what it holds above its chain’s reserve, and what is l
   })
 })
 
-test('an entry without postings is done, and one of nothing makes no account; an account that nobody used holds nothing', async () => {
+test('an entry without postings succeeds, a zero entry makes no account, and an unused account has no balance', async () => {
   const { workspace, wallet } = places[1] as { workspace: string; wallet: string }
   const own = { workspace, wallet, asset: 'ETH', kind: 'available', address: null } as const
   assert.equal(await post(database(), 'settle', 'without postings', []), true)
@@ -296,7 +296,7 @@ test('an entry without postings is done, and one of nothing makes no account; an
   assert.equal(await lockedBalance(database(), own), 0n)
 })
 
-test('an event is written with what it tells of, and told once that is committed', async () => {
+test('an event is stored with its change, and emitted once that is committed', async () => {
   const { workspace } = places[0] as { workspace: string }
   const main = await database().one<{ id: string }>(
     'select id from sub_accounts where workspace_id = $1',
@@ -326,7 +326,7 @@ test('an event is written with what it tells of, and told once that is committed
   assert.deepEqual(told, [{ type: 'transaction.created', workspace, payload: `{"of":"${owner}"}` }])
 })
 
-test('an entry is of one workspace: the code refuses one of two, and PostgreSQL refuses a posting, a wallet or a parent of another', async () => {
+test('an entry belongs to one workspace: the code refuses two, and PostgreSQL refuses foreign postings, wallets and parents', async () => {
   const [first, , second] = places as [(typeof places)[0], (typeof places)[0], (typeof places)[0]]
   const wallet = places[1]?.wallet as string
   const of = (place: typeof first, amount: bigint): Posting => ({

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PRIORITY_MS, LoadMonitor, systemMeters, type Meters } from '../src/load-monitor.ts'
 
-test('a burst goes first for two seconds, and again only as long as requests were few meanwhile', async () => {
+test('a burst has priority for two seconds, and again only if requests were few in between', async () => {
   let now = 0
   const pressure = new LoadMonitor(() => now)
   const seen = () => [pressure.isBurst, pressure.isHigh]
@@ -53,7 +53,7 @@ class FakeMeters implements Meters {
   }
 }
 
-test('other work makes way while many requests last and the event loop or the machine is full, and only then', async () => {
+test('background work is throttled only while many requests last and the event loop or the machine is busy', async () => {
   let now = 0
   const meters = new FakeMeters()
   const pressure = new LoadMonitor(() => now, meters)
@@ -103,7 +103,7 @@ test('other work makes way while many requests last and the event loop or the ma
   await Promise.all(asked)
 })
 
-test('the meters of this process advance, and are busy for a part of their time', async () => {
+test('the meters of this process advance, and are busy part of the time', async () => {
   const pressure = new LoadMonitor()
   assert.equal(pressure.isHigh, false, 'there is no request')
   const [before, began] = [systemMeters.processors(), systemMeters.loop()]

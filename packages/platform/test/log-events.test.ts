@@ -54,7 +54,7 @@ const isOf = ({ level, message }: Row, call: LogCall): boolean =>
   (call.message === message ||
     (message.endsWith('…') && call.message.startsWith(message.slice(0, -1).trimEnd())))
 
-test('the calls of the log are found in the sources', () => {
+test('the calls of the logger are found in the sources', () => {
   for (const kind of ['platform', 'signer'] as const) {
     // By words as well, so that a form of call that the parser's reader does not know is noticed.
     const byWords = [
@@ -72,7 +72,7 @@ test('the calls of the log are found in the sources', () => {
   }
 })
 
-test('each message of the page is in the sources, at its level', () => {
+test('each message of the page is in the sources, with its level', () => {
   assert.ok(rows.length > 60, `${rows.length} rows`)
   for (const row of rows) {
     if (calls[row.of].some((call) => isOf(row, call))) continue
@@ -126,7 +126,7 @@ test('no message is on the page twice for one kind of process', () => {
   )
 })
 
-test('actions of the audit log that the page names are written by the platform', () => {
+test('the platform writes the audit log actions that the page names', () => {
   const page = read('docs/production/log-events.md')
   const named = [
     ...page.matchAll(
@@ -140,7 +140,7 @@ test('actions of the audit log that the page names are written by the platform',
 const isThere = spawnSync('logrotate', ['--version']).error === undefined
 
 test(
-  'logrotate takes the file, and a process that holds a log open goes on in it',
+  'logrotate moves the file, and a process that has the log open continues in it',
   { skip: isThere ? false : 'logrotate is not installed' },
   async () => {
     const home = join(folder, 'home')

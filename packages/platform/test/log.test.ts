@@ -66,7 +66,7 @@ const LINE = {
   msg: 'transfer confirmed',
 }
 
-test('what is committed is told once, with its id, asset, amount to the last digit, and hash; never its memo', async () => {
+test('a committed event is logged once, with its id, asset, exact amount and hash; never its memo', async () => {
   await database.transaction(async (tx) => {
     await emit(tx, workspace, null, 'transaction.confirmed', CONFIRMED)
     assert.deepEqual(taken(), [], 'not before the commit')
@@ -99,7 +99,7 @@ const OWNER = {
   ip: '10.0.0.9',
 } as const
 
-test('an entry of the audit log is one line after the commit, with its hash and without names and details', async () => {
+test('an audit log entry is one line after the commit, with its hash and without names and details', async () => {
   const deed = {
     action: 'person.role_changed',
     object: 'p-2?query=of a request',
@@ -136,7 +136,7 @@ test('an entry of the audit log is one line after the commit, with its hash and 
   ])
 })
 
-test('what was rolled back is not told, and what was tried again once', async () => {
+test('a rolled back change is not logged, and a retried one once', async () => {
   await assert.rejects(
     database.transaction(async (tx) => {
       await emit(tx, workspace, null, 'transaction.failed', CONFIRMED)
@@ -153,7 +153,7 @@ test('what was rolled back is not told, and what was tried again once', async ()
   assert.deepEqual([tries, taken().map(({ msg }) => msg)], [3, ['transfer failed']])
 })
 
-test('what cannot be told was done all the same, and that it could not be told is told', async () => {
+test('a change whose event cannot be recorded is made anyway, and the failure is logged', async () => {
   const done = async () =>
     (
       await database.one<{ n: number }>(
@@ -177,12 +177,12 @@ test('what cannot be told was done all the same, and that it could not be told i
   )
 })
 
-test('an event of little weight is told at debug alone', async () => {
+test('a minor event is logged at level debug only', async () => {
   await emit(database, workspace, null, 'deposit.detected', CONFIRMED)
   assert.deepEqual(taken(), [])
 })
 
-test('a deposit that no wallet takes, and what screening lets go, are told to whoever reads the log', async () => {
+test('the log reports a deposit without a wallet, and what screening releases', async () => {
   for (const type of ['deposit.suspended', 'deposit.released', 'address.unfrozen'] as const)
     await emit(database, workspace, null, type, '{"id":"d-1"}')
   assert.deepEqual(
@@ -191,7 +191,7 @@ test('a deposit that no wallet takes, and what screening lets go, are told to wh
   )
 })
 
-test('each answer that is an error has a line with its request_id, and nothing of its query', async () => {
+test('each error response has a line with its request_id, and nothing of its query', async () => {
   const services = {
     settings: { trustProxy: 0, rateLimit: 1000 },
     environment: systemEnvironment(),
@@ -252,7 +252,7 @@ test('each answer that is an error has a line with its request_id, and nothing o
   await server.close()
 })
 
-test('/readyz?deep is 503 where transfers would be accepted and not signed', async () => {
+test('/readyz?deep is 503 if transfers would be accepted but not signed', async () => {
   const services = {
     settings: { trustProxy: 0, rateLimit: 1000 },
     environment: systemEnvironment(),

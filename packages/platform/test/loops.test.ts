@@ -4,7 +4,7 @@ import { Notifier } from '../src/ledger/notifier.ts'
 import { runLoops, type Loop } from '../src/engine/loop.ts'
 import type { Services } from '../src/engine/services.ts'
 
-/** Loops under a clock that goes on by command, before a database that answers as it is told. */
+/** Loops with a manual clock and a database with scripted answers. */
 class Stage {
   /** Which loops something is due to, by their place; null: the database is away. */
   due: string | null = ''
@@ -90,7 +90,7 @@ class Stage {
   }
 }
 
-test('one statement asks for all loops that say what is due to them; only those with something to do are run, and the others at their pace', async () => {
+test('one statement queries all loops with due work; only those run, and the others at their interval', async () => {
   const stage = new Stage()
   await stage.start(
     stage.loop('a', { due: 'is_a($1)' }),
@@ -117,7 +117,7 @@ test('one statement asks for all loops that say what is due to them; only those 
   await stage.stop()
 })
 
-test('the statement takes the time it is given also where no loop asks for it, as in a process that only answers callers', async () => {
+test('the statement gets its configured interval even if no loop needs it, as in an API-only process', async () => {
   const stage = new Stage()
   await stage.start(
     stage.loop('publish', { due: 'exists (select 1 from events where position is null)' }),
@@ -131,7 +131,7 @@ test('the statement takes the time it is given also where no loop asks for it, a
   )
 })
 
-test('a loop with a longer pause is run no more often than that, however much is due', async () => {
+test('a loop with a longer pause never runs more often, however much is due', async () => {
   const stage = new Stage()
   stage.due = '0 1'
   await stage.start(
@@ -146,7 +146,7 @@ test('a loop with a longer pause is run no more often than that, however much is
   await stage.stop()
 })
 
-test('a bell runs its loop at once, also one that was rung while it ran; what there is more to do is done without a pause', async () => {
+test('a notifier runs its loop immediately, also if notified while it runs; further work follows without a pause', async () => {
   const stage = new Stage()
   const bell = new Notifier(stage.environment as never)
   let left = 0
@@ -171,7 +171,7 @@ test('a bell runs its loop at once, also one that was rung while it ran; what th
   await stage.stop()
 })
 
-test('while the database is away every loop runs into that itself, waits ever longer, and goes on afterwards', async () => {
+test('while the database is unreachable every loop fails, waits ever longer, and continues afterwards', async () => {
   const stage = new Stage()
   const loop = stage.loop('a', { due: 'is_a($1)' })
   await stage.start({
@@ -194,7 +194,7 @@ test('while the database is away every loop runs into that itself, waits ever lo
   await stage.stop()
 })
 
-test('where nothing was due for ten seconds it is asked once a second, until something moves; a process that others make work for asks on', async () => {
+test('after ten idle seconds the query runs once a second until something changes; with work from others it does not slow down', async () => {
   for (const [role, asks] of [
     ['all', 5],
     ['worker', 20],

@@ -10,9 +10,9 @@ import { FamilyFixture, type Place } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * An endpoint that tells of a head which it cannot show, where depth decides what is final: no
- * transfer ends and no deposit is credited by blocks that nobody has read, and the scan does not
- * ask for them without end.
+ * An endpoint that reports a head whose blocks it cannot return, on chains where depth decides
+ * finality. No transfer ends and no deposit is credited by blocks that were never read, and the
+ * scan does not request them endlessly.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
@@ -62,7 +62,7 @@ function lie({ services, place }: FamilyFixture, ahead = AHEAD): { end(): void }
 }
 
 for (const place of PLACES) {
-  test(`${place.code}: a transfer is not final by blocks that nobody can show, and ends well when its block has gone`, async () => {
+  test(`${place.code}: a transfer is not final by blocks that cannot be read, and ends well when its block is gone`, async () => {
     const stage = new FamilyFixture(database.get(), devnet, place, clock)
     try {
       await stage.open()
@@ -85,7 +85,7 @@ for (const place of PLACES) {
     }
   })
 
-  test(`${place.code}: a deposit is not credited by blocks that nobody can show`, async () => {
+  test(`${place.code}: a deposit is not credited by blocks that cannot be read`, async () => {
     const stage = new FamilyFixture(database.get(), devnet, place, clock)
     try {
       await stage.open()
@@ -114,7 +114,7 @@ for (const place of PLACES) {
   })
 }
 
-test('a scan fails, and is reported then, where the endpoint does not show for a minute what it tells of; it goes on once it does', async () => {
+test('a scan fails and is reported after a minute without the announced blocks, and continues once they appear', async () => {
   const [, place] = PLACES as [Place, Place]
   const stage = new FamilyFixture(database.get(), devnet, place, clock)
   try {
@@ -136,7 +136,7 @@ test('a scan fails, and is reported then, where the endpoint does not show for a
   }
 })
 
-test('no address is handed out where the endpoint cannot show its head: the scan would begin at a block that may go', async () => {
+test('no address is assigned while the endpoint cannot return its head, because the scan would begin at a doubtful block', async () => {
   const [, place] = PLACES as [Place, Place]
   const stage = new FamilyFixture(database.get(), devnet, place, clock)
   try {
@@ -151,7 +151,7 @@ test('no address is handed out where the endpoint cannot show its head: the scan
   }
 })
 
-/** The transfer is due, and looked at as a worker does. */
+/** Makes the transfer due and processes it as a worker does. */
 async function lookAgain(stage: FamilyFixture, id: string): Promise<void> {
   await stage.database.query('update transactions set next_run_at = $2 where id = $1', [
     id,

@@ -94,7 +94,7 @@ after(() => platform.remove())
 
 for (const asset of ['XRP', 'XLM']) {
   describe(asset, () => {
-    test('each further address is the same with a tag of its own; deposits with and without it are the wallet’s', async () => {
+    test('each further address is the same with its own tag; deposits with and without a tag belong to the wallet', async () => {
       assert.deepEqual(
         await balance(alice, asset).then(({ balance: free, omnibus_balance: held }) => [
           free,
@@ -133,7 +133,7 @@ for (const asset of ['XRP', 'XLM']) {
       await holds(asset, '105')
     })
 
-    test('an unknown tag goes to suspense, and the books still agree with the chain', async () => {
+    test('an unknown tag goes to suspense, and the ledger still agrees with the chain', async () => {
       const { hash } = await fund(asset, own[asset] as string, '7', '4000000000')
       const { status, sub_status: sub } = await deposit(hash)
       assert.deepEqual([status, sub], ['pending', 'SUSPENSE'])
@@ -154,7 +154,7 @@ for (const asset of ['XRP', 'XLM']) {
   })
 }
 
-test('XRP: a partial payment is credited with what it delivered', async () => {
+test('XRP: a partial payment is credited with the delivered amount', async () => {
   await fund('XRP', own['XRP'] as string, '1000000', null, { delivered: '0.000001' })
   await holds('XRP', '105.000001')
 })
@@ -166,7 +166,7 @@ test('XLM: a memo text of the same digits is the same tag', async () => {
   await holds('XLM', '106')
 })
 
-test('XRP: tag 0 is a tag, none is none, and an X-address carries its own', async () => {
+test('XRP: tag 0 is a tag, a missing tag is none, and an X-address contains its own', async () => {
   const shop = Wallet.generate()
   const refused = await send('XRP', '0.5', shop.address)
   assert.equal(refused.status, 400)
@@ -246,7 +246,8 @@ test('XRP: a destination that requires a tag is refused without one, before anyt
     requires_tag: false,
   })
   await confirmed(await send('XRP', '1', shop.address, { address_tag: '0' }))
-  // While the chain is away nobody can know it: the worker finds out, and nothing is signed.
+  // While the chain is unreachable the API cannot check this: the worker detects it, and nothing is
+  // signed.
   await fault('XRP', 'down')
   const blind = await send('XRP', '1', shop.address)
   await fault('XRP', 'heal')
@@ -257,7 +258,7 @@ test('XRP: a destination that requires a tag is refused without one, before anyt
   assert.equal(done.hash, null)
 })
 
-test('XLM: accounts are created or paid, with every memo, and M-addresses as they stand', async () => {
+test('XLM: accounts are created or paid, with every kind of memo, and M-addresses are used unchanged', async () => {
   const shop = Keypair.random()
   const muxed = new MuxedAccount(new Account(shop.publicKey(), '0'), '77').accountId()
   assert.match(
@@ -338,7 +339,7 @@ for (const [asset, fee] of [
   ['XRP', 0.00001],
   ['XLM', 0.00001],
 ] as const) {
-  test(`${asset}: all but the reserve can be sent, and not more`, async () => {
+  test(`${asset}: everything but the reserve can be sent, and not more`, async () => {
     const before = await balance(alice, asset)
     const target = asset === 'XRP' ? Wallet.generate().address : Keypair.random().publicKey()
     const decimals = asset === 'XRP' ? 6 : 7
@@ -355,7 +356,7 @@ for (const [asset, fee] of [
     await holds(asset, '50')
   })
 
-  test(`${asset}: what expired unseen is built again at its sequence and paid once; a transfer behind it follows`, async () => {
+  test(`${asset}: an expired, unseen transfer is built again at its sequence and paid once; a later one follows`, async () => {
     const target = asset === 'XRP' ? Wallet.generate().address : Keypair.random().publicKey()
     await fund(asset, target, '1', null)
     await fault(asset, 'reject')
@@ -394,7 +395,7 @@ test('XLM: two transfers to an account that does not exist yet: one creates it, 
   await Promise.all(both.map(confirmed))
 })
 
-test('XRP: nodes that sleep past the end of a transaction sign another, and it is paid once', async () => {
+test('XRP: nodes that are paused past the expiry of a transaction sign another, and it is paid once', async () => {
   const target = Wallet.generate().address
   const created = await platform.withoutNodes(async () => {
     const created = await send('XRP', '4', target)
@@ -411,7 +412,7 @@ test('XRP: nodes that sleep past the end of a transaction sign another, and it i
   assert.equal(await xrpBalance(target), '4000000')
 })
 
-test('XRP: what expired and can no longer be paid is voided at the nodes, fails with its money back, and gives its sequence to the next', async () => {
+test('XRP: an expired transfer that cannot be paid is voided at the nodes, fails, and releases its sequence', async () => {
   const shop = Wallet.generate()
   await fund('XRP', shop.address, '20', null)
   const { balance: before } = await balance(alice, 'XRP')
@@ -447,7 +448,7 @@ test('XRP: what expired and can no longer be paid is voided at the nodes, fails 
   assert.equal((await xrp('tx', { transaction: next.hash })).Sequence, sequence)
 })
 
-test('ten side by side, their answers lost, the platform killed in between: each is paid once', async () => {
+test('ten concurrent transfers, their answers lost, the platform killed in between: each is paid once', async () => {
   const targets = { XRP: Wallet.generate().address, XLM: Keypair.random().publicKey() }
   await fund('XRP', targets.XRP, '1', null)
   await fund('XLM', targets.XLM, '1', null)
@@ -486,7 +487,7 @@ test('the ledger agrees with the chains', async () => {
   assert.equal(audit['ok'], true, JSON.stringify(audit['differences']))
 })
 
-test('the operator credits a deposit in suspense to the wallet of the account that holds it, once', async () => {
+test('the operator credits a deposit in suspense once to the wallet of its account', async () => {
   const before = Number((await balance(alice, 'XRP')).balance)
   const { hash } = await fund('XRP', own['XRP'] as string, '2', '4000000001')
   assert.equal((await deposit(hash)).sub_status, 'SUSPENSE')

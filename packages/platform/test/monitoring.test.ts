@@ -40,7 +40,7 @@ function run(...args: string[]): void {
   assert.equal(status, 0, `${stdout}\n${stderr}`)
 }
 
-test('alerts and panels ask for metrics that there are, and every metric of ours is watched or shown', async () => {
+test('alerts and panels use existing metrics, and every own metric has an alert or a panel', async () => {
   const metrics = createMetrics()
   metrics.watchProcess()
   const known = new Set(
@@ -105,7 +105,7 @@ test('each alert of scheduled work has its section in the page about timers', ()
 })
 
 test(
-  'Prometheus takes the configuration, and each alert is silent and fires when its test says',
+  'Prometheus accepts the configuration, and each alert is silent and fires as its test says',
   promtool,
   () => {
     run('check', 'config', 'prometheus.yml')
@@ -113,7 +113,7 @@ test(
   },
 )
 
-test('Prometheus takes each question of the dashboard', promtool, () => {
+test('Prometheus accepts each query of the dashboard', promtool, () => {
   const file = join(folder, 'panels.yml')
   const quoted = queries.map(
     ({ expr }, at) => `      - {record: 'panel:${at}', expr: '${expr.replaceAll("'", "''")}'}`,

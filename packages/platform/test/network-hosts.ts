@@ -13,8 +13,8 @@ import { fileURLToPath } from 'node:url'
 const TREE = fileURLToPath(new URL('../../../', import.meta.url))
 const PREFIX = '10.88.7'
 /**
- * However the test ends, be it by a kill: nothing that it started goes on. A program that changes
- * its user says so again.
+ * Command prefix that ends a child process when its parent ends, even if the test is killed. A
+ * program that changes its user must set this again.
  */
 export const DIES_WITH_US = ['setpriv', '--pdeathsig', 'KILL']
 
@@ -115,8 +115,8 @@ export class Host {
   }
 
   /**
-   * Something that goes on; resolves once it says that it is ready. `ip netns exec` becomes the
-   * program itself, so its id is that.
+   * Starts a long-running program; resolves once the program reports that it is ready. `ip netns
+   * exec` replaces itself with the program, so the process id is the program's.
    */
   async start(
     command: string,

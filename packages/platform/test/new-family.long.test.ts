@@ -13,7 +13,7 @@ after(() => copy.remove())
 /** Each line of code, and the file that the document names before it. */
 const LISTS = ['packages/chains/src/list.ts', 'packages/platform/src/app/families.ts']
 
-test('the document’s commands and lines are all that a family needs: nothing else that exists is changed', () => {
+test('the document’s commands and lines are all that a family needs: no other file is changed', () => {
   const [made] = fencedBlocks(DOCUMENT, HEADING, 'sh')
   assert.equal(made, 'npx node scripts/new-family.mjs toy\n')
   const copied = copy.node('scripts/new-family.mjs', 'toy')
@@ -46,8 +46,8 @@ test('the document’s commands and lines are all that a family needs: nothing e
   )
 })
 
-test('its types fit, the registry’s test takes its lines, and its own tests send transfers through the steps and the nodes’ rules', () => {
-  // What the family is used by and what is its own; other tests' types were looked at before.
+test('its types fit, the registry’s test accepts its lines, and its own tests send transfers through steps and node rules', () => {
+  // The users of the family and its own files; the types of other tests were checked before.
   const include = [
     'packages/*/src/**/*.ts',
     'packages/chains/test/toy.test.ts',
@@ -79,7 +79,7 @@ test('its types fit, the registry’s test takes its lines, and its own tests se
   }
 })
 
-test('a name that is taken or none is refused, and nothing is copied', () => {
+test('an invalid name, or one in use, is refused, and nothing is copied', () => {
   for (const args of [[], ['../evil'], ['Toy'], ['toy', 'too'], ['toy'], ['evm']]) {
     const before = copy.changes()
     assert.notEqual(copy.node('scripts/new-family.mjs', ...args).status, 0, args.join(' '))

@@ -95,7 +95,7 @@ for (const [what, price] of [
   })
 }
 
-test('ETH: a token deposit is credited after logs of another block, of none, and none at all', async () => {
+test('ETH: a token deposit is credited after logs of another block, without a block, and without logs', async () => {
   const [, other] = ['22', '33'].map((byte) => `0x${byte.repeat(32)}`)
   const wrong: Change[] = [
     (logs: object[]) => logs.map((log) => ({ ...log, blockHash: other })),
@@ -128,7 +128,7 @@ test('ETH: a token deposit is credited after logs of another block, of none, and
   })
 })
 
-test('ETH: a scan that cannot read a block says which method and field, and goes on from there once it can', async () => {
+test('ETH: a scan that cannot read a block reports method and field, and continues from there once it can', async () => {
   await staged(ETH, async (stage, changes) => {
     changes.set(
       'eth_getBlockByNumber',
@@ -153,7 +153,7 @@ test('ETH: a scan that cannot read a block says which method and field, and goes
   })
 })
 
-test('ETH: a block that does not stand on the one before is asked for again after a pause, not without end', async () => {
+test('ETH: a block that does not follow its parent is requested again after a pause, not endlessly', async () => {
   await staged(ETH, async (stage, changes) => {
     await stage.control({ command: 'mine', blocks: 1 })
     changes.set('eth_getBlockByNumber', (block: object | null, [tag]) =>

@@ -167,8 +167,8 @@ export class NonceFixture {
       // One of several stops the fuel for all of them, so that each is asked for alone.
       if (about.length > 1) return 'refuse'
       this.#asked.add(token)
-      // Signed, unheard of, and refused from then on: nobody may wait for a signature that only
-      // nodes know.
+      // The node signs, the answer is lost, and the node refuses from then on. No transfer may wait
+      // for a signature that only the nodes have.
       return purpose.kind === 'fuel' && isFirst && drawn < 4 * this.faults ? 'lost' : 'refuse'
     }
     if (drawn >= this.faults) return undefined

@@ -27,7 +27,7 @@ async function staged(
   }
 }
 
-test('three bad transfers of one sub-account stop none of another', () =>
+test('three failing transfers of one sub-account do not block another', () =>
   staged(1, 'ETH', async (stage) => {
     const [bad, good] = stage.callers as [Caller, Caller]
     for (let count = 0; count < 3; count++) await stage.create(bad, 'fuel')
@@ -37,7 +37,7 @@ test('three bad transfers of one sub-account stop none of another', () =>
   }))
 
 for (const code of ['ETH', 'XRP'] as const)
-  test(`${code}: a gap in the wallet’s own numbers is closed at once too`, () =>
+  test(`${code}: a gap in the wallet’s own numbers is closed immediately too`, () =>
     staged(2, code, async (stage) => {
       const [caller] = stage.callers as [Caller]
       // Everybody waits at his nonce before the first of them is refused.
@@ -47,7 +47,7 @@ for (const code of ['ETH', 'XRP'] as const)
       assert.deepEqual(await stage.check(), { 'good CONFIRMED': 9, 'pay FAILED': 3 })
     }))
 
-test('XRP: a transfer that died is built again at its own sequence, and those behind it follow', () =>
+test('XRP: a dead transfer is built again at its own sequence, and later ones follow', () =>
   staged(4, 'XRP', async (stage) => {
     const [caller] = stage.callers as [Caller]
     for (let count = 0; count < 3; count++) await stage.create(caller, 'good')
@@ -70,7 +70,7 @@ test('XRP: a transfer that died is built again at its own sequence, and those be
  */
 const WAITED_MS_MAX = 60_000
 
-test('200 transfers of two sub-accounts, with refusals, lost answers, crashes, cancellations and drops: the good ones are confirmed', () =>
+test('200 transfers of two sub-accounts with refusals, lost answers, crashes, cancellations, drops: good ones are confirmed', () =>
   staged(3, 'ETH', async (stage) => {
     const chain = stage.chain as ScriptedEvm
     stage.faults = 0.06
@@ -83,8 +83,8 @@ test('200 transfers of two sub-accounts, with refusals, lost answers, crashes, c
     for (const fate of fates) {
       const id = await stage.create(stage.callers[stage.random() < 0.5 ? 0 : 1] as Caller, fate)
       if (fate === 'cancelled') unasked.push(id)
-      // Between two arrivals the work goes on by a few turns, so that they meet each other at every
-      // step.
+      // Between two arrivals the workers take a few steps, so that transfers meet each other at
+      // every step.
       for (let turns = Math.floor(stage.random() * 3); turns > 0; turns--)
         await stage.turn(WAITED_MS_MAX)
       chain.drop(() => stage.random() < 0.1)

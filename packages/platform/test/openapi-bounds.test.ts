@@ -77,7 +77,7 @@ test('every string, array, number and map of the document with text amounts stat
   assert.deepEqual(unbounded(withTextAmounts(document as never), '#'), [])
 })
 
-test('a value without bounds is found, wherever it is', () => {
+test('finds a value without bounds, wherever it is', () => {
   const schema = {
     type: 'object',
     properties: {
@@ -111,7 +111,7 @@ const AMOUNT_MAX = 1e78
 const branches = (schema: Node): Node[] =>
   Array.isArray(schema['anyOf']) ? (schema['anyOf'] as Node[]).flatMap(branches) : [schema]
 
-test('a text or number beyond the bounds of its field is refused by the endpoint', () => {
+test('the endpoint refuses a text or number beyond the bounds of its field', () => {
   const accepted: string[] = []
   let count = 0
   const check = (place: string, field: z.ZodType, schema: Node) => {
@@ -159,7 +159,7 @@ test('a text or number beyond the bounds of its field is refused by the endpoint
   assert.ok(count > 200, String(count))
 })
 
-test('an amount beyond the greatest number of the document is refused, and its field is named', () => {
+test("an amount beyond the document's maximum is refused, and its field is named", () => {
   const beyond = ['1e79', '9e999', `1${'0'.repeat(79)}`]
   const isRefused = (field: string) => (error: unknown) =>
     error instanceof ApiError && error.status === 400 && error.field === field
@@ -176,7 +176,7 @@ test('an amount beyond the greatest number of the document is refused, and its f
   }
 })
 
-test('the registry and the list of exchanges are within the bounds of the answers that show them', () => {
+test('the registry and the list of exchanges are within the bounds of the responses that contain them', () => {
   for (const mode of ['mainnet', 'local'] as const) {
     const { assets } = loadRegistry(mode)
     assert.ok(assets.length > 0 && assets.length <= ASSETS_MAX)

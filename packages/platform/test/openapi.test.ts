@@ -13,7 +13,7 @@ import { assertMatchesDocument, document, violationOf } from './openapi-assertio
 
 const BASE = 'http://127.0.0.1:8080'
 
-test('docs/openapi.json is the document of these endpoints', () => {
+test('docs/openapi.json matches the endpoints', () => {
   const text = readFileSync(new URL('../../../docs/openapi.json', import.meta.url), 'utf8')
   assert.ok(
     text === `${JSON.stringify(apiDocument(BASE), null, 1)}\n`,
@@ -21,7 +21,7 @@ test('docs/openapi.json is the document of these endpoints', () => {
   )
 })
 
-test('every operation has its name, group, words, answers, headers and examples', () => {
+test('every operation has its name, group, texts, responses, headers and examples', () => {
   const ids = new Set<string>()
   let count = 0
   for (const [path, methods] of Object.entries(document.paths)) {
@@ -61,7 +61,7 @@ test('every operation has its name, group, words, answers, headers and examples'
   assert.ok(ids.size === count)
 })
 
-test('every code of the registry is one that some operation answers, or no operation at all', () => {
+test('every code of the registry is returned by an operation, or is listed here as used elsewhere', () => {
   const declared = new Set(
     Object.keys(document.components.responses).flatMap((name) => name.split('.')),
   )
@@ -86,7 +86,7 @@ test('every code of the registry is one that some operation answers, or no opera
   )
 })
 
-test('examples of bodies, answers and errors are what their schemas take', () => {
+test('examples of bodies, responses and errors match their schemas', () => {
   let count = 0
   const check = (at: string[], media: Record<string, { schema: object; example?: unknown }>) => {
     for (const [type, { example }] of Object.entries(media)) {
@@ -111,7 +111,7 @@ test('examples of bodies, answers and errors are what their schemas take', () =>
   assert.ok(count > 150, String(count))
 })
 
-test('two schemas or two operations of one name are a fault', () => {
+test('two schemas or operations with one name are an error', () => {
   const components = new Components()
   components.shown(z.object({ a: z.string() }).meta({ id: 'TestShapeTwice' }))
   assert.throws(
@@ -131,7 +131,7 @@ test('two schemas or two operations of one name are a fault', () => {
   )
 })
 
-test('an answer that the document does not describe is found', () => {
+test('finds a response that the document does not describe', () => {
   const headers = (more: Record<string, string> = {}) =>
     new Headers({
       'x-request-id': 'r',

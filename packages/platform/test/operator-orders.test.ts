@@ -118,7 +118,7 @@ const HOSTILE = {
   address: 'T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb',
 }
 
-test('attack: the platform answers api-user create with a stranger’s key, a full role and the treasury’s index', async () => {
+test('attack: the platform answers api-user create with a foreign key, a full role and the treasury’s index', async () => {
   lie = () => HOSTILE
   const victim = await create('victim', 'treasury')
   assert.equal(victim.status, 0, victim.stderr)
@@ -158,7 +158,7 @@ test('attack: the platform answers api-user create with a stranger’s key, a fu
   )
 })
 
-test('attack: api-user enrol takes nothing of the platform’s', async () => {
+test('attack: api-user enrol uses nothing that the platform supplies', async () => {
   lie = () => ({})
   const { api_key } = last((await create('again', 'main')).stdout)
   lie = () => HOSTILE
@@ -175,7 +175,7 @@ test('attack: api-user enrol takes nothing of the platform’s', async () => {
   assert.equal((await cli('api-user', 'enrol', '--api-key', randomUUID())).status, 1)
 })
 
-test('attack: a revocation hits the key that was typed, whatever the platform answers, and the nodes come first', async () => {
+test('attack: a revocation revokes the entered key, whatever the platform answers, and at the nodes first', async () => {
   lie = () => ({})
   const [first, second] = [
     last((await create('revoked', 'one')).stdout),
@@ -199,7 +199,7 @@ test('attack: a revocation hits the key that was typed, whatever the platform an
     )
 })
 
-test('attack: a stake of 1 TRX stays one, and a drain goes where it was typed', async () => {
+test('attack: a stake of 1 TRX stays one, and a drain goes to the entered address', async () => {
   lie = () => HOSTILE
   const stake = await cli(
     'gas-tank',
@@ -246,7 +246,7 @@ test('attack: a stake of 1 TRX stays one, and a drain goes where it was typed', 
   assert.match(bad.stderr, /^custody: --to: /)
 })
 
-test('a platform that refuses leaves no key behind; one that is away says how to go on', async () => {
+test('a platform that refuses leaves no key behind; an unreachable one prints how to continue', async () => {
   lie = (command) => (command === 'api-user create' ? { error: 'no room' } : {})
   const before = (await enrolledAt(1)).length
   const refused = await create('refused', 'main')
@@ -270,7 +270,7 @@ test('a platform that refuses leaves no key behind; one that is away says how to
   assert.equal((await enrolledAt(1)).length, before + 1, 'what was mistyped reached a node')
 })
 
-test('at a node’s own host: enrol, the same at the others, revoke', async () => {
+test('on a node’s own host: enrol, the same at the others, revoke', async () => {
   const [one, two, three] = house.peers.nodes.map((each) => each.home) as [string, string, string]
   const enrol = (at: string, ...more: string[]) =>
     cli(
@@ -323,7 +323,7 @@ test('at a node’s own host: enrol, the same at the others, revoke', async () =
   assert.deepEqual([order.amount, order.resource, order.node], ['5000000', 'ENERGY', 1])
 })
 
-test('a node that holds something else is named', () => {
+test('a node that stores something else is named', () => {
   const answers = [
     { node: 1, role: 'full', index: 1 },
     { node: 2, role: 'read-only', index: 2 },

@@ -27,7 +27,7 @@ const open = async () => {
 const refused = (code: string, message: RegExp) => (error: unknown) =>
   error instanceof ApiError && error.code === code && (assert.match(error.message, message), true)
 
-test('a limit order that is filled: its fill, fee and books, the venue’s balances agree, and the platform fee is charged', async () => {
+test('a filled limit order: fill, fee, ledger and venue balances agree, and the platform fee is charged', async () => {
   const stage = await open()
   const { id, status, sub_status, platform_fee } = await stage.create()
   assert.deepEqual(
@@ -78,7 +78,7 @@ test('a limit order that is filled: its fill, fee and books, the venue’s balan
   )
 })
 
-test('a market order is an IOC limit at its protection: at most so far from the best price, and by the quote coin no more than asked', async () => {
+test('a market order is an IOC limit at its protection price, and spends at most the requested quote amount', async () => {
   const stage = await open()
   const buy = await stage.create({ type: 'market', price: undefined, max_slippage_bps: 50 })
   assert.deepEqual([buy.price, buy.protection_price], [null, '60300'])
@@ -104,7 +104,7 @@ test('a market order is an IOC limit at its protection: at most so far from the 
   )
 })
 
-test('the price jumps through the protection: nothing is done, it is said why, and nothing is charged', async () => {
+test('the price moves beyond the protection: nothing is done or charged, and the reason is reported', async () => {
   const stage = await open()
   const { id } = await stage.create({ type: 'market', price: undefined, max_slippage_bps: 10 })
   stage.kraken.ask.price = 61_000
@@ -121,7 +121,7 @@ test('the price jumps through the protection: nothing is done, it is said why, a
   })
 })
 
-test('the answer is lost after the order was taken: it is found, and none is sent again', async () => {
+test('the answer is lost after the order was accepted: it is found, and none is sent again', async () => {
   const stage = await open()
   stage.kraken.lose = 'answer'
   const { id } = await stage.create()
@@ -134,7 +134,7 @@ test('the answer is lost after the order was taken: it is found, and none is sen
   assert.deepEqual((await stage.events(id)).slice(2, 3), ['updated unknown ASKING'])
 })
 
-test('the venue shows it only a minute later: unknown until then, never sent again', async () => {
+test('the venue lists it only a minute later: unknown until then, never sent again', async () => {
   const stage = await open()
   Object.assign(stage.kraken, { lose: 'answer', visibleAfterMs: 60_000 })
   const { id } = await stage.create()
@@ -147,7 +147,7 @@ test('the venue shows it only a minute later: unknown until then, never sent aga
   )
 })
 
-test('taken and hidden although its id is known: it waits to be shown', async () => {
+test('an accepted, hidden order whose id is known waits until it is listed', async () => {
   const stage = await open()
   stage.kraken.visibleAfterMs = 20_000
   const { id } = await stage.create()
@@ -160,7 +160,7 @@ test('taken and hidden although its id is known: it waits to be shown', async ()
   assert.equal((await stage.read(id)).status, 'filled')
 })
 
-test('the request is lost: rejected once no list of the venue can have it any more, and the fee is back', async () => {
+test('the request is lost: rejected once no list of the venue can contain it, and the fee is returned', async () => {
   const stage = await open()
   stage.kraken.lose = 'request'
   const { id } = await stage.create()
@@ -172,7 +172,7 @@ test('the request is lost: rejected once no list of the venue can have it any mo
   assert.equal((await stage.books())['prepaid USD'], '1000')
 })
 
-test('a venue that does not say: unknown with one alert, and found when it does', async () => {
+test('a venue without an answer: unknown with one alert, and found once it answers', async () => {
   const stage = await open()
   const { id } = await stage.create()
   Object.assign(stage.kraken, { lose: 'answer', errorAfterAdd: 'EService:Unavailable' })
@@ -191,7 +191,7 @@ test('a venue that does not say: unknown with one alert, and found when it does'
   assert.deepEqual([(await stage.read(id)).status, stage.kraken.adds.length], ['filled', 1])
 })
 
-test('what the venue refuses is rejected with the reason; what it had no time for is tried again, and given up in a minute', async () => {
+test("a venue's refusal is rejected with the reason; a busy venue is retried for a minute", async () => {
   const stage = await open()
   stage.kraken.held.set('ZUSD', 500_000)
   const rich = await stage.create({ amount: '10' })
@@ -221,7 +221,7 @@ test('what the venue refuses is rejected with the reason; what it had no time fo
   assert.equal((await stage.books())['prepaid_reserved USD'], undefined)
 })
 
-test('fills in parts, and a fill that is told twice is counted once', async () => {
+test('partial fills add up, and a fill reported twice is counted once', async () => {
   const stage = await open()
   const { id } = await stage.create({ price: '50000' })
   await stage.pass(2)
@@ -247,7 +247,7 @@ test('fills in parts, and a fill that is told twice is counted once', async () =
   )
 })
 
-test('fills that the venue tells late: the order has not ended before they are all known', async () => {
+test('late fills: the order does not end before all of them are known', async () => {
   const stage = await open()
   stage.kraken.hidesTrades = true
   const { id } = await stage.create()
@@ -258,7 +258,7 @@ test('fills that the venue tells late: the order has not ended before they are a
   assert.equal((await stage.read(id)).status, 'filled')
 })
 
-test('a partial fill and a cancellation at once: cancelled, with what was filled, and its share of the fee', async () => {
+test('a partial fill and a concurrent cancellation: cancelled, with the filled amount and its share of the fee', async () => {
   const stage = await open()
   const { id } = await stage.create({ price: '50000' })
   await stage.pass(2)
@@ -308,7 +308,7 @@ test('filled before the cancellation arrived is filled; cancelled before it was 
   )
 })
 
-test('50 orders on a balance for 20: the venue takes 20, the rest are rejected with the reason, nothing is stuck', async () => {
+test('50 orders on a balance for 20: the venue accepts 20, the rest are rejected with the reason', async () => {
   const stage = await open()
   stage.kraken.held.set('ZUSD', 20 * 1000 + 500)
   stage.kraken.ask.volume = 0
@@ -393,7 +393,7 @@ for (const death of DEATHS) {
   })
 }
 
-test('a worker that is too slow writes nothing, and a request that waited too long never leaves', async () => {
+test('a worker that is too slow writes nothing, and a request that waited too long is never sent', async () => {
   const stage = await open()
   const { id } = await stage.create()
   const slow = await claimOrder(stage.services, [])
@@ -418,7 +418,7 @@ test('a worker that is too slow writes nothing, and a request that waited too lo
   )
 })
 
-test('an order that nobody looked at for an hour is not sent at a price of then; one that an older database forgot to have sent is found', async () => {
+test('an order that was unattended for an hour is not sent at an old price; one sent before a database restore is found', async () => {
   const stage = await open()
   const old = await stage.create()
   stage.now += 3_600_000
@@ -434,7 +434,7 @@ test('an order that nobody looked at for an hour is not sent at a price of then;
   const { id } = await stage.create()
   const before = await stage.database.query('select * from orders where id = $1', [id])
   await stage.pass(2)
-  // The backup of before it was sent.
+  // Restores the backup from before the order was sent.
   await stage.database.query('delete from order_fills where order_id = $1', [id])
   await stage.database.query(
     `delete from ledger_postings where entry_id in (select id from ledger_entries where kind = 'venue-fill')`,
@@ -466,7 +466,7 @@ test('an order that nobody looked at for an hour is not sent at a price of then;
   )
 })
 
-test('the key is revoked in mid-order: the account fails, said once, and with a new key it goes on', async () => {
+test('a key revoked in mid-order: the account fails, reported once, and a new key lets it continue', async () => {
   const stage = await open()
   const { id } = await stage.create({ price: '50000' })
   await stage.pass(2)
@@ -493,7 +493,7 @@ test('the key is revoked in mid-order: the account fails, said once, and with a 
   assert.equal((await stage.account()).status, 'active')
 })
 
-test('the same sequence_id answers the same order; another payload is told; a refusal leaves nothing', async () => {
+test('the same sequence_id returns the same order; another payload gets a warning; a refusal leaves nothing', async () => {
   const stage = await open()
   const [one, two] = await Promise.all([
     stage.create({ sequence_id: 's' }),
@@ -521,7 +521,7 @@ test('the same sequence_id answers the same order; another payload is told; a re
   )
 })
 
-test('refused while the same request waits: that is refused too; one that comes after the refusal is taken', async () => {
+test('refused while the same request waits: that is refused too; one after the refusal is accepted', async () => {
   const stage = await open()
   const caller = await stage.tenant('poor', 0)
   const body = {
@@ -553,7 +553,7 @@ test('refused while the same request waits: that is refused too; one that comes 
   assert.equal(stage.kraken.adds.length, 1)
 })
 
-test('one that came before the refusal and stood still until after it is refused too', async () => {
+test('a request that came before the refusal and was paused until after it is refused too', async () => {
   const stage = await open()
   const caller = await stage.tenant('poor', 0)
   const { id } = await stage.link({ api_key: 'other' }, caller)
@@ -585,7 +585,7 @@ test('one that came before the refusal and stood still until after it is refused
   )
 })
 
-test('refused while the same key waits with another payload: that was another request, and is taken', async () => {
+test('refused while the same key waits with another payload: that is another request, and is accepted', async () => {
   const stage = await open()
   const caller = await stage.tenant('poor', 10)
   const body = {
@@ -604,7 +604,7 @@ test('refused while the same key waits with another payload: that was another re
   assert.deepEqual(await stage.create(body, caller), taken)
 })
 
-test('a refusal of a key is forgotten when nobody can be under way with it any more', async () => {
+test('the refusal of a key is forgotten when no request with that key can still be running', async () => {
   const stage = await open()
   const caller = await stage.tenant('poor', 0)
   const body = {
@@ -624,7 +624,7 @@ test('a refusal of a key is forgotten when nobody can be under way with it any m
   assert.deepEqual(await kept(), [])
 })
 
-test('another tenant sees nothing of an account or its orders', async () => {
+test('another tenant sees no account and no order of it', async () => {
   const stage = await open()
   const { id } = await stage.create()
   const other = await stage.tenant('two')
@@ -658,7 +658,7 @@ test('another tenant sees nothing of an account or its orders', async () => {
     )
 })
 
-test('wrong orders are refused by the field, with the bound; nothing is sent or kept', async () => {
+test('wrong orders are refused by the field, with the limit; nothing is sent or stored', async () => {
   const stage = await open()
   const market = { type: 'market', price: undefined }
   for (const [more, code, message] of [

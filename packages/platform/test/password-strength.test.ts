@@ -4,7 +4,7 @@ import { assertStrong } from '../src/people/password-strength.ts'
 
 const KNOWN = ['mara.lindqvist@acme.example', 'Mara Lindqvist', 'acme']
 
-test('common passwords, patterns and a person’s own words are refused with the reason, and never shown', async () => {
+test('common passwords, patterns and personal words are refused with the reason, and never displayed', async () => {
   for (const [password, reason] of [
     ['password1234', /a common password with small changes/],
     ['123456789012', /a common password/],
@@ -29,7 +29,7 @@ test('common passwords, patterns and a person’s own words are refused with the
   }
 })
 
-test('what a manager makes and sentences are accepted, in any script; the longest is judged soon', async () => {
+test('generated passwords and sentences are accepted, in any script; the longest is checked quickly', async () => {
   for (const password of [
     'kJ8#vPq2!mZx',
     'correct horse battery staple',

@@ -114,7 +114,7 @@ before(async () => {
 })
 after(() => platform.remove())
 
-test('a scan of a whole table is found, and so is a walk through a whole index', () => {
+test('detects a scan of a whole table, and one of a whole index', () => {
   const seen = (plan: Plan) => wholes({ 'Query Text': '', Plan: plan })
   assert.deepEqual(
     seen({
@@ -142,7 +142,7 @@ test('a scan of a whole table is found, and so is a walk through a whole index',
   )
 })
 
-test('no statement of a transfer, a deposit, the lists and the loops reads a table that grows from end to end', async () => {
+test('no statement of a transfer, a deposit, the lists and the loops scans a growing table', async () => {
   const user = await platform.user('plans')
   const address = await fundedWallet(platform, user, 'XRP', '200')
   await call(user, 'POST', '/dac/v1/webhooks', { url: 'http://127.0.0.1:9/', events: ['*'] })
@@ -236,7 +236,7 @@ test('no statement of a transfer, a deposit, the lists and the loops reads a tab
   assert.deepEqual([...found.keys()].sort(), [])
 })
 
-test('each of them that names the workspace was answered by an index that begins with it, and a look by id by the primary key', async () => {
+test('each statement that names the workspace uses an index that begins with it, and a lookup by id the primary key', async () => {
   const indexes = await platform.database.query<Index>(INDEXES)
   const plans = plansIn(readFileSync(join(platform.home, 'postgres.log'), 'utf8'))
     .map(({ 'Query Text': text, Plan: plan }) => ({

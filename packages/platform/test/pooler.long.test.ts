@@ -82,7 +82,7 @@ async function startPooler(socketOfServer: string): Promise<string> {
 }
 
 test(
-  'behind a pooler of transactions a wallet is funded and a transfer is confirmed; without the setting it is said what to set',
+  'a transaction pooler: a wallet is funded and a transfer confirmed; without the setting an error names it',
   { skip },
   async () => {
     mkdirSync(join(folder, 'home'))

@@ -76,7 +76,7 @@ const nextDay = async () => {
 }
 
 test(
-  'a new day decides the tier by the last 30 days, takes its subscription once a month, and keeps the old tier if the balance does not cover it',
+  'a new day sets the tier by the last 30 days, charges its subscription monthly, else keeps the old tier',
   { timeout: 300_000 },
   async () => {
     await setVolume(30, MILLION)

@@ -191,7 +191,7 @@ const event = fc.oneof(
 )
 
 test(
-  'no order of events drives the account below zero or loses a millionth',
+  'no order of events makes the account negative or loses a millionth',
   { timeout: 240_000 },
   async () => {
     await fc.assert(
@@ -213,7 +213,7 @@ test(
   },
 )
 
-test('a fee that fits a number of times passes exactly so often, whoever is first', async () => {
+test('a prepaid balance for N fees allows exactly N transactions, in any order', async () => {
   for (const fits of [0, 1, 7, 20]) {
     const model = new Model()
     await model.open()
@@ -224,7 +224,7 @@ test('a fee that fits a number of times passes exactly so often, whoever is firs
   }
 })
 
-test('events tell of a fifth, a twentieth and the end, each once until the next top-up', async () => {
+test('events report a fifth, a twentieth and zero, each once until the next top-up', async () => {
   const model = new Model()
   await model.open()
   const told = async () =>
@@ -255,7 +255,7 @@ test('events tell of a fifth, a twentieth and the end, each once until the next 
   await model.check()
 })
 
-test('each stage begins exactly at its share, and is told with what is left and what it was', async () => {
+test('each level begins exactly at its share, and is reported with the balance and the reference', async () => {
   const events = async (workspace: string) =>
     (
       await database.query<{ type: string; payload: object }>(
@@ -309,7 +309,7 @@ test('each stage begins exactly at its share, and is told with what is left and 
   assert.equal((await events(twice.workspace)).at(-1)?.type, 'prepaid_fee.empty')
 })
 
-test('a correction may take all and no more, tells of what is left, and is the new level only where it adds', async () => {
+test('a correction may deduct at most the balance, reports the rest, and sets the level only if it adds', async () => {
   const model = new Model()
   await model.open()
   const adjust = async (amount: bigint, reference: string = randomUUID(), least = 0n) =>
@@ -360,7 +360,7 @@ test('a correction may take all and no more, tells of what is left, and is the n
   )
 })
 
-test('what was never reserved is neither charged nor given back; what is given back can be told of again', async () => {
+test('an unreserved fee is neither charged nor returned; a returned one can be reported again', async () => {
   const model = new Model()
   await model.open()
   await model.adjust(1000n)
@@ -411,7 +411,7 @@ test('what was never reserved is neither charged nor given back; what is given b
   assert.equal(await told(), 1, 'only what was empty is told anew')
 })
 
-test('a reserved fee is charged once and given back once, with its volume, for its own workspace alone', async () => {
+test('a reserved fee is charged or returned once, with its volume, for its own workspace only', async () => {
   const [model, other] = [new Model(), new Model()]
   for (const each of [model, other]) {
     await each.open()
@@ -459,7 +459,7 @@ test('a reserved fee is charged once and given back once, with its volume, for i
     fees: '0',
     volume: '0',
   })
-  // A transaction that costs no fee, and one whose value nobody knows.
+  // A transaction without a fee, and one whose value is unknown.
   const [free, unvalued] = [randomUUID(), randomUUID()]
   for (const [of, fee] of [
     [free, null],
@@ -497,7 +497,7 @@ test('a reserved fee is charged once and given back once, with its volume, for i
   })
 })
 
-test('an account that another makes meanwhile is locked like one that was there; what a new one tells is its own', async () => {
+test("an account that another transaction creates is locked like an existing one; a new one's events are its own", async () => {
   const [model, other] = [new Model(), new Model()]
   await model.open()
   await other.open()
@@ -543,7 +543,7 @@ test('an account that another makes meanwhile is locked like one that was there;
   )
 })
 
-test('tiers: by volume, by name; fees are shares with a least, rounded up; mistakes in the setting are named', () => {
+test('tiers by volume and name; fees are shares with a minimum, rounded up; mistakes in the setting are named', () => {
   const tiers = readTiers(DEFAULT_TIERS)
   const usd = (amount: number) => BigInt(amount) * 1_000_000n
   assert.deepEqual(

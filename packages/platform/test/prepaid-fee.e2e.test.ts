@@ -119,7 +119,7 @@ const explains = async (user: User) => {
   assert.deepEqual((await entries(user, '?limit=2&page=2')).data, data.slice(2, 4))
 }
 
-test('the account: its shape, who may read it, what is refused', async () => {
+test('the account: its fields, who may read it, what is refused', async () => {
   const user = await platform.user('shape')
   assert.deepEqual(await account(user), {
     balance: '100000',
@@ -171,7 +171,7 @@ test('the account: its shape, who may read it, what is refused', async () => {
   )
 })
 
-test('the operator tops up and takes, never below zero; a workspace that does not exist is made', async () => {
+test('the operator adds and deducts, never below zero; an unknown workspace is created', async () => {
   const cli = (...args: string[]) => platform.cli('prepaid-fee', ...args)
   const up = await cli('adjust', '--workspace', 'funds', '--amount', '250.5', '--json')
   assert.equal(up.status, 0, up.stderr)
@@ -201,7 +201,7 @@ test('the operator tops up and takes, never below zero; a workspace that does no
   await explains(await platform.user('funds'))
 })
 
-test('prices: agreed by both sources, tokens by their coin, layers as ETH; one that is off is told by neither', async () => {
+test('prices: agreed by both sources, tokens by their coin, layers as ETH; a divergent one is returned by neither', async () => {
   const user = await platform.user('prices', { role: 'read-only' })
   const all = await prices(user, 'BTC,ETH,BASE,USDT_ETH,USDT_TRX,USDC_SOL,ONE')
   assert.equal(all.status, 200, all.text)
@@ -248,7 +248,7 @@ test('prices: agreed by both sources, tokens by their coin, layers as ETH; one t
 })
 
 test(
-  'a fee is reserved at creation, charged when the bytes first go out, given back when nothing did',
+  'a fee is reserved at creation, charged at the first broadcast, and returned without one',
   { timeout: 300_000 },
   async () => {
     const user = await platform.user('fees')
@@ -321,7 +321,7 @@ test(
 )
 
 test(
-  '50 withdrawals at once on a balance for 20: exactly 20 pass; the rest are told why and change nothing',
+  '50 concurrent withdrawals on a balance for 20: exactly 20 pass; the rest get the reason and change nothing',
   { timeout: 300_000 },
   async () => {
     const users = await Promise.all(
@@ -363,7 +363,7 @@ test(
       1,
     )
 
-    // At zero: replays answer, deposits go on, reading goes on; a refused key is not spent.
+    // At a zero balance, replays, deposits and reads still work; a refused key is not used up.
     const at = answers.findIndex(({ status }) => status === 200)
     const replay = await post(
       users[at % 5] as User,
@@ -399,7 +399,7 @@ test(
 )
 
 test(
-  'a withdrawal that nobody can price is 503 and creates nothing; a price of a minute ago still serves',
+  'a withdrawal without a price gets 503 and creates nothing; a price of a minute ago is still accepted',
   { timeout: 300_000 },
   async () => {
     const user = await platform.user('unpriced')

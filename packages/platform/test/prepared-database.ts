@@ -23,8 +23,8 @@ export async function prepareDatabase(home: string): Promise<void> {
       const postgres = await startEmbeddedPostgres(place)
       const database = openDatabase(postgres.url)
       await migrate(database)
-      // A killed server finds what it has written, as the machine goes on; waiting for the disk
-      // proves nothing here.
+      // A killed server keeps what it wrote, because the machine keeps running; waiting for the
+      // disk proves nothing here.
       for (const setting of ['fsync', 'full_page_writes'])
         await database.query(`alter system set ${setting} = off`)
       await database.close()

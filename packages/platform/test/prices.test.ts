@@ -50,7 +50,7 @@ function scripted(
   return { seen, fetch: fetch as typeof globalThis.fetch }
 }
 
-test('decimals of sources: every digit counts, exponents too; nonsense and zero are none', () => {
+test('decimals of sources: every digit and exponent counts; malformed values and zero are no price', () => {
   assert.deepEqual(['60000', '60000.5', '6e4', '1.5E-7', '0.000000000001'].map(parsePrice), [
     60_000n * SCALE,
     60_000n * SCALE + SCALE / 2n,
@@ -78,7 +78,7 @@ test('decimals of sources: every digit counts, exponents too; nonsense and zero 
   assert.equal(usdValue(123_456_789n, 6, usd('1.0003')), 123_493_826n)
 })
 
-test('CoinGecko: one call for all coins in the documented shape; unknown coins and ones without a market are left out', async () => {
+test('CoinGecko: one call for all coins in the documented format; unknown coins and ones without a market are omitted', async () => {
   const { seen, fetch } = scripted({
     '/api/v3/simple/price':
       '{"bitcoin":{"usd":67187.3358936566,"last_updated_at":1711356300},"tether":{"usd":1.0003,"last_updated_at":1711356301},"dash":{"usd":null,"last_updated_at":1711356300},"ripple":{"usd":5.5e-7,"last_updated_at":1711356300},"solana":{"usd":"12","last_updated_at":1711356300}}',
@@ -110,7 +110,7 @@ test('CoinGecko: one call for all coins in the documented shape; unknown coins a
   )
 })
 
-test('CoinGecko: away, silent, limited, broken or refused is an error that names no key', async () => {
+test('CoinGecko: unreachable, silent, limited, broken or refused is an error that names no key', async () => {
   const broken: [unknown, number][] = [
     ['cut', 200],
     ['silent', 200],
@@ -219,7 +219,7 @@ const kraken = {
   },
 }
 
-test('exchange tickers through ccxt: the middle of bid and ask, exact; a market that is closed or wide has no price', async () => {
+test('exchange tickers through ccxt: the exact middle of bid and ask; a closed or wide market has no price', async () => {
   const { seen, fetch } = scripted(kraken)
   const source = exchange({
     id: 'kraken',
@@ -244,7 +244,7 @@ test('exchange tickers through ccxt: the middle of bid and ask, exact; a market 
   )
 })
 
-test('exchange: away, in maintenance or broken is an error, and it recovers', async () => {
+test('exchange: unreachable, in maintenance or broken is an error, and it recovers', async () => {
   for (const answer of ['cut', '<html>', { error: ['EService:Unavailable'] }]) {
     const answers: Record<string, unknown> = { ...kraken, '/0/public/Ticker': answer }
     const source = exchange({
@@ -267,7 +267,7 @@ const quote = (source: string, price: string, ageMs = 0): Quote & { source: stri
   at: NOW - ageMs,
 })
 
-test('agreement: the median of what is fresh, without what lies more than 2 % off', () => {
+test('agreement: the median of fresh prices, without those more than 2 % off', () => {
   assert.deepEqual(consensusPrice([quote('a', '100'), quote('b', '101')], NOW), {
     price: usd('100.5'),
     at: NOW,
@@ -330,7 +330,7 @@ test('agreement: the median of what is fresh, without what lies more than 2 % of
   )
 })
 
-test('a price outlives its sources for five minutes, then it is stale; disagreement keeps the last agreement', async () => {
+test('a price outlives its sources for five minutes, then it is stale; disagreement keeps the last agreed price', async () => {
   let now = NOW
   const said: Record<string, string | null> = { a: '100', b: '101' }
   const source = (name: string): PriceSource => ({
@@ -362,7 +362,8 @@ test('a price outlives its sources for five minutes, then it is stale; disagreem
   now += 10_000
   await prices.refresh(sources[0])
   await prices.refresh(sources[1])
-  // The last moment of agreement: one had answered anew, and the other's quote was fresh still.
+  // The last moment of agreement: one source had just answered, and the other's quote was still
+  // fresh.
   const kept = { price: usd('100.5'), at: NOW + 10_000, sources: ['a', 'b'] }
   assert.deepEqual(prices.price('BTC'), { ...kept, stale: false })
   said['a'] = said['b'] = null
@@ -373,7 +374,7 @@ test('a price outlives its sources for five minutes, then it is stale; disagreem
   assert.equal(prices.price('BTC')?.stale, true)
 })
 
-test('CoinGecko is asked by the ids of the asset registry, which the setting corrects', () => {
+test('CoinGecko is queried with the ids of the asset registry, which the setting overrides', () => {
   const registry = loadRegistry('mainnet')
   const read = (setting: string) =>
     pricesInstallation(

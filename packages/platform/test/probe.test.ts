@@ -141,7 +141,7 @@ after(() => {
   rmSync(home, { recursive: true, force: true })
 })
 
-test('every check is ok on the local chains of all families, and only malformed transactions are submitted', async () => {
+test('every check passes on the local chains of all families, and only malformed transactions are submitted', async () => {
   const submitted = new Set<string>()
   for (const code of CODES) {
     const asked: Question[] = []
@@ -183,7 +183,7 @@ function methodsOf(files: string[], pattern: RegExp): string[] {
   return [...new Set([...text.matchAll(pattern)].map((match) => match[1] as string))].sort()
 }
 
-test('each method in the source of a family’s client is asked for', async () => {
+test('each method in the source of a family’s client is probed', async () => {
   const families: [string[], string[], number][] = [
     [['BTC', 'BCH'], methodsOf(['utxo/rpc.ts'], /'((?:get|estimate|send)[a-z]+)'/g), 10],
     [
@@ -634,7 +634,7 @@ const CASES: Case[] = [
 let latestHash = ''
 let bestHash = ''
 
-test('a capability that is taken away is named by its line, and by no other', async (t) => {
+test('a removed capability is named by its line, and by no other', async (t) => {
   const rpc = async (code: string, method: string, params: unknown[]) =>
     (
       (await (
@@ -672,7 +672,7 @@ test('a capability that is taken away is named by its line, and by no other', as
   }
 })
 
-test('blocks with versions of transactions that the endpoint does not know end the probe of Solana, which says so', async () => {
+test('blocks with transaction versions unknown to the endpoint end the probe of Solana with that message', async () => {
   const { checks, text, exitCode } = await ask(
     'SOL',
     on('getBlock', () =>
@@ -690,7 +690,7 @@ test('blocks with versions of transactions that the endpoint does not know end t
   assert.equal(exitCode, 1)
 })
 
-test('a question that is rate limited once is repeated, and the rate limit is named', async () => {
+test('a query that is rate limited once is repeated, and the rate limit is named', async () => {
   let left = 2
   const { checks, exitCode, text } = await ask('ETH', () =>
     left-- > 0 ? Response.json({ error: 'slow down' }, { status: 429 }) : undefined,
@@ -703,7 +703,7 @@ test('a question that is rate limited once is repeated, and the rate limit is na
   assert.equal(exitCode, 0)
 })
 
-test('an endpoint of another network is named, and nothing else is asked', async () => {
+test('an endpoint of another network is named, and nothing else is queried', async () => {
   const asked: Question[] = []
   const at = (network: string, code: string) =>
     probe(
@@ -766,7 +766,7 @@ async function refusal(network: string, url: string, values: Values = {}): Promi
   return assert.fail(`${url} was probed`)
 }
 
-test('wrong words are named in one sentence, without the URL', async () => {
+test('wrong arguments are named in one sentence, without the URL', async () => {
   assert.match(
     await refusal('ETHX', 'https://node.example'),
     /^there is no network ETHX \(CUSTODY_NETWORK=local\)\none of BTC, /,
@@ -803,7 +803,7 @@ test('wrong words are named in one sentence, without the URL', async () => {
   )
 })
 
-test('an endpoint that does not answer as one is named by what it does', async () => {
+test('an endpoint that is not a node is described by its behaviour', async () => {
   const closed = await serving({ status: 200, body: '' })
   await new Promise((resolve) => {
     closed.server.close(resolve)
@@ -846,7 +846,7 @@ test('an endpoint that does not answer as one is named by what it does', async (
   }
 })
 
-test('the command itself sends the headers and the password, prints the table or one object, and exits with 0 or 1', async (t) => {
+test('the command sends headers and password, prints the table or one object, and exits with 0 or 1', async (t) => {
   const seen: IncomingHttpHeaders[] = []
   const server = createServer((request, response) => {
     seen.push(request.headers)

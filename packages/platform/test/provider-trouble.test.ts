@@ -129,7 +129,7 @@ test('quotas, overload and lost state never end a transfer, however long they la
   })
 })
 
-test('a transfer that the chain itself would refuse ends, after several looks, with the chain’s reason', async () => {
+test('a transfer that the chain itself would refuse ends after several attempts, with the chain’s reason', async () => {
   for (const error of [
     REVERTED,
     { code: -32000, message: 'insufficient funds for gas * price + value' },

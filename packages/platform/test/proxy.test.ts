@@ -18,7 +18,7 @@ const missing = (program: string, word: string) =>
     ? `no ${program} here (Debian: apt-get install ${program})`
     : false
 
-test('nginx reads its example', { skip: missing('nginx', '-v') }, () => {
+test('nginx accepts its example', { skip: missing('nginx', '-v') }, () => {
   const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')]
   const made = spawnSync('openssl', [
     'req',
@@ -39,7 +39,7 @@ test('nginx reads its example', { skip: missing('nginx', '-v') }, () => {
   const text = example('nginx.conf')
     .replace('/etc/ssl/custody/fullchain.pem', certificate)
     .replace('/etc/ssl/custody/privkey.pem', key)
-    // The test listens nowhere, and may be nobody.
+    // The test opens no ports, and may run as an unprivileged user.
     .replaceAll(/listen (80|443)\b/g, `listen unix:${folder}/$1`)
   const places = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
     .map((name) => `${name}_temp_path ${folder}/${name};`)
@@ -56,7 +56,7 @@ test('nginx reads its example', { skip: missing('nginx', '-v') }, () => {
   assert.equal(read.status, 0, read.stderr)
 })
 
-test('Caddy reads its example', { skip: missing('caddy', 'version') }, () => {
+test('Caddy accepts its example', { skip: missing('caddy', 'version') }, () => {
   writeFileSync(join(folder, 'Caddyfile'), example('Caddyfile'))
   const read = spawnSync(
     'caddy',

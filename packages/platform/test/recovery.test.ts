@@ -115,7 +115,7 @@ const step: fc.Arbitrary<Step> = fc.record({
 })
 
 test(
-  'whatever was recorded, and wherever adopting it stops, the books become those of the chain, once',
+  'whatever was recorded, and wherever adoption stops, the ledger becomes that of the chain, once',
   { timeout: 300_000 },
   async () => {
     await fc.assert(
@@ -205,7 +205,7 @@ const payOf = (at: RecoveryFixture, sequence: string, amount = 5n) => {
   }
 }
 
-test('a node that lies makes nothing of it true, and the others are adopted all the same', async () => {
+test('nothing that only a lying node reports is adopted, and the other records are adopted anyway', async () => {
   const at = await world()
   const good = payOf(at, 'good')
   const made = at.sign('pay', good)
@@ -222,7 +222,7 @@ test('a node that lies makes nothing of it true, and the others are adopted all 
   // Another id for what the partner knows under its own.
   const disputed = payOf(at, 'disputed')
   at.record([3, 1], 'pay', at.sign('pay', disputed), disputed, { transaction_id: randomUUID() })
-  // Another workspace's, that nobody knows; another network's.
+  // A payment of another, unknown workspace; and one of another network.
   const foreign = payOf(at, 'foreign')
   at.record([3], 'pay', at.sign('pay', foreign), foreign, { workspace: 'nobody' })
   const odd = payOf(at, 'odd')
@@ -247,12 +247,12 @@ test('a node that lies makes nothing of it true, and the others are adopted all 
     (await at.transactions()).map(({ id, state }) => [id, state]),
     [[good.id, 'CONFIRMED']],
   )
-  // It holds nobody up, and is told of again.
+  // It delays no other transfer, and is reported again.
   assert.equal(await compareRecords(at.services), null)
   assert.equal((await at.reconcile()).unadopted.length, 6)
 })
 
-test('signed and never mined: the same bytes are sent, nothing is booked', async () => {
+test('signed and never mined: the same bytes are sent, and nothing is booked', async () => {
   const at = await world()
   const pay = payOf(at, 'waiting', 7n)
   const made = at.sign('pay', pay)
@@ -288,7 +288,7 @@ test('signed and never mined: the same bytes are sent, nothing is booked', async
   )
 })
 
-test('users come from two nodes, never from one; a revocation too', async () => {
+test('users come from two nodes, never from one, and so do revocations', async () => {
   const at = await world()
   const enrol = (subAccount: number) => ({
     api_key: randomUUID(),
@@ -326,7 +326,7 @@ test('users come from two nodes, never from one; a revocation too', async () => 
   )
 })
 
-test('one node alone releases nothing and lets nothing be adopted', async () => {
+test('one node alone releases nothing and allows no adoption', async () => {
   const at = await world()
   const pay = payOf(at, 'x')
   at.record([1, 2], 'pay', at.sign('pay', pay), pay)
@@ -349,7 +349,7 @@ test('one node alone releases nothing and lets nothing be adopted', async () => 
   )
 })
 
-test('a cancellation takes the place of its transfer: the amount is back, whichever of both was known', async () => {
+test('a cancellation replaces its transfer: the amount is released, whichever of both was known', async () => {
   for (const isKnown of [false, true]) {
     const at = await world()
     const pay = payOf(at, 'cancelled', 9n)
@@ -386,7 +386,7 @@ test('a cancellation takes the place of its transfer: the amount is back, whiche
   }
 })
 
-test('a drain leaves the tank, and two sweeps of one address are booked side by side', async () => {
+test('a drain leaves the tank, and two sweeps of one address are both booked', async () => {
   const at = await world()
   const drain = {
     from: [0, 0] as [number, number],
@@ -423,7 +423,7 @@ test('a drain leaves the tank, and two sweeps of one address are booked side by 
   assert.deepEqual((await at.reconcile()).audit?.differences, [])
 })
 
-test('fuel and a sweep with the same number, amount and receiver have the same bytes: each is its own account’s', async () => {
+test('fuel and a sweep with equal number, amount and receiver have equal bytes: each stays with its own account', async () => {
   const at = await world()
   const amount = 10n ** 12n
   const fuel = {
@@ -453,7 +453,7 @@ test('fuel and a sweep with the same number, amount and receiver have the same b
   assert.deepEqual((await at.reconcile()).audit?.differences, [])
 })
 
-test('a forward is its rule’s, and the deposits that it came from are not forwarded again', async () => {
+test('a forward belongs to its rule, and its deposits are not forwarded again', async () => {
   const at = await world()
   const rule = randomUUID()
   await database.query(
@@ -515,7 +515,7 @@ test('a forward is its rule’s, and the deposits that it came from are not forw
   }
 })
 
-test('what was built here on a place that is taken gives way', async () => {
+test('a new transaction at a number that is already used is dropped', async () => {
   const at = await world()
   const pay = payOf(at, 'first')
   const made = at.sign('pay', pay)
@@ -546,7 +546,7 @@ test('what was built here on a place that is taken gives way', async () => {
   assert.deepEqual(rows, [{ state: 'FUELING', built: 'VOID' }])
 })
 
-test('what one node tells and nothing proves holds nobody up; what its signatures prove does', async () => {
+test('an unproven report of one node delays no transfer; a report that signatures prove does', async () => {
   const at = await world()
   const [forged, real] = [payOf(at, 'forged'), payOf(at, 'real')]
   const other = at.sign('pay', payOf(at, 'other'))

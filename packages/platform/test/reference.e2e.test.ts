@@ -45,7 +45,7 @@ async function open(path: string) {
   return {
     page,
     async end() {
-      // A library tries whether it may make code of texts, and goes on without where it may not.
+      // A library tests whether it may compile code from strings, and works without it.
       const broken = (await page.evaluate<string[]>('broken')).filter(
         (each) => each !== 'script-src eval',
       )
@@ -64,7 +64,7 @@ async function send(page: Page, button: RegExp, path: string) {
 }
 
 test(
-  'the reference asks this server alone, and signs a request with a key that is pasted',
+  'the reference connects to this server only, and signs a request with a pasted key',
   { timeout: 120_000 },
   async () => {
     const user = await api.user('reference')
@@ -126,7 +126,7 @@ test(
   },
 )
 
-test('the page of errors has every code at its anchor, and the type of an error leads there', async () => {
+test('the page of errors has every code as an anchor, and the type of an error links to it', async () => {
   const page = await fetch(`${api.base}/reference/errors`)
   const html = await page.text()
   assert.equal(page.status, 200)

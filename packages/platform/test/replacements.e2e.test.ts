@@ -64,7 +64,7 @@ const audit = async () => {
 }
 const satoshi = (text: string) => BigInt(Math.round(Number(text) * 1e8))
 
-test('Bitcoin: a transfer that pays too little waits; sped up, the dearer one is mined in its place', async () => {
+test('Bitcoin: a transfer with too low a fee waits; sped up, its replacement is mined', async () => {
   await congest('BTC', '60')
   const before = await balance(alice, 'BTC')
   const created = await post(transferBody('BTC', '0.1', BTC_TO, { fee_rate: 5 }))
@@ -124,7 +124,7 @@ test('Bitcoin: a cancelled transfer returns its coins, and its change can be spe
   await audit()
 })
 
-test('a transfer whose change is spent already is not replaced: the later one pays for both', async () => {
+test('a transfer whose change is already spent is not replaced: the later one pays for both', async () => {
   await congest('BTC', '60')
   const first = await waiting(
     (await post(transferBody('BTC', '0.01', BTC_TO, { fee_rate: 5 }))).body.id,
@@ -142,7 +142,7 @@ test('a transfer whose change is spent already is not replaced: the later one pa
   for (const { id } of [first, second]) await assertConfirmed(alice, id)
 })
 
-test('the platform bumps by itself what waits too long, within the caller’s own rate', async () => {
+test('the platform automatically speeds up a waiting transfer, within the caller’s own rate', async () => {
   const low = await waiting(
     (
       await (async () => {
@@ -191,7 +191,7 @@ test('the platform bumps by itself what waits too long, within the caller’s ow
   await audit()
 })
 
-test('Ethereum: a token transfer below the base fee is sped up beyond its fuel, one below is cancelled; the nonce goes on', async () => {
+test('Ethereum: speeds up a token transfer below the base fee beyond its fuel, cancels one; the nonce advances', async () => {
   await congest('ETH', '40')
   const token = await balance(alice, 'USDT_ETH')
   const low = await waiting(
@@ -229,7 +229,7 @@ test('Ethereum: a token transfer below the base fee is sped up beyond its fuel, 
   await audit()
 })
 
-test('before anything is signed a cancellation costs nothing; where a chain cannot replace, a signed transfer stays', async () => {
+test('an unsigned transfer is cancelled at no cost; if a chain cannot replace, a signed transfer stays', async () => {
   await platform.operator('devnet', { command: 'fault', network: 'ETH', mode: 'down' })
   const before = await balance(alice, 'ETH')
   const created = await post(transferBody('ETH', '0.5', ETH_TO))
@@ -257,7 +257,7 @@ test('before anything is signed a cancellation costs nothing; where a chain cann
   await assertConfirmed(alice, dash.id)
 })
 
-test('another’s transfers, unknown ids, read-only keys, deposits', async () => {
+test('foreign transfers, unknown ids, read-only keys and deposits are refused', async () => {
   const missing = await amend('00000000-0000-4000-8000-000000000000', 'cancel')
   assert.equal(missing.status, 404)
   const deposit = (

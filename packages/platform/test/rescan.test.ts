@@ -79,7 +79,7 @@ async function run(
 }
 
 for (const family of FAMILY_NAMES) {
-  test(`${family}: a deposit that the scan did not see is found by a rescan, and credited once however often it is run`, async () => {
+  test(`${family}: a rescan finds a deposit that the scan missed, and credits it once however often it runs`, async () => {
     const { world, alice, services, lies } = await openWorld(family)
     const { code } = world.network
     const [asset] = world.assets
@@ -119,7 +119,7 @@ for (const family of FAMILY_NAMES) {
   })
 }
 
-test('a deposit that a rescan finds is screened, and told by the events of every deposit', async () => {
+test('a deposit found by a rescan is screened, and emits the events of every deposit', async () => {
   const { world, alice, services, lies } = await openWorld('evm')
   await world.screenDeposits(alice)
   world.risks.set('somebody', 'SEVERE')
@@ -146,7 +146,7 @@ test('a deposit that a rescan finds is screened, and told by the events of every
   )
 })
 
-test('what a reorganisation took back is not credited, and what it takes back after a rescan is taken back', async () => {
+test('a removed deposit is not credited, and a reorganisation after a rescan removes its deposits', async () => {
   const { world, alice, services, lies } = await openWorld('evm')
   const gone = pay(world, alice, '0xgone', 7n, 'ETH')
   await world.settle()
@@ -192,7 +192,7 @@ test('what a reorganisation took back is not credited, and what it takes back af
   )
 })
 
-test('a rescan that was interrupted, or whose endpoint fails, is continued where it was, while the scan goes on', async () => {
+test('a rescan that was interrupted, or whose endpoint fails, resumes where it was, while the scan continues', async () => {
   const { world, alice, services, lies } = await openWorld('evm')
   for (let count = 0; count < 40; count++) world.chain.mine()
   const hidden = pay(world, alice, '0xhidden', 7n, 'ETH')
@@ -208,7 +208,7 @@ test('a rescan that was interrupted, or whose endpoint fails, is continued where
   )
   const done = Number(failed['heights'])
   assert.ok(done > 0 && done < 30)
-  // A process that ends after a part: its next one goes on behind it.
+  // The process ends after a part; the next one continues after that part.
   lies.missing.clear()
   let parts = 0
   services.environment.checkpoint = (name) => {
@@ -217,7 +217,7 @@ test('a rescan that was interrupted, or whose endpoint fails, is continued where
   const ended = await run(services, 'ETH', { from: '1' })
   assert.equal(ended['done'], false)
   services.environment.checkpoint = () => undefined
-  // The scan of the network goes on.
+  // The scan of the network continues.
   pay(world, alice, '0xnew', 1n, 'ETH')
   await world.scan()
   lies.asked.length = 0
@@ -232,7 +232,7 @@ test('a rescan that was interrupted, or whose endpoint fails, is continued where
   assert.deepEqual(await world.books(alice), { ETH: '8' })
 })
 
-test('a second rescan of a network is refused while one is under way, which can be followed and ended', async () => {
+test('a second rescan of a network is refused during the first, which can be followed and cancelled', async () => {
   const { world, services, lies } = await openWorld('evm')
   for (let count = 0; count < 5; count++) world.chain.mine()
   await world.settle()
@@ -253,7 +253,7 @@ test('a second rescan of a network is refused while one is under way, which can 
   assert.equal((await readRescan(services, 'ETH'))?.to, 5)
 })
 
-test('custody rescan: bad input is named, progress is printed, and the exit code says whether all was read', async () => {
+test('custody rescan: names bad input, prints progress, and its exit code tells if everything was read', async () => {
   const { world, alice, services, lies } = await openWorld('evm')
   const hidden = pay(world, alice, '0xhidden', 7n, 'ETH')
   lies.empty.add(hidden.height)
@@ -315,7 +315,7 @@ test('custody rescan: bad input is named, progress is printed, and the exit code
   }
 })
 
-test('whatever the endpoint hid and whichever heights are read again: at rest each payment of the final chain is credited once', async () => {
+test('whatever the endpoint hid and whichever heights are re-read: each payment of the final chain is credited once', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(...FAMILY_NAMES),

@@ -80,7 +80,7 @@ async function deposit(user: User, trust: Trust, asset: string, amount: string):
   await custody.createWallet(asset)
   const { address } = await custody.createAddress(asset)
   await platform.fund(asset, address, amount)
-  // What Solana wants to stay on an account is not to be spent, and owed all the same.
+  // Solana's minimum balance of an account cannot be spent, but is owed anyway.
   await waitFor(
     `${amount} ${asset}`,
     async () => Number((await custody.wallets(asset))[0]?.balance) > Number(amount) - 0.01,
@@ -102,11 +102,11 @@ test('a statement counts the deposits of two workspaces as held and owed, and th
   assert.deepEqual([of('BTC').held, of('BTC').operating], ['575000000', '0'])
   for (const { asset, held, operating, owed } of firstStatement.assets)
     assert.equal(BigInt(held) - BigInt(operating), BigInt(owed), asset)
-  // The tank that pays fees is held, and nobody's balance.
+  // The balance of the tank that pays fees is held, and belongs to no caller.
   assert.ok(BigInt(of('ETH').operating) > 0n)
 })
 
-test('each caller verifies his own part offline, with the addresses; nobody reads another’s', async () => {
+test('each caller verifies their own part offline, with the addresses, and cannot read another’s', async () => {
   const statement = file('statement.json', '')
   const shown = await platform.cli(
     'reserves',
@@ -151,7 +151,7 @@ test('each caller verifies his own part offline, with the addresses; nobody read
       /signed by signer nodes 1, 2, 3[\s\S]*addresses are derived from certified keys/,
     )
   }
-  // A proof names the one who asks, whoever that is.
+  // A proof names the caller who requests it.
   const mine = await clientOf(acme, trustOf('acme')).reserves.proof(firstStatement.id)
   const theirs = await clientOf(other, trustOf('other')).reserves.proof(firstStatement.id)
   assert.deepEqual([mine.workspace, theirs.workspace], ['acme', 'other'])
@@ -246,7 +246,7 @@ test('a tampered balance, statement, address list or signature is refused', asyn
   await refused({ holdings: short }, /not the one that the statement commits to/)
 })
 
-test('everybody reads it without a key, where the operator lets them; rows are only added', async () => {
+test('statements are public without a key if the operator allows it; rows are only added', async () => {
   const get = async (path: string) => fetch(`${platform.base}${path}`)
   const index = (await (await get('/reserves/index.json')).json()) as {
     statements: { id: string; hash: string }[]
@@ -277,7 +277,7 @@ test('everybody reads it without a key, where the operator lets them; rows are o
   }
 })
 
-test('the page checks a proof in the browser, asks nobody else, and shows a cheat', async () => {
+test('the page checks a proof in the browser without other requests, and reports a false proof', async () => {
   const browser = await startBrowser()
   try {
     const page = await (
@@ -354,8 +354,8 @@ test('two nodes are enough to publish, one is not', async () => {
   assert.equal(row?.count, '2')
 })
 
-test('where more is owed than held the statement says so', async () => {
-  // As if somebody had paid with these keys: the books know of coins that the chain does not have.
+test('if more is owed than held, the statement says so', async () => {
+  // Simulates a payment with stolen keys: the ledger contains coins that the chain does not have.
   await platform.database.query(
     `update ledger_accounts set balance = balance + 900000000 where id = (select a.id from ledger_accounts a
       join wallets w on w.id = a.wallet_id join workspaces k on k.id = w.workspace_id

@@ -150,7 +150,7 @@ const owners = fc
     balances.map((each, at) => ({ workspace: `w${at % 3}`, sub_account: `s${at}`, balance: each })),
   )
 
-test('of any balances every proof verifies, and says the balance and no other', async () => {
+test('for any balances every proof verifies, and proves that balance and no other', async () => {
   await fc.assert(
     fc.asyncProperty(owners, async (all) => {
       const { statement, proofs } = made(all)
@@ -274,7 +274,7 @@ test('a changed balance, nonce, secret, name, sibling, sum, order, asset, root, 
     await assert.rejects(verify(...change(statement, proofs[0]!, 0)), refused, name)
 })
 
-test('two sub-accounts cannot be shown one leaf, and a proof is of its own sub-account alone', async () => {
+test('two sub-accounts cannot share one leaf, and a proof is of its own sub-account only', async () => {
   const { statement, proofs } = made([
     { workspace: 'w', sub_account: 'a', balance: 5n },
     { workspace: 'w', sub_account: 'b', balance: 5n },
@@ -291,7 +291,7 @@ test('two sub-accounts cannot be shown one leaf, and a proof is of its own sub-a
   )
 })
 
-test('a liability that a negative sum hides is refused, by who makes a tree and by who verifies one', async () => {
+test('a liability hidden by a negative sum is refused when a tree is made and when it is verified', async () => {
   const blind = bytes('blind')
   assert.throws(() => leafOf(ID, 'BTC', blind, bytes('nonce'), -5n), RangeError)
   assert.throws(() => leafOf(ID, 'BTC', blind, bytes('nonce'), LIMIT), RangeError)
@@ -327,7 +327,7 @@ test('a liability that a negative sum hides is refused, by who makes a tree and 
     await assert.rejects(verify(rooted(statement, { top, owed: '10' }), proof(sum)), refused, sum)
 })
 
-test('the hashes are those of the document, made here once more from its words alone', async () => {
+test('the hashes are those of the document, computed here independently from its text', async () => {
   const sha = (tag: string, ...parts: Buffer[]) =>
     createHash('sha256')
       .update(Buffer.concat([Buffer.from(`custody/reserves/${tag}/v1\n`), ...parts]))
@@ -399,7 +399,7 @@ test('the hashes are those of the document, made here once more from its words a
   assert.deepEqual(proven, [{ asset: 'BTC', decimals: 8, balance: '250000' }])
 })
 
-test('every kind of the ledger is owed, operating or elsewhere, and in one of them only', async () => {
+test('every kind of ledger account is owed, operating or elsewhere, and only one of them', async () => {
   await installation.started
   const [row] = await installation
     .get()

@@ -198,7 +198,7 @@ async function restart(): Promise<void> {
 }
 
 test(
-  'an older database adopts what the nodes have recorded and the chains show',
+  'an older database adopts what the nodes have recorded and the chains contain',
   { timeout: 800_000 },
   async (t) => {
     const addresses: Record<string, string> = {}
@@ -344,7 +344,7 @@ test(
     assert.deepEqual(paid(theirs), paid(before.laterList))
     assert.deepEqual(deposits(mine), deposits(before.list), 'every deposit once')
     assert.deepEqual(deposits(theirs), deposits(before.laterList))
-    // The tag was handed out after the backup: nobody knows whose it was.
+    // The tag was assigned after the backup, so its owner is unknown.
     const [waiting, ...others] = (await platform.operator('suspense list'))['suspense'] as {
       id: string
       amount: string

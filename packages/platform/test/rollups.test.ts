@@ -128,7 +128,7 @@ async function swept(stage: FamilyFixture, amounts: Record<string, string>): Pro
   assert.deepEqual((await audit(stage.services)).differences, [])
 }
 
-test('ARB: a withdrawal of native coin leaves, fuelled by a tank whose fuel buys poster gas too', () =>
+test('ARB: a withdrawal of native coin is sent, with fuel from a tank that also buys poster gas', () =>
   staged('ARB', async (stage) => {
     const id = await stage.create('native')
     await stage.run()
@@ -136,7 +136,7 @@ test('ARB: a withdrawal of native coin leaves, fuelled by a tank whose fuel buys
     for (const { kind, gas } of await made(stage)) assert.ok(gas > 50_000, `${kind} has ${gas} gas`)
   }))
 
-test('ARB: a withdrawal of a token leaves, and deposits of both are swept', () =>
+test('ARB: a withdrawal of a token is sent, and deposits of both are swept', () =>
   staged(
     'ARB',
     async (stage) => {
@@ -154,7 +154,7 @@ test('ARB: a withdrawal of a token leaves, and deposits of both are swept', () =
     { isLeftOpen: true },
   ))
 
-test('ARB: a transfer that waits is cancelled', () =>
+test('ARB: a waiting transfer is cancelled', () =>
   staged('ARB', async (stage) => {
     const id = await stage.create('cancelled', { fee_rate: '5' })
     await stage.runTo(id, 'SIGNING')
@@ -176,7 +176,7 @@ test('ARB: a transfer that waits is cancelled', () =>
     assert.ok(attempts[1]!.gas > 50_000, String(attempts[1]!.gas))
   }))
 
-test('ARB: fuel that is refused for its gas is made again under the same nonce, and the tank goes on', async () => {
+test('ARB: fuel refused for its gas is made again with the same nonce, and the tank continues', async () => {
   // As where the price of the chain below rises between the plan and the broadcast.
   let stale = true
   const ask = endpoint((request) => {
@@ -213,7 +213,7 @@ test('ARB: fuel that is refused for its gas is made again under the same nonce, 
   )
 })
 
-test('ARB: the fuel of a sweep that is refused for its gas is made again too: what it replaces left nothing at the address', async () => {
+test('ARB: the fuel of a sweep refused for its gas is made again too, because the replaced one left nothing there', async () => {
   let to = ''
   const ask = endpoint((request) =>
     to !== '' && estimateOf(request)?.to?.toLowerCase() === to ? '0x5208' : undefined,
@@ -257,7 +257,7 @@ test('ARB: the fuel of a sweep that is refused for its gas is made again too: wh
   )
 })
 
-test('a withdrawal that is refused for its gas is made again within what lies at its address', async () => {
+test('a withdrawal refused for its gas is made again within the balance of its address', async () => {
   let stale = false
   const ask = endpoint((request) => {
     const call = estimateOf(request)
@@ -285,7 +285,7 @@ test('a withdrawal that is refused for its gas is made again within what lies at
   )
 })
 
-test('a sweep of native coin that is refused for its gas is made again, and moves no less', async () => {
+test('a native sweep refused for its gas is made again, and moves no less', async () => {
   let from = ''
   const ask = endpoint((request) =>
     from !== '' && estimateOf(request)?.from?.toLowerCase() === from ? '0x9858' : undefined,
@@ -330,7 +330,7 @@ test('a sweep of native coin that is refused for its gas is made again, and move
   )
 })
 
-test('ARB: an estimate has the gas of publishing, with and without a receiver', () =>
+test('ARB: an estimate includes the gas of publishing, with and without a receiver', () =>
   staged('ARB', async (stage) => {
     const id = await stage.create('paid')
     await stage.run()
@@ -349,7 +349,7 @@ test('ARB: an estimate has the gas of publishing, with and without a receiver', 
     await confirmed(stage, id)
   }))
 
-test('a withdrawal for whose gas too little lies at its address waits, and its caller’s speed-up brings the rest', async () => {
+test('a withdrawal whose address lacks gas waits, and its caller’s speed-up funds the rest', async () => {
   let stale = false
   const ask = endpoint((request) =>
     stale && estimateOf(request)?.to?.toLowerCase() === TO.toLowerCase() ? '0x5208' : undefined,
@@ -378,7 +378,7 @@ test('a withdrawal for whose gas too little lies at its address waits, and its c
   )
 })
 
-test('ETH: a fuel whose first payment is estimated at 204,600 gas has that and a third; the payment keeps its 21,000', async () => {
+test('ETH: a fuel whose first payment is estimated at 204,600 gas gets that and a third; the payment keeps its 21,000', async () => {
   const ask = endpoint((request) => {
     const call = estimateOf(request)
     return call &&
@@ -408,7 +408,7 @@ test('ETH: a fuel whose first payment is estimated at 204,600 gas has that and a
   )
 })
 
-test('a fuel that was mined and ran out of gas is not made again with the same gas', async () => {
+test('a mined fuel that ran out of gas is not made again with the same gas', async () => {
   let [to, estimate] = ['', '0x5208']
   const ask = endpoint((request) => {
     const call = estimateOf(request)
@@ -468,7 +468,7 @@ test('a fuel that was mined and ran out of gas is not made again with the same g
   )
 })
 
-test('an endpoint that estimates more gas than nodes sign moves nothing: the transfer fails, and says why', async () => {
+test('an endpoint that estimates more gas than nodes sign moves nothing: the transfer fails with the reason', async () => {
   let lies = false
   const ask = endpoint((request) => (lies && estimateOf(request) ? '0x1c9c380' : undefined))
   await staged(
@@ -491,7 +491,7 @@ test('an endpoint that estimates more gas than nodes sign moves nothing: the tra
 })
 
 for (const code of ['OP_ETH', 'BASE']) {
-  test(`${code}: the books have what the operator and the chain below were paid`, () =>
+  test(`${code}: the ledger contains what the operator and the base chain were paid`, () =>
     staged(
       code,
       async (stage) => {

@@ -34,7 +34,7 @@ function counted(inner: Database): { database: Database; asked: () => number } {
   }
 }
 
-test('a chain that stands still costs the database nothing; a block, another tip and the next full pass do', async () => {
+test('an idle chain causes no database load; a block, another tip and the next full pass do', async () => {
   const { database: within, asked } = counted(database.get())
   const world = new World(within, 'evm')
   await world.open()
@@ -62,7 +62,7 @@ test('a chain that stands still costs the database nothing; a block, another tip
   )
 })
 
-test('a pass that failed is made again at once', async () => {
+test('a failed pass is repeated immediately', async () => {
   const { database: within, asked } = counted(database.get())
   const world = new World(within, 'evm')
   await world.open()
@@ -82,7 +82,7 @@ test('a pass that failed is made again at once', async () => {
   assert.equal((await world.deposits()).length, 1)
 })
 
-test('blocks are asked for ahead, a few at a time and no more than may be kept, and come in their order', async () => {
+test('blocks are prefetched, a few at a time and at most as many as the cache holds, and arrive in order', async () => {
   const answers = new Map<number, (error?: Error) => void>()
   const asked: number[] = []
   const ahead = new BlocksAhead({

@@ -144,7 +144,7 @@ async function fill(): Promise<void> {
   await checkSecretsKey(database, old, oldKey.toString('base64'))
 }
 
-test('every column of bytes is sealed and listed, or known to hold no secret', async () => {
+test('every column of bytes is sealed and listed, or known to contain no secret', async () => {
   const open = [
     'audit_heads.hash',
     'audit_log.hash',
@@ -176,7 +176,7 @@ test('every column of bytes is sealed and listed, or known to hold no secret', a
 })
 
 test(
-  'all secrets are sealed under the new key, with the platform at rest and the right old key alone, or nothing is changed',
+  'all secrets are sealed under the new key, only with the platform stopped and the right old key, or nothing changes',
   { timeout: 60_000 },
   async () => {
     await fill()

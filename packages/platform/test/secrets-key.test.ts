@@ -28,7 +28,7 @@ const custody = (args: string[], env: NodeJS.ProcessEnv = {}) => {
   return { status, stdout, stderr }
 }
 
-test('the secrets key is put under a provider: what it sealed opens, the bytes in the clear are gone from the disk', async () => {
+test('wrapping the secrets key with a provider: earlier secrets open, and the clear key is deleted from disk', async () => {
   const plain = await Secrets.open(home, null, environment)
   const sealed = plain.seal('webhook 1', 'a secret')
   const key = readFileSync(file)
@@ -71,7 +71,7 @@ test('the secrets key is put under a provider: what it sealed opens, the bytes i
 })
 
 test(
-  'under Vault: asked at the start alone, and said in one line where it is sealed',
+  'under Vault: queried at the start only, and its location logged in one line',
   { skip: withoutBao },
   async () => {
     const bao = await startBao(home)

@@ -23,7 +23,7 @@ function configured(text: string, env: Record<string, string> = {}) {
   return readSettings({ CUSTODY_NETWORK: 'mainnet', CUSTODY_CONFIG: file, ...env })
 }
 
-test('without any variable, and with empty ones, everything has its default', () => {
+test('without any variable, and with empty ones, every setting has its default', () => {
   const settings = readSettings({})
   const { prepaidTiers, sweep, ...rest } = settings
   assert.deepEqual(rest, {
@@ -115,7 +115,7 @@ test('without any variable, and with empty ones, everything has its default', ()
   )
 })
 
-test('what is set is taken', () => {
+test('configured values are used', () => {
   const settings = readSettings({
     PORT: '0',
     CUSTODY_HOST: '0.0.0.0',
@@ -224,7 +224,7 @@ test('what is set is taken', () => {
   )
 })
 
-test('what is wrong is said in one sentence that names the variable, and never a secret', () => {
+test("a wrong value is reported in one sentence with the variable's name, and never a secret", () => {
   for (const [name, text, said] of [
     ['PORT', '65536', 'PORT=65536: must be an integer from 0 to 65535'],
     ['PORT', '1.5', 'PORT=1.5: must be an integer from 0 to 65535'],
@@ -349,7 +349,7 @@ test('a command reads one variable without the others', () => {
   )
 })
 
-test('the configuration of real networks is checked to the field, and a key in it is never shown', () => {
+test('the configuration of real networks is validated to the field, and a key in it is never displayed', () => {
   const good = configured(
     JSON.stringify({
       comment: 'ours',
@@ -550,7 +550,7 @@ test('the configuration of real networks is checked to the field, and a key in i
   }
 })
 
-test('the example configuration has a valid entry for each network of mainnet that is not closed', () => {
+test('the example configuration has a valid entry for each open mainnet network', () => {
   const example = fileURLToPath(new URL('../../../custody.config.example.json', import.meta.url))
   const { endpoints } = readSettings({ CUSTODY_NETWORK: 'mainnet', CUSTODY_CONFIG: example })
   assert.deepEqual(

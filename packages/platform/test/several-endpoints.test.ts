@@ -132,7 +132,7 @@ function otherChain(from: number): Behaviour {
   }
 }
 
-test('one that goes away in mid-transfer: the next carries on, and nothing is paid twice', async () => {
+test('an endpoint fails in mid-transfer: the next one takes over, and nothing is paid twice', async () => {
   await open(['a', 'b'], 1)
   const id = await stage.create('away')
   const hash = await stage.sentHash(id)
@@ -146,7 +146,7 @@ test('one that goes away in mid-transfer: the next carries on, and nothing is pa
   await stage.check()
 })
 
-test('a deposit that one endpoint makes up is credited by nobody’s word but so many; real ones are, also of the same block', async () => {
+test('a deposit that one endpoint invents is never credited below the quorum; real ones are, also in that block', async () => {
   await open(['a', 'b', 'c'], 2)
   const held = await stage.available()
   const forged = `0x${'f0'.repeat(32)}`
@@ -204,7 +204,7 @@ test('a deposit that one endpoint makes up is credited by nobody’s word but so
   const told = await disagreements()
   assert.equal(told['a'], 0)
   assert.ok((told['b'] ?? 0) > 0 && (told['c'] ?? 0) > 0, JSON.stringify(told))
-  // It goes on like that for as long as nobody else shows it.
+  // This continues as long as no other endpoint reports the deposit.
   clock.advance(60_000)
   await mine(3)
   await settle()
@@ -231,7 +231,7 @@ test('a deposit waits while too few endpoints answer, and is credited once they 
   await stage.check()
 })
 
-test('a transfer is final once so many endpoints show it in that block; one that shows another outcome is told of', async () => {
+test('a transfer is final once a quorum reports it in that block; an endpoint with another outcome is reported', async () => {
   await open(['a', 'b', 'c'], 2)
   const id = await stage.create('final')
   const hash = await stage.sentHash(id)
@@ -276,7 +276,7 @@ test('a transfer is final once so many endpoints show it in that block; one that
   await stage.check()
 })
 
-test('final deposits are not taken back by one endpoint that shows another chain: it is left aside', async () => {
+test('one endpoint with another chain removes no final deposits, and is set aside', async () => {
   await open(['a', 'b', 'c'], 2)
   await fund('0.125')
   await mine(FINAL_BLOCKS)
@@ -310,7 +310,7 @@ test('final deposits are not taken back by one endpoint that shows another chain
   assert.equal(held - (await stage.available()), parseAmount('0.125', 18))
 })
 
-test('a deposit is not deep because one endpoint calls its block final: so many must', async () => {
+test('one endpoint that calls a block final does not make a deposit final: a quorum must', async () => {
   await open(['a', 'b', 'c'], 2)
   const held = await stage.available()
   behaviour['a'] = callsFinal()
@@ -333,7 +333,7 @@ test('a deposit is not deep because one endpoint calls its block final: so many 
   assert.equal((await stage.available()) - held, parseAmount('0.125', 18))
 })
 
-test('a transfer is not final because one endpoint calls its block final: so many must', async () => {
+test('one endpoint that calls a block final does not make a transfer final: a quorum must', async () => {
   await open(['a', 'b', 'c'], 2)
   const id = await stage.create('called-final')
   await stage.sentHash(id)
@@ -352,7 +352,7 @@ test('a transfer is not final because one endpoint calls its block final: so man
   await stage.check()
 })
 
-test('credited deposits are not taken back by one endpoint that first calls their blocks not final', async () => {
+test('one endpoint that first calls their blocks not final removes no credited deposits', async () => {
   await open(['a', 'b', 'c'], 2)
   await fund('0.125')
   await mine(FINAL_BLOCKS)
@@ -382,7 +382,7 @@ test('credited deposits are not taken back by one endpoint that first calls thei
   assert.equal(await stage.available(), held)
 })
 
-test('fuel is booked by no endpoint’s word alone', async () => {
+test('fuel is not booked by one endpoint’s report alone', async () => {
   await open(['a', 'b', 'c'], 2)
   const id = await stage.create('fuelled')
   await stage.runTo(id, 'FUELING')
@@ -413,7 +413,7 @@ test('fuel is booked by no endpoint’s word alone', async () => {
   await stage.check()
 })
 
-test('an endpoint whose chain leaves before all that is kept is left aside, and the others carry on', async () => {
+test('an endpoint whose chain branches before everything that is stored is set aside, and the others continue', async () => {
   await open(['a', 'b', 'c'], 2)
   const held = await stage.available()
   behaviour['a'] = otherChain(0)
@@ -429,7 +429,7 @@ test('an endpoint whose chain leaves before all that is kept is left aside, and 
   assert.equal((await stage.available()) - held, parseAmount('0.125', 18))
 })
 
-test('a slow endpoint is asked about several blocks at once', async () => {
+test('a slow endpoint is queried for several blocks concurrently', async () => {
   await open(['a', 'b'], 2)
   const held = await stage.available()
   let underWay = 0
@@ -453,7 +453,7 @@ test('a slow endpoint is asked about several blocks at once', async () => {
   assert.equal(most, 3)
 })
 
-test('an endpoint that does not show the blocks of its own head for a minute is left aside', async () => {
+test('an endpoint that does not return the blocks of its own head for a minute is set aside', async () => {
   await open(['a', 'b', 'c'], 2)
   const held = await stage.available()
   behaviour['a'] = {
@@ -472,7 +472,7 @@ test('an endpoint that does not show the blocks of its own head for a minute is 
   assert.equal((await stage.available()) - held, parseAmount('0.125', 18))
 })
 
-test('a transfer that the endpoint in use shows with another outcome than so many others ends as those show it', async () => {
+test("a transfer ends with the quorum's outcome if the endpoint in use reports another", async () => {
   await open(['a', 'b', 'c'], 2)
   const id = await stage.create('against')
   const hash = await stage.sentHash(id)
@@ -490,7 +490,7 @@ test('a transfer that the endpoint in use shows with another outcome than so man
   await stage.check()
 })
 
-test('a scan begins where so many endpoints have a final block, wherever one says that it stands', async () => {
+test('a scan begins at a block that a quorum calls final, whatever one endpoint reports', async () => {
   await open(['a', 'b', 'c'], 2)
   const { network } = stage.services.networks.get('ETH')
   const start = async (): Promise<Record<string, unknown> | undefined> => {

@@ -54,7 +54,7 @@ after(() => {
 })
 
 for (const place of PLACES) {
-  test(`${place.code}: deposits are credited and transfers end with one endpoint of three away, whichever`, async () => {
+  test(`${place.code}: deposits are credited and transfers end with any one of three endpoints down`, async () => {
     let away = ''
     const asked = new Set<string>()
     const ask: typeof fetch = async (url, init) => {
@@ -99,7 +99,7 @@ for (const place of PLACES) {
   })
 }
 
-test('BTC: a coin that one endpoint shows at another place is not credited, and is once a rescan reads its true one', async () => {
+test('BTC: a coin that one endpoint returns at another position is credited only after a rescan reads the true one', async () => {
   const place = PLACES[0] as Place
   let lies = false
   const ask: typeof fetch = async (url, init) => {

@@ -45,7 +45,7 @@ const run = (command: typeof ban, node: number, values: Record<string, string> =
     values: { home: join(house.home, `node-${node}`), ...values },
   } as never)
 
-test('without a ban each pair of nodes is 0, and the doctor says nothing', async () => {
+test('without a ban each pair of nodes is 0, and the doctor reports nothing', async () => {
   assert.equal((await gauges()).filter((line) => line.endsWith(' 0')).length, 6)
   assert.deepEqual(await diagnoseBans(folder), [])
   assert.deepEqual(await diagnoseBans(join(house.home, 'none')), [])
@@ -56,7 +56,7 @@ test('without a ban each pair of nodes is 0, and the doctor says nothing', async
 
 const printed = ({ text = [] }: Outcome): string => [text].flat().join('\n')
 
-test('a ban is shown by the command, the metric and the doctor, also where only the third node can say so', async () => {
+test('a ban is displayed by the command, the metric and the doctor, even if only the third node can report it', async () => {
   const text = printed(await run(ban, 1, { peer: '3', reason: 'seen at its host' }))
   assert.match(
     text,
@@ -91,7 +91,7 @@ test('a ban is shown by the command, the metric and the doctor, also where only 
   )
 })
 
-test('the control panel names each ban, and an answer in another shape names none', () => {
+test('the control panel names each ban, and a response of another shape names none', () => {
   assert.deepEqual(
     banMessages([
       { node: 1, bans: [3] },

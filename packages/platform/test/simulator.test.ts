@@ -28,7 +28,7 @@ async function aWish() {
   return { wish, signed }
 }
 
-test('the oracle takes what was wished, and a dearer one of the same number', async () => {
+test('the oracle accepts the requested payment, and a more expensive one of the same number', async () => {
   const { wish, signed } = await aWish()
   const signatures = new Signatures()
   signatures.payment(wish, ...signed({}), null)
@@ -36,7 +36,7 @@ test('the oracle takes what was wished, and a dearer one of the same number', as
   assert.deepEqual(signatures.problems, [])
 })
 
-test('the oracle sees a second payment, another amount, receiver or wallet, what nobody wished, and what follows two voids', async () => {
+test('the oracle detects second payments, wrong amounts, receivers or wallets, unrequested ones, and any after two voids', async () => {
   const { wish, signed } = await aWish()
   const seen = (act: (signatures: Signatures) => void): string => {
     const signatures = new Signatures()
@@ -81,7 +81,7 @@ test('the oracle sees a second payment, another amount, receiver or wallet, what
   )
 })
 
-test('a hostile seed is the same story each time, and its draws play it again', async () => {
+test('a hostile seed gives the same run each time, and its draws replay it', async () => {
   const first = await playHostile(4)
   assert.equal(first.failure, null)
   assert.ok(first.signed > 0 && first.refusals.size > 5)
@@ -92,7 +92,7 @@ test('a hostile seed is the same story each time, and its draws play it again', 
   )
 })
 
-test('a storm is the same story each time, whatever its database has seen, also where many wait for one lock', async () => {
+test('a randomized run is reproducible, whatever its database has seen, also with many waiting for one lock', async () => {
   const ground = new SimulatedServer()
   try {
     await ground.start()
@@ -109,7 +109,7 @@ test('a storm is the same story each time, whatever its database has seen, also 
   }
 })
 
-test('what may let locks go happens one after the other, also where processes end in the middle of a commit', async () => {
+test('operations that may release locks run one after the other, even if processes end in mid-commit', async () => {
   const schedule = new Schedule(new SeededRandom(1, []), 0, async () => ({
     pids: [],
     isKnot: false,
@@ -134,7 +134,7 @@ test('what may let locks go happens one after the other, also where processes en
   )
 })
 
-test('the shrinker keeps the one draw that matters', async () => {
+test('the shrinker keeps the one relevant draw', async () => {
   const run = async (draws: readonly number[]) => ({
     failure: draws[70] === 3 ? 'it failed' : null,
     draws,
@@ -145,7 +145,7 @@ test('the shrinker keeps the one draw that matters', async () => {
   assert.ok(draws.filter((draw) => draw !== 0).length < 20, String(draws))
 })
 
-test('no commit of a storm leaves an entry that does not sum to zero, or a balance that was not posted or is below nothing', async () => {
+test('no commit leaves an entry that does not sum to zero, an unposted balance or a negative one', async () => {
   const ground = new SimulatedServer()
   try {
     await ground.start()

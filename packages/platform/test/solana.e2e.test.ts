@@ -75,14 +75,14 @@ before(
 )
 after(async () => platform.remove())
 
-test('a deposit is credited; what the chain wants kept is not spendable', async () => {
+test("a deposit is credited; the chain's minimum reserve is not spendable", async () => {
   assert.deepEqual(
     [(await balance(user, 'SOL')).balance, (await balance(user, 'SOL')).omnibus_balance],
     ['2.99910912', '3'],
   )
 })
 
-test('SOL is sent, its fee is the chain’s, and the customer gets it', async () => {
+test('SOL is sent, its fee is the chain’s, and the customer receives it', async () => {
   await call(customer, 'POST', '/dac/v1/create-wallet', { asset: 'SOL' })
   const { address } = (
     await call<{ address: string }>(customer, 'POST', '/dac/v1/address', { asset: 'SOL' })
@@ -96,7 +96,7 @@ test('SOL is sent, its fee is the chain’s, and the customer gets it', async ()
   assert.equal(await lamports(source), 3_000_000_000 - 500_000_000 - 6000)
 })
 
-test('equal transfers at once are two transactions', async () => {
+test('equal concurrent transfers are two transactions', async () => {
   const ids = await Promise.all([
     sent('SOL', '0.01', STRANGER),
     sent('SOL', '0.01', STRANGER),
@@ -112,7 +112,7 @@ test('equal transfers at once are two transactions', async () => {
   assert.equal(await lamports(STRANGER), 30_000_000)
 })
 
-test('below what an account needs, to itself, to a token account, with a tag, below the fee floor: 400 with the reason', async () => {
+test("below an account's minimum, to itself, to a token account, with a tag, below the fee floor: 400 with the reason", async () => {
   const cases: [string, string, Record<string, unknown>, RegExp][] = [
     ['0.0001', NEW, {}, /at least 0\.00089088 SOL are required to create it/],
     ['0.1', source, {}, /would be sent/],
@@ -128,7 +128,7 @@ test('below what an account needs, to itself, to a token account, with a tag, be
   }
 })
 
-test('a further deposit address is swept: SOL pays out of what it moves, tokens from the SOL wallet', async () => {
+test('a further deposit address is swept: SOL pays from what it moves, tokens from the SOL wallet', async () => {
   const total = async (asset: string) => Number((await balance(user, asset)).omnibus_balance)
   const further = (
     await call<{ address: string }>(user, 'POST', '/dac/v1/address', { asset: 'SOL' })
@@ -155,7 +155,7 @@ test('a further deposit address is swept: SOL pays out of what it moves, tokens 
   await audited()
 })
 
-test('tokens: deposit, transfer to a new account whose rent is paid, and to one that has it', async () => {
+test('tokens: deposit, transfer to a new account whose rent is paid, and to an existing one', async () => {
   assert.equal(await fundedWallet(platform, user, 'USDC_SOL', '20'), source)
   const before = await lamports(source)
   const first = await confirmed('USDC_SOL', '1.25', STRANGER)
@@ -167,7 +167,7 @@ test('tokens: deposit, transfer to a new account whose rent is paid, and to one 
   await audited()
 })
 
-test('without SOL no token leaves, and the answer names the wallet', async () => {
+test('without SOL no token is sent, and the response names the wallet', async () => {
   await fundedWallet(platform, customer, 'USDT_SOL', '5')
   const other = await platform.user('solana-poor')
   await fundedWallet(platform, other, 'USDT_SOL', '5')
@@ -176,7 +176,7 @@ test('without SOL no token leaves, and the answer names the wallet', async () =>
   assert.match(refused.text, /sub-account's SOL wallet/)
 })
 
-test('an answer that is lost pays once', async () => {
+test('a transfer whose answer is lost is paid once', async () => {
   await devnet({ command: 'fault', network: 'SOL', mode: 'drop-answer' })
   const before = await lamports(NEW)
   const { id } = await sent('SOL', '0.02', NEW)
@@ -186,7 +186,7 @@ test('an answer that is lost pays once', async () => {
   assert.equal((await lamports(NEW)) - before, 20_000_000)
 })
 
-test('nodes that sleep past the end of a transaction: it is paid once, or fails with the money back', async () => {
+test("nodes that are paused past a transaction's expiry: it is paid once, or fails and releases its money", async () => {
   const held = (await balance(user, 'SOL')).balance
   const before = await lamports(NEW)
   const { id } = await platform.withoutNodes(async () => {
@@ -223,7 +223,7 @@ test('the platform is killed in between: each transfer is paid once', async () =
   await audited()
 })
 
-test('what the chain never took dies with its blockhash, fails, and the money is back', async () => {
+test('a transfer that the chain never accepted dies with its blockhash, fails, and its money is released', async () => {
   const held = (await balance(user, 'SOL')).balance
   const tokens = (await balance(user, 'USDC_SOL')).balance
   const prepaid = async () =>

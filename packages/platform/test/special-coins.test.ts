@@ -61,7 +61,7 @@ const rpc = async <T>(code: string, method: string, ...params: unknown[]): Promi
 }
 const COIN = 100_000_000n
 
-test('DASH: a withdrawal from the platform’s credit pool and a mining payout are credited, and one transfer spends both', async () => {
+test('DASH: a credit pool withdrawal and a mining payout are credited, and one transfer spends both', async () => {
   await staged(DASH, async (stage) => {
     const before = await stage.available()
     const { hash } = await stage.control({
@@ -97,7 +97,7 @@ test('DASH: a withdrawal from the platform’s credit pool and a mining payout a
   })
 })
 
-test('BCH: an output with a CashToken is not credited or spent, and a transfer of everything else leaves it where it is', async () => {
+test('BCH: an output with a CashToken is not credited or spent, also by a transfer of the whole balance', async () => {
   await staged({ ...BCH, to: await rpc('BCH', 'getnewaddress') }, async (stage) => {
     const before = await stage.available()
     const tokens: { hash: string; vout: number }[] = []
@@ -131,7 +131,7 @@ test('BCH: an output with a CashToken is not credited or spent, and a transfer o
   })
 })
 
-test('LTC: transactions within the extension blocks do not hide what else waits, and what leaves them is credited', async () => {
+test('LTC: transactions within the extension blocks do not hide other waiting ones, and outgoing ones are credited', async () => {
   await staged(LTC, async (stage) => {
     const [chain] = stage.services.networks.all()
     const before = await stage.available()
@@ -167,7 +167,7 @@ test('LTC: transactions within the extension blocks do not hide what else waits,
   })
 })
 
-test('LTC: an invoice turns Processing by its payment in the pool and Paid by its block, while transactions of the extension blocks wait', async () => {
+test('LTC: an invoice is Processing by its payment in the pool and Paid by its block, during extension block traffic', async () => {
   await staged(LTC, async (stage) => {
     const [chain] = stage.services.networks.all()
     const ask = async (endpoint: Endpoint, body?: object, params?: object) => {

@@ -168,7 +168,7 @@ after(async () => {
   await platform.remove()
 })
 
-test('what is missing, misspelt or beyond the wallet: 400 that names the field, and nothing changes', async () => {
+test('missing or misspelt fields or too high amounts: 400 that names the field, and nothing changes', async () => {
   const whole = { asset: 'TRX', address: own, resource: 'ENERGY', amount: 100 }
   for (const path of ['stake', 'unstake'] as const) {
     for (const field of ['asset', 'address', 'resource', 'amount'] as const) {
@@ -239,7 +239,7 @@ test('what is missing, misspelt or beyond the wallet: 400 that names the field, 
   })
 })
 
-test('a stake leaves the balance, stays in the omnibus balance, and is a transaction like others', async () => {
+test('a stake leaves the balance, stays in the omnibus balance, and is a regular transaction', async () => {
   const made = await done('stake', own, 100)
   assert.deepEqual(
     [
@@ -283,7 +283,7 @@ test('a stake leaves the balance, stays in the omnibus balance, and is a transac
   await audited()
 })
 
-test('staked energy lowers the fee of the next token transfer, and what the tank must hold for it', async () => {
+test("staked energy lowers the next token transfer's fee and the balance that the tank needs for it", async () => {
   const { user: rich, address } = await walletOf('staking-energy', '20000')
   await fundedWallet(platform, rich, 'USDT_TRX', '100')
   const send = async () => {
@@ -325,7 +325,7 @@ test('staked energy lowers the fee of the next token transfer, and what the tank
   await audited()
 })
 
-test('for another address: frozen, then lent; unstaking takes it back first', async () => {
+test('for another address: frozen, then delegated; unstaking undelegates first', async () => {
   const made = await done('stake', other, 50)
   assert.equal((await lent(own, other))['frozen_balance_for_energy'], 50_000_000)
   assert.deepEqual(
@@ -394,7 +394,7 @@ test('for another address: frozen, then lent; unstaking takes it back first', as
   await audited()
 })
 
-test('bandwidth that lending takes itself cannot be lent', async () => {
+test('bandwidth that the delegation itself uses cannot be delegated', async () => {
   assert.match(
     await refused(
       'stake',
@@ -444,7 +444,7 @@ test('nothing is staked for an address that the sub-account has frozen', async (
   await done('stake', other, 5, 'ENERGY', {}, wary)
 })
 
-test('one sequence_id, one stake; transfers share it', async () => {
+test('one sequence_id, one stake; transfers share the namespace', async () => {
   const body = { asset: 'TRX', address: own, resource: 'ENERGY', amount: 3, sequence_id: 'once' }
   const answers = await Promise.all([1, 2, 3, 4].map(() => ask('stake', body)))
   assert.deepEqual(new Set(answers.map(({ text }) => text)).size, 1)
@@ -479,7 +479,7 @@ test('one sequence_id, one stake; transfers share it', async () => {
   await audited()
 })
 
-test('two unstakes of the same stake at once: one passes', async () => {
+test('two concurrent unstakes of the same stake: one passes', async () => {
   const answers = await Promise.all(
     [1, 2].map(() =>
       ask('unstake', { asset: 'TRX', address: own, resource: 'BANDWIDTH', amount: 1.5 }),
@@ -491,7 +491,7 @@ test('two unstakes of the same stake at once: one passes', async () => {
   await audited()
 })
 
-test('cooldown: nothing returns by itself or too early, everything matured returns when it is asked for', async () => {
+test('cooldown: nothing returns automatically or early, and everything matured returns on request', async () => {
   const held = Number((await balance(user, 'TRX')).balance)
   assert.match(
     await refused(
@@ -560,7 +560,7 @@ test('cooldown: nothing returns by itself or too early, everything matured retur
   await audited()
 })
 
-test('without prepaid fees nothing new is staked; unstaking, releasing and replays go on', async () => {
+test('without prepaid fees nothing new is staked; unstaking, releasing and replays still work', async () => {
   const { user: broke, address } = await walletOf('staking-prepaid', '100')
   const first = { asset: 'TRX', address, resource: 'ENERGY', amount: 10, sequence_id: 'first' }
   const made = await ask('stake', first, broke)
@@ -588,7 +588,7 @@ test('without prepaid fees nothing new is staked; unstaking, releasing and repla
   await audited()
 })
 
-test('the 33rd unstake that cools down is refused', async () => {
+test('the 33rd unstake in cooldown is refused', async () => {
   const { user: busy, address } = await walletOf('staking-limit', '100')
   await done('stake', address, 40, 'ENERGY', {}, busy)
   for (let turn = 0; turn < 32; turn += 8) {
@@ -619,7 +619,7 @@ test('the 33rd unstake that cools down is refused', async () => {
   await audited()
 })
 
-test('a stake that the chain never takes dies, and the TRX is back; a second call that dies leaves the first', async () => {
+test('a stake that the chain never accepts dies, and the TRX is released; a dead second call keeps the first', async () => {
   const { user: late, address } = await walletOf('staking-late', '100')
   await done('stake', address, 10, 'ENERGY', {}, late)
   await devnet({ command: 'fault', network: 'TRX', mode: 'reject' })
@@ -683,7 +683,7 @@ test('a stake that the chain never takes dies, and the TRX is back; a second cal
 })
 
 test(
-  'killed at each commit: everything is staked, lent and unstaked once',
+  'killed at each commit: everything is staked, delegated and unstaked once',
   { timeout: 600_000 },
   async () => {
     const { user: steady, address } = await walletOf('staking-kills', '500')
@@ -705,8 +705,8 @@ test(
         amount: 10,
         sequence_id: `kill-${turn}`,
       }
-      // Here a block is final when two more have come, which is too soon to be sure that it is
-      // looked at before.
+      // Here a block is final after two more blocks, which may be too soon for the transaction to
+      // be processed before.
       const isSlow = point === 'transaction.included'
       const halt = (halted: boolean) =>
         platform.operator('devnet', { command: 'halt', network: 'TRX', halted })

@@ -86,7 +86,7 @@ test('a home belongs to the network of its first start', () => {
   bindHome(older, 'local')
 })
 
-test('so does a database', async () => {
+test('a database belongs to the network of its first start', async () => {
   await bindDatabase(database.get(), 'local')
   await bindDatabase(database.get(), 'local')
   await assert.rejects(
@@ -96,7 +96,7 @@ test('so does a database', async () => {
   assert.equal((await database.get().query('select network from installation')).length, 1)
 })
 
-test('a start that fails binds nothing, and a database of another network is refused as it stands', async () => {
+test('a failed start binds nothing, and a database of another network is refused unchanged', async () => {
   const { socket } = (await database
     .get()
     .one<{ socket: string }>(`select current_setting('unix_socket_directories') socket`))!
@@ -143,7 +143,7 @@ test('a start that fails binds nothing, and a database of another network is ref
   )
 })
 
-test('and so do the signer nodes; one that is away is not waited for', async () => {
+test('signer nodes belong to a network too; an unreachable node does not delay the start', async () => {
   const local = { ready: true, mode: 'local' }
   await checkNodesNetwork(nodes(local, null, local), 'local')
   await assert.rejects(
@@ -152,7 +152,7 @@ test('and so do the signer nodes; one that is away is not waited for', async () 
   )
 })
 
-test('an audit that compared nothing fails, and so does one that could not look at coins in the books', async () => {
+test('an audit that compared nothing fails, and so does one that could not check coins in the ledger', async () => {
   const services = {
     database: database.get(),
     registry,
@@ -184,7 +184,7 @@ test('an audit that compared nothing fails, and so does one that could not look 
   )
 })
 
-test('readiness tells when nothing can be signed, and metrics do', async () => {
+test('readiness and metrics report when nothing can be signed', async () => {
   const up = { ready: true, mode: 'local' }
   const metrics = createMetrics()
   const at = (...statuses: (object | null)[]) =>
@@ -237,7 +237,7 @@ test('readiness tells when nothing can be signed, and metrics do', async () => {
     assert.ok(text.includes(`${line}\n`), line)
 })
 
-test('a data folder without room is said: nothing new is taken, and readiness tells', async () => {
+test('a full disk is reported: nothing new is accepted, and readiness fails', async () => {
   let now = 0
   const shortage = (bytesMin: number) => shortageOf(folder, () => now, bytesMin)
   assert.equal(shortage(0)(), null)
@@ -265,7 +265,7 @@ test('a data folder without room is said: nothing new is taken, and readiness te
   assert.equal(full(), hold.shortage, 'the disk is not asked for each request')
 })
 
-test('a port in use is said before anything else is started', async () => {
+test('a port in use is reported before anything else is started', async () => {
   const other = createServer()
   await new Promise<void>((resolve) => {
     other.listen(0, '127.0.0.1', resolve)
@@ -286,7 +286,7 @@ test('a port in use is said before anything else is started', async () => {
   )
 })
 
-test('a start that cannot be says in one line which setting is wrong', () => {
+test('an impossible start reports the wrong setting in one line', () => {
   const file = join(folder, 'file')
   writeFileSync(file, '')
   symlinkSync('/nowhere', join(folder, 'dangling'))
@@ -332,7 +332,7 @@ test('a start that cannot be says in one line which setting is wrong', () => {
   }
 })
 
-test('a database of our own that dies beneath a start makes it begin anew, with nothing of the first left', async () => {
+test('an embedded database that dies during a start makes it start again, with nothing of the first left', async () => {
   let [started, stopped] = [0, 0]
   const counted = async () => {
     stopped++

@@ -142,7 +142,7 @@ const commitsOf = ({ fuelled, isFinalAtOnce }: Family): string[] => [
 
 for (const [name, family] of Object.entries(FAMILIES)) {
   describe(name, () => {
-    test('created, built, signed, sent, confirmed, booked; the same sequence_id is the same transfer', () =>
+    test('created, built, signed, sent, confirmed, booked; the same sequence_id returns the same transfer', () =>
       staged(family, async (stage) => {
         const before = await stage.available()
         const id = await stage.create('once')
@@ -172,7 +172,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
         await confirmed(stage, id, family, before)
       }))
 
-    test('the nodes refuse: it fails, and amount and fee are back', () =>
+    test('the nodes refuse: the transfer fails, and amount and fee are released', () =>
       staged(family, async (stage) => {
         const before = await stage.available()
         stage.fault = 'refuse'
@@ -184,7 +184,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
         assert.deepEqual([await stage.onChain(id), await stage.available()], [0, before])
       }))
 
-    test('the nodes are away: it waits, and goes on when they are back', () =>
+    test('a transfer waits while the nodes are unreachable, and continues when they are back', () =>
       staged(family, async (stage) => {
         const before = await stage.available()
         stage.fault = 'away'
@@ -197,7 +197,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
         await confirmed(stage, id, family, before)
       }))
 
-    test('a fee rate of nothing is refused, and changes nothing', () =>
+    test('a fee rate of zero is refused, and changes nothing', () =>
       staged(family, async (stage) => {
         const before = await stage.available()
         await assert.rejects(stage.create('cheap', { fee_rate: '0' }), /fee_rate/)
@@ -219,7 +219,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
 
     const { end, congested } = family
     if (end)
-      test(`what the chain never took ${end.becomes === 'failed' ? 'fails at its end, and the money is back' : 'is built again at its end: paid once'}`, () =>
+      test(`a transfer never accepted by the chain ${end.becomes === 'failed' ? 'fails at its expiry, and its money is released' : 'is built again at its expiry: paid once'}`, () =>
         staged(family, async (stage) => {
           const before = await stage.available()
           const id = await stage.create('late')
@@ -242,7 +242,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
 
     if (congested)
       for (const way of ['sped up', 'cancelled'] as const)
-        test(`signed, below the market, ${way}: one of both is mined`, () =>
+        test(`signed, below the market rate, ${way}: one of both is mined`, () =>
           staged(family, async (stage) => {
             const before = await stage.available()
             await stage.control({ command: 'congestion', fee_rate: congested.chain })

@@ -37,7 +37,7 @@ function fill(
 const repeat = (owner: (at: number) => StreamOwner, count: number) =>
   Array.from({ length: count }, (_, at) => owner(at))
 
-test('a client with every /64 of a /48 takes all places without a key, and others still get places', () => {
+test('a client with every /64 of a /48 takes all keyless slots, and others still get slots', () => {
   const places = new StreamQuota()
   let ended = 0
   const attack = fill(
@@ -52,7 +52,7 @@ test('a client with every /64 of a /48 takes all places without a key, and other
   assert.equal(places.size, STREAMS_MAX.open + 1)
 })
 
-test('a workspace with many API keys takes all places with a key, and another workspace still gets a place', () => {
+test('a workspace with many API keys takes all slots with a key, and another workspace still gets one', () => {
   const places = new StreamQuota()
   let ended = 0
   const attack = fill(
@@ -110,13 +110,13 @@ test('a refused stream and assertFree end no other stream; a place that is retur
   assert.equal(places.size, 1)
 })
 
-test('a stream that must not be cut off is not ended for another one', () => {
+test('a refused stream and assertFree end no other stream; a slot that is returned twice counts once', () => {
   const places = new StreamQuota({ holder: 9, address: 9, resource: 9, keyed: 3, open: 3 })
   for (let at = 0; at < 3; at++) places.take(key('export', '1'), null)
   assert.throws(() => places.take(key('other', '2'), null), { code: 'UNAVAILABLE' })
 })
 
-test('quotas hold after any sequence, a share below an equal part is never refused, and nothing is kept at the end', () => {
+test('quotas hold after any sequence, a share below an equal part is never refused, and no state remains', () => {
   const limits = { holder: 3, address: 3, resource: 4, keyed: 8, open: 8 }
   const ip = fc.constantFrom(
     '192.0.2.1',

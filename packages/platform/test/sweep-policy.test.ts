@@ -71,7 +71,7 @@ const PRICES = {
 const STALE = { native: { ...PRICES.native, stale: true }, token: { ...PRICES.token, stale: true } }
 
 for (const family of ['solana', 'evm', 'tron'] as const) {
-  test(`${family}: attack: dust of a token is not swept at a customer's cost, with prices, with stale ones and without any`, async () => {
+  test(`${family}: attack: a token's dust is not swept at a customer's cost, with current, stale or no prices`, async () => {
     const [native, token] = (FAMILIES[family] as { assets: string[] }).assets as [string, string]
     const { registry } = new World(database.get(), family).services
     const [coin, one] = [native, token].map(

@@ -37,7 +37,7 @@ for (const [name, as] of [
   ['custody@.service', 'custody@worker.service'],
   ['custody-signer.service', 'custody-signer.service'],
 ] as const) {
-  test(`${name} is a unit without fault, and shuts its process in`, { skip }, () => {
+  test(`${name} is a valid unit, and confines its process`, { skip }, () => {
     const file = placed(name, as)
     const verified = spawnSync('systemd-analyze', ['verify', '--man=no', file], {
       encoding: 'utf8',
@@ -75,7 +75,7 @@ const TIMED = [
 const SHIPPED = fileURLToPath(new URL('../data/ofac-addresses.json', import.meta.url))
 const hasCurl = spawnSync('curl', ['--version']).error === undefined
 
-test('each timer has a service, makes up for missed runs, and is spread', () => {
+test('each timer has a service, makes up for missed runs, and has a random delay', () => {
   const timers = readdirSync(UNITS)
     .filter((name) => name.endsWith('.timer'))
     .sort()
@@ -103,7 +103,7 @@ test('each timer has a service, makes up for missed runs, and is spread', () => 
 
 for (const [name, as] of TIMED) {
   test(
-    `${name} and its timer have no fault, and the service is closed in like the others`,
+    `${name} and its timer are valid, and the service is confined like the others`,
     { skip },
     () => {
       const units = mkdtempSync(join(folder, 'timed-'))
@@ -159,7 +159,7 @@ test('the services of the timers run as the user whose home they use', () => {
   }
 })
 
-test('the audit of a timer fails with exit code 1 and a reason where no process answers', () => {
+test('the audit of a timer fails with exit code 1 and a reason if no process answers', () => {
   const { status, stderr } = runUnit(
     'custody-audit@.service',
     'ExecStart',
@@ -196,7 +196,7 @@ test('the refresh of a timer replaces the list in the home of its instance', () 
 })
 
 test(
-  'the download of a timer takes HTTPS alone',
+  'the download of a timer accepts HTTPS only',
   { skip: hasCurl ? false : 'curl is not installed' },
   () => {
     const places = { '%C': join(folder, 'http'), '%i': 'worker', '/usr/bin/curl': 'curl' }

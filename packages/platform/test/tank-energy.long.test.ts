@@ -121,7 +121,7 @@ test('the operator stakes for the tank, by an order at each node', async () => {
   await audited()
 })
 
-test('a token transfer borrows energy and gives it back; the tank pays bandwidth only', async () => {
+test('a token transfer borrows energy and returns it; the tank pays only bandwidth', async () => {
   const before = await tankSun()
   const done = await sent()
   assert.ok(Number(done.fee) <= 0.345, done.fee)
@@ -139,7 +139,7 @@ test('a token transfer borrows energy and gives it back; the tank pays bandwidth
   await audited()
 })
 
-test('as many as the stake suffices for borrow at once, the others burn; everything comes back', async () => {
+test('as many transfers borrow concurrently as the stake allows, the others burn; everything is returned', async () => {
   const answers = await Promise.all(Array.from({ length: 5 }, () => send()))
   for (const { body } of answers) await assertConfirmed(user, body.id)
   await idle()
@@ -149,7 +149,7 @@ test('as many as the stake suffices for borrow at once, the others burn; everyth
   await audited()
 })
 
-test('what dies gives the energy back all the same', async () => {
+test('a transfer that expires returns its energy anyway', async () => {
   // Used energy comes back over a day.
   assert.equal((await platform.cli('devnet', 'clock', '+1d')).status, 0)
   const { body } = await send('3')
@@ -175,7 +175,7 @@ test('what dies gives the energy back all the same', async () => {
   await audited()
 })
 
-test('killed while energy is lent: it comes back once', { timeout: 400_000 }, async () => {
+test('killed while energy is lent: it is returned once', { timeout: 400_000 }, async () => {
   for (const point of ['transaction.fuel-reserved', 'transaction.signed', 'transaction.settled']) {
     assert.equal((await platform.cli('devnet', 'clock', '+1d')).status, 0)
     const send = () =>

@@ -130,7 +130,7 @@ for (const exchange of ['kraken', 'binance']) {
     assert.ok((await audit()).balances > 0)
   })
 
-  test(`${exchange}: the answer is lost after the order was taken, or everything is away for a while: one order, found`, async () => {
+  test(`${exchange}: a lost answer after acceptance, or everything down for a while: one order, found`, async () => {
     const account = accounts[exchange] as Account
     await fault(exchange, 'drop-answer')
     const lost = await ended(
@@ -188,7 +188,7 @@ test('partial fill and cancel: two accounts of the local exchange trade with eac
   await audit()
 })
 
-test('a fill that the exchange tells twice is counted once; one that it hides at first is found', async () => {
+test('a fill that the exchange reports twice is counted once; one that it hides at first is found', async () => {
   const account = accounts['kraken'] as Account
   for (const mode of ['duplicate-fill', 'hidden-order']) {
     await fault('kraken', mode)
@@ -233,7 +233,7 @@ test('killed right after the order was sent: found by the next process, sent onc
   await audit()
 })
 
-test('two processes with one account: numbers rise over both, and no request is refused for its number', async () => {
+test('two processes with one account: nonces rise across both, and no request is refused for its nonce', async () => {
   const account = await link('kraken', { unlimited: true })
   const other = await platform.startApi()
   const path = `/dac/v1/exchange-accounts/${account.id}/test`
@@ -255,7 +255,7 @@ test('two processes with one account: numbers rise over both, and no request is 
   await other.stop()
 })
 
-test('the key is revoked while an order rests: it is neither lost nor made again, and ends by the next key of the account', async () => {
+test('the key is revoked while an order rests: the order is kept, not repeated, and ends with the next key', async () => {
   const key = await venue('key', { exchange: 'binance', no_withdraw: true, unlimited: true })
   const spare = await venue('key', {
     exchange: 'binance',
@@ -297,7 +297,7 @@ test('the key is revoked while an order rests: it is neither lost nor made again
   await audit()
 })
 
-test('the key is revoked: the account fails, takes no order, and can be unlinked', async () => {
+test('the key is revoked: the account fails, accepts no order, and can be unlinked', async () => {
   const key = await venue('key', { exchange: 'binance', no_withdraw: true })
   const linked = await call<Account>(user, 'POST', '/dac/v1/exchange-accounts', {
     exchange: 'binance',

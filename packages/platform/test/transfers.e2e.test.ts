@@ -45,7 +45,7 @@ after(async () => {
 const post = (body: string, user = alice, base?: string) =>
   call<Transfer>(user, 'POST', '/dac/v1/transaction', body, base ? { base } : {})
 
-test('a Bitcoin transfer is confirmed, the wallet falls by amount and fee, the chain shows the payment', async () => {
+test('a Bitcoin transfer is confirmed, the wallet decreases by amount and fee, the chain contains the payment', async () => {
   const before = await balance(alice, 'BTC')
   const created = await post(
     transferBody('BTC', '0.12345678', BTC_TO, { memo: 'rent', sequence_id: 'btc-1' }),
@@ -73,7 +73,7 @@ test('a Bitcoin transfer is confirmed, the wallet falls by amount and fee, the c
   )
 })
 
-test('an ETH transfer takes exactly the amount from the wallet, to the last of 18 decimals; the tank pays the fee', async () => {
+test('an ETH transfer deducts exactly the amount, to the last of 18 decimals; the tank pays the fee', async () => {
   const before = (await balance(alice, 'ETH')).balance
   assert.equal(before, '5')
   const created = await post(transferBody('ETH', '1.000000000000000001', ETH_TO))
@@ -95,7 +95,7 @@ test('the whole ETH balance can be sent', async () => {
   assert.equal((await balance(alice, 'ETH')).balance, '0')
 })
 
-test('a token transfer works from a wallet that holds no native coin', async () => {
+test('a token transfer works from a wallet without native coin', async () => {
   const done = await terminal(
     alice,
     (await post(transferBody('USDT_ETH', '250.000001', ETH_TO))).body.id,
@@ -112,7 +112,7 @@ test('a token transfer works from a wallet that holds no native coin', async () 
   assert.equal(BigInt(tokens), 250_000_001n)
 })
 
-test('sequence_id: the same request again, changed or not, answers the first and does nothing new', async () => {
+test('sequence_id: the same request again, changed or not, returns the first and does nothing new', async () => {
   const body = transferBody('USDT_ETH', '1', ETH_TO, { sequence_id: 'again' })
   const first = await post(body)
   const second = await post(body)
@@ -146,7 +146,7 @@ test('a refused creation does not consume the sequence_id', async () => {
   await terminal(alice, accepted.body.id)
 })
 
-test('50 same requests race on two API processes: one transfer, one answer', async () => {
+test('50 equal concurrent requests on two API processes: one transfer, one response', async () => {
   const other = await platform.startApi()
   try {
     const before = BigInt(
@@ -178,7 +178,7 @@ test('50 same requests race on two API processes: one transfer, one answer', asy
   }
 })
 
-test('a nonce seen by one API process is refused by the other', async () => {
+test('a nonce used at one API process is refused by the other', async () => {
   const other = await platform.startApi()
   try {
     const sign = { nonce: 'shared-nonce' }
@@ -302,7 +302,7 @@ test('payments between workspaces of this platform arrive as deposits', async ()
   await waitFor('deposit', async () => (await balance(erin, 'BTC')).balance === '0.5')
 })
 
-test('twenty transfers at once from one address: every nonce once, all confirmed', async () => {
+test('twenty concurrent transfers from one address: every nonce once, all confirmed', async () => {
   const frank = await platform.user('frank')
   await fundedWallet(platform, frank, 'ETH', '10')
   const to = '0x00000000000000000000000000000000000000f1'
@@ -323,7 +323,7 @@ test('twenty transfers at once from one address: every nonce once, all confirmed
   assert.equal((await balance(frank, 'ETH')).balance, '8')
 })
 
-test('transfers of one wallet at once, from one coin and from several: each waits for the change it needs', async () => {
+test('concurrent transfers of one wallet, from one coin and from several: each waits for the change it needs', async () => {
   const grace = await platform.user('grace')
   const address = await fundedWallet(platform, grace, 'BTC', '1')
   const send = async (count: number, name: string) => {

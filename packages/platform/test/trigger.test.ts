@@ -91,7 +91,7 @@ const written = async () =>
   )
 
 for (const type of EVENT_TYPES) {
-  test(`${type}: its sample has the shape of the event, fields that fit together, and new ids`, () => {
+  test(`${type}: its sample has the shape of the event, consistent fields, and new ids`, () => {
     const data = sampleData(type, Date.UTC(2031, 0, 2))
     const parsed = EVENTS[type].data.safeParse(data)
     assert.ok(parsed.success, JSON.stringify(parsed.error?.issues))
@@ -111,7 +111,7 @@ for (const type of EVENT_TYPES) {
   })
 }
 
-test('a triggered event is signed like a real one, marked as a test in body and header, and written nowhere', async () => {
+test('a triggered event is signed like a real one, marked as a test in body and header, and stored nowhere', async () => {
   const hook = await hookOf(alice, ['deposit.*'])
   const before = await written()
   const sent = await trigger('Deposit.Confirmed')
@@ -145,7 +145,7 @@ test('a triggered event is signed like a real one, marked as a test in body and 
   assert.deepEqual(await written(), before, 'no event, no delivery, no failure of the webhook')
 })
 
-test('without --webhook all enabled webhooks get it that listen to it; with it the named ones, whatever they listen to', async () => {
+test('without --webhook all subscribed, enabled webhooks receive it; with it the named ones, regardless of subscription', async () => {
   const owner = await api.user('listeners')
   const wanted = await hookOf(owner, ['order.*'])
   await hookOf(owner, ['order.*'], { disabled: true, description: 'disabled' })
@@ -173,7 +173,7 @@ test('without --webhook all enabled webhooks get it that listen to it; with it t
   )
 })
 
-test('a webhook of the classic format gets the classic shape, marked as well', async () => {
+test('a webhook of the classic format receives the classic shape, also marked', async () => {
   const owner = await api.user('classic')
   const hook = await hookOf(owner, ['*'], { format: 'classic' })
   const [{ body }] = (await trigger('deposit.confirmed', { webhooks: hook.id })) as [Sent]
@@ -185,7 +185,7 @@ test('a webhook of the classic format gets the classic shape, marked as well', a
   assert.ok('created_on_utc' in data)
 })
 
-test('attack: outside local nothing is sent, as a receiver would book it', async () => {
+test('attack: outside local nothing is sent, because a receiver would book it', async () => {
   await hookOf(alice, ['*'], { description: 'all' })
   const services = {
     ...api.services,
@@ -200,7 +200,7 @@ test('attack: outside local nothing is sent, as a receiver would book it', async
   assert.equal(got.length, 0)
 })
 
-test('mistakes are named, with what to do, and nothing is sent', async () => {
+test('mistakes are named, with advice, and nothing is sent', async () => {
   await refused(
     'deposit.confirmd',
     {},

@@ -19,7 +19,7 @@ import {
 const platform = new TestPlatform()
 let user: User
 let source = ''
-/** Addresses that nobody else pays. */
+/** Address that no other test pays. */
 const TO = 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY'
 const NEW = 'TD3AWYqUF6hcGN5N9Ggg9yGpemnZ6vUYfH'
 const USDT = 'TRsXgj6qYP5yWudH6UcYujx9yx2BWn3SKf'
@@ -129,7 +129,7 @@ const WAITING = ['BROADCASTING', 'CONFIRMING']
 const stateOf = async (id: string, from = user) =>
   (await call<Transfer>(from, 'GET', `/dac/v1/transaction/${id}`)).body.sub_status
 
-test('TRX to an account that does not exist: the tank pays its creation, the wallet nothing', async () => {
+test('TRX to an account that does not exist: the tank pays its creation, the wallet pays nothing', async () => {
   assert.equal((await tankOf()).status, 'ok')
   const before = await waitFor(
     'the tank',
@@ -144,7 +144,7 @@ test('TRX to an account that does not exist: the tank pays its creation, the wal
   await audited()
 })
 
-test('free bandwidth makes it cheaper, and what is left at the address pays for the next one', async () => {
+test('free bandwidth makes it cheaper, and the rest at the address pays for the next one', async () => {
   const before = await tankSun()
   assert.equal((await confirmed('TRX', '2.5', NEW)).fee, '0')
   const between = await tankSun()
@@ -158,7 +158,7 @@ test('free bandwidth makes it cheaper, and what is left at the address pays for 
   await audited()
 })
 
-test('a token from a wallet that never held TRX, to an address that was never activated', async () => {
+test('a token from a wallet that never had TRX, to an address that was never activated', async () => {
   const poor = await platform.user('tron-tokens')
   const from = await fundedWallet(platform, poor, 'USDT_TRX', '100')
   assert.equal(await exists(from), false)
@@ -223,7 +223,7 @@ test('rates and estimates', async () => {
   assert.ok(Number(own['fee']) > 2.5 && Number(own['fee']) < 4, own['fee'])
 })
 
-test('a contract, itself, a tag, another form, a rate below the price: 400 with the reason', async () => {
+test('a contract, itself, a tag, another format, a rate below the price: 400 with the reason', async () => {
   const cases: [string, string, Record<string, unknown>, RegExp][] = [
     ['TRX', USDT, {}, /is a contract/],
     ['USDC_TRX', USDC, {}, /own contract/],
@@ -275,7 +275,7 @@ test('further addresses are swept: TRX and tokens, the tank pays', async () => {
   await audited()
 })
 
-test('a customer of ours is paid from several wallets at once', async () => {
+test('an own customer is paid from several wallets concurrently', async () => {
   const customer = await platform.user('tron-customer')
   await call(customer, 'POST', '/dac/v1/create-wallet', { asset: 'TRX' })
   const { address } = (
@@ -300,7 +300,7 @@ test('a customer of ours is paid from several wallets at once', async () => {
   await audited()
 })
 
-test('a deposit in a block that does not become final is none', async () => {
+test('a deposit in a block that never becomes final is not credited', async () => {
   const held = (await balance(user, 'TRX')).balance
   const stateOfDeposit = async (hash: string) =>
     (
@@ -321,7 +321,7 @@ test('a deposit in a block that does not become final is none', async () => {
   await audited()
 })
 
-test('the tank is drained; then nothing leaves, the reason names tank and amount, and a top-up heals', async () => {
+test('the tank is drained; then transfers fail with tank and amount in the reason, and a top-up fixes it', async () => {
   const poor = await platform.user('tron-empty')
   await fundedWallet(platform, poor, 'TRX', '30')
   await fundedWallet(platform, poor, 'USDC_TRX', '5')
@@ -372,7 +372,7 @@ test('the tank is drained; then nothing leaves, the reason names tank and amount
   await audited()
 })
 
-test('an answer that is lost pays once', async () => {
+test('a transfer whose answer is lost is paid once', async () => {
   const before = await trx(NEW)
   await devnet({ command: 'fault', network: 'TRX', mode: 'drop-answer' })
   const { id } = await sent('TRX', '0.25', NEW)
@@ -382,7 +382,7 @@ test('an answer that is lost pays once', async () => {
   assert.equal((await trx(NEW)) - before, 250_000)
 })
 
-test('what the chain never took dies with its time, fails, and the money is back: transfers, and fuel before them', async () => {
+test('a transfer or fuel that the chain never accepted expires, fails, and its money is released', async () => {
   const other = await platform.user('tron-expiry')
   await fundedWallet(platform, other, 'TRX', '10')
   await fundedWallet(platform, other, 'USDT_TRX', '10')
@@ -427,7 +427,7 @@ test('what the chain never took dies with its time, fails, and the money is back
   await audited()
 })
 
-test('nodes that sleep past the end of a transaction: it is paid once, or fails with the money back', async () => {
+test("nodes that are paused past a transaction's expiry: it is paid once, or fails and releases its money", async () => {
   const held = (await balance(user, 'TRX')).balance
   const before = await trx(NEW)
   const { id } = await platform.withoutNodes(async () => {
@@ -459,7 +459,7 @@ test('the platform is killed in between: each transfer is paid once', async () =
   await audited()
 })
 
-test('the clock of the chain alone moves, for good, and transfers go on', async () => {
+test("only the chain's clock advances, permanently, and transfers still work", async () => {
   const now = async () =>
     (await node<{ block_header: { raw_data: { timestamp: number } } }>('wallet/getnowblock', {}))
       .block_header.raw_data.timestamp

@@ -3,10 +3,11 @@ import type { Database } from '../src/database/pool.ts'
 const statements = new WeakMap<Database, Map<string, string>>()
 
 /**
- * Empties tables and all that refer to them, as `truncate … cascade` does, by deleting: that makes
- * no new files for some sixty tables and their indices, and no connection plans its statements
- * anew. Triggers do not run. Rows that come afterwards may lie in another order than they came in:
- * not for tests of what is taken in turn at one moment of a clock (orders).
+ * Empties tables and all tables that refer to them, like `truncate … cascade`, but by deleting.
+ * This creates no new files for some sixty tables and their indices, and no connection must plan
+ * its statements again. Triggers do not run. Later rows may be stored in another order than they
+ * were inserted, so do not use this for tests that depend on the order of rows with equal times
+ * (orders).
  */
 export async function truncateTables(database: Database, ...tables: string[]): Promise<void> {
   const known = statements.get(database) ?? new Map<string, string>()

@@ -63,7 +63,7 @@ test('wallets, addresses and tanks of every family are what the nodes certified'
   assert.ok((await custody.gasTanks()).some(({ address }) => address !== null))
 })
 
-test('a read-only key sees the keys of its own workspace, with three certificates each', async () => {
+test('a read-only key lists the keys of its own workspace, with three certificates each', async () => {
   const reader = await platform.user('acme', { role: 'read-only' })
   const { network, keys } = await client({}, reader).keys()
   assert.equal(network, 'local')
@@ -82,7 +82,7 @@ test('a read-only key sees the keys of its own workspace, with three certificate
   assert.deepEqual((await client({}, stranger).keys()).keys, [])
 })
 
-test('a caller of another sub-account or workspace is refused by what the trust object pins', async () => {
+test('a caller of another sub-account or workspace is refused by the pins of the trust object', async () => {
   const refused = (code: string) => (error: unknown) =>
     error instanceof VerificationError && error.code === code
   const other = await platform.user('acme', { subAccount: 'second' })
@@ -96,7 +96,7 @@ test('a caller of another sub-account or workspace is refused by what the trust 
   await assert.rejects(client({ network: 'mainnet' }).addresses('BTC'), refused('KEY'))
 })
 
-test('verify-address finds it from what the README saves', async () => {
+test('verify-address finds the address with the files that the README saves', async () => {
   const keys = join(platform.home, 'keys.json')
   const pinned = join(platform.home, 'trust.json')
   const key = join(platform.home, 'key.pem')
@@ -131,7 +131,7 @@ test('verify-address finds it from what the README saves', async () => {
   )
 })
 
-test('a transfer that failed before it was signed is proven void by two nodes; under another nonce it is not', async () => {
+test('two nodes prove a transfer void that failed before signing; under another nonce it is not proven', async () => {
   const held = await platform.user('poor')
   const pinned = { workspace: 'poor' }
   const custody = client(pinned, held)

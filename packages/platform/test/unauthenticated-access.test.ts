@@ -35,7 +35,7 @@ async function served(o: {
   return { clock, server: await buildServer(services, endpoints) }
 }
 
-test('a flood of readiness questions asks the database and the nodes once a second', async () => {
+test('a flood of readiness requests queries the database and the nodes once a second', async () => {
   let asked = 0
   const { clock, server } = await served({
     readiness: async () => {
@@ -59,7 +59,7 @@ test('a flood of readiness questions asks the database and the nodes once a seco
   assert.deepEqual([await flood(), asked], [new Set([503]), 2])
 })
 
-test('a readiness that could not be told is asked for again at once', async () => {
+test('a readiness check that failed to complete is repeated immediately', async () => {
   let asked = 0
   const { server } = await served({
     readiness: async () => {
@@ -93,7 +93,7 @@ async function forging(trustProxy: number, hops: (attempt: number) => string): P
   return statuses
 }
 
-test('forged X-Forwarded-For headers do not make one client many', async () => {
+test('forged X-Forwarded-For headers do not turn one client into many', async () => {
   assert.deepEqual(
     await forging(0, (attempt) => `198.51.100.${attempt}`),
     [200, 200, 429],
@@ -115,7 +115,7 @@ test('forged X-Forwarded-For headers do not make one client many', async () => {
   )
 })
 
-test('behind its proxies each client has an allowance of its own', async () => {
+test('behind its proxies each client has its own allowance', async () => {
   assert.deepEqual(await forging(1, (attempt) => `203.0.113.${attempt}`), [200, 200, 200])
   assert.deepEqual(await forging(2, (attempt) => `203.0.113.${attempt}, 10.0.0.2`), [200, 200, 200])
 })
@@ -154,7 +154,7 @@ function endless(status = 200) {
 }
 const MB = 1024 * 1024
 
-test('a provider of risk or prices that never stops answering is cut off at a limit', async () => {
+test('a risk or price provider whose response never ends is cut off at a limit', async () => {
   const http = endless()
   const provider = new ProviderHttp(http.fetch, systemEnvironment())
   await assert.rejects(
@@ -189,7 +189,7 @@ test('a provider of risk or prices that never stops answering is cut off at a li
   )
 })
 
-test('a chain’s endpoint that never stops answering is cut off at a limit', async () => {
+test('an endpoint of a chain whose response never ends is cut off at a limit', async () => {
   const node = endless()
   await assert.rejects(
     jsonRpc({ url: 'http://node' }, node.fetch)('getblock', []),

@@ -45,7 +45,7 @@ for (const place of PLACES) {
     ],
     ['is shown as another one', (raw: string) => ({ result: `${raw.slice(0, -8)}01000000` })],
   ] as const) {
-    test(`${place.code}: where the transaction of a coin ${what}, others pay; a transfer that needs it waits, and says so`, async () => {
+    test(`${place.code}: if the transaction of a coin ${what}, others pay; a transfer that needs it waits with that reason`, async () => {
       const odd = new Set<string>()
       const stage = new FamilyFixture(database.get(), devnet, place, clock, async (url, init) => {
         const response = await fetch(url, init)
@@ -112,7 +112,7 @@ for (const [what, change] of [
       Response.json({ cbor: `84a3${'00800180'}0200a0f5f6${cbor.slice(0, 0)}` }),
   ],
 ] as const) {
-  test(`ADA: where the transaction of a coin ${what}, others pay; a transfer that needs it waits, and says so`, async () => {
+  test(`ADA: if the transaction of a coin ${what}, others pay; a transfer that needs it waits with that reason`, async () => {
     const odd = new Set<string>()
     const place: Place = {
       code: 'ADA',

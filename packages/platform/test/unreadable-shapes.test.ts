@@ -84,7 +84,7 @@ for (const [what, arm, content] of [
   })
 }
 
-test('XLM: a transaction that cannot be decoded is counted, and the deposits beside it are credited', async () => {
+test('XLM: a transaction that cannot be decoded is counted, and other deposits of its ledger are credited', async () => {
   let isOdd = false
   const stage = new FamilyFixture(database.get(), devnet, XLM, clock, async (url, init) => {
     const response = await fetch(url, init)
@@ -116,7 +116,7 @@ test('XLM: a transaction that cannot be decoded is counted, and the deposits bes
   }
 })
 
-test('what could not be read is logged: a transaction as an error with its hash, a field as a warning', async () => {
+test('unreadable data is logged: a transaction as an error with its hash, a field as a warning', async () => {
   const lines: [string, unknown, string][] = []
   const line = (level: string) => (fields: unknown, text: string) => {
     lines.push([level, fields, text])

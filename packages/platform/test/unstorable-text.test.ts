@@ -27,7 +27,7 @@ before(async () => {
   browser = (await join(api, null, 'owner', { named: 'acme', email: 'owner@example.test' })).browser
 })
 
-test('NUL in any part of a path of the control panel is 404, and nothing fails', async () => {
+test('NUL in any part of a control panel path gets 404, and nothing fails', async () => {
   let tried = 0
   for (const { method, path } of panel.list) {
     const parts = [...path.matchAll(/\{(\w+)\}/g)].map(([part]) => part)
@@ -45,14 +45,14 @@ test('NUL in any part of a path of the control panel is 404, and nothing fails',
   assert.ok(tried > 30, `tried ${tried}`)
 })
 
-test('NUL in any part of a page’s path is 404, and nothing fails', async () => {
+test('NUL in any part of a page’s path gets 404, and nothing fails', async () => {
   for (const { path } of pages.filter((page) => page.path.includes('{'))) {
     const response = await fetch(`${api.base}${path.replaceAll(/\{\w+\}/g, 'a%00b')}`)
     assert.equal(response.status, 404, `${path}: ${await response.text()}`)
   }
 })
 
-test('NUL in a query parameter, and NUL or half of a surrogate pair in a body, is 400 and names the field', async () => {
+test("NUL in a query parameter, and NUL or half a surrogate pair in a body, get 400 with the field's name", async () => {
   const name = 'a\u0000b'
   for (const odd of ['a\u0000b', 'a\ud800b', '\udc00']) {
     const { status, body, text } = await browser.ask<Problem>('POST', '/sign-in/password', {
@@ -69,7 +69,7 @@ test('NUL in a query parameter, and NUL or half of a surrogate pair in a body, i
 })
 const owner = 'owner@example.test'
 
-test('texts are checked at any depth, also where the schema takes any value', () => {
+test('texts are validated at any depth, even if the schema accepts any value', () => {
   const schema = z.strictObject({ any: z.unknown() })
   for (const [value, field] of [
     ['\u0000', 'any'],

@@ -56,7 +56,7 @@ const known = async (): Promise<string[]> =>
   )
 
 test(
-  'says what would be applied, what runs, and where a newer version has been; and changes nothing',
+  'reports pending migrations, running processes and newer versions, and changes nothing',
   { timeout: 60_000 },
   async () => {
     const done = await check(postgres.url, '--check')
@@ -110,7 +110,7 @@ test(
 )
 
 test(
-  'an empty database gets all migrations; without a database or --check the reason is said',
+  'an empty database gets all migrations; without a database or --check the reason is reported',
   { timeout: 60_000 },
   async () => {
     await database.query('create database empty')

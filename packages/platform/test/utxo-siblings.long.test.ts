@@ -79,11 +79,11 @@ before(async () => {
 })
 after(() => platform.remove())
 
-test('a network that nobody uses is not started', async () => {
+test('an unused network is not started', async () => {
   for (const ticker of TICKERS) assert.equal(await heightOf(ticker), null, ticker)
 })
 
-test('no address is handed out that nobody would watch', async () => {
+test('no address is assigned on a network that is not scanned', async () => {
   await platform.operator('devnet', { command: 'fault', network: 'DOGE', mode: 'down' })
   const refused = await call(alice, 'POST', '/dac/v1/create-wallet', { asset: 'DOGE' })
   assert.equal(refused.status, 503, refused.text)
@@ -93,7 +93,7 @@ test('no address is handed out that nobody would watch', async () => {
 })
 
 test(
-  'the first addresses of a network, made at once by two processes, are all watched',
+  'the first addresses of a network, made concurrently by two processes, are all scanned',
   { timeout: 240_000 },
   async () => {
     const other = await platform.startApi()
@@ -194,9 +194,13 @@ async function journey(ticker: Ticker): Promise<void> {
   )
 }
 
-test('each receives, sends, and accounts for every unit', { timeout: 240_000 }, async () => {
-  await Promise.all(TICKERS.map(journey))
-})
+test(
+  'each network receives, sends, and accounts for every unit',
+  { timeout: 240_000 },
+  async () => {
+    await Promise.all(TICKERS.map(journey))
+  },
+)
 
 test('an amount below dust is refused before anything is signed', async () => {
   for (const [ticker, amount] of [
@@ -216,7 +220,7 @@ test('an amount below dust is refused before anything is signed', async () => {
   }
 })
 
-test('an address of a sister chain is refused', async () => {
+test('an address of a sibling chain is refused', async () => {
   for (const [ticker, address] of [
     ['LTC', 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'],
     ['DASH', 'DFpN6QqFfUm3gKNaxN6tNcab1FArL9cZLE'],
@@ -234,25 +238,21 @@ test('an address of a sister chain is refused', async () => {
   }
 })
 
-test(
-  'a reorganisation takes a deposit back, and it comes again',
-  { timeout: 240_000 },
-  async () => {
-    const bob = await platform.user('bob')
-    await call(bob, 'POST', '/dac/v1/create-wallet', { asset: 'DASH' })
-    const { address } = (
-      await call<{ address: string }>(bob, 'POST', '/dac/v1/address', { asset: 'DASH' })
-    ).body
-    await platform.halted('DASH', async () => {
-      await platform.fund('DASH', address, '1')
-      await platform.operator('devnet', { command: 'reorg', network: 'DASH', depth: 1 })
-    })
-    await waitFor('the deposit', async () => (await balance(bob, 'DASH')).balance === '1')
-  },
-)
+test('a reorganisation removes a deposit, and it returns', { timeout: 240_000 }, async () => {
+  const bob = await platform.user('bob')
+  await call(bob, 'POST', '/dac/v1/create-wallet', { asset: 'DASH' })
+  const { address } = (
+    await call<{ address: string }>(bob, 'POST', '/dac/v1/address', { asset: 'DASH' })
+  ).body
+  await platform.halted('DASH', async () => {
+    await platform.fund('DASH', address, '1')
+    await platform.operator('devnet', { command: 'reorg', network: 'DASH', depth: 1 })
+  })
+  await waitFor('the deposit', async () => (await balance(bob, 'DASH')).balance === '1')
+})
 
 test(
-  'what a miner earns is credited when it can be spent, and then it is',
+  'a mining reward is credited when it is spendable, and can then be spent',
   { timeout: 240_000 },
   async () => {
     const miner = await platform.user('miner')
@@ -285,7 +285,7 @@ test(
   },
 )
 
-test('the books agree with every chain', { timeout: 240_000 }, async () => {
+test('the ledger agrees with every chain', { timeout: 240_000 }, async () => {
   const report = await platform.operator('audit')
   assert.equal(report['ok'], true, JSON.stringify(report['differences']))
 })

@@ -16,7 +16,10 @@ export interface Asked {
   host: string
 }
 
-/** Answers by path; of a list one after another, the last for ever. What no script names is 404. */
+/**
+ * Returns scripted answers by path. The answers of a list are returned in turn, and the last one is
+ * repeated. A path without a script returns 404.
+ */
 export class ScriptedExchange {
   readonly asked: Asked[] = []
   readonly answers: Record<string, Scripted | Scripted[] | ((asked: Asked) => Scripted)>

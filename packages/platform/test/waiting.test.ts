@@ -139,7 +139,7 @@ async function waitsFor(world: World, code: string): Promise<Waiting> {
   return assert.fail(`never ${code}: ${JSON.stringify(await world.stage.pending())}`)
 }
 
-test('an endpoint in trouble is ENDPOINT, since when it began, without the text of the endpoint', () =>
+test("a failing endpoint is ENDPOINT, with its start time, without the endpoint's text", () =>
   staged(async (world) => {
     world.trouble.now = { code: -32005, message: `rate limited at ${SECRET}` }
     const first = await waitsFor(world, 'ENDPOINT')

@@ -8,8 +8,8 @@ import { scanLoop } from '../src/deposits/scanner.ts'
 import { useDatabase, World, type Tenant } from './deposits-support.ts'
 
 /**
- * A scanner remembers which addresses are ours. Whoever registers one, and however late that is
- * committed: what is paid to it afterwards is found, by whichever process reads the block.
+ * A scanner caches the own addresses. Whichever process registers an address, and however late that
+ * is committed, a later payment to it is found by every process that reads the block.
  */
 const database = useDatabase()
 let world: World
@@ -37,7 +37,7 @@ const payment = (address: string) => ({
   outcome: [{ position: 0, asset: 'ETH', address, amount: 5n }],
 })
 const found = async () => new Set((await world.deposits()).map((row) => row.destination_id))
-/** Another scanner of the same network, as a process that was started anew has. */
+/** Returns another scanner of the same network, as a restarted process has. */
 const restarted = () => {
   const loop = scanLoop(
     world.services,
@@ -49,7 +49,7 @@ const restarted = () => {
   }
 }
 
-test('a set of digests never denies what was added, keeps few bytes of it, and seldom claims what was not', () => {
+test('a set of digests never denies an added value, stores few bytes for it, and rarely has false positives', () => {
   const digests = new Digests()
   const some = Array.from({ length: 50_000 }, () => `0x${randomBytes(20).toString('hex')}`)
   for (const each of some) digests.add(each)
@@ -60,7 +60,7 @@ test('a set of digests never denies what was added, keeps few bytes of it, and s
   assert.ok(others.filter((each) => digests.mayHave(each)).length < 20)
 })
 
-test('an address that is registered between two blocks, or while one is read, by another process: its deposit is found', async () => {
+test('an address that another process registers between two blocks, or during one: its deposit is found', async () => {
   world.chain.mine()
   await world.scan()
   const between = await register(database.get())
@@ -104,7 +104,7 @@ test('an address that is registered between two blocks, or while one is read, by
   assert.deepEqual(await found(), new Set([between, within, late]))
 })
 
-test('an address whose transaction began before many blocks and is committed after them: its deposit is found', async () => {
+test('an address whose transaction began many blocks before its commit: its deposit is found', async () => {
   const [begun, gate] = [Promise.withResolvers<string>(), Promise.withResolvers<void>()]
   const registering = database.get().transaction(async (tx) => {
     begun.resolve(await register(tx))
@@ -125,7 +125,7 @@ test('an address whose transaction began before many blocks and is committed aft
   assert.deepEqual(await found(), new Set([...quick, slow]))
 })
 
-test('a process that was started anew knows every address, and so does one that was away while another followed the network', async () => {
+test('a restarted process knows every address, and so does one that was idle while another scanned', async () => {
   world.chain.mine()
   await world.scan()
   const [first, second] = [await register(database.get()), await register(database.get())]
@@ -149,7 +149,7 @@ test('a process that was started anew knows every address, and so does one that 
   assert.equal((await world.deposits()).length, 4, 'each once, whoever was first')
 })
 
-test('a reorganisation puts a payment to a new address into blocks that were read before it was registered', async () => {
+test('a reorganisation moves a payment to a new address into blocks read before it was registered', async () => {
   for (let count = 0; count < 3; count++) world.chain.mine()
   await world.scan()
   const address = await register(database.get())
@@ -165,7 +165,7 @@ test('a reorganisation puts a payment to a new address into blocks that were rea
   )
 })
 
-test('the operator has blocks read again: a scanner that was at the tip goes back with him', async () => {
+test('the operator has blocks read again: a scanner at the tip goes back too', async () => {
   const address = `0x${'ab'.repeat(20)}`
   world.chain.mine(payment(address))
   world.chain.mine()
@@ -187,7 +187,7 @@ test('the operator has blocks read again: a scanner that was at the tip goes bac
   assert.deepEqual(await found(), new Set([address]))
 })
 
-test('a database that went back in time is not trusted: blocks and addresses are read anew', async () => {
+test('a database that went back in time invalidates the cache: blocks and addresses are read again', async () => {
   for (let count = 0; count < 2; count++) world.chain.mine()
   await world.scan()
   const [before] = await database
@@ -217,7 +217,7 @@ test('a database that went back in time is not trusted: blocks and addresses are
   assert.equal((await world.deposits()).length, 2)
 })
 
-test('a restored copy is not read from end to end for each block, though its rows name transactions that are still to come here', async () => {
+test('a restored copy is not fully scanned for each block, although its rows name future transactions', async () => {
   await database.get().query(`update chain_addresses set registered = '1000000000000'`)
   world.chain.mine(payment(alice.deposit))
   await world.scan()
@@ -266,7 +266,7 @@ function counting(inner: Database): {
   }
 }
 
-test('a block of other people’s payments is two statements, and none asks about their addresses', async () => {
+test('a block of foreign payments needs two statements, and none queries its addresses', async () => {
   const asked = counting(database.get())
   Object.assign(world.services, { database: asked.database })
   world.chain.mine()
@@ -283,7 +283,7 @@ test('a block of other people’s payments is two statements, and none asks abou
   )
 })
 
-test('a write whose answer is lost: the scan goes on where the database stands, at once, and finds what comes', async () => {
+test("a write whose answer is lost: the scan continues immediately from the database's state", async () => {
   const asked = counting(database.get())
   Object.assign(world.services, { database: asked.database })
   world.chain.mine()

@@ -105,7 +105,7 @@ const ALLOWED = [
   '[2a00:1450:4001:81b::200e]',
 ]
 
-test('no spelling of an address that is not of the public Internet gets through', () => {
+test('no spelling of an address outside the public Internet is accepted', () => {
   for (const host of REFUSED)
     assert.throws(
       () => closed.check(new URL(`http://${host}/`)),
@@ -115,12 +115,12 @@ test('no spelling of an address that is not of the public Internet gets through'
   for (const host of ALLOWED) closed.check(new URL(`https://${host}/`))
 })
 
-test('what is no address at all is refused where it is dialled', () => {
+test('a malformed address is refused at the connection', () => {
   for (const text of ['', 'localhost', 'fe80::1%eth0', '1.2.3', 'x', '::g', '127.0.0.1/8'])
     assert.equal(closed.allows(text), false, text)
 })
 
-test('the operator’s ranges are sent to, and nothing beside them', () => {
+test('the operator’s ranges are allowed, and no others', () => {
   const reach = new EgressPolicy(['10.1.0.0/16', 'fd00::/8', '127.0.0.1/32'], none)
   for (const text of ['10.1.2.3', 'fd00::1', '127.0.0.1', '::ffff:10.1.2.3', '1.1.1.1'])
     assert.ok(reach.allows(text), text)
@@ -169,7 +169,7 @@ function turning(...answers: string[][]): { resolve: Resolve; asked: string[] } 
   }
 }
 
-test('a name is judged by the address that is dialled: one that turns private is refused, one that has both is dialled at the public', async () => {
+test('a name is checked by its dialled address: refused if it turns private, and of several the public one is used', async () => {
   let reached = 0
   const port = await listen(
     createServer((_request, response) => {
@@ -225,7 +225,7 @@ test('a name is judged by the address that is dialled: one that turns private is
   assert.match(unknown?.error ?? '', /nobody knows it|ENOTFOUND/)
 })
 
-test('one deadline over everything: connecting, headers, and a body that goes on for ever', async () => {
+test('one deadline covers connecting, headers, and a body that never ends', async () => {
   const local = new EgressPolicy(['127.0.0.0/8'], none)
   const open = new Set<Socket>()
   const raw = (greet: (socket: Socket) => void) =>
@@ -266,7 +266,7 @@ test('one deadline over everything: connecting, headers, and a body that goes on
   }
 })
 
-test('an answer is read to a bound: one without end is no burden, and its status counts', async () => {
+test('a response is read up to a limit: an endless one causes no load, and its status counts', async () => {
   let sent = 0
   const port = await listen(
     createServer((_request, response) => {
@@ -287,7 +287,7 @@ test('an answer is read to a bound: one without end is no burden, and its status
   assert.ok(sent < 2 ** 28, `${sent} bytes were taken`)
 })
 
-test('who is asked to end does: nobody knows what became of it, and nothing is said of it', async () => {
+test('an aborted delivery ends with an unknown outcome and is not reported', async () => {
   const port = await listen(createServer(() => undefined))
   const ending = new AbortController()
   const answering = senderOver(new EgressPolicy(['127.0.0.0/8'], none)).post(
@@ -300,7 +300,7 @@ test('who is asked to end does: nobody knows what became of it, and nothing is s
   assert.equal(await answering, null)
 })
 
-test('a connection that the receiver closed while it was idle is no failure; what is not HTTP is one', async () => {
+test('a connection that the receiver closed while idle is no failure; a response that is not HTTP is one', async () => {
   let requests = 0
   const server = createServer((_request, response) => {
     requests++

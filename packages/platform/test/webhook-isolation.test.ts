@@ -16,8 +16,8 @@ import { call, type User } from './harness.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * One receiver's trouble is nobody else's; and what a platform that dies leaves is done by the
- * next. The network is scripted.
+ * One receiver's failure does not affect others, and another process continues the work of one that
+ * dies. The network is scripted.
  */
 const clock = new ManualClock()
 const api = useApi({}, [], clock)
@@ -146,7 +146,7 @@ const queue = (webhook: string, more: Partial<Queue> = {}): Queue => ({
 })
 const nothing = { inFlight: 0, failing: 0, ofWorkspace: new Map<string, number>() }
 
-test('places are shared in turn: a row of table', () => {
+test('slots are shared in turn: a row of table', () => {
   assert.deepEqual(allocateSlots([queue('a')], nothing), [
     { webhook: 'a', workspace: 'a', fresh: SLOTS.webhook, again: SLOTS.again },
   ])
@@ -183,7 +183,7 @@ test('places are shared in turn: a row of table', () => {
   assert.deepEqual(last, [{ webhook: 'b', workspace: 'b', fresh: 1, again: 0 }])
 })
 
-test('whatever waits, no bound is passed, no place is idle that somebody could use, and who works is served whoever fails', () => {
+test('for any queue: no limit is exceeded, no usable slot is idle, and working receivers are served', () => {
   const queues = fc
     .array(
       fc.record({
@@ -248,7 +248,7 @@ test('whatever waits, no bound is passed, no place is idle that somebody could u
   )
 })
 
-test('receivers that hang hold their own places: everybody else’s deliveries are all made meanwhile, theirs too once one answers', async (t) => {
+test('hanging receivers block only their own slots: all others are served, and they too once one answers', async (t) => {
   const mallory = await api.user('mallory')
   const alice = await api.user('alice')
   for (let n = 0; n < 6; n++) await hook(mallory, `hangs-${n}`)
@@ -299,7 +299,7 @@ test('receivers that hang hold their own places: everybody else’s deliveries a
   assert.equal(await pending('alices'), 0)
 })
 
-test('an end in order gives back what was under way; it is no failure, and the next process sends it under the same id', async (t) => {
+test('a graceful stop returns running deliveries without failure, and the next process sends them under the same id', async (t) => {
   const owner = await api.user('ending')
   const id = await hook(owner, 'ending-hangs')
   await tell(owner, 3)
@@ -319,7 +319,7 @@ test('an end in order gives back what was under way; it is no failure, and the n
 })
 
 for (const checkpoint of ['webhooks.claimed', 'webhooks.sent']) {
-  test(`a process that dies at ${checkpoint} leaves a lease; when that has run out, another sends the same bytes under the same id`, async (t) => {
+  test(`a process that dies at ${checkpoint} leaves a lease; after it another sends the same bytes under the same id`, async (t) => {
     const owner = await api.user(checkpoint)
     const name = `after-${checkpoint}`
     const id = await hook(owner, name)

@@ -70,7 +70,7 @@ const at = (path: string, type?: string) =>
 const arrived = (path: string, type: string) =>
   waitFor(`${type} at ${path}`, async () => at(path, type)[0])
 
-test('a deposit and a transfer are told step by step, in our shape and in the classic one, field by field', async (t) => {
+test('a deposit and a transfer emit events step by step, in our format and in the classic one, field by field', async (t) => {
   const ours = await hook('/ours')
   await hook('/classic', { format: 'classic' })
   await fundedWallet(platform, user, 'ETH', '5')
@@ -183,7 +183,7 @@ test('a deposit and a transfer are told step by step, in our shape and in the cl
   )
 })
 
-test('what was committed before the platform died is delivered by the next; a receiver that was away gets it again', async () => {
+test('events committed before the platform died are delivered by the next; a receiver that was down gets them later', async () => {
   status = 500
   const { body: wallet } = await call<{ id: string }>(user, 'POST', '/dac/v1/create-wallet', {
     asset: 'BTC',
@@ -205,7 +205,7 @@ test('what was committed before the platform died is delivered by the next; a re
   )
 })
 
-test('listen shows events as they come and forwards them signed, with a secret that stays; lines of JSON with --json', async (t) => {
+test('listen prints events as they arrive and forwards them signed, with a constant secret; JSON lines with --json', async (t) => {
   const lines: string[] = []
   const ending = new AbortController()
   const second = new AbortController()
@@ -276,7 +276,7 @@ test('listen shows events as they come and forwards them signed, with a secret t
   )
 })
 
-test('the command itself: lines on standard output, and Ctrl-C ends it with what it has shown', async () => {
+test('the command itself: lines on standard output, and Ctrl-C ends it after what it has printed', async () => {
   const child = spawn(
     process.execPath,
     [

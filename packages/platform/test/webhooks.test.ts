@@ -193,8 +193,8 @@ const settled = (user: User, id: string, count: number) =>
     )
   })
 /**
- * Whether a try is under way, or what came of it is not noted yet: time that goes on beyond its
- * lease would have it made again.
+ * Whether an attempt is running or its result is not stored yet. Advancing the time beyond its
+ * lease would repeat it.
  */
 const isUnderWay = async (id: string) =>
   (await api.database.one(
@@ -220,7 +220,7 @@ const signatureOf = (secret: string, { headers, body }: Got) =>
     .update(`${String(headers['webhook-id'])}.${String(headers['webhook-timestamp'])}.${body}`)
     .digest('base64')}`
 
-test('a delivery: body, headers, both signatures; what is listed of it', async () => {
+test('a delivery: body, headers, both signatures; and its entry in the list', async () => {
   const receiver = await Receiver.open(() => ({ status: 200, body: 'x'.repeat(5000) }))
   const hook = await create(alice, receiver.url, ['Wallet.*'])
   assert.match(hook.secret, /^whsec_[A-Za-z0-9+/]{43}=$/)
@@ -264,7 +264,7 @@ test('a delivery: body, headers, both signatures; what is listed of it', async (
   await ask(alice, 'DELETE', `/${hook.id}`, {})
 })
 
-test('the platform’s key is the same for every process of a database, and only its public half is readable in it', async () => {
+test('the platform’s key is shared by all processes of a database, where only its public half is readable', async () => {
   const [one, other] = await Promise.all([
     loadPlatformKey(api.services),
     loadPlatformKey(api.services),
@@ -285,7 +285,7 @@ test('the platform’s key is the same for every process of a database, and only
   await assert.rejects(loadPlatformKey({ ...api.services, aml }), /cannot be decrypted/)
 })
 
-test('who may do what: secrets are shown once, read-only keys change nothing, strangers see nothing', async () => {
+test('permissions: secrets are displayed once, read-only keys change nothing, other tenants see nothing', async () => {
   const [reader, sibling, mallory] = [
     await api.user('alice', { role: 'read-only' }),
     await api.user('alice', { subAccount: 'b' }),
@@ -326,7 +326,7 @@ test('who may do what: secrets are shown once, read-only keys change nothing, st
   await ask(alice, 'GET', `/${hook.id}`, undefined, 404)
 })
 
-test('events reach the webhooks of their sub-account, workspace events all, and nobody else’s; not those of before, nor what is not wanted', async () => {
+test("events reach their sub-account's webhooks, workspace events all; no foreign, earlier or unsubscribed ones", async () => {
   const owner = await api.user('reach')
   const sibling = await api.user('reach', { subAccount: 'b' })
   const mallory = await api.user('mallory')
@@ -363,7 +363,7 @@ test('events reach the webhooks of their sub-account, workspace events all, and 
   assert.equal(n, 0, 'no delivery was even written')
 })
 
-test('a delivery that fails is made again, the same bytes under the same id with a signature of its own time; ten tries in three days', async () => {
+test('a failed delivery is repeated with the same bytes and id and a new signature; ten attempts in three days', async () => {
   const owner = await api.user('retries')
   const receiver = await Receiver.open(() => ({ status: 500, body: 'broken' }))
   const hook = await create(owner, receiver.url)
@@ -441,7 +441,7 @@ test('a delivery that fails is made again, the same bytes under the same id with
   await ask(owner, 'POST', `/deliveries/${randomUUID()}/resend`, {}, 404)
 })
 
-test('redirects, refusals, cut answers and late ones are failures, each told; Retry-After is respected within bounds', async () => {
+test('redirects, refusals, incomplete and late responses are failures; Retry-After is respected within limits', async () => {
   const owner = await api.user('answers')
   const elsewhere = await Receiver.open()
   const timeoutMs = 15_000
@@ -484,7 +484,7 @@ test('redirects, refusals, cut answers and late ones are failures, each told; Re
   assert.equal(elsewhere.got.length, 0, 'no redirect was followed')
 })
 
-test('410 disables at once; 50 failures in a row disable, with an event to the others; enabled again it gets what is new', async () => {
+test('410 disables immediately; 50 failures in a row disable, with an event to the others; re-enabled it gets new events', async () => {
   const owner = await api.user('disabled')
   const watcher = await Receiver.open()
   await create(owner, watcher.url, ['webhook.disabled'])
@@ -543,7 +543,7 @@ test('410 disables at once; 50 failures in a row disable, with an event to the o
   assert.ok(!objects().includes(missed), 'what came while it was disabled is in the log')
 })
 
-test('a success ends the row of failures', async () => {
+test('a success resets the count of failures', async () => {
   const owner = await api.user('row')
   const receiver = await Receiver.open((_, count) => (count === 3 ? 200 : 500))
   const hook = await create(owner, receiver.url)
@@ -555,7 +555,7 @@ test('a success ends the row of failures', async () => {
   assert.equal((await ask<Hook>(owner, 'GET', `/${hook.id}`)).failures, '1')
 })
 
-test('a rotation: both secrets sign for a day, then the new one alone; the same request again is no second rotation', async () => {
+test('a rotation: both secrets sign for a day, then only the new one; a repeated request is no second rotation', async () => {
   const owner = await api.user('rotation')
   const receiver = await Receiver.open()
   const hook = await create(owner, receiver.url)
@@ -586,7 +586,7 @@ test('a rotation: both secrets sign for a day, then the new one alone; the same 
     await ask(owner, 'POST', `/${hook.id}/rotate`, { overlap_s: overlap }, 400)
 })
 
-test('a test is sent at once, to this webhook alone, disabled or not, and answers what became of it', async () => {
+test('a test is sent immediately, to this webhook only, disabled or not, and returns the result', async () => {
   const owner = await api.user('tests')
   const [receiver, other] = [await Receiver.open(), await Receiver.open()]
   const hook = await create(owner, receiver.url, ['deposit.*'], { disabled: true })
@@ -617,7 +617,7 @@ test('a test is sent at once, to this webhook alone, disabled or not, and answer
   assert.equal((await deliveries(owner, hook.id, '?type=deposit.*')).length, 0)
 })
 
-test('the events of one object are tried in their order, each after the one before; those of others at the same time', async () => {
+test('events of one object are delivered in order, one after the other; those of others concurrently', async () => {
   const owner = await api.user('order')
   let open = 0
   let most = 0
@@ -638,7 +638,7 @@ test('the events of one object are tried in their order, each after the one befo
   for (const object of objects) assert.deepEqual(perObject.get(object), [1, 2, 3, 4, 5, 6, 7, 8])
 })
 
-test('one that fails goes to its own lane: later events of the same object are not held up by it', async () => {
+test('a failed delivery moves to its own lane: later events of the same object do not wait for it', async () => {
   const owner = await api.user('lane')
   const object = randomUUID()
   const receiver = await Receiver.open(({ body }) =>
@@ -652,7 +652,7 @@ test('one that fails goes to its own lane: later events of the same object are n
   assert.deepEqual(versions, [1, 2, 3])
 })
 
-test('an endpoint is refused with its field named, and makes nothing', async () => {
+test('an invalid endpoint is refused with its field named, and nothing is created', async () => {
   const owner = await api.user('refused')
   const wrong: [unknown, string, RegExp][] = [
     [{ events: ['*'] }, 'url', /is required/],

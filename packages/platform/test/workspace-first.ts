@@ -46,8 +46,8 @@ export const HOT = [
 ] as const
 
 /**
- * What is unique over all workspaces, as safety needs it: the statement that asks by one finds it
- * whoever owns it.
+ * Columns that are unique over all workspaces, as safety requires. A statement that selects by one
+ * of them finds the row of any owner.
  */
 export const GLOBAL = [
   'chain_addresses_pkey',
@@ -86,8 +86,8 @@ const filesIn = (folder: string): string[] =>
     .sort()
 
 /**
- * The texts of a program: strings and templates, without comments. What stands in `${…}` is part of
- * the template around it.
+ * Returns the texts of a program: strings and templates, without comments. An expression in `${…}`
+ * is part of the template around it.
  */
 export function textsIn(source: string): string[] {
   const texts: string[] = []

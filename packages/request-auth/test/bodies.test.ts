@@ -63,7 +63,7 @@ const TRANSFER = {
 }
 const transfer = reader(transferBody, TRANSFER)
 
-test('a transfer keeps every digit and letter; what may be left out may be null', () => {
+test('a transfer keeps every digit and letter; optional fields may be null', () => {
   const whole = {
     sequence_id: '"s-1"',
     memo: '"Grüße"',
@@ -106,7 +106,7 @@ test('a transfer keeps every digit and letter; what may be left out may be null'
   transfer.refuses('fee_level', '"none"', 'must be low, medium or high')
 })
 
-test('an amount is a decimal as it stands in the text', () => {
+test('an amount is a decimal exactly as written in the text', () => {
   for (const [text, read] of [
     ['1', '1'],
     ['"1"', '1'],
@@ -144,7 +144,7 @@ test('an amount is a decimal as it stands in the text', () => {
   transfer.refuses('amount', `${digits}1`, 'must be a decimal number')
 })
 
-test('texts have an end, counted in characters, and nothing that cannot be seen or written', () => {
+test('texts have a maximum length in characters, and no invisible or unencodable ones', () => {
   for (const [name, most] of TEXTS) {
     transfer.takes({ [name]: long(most) })
     transfer.takes({ [name]: JSON.stringify(EMOJI.repeat(most)) })
@@ -176,7 +176,7 @@ test('a tag may be a whole number of twenty digits', () => {
     transfer.refuses('address_tag', text, 'must be a string')
 })
 
-test('a rule ends at an instant of UTC that the calendar has', () => {
+test('a rule ends at a UTC time that exists in the calendar', () => {
   const rule = reader(ruleBody, {
     asset: '"ETH"',
     min_amount: '1',
@@ -248,7 +248,7 @@ test('a stake names asset, address, resource and amount; an empty body is empty'
   reader(emptyBody, {}).refuses('x', '1', /x/)
 })
 
-test('a value is read by its schema in the words that are asked for; where the library itself stumbles over it, it is not read', () => {
+test('a value is validated by its schema with our messages; if the library itself fails, it is refused', () => {
   const words = { error: () => 'in our words' }
   assert.deepEqual(parsedBy(z.string(), 'a'), { success: true, data: 'a' })
   assert.equal(parsedBy(z.string(), 1, words)?.error?.issues[0]?.message, 'in our words')

@@ -18,7 +18,7 @@ const pair = rsaPair()
 const { sign, verify, withClaims } = house(pair)
 const EMPTY_HASH = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 
-test('a good request gives its claims', async () => {
+test('a valid request returns its claims', async () => {
   const signed = await sign({ nonce: 'n-1' })
   assert.deepEqual(await verify(signed), {
     uri: URI,
@@ -30,7 +30,7 @@ test('a good request gives its claims', async () => {
   })
 })
 
-test('a claim that is missing or of another type is refused by its name', async () => {
+test('a missing claim, or one of another type, is refused with its name', async () => {
   for (const claim of ['iat', 'exp', 'sub', 'uri', 'bodyHash', 'nonce']) {
     for (const value of [undefined, null, true, {}, [], ''])
       await refuses(verify(await withClaims({ [claim]: value })), claim)
@@ -98,14 +98,14 @@ test('age none: a stored request verifies years later, or before its time', asyn
   await verify(signed, { age: 'none', now: 0 })
 })
 
-test('sub is the x-api-key header, to the letter', async () => {
+test('sub equals the x-api-key header exactly', async () => {
   const signed = await sign()
   await refuses(verify(signed, { apiKey: API_KEY.toUpperCase() }), 'sub')
   await refuses(verify(signed, { apiKey: '' }), 'sub')
   await refuses(verify(await withClaims({ sub: `${API_KEY} ` })), 'sub')
 })
 
-test('uri is the path alone or the path with its query, raw', async () => {
+test('uri is the path alone or the path with its query, unencoded', async () => {
   const uri = '/dac/v1/wallets?asset=BTC&x=%20'
   const at = async (claim: string) =>
     verify(await sign({ uri, method: 'GET', body: '', claims: { uri: claim } }))
@@ -151,7 +151,7 @@ test('bodyHash covers the raw body', async () => {
   await verify(await sign({ body: '{"memo":"Grüße 🚀 \\ud83d"}' }))
 })
 
-test('bodyhash stands in for bodyHash', async () => {
+test('bodyhash is accepted instead of bodyHash', async () => {
   const body = '{"asset":"BTC"}'
   await verify(await withClaims({ bodyHash: undefined, bodyhash: bodyHash(body) }))
   await refuses(
@@ -201,7 +201,7 @@ test('a nonce is text of 1 to 128 characters, or an integer', async () => {
     await refuses(verify(await withClaims({ nonce })), 'nonce')
 })
 
-test('a number nonce beyond the doubles keeps every digit', async () => {
+test('a numeric nonce beyond doubles keeps every digit', async () => {
   const digits = '9007199254740993'
   const signed = await sign({ claims: { nonce: JSON.rawJSON(digits) } })
   assert.equal((await verify(signed)).nonce, digits)
@@ -209,7 +209,7 @@ test('a number nonce beyond the doubles keeps every digit', async () => {
   await refuses(verify(await sign({ claims: { nonce: JSON.rawJSON('1'.repeat(129)) } })), 'nonce')
 })
 
-test('each request has a nonce of its own', async () => {
+test('each request has its own nonce', async () => {
   const nonces = await Promise.all(
     [sign(), sign(), sign()].map(async (signed) => (await verify(await signed)).nonce),
   )
@@ -248,7 +248,7 @@ test('the private key may be PEM, PKCS#8 or PKCS#1', async () => {
   }
 })
 
-test('by default a token is issued now', async () => {
+test('by default a token is issued at the current time', async () => {
   const now = Math.floor(Date.now() / 1000)
   const signed = await signRequest({
     apiKey: API_KEY,
@@ -260,7 +260,7 @@ test('by default a token is issued now', async () => {
   assert.ok(iat - now <= 2)
 })
 
-test('headers carry the token, the key and the type of a body', async () => {
+test('headers contain the token, the key and the type of a body', async () => {
   const signed = await sign()
   assert.deepEqual(requestHeaders(signed, API_KEY), {
     authorization: `Bearer ${signed.token}`,
@@ -273,7 +273,7 @@ test('headers carry the token, the key and the type of a body', async () => {
   })
 })
 
-test('the id of what a request creates is frozen: nodes and platforms of every version compute the same', () => {
+test('the id of a created object never changes: nodes and platforms of every version compute the same', () => {
   assert.equal(
     transactionId('4f7bd0a2-6f0e-4b5c-9d3e-2a8f1c5b7e90', 'nonce-1'),
     '97144d01-df16-8806-b00c-c77219d89c49',
@@ -297,7 +297,7 @@ test('the id of what a request creates is frozen: nodes and platforms of every v
   assert.equal(new Set(ids).size, ids.length)
 })
 
-test('each refusal says in words what to mend', async () => {
+test('each refusal says what to correct', async () => {
   const said = async (promise: Promise<unknown>) =>
     promise.then(
       () => 'taken',
@@ -384,7 +384,7 @@ test('each refusal says in words what to mend', async () => {
   })
 })
 
-test('limits are reached, not only passed', async () => {
+test('limits are inclusive', async () => {
   const longest = 'n'.repeat(128)
   assert.equal((await verify(await sign({ nonce: longest }))).nonce, longest)
   const pad = async (length: number) => sign({ claims: { pad: 'x'.repeat(length) } })

@@ -16,7 +16,7 @@ const pair = rsaPair()
 const pem = pair.publicKey.export({ type: 'spki', format: 'pem' }) as string
 const spki = (key: KeyObject) => key.export({ type: 'spki', format: 'pem' }) as string
 
-test('SubjectPublicKeyInfo of RSA-4096 is read, with any line ends around it', () => {
+test('SubjectPublicKeyInfo of RSA-4096 is read, with any line endings', () => {
   for (const text of [pem, pem.trim(), `\n  ${pem}\n`, pem.replaceAll('\n', '\r\n')]) {
     const key = parsePublicKey(text)
     assert.ok(key.equals(pair.publicKey))
@@ -24,7 +24,7 @@ test('SubjectPublicKeyInfo of RSA-4096 is read, with any line ends around it', (
   }
 })
 
-test('a fingerprint is the SHA-256 of what stands in the PEM, however that is written', () => {
+test('a fingerprint is the SHA-256 of the key in the PEM, however the PEM is formatted', () => {
   // As `openssl pkey -pubin -outform DER | sha256sum` prints it.
   const der = Buffer.from(pem.replace(/-----[^-]+-----/g, ''), 'base64')
   const expected = createHash('sha256').update(der).digest('hex')
@@ -34,7 +34,7 @@ test('a fingerprint is the SHA-256 of what stands in the PEM, however that is wr
   assert.notEqual(fingerprintOfKey(rsaPair().publicKey), expected)
 })
 
-test('attack: a key with lines of somebody’s choice is read, and kept and shown without them', () => {
+test('attack: a key whose PEM has chosen lines is read, and stored and displayed without them', () => {
   const hostile = keyWithLines(pem, ['PEM', 'pwned', 'exit'])
   assert.match(hostile, /\nPEM\npwned\nexit\n/)
   assert.equal(parsePublicKey(hostile).asymmetricKeyDetails?.modulusLength, 4096)
@@ -52,7 +52,7 @@ test('attack: a key with lines of somebody’s choice is read, and kept and show
     assert.equal(canonicalPublicKey(text), pem.trim())
 })
 
-test('too few bits are refused with their number', () => {
+test('a key with too few bits is refused with their number', () => {
   for (const bits of [1024, 2048, 3072]) {
     refusesSync(
       () => parsePublicKey(spki(rsaPair(bits).publicKey)),
@@ -74,7 +74,7 @@ test('an exponent of 3 is refused', () => {
   )
 })
 
-test('a private key is refused, and called disclosed', () => {
+test('a private key is refused, and reported as disclosed', () => {
   for (const type of ['pkcs8', 'pkcs1'] as const) {
     refusesSync(
       () => parsePublicKey(pair.privateKey.export({ type, format: 'pem' }) as string),
@@ -147,7 +147,7 @@ test('broken contents are refused', () => {
   )
 })
 
-test('bits, exponent and length have their limits, and those are accepted', () => {
+test('the limits of bits, exponent and length are accepted', () => {
   const jwk = pair.publicKey.export({ format: 'jwk' })
   const withBits = (bits: number) => {
     const n = Buffer.alloc(bits / 8, 0xff)

@@ -61,7 +61,7 @@ test('a key that appears twice is refused, however it is spelled', () => {
     refusesSync(() => parseJson(text), 'body', /appears twice/)
 })
 
-test('the same key in different objects is fine, and so is a value that looks like a key', () => {
+test('the same key in different objects is accepted, and so is a value that looks like a key', () => {
   for (const text of [
     '{"a":{"a":1},"b":{"a":1}}',
     '[{"a":1},{"a":1}]',
@@ -91,7 +91,7 @@ test('__proto__ is refused in every spelling; constructor is data', () => {
   assert.equal(parseJson('"__proto__"'), '__proto__')
 })
 
-test('32 levels and no more', () => {
+test('accepts 32 levels of nesting and no more', () => {
   const nested = (levels: number, open: string, close: string) =>
     open.repeat(levels) + close.repeat(levels)
   parseJson(nested(32, '[', ']'))
@@ -103,7 +103,7 @@ test('32 levels and no more', () => {
   parseJson(JSON.stringify('['.repeat(100)))
 })
 
-test('what is not JSON is refused', () => {
+test('text that is not JSON is refused', () => {
   for (const text of [
     '',
     ' ',
@@ -157,7 +157,7 @@ test('agrees with JSON.parse on generated JSON', () => {
   )
 })
 
-test('stringifyJson gives a text that reads the same again, digit for digit', () => {
+test('stringifyJson writes text that parses to the same value, digit for digit', () => {
   fc.assert(
     fc.property(fc.json({ maxDepth: 6 }), (text) => {
       if (text.includes('__proto__')) return
@@ -176,7 +176,7 @@ test('stringifyJson gives a text that reads the same again, digit for digit', ()
   )
 })
 
-test('accepts exactly what JSON.parse accepts, but for the named refusals', () => {
+test('accepts exactly what JSON.parse accepts, except for the named refusals', () => {
   const noise = fc.oneof(
     fc.string({
       unit: fc.constantFrom(
@@ -227,12 +227,12 @@ test('accepts exactly what JSON.parse accepts, but for the named refusals', () =
   )
 })
 
-test('a JsonNumber that is no number cannot be smuggled into a text', () => {
+test('a JsonNumber that is not a number cannot be written into a text', () => {
   for (const text of ['1,"a":2', '', ' 1', '{}', 'NaN', '1}'])
     assert.throws(() => stringifyJson({ amount: new JsonNumber(text) }), SyntaxError)
 })
 
-test('runtimes that do not show the text of numbers read and write the same', () => {
+test('runtimes without access to the text of numbers read and write the same', () => {
   const tricky = [
     '"n1"',
     '"s"',

@@ -1,10 +1,10 @@
-// One text for one value, so that a signature or a hash of it can be made anew: RFC 8785, the JSON
+// One text for each value, so that its signature or hash can be recomputed: RFC 8785, the JSON
 // Canonicalization Scheme.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { canonicalJson } from '../src/index.ts'
 
-test('names stand in the order of their UTF-16 units, at every depth (RFC 8785, 3.2.3)', () => {
+test('names are sorted by their UTF-16 units, at every depth (RFC 8785, 3.2.3)', () => {
   const value = {
     '€': 'Euro Sign',
     '\r': 'Carriage Return',
@@ -21,7 +21,7 @@ test('names stand in the order of their UTF-16 units, at every depth (RFC 8785, 
   assert.equal(canonicalJson([{ b: value, a: [] }, {}]), `[{"a":[],"b":${text}},{}]`)
 })
 
-test('texts and literals are as the RFC’s example has them; lists keep their order (3.2.2)', () => {
+test('texts and literals match the RFC’s example; lists keep their order (3.2.2)', () => {
   assert.equal(
     canonicalJson({
       string: '\u20ac$\u000F\u000aA\'\u0042\u0022\u005c\\"/',
@@ -41,7 +41,7 @@ test('texts and literals are as the RFC’s example has them; lists keep their o
   }
 })
 
-test('what is undefined is left out of an object, and is nothing by itself', () => {
+test('undefined is omitted from an object, and has no encoding by itself', () => {
   assert.equal(canonicalJson({ b: undefined, a: 1, c: { d: undefined } }), '{"a":1,"c":{}}')
   for (const [value, kind] of [
     [undefined, 'undefined'],
@@ -59,7 +59,7 @@ test('what is undefined is left out of an object, and is nothing by itself', () 
   }
 })
 
-test('of numbers it takes those that are whole and exact', () => {
+test('only whole and exact numbers are accepted', () => {
   assert.equal(
     canonicalJson([9_007_199_254_740_991, -9_007_199_254_740_991]),
     '[9007199254740991,-9007199254740991]',

@@ -1,5 +1,5 @@
-// The examples of other languages against what the API and the nodes verify requests with. Long, as
-// Go is compiled anew.
+// Tests the examples in other languages against the code with which the API and the nodes verify
+// requests. It is a long test, because Go is compiled again.
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
@@ -125,7 +125,7 @@ async function run(
   }
 }
 
-test('each example has a runner here, or is known to have none', () => {
+test('each example has a runner here, or is listed as having none', () => {
   assert.deepEqual(
     readdirSync(EXAMPLES)
       .filter((name) => !name.endsWith('.md'))

@@ -75,8 +75,9 @@ export function refusesSync(work: () => unknown, claim: string, message?: RegExp
 }
 
 /**
- * A key that is valid RSA-4096, and whose PEM has these lines within it: whoever makes a key
- * chooses its modulus. Letters and digits only.
+ * Returns a valid RSA-4096 key whose PEM contains these lines, which is possible because the person
+ * who makes a key chooses its modulus.
+ * @param lines letters and digits only
  */
 export function keyWithLines(pem: string, lines: readonly string[]): string {
   const base64 = pem.replace(/-----[^-]+-----|\s/g, '')

@@ -44,7 +44,7 @@ after(async () => {
 const payment = (more: Record<string, unknown> = {}): Promise<Payment> =>
   paymentOf(workspace, next++, more)
 
-test('attack: a cancellation that burns the wallet: as a fee above the cap, or as a token', async () => {
+test('attack: a cancellation that burns the wallet as a fee above the cap, or as a token', async () => {
   const { mine, path, id, request } = await payment()
   const to = workspace.address(ETH, path)
   signed(await workspace.sign(pay(request), eth(path, { value: ONE })))
@@ -63,7 +63,7 @@ test('attack: a cancellation that burns the wallet: as a fee above the cap, or a
   signed(await workspace.sign(cancel(request, by), eth(path, { to, maxFeePerGas: dear })))
 })
 
-test('attack: a cancellation on Bitcoin that pays somebody beside the change', async () => {
+test('attack: a cancellation on Bitcoin that pays another address besides the change', async () => {
   const { mine, id, request } = await payment({
     asset: 'BTC',
     amount: 0.001,
@@ -105,7 +105,7 @@ test('attack: a cancellation on Bitcoin that pays somebody beside the change', a
   refused(await workspace.sign(cancel(request, by), btc(workspace, both)), 'SHAPE', 7)
 })
 
-test('attack: a speed-up whose own request was voided; the payment as it was asked for stands', async () => {
+test('attack: a speed-up whose own request was voided is refused; the original payment remains valid', async () => {
   const { mine, path, id, request } = await payment()
   const speedUp = await ask(mine, id, 'speed-up')
   await voided(house, speedUp)
@@ -115,7 +115,7 @@ test('attack: a speed-up whose own request was voided; the payment as it was ask
   signed(await workspace.sign(pay(request), unsigned))
 })
 
-test('attack: a cancellation whose own request was voided ends nothing', async () => {
+test('attack: a cancellation whose own request was voided has no effect', async () => {
   const { mine, path, id, request } = await payment()
   const by = await ask(mine, id, 'cancel')
   await voided(house, by)
@@ -124,7 +124,7 @@ test('attack: a cancellation whose own request was voided ends nothing', async (
   signed(await workspace.sign(pay(request), eth(path, { value: ONE })))
 })
 
-test('attack: what a cancellation ended is paid by its other spelling: another token of the same sequence_id', async () => {
+test('attack: a cancelled payment is paid through another token with the same sequence_id', async () => {
   const { mine, path, id, request } = await payment({ sequence_id: 'once' })
   const other = await transfer(mine, {
     asset: 'ETH',
@@ -141,7 +141,7 @@ test('attack: what a cancellation ended is paid by its other spelling: another t
   )
 })
 
-test('attack: a forward is taken back by a stranger, or by what names its rule; its owner names the forward', async () => {
+test("attack: a forward is cancelled by another sub-account, or through its rule's name; its owner names the forward", async () => {
   const sub = next++
   const mine = await workspace.caller(sub)
   const [path, id, nonce] = [[sub, ETH.chain_index, 0], randomUUID(), randomUUID()]

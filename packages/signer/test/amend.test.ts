@@ -37,7 +37,7 @@ const payment = (more: Record<string, unknown> = {}): Promise<Payment> =>
   paymentOf(workspace, next++, more)
 
 describe('speed-up', () => {
-  test('raises the limit that the caller gave first, and only within its own', async () => {
+  test("raises the caller's first limit, and only within its own", async () => {
     const { mine, path, id, request } = await payment({ fee_rate: 2 })
     signed(await workspace.sign(pay(request), eth(path, { value: ONE })))
     const dearer = eth(path, { value: ONE, maxFeePerGas: 3n * GWEI })
@@ -52,7 +52,7 @@ describe('speed-up', () => {
     )
     signed(await workspace.sign(faster(request, speedUp), dearer))
   })
-  test('still pays nothing else, and only in place of the first', async () => {
+  test('still pays nothing else, and only as a replacement of the first', async () => {
     const { mine, path, id, request } = await payment()
     signed(await workspace.sign(pay(request), eth(path, { value: ONE })))
     const speedUp = await ask(mine, id, 'speed-up')
@@ -82,7 +82,7 @@ describe('speed-up', () => {
       'DESTINATION_MISMATCH',
     )
   })
-  test('another transfer, another sub-account, a read-only key, another name, an unknown field', async () => {
+  test('refuses another transfer, another sub-account, a read-only key, another name, an unknown field', async () => {
     const { mine, path, request, id } = await payment()
     const unsigned = eth(path, { value: ONE })
     refused(
@@ -119,7 +119,7 @@ describe('speed-up', () => {
       'ACTION_NOT_ALLOWED',
     )
   })
-  test('one more fuel for a signed speed-up, and one only', async () => {
+  test('allows exactly one more fuel for a signed speed-up', async () => {
     const { mine, path, id, request } = await payment()
     const source = workspace.address(ETH, path)
     const tank = [0, ETH.chain_index, 0]
@@ -155,7 +155,7 @@ describe('speed-up', () => {
 })
 
 describe('cancel', () => {
-  test('pays the sender nothing under the same nonce, and ends the payment for good', async () => {
+  test('sends no value to the sender with the same nonce, and ends the payment permanently', async () => {
     const { mine, path, id, request } = await payment()
     const self = workspace.address(ETH, path)
     signed(await workspace.sign(pay(request), eth(path, { value: ONE })))

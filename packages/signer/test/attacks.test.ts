@@ -63,8 +63,8 @@ async function fresh(): Promise<{ mine: Caller; path: number[] }> {
   return { mine, path: [next++, ETH.chain_index, 0] }
 }
 
-describe('rule 7: another transaction than the caller asked for', () => {
-  test('to an exchange: the address that the caller signed, whatever account the platform says it is', async () => {
+describe("rule 7: a transaction that differs from the caller's request", () => {
+  test('to an exchange: the address that the caller signed, whatever account the platform names', async () => {
     const to = { destination_type: 'EXCHANGE', destination_id: randomUUID() }
     refused(
       await workspace.sign(pay(await ethOf(1, to)), eth(from, { value: ONE, to: OTHER })),
@@ -166,7 +166,7 @@ describe('rule 7: another transaction than the caller asked for', () => {
 })
 
 describe('rule 5: contract and chain', () => {
-  test('refuses coins and tokens for a contract of the registry, although the caller signed it', async () => {
+  test('refuses coins and tokens sent to a contract of the registry, although the caller signed it', async () => {
     const contract = registry.asset('USDC_ETH')?.contract_address as string
     for (const [asset, unsigned] of [
       ['ETH', eth(from, { value: ONE, to: contract })],
@@ -317,7 +317,7 @@ describe('rule 8: inputs, change and paths', () => {
 })
 
 describe('rule 9: fees', () => {
-  test("above the node's cap", async () => {
+  test("a fee above the node's cap", async () => {
     refused(
       await workspace.sign(
         pay(await ethOf()),
@@ -344,7 +344,7 @@ describe('rule 9: fees', () => {
       9,
     )
   })
-  test("above the caller's own rate", async () => {
+  test("a fee above the caller's own rate", async () => {
     refused(
       await workspace.sign(
         pay(await ethOf(1, { fee_rate: 1.5 })),
@@ -524,7 +524,7 @@ describe('rules 1 and 2: who asks', () => {
       )
     assert.equal((await workspace.sign(pay(good), eth(path, { value: ONE }))).status, 200)
   })
-  test('a token spelt again: padding, another header, alg none', async () => {
+  test('a re-encoded token: padding, another header, alg none', async () => {
     const request = await ethOf()
     const [head, payload, signature] = request.token.split('.') as [string, string, string]
     refused(
@@ -590,7 +590,7 @@ describe('rule 3: age', () => {
       2,
     )
   })
-  test('a receipt only for what is live, and only for its own meaning', async () => {
+  test('a receipt is given for a live request only, and only for its own meaning', async () => {
     refused(await house.post(1, '/receipt', { request: await aged(600) }), 'TOO_OLD', 3)
     const live = await ethOf()
     const { status, body } = await house.post(1, '/receipt', { request: live })
@@ -602,7 +602,7 @@ describe('rule 3: age', () => {
     const forged = { ...body, receipt: { ...body.receipt, seen_at: 1 } }
     refused(await workspace.sign(pay(old, [forged]), eth(from, { value: ONE })), 'TOO_OLD', 3)
   })
-  test('receipts of many requests by one call: each is answered for itself, also where they contradict each other', async () => {
+  test('receipts of many requests in one call: each has its own answer, even if they contradict each other', async () => {
     const { mine } = await fresh()
     const of = (amount: number, more: Parameters<typeof transfer>[2] = {}) =>
       transfer(mine, { asset: 'ETH', amount, destination_address: SINK_ETH }, more)
@@ -685,7 +685,7 @@ describe('rules 4 and 6: one request, one payment', () => {
       await house.run(node)
     }
     refused(await workspace.sign(pay(request), second), 'NOT_EXCLUSIVE', 6)
-    // The platform forgot everything and builds anew: same request, other bytes.
+    // The platform lost its state and builds again: the same request, other bytes.
     refused(
       await workspace.sign(
         pay(request),
@@ -845,7 +845,7 @@ describe('rules 4 and 6: one request, one payment', () => {
       4,
     )
   })
-  test('two at once: at most one', async () => {
+  test('two concurrent requests: at most one', async () => {
     const { mine, path } = await fresh()
     const request = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
     await workspace.sign(
@@ -899,7 +899,7 @@ describe('rules 11 and 12: fuel and sweeps', () => {
   const GAS = { gas: '65000', max_fee_per_gas: '2000000000' }
   const MOST = (65_000n * 2_000_000_000n * 12n) / 10n
   let nonce = 0
-  test('without an intent, with a false one', async () => {
+  test('fuel without an intent, or with a false one', async () => {
     refused(
       await workspace.sign({ kind: 'fuel', ...GAS }, eth(tank, { value: 1n, to: SINK_ETH })),
       'FUEL_WITHOUT_INTENT',
@@ -925,7 +925,7 @@ describe('rules 11 and 12: fuel and sweeps', () => {
       11,
     )
   })
-  test('to another address, too large, too dear, from another path, twice', async () => {
+  test('to another address, too large, too expensive, from another path, twice', async () => {
     const { mine, path } = await fresh()
     const to = workspace.address(ETH, path)
     const request = await transfer(mine, {
@@ -988,7 +988,7 @@ describe('rules 11 and 12: fuel and sweeps', () => {
       9,
     )
   })
-  test('a sweep leaves for the omnibus address of its own sub-account only', async () => {
+  test('a sweep goes to the omnibus address of its own sub-account only', async () => {
     await workspace.caller(7)
     const deposit = [7, ETH.chain_index, 3]
     const omnibus = workspace.address(ETH, [7, ETH.chain_index, 0])
@@ -1062,7 +1062,7 @@ describe('rules 11 and 12: fuel and sweeps', () => {
 })
 
 describe("rule 15: the operator's order", () => {
-  test('a drain only as each node was told', async () => {
+  test('a drain is signed only as ordered at each node', async () => {
     const second = await house.workspace()
     const tank = [0, ETH.chain_index, 0]
     refused(
@@ -1130,7 +1130,7 @@ describe("rule 15: the operator's order", () => {
 })
 
 describe('rule 1: enrolment is immutable', () => {
-  test('the same again is fine, another is not, and the tank belongs to no caller', async () => {
+  test('the same enrolment can be repeated, another is refused, and the tank belongs to no caller', async () => {
     const { callerPem } = await import('./signer-cluster.ts')
     const enrolment = {
       api_key: randomUUID(),

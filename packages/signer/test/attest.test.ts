@@ -81,7 +81,7 @@ function ask(node: number, { statement, holdings }: Stated, bind = true): Promis
   return house.post(node, '/attest', { statement: canonicalJson(bound), holdings: list })
 }
 
-test('each node signs what it derived itself; it writes nothing down', async () => {
+test('each node signs the addresses that it derived itself; it stores nothing', async () => {
   const made = stated()
   const list = canonicalJson(made.holdings)
   const text = canonicalJson({
@@ -100,7 +100,7 @@ test('each node signs what it derived itself; it writes nothing down', async () 
   }
 })
 
-test('an address that is not at its path, is of nobody, or stands twice, is refused; so is another sum, time or network', async () => {
+test('refuses an address that is off its path, unknown or repeated, and another sum, time or network', async () => {
   const refusals: Record<string, [string, (made: Stated) => unknown]> = {
     'another path': [
       'FOREIGN_PATH',

@@ -50,7 +50,7 @@ const identityOf = (house: SignerCluster, node: number): string =>
   fingerprintOf(createPublicKey(house.peers.nodes[node - 1]!.identity))
 
 test(
-  'a ban is told to the third node, which bans nobody until its operator orders it; a restored node takes its own bans back',
+  'the third node receives a report of a ban but bans only by its operator; a restored node restores its bans',
   { timeout: 120_000 },
   async (t) => {
     const house = await started(t)
@@ -77,7 +77,7 @@ test(
     )
     assert.deepEqual((await house.operator(1, 'ban', { node: 3, reason: 'again' })).body, ban.body)
 
-    // The third node reports it and goes on; the banned node is told nothing.
+    // The third node logs the report and continues; the banned node is not notified.
     await reported(house, 2, [{ node: 3, by: 1 }])
     assert.deepEqual(
       [(await status(house, 1)).bans, (await status(house, 2)).bans, (await status(house, 3)).bans],
@@ -178,7 +178,7 @@ test(
       )
       await reported(house, 1, [{ node: 3, by: 2 }])
     }
-    // The backup of before the ban does not name it: node 2's record does.
+    // The backup from before the ban does not contain it, but node 2's record does.
     assert.deepEqual(JSON.parse(readFileSync(backup.body.file, 'utf8')).bans, [])
     await restored(backup.body.file)
     const file = join(house.home, 'after-the-ban.json')
@@ -296,7 +296,7 @@ test(
 )
 
 test(
-  'a key that is older than a ban is given to no workspace, and one that was made after the node was replaced is',
+  "a key older than a ban is never allocated, and one made after the node's replacement is",
   { timeout: 120_000 },
   async (t) => {
     const replaced = fingerprintOf(generateKeyPairSync('ed25519').publicKey)
@@ -322,7 +322,7 @@ test(
 )
 
 test(
-  'node 1 writes no pairing down while a peer has banned a node, though it has banned none itself',
+  'node 1 stores no pairing while a peer has banned a node, even if it has banned none itself',
   { timeout: 120_000 },
   async (t) => {
     const house = await started(t)

@@ -71,7 +71,7 @@ test('threshold rule 7: only a proven cheat bans', () => {
   store.close()
 })
 
-test('a ban is of the identity key: after a restart it stands, the replacement is free, and the old key stays banned', () => {
+test('a ban applies to the identity key: it survives a restart, and a replacement is free', () => {
   const at = path()
   let store = open(at)
   banned(store).bans.consider(cheat(2))
@@ -94,7 +94,7 @@ test('a ban is of the identity key: after a restart it stands, the replacement i
   store.close()
 })
 
-test('the ban of an earlier version, which names a number alone, is of the key that the number has at the next start', () => {
+test("a ban of an earlier version, which names only a number, applies to that number's key at the next start", () => {
   const at = path()
   const store = open(at)
   store.append('ban', { node: 2, reason: 'drill' })
@@ -104,7 +104,7 @@ test('the ban of an earlier version, which names a number alone, is of the key t
   store.close()
 })
 
-test('a ban ends what is open with that node in the same tick, before it is on disk, and nothing of the others', () => {
+test('a ban ends open work with that node in the same tick, before it is on disk, and no other work', () => {
   const store = open()
   const { bans } = banned(store)
   const ended: string[] = []
@@ -124,7 +124,7 @@ test('a ban ends what is open with that node in the same tick, before it is on d
   store.close()
 })
 
-test('a full disk does not lift a ban: it is in force at once, and written down when there is room', () => {
+test('a full disk does not lift a ban: it takes effect immediately, and is stored when there is room', () => {
   const store = open()
   const { bans, alerts } = banned(store)
   const append = store.append.bind(store)
@@ -147,7 +147,7 @@ test('a full disk does not lift a ban: it is in force at once, and written down 
   store.close()
 })
 
-test('checks of a node are made one after the other: after the first cheat none of 500 is begun', async () => {
+test('checks of a node run one after the other: after the first cheat none of 500 begins', async () => {
   const store = open()
   const { bans } = banned(store)
   const steps = Array.from({ length: 500 }, step)
@@ -207,7 +207,7 @@ test('a check that fails without a proof lets the next one begin', async () => {
   store.close()
 })
 
-test("the operator's ban has the effects of a proven cheat, is recorded as the operator's, and is answered the same when repeated", () => {
+test("an operator's ban has a proven cheat's effects, is recorded as the operator's, and repeats its answer", () => {
   const at = path()
   let store = open(at)
   const { bans, alerts } = banned(store)
@@ -254,7 +254,7 @@ test("the operator's ban has the effects of a proven cheat, is recorded as the o
   store.close()
 })
 
-test('a key is lost where its entry is below a ban of any identity', () => {
+test('a key is lost if its entry is below a ban of any identity', () => {
   const store = open()
   const key = (key_id: string) =>
     store.append('key', {
@@ -278,7 +278,7 @@ test('a key is lost where its entry is below a ban of any identity', () => {
   store.close()
 })
 
-test('the age of a key is the start of its generation, and a key of unknown age is lost once there is a ban', () => {
+test("a key's age is the start of its generation, and a key of unknown age is lost once there is a ban", () => {
   const at = path()
   let store = open(at)
   const begin = (key_id: string) =>

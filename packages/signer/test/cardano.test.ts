@@ -136,7 +136,7 @@ function built(sub: number, o: Options = {}): UnsignedTransaction {
   return cardano.buildTransfer(ADA, { ...order, selection, changePath, previous })
 }
 
-test('what the caller asked for is signed by every pair: three inputs of two keys, two witnesses', async () => {
+test("every pair signs the caller's request: three inputs of two keys, two witnesses", async () => {
   for (const pair of [
     [1, 2],
     [2, 3],
@@ -162,7 +162,7 @@ test('what the caller asked for is signed by every pair: three inputs of two key
   }
 })
 
-test('destination, amount and asset: exactly', async () => {
+test('destination, amount and asset must match exactly', async () => {
   const { caller, sub } = await fresh()
   const request = pay(await wants(caller))
   refused(await sign(request, built(sub, { to: OTHER })), 'DESTINATION_MISMATCH', 7)
@@ -182,7 +182,7 @@ test('destination, amount and asset: exactly', async () => {
   )
 })
 
-test('shapes: further fields, a previous transaction that lies, bytes behind the end', async () => {
+test('refuses other shapes: additional fields, a false previous transaction, trailing bytes', async () => {
   const { caller, sub } = await fresh()
   const request = pay(await wants(caller))
   const unsigned = built(sub)
@@ -218,7 +218,7 @@ test('shapes: further fields, a previous transaction that lies, bytes behind the
   )
 })
 
-test('inputs and change: the payer’s own wallet, change on its one path', async () => {
+test('inputs from the payer’s own wallet, change on its one path', async () => {
   const { caller, sub } = await fresh()
   const request = pay(await wants(caller))
   refused(
@@ -259,7 +259,7 @@ test('inputs and change: the payer’s own wallet, change on its one path', asyn
   )
 })
 
-test('fees: the cap, and the caller’s own rate', async () => {
+test('fees within the cap and the caller’s own rate', async () => {
   const { caller, sub } = await fresh()
   const rich = () => coinsAt([[sub, ADA.chain_index, 0]], 50_000_000n)
   refused(
@@ -288,7 +288,7 @@ test('fees: the cap, and the caller’s own rate', async () => {
   )
 })
 
-test('another transaction for the same transfer: only one that takes an input of the first', async () => {
+test('another transaction for the same transfer must spend an input of the first', async () => {
   const { caller, sub } = await fresh()
   const request = pay(await wants(caller))
   const from = coinsAt([[sub, ADA.chain_index, 0]], 9_000_000n)
@@ -297,7 +297,7 @@ test('another transaction for the same transfer: only one that takes an input of
   assert.equal((await sign(request, built(sub, { from, ttl: HEAD + 4000 }), [2, 3])).status, 200)
 })
 
-test('an end that the record does not allow', async () => {
+test('refuses an expiry that the record does not allow', async () => {
   const { caller, sub } = await fresh()
   refused(await sign(pay(await wants(caller)), built(sub, { ttl: HEAD + 95_000 })), 'EXPIRY', 10)
   const answer = await sign(pay(await wants(caller)), built(sub, { ttl: HEAD + 86_000 }), [2, 3])

@@ -214,8 +214,8 @@ test('renewing nodes one after the other and the platform keeps identities and i
     await renewCertificate(join(house.home, 'platform'))
     for (const agent of house.agents.values()) agent.destroy()
     house.agents.clear()
-    // After a restart no connection of before is left; the node that restarts is not needed
-    // meanwhile.
+    // A restart closes all earlier connections. The node that restarts is not needed during the
+    // restart.
     for (const { node, home, port } of house.peers.nodes) {
       const [a, b] = [1, 2, 3].filter((each) => each !== node) as [number, number]
       const restarted = house.restartHere(node)
@@ -257,7 +257,7 @@ test('renewing nodes one after the other and the platform keeps identities and i
   }
 })
 
-test('attack: a server with another key gets no byte of a call, though its certificate has the name and chains to the pinned one', async () => {
+test('attack: a server with another key gets no byte of a call, even with a certificate that has the name and chain', async () => {
   const parent = join(folder, 'other-key')
   await setup({ home: parent, ports: [1, 2, 3], mode: 'local' })
   const config = loadConfig(join(parent, 'node-1'))
@@ -297,7 +297,7 @@ test('attack: a server with another key gets no byte of a call, though its certi
   }
 })
 
-test('the renewal names what is wrong and then changes nothing', async () => {
+test('the renewal reports what is wrong and then changes nothing', async () => {
   const parent = join(folder, 'refused')
   await setup({ home: parent, ports: [1, 2, 3], mode: 'local' })
   const home = join(parent, 'node-1')
@@ -337,7 +337,7 @@ test('the renewal names what is wrong and then changes nothing', async () => {
   assert.equal(certificateStatus(other).name, 'custody signer 2')
 })
 
-test('a certificate that is made in 2040 ends in 2060: dates beyond 2049 have another encoding', async () => {
+test('a certificate made in 2040 expires in 2060: dates beyond 2049 have another encoding', async () => {
   const nowMs = Date.UTC(2040, 0, 1)
   const key = makeTlsKey()
   const { validToDate, validFromDate } = new X509Certificate(
@@ -347,7 +347,7 @@ test('a certificate that is made in 2040 ends in 2060: dates beyond 2049 have an
   assert.equal(validFromDate.getTime(), nowMs - DAY_MS)
 })
 
-test('a node starts after a renewal that was killed anywhere', async () => {
+test('a node starts after a renewal that was killed at any point', async () => {
   const house = await SignerCluster.start()
   try {
     const { home, port } = house.peers.nodes[0]!
@@ -365,7 +365,7 @@ test('a node starts after a renewal that was killed anywhere', async () => {
   }
 })
 
-test('a running node ignores a certificate of another key, presents a renewed one, and warns from 30 days before the end', async () => {
+test('a running node ignores a certificate of another key, uses a renewed one, and warns 30 days before expiry', async () => {
   const parent = join(folder, 'watch')
   await setup({ home: parent, ports: [1, 2, 3], mode: 'local' })
   const home = join(parent, 'node-1')

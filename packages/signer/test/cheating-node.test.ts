@@ -83,8 +83,8 @@ class Scene {
   }
 
   /**
-   * Where a node's record holds its first ban. The node is started anew, as it alone reads its
-   * record while it runs.
+   * Returns the height of the first ban in a node's record. The node is restarted, because only the
+   * node itself reads its record while it runs.
    */
   async banAt(node: number): Promise<number> {
     await this.house.kill(node)
@@ -132,7 +132,8 @@ const column =
       : payload
 
 /**
- * What an answer tells of a session: how its engine ended, or else its code, or that it goes on.
+ * Returns what an answer says about a session: how its engine ended, else its code, or that the
+ * session continues.
  */
 function wordsOf({ status, body }: { status: number; body: Json }): string {
   return status === 200
@@ -159,7 +160,7 @@ const isFound = ({ body }: { body: Json }): boolean =>
 const isAnswered = ({ status, body }: Answer): boolean =>
   status === 200 && body.messages?.length > 0
 
-describe('node 1 asks, and tries a column of the OT extension in each of many sessions', () => {
+describe('node 1 leads, and tests a column of the OT extension in each of many sessions', () => {
   let scene: Scene
   let idle: { session: Session | null }[]
   const arrived: Answer[] = []
@@ -181,7 +182,7 @@ describe('node 1 asks, and tries a column of the OT extension in each of many se
   })
   after(() => scene.end())
 
-  test('after the first cheat that was found none is answered', (t) => {
+  test('after the first detected cheat no session is answered', (t) => {
     const { earlier, later } = answeredLate(arrived)
     t.diagnostic(
       `of ${SESSIONS}: ${earlier} answered before the first that was found, ${later} after it`,
@@ -194,9 +195,9 @@ describe('node 1 asks, and tries a column of the OT extension in each of many se
     )
   })
 
-  // A session that failed after the ban must not be told from one that passed: that would be the
-  // secret bit all the same.
-  test('what is said after the ban is the same, whether the cheat passed or was found', (t) => {
+  // A session that failed after the ban must be indistinguishable from one that passed. Otherwise
+  // the answer would reveal the secret bit anyway.
+  test('answers after the ban are the same, whether the cheat passed or was detected', (t) => {
     const ban = Math.min(...arrived.filter(isFound).map(({ height }) => height))
     const said = countOf(arrived.filter(({ height }) => height >= ban).map(wordsOf))
     t.diagnostic(JSON.stringify(said))
@@ -210,7 +211,7 @@ describe('node 1 asks, and tries a column of the OT extension in each of many se
     assert.deepEqual(await scene.bansOf(2), [1])
   })
 
-  test('every later call of node 1 is refused as one of a banned node', async () => {
+  test('every later call of node 1 is refused because it is banned', async () => {
     const { node, workspace } = scene
     const run = randomBytes(32).toString('hex')
     const { answer } = await node.open(scene.last)
@@ -235,7 +236,7 @@ describe('node 1 asks, and tries a column of the OT extension in each of many se
     assert.deepEqual(codes, Object.fromEntries(Object.keys(codes).map((call) => [call, 'BANNED'])))
   })
 
-  test('its sessions that were open are gone', async () => {
+  test('its open sessions are gone', async () => {
     const codes = await Promise.all(
       idle.map(async ({ session }) => {
         const { body } = await scene.node.round(session!, [scene.node.said(session!, 1)])
@@ -248,7 +249,7 @@ describe('node 1 asks, and tries a column of the OT extension in each of many se
     )
   })
 
-  test('nodes 2 and 3 sign on, and the ban is remembered over a restart', async () => {
+  test('nodes 2 and 3 continue to sign, and the ban survives a restart', async () => {
     await scene.signsOn()
     await scene.house.restart(2)
     assert.deepEqual(await scene.bansOf(2), [1])
@@ -256,7 +257,7 @@ describe('node 1 asks, and tries a column of the OT extension in each of many se
   })
 })
 
-describe('node 1 tries columns of the OT extension in the test signatures of a finished refresh', () => {
+describe('node 1 tests columns of the OT extension in the test signatures of a finished refresh', () => {
   const TESTS = 8
   let scene: Scene
   let tests: Awaited<ReturnType<CheatingNode['openTest']>>[]
@@ -271,7 +272,7 @@ describe('node 1 tries columns of the OT extension in the test signatures of a f
   })
   after(() => scene.end())
 
-  test('a cheat bans, though the cheat asks for no answer', async () => {
+  test('a cheat causes a ban, even if it requests no answer', async () => {
     // No test at all after the refresh is as good.
     if (tests.every(({ answer }) => answer.status !== 200)) return
     await Promise.all(tests.map(({ say }) => say()))
@@ -284,7 +285,7 @@ describe('node 1 tries columns of the OT extension in the test signatures of a f
     )
   })
 
-  test('after the first cheat that was found none is answered', async (t) => {
+  test('after the first detected cheat no session is answered', async (t) => {
     const arrived: Answer[] = []
     await Promise.all(
       tests.map(async ({ say }) => {
@@ -298,10 +299,10 @@ describe('node 1 tries columns of the OT extension in the test signatures of a f
     assert.equal(later, 0, `${later} of ${TESTS} were answered after the first that was found`)
   })
 
-  test('nodes 2 and 3 sign on', () => scene.signsOn())
+  test('nodes 2 and 3 continue to sign', () => scene.signsOn())
 })
 
-describe('node 2 leads, and its partner node 1 tries a column of the OT extension in each of many sessions', () => {
+describe('node 2 leads, and its partner node 1 tests a column of the OT extension in each of many sessions', () => {
   let scene: Scene
   let answers: { status: number; body: Json }[] = []
   before(async () => {
@@ -309,7 +310,7 @@ describe('node 2 leads, and its partner node 1 tries a column of the OT extensio
   })
   after(() => scene.end())
 
-  test('after the first cheat that was found none is answered', async (t) => {
+  test('after the first detected cheat no session is answered', async (t) => {
     let next = 0
     const columns = new Map<Uint8Array, number>()
     scene.node.answers = (said) => {
@@ -335,7 +336,7 @@ describe('node 2 leads, and its partner node 1 tries a column of the OT extensio
   })
 
   // The platform hears these answers, and may be in league with node 1.
-  test('one session at most is said to have ended by a cheat, the others by the ban or by what the partner said', (t) => {
+  test("at most one session reports a cheat, the others the ban or the partner's message", (t) => {
     const said = countOf(answers.map(wordsOf))
     t.diagnostic(JSON.stringify(said))
     assert.ok((said['CHEAT'] ?? 0) <= 1, JSON.stringify(said))
@@ -346,7 +347,7 @@ describe('node 2 leads, and its partner node 1 tries a column of the OT extensio
     assert.equal((await scene.node.lead(scene.last)).body.error, 'BANNED')
   })
 
-  test('nodes 2 and 3 sign on', () => scene.signsOn())
+  test('nodes 2 and 3 continue to sign', () => scene.signsOn())
 })
 
 const SWITCHES: readonly Switch[] = CHEATS['secp256k1/sign']
@@ -360,7 +361,7 @@ const switched =
       ? tamper(payload, each.cheat({ heard: heard[round - 1]!, other: others[round - 1]! }))
       : payload
 
-describe('node 1 cheats in ways that are no proof: nothing is signed, nobody is banned', () => {
+describe('node 1 cheats in ways that prove nothing: nothing is signed, and no node is banned', () => {
   let scene: Scene
   let others: readonly Uint8Array[]
   before(async () => {
@@ -423,7 +424,7 @@ describe('node 1 cheats in ways that are no proof: nothing is signed, nobody is 
     await scene.signsOn()
   })
 
-  test('an open that names an epoch which is neither in use nor prepared', async () => {
+  test('an open message with an epoch that is neither in use nor prepared', async () => {
     const { answer, session } = await scene.node.open(await scene.order(), { epoch: 7 })
     assert.ok(
       session ? answer.body.epoch === 0 : answer.status !== 200,
@@ -433,7 +434,7 @@ describe('node 1 cheats in ways that are no proof: nothing is signed, nobody is 
 })
 
 // In one house node 2 bans the node that asks it, then node 3 the partner that answers it.
-describe('node 1 cheats in ways that are a proof: it is banned', () => {
+describe('node 1 cheats in ways that prove it: it is banned', () => {
   for (const each of SWITCHES.filter(isBanned)) {
     test(each.name, async () => {
       const scene = await Scene.begin('here')
@@ -455,7 +456,7 @@ describe('node 1 cheats in ways that are a proof: it is banned', () => {
   }
 })
 
-describe('node 1 opens more sessions than a node keeps with one partner', () => {
+describe('node 1 opens more sessions than the limit for one partner', () => {
   const LIMIT = 256
   const ASKED = 600
   let scene: Scene
@@ -467,7 +468,7 @@ describe('node 1 opens more sessions than a node keeps with one partner', () => 
   })
   after(() => scene.end())
 
-  test('those above the limit are refused, and node 2 signs with node 3 meanwhile', async (t) => {
+  test('those above the limit are refused, and node 2 signs with node 3 in the meantime', async (t) => {
     // Of another account: which of the two orders node 2 meets first is chance, and one account's
     // numbers have an order.
     const request = await transfer(other, {
@@ -509,7 +510,7 @@ describe('node 1 opens sessions of many inputs', () => {
   })
   after(() => scene.end())
 
-  test('what is limited is how many engine sessions they are', async (t) => {
+  test('the limit applies to the number of engine sessions', async (t) => {
     const paths = Array.from({ length: INPUTS }, (_, index) => [1, BTC.chain_index, index])
     const source = funding(
       scene.workspace,

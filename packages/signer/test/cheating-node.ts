@@ -68,7 +68,7 @@ export interface Session {
 const LINKS = 2
 const TIMEOUT_MS = 180_000
 
-/** A cheat bans nobody. */
+/** Bans that allow every session and never ban a node. */
 const NO_BANS = {
   assertNot: () => {},
   consider: () => {},
@@ -294,9 +294,9 @@ export class CheatingNode {
   }
 
   /**
-   * Opens the test signature of the key's last refresh at an honest node. Its rounds go one behind
-   * the other: the answer to the first is the first of the honest node, whose check of what it
-   * heard goes on meanwhile.
+   * Opens the test signature of the key's last refresh at an honest node. Its rounds overlap: the
+   * answer to the first is the honest node's first round, and the honest node checks the received
+   * message afterwards.
    */
   async openTest(change: Change, to = 2): Promise<{ answer: Answer; say: () => Promise<Answer> }> {
     const keyId = this.#workspace.set.key_id

@@ -33,7 +33,7 @@ after(async () => {
   await house.stop()
 })
 
-test('a key carries three certificates and is the same at every node, for ever', async () => {
+test('a key carries three certificates and is the same at every node permanently', async () => {
   const identities = new Map(
     house.peers.nodes.map((node) => [node.node, createPublicKey(node.identity)]),
   )

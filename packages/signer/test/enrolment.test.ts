@@ -13,7 +13,8 @@ import { keyWithLines } from '../../request-auth/test/support.ts'
 import { callerPem, SignerCluster, type Json } from './signer-cluster.ts'
 
 /**
- * Rule 1: a sub-account's name and index are bound by all three nodes, unique both ways, for ever.
+ * Rule 1: all three nodes bind a sub-account's name and index, unique in both directions and
+ * permanently.
  */
 let house: SignerCluster
 before(async () => {
@@ -32,7 +33,7 @@ const enrolment = (workspace: string, sub_account: string, more: Record<string, 
   ...more,
 })
 
-test('the nodes alone choose the index: all three answer the same one, and names of one workspace never share it', async () => {
+test('only the nodes choose the index: all three return the same, and names of one workspace never share it', async () => {
   const indexes = new Map<string, number>()
   for (const name of ['treasury', 'payouts', 'treasury', 'käse und brot']) {
     const answers = await house.everywhere('enrol', enrolment('acme', name))
@@ -59,7 +60,7 @@ test('the nodes alone choose the index: all three answer the same one, and names
   )
 })
 
-test('a key is written down in its one spelling, whatever its file looked like, and is the same key in any', async () => {
+test('a key is stored in one encoding, whatever its file contained, and is the same key in any', async () => {
   const wanted = enrolment('acme', 'spelt', {
     public_key_pem: keyWithLines(callerPem, ['PEM', 'pwned']),
   })
@@ -74,7 +75,7 @@ test('a key is written down in its one spelling, whatever its file looked like, 
   assert.deepEqual([again.enrolled, again.new], [true, false], JSON.stringify(again))
 })
 
-test('sub-accounts of one workspace that are named at the same moment, at every node, each get an index of their own', async () => {
+test('sub-accounts of one workspace named concurrently at every node each get their own index', async () => {
   const names = Array.from({ length: 12 }, (_, at) => `desk ${at}`)
   const answers = await Promise.all(
     names.map((name) => house.everywhere('enrol', enrolment('crowded', name))),
@@ -92,7 +93,7 @@ test('sub-accounts of one workspace that are named at the same moment, at every 
   )
 })
 
-test('also where their answers come in the same moment', async () => {
+test('also if their answers arrive at the same moment', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'custody-sub-accounts-'))
   const pairs = [1, 2, 3].map(() => generateKeyPairSync('ed25519'))
   const identities = new Map(pairs.map(({ publicKey }, at) => [at + 1, publicKey]))
@@ -143,7 +144,7 @@ test('also where their answers come in the same moment', async () => {
   }
 })
 
-test('attack: a stranger under the index of the treasury, by the operator’s own hand at one node', async () => {
+test('attack: a foreign key with the index of the treasury, entered by the operator at one node', async () => {
   const [{ body }] = (await house.everywhere('enrol', enrolment('bank', 'treasury'))) as [
     Json,
     Json,
@@ -175,7 +176,7 @@ test('a new sub-account needs all three nodes; a known one does not', async () =
     assert.equal((await house.operator(node, 'enrol', enrolment('late', 'new'))).status, 200)
 })
 
-test('a revocation is remembered by a node that was away when the key was enrolled', async () => {
+test('a revocation is stored by a node that was down when the key was enrolled', async () => {
   await house.everywhere('enrol', enrolment('gone', 'main'))
   const key = enrolment('gone', 'main')
   assert.equal((await house.operator(1, 'enrol', key)).status, 200)

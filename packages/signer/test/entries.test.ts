@@ -239,7 +239,7 @@ const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 const read = (kind: string, body: unknown) =>
   entryOf({ height: 12, at: 1, kind, body: JSON.stringify(body) })
 
-test('every kind is written as it was told, byte for byte, and read as it was written', () => {
+test('every kind is stored byte for byte and read unchanged', () => {
   assert.deepEqual(
     [...new Set(SAMPLES.map(({ kind }) => kind))].sort(),
     Object.keys(BODIES).sort(),
@@ -263,7 +263,7 @@ test('every kind is written as it was told, byte for byte, and read as it was wr
   again.close()
 })
 
-test('shapes of earlier versions are read on', () => {
+test('entries of earlier versions can be read', () => {
   const without = (body: object, names: readonly string[]) =>
     Object.fromEntries(Object.entries(body).filter(([name]) => !names.includes(name)))
   for (const { kind, body } of SAMPLES)
@@ -302,7 +302,7 @@ const inside = (value: unknown, path: readonly (string | number)[]): Record<stri
     unknown
   >
 
-test('property: a body with a field more, a field less or a value of another type is neither read nor written', () => {
+test('property: a body with an additional, missing or wrongly typed field is neither read nor written', () => {
   const store = new Store(join(folder, 'property.sqlite'), () => 5)
   const optional = new Set([
     'sub_account_name',
@@ -368,7 +368,7 @@ function forge(path: string, kind: string, body: string): void {
   database.close()
 }
 
-test('a node does not start with an entry it cannot read, and says which', () => {
+test('a node does not start with an entry that it cannot read, and names it', () => {
   const cases = [
     ['pledge', '{}', /entry 2 has the kind "pledge", which this version does not know/],
     ['toString', '{}', /entry 2 has the kind "toString"/],
@@ -407,7 +407,7 @@ test('a node does not start with an entry it cannot read, and says which', () =>
   }
 })
 
-test('restoring: what binds every node is taken, the rest of a known kind is not, and nothing is skipped unread', () => {
+test('restoring: imports what binds every node, omits other known kinds, and skips nothing unread', () => {
   const row = (kind: string, body: unknown) => ({
     height: 7,
     at: 3,
@@ -460,7 +460,7 @@ test('restoring: what binds every node is taken, the rest of a known kind is not
   )
 })
 
-test('restoring: a node whose peer holds what it cannot read stays at rest, and begins again', async () => {
+test('restoring: a node whose peer has an unreadable entry stays stopped, and begins again', async () => {
   const peer = new Store(join(folder, 'peer.sqlite'), () => 5)
   peer.append('void', { keys: ['before'], transaction_id: null, signed_hashes: [] })
   peer.append('ban', { node: 2, reason: 'drill' })
@@ -505,7 +505,7 @@ test('restoring: a node whose peer holds what it cannot read stays at rest, and 
   store.close()
 })
 
-test('restoring: a standing rule, which allows payments, is taken where both peers hold it; what forbids, where one does', async () => {
+test('restoring: a standing rule is imported if both peers have it; a prohibition if one does', async () => {
   const rule = (name: string, destination: string) => ({
     rule: name,
     api_key: 'k',

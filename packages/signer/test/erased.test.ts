@@ -17,8 +17,8 @@ import {
 } from './signer-cluster.ts'
 
 /**
- * Whoever takes a disk after a refresh, with its key-encryption key, must not find the shares of
- * before.
+ * An attacker who takes a disk after a refresh, with its key-encryption key, must not find the
+ * earlier shares.
  */
 let house: SignerCluster
 let workspace: Workspace
@@ -94,7 +94,7 @@ async function sign(pair: readonly [number, number]): Promise<void> {
   assert.equal(status, 200, JSON.stringify(body))
 }
 
-test('after a refresh the old shares are nowhere in a home: not while it runs, not after kill -9, not after a restart', async () => {
+test('after a refresh a home contains no old shares: not while running, after kill -9, or after a restart', async () => {
   await sign([1, 2])
   await sign([3, 1])
   // Keys of the pool are refreshed like others.
@@ -147,7 +147,7 @@ test('nor after a host was restored from its backup and refreshed again', async 
     ).status,
     200,
   )
-  // Sealed anew under the new host's key.
+  // Sealed again under the new host's key.
   const restored = sharesOf(3)
   assertGone(before.get(3)!, 3, 'restored')
   const { body } = await house.operator(1, 'refresh', { workspace: workspace.name })

@@ -27,7 +27,7 @@ const caught = (act: () => void): unknown => {
   }
 }
 
-test('rule 6: what was signed names itself where another one of its step is refused; the very same one and what may repeat are not', () => {
+test('rule 6: a signed transaction excludes another of its step, but not itself or a repeatable one', () => {
   const [first, other] = [read(eth(omnibus, { nonce: 0 })), read(eth(omnibus, { nonce: 1 }))]
   const entry = (unsigned_hash: string, signed: StepEntry['signed']): StepEntry => ({
     height: 5,
@@ -78,7 +78,7 @@ test('rule 6: what was signed names itself where another one of its step is refu
   )
 })
 
-test('the record gives back what a transaction does, of every kind, letter by letter', () => {
+test('the record returns the effects of a transaction of every kind unchanged', () => {
   const path = [1, BTC.chain_index, 0]
   const change = { path: [1, BTC.chain_index, 0x7fffffff], value: 40_000n }
   const coins = btc(WALLET, {
@@ -113,7 +113,7 @@ const known = (highest: bigint, more: object = {}) =>
   stateOf({ nonces: new Map([[accountOf(subjectOf(0n)), highest]]), ...more })
 const XRP = registry.network('XRP') as Network
 
-test('rule 10: the next number or one used before; the first of an account is 0, or where its chain begins', () => {
+test("rule 10: the next number or a used one; an account's first is 0, or where its chain begins", () => {
   assert.equal(accountOf(subjectOf(0n)), '["ETH","me"]')
   assert.equal(accountOf(subjectOf(null)), null)
   const gaps = (
@@ -140,7 +140,8 @@ test('rule 10: the next number or one used before; the first of an account is 0,
     'and never takes back what is on record',
   )
   assert.deepEqual(gaps(stateOf(), [1n, 2n], 0n), [false, true])
-  // A restored node begins anew where nobody told it a number, and is held to what it was told.
+  // A restored node starts from any number if no peer sent it one, and is bound to a number that it
+  // received.
   assert.deepEqual(gaps(stateOf({ generation: 1 }), [9n]), [false])
   assert.deepEqual(gaps(known(5n, { generation: 1 }), [6n, 7n]), [false, true])
   assert.deepEqual(
@@ -167,7 +168,7 @@ test('rule 10: a gap is refused with the highest number on record', () => {
   assert.deepEqual([refused(known(5n), 6n), refused(known(5n), 7n, 6n)], [null, null])
 })
 
-test('unheard of is an account of which a restored node was told no number, past its first', () => {
+test('an account is unknown at a restored node if its peers sent no number for it, beyond its first', () => {
   const restored = stateOf({ generation: 1 })
   assert.equal(isUnheardOf(restored, subjectOf(3n)), true)
   assert.equal(isUnheardOf(restored, subjectOf(0n)), false)

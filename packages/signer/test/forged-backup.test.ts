@@ -30,9 +30,9 @@ import {
 } from './signer-cluster.ts'
 
 /**
- * Somebody can write to the places where the nodes' backups are stored, has no recovery secret, and
- * waits for a restoration. Every restored node signs for the enrolled caller again, and for nobody
- * else.
+ * An attacker can write to the places where the nodes' backups are stored, has no recovery secret,
+ * and waits for a restoration. Every restored node must sign for the enrolled caller again, and for
+ * no other caller.
  */
 const THIEF = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
 const NODES = [1, 2, 3] as const
@@ -64,7 +64,7 @@ after(async () => {
   await house.stop()
 })
 
-/** A backup that was really made, then written anew by whoever stores it. */
+/** A genuine backup that its storage then rewrote. */
 async function backup(node: number, name: string): Promise<string> {
   const file = place(`${name}-${node}.json`)
   signed(await house.operator(node, 'backup', { file }))
@@ -165,7 +165,7 @@ async function assertOnlyOurs(pair: readonly [number, number]): Promise<void> {
   )
 }
 
-test('a backup that was changed after it was made is refused, whatever was changed', async () => {
+test('a backup with any change after it was made is refused', async () => {
   const file = await backup(3, 'changed')
   await lose(3, file)
   const changes: ((content: Json) => void)[] = [
@@ -223,7 +223,7 @@ test('a backup that was changed after it was made is refused, whatever was chang
   await assertOnlyOurs([1, 3])
 })
 
-test('a home is made from a backup of the node with the print that its operator knows, and of no other', async () => {
+test('a home is restored only from a backup with the fingerprint that its operator knows', async () => {
   const file = await backup(2, 'home')
   const secret = JSON.parse(readFileSync(secretOf(2), 'utf8')) as { public: string }
   const { privateKey, publicKey } = generateKeyPairSync('ed25519')
@@ -300,7 +300,7 @@ test('a home is made from a backup of the node with the print that its operator 
   )
 })
 
-test('two nodes restored from unsigned, forged backups sign nothing to the thief; what both peers hold is back', async () => {
+test('two nodes restored from unsigned, forged backups sign nothing for the thief; data of both peers are restored', async () => {
   const files = new Map<number, string>()
   for (const node of [1, 2])
     files.set(
@@ -318,8 +318,7 @@ test('two nodes restored from unsigned, forged backups sign nothing to the thief
     /Node 2 has lost its record as well: run its own restore there, then this command again/,
   )
   assert.equal((await house.operator(1, 'status')).body.keys, 0, 'nothing was changed')
-  // An unsigned backup vouches for nobody, so neither node has its enrolments confirmed by the
-  // other.
+  // An unsigned backup confirms nothing, so neither node has its enrolments confirmed by the other.
   for (const node of [2, 1]) {
     const { body } = await restore(node, files.get(node)!)
     assert.equal(body.restored, true, JSON.stringify(body))
@@ -342,7 +341,7 @@ test('two nodes restored from unsigned, forged backups sign nothing to the thief
   await assertOnlyOurs([2, 3])
 })
 
-test('one lost node takes back what both peers hold, and tells what they do not', async () => {
+test('one lost node restores what both peers store, and reports what they do not', async () => {
   const file = await backup(1, 'one')
   const old = forged(file, (content) => {
     unsign(content)
@@ -385,7 +384,7 @@ test('one lost node takes back what both peers hold, and tells what they do not'
   assert.deepEqual([enrolled.sub_account, enrolled.sub_account_index], ['sub-1', 1])
 })
 
-test('all three are lost: their signed backups confirm each other, unsigned ones nobody', async () => {
+test('all three nodes are lost: their signed backups confirm each other, unsigned ones confirm nothing', async () => {
   const genuine = await Promise.all(NODES.map((node) => backup(node, 'whole')))
   const bad = genuine.map((file) =>
     forged(file, (content) => {
@@ -419,7 +418,7 @@ test('all three are lost: their signed backups confirm each other, unsigned ones
   await assertOnlyOurs([1, 2])
 })
 
-test('outside local a restoration needs the code of the preview that the operator read', async () => {
+test('outside local a restore requires the code of the preview that the operator read', async () => {
   const home = mkdtempSync(join(tmpdir(), 'signer-'))
   const recovery = makeRecovery()
   const config = {
@@ -490,7 +489,7 @@ test('outside local a restoration needs the code of the preview that the operato
   rmSync(home, { recursive: true })
 })
 
-test('a peer that repeats itself, tells without end or answers in another shape is not believed', async () => {
+test('a peer that repeats itself, never ends or answers in another shape is not trusted', async () => {
   const handlers = new Map<string, (node: number, body: unknown) => Promise<Json>>()
   let answer: (after: string | null) => Json = () => ({})
   const peers = {

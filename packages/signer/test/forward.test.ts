@@ -120,7 +120,7 @@ async function standing(
 }
 
 describe('rule 13: what a forward may move', () => {
-  test('another destination, asset, token contract or tag', async () => {
+  test('refuses another destination, asset, token contract or tag', async () => {
     const { path, rule } = await standing()
     refused(
       await workspace.sign(forward(rule), eth(path, { value: ONE, to: OTHER })),
@@ -150,7 +150,7 @@ describe('rule 13: what a forward may move', () => {
     )
     signed(await workspace.sign(forward(token), usdt(tokens, SINK_ETH, 5_000_000n)))
   })
-  test('above the daily cap, in one forward or in several, at each pair', async () => {
+  test('refuses more than the daily cap, in one forward or in several, at each pair', async () => {
     const { path, rule } = await standing()
     refused(
       await workspace.sign(forward(rule), eth(path, { value: 5n * ONE + 1n })),
@@ -158,7 +158,7 @@ describe('rule 13: what a forward may move', () => {
       13,
     )
     signed(await workspace.sign(forward(rule), eth(path, { value: 3n * ONE, nonce: 0 })))
-    // The network fees of both count, whoever pays them.
+    // The network fees of both count, whichever wallet pays them.
     const rest = 2n * ONE - 2n * FEE
     refused(
       await workspace.sign(forward(rule), eth(path, { value: rest + 1n, nonce: 1 })),
@@ -178,7 +178,7 @@ describe('rule 13: what a forward may move', () => {
       13,
     )
   })
-  test('below the smallest amount, or nothing', async () => {
+  test('refuses less than the minimum amount, or nothing', async () => {
     const { path, rule } = await standing()
     refused(
       await workspace.sign(forward(rule), eth(path, { value: ONE - 1n })),
@@ -187,7 +187,7 @@ describe('rule 13: what a forward may move', () => {
     )
     refused(await workspace.sign(forward(rule), eth(path, { value: 0n })), 'FORWARD_TOO_SMALL', 13)
   })
-  test('another wallet, the tank, a dear fee', async () => {
+  test('refuses another wallet, the tank, a high fee', async () => {
     const { path, rule } = await standing()
     for (const foreign of [
       [path[0]! + 1000, 60, 0],
@@ -204,7 +204,7 @@ describe('rule 13: what a forward may move', () => {
       9,
     )
   })
-  test('where the wallet pays the fee in the same coin, the fee counts', async () => {
+  test('if the wallet pays the fee in the same coin, the fee counts', async () => {
     const { mine, rule } = await standing({
       asset: 'BTC',
       min_amount: 0.001,
@@ -270,7 +270,7 @@ describe('rule 13: what a forward may move', () => {
       ),
     )
   })
-  test('one forward is one payment; a dearer one in its place counts once', async () => {
+  test('one forward is one payment; a more expensive replacement counts once', async () => {
     const { path, rule } = await standing()
     const id = randomUUID()
     signed(await workspace.sign(forward(rule, id), eth(path, { value: 3n * ONE, nonce: 0 })))
@@ -338,8 +338,8 @@ describe('rule 13: what a forward may move', () => {
   })
 })
 
-describe('rule 13: which rule stands', () => {
-  test('not after a signed end, which is final and holds at every node that was told', async () => {
+describe('rule 13: which rule is valid', () => {
+  test('not after a signed end, which is final at every node that received it', async () => {
     const { mine, path, rule, id } = await standing()
     signed(await workspace.sign(forward(rule), eth(path, { value: ONE, nonce: 0 })))
     for (const node of [1, 2]) {
@@ -364,7 +364,7 @@ describe('rule 13: which rule stands', () => {
     await house.post(1, '/receipt', { request: rule })
     refused(await workspace.sign(forward(rule), eth(path, { value: ONE, nonce: 1 })), 'VOIDED', 14)
   })
-  test('an end reaches a node that never saw the rule, and stops it there too', async () => {
+  test('an end reaches a node that never received the rule, and stops it there too', async () => {
     const { mine, path, rule, id, receipts } = await standing({}, [1, 2])
     assert.equal((await house.post(3, '/void', { request: await ending(mine, id) })).status, 200)
     refused(
@@ -377,7 +377,7 @@ describe('rule 13: which rule stands', () => {
       14,
     )
   })
-  test('an end by a stranger, a read-only key, of another rule or with a body ends nothing', async () => {
+  test('an end by another sub-account, a read-only key, of another rule or with a body ends nothing', async () => {
     const { mine, path, rule, id } = await standing()
     await house.post(1, '/void', { request: await ending(await workspace.caller(next++), id) })
     await house.post(1, '/void', {
@@ -395,14 +395,14 @@ describe('rule 13: which rule stands', () => {
     )
     signed(await workspace.sign(forward(rule), eth(path, { value: ONE })))
   })
-  test('attack: the signature of a GET is shown as the deletion of the rule — it ends nothing', async () => {
+  test('attack: the signature of a GET is used as the deletion of the rule — it ends nothing', async () => {
     const { mine, path, rule, id } = await standing()
     const get = await ending(mine, id, { method: 'GET', body: '' })
     for (const node of [1, 2, 3])
       await house.post(node, '/void', { request: { ...get, method: 'DELETE' } })
     signed(await workspace.sign(forward(rule), eth(path, { value: ONE })))
   })
-  test('attack: a signed forward outlives its rule — the end names it, signed by the node, and only to its own sub-account', async () => {
+  test('attack: a signed forward outlives its rule — the end names it, signed by the node, to its own sub-account only', async () => {
     const { mine, path, rule, id } = await standing()
     const one = await workspace.sign(forward(rule), eth(path, { value: ONE, nonce: 0 }), [1, 2])
     const two = await workspace.sign(forward(rule), eth(path, { value: ONE, nonce: 1 }), [1, 3])
@@ -431,7 +431,7 @@ describe('rule 13: which rule stands', () => {
       hashes,
     )
   })
-  test('the deletion makes a signed forward impossible on the chain: one payment to oneself in its place, by its owner only', async () => {
+  test('the deletion replaces a signed forward by one payment to oneself, by its owner only', async () => {
     const { mine, path, rule, id } = await standing()
     const own = workspace.address(ETH, path)
     const of = forward(rule)
@@ -486,7 +486,7 @@ describe('rule 13: which rule stands', () => {
     await house.everywhere('revoke', { api_key: mine.api_key })
     refused(await workspace.sign(forward(rule), eth(path, { value: ONE })), 'NOT_ENROLLED', 1)
   })
-  test('one forward can be voided by itself, before anybody saw it', async () => {
+  test('one forward can be voided by itself, before any node received it', async () => {
     const { path, rule, id } = await standing()
     const [gone, other] = [randomUUID() as string, randomUUID() as string]
     for (const node of [1, 2])
@@ -505,7 +505,7 @@ describe('rule 13: which rule stands', () => {
     assert.equal(late.body.error, 'ALREADY_SIGNED')
     assert.equal(late.body.signed_hashes.length, 1)
   })
-  test('a node that never saw it live refuses, unless a peer says under its name that it did', async () => {
+  test("a node that never received it live refuses, unless a peer's signed receipt says so", async () => {
     const old = now() - 2 * 86_400
     const unseen = await standing({ expires_at: iso(now() + 3600) }, [], { now: old })
     refused(
@@ -531,7 +531,7 @@ describe('rule 13: which rule stands', () => {
       13,
     )
   })
-  test('a rule on record outlives the age of its request and a restart of the nodes', async () => {
+  test('a rule on record stays valid after its request expires and after a restart of the nodes', async () => {
     const { path, rule } = await standing()
     for (const node of [1, 2]) await house.restart(node)
     signed(await workspace.sign(forward(rule), eth(path, { value: ONE })))
@@ -539,7 +539,7 @@ describe('rule 13: which rule stands', () => {
 })
 
 describe('rule 2: what makes a rule', () => {
-  test('its fields are read strictly', async () => {
+  test('its fields are validated strictly', async () => {
     const mine = await workspace.caller(next++)
     const base = { ...ETH_RULE, expires_at: iso(now() + 3600) }
     const answer = async (body: Record<string, unknown> | string, more: More = {}) =>
@@ -566,7 +566,7 @@ describe('rule 2: what makes a rule', () => {
     )
     assert.equal((await answer(base, { method: 'PUT' })).body.error, 'ACTION_NOT_ALLOWED')
   })
-  test('a payment is no rule and a rule no payment; a read-only key makes none; nor does another workspace', async () => {
+  test('a payment is no rule and a rule no payment; read-only keys and other workspaces cannot make one', async () => {
     const { mine, path, rule } = await standing()
     refused(await workspace.sign(pay(rule), eth(path, { value: ONE })), 'ACTION_NOT_ALLOWED', 2)
     const payment = await signRequest({
@@ -600,7 +600,7 @@ describe('rule 2: what makes a rule', () => {
   })
 })
 
-test('rule 13: the cap is of any 24 hours, and what a peer recorded counts at its own time', () => {
+test("rule 13: the cap covers any 24 hours, and a peer's records count at their own time", () => {
   const folder = mkdtempSync(join(tmpdir(), 'forward-'))
   let clock = 1_000_000_000_000
   const store = new Store(join(folder, 'record.sqlite'), () => clock)

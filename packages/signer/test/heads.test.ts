@@ -72,7 +72,7 @@ class Trio {
 const send = (node: Node, to: number) => node.peers.call(to, '/peer/test', {}, { timeout: 60_000 })
 const grow = (node: Node) => node.store.append('revoke', { api_key: 'x' })
 
-test('a message that another one to the third node overtook is no record that went back', async () => {
+test('a message overtaken by another to the third node does not mean that the record went back', async () => {
   const trio = new Trio()
   const [first, second] = [trio.start(1), trio.start(2), trio.start(3)] as [Node, Node, Node]
   grow(first)
@@ -91,7 +91,7 @@ test('a message that another one to the third node overtook is no record that we
   assert.deepEqual(second.alerts, [])
 })
 
-test('a record older than what the third node was shown is refused, and so is one rewritten at that height', async () => {
+test('a record older than the head sent to the third node is refused, and so is one rewritten at that height', async () => {
   const trio = new Trio()
   const first = trio.start(1)
   const second = trio.start(2)
@@ -116,7 +116,7 @@ async function tick(nodes: readonly Node[]): Promise<void> {
   for (const { store } of nodes) store.saveHeads()
 }
 
-test('idle nodes keep what pings tell, and write nothing more however often they ping', async () => {
+test('idle nodes store the heads of pings, and write nothing more however often they ping', async () => {
   const trio = new Trio()
   const nodes = [trio.start(1), trio.start(2), trio.start(3)]
   for (const node of nodes) grow(node)
@@ -135,7 +135,7 @@ test('idle nodes keep what pings tell, and write nothing more however often they
   )
 })
 
-test('what only pings told holds after a restart, also where nobody else is there', async () => {
+test('a head received by pings only holds after a restart, even without any other node', async () => {
   const trio = new Trio()
   const path = join(folder, 'kept.sqlite')
   const [first, second] = [trio.start(1), trio.start(2, new Store(path, () => 1))]
@@ -153,7 +153,7 @@ test('what only pings told holds after a restart, also where nobody else is ther
   await assert.rejects(send(again, 1), { code: 'HEAD_WENT_BACK' })
 })
 
-test('a node that was compared while the third was away is compared with its word once it is back, also where nothing grew', async () => {
+test('a node compared while the third was down is compared with it later, even without new entries', async () => {
   const trio = new Trio()
   const path = (node: number) => join(folder, `quiet-${node}.sqlite`)
   const open = (node: number) => trio.start(node, new Store(path(node), () => 1))
@@ -195,7 +195,7 @@ test('a node that was compared while the third was away is compared with its wor
   assert.deepEqual(witness.alerts, ["a peer's record was rolled back"])
 })
 
-test('a stop writes down what was heard last; a kept head that its node did not sign counts for nothing', async () => {
+test("a stop stores the last received head; a stored head without its node's signature does not count", async () => {
   const trio = new Trio()
   const path = join(folder, 'stop.sqlite')
   const [first, second] = [trio.start(1), trio.start(2, new Store(path, () => 1))]
@@ -223,7 +223,7 @@ test('a stop writes down what was heard last; a kept head that its node did not 
   )
 })
 
-test('a node restored twice gets a generation above all that its peers were shown, be it by pings alone', async () => {
+test('a node restored twice gets a generation above all that its peers received, even by pings only', async () => {
   const trio = new Trio()
   const [first, second] = [trio.start(1), trio.start(2)]
   first.store.append('restored', { generation: 1, not_before: 0 })

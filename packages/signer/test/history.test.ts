@@ -70,7 +70,7 @@ const step = (order: number, more: Partial<Body<'step'>> = {}): Body<'step'> => 
   ...more,
 })
 
-test('history tells what was signed and for whom, and nothing of how', () => {
+test('history contains what was signed and for whom, and nothing of how', () => {
   const { store, page } = opened('told')
   store.append('enrol', {
     api_key: 'a',
@@ -126,7 +126,7 @@ test('history tells what was signed and for whom, and nothing of how', () => {
   store.close()
 })
 
-test('pages join without a gap, are bounded, and show whether the record is still the same', () => {
+test('pages are contiguous and bounded, and show whether the record is still the same', () => {
   const { store, page } = opened('pages')
   for (let order = 0; order < 25; order++) store.append('step', step(order))
   const seen: number[] = []
@@ -156,12 +156,12 @@ test('pages join without a gap, are bounded, and show whether the record is stil
   other.store.close()
 })
 
-test('a restored node tells what its peers told it, also of transactions', () => {
+test("a restored node returns its peers' history too, including transactions", () => {
   const { store, page } = opened('restored')
   const taken = importable('step', step(5))!
   assert.deepEqual(taken.unsigned, unsigned)
   store.append('imported', { at: 77, kind: 'step', body: taken, from: 2 })
-  // One without its transaction counts for the rules all the same.
+  // A step without its transaction counts for the rules anyway.
   const bare = importable('step', { ...step(6), unsigned: { bytes: 'not hex' } })
   assert.ok(bare !== null && bare.unsigned === undefined)
   store.append('imported', { at: 78, kind: 'step', body: bare, from: 2 })

@@ -58,7 +58,7 @@ async function sign(pair: readonly [number, number], request = asked()): Promise
   return answer
 }
 
-test('a leap ahead of one host is not believed, and leaves nothing behind once its clock is right again', async () => {
+test('a leap ahead of one host is not believed, and has no effect once its clock is right again', async () => {
   signed(await sign([1, 3]))
   for (const leap of [LEAP_MAX_MS + 60_000, DAY_MS, 3650 * DAY_MS]) {
     house.aheadMsOf.set(3, leap)
@@ -85,7 +85,7 @@ test('a leap ahead of one host is not believed, and leaves nothing behind once i
   }
 })
 
-test('a host that was off for long goes on as soon as a peer says the same, and waits where none can be asked', async () => {
+test('a host that was off for long continues once a peer reports the same time, and waits if none answers', async () => {
   for (const node of [1, 2, 3]) await house.stopHere(node)
   house.aheadMs += 30 * DAY_MS
   await house.restartHere(1)
@@ -98,7 +98,7 @@ test('a host that was off for long goes on as soon as a peer says the same, and 
   signed(await sign([3, 1]))
 })
 
-test('a record that holds a later time is repaired by its operator, and by no other time than both peers say', async () => {
+test('only its operator repairs a record with a later time, and only to the time of both peers', async () => {
   const home = house.peers.nodes[2]!.home
   const old = await asked()
   await house.stopHere(3)
@@ -151,7 +151,7 @@ test('a record that holds a later time is repaired by its operator, and by no ot
   signed(await sign([3, 2]))
 })
 
-test('property: however clock, restarts and confirmations come, time in a record never goes back and no leap is kept unconfirmed', async () => {
+test("property: for any clock, restarts and confirmations, a record's time never goes back or keeps an unconfirmed leap", async () => {
   const step = fc.record({
     passed: fc.integer({ min: 0, max: 3_600_000 }),
     error: fc.constantFrom(0, 0, -DAY_MS, 1000, LEAP_MAX_MS / 2, DAY_MS, 3650 * DAY_MS),
@@ -202,7 +202,7 @@ test('property: however clock, restarts and confirmations come, time in a record
   rmSync(folder, { recursive: true })
 })
 
-test('what was charged by a clock that was ahead counts for a day from the repair on', () => {
+test('amounts charged with a clock that was ahead count for a day from the repair on', () => {
   const spending = new Spending()
   spending.add('b', { at: 9 * DAY_MS, amount: 5n, step: 's' })
   spending.add('b', { at: DAY_MS, amount: 3n, step: 't' })

@@ -42,7 +42,7 @@ const start = (run: string, mine: string) =>
     fresh: [1, 2, 3].map((each) => ({ node: each, fresh: each === 2 ? mine : fresh() })),
   })
 
-test('of one key there is one run: a second one of the same leader ends the first', async () => {
+test('one key has one run: a second one of the same leader ends the first', async () => {
   const [one, two] = [opening(), opening()]
   const first = await say('ceremony/open', one)
   const second = await say('ceremony/open', two)
@@ -53,12 +53,13 @@ test('of one key there is one run: a second one of the same leader ends the firs
     'SESSION_ABORTED',
   )
   assert.deepEqual(await start(two.run, second.fresh), {})
-  // Whoever else leads a run of that key meanwhile is refused, here and at the other honest node.
+  // Another leader of a run of that key is refused in the meantime, here and at the other honest
+  // node.
   const { body } = await house.operator(3, 'refresh', { key_ids: [workspace.set.key_id] })
   assert.equal(body.refreshed.length, 0)
 })
 
-test('a run that fits no key, or a key that exists, is not opened', async () => {
+test('a run for a wrong or existing key is not opened', async () => {
   for (const [body, error] of [
     [opening({ epoch: 1 }), 'KEY_CONFLICT'],
     [opening({ key_id: 's-none' }), 'KEY_CONFLICT'],
@@ -71,7 +72,7 @@ test('a run that fits no key, or a key that exists, is not opened', async () => 
     assert.equal((await say('ceremony/open', body)).error, error, JSON.stringify(body))
 })
 
-test('one node leads four runs at most', async () => {
+test('one node leads at most four runs', async () => {
   const answers = await Promise.all(
     Array.from({ length: 12 }, (_, at) => say('ceremony/open', keygen({ key_id: `s-${at}` }))),
   )
@@ -85,7 +86,7 @@ test('one node leads four runs at most', async () => {
   )
 })
 
-test('a run keeps no message of a later round, none that is larger than the engine takes, and one of each round', async () => {
+test("a run stores no message of a later round, none above the engine's size, and one for each round", async () => {
   // In place of one of those four.
   const run = keygen({ key_id: 's-0' })
   assert.equal((await say('ceremony/open', run)).error, undefined)
@@ -120,7 +121,7 @@ test('a run keeps no message of a later round, none that is larger than the engi
   )
 })
 
-test('a call that is larger than its kind has reason to be is cut off before it is read', async () => {
+test('a call above the size limit of its kind is closed before it is read', async () => {
   for (const call of [
     '/peer/ceremony/message',
     '/peer/ceremony/open',
@@ -134,11 +135,11 @@ test('a call that is larger than its kind has reason to be is cut off before it 
     house.logs,
     /\/peer\/ceremony\/message with \d+ bytes, more than the allowed 2097152/,
   )
-  // The node goes on.
+  // The node continues to work.
   assert.equal((await say('refresh/state', { key_id: workspace.set.key_id })).epoch, 0)
 })
 
-test('of one peer no more is in memory than a large order and a third of it', async () => {
+test('memory for one peer is limited to a large order and a third of it', async () => {
   const room = new MemoryBudget()
   const order = callBytesMax('/peer/sign/open')
   const release = room.take(1, order)
@@ -153,7 +154,7 @@ test('of one peer no more is in memory than a large order and a third of it', as
   room.take(1, 1)
 })
 
-test('what a hostile leader began leaves no share, and bans nobody', async () => {
+test('a run that a hostile leader began leaves no share, and causes no ban', async () => {
   const names = readdirSync(join(house.peers.nodes[1]!.home, 'record.shares')).filter((name) =>
     name.startsWith(`${workspace.set.key_id}.`),
   )

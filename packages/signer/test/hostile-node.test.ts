@@ -96,7 +96,7 @@ test('the honest partner judges the whole order by itself', async () => {
   assert.equal((await say('/peer/sign/open', {})).error, 'BAD_ORDER')
 })
 
-test('the envelope must speak of the digest that the partner computes', async () => {
+test('the envelope must contain the digest that the partner computes', async () => {
   const request = await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
   const good = eth(path, { value: ONE })
   for (const more of [
@@ -109,7 +109,7 @@ test('the envelope must speak of the digest that the partner computes', async ()
   assert.equal(decode(registry, good, workspace.publicKeyAt).asset, 'ETH')
 })
 
-test('an open session serves its own round and digest only; rubbish ends it and bans nobody', async () => {
+test('an open session accepts its own round and digest only; garbage ends it without a ban', async () => {
   const request = await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
   const good = eth(path, { value: ONE })
   const fresh = randomBytes(32).toString('hex')
@@ -199,7 +199,7 @@ test('an open session serves its own round and digest only; rubbish ends it and 
   assert.equal(status.body.unfinished, 2)
 })
 
-test('a bound index gets no second name, and a name no second index, whoever proposes it', async () => {
+test('a bound index gets no second name, and a name no second index, whichever node proposes it', async () => {
   const certify = (sub_account: string, index: number) =>
     say('/peer/sub-account/certify', { workspace: workspace.name, sub_account, index })
   assert.equal((await certify('stranger', caller.sub_account)).error, 'ENROLMENT_CONFLICT')
@@ -228,7 +228,7 @@ test('a bound index gets no second name, and a name no second index, whoever pro
   )
 })
 
-test('keys, certificates and refreshes are not had by asking', async () => {
+test('keys, certificates and refreshes cannot be obtained by a request', async () => {
   const other = await house.post(2, '/key', { workspace: 'another', curve: 'secp256k1' })
   assert.notEqual(other.status, 200)
   assert.equal(
@@ -281,7 +281,7 @@ test('keys, certificates and refreshes are not had by asking', async () => {
   assert.equal(status, 200, JSON.stringify(body))
 })
 
-test('when the partner has said its first round, its step is on disk: it is killed at once and remembers', async () => {
+test('a partner that sent its first round has stored its step: it is killed immediately and still knows it', async () => {
   const request = await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
   const unsigned = eth(path, { value: ONE, nonce: 2 })
   const opened = await open(pay(request), unsigned)

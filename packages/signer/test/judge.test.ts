@@ -37,7 +37,7 @@ const said = (act: () => unknown): unknown => {
   }
 }
 
-test('rules 11 to 13: what was charged within 24 hours counts, at its edge too, and what is ahead of it in the same session', () => {
+test('rules 11 to 13: charges within 24 hours count, including the limit itself, and earlier ones of the session', () => {
   const spending = new Spending()
   const state = { spending } as unknown as State
   const charged = (amount: bigint, more: Partial<Charge> = {}, ahead: Charge[] = [], step = 's') =>
@@ -77,7 +77,7 @@ test('rules 11 to 13: what was charged within 24 hours counts, at its edge too, 
   assert.deepEqual([two(6n, 1n), two(6n, 2n)], [null, used(9n)])
 })
 
-test('rule 13: of one step the dearest counts, beside all other steps; the rule names its own cap', () => {
+test('rule 13: of one step the most expensive counts, plus all other steps; the rule states its own cap', () => {
   const spending = new Spending()
   const state = { spending } as unknown as State
   const charged = (amount: bigint, step: string, rule = false) =>
@@ -117,7 +117,7 @@ test('rule 13: of one step the dearest counts, beside all other steps; the rule 
   assert.deepEqual(charged(1n, 'a'), used(14n), 'and never less than what was signed')
 })
 
-test('what of a fee counts: all that is more than a twentieth of what is moved; a fuel moves its amount and its fee', () => {
+test('of a fee the part above a twentieth of the amount counts; a fuel counts with amount and fee', () => {
   assert.deepEqual(
     [
       beyondShare(5n, 100n),
@@ -134,7 +134,7 @@ test('what of a fee counts: all that is more than a twentieth of what is moved; 
   )
 })
 
-test('rule 3: how old a request may be, in the words of the refusal; a minute behind its end is live', () => {
+test("rule 3: how old a request may be, and the refusal's message; within a minute after its end it is live", () => {
   assert.deepEqual([isTimely(100, 160), isTimely(100, 161)], [true, false])
   const proven = {
     iat: 1_000_000,
@@ -185,7 +185,7 @@ const verdictAt = (nonce: bigint | null, more: object = {}): Verdict =>
     ...more,
   }) as unknown as Verdict
 
-test('a run: payments or fuels of one account, number after number, and nothing that the record must judge one by one', () => {
+test('a run: payments or fuels of one account with consecutive numbers, without those judged individually', () => {
   const runs = (...verdicts: Verdict[]) =>
     said(() => {
       assertRun(verdicts)
@@ -245,7 +245,7 @@ test('a run: payments or fuels of one account, number after number, and nothing 
   )
 })
 
-test('a refusal names the one of a run that it is about, alone it names none, and an error stays what it is', async () => {
+test('a refusal in a run names the position, a single one names none, and an error stays an error', async () => {
   const refusal = new Refusal('BUDGET', 'words', { spent: '1' })
   const broken = new TypeError('broken')
   const throwing = (error: Error) => (one: number, at: number) => {
@@ -284,7 +284,7 @@ afterEach(() => {
 })
 const paid = (nonce = 0, more: object = {}) => eth(path, { value: ONE, nonce, ...more })
 
-test('a run is judged whole: each as if those before it were on record, and none is written down if one is refused', async () => {
+test('a run is judged as a whole: each as if earlier ones were on record, and none is stored if one is refused', async () => {
   const asked = [await asksPay(mine), await asksPay(mine), await asksPay(mine)]
   const orders = (list: Asked[], from = 0) =>
     list.map((each, at) => bench.order(pay(each), paid(from + at)))
@@ -327,7 +327,7 @@ test('a run is judged whole: each as if those before it were on record, and none
   assert.equal((await bench.judge.judgeAll(orders([more]))).length, 1)
 })
 
-test('a run of fuels keeps to the budget, in which what is on record counts once', async () => {
+test('a run of fuels respects the budget, in which recorded fuels count once', async () => {
   const cap = BigInt(ETH.fee_cap)
   const tank = [0, ETH.chain_index, 0]
   const fuels = async (count: number, value: bigint) =>
@@ -364,7 +364,7 @@ test('a run of fuels keeps to the budget, in which what is on record counts once
   assert.match((await told(() => admit(spare.slice(2)))) as string, /^BUDGET: /)
 })
 
-test('what is on record is signed again whatever its age; another one in its place is not', async () => {
+test('a recorded transaction is signed again whatever its age; a replacement is not', async () => {
   const asked = await asksPay(mine)
   assert.equal(await bench.told(pay(asked), paid()), null)
   bench.now = IAT + 7 * DAY_S
@@ -381,7 +381,7 @@ test('what is on record is signed again whatever its age; another one in its pla
   )
 })
 
-test('after a void nothing is signed, not what was signed before either', async () => {
+test('after a void nothing is signed, not even an earlier transaction', async () => {
   const asked = await asksPay(mine)
   assert.equal(await bench.told(pay(asked), paid()), null)
   const by = await asksAbout(mine, asked.id, 'cancel')
@@ -395,7 +395,7 @@ test('after a void nothing is signed, not what was signed before either', async 
   assert.equal(await bench.told(pay(asked), paid()), 'VOIDED: The intent was voided')
 })
 
-test('another transaction of a step tells what stands of it: its bytes, and its signatures once there are any', async () => {
+test("another transaction of a step is refused with the recorded one's bytes, and its signatures if any", async () => {
   const asked = await asksPay(mine)
   const step = bench.judge.admit(await bench.verdict(pay(asked), paid()), SESSION)
   const recorded = async () => {
@@ -420,7 +420,7 @@ test('another transaction of a step tells what stands of it: its bytes, and its 
   })
 })
 
-test('a step that is known from a peer stands too, though not how it was asked for', async (t) => {
+test('a step learnt from a peer counts too, but not its request', async (t) => {
   const asked = await asksPay(mine)
   bench.judge.admit(await bench.verdict(pay(asked), paid()), SESSION)
   const row = bench.store.record.page(bench.store.record.height, 1)[0]!
@@ -447,7 +447,7 @@ test('a step that is known from a peer stands too, though not how it was asked f
   })
 })
 
-test('a finished signature that waits to be written is written before the same transaction is signed again', async () => {
+test('a finished signature that waits to be stored is stored before the transaction is signed again', async () => {
   const asked = await asksPay(mine)
   const verdict = await bench.verdict(pay(asked), paid())
   const step = bench.judge.admit(verdict, SESSION)
@@ -467,7 +467,7 @@ test('a finished signature that waits to be written is written before the same t
   assert.equal(bench.store.record.height, height)
 })
 
-test('the record is asked for every rule: a gap, an end, the meaning of a nonce, what was seen', async () => {
+test('the record is checked for every rule: a gap, an expiry, the meaning of a nonce, seen requests', async () => {
   const asked = await asksPay(mine, { sequence_id: 'a' })
   assert.match((await bench.told(pay(asked), paid(1))) as string, /^NONCE_GAP: /)
   assert.equal(await bench.told(pay(asked), paid()), null)

@@ -94,7 +94,7 @@ async function signsByEveryPair(house: SignerCluster): Promise<void> {
 const skip = withoutToken || withoutBao
 
 test(
-  'three nodes under a passphrase, a token and Vault sign; with Vault away they go on, and one that starts waits and says so',
+  'nodes under a passphrase, a token and Vault sign; without Vault they continue, and a starting one waits',
   { skip },
   async () => {
     const bao: Bao = await startBao(folder)
@@ -170,8 +170,8 @@ test(
           .on('error', reject)
           .end('{}')
       })
-    // The line comes before the socket; until then there is none, or the dead node's, where nobody
-    // listens.
+    // The log line comes before the socket. Until then there is no socket, or the dead node's, on
+    // which no process listens.
     const heardFrom = async (): Promise<Record<string, unknown>> => {
       for (;;) {
         try {
@@ -186,7 +186,8 @@ test(
     }
     const { ready, waiting_for: waitingFor } = await heardFrom()
     assert.deepEqual([ready, waitingFor], [false, 'vault: sealed'])
-    // A running home is nobody's to rotate; this one does not run yet, and the two others sign.
+    // The keys of a running node cannot be rotated. This node does not run yet, and the two others
+    // sign.
     assert.match(kek(['rotate', '--home', homeOf(1)]).stderr, /is running/)
     await bao.unseal()
     await starting
@@ -201,7 +202,7 @@ test(
   },
 )
 
-test('a home of before, under its file or its passphrase, signs as it is, and moves', async () => {
+test('a home of an earlier version, under its file or its passphrase, signs unchanged, and can be migrated', async () => {
   const house = new SignerCluster()
   ended.push(() => house.stop())
   await createDataDirs(house.home, await freePorts(3), 'own')
@@ -259,7 +260,7 @@ function killedAt(home: string, at: number): number | null {
   return signal === 'SIGKILL' ? null : status
 }
 
-test('a rotation killed at any step leaves a home whose every share opens, and the next one ends it', async () => {
+test('a rotation killed at any step leaves a home whose shares can all be opened, and the next one finishes it', async () => {
   const parent = join(folder, 'killed')
   await createDataDirs(parent, await freePorts(3))
   const original = join(parent, 'node-1')
@@ -290,7 +291,7 @@ test('a rotation killed at any step leaves a home whose every share opens, and t
   }
 })
 
-test('a node that waits ends with its standard input, as every node does', async () => {
+test('a waiting node ends with its standard input, as every node does', async () => {
   const parent = join(folder, 'waiting')
   await createDataDirs(parent, await freePorts(3))
   const home = join(parent, 'node-1')
@@ -333,7 +334,7 @@ test('a node that waits ends with its standard input, as every node does', async
   assert.deepEqual([status, signal, stdout], [0, null, ''])
 })
 
-test('what cannot be is refused before anything is written', async () => {
+test('impossible settings are refused before anything is written', async () => {
   const parent = join(folder, 'refused')
   await createDataDirs(parent, await freePorts(3))
   const home = join(parent, 'node-2')

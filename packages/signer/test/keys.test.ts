@@ -49,7 +49,7 @@ async function signWith(pair: readonly [number, number]): Promise<void> {
   assert.equal(status, 200, JSON.stringify(body))
 }
 
-test('refresh: a new epoch, old shares gone, every pair signs, the key is the same', async () => {
+test('refresh: a new epoch, old shares deleted, every pair signs, the key is the same', async () => {
   await signWith([1, 2])
   const { status, body } = await house.operator(2, 'refresh', { key_ids: [workspace.set.key_id] })
   assert.equal(status, 200)
@@ -82,7 +82,7 @@ test('an Ed25519 key: made, certified, refreshed; its three pairs sign the test'
   assert.deepEqual(answer.body, { refreshed: [{ key_id: body.key_id, epoch: 1 }], failed: [] })
 })
 
-test('refresh while payments are signed: each is signed, by every pair, and the new shares are everybody’s', async (t) => {
+test('refresh while payments are signed: every pair signs each, and all nodes have new shares', async (t) => {
   const sub = await workspace.caller(8)
   const refusals: string[] = []
   let signed = 0
@@ -126,7 +126,7 @@ test('refresh while payments are signed: each is signed, by every pair, and the 
   for (const pair of PAIRS) await signWith(pair)
 })
 
-test('refresh fails while a node is away, and the old shares go on', async () => {
+test('a refresh fails while a node is down, and the old shares stay in use', async () => {
   await house.kill(3)
   const { body } = await house.operator(1, 'refresh', { key_ids: [workspace.set.key_id] })
   assert.equal(body.failed.length, 1)
@@ -135,7 +135,7 @@ test('refresh fails while a node is away, and the old shares go on', async () =>
   await signWith([2, 3])
 })
 
-test('drill: a host is lost; its backup and its peers bring it back, and what it knew still binds', async () => {
+test('drill: a host is lost; its backup and its peers restore it, and its earlier records still bind', async () => {
   const old = await transfer(caller, { asset: 'ETH', amount: 2, destination_address: SINK_ETH })
   const used = await transfer(caller, { asset: 'ETH', amount: 3, destination_address: SINK_ETH })
   const other = await workspace.caller(1)
@@ -232,7 +232,7 @@ test('drill: a host is lost; its backup and its peers bring it back, and what it
   await signWith([1, 3])
 })
 
-test('drill: all three are lost; their backups bring them back, and accounts go on at the numbers that the chain knows', async () => {
+test("drill: all three are lost; their backups restore them, and accounts continue at the chain's numbers", async () => {
   const sub = await workspace.caller(7)
   const ask = async (pair: readonly [number, number], number: number): Promise<Json> =>
     workspace.sign(

@@ -61,7 +61,7 @@ function order(from: Transaction[]) {
 }
 
 test(
-  '22 inputs whose parents are 1 MB each are signed by two nodes before the platform gives up',
+  "two nodes sign 22 inputs with parents of 1 MB each before the platform's time-out",
   { timeout: 120_000 },
   async () => {
     const { request, unsigned } = order(parents(22, 990_000))
@@ -80,7 +80,7 @@ test(
 )
 
 test(
-  'an order beyond the limit is refused by its size, and the node goes on',
+  'an order beyond the size limit is refused, and the node continues',
   { timeout: 60_000 },
   async () => {
     const { request, unsigned } = order(parents(2, 990_000))
@@ -95,7 +95,7 @@ test(
   },
 )
 
-test('what is no hex, or too long to be a transaction, is no order', async () => {
+test('text that is not hex, or too long for a transaction, is not an order', async () => {
   const { request, unsigned } = order(parents(1, 1000))
   const signed = await request
   for (const previous of ['', 'abc', 'ZZ', '00'.repeat(4 * 1024 * 1024 + 1)]) {

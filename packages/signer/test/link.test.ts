@@ -73,7 +73,7 @@ function flood(length: number): { lie: (stream: TLSSocket) => void; sent: () => 
   return { lie, sent: () => sent }
 }
 
-test('attack: a peer whose answer never ends is cut off while it is read', async () => {
+test('attack: a peer whose answer never ends is disconnected while it is read', async () => {
   for (const [length, why] of [
     [0xffff_ffff, /sent invalid data: more than 1000000 bytes/],
     [900_000, /sent invalid data: more than one frame/],
@@ -91,7 +91,7 @@ test('attack: a peer whose answer never ends is cut off while it is read', async
   }
 })
 
-test('attack: a call whose answer is short takes no more than that from any peer', async () => {
+test('attack: a call with a short answer reads no more than that from any peer', async () => {
   const { lie, sent } = flood(0xffff_ffff)
   const { config, close } = await lying(lie)
   const store = new Store(join(home, 'flood.sqlite'), () => 1)
@@ -122,7 +122,7 @@ test('attack: a call whose answer is short takes no more than that from any peer
   }
 })
 
-test('attack: a peer that drips its answer byte by byte is cut off when the time is up', async () => {
+test('attack: a peer that sends its answer byte by byte is disconnected at the deadline', async () => {
   const { config, peer, close } = await lying((stream) => {
     stream.write(lengthOf(100_000))
     const timer = setInterval(() => {
@@ -144,7 +144,7 @@ test('attack: a peer that drips its answer byte by byte is cut off when the time
   }
 })
 
-test('attack: what a peer says unasked is no answer to the next call', async () => {
+test('attack: an unsolicited message of a peer is no answer to the next call', async () => {
   const dropped = Promise.withResolvers<void>()
   const { config, peer, close } = await lying((stream) => {
     stream.once('close', () => {
@@ -167,7 +167,7 @@ test('attack: what a peer says unasked is no answer to the next call', async () 
   }
 })
 
-test('a lost connection fails its own call alone, and the next call has a new one', async () => {
+test('a lost connection fails only its own call, and the next call has a new one', async () => {
   let heard = 0
   const { config, peer, close } = await lying((stream) => {
     if (++heard === 1) stream.destroy()
@@ -186,7 +186,7 @@ test('a lost connection fails its own call alone, and the next call has a new on
   }
 })
 
-test('more calls at once than connections: the rest wait their turn, within their own time', async () => {
+test('more concurrent calls than connections: the rest wait their turn, within their own time', async () => {
   const held: TLSSocket[] = []
   let isFree = false
   const answer = (stream: TLSSocket): void => {
@@ -217,7 +217,7 @@ test('more calls at once than connections: the rest wait their turn, within thei
   }
 })
 
-test('frames are cut wherever the stream was', () => {
+test('frames are parsed wherever the stream was split', () => {
   const reader = new FrameReader()
   const whole = Buffer.concat([lengthOf(5), Buffer.from('hello')])
   for (const byte of whole.subarray(0, -1)) assert.equal(reader.push(Buffer.from([byte]), 5), null)
@@ -232,7 +232,7 @@ test('frames are cut wherever the stream was', () => {
     assert.throws(() => callOf(short), /without a name/)
 })
 
-test('attack: a cheat in one input hides behind garbage in another — the cheat is what counts', () => {
+test('attack: a cheat in one input hides behind garbage in another — the cheat is detected', () => {
   const cheat = new ThresholdError('CHEAT', 'proven', 2)
   const garbage = new ThresholdError('MALFORMED', 'not a message', null)
   assert.equal(gravest([garbage, new Error('x'), cheat]), cheat)

@@ -113,7 +113,7 @@ describe('UTXO chains without replacement', () => {
         ...more,
       })
 
-    test(`${code}: an honest payment is signed, every signature over what it must cover`, async () => {
+    test(`${code}: an honest payment is signed, with every signature over the right digest`, async () => {
       const unsigned = honest()
       const answer = await workspace.sign(pay(await request(code, 4)), unsigned)
       assert.equal(answer.status, 200, JSON.stringify(answer.body))
@@ -163,7 +163,7 @@ describe('UTXO chains without replacement', () => {
       )
     })
 
-    test(`${code}: a previous transaction that lies about amounts, which a legacy signature does not cover`, async () => {
+    test(`${code}: a previous transaction with false amounts, which a legacy signature does not cover`, async () => {
       const unsigned = honest()
       const lie = Transaction.fromHex(unsigned.inputs[0]!.previous!)
       lie.outs[0]!.value -= COIN / 2n
@@ -231,7 +231,7 @@ describe('UTXO chains without replacement', () => {
     })
   }
 
-  test('BCH: its address in the old spelling is the same destination', async () => {
+  test('BCH: its address in the old format is the same destination', async () => {
     const legacy = await transfer(caller, {
       asset: 'BCH',
       amount: 4,
@@ -296,7 +296,7 @@ describe('EVM networks', () => {
   const ask = (by: Caller, asset: string, amount: number | string = 1) =>
     transfer(by, { asset, amount, destination_address: SINK_ETH })
 
-  test('the chain id of every other network is refused on each: the same address is everywhere', async () => {
+  test('the chain id of every other network is refused on each, because the address is the same everywhere', async () => {
     const { sub, by } = await fresh()
     for (const network of ['BSC', 'OP_ETH', 'ONE']) {
       for (const { chain_id: chainId, code } of registry.networks) {
@@ -355,7 +355,7 @@ describe('EVM networks', () => {
     )
   })
 
-  test('ONE: with a gas price, and with nothing else', async () => {
+  test('ONE: transactions with a gas price only', async () => {
     const { sub, by } = await fresh()
     refused(await workspace.sign(pay(await ask(by, 'ONE')), evm(sub, { network: 'ONE' })), 'SHAPE')
     assert.equal(
@@ -365,7 +365,7 @@ describe('EVM networks', () => {
     )
   })
 
-  test('fuel covers the fee of the chain below, and no more than was named', async () => {
+  test('fuel covers the fee of the base chain, and no more than was named', async () => {
     const { sub, by } = await fresh()
     const network = net('OP_ETH')
     const wanted = await ask(by, 'OP_ETH')

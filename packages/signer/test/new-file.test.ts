@@ -21,7 +21,7 @@ function folder(t: TestContext): string {
   return path
 }
 
-test('a new file is whole and closed to others, on a disk without links too', (t) => {
+test('a new file is complete and private, on a file system without links too', (t) => {
   t.mock.method(fs, 'linkSync', () => {
     throw Object.assign(new Error('EPERM'), { code: 'EPERM' })
   })
@@ -37,7 +37,7 @@ test('a new file is whole and closed to others, on a disk without links too', (t
   )
 })
 
-test('a file that is there stays as it is, and so does a draft that is not ours', (t) => {
+test('an existing file stays unchanged, and so does a foreign draft', (t) => {
   const home = folder(t)
   for (const name of ['older', 'other.draft']) writeFileSync(join(home, name), name)
   assert.throws(
@@ -61,7 +61,7 @@ test('a file that is there stays as it is, and so does a draft that is not ours'
   )
 })
 
-test('what cannot be written leaves nothing, not even its name', (t) => {
+test('a failed write leaves nothing, not even its name', (t) => {
   const home = folder(t)
   // Its own name is as long as a name can be: the draft's is longer.
   assert.throws(

@@ -79,7 +79,7 @@ test('status', async () => {
   )
 })
 
-test('one node killed: the other pair signs, and the pair with it is told so', async () => {
+test('one node killed: the other pair signs, and a pair with it gets an error', async () => {
   await house.kill(2)
   const { purpose, unsigned } = await make()
   const away = await workspace.sign(purpose, unsigned, [1, 2])
@@ -92,7 +92,7 @@ test('one node killed: the other pair signs, and the pair with it is told so', a
   assert.deepEqual(again.body, good.body)
 })
 
-test('one node hanging: the caller is answered when the time of a round is over, and the other pair signs', async () => {
+test('one node hanging: the caller gets an answer when a round times out, and the other pair signs', async () => {
   const { purpose, unsigned } = await make()
   house.processes.get(3)!.kill('SIGSTOP')
   const [hung, other] = (await (async () => {
@@ -132,7 +132,7 @@ test('no certificate, a foreign certificate: no answer at all', async () => {
   await foreign.stop()
 })
 
-test("peer endpoints are closed to the platform's certificate, the platform's to a peer", async () => {
+test("peer endpoints refuse the platform's certificate, and the platform's endpoints a peer's", async () => {
   for (const path of [
     '/peer/ping',
     '/peer/sign/open',
@@ -223,7 +223,7 @@ test('malformed calls never end a node', async () => {
   assert.equal((await workspace.sign(purpose, unsigned)).status, 200)
 })
 
-test('a hostile node cannot make another sign, nor speak for a third, nor go back in time', async () => {
+test('a hostile node cannot make another sign, impersonate a third, or go back in time', async () => {
   await house.kill(1)
   const home = house.peers.nodes[0]!.home
   const credentials = {
@@ -261,8 +261,8 @@ test('a hostile node cannot make another sign, nor speak for a third, nor go bac
     )
     return answer.body.payload ? JSON.parse(answer.body.payload) : answer.body
   }
-  // Node 2 asks back for the hash of the record it knows; nobody answers for node 1, so its word
-  // stands for nothing.
+  // Node 2 queries node 1 for the hash of the record that it knows. No process answers for node 1,
+  // so the message is not accepted.
   assert.equal((await say('/peer/sign/open', {})).error, 'PEER_UNAVAILABLE')
   assert.equal((await say('/peer/sign/open', {}, { height: 1 })).error, 'HEAD_WENT_BACK')
   assert.equal((await say('/peer/ping', {}, { from: 3 })).error, 'NOT_ALLOWED')
@@ -277,7 +277,7 @@ test('a hostile node cannot make another sign, nor speak for a third, nor go bac
   assert.equal((await workspace.sign(purpose, unsigned)).status, 200)
 })
 
-test('a rolled-back record is refused by both peers, also by the one that saw nothing of it', async () => {
+test('both peers refuse a rolled-back record, also the one that saw nothing of it', async () => {
   await house.kill(3)
   const home = house.peers.nodes[2]!.home
   const kept = ['record.sqlite', 'record.sqlite-wal']
@@ -297,7 +297,7 @@ test('a rolled-back record is refused by both peers, also by the one that saw no
   const second = eth(from, { value: ONE, nonce: 1 })
   assert.equal((await workspace.sign(purpose, second, [2, 3])).body.error, 'HEAD_WENT_BACK')
   assert.equal((await workspace.sign(purpose, second, [1, 3])).body.error, 'NOT_EXCLUSIVE')
-  // Node 3 itself misses nonces, and nobody tells it any.
+  // Node 3 itself misses nonces, and no peer sends it any.
   for (const partner of [1, 2] as const)
     assert.ok(
       ['HEAD_WENT_BACK', 'NONCE_GAP'].includes(
@@ -377,7 +377,7 @@ test('kill -9 under load: the same bytes are signed afterwards, others never', a
     )
 })
 
-test('a proven cheat is banned for ever: 409, after a restart too', async () => {
+test('a proven cheat is banned permanently: 409, after a restart too', async () => {
   await house.kill(3)
   const store = new Store(join(house.peers.nodes[2]!.home, 'record.sqlite'), () => Date.now())
   store.append('ban', { node: 2, reason: 'drill' })
@@ -396,7 +396,7 @@ test('a proven cheat is banned for ever: 409, after a restart too', async () => 
   assert.deepEqual((await house.get(3, '/status')).body.bans, [2])
 })
 
-test('a key no workspace has, a workspace no key: nothing is signed', async () => {
+test('a key without a workspace, a workspace without a key: nothing is signed', async () => {
   const name = randomUUID()
   const api_key = randomUUID()
   for (const node of [1, 2, 3])
@@ -415,7 +415,7 @@ test('a key no workspace has, a workspace no key: nothing is signed', async () =
   assert.equal(body.error, 'KEY_NOT_READY')
 })
 
-test('homes are closed, secrets are not in logs', async () => {
+test('homes are private, and logs contain no secrets', async () => {
   for (const { home } of house.peers.nodes) {
     assert.equal(statSync(home).mode & 0o777, 0o700)
     for (const file of ['config.json', 'identity.key', 'tls.key', 'kek'])
@@ -434,7 +434,7 @@ test('homes are closed, secrets are not in logs', async () => {
   assert.ok(!house.logs.includes('PRIVATE'))
 })
 
-test('SIGTERM and a closed standard input end a node with exit code 0, although a connection of the platform is open', async () => {
+test('SIGTERM and a closed standard input end a node with exit code 0, although the platform is connected', async () => {
   assert.equal((await house.get(1, '/status')).status, 200)
   assert.equal((await house.get(2, '/status')).status, 200)
   assert.equal(await house.kill(1, 'SIGTERM'), 0)
@@ -452,7 +452,7 @@ test('SIGTERM and a closed standard input end a node with exit code 0, although 
   assert.equal((await workspace.sign(purpose, unsigned)).status, 200)
 })
 
-test('a tampered record is detected at start; so are a kind of a later version, and a second process on one home', async () => {
+test('a start detects a tampered record, a kind of a later version, and a second process on one home', async () => {
   await assert.rejects(
     house.run.call({ ...house, peers: house.peers, processes: new Map(), logs: '' } as never, 1),
     /ended with 1/,

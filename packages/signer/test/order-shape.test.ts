@@ -34,7 +34,7 @@ const ofPurpose = (purpose: object) => isRead({ ...order, purpose })
 const ofUnsigned = (more: object) => isRead({ ...order, unsigned: { ...unsigned, ...more } })
 const allOf = (count: number, each: unknown) => Array.from({ length: count }, () => each)
 
-test('every purpose is read as it was told, with all that may come along', () => {
+test('every purpose is read unchanged, with all optional fields', () => {
   const proven = { request, receipts: [receipt, receipt, receipt] }
   for (const purpose of [
     pay,
@@ -63,7 +63,7 @@ test('every purpose is read as it was told, with all that may come along', () =>
     assert.ok(ofPurpose(purpose), JSON.stringify(purpose))
 })
 
-test('a field more, a field less, another kind, what is within what it must not be within', () => {
+test('refuses an additional or missing field, another kind, and forbidden nesting', () => {
   for (const purpose of [
     pay,
     { ...pay, speed_up: { request } },
@@ -106,7 +106,7 @@ test('a field more, a field less, another kind, what is within what it must not 
   assert.ok(!ofUnsigned({ more: 1 }))
 })
 
-test('how long, how many, how large', () => {
+test('limits of lengths, counts and sizes', () => {
   const named = (length: number) => 'x'.repeat(length)
   for (const [least, most, reads] of [
     [1, 128, (length: number) => isRead({ ...order, workspace: named(length) })],
@@ -158,7 +158,7 @@ test('how long, how many, how large', () => {
   for (const bytes of ['0', '0A', 'xy', '']) assert.ok(!ofUnsigned({ bytes }), bytes)
 })
 
-test('a receipt: a node of three, names no longer than they can be, and nothing else', () => {
+test('a receipt: one of three nodes, names within their maximum length, and nothing else', () => {
   const reads = (told: object, more: object = {}) =>
     ofPurpose({
       ...pay,
@@ -195,7 +195,7 @@ test('a receipt: a node of three, names no longer than they can be, and nothing 
   for (const name of Object.keys(receipt.receipt)) assert.ok(!reads({ [name]: undefined }), name)
 })
 
-test('amounts as whole decimal numbers, ids in one spelling', () => {
+test('amounts are whole decimal numbers, and ids have one spelling', () => {
   const gas = (text: unknown) => ofPurpose({ ...fuel, gas: text })
   for (const name of ['gas', 'max_fee_per_gas', 'l1_fee']) {
     const reads = (text: unknown) => ofPurpose({ ...fuel, [name]: text })
@@ -226,7 +226,7 @@ test('amounts as whole decimal numbers, ids in one spelling', () => {
   assert.ok(!ofPurpose({ ...forward, id: ID.toUpperCase() }))
 })
 
-test('a transaction has one hash, whatever came along with it, and another one where anything of it is different', () => {
+test('a transaction has one hash, whatever extra data came with it, and another if any of it differs', () => {
   const of = (more: object = {}) =>
     hashOfUnsigned({ ...unsigned, inputs: [{ path: [1, 2] }], ...more })
   assert.equal(of(), 'd3e73b01c10c0742526e1fd0491c88e8a848d50e3926e5ccd4ebc56a823fecf6')

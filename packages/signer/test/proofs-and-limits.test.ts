@@ -65,7 +65,7 @@ test('a receipt is signed as the README says: a line of its own, and the fields 
   )
 })
 
-test('attack: a receipt of another caller, another request, another meaning, another node, or of after its time', () => {
+test('attack: a receipt of another caller, request, meaning or node, or from after its time', () => {
   const at = IAT + 2 * DAY_S
   assert.equal(aged(at, [receipt()]), null)
   for (const more of [
@@ -94,7 +94,7 @@ test('attack: a receipt of another caller, another request, another meaning, ano
   )
 })
 
-test('rule 3: what this node saw itself counts where it saw it live, and nothing from before it was restored', () => {
+test('rule 3: requests seen live by this node count, and nothing from before its restore', () => {
   const seen = (timely: boolean) =>
     stateOf({ seen: new Map([[State.requestKey('k', 'n'), { timely }]]) })
   const at = IAT + 2 * DAY_S
@@ -111,7 +111,7 @@ test('rule 3: what this node saw itself counts where it saw it live, and nothing
 const TRX = registry.network('TRX') as Network
 const order = (network: string) => ({ workspace: 'w', unsigned: { network } }) as unknown as Order
 
-test('rule 15: an order of the operator stands until its end, for its own workspace and network', () => {
+test("rule 15: an operator's order is valid until its end, for its own workspace and network", () => {
   const drain = {
     order: 'o',
     workspace: 'w',
@@ -218,7 +218,7 @@ test('attack: a tank, or a wallet that stakes, is burnt as fees', () => {
   )
 })
 
-test('attack: a tank lends to itself, or for a dear call', () => {
+test('attack: a tank lends to itself, or for an expensive call', () => {
   const keys = createECDH('secp256k1')
   keys.setPrivateKey(Buffer.alloc(32, 7))
   const key = {

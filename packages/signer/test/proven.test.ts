@@ -30,7 +30,7 @@ const refusal = async (work: Promise<unknown>) =>
     (error: unknown) => (error instanceof Refusal ? error.code : String(error)),
   )
 
-test('a request that was verified is not believed under another key, of a revoked caller, or with another letter', async () => {
+test('a verified request is not accepted under another key, of a revoked caller, or with another character', async () => {
   const request = await signRequest({
     apiKey: API_KEY,
     privateKey,

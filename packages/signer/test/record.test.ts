@@ -46,7 +46,7 @@ test('rule 3: the clock never goes back, over a restart too', () => {
   second.close()
 })
 
-test('a record without room takes nothing, and says so before anything is signed; with room again it goes on', () => {
+test('a full disk refuses writes before anything is signed; the record continues once there is room', () => {
   const path = join(folder, 'full.sqlite')
   const store = new Store(path, () => IAT * 1000)
   store.append('backup', { keys: 0, made_at: 1 })
@@ -87,7 +87,7 @@ test('a record without room takes nothing, and says so before anything is signed
   again.close()
 })
 
-test('rule 3: 24 hours; 7 days for what was seen live, here or by a peer who signed it', () => {
+test('rule 3: 24 hours; 7 days for a request seen live, here or by a peer who signed it', () => {
   const store = new Store(join(folder, 'age.sqlite'), () => IAT * 1000)
   const identity = generateKeyPairSync('ed25519')
   const identities = new Map([[2, identity.publicKey]])
@@ -145,7 +145,7 @@ test('rule 3: 24 hours; 7 days for what was seen live, here or by a peer who sig
   store.close()
 })
 
-test('the record is append-only, and what waits shares the next flush', () => {
+test('the record is append-only, and waiting entries share the next flush', () => {
   const path = join(folder, 'append.sqlite')
   const store = new Store(path, () => 1)
   store.appendSoon('revoke', { api_key: 'one' })
@@ -164,7 +164,7 @@ test('the record is append-only, and what waits shares the next flush', () => {
   again.close()
 })
 
-test('what a step leaves behind after the node has ended holds no process: its write can never come', () => {
+test('writes left after the node has ended do not keep the process alive', () => {
   const path = join(folder, 'closed.sqlite')
   const store = new Store(path, () => 1)
   store.append('revoke', { api_key: 'one' })
@@ -178,7 +178,7 @@ test('what a step leaves behind after the node has ended holds no process: its w
   again.close()
 })
 
-test('a text sealed to the recovery key opens with it alone', () => {
+test('a text sealed to the recovery key can be opened with it only', () => {
   const secret = new Uint8Array(32).fill(7)
   const sealed = sealText('text', recoveryPublicKey(secret))
   assert.equal(openText(sealed, secret), 'text')

@@ -10,7 +10,7 @@ import {
   signedSchema,
 } from '../src/recover/recovery-files.ts'
 
-test('a file that one step of a recovery wrote for the next is held to its shape; what is wrong is named', (t) => {
+test('a file passed between steps of a recovery is validated, and errors are named', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'custody-carried-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const path = join(folder, 'file.json')

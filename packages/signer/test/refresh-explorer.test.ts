@@ -283,11 +283,11 @@ function explore(runsMax: number, by: Rules = rules): number {
   return seen.size
 }
 
-test('whatever one node says and whenever the others are killed, two honest nodes keep shares of one run, and agree on it', (context) => {
+test('whatever one node sends and whenever others are killed, two honest nodes agree on shares of one run', (context) => {
   for (const runs of [1, 2, 3]) context.diagnostic(`${runs} runs: ${explore(runs)} states`)
 })
 
-test('the explorer finds what each rule is there for', () => {
+test('the explorer finds the violation that each rule prevents', () => {
   const without = (changed: Partial<Rules>) => () => explore(2, { ...rules, ...changed })
   // As it was: the old share goes when the leader says so.
   assert.throws(

@@ -107,7 +107,7 @@ async function settle(o: {
   return answer
 }
 
-test('a node that tested the new shares follows one that switched, takes the third along, and then wipes the old share', async () => {
+test('a node that tested the new shares follows one that switched, updates the third, and then wipes the old share', async () => {
   assert.deepEqual(await settle({ tested: [1, 3], peers: { 1: NEW, 3: OLD }, follows: [1, 3] }), {
     epoch: 1,
     hasOld: false,
@@ -121,7 +121,7 @@ test('a node that tested the new shares follows one that switched, takes the thi
   })
 })
 
-test('nobody switched: the old shares stay, and a new run begins', async () => {
+test('if no node switched, the old shares stay, and a new run begins', async () => {
   assert.deepEqual(await settle({ tested: [1, 3], peers: { 1: OLD, 3: OLD } }), {
     epoch: 0,
     hasOld: true,
@@ -130,13 +130,13 @@ test('nobody switched: the old shares stay, and a new run begins', async () => {
   })
 })
 
-test('untested new shares are not followed, whatever a peer says', async () => {
+test('untested new shares are not used, whatever a peer reports', async () => {
   const { epoch, hasOld, failed } = await settle({ tested: [1], peers: { 1: NEW, 3: NEW } })
   assert.deepEqual([epoch, hasOld], [0, true])
   assert.match(failed.join(), /not tested with node 3/)
 })
 
-test('attack: a leader takes one node along and not the other: the old share stays until both have switched', async () => {
+test('attack: a leader switches one node and not the other: the old share stays until both have switched', async () => {
   const { epoch, hasOld, failed } = await settle({
     tested: [1, 3],
     switched: true,
@@ -146,7 +146,7 @@ test('attack: a leader takes one node along and not the other: the old share sta
   assert.match(failed.join(), /has not ended/)
 })
 
-test('what both peers have abandoned is taken back, and a new run begins', async () => {
+test('a run that both peers abandoned is reverted, and a new run begins', async () => {
   assert.deepEqual(
     await settle({ tested: [1, 3], switched: true, peers: { 1: OLD, 3: OLD }, abandons: [1, 3] }),
     {
@@ -172,7 +172,7 @@ test('a peer at the same epoch from another run has not switched', async () => {
   assert.equal(hasOld, true)
 })
 
-test("a peer that still writes down the new shares makes the leader's test wait for them", async () => {
+test("a peer that is still storing the new shares makes the leader's test wait", async () => {
   const store = new Store(join(folder, 'open.sqlite'), () => 1)
   const name = { key_id: 'k', epoch: 1, session: SESSION }
   store.append('key', { ...KEY, epoch: 0 })

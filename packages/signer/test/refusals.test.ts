@@ -35,8 +35,8 @@ import {
 } from './judging.ts'
 
 /**
- * What each purpose is refused for before the transaction itself is looked at, in the words that
- * the platform is told.
+ * The refusals of each purpose before the transaction itself is checked, with the messages that the
+ * platform receives.
  */
 const ONE = 10n ** 18n
 const FRIEND = 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY'
@@ -164,7 +164,7 @@ test('a cancellation or a speed-up of another payment, or by another sub-account
   assert.equal(await cancelled(await asksAbout(friend, paid.id, 'cancel')), null)
 })
 
-test('the rate of a speed-up or a cancellation is the later one; of the end of a rule there is none', async () => {
+test('the rate is that of the later speed-up or cancellation; the end of a rule has none', async () => {
   const paid = await asksPay(mine, { fee_rate: 1 })
   const dear = (rate: bigint) => eth(omnibus, { value: ONE, maxFeePerGas: rate * 1_000_000_000n })
   const faster = pay(paid, {
@@ -181,7 +181,7 @@ test('the rate of a speed-up or a cancellation is the later one; of the end of a
   assert.equal(await cancel(pay(paid), await asksAbout(mine, paid.id, 'cancel')), null)
 })
 
-test('who was revoked pays no more, but may be stopped, and what was lent for him comes back', async () => {
+test('a revoked caller pays no more, but their payments can be stopped, and lent energy returns', async () => {
   const friend = bench.caller(1)
   const [paid, rule] = [await asksPay(mine), await asksRule(mine)]
   const tron = await asksPay(mine, { asset: 'USDT_TRX', destination_address: FRIEND })
@@ -238,7 +238,7 @@ test('who was revoked pays no more, but may be stopped, and what was lent for hi
   await refused({ kind: 'cancel', of, request: ends.request }, back(), null)
 })
 
-test('each purpose is held to its own rule, and to its own paths', async () => {
+test('each purpose has its own rule and its own paths', async () => {
   bench.caller(2)
   const elsewhere = [2, ETH.chain_index, 0]
   const foreign = `FOREIGN_PATH: The path ${elsewhere.join('/')} is not in the payer's wallet`
@@ -330,7 +330,7 @@ test('each purpose is held to its own rule, and to its own paths', async () => {
   )
 })
 
-test('a rule that this node did not see live stands by what a peer signed of it, or not at all', async () => {
+test("a rule that this node did not see live is valid by a peer's signature only", async () => {
   const rule = await asksRule(mine)
   const { want } = await bench.judge.understand(rule.request)
   const of = (receipts?: object[]) => ({
@@ -364,7 +364,7 @@ const COST = { gas: '21000', max_fee_per_gas: '1' }
 const fuel = (of: object, more: object = {}) => ({ kind: 'fuel', for: of, ...COST, ...more })
 const given = (value = 1n) => eth(tank, { to: addressOf(ETH, omnibus), value })
 
-test('fuel: for what pays its own fees, from elsewhere, or shared by what must not share', async () => {
+test('fuel: for payments that pay their own fees, from elsewhere, or shared improperly', async () => {
   const [one, two] = [await asksPay(mine), await asksPay(mine)]
   const coins = await asksPay(mine, { asset: 'BTC', amount: 0.001, destination_address: SINK_BTC })
   await refused(fuel(pay(coins)), given(), 'FUEL_WITHOUT_INTENT: BTC pays its own fees')
@@ -422,7 +422,7 @@ test('fuel: for what pays its own fees, from elsewhere, or shared by what must n
   }
 })
 
-test('energy: where there is none, from another address than the tank', async () => {
+test('energy: without a stake, or from another address than the tank', async () => {
   const asked = await asksPay(mine)
   const lend = (of: object, path: number[]) =>
     bench.told(
@@ -446,7 +446,7 @@ test('energy: where there is none, from another address than the tank', async ()
   )
 })
 
-test('sweeps: of what is spent as it lies, of the tank, of nobody, of the omnibus address', async () => {
+test('refuses sweeps of assets without sweeps, of the tank, of unknown sub-accounts and of the omnibus address', async () => {
   const sweep = (more: object) => ({
     kind: 'sweep',
     sub_account: 1,
@@ -483,7 +483,7 @@ test('sweeps: of what is spent as it lies, of the tank, of nobody, of the omnibu
   await refused(sweep({}), unsigned, null)
 })
 
-test("an operator's order: none, from elsewhere than the tank, on a network that this node does not know", async () => {
+test("an operator's order: missing, from elsewhere than the tank, on an unknown network", async () => {
   bench.store.append('drain', {
     order: 'd',
     workspace: 'w',
@@ -541,7 +541,7 @@ test("an operator's order: none, from elsewhere than the tank, on a network that
   )
 })
 
-test('what cannot be read is refused under the name of its rule, and what is no refusal stays an error', async () => {
+test("unreadable input is refused under its rule's name, and other errors stay errors", async () => {
   const order = (unsigned: ReturnType<typeof eth>) =>
     bench.order({ kind: 'drain', order: 'd' }, unsigned)
   const said = async (unsigned: ReturnType<typeof eth>, network: Network) => {

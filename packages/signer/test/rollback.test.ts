@@ -144,7 +144,7 @@ for (const [role, pair] of [
   ['coordinator', [1, 2]],
   ['partner', [2, 1]],
 ] as const) {
-  test(`node 1, ${role} of a signature, is rolled back to before it and both peers are killed: no second one with node 3`, async () => {
+  test(`node 1, ${role} of a signature, is rolled back to before it and both peers are killed: no second signature with node 3`, async () => {
     const { first, second } = await twice()
     const old = image(1)
     const before = pair.map(signedOn)
@@ -164,7 +164,7 @@ for (const [role, pair] of [
   })
 }
 
-test('node 3 learnt of the signature by pings only, is killed, and the partner of it stays away: no second one all the same', async () => {
+test('node 3 learnt of the signature by pings, is killed, and the partner is away: no second signature', async () => {
   const { first, second } = await twice()
   const old = image(1)
   assert.equal((await first([1, 2])).status, 200)
@@ -181,7 +181,7 @@ test('node 3 learnt of the signature by pings only, is killed, and the partner o
   await house.run(2)
 })
 
-test('node 3 and the rolled-back node met while the partner of the signature was away: refused once it is back', async () => {
+test("node 3 met the rolled-back node while the signature's partner was down: refused once the partner is back", async () => {
   const { first, second } = await twice()
   const old = image(1)
   await house.kill(3)
@@ -191,7 +191,7 @@ test('node 3 and the rolled-back node met while the partner of the signature was
   for (const node of [1, 2]) await house.kill(node)
   const truth = image(1)
   bringBack(1, old)
-  // Node 3 knows nothing of it, and nobody is there to ask.
+  // Node 3 does not know of it, and no other node is reachable.
   await Promise.all([house.run(1), house.run(3)])
   await Promise.all([sees(1, 3), sees(3, 1)])
   await house.run(2)

@@ -68,7 +68,7 @@ test('rule 4: one nonce, one meaning; one intent, one content', () => {
   )
 })
 
-test('rule 10: an end where the chain knows one, no further ahead than the clock and the record allow', () => {
+test('rule 10: an expiry if the chain has one, no further ahead than the clock and the record allow', () => {
   const NOW = 1_800_000_000
   const expires = (
     network: Network,
@@ -174,7 +174,7 @@ test('rule 10: payments that use their allowance do not move it: only time does'
   assert.ok(mostAt(ends, now + 8 * DAY) > headAt(now + 8 * DAY))
 })
 
-test('rule 5: what a ticker and a network mean is written down once, and a changed registry stops the node', () => {
+test('rule 5: the meaning of a ticker and a network is stored once, and a changed registry stops the node', () => {
   const written: Record<string, string>[] = []
   const state = new State()
   const store = {
@@ -244,7 +244,7 @@ test('rule 5: what a ticker and a network mean is written down once, and a chang
   assert.deepEqual(Object.keys(written[1]!), ['network:BASE'])
 })
 
-test('left-over fuel: a sweep moves more than what lies there, a fuel brings only what is lacking', () => {
+test('left-over fuel: a sweep moves more than the left-over, a fuel brings only the difference', () => {
   const fuelled = new FuelledAddresses()
   fuelled.count('ETH', 'a', 'fuel', '0', 10n)
   const state = { fuelled } as unknown as State

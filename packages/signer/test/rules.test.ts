@@ -50,7 +50,7 @@ const subject = (network: Network, decoded: object = {}): Subject =>
 const FEE_CAP = `FEE_CAP: The fee ${CAP + 1n} is above the cap ${CAP}`
 const ONE = 'SHAPE: The transaction must make exactly one payment'
 
-test('rule 7: asset, one payment, destination, amount and tag as the caller asked', () => {
+test("rule 7: asset, one payment, destination, amount and tag as in the caller's request", () => {
   const want = {
     asset: 'ETH',
     destination: SINK_ETH,
@@ -90,7 +90,7 @@ test('rule 7: asset, one payment, destination, amount and tag as the caller aske
   )
 })
 
-test("rule 9: the node's cap, and the caller's rate by what the transaction names or by its size", () => {
+test("rule 9: the node's cap, and the caller's rate by the transaction's price or by its size", () => {
   const capped = (fee_max: bigint) =>
     said(() => {
       assertFeeCap(subject(ETH, { fee_max }))
@@ -122,7 +122,7 @@ test("rule 9: the node's cap, and the caller's rate by what the transaction name
   )
 })
 
-test('rule 14: what takes the place of a payment pays its own sender, and nothing where numbers are enough', () => {
+test('rule 14: a replacement of a payment pays its own sender, and nothing if nonces suffice', () => {
   const own = addressOf(ETH, [1, ETH.chain_index, 0])
   const cancels = (decoded: object = {}, rate: string | null = null) =>
     said(() => {
@@ -188,7 +188,7 @@ test('rule 14: what takes the place of a payment pays its own sender, and nothin
   }
 })
 
-test('rule 12: a sweep goes to the omnibus address, and moves no less than it costs', () => {
+test('rule 12: a sweep goes to the omnibus address, and moves at least its cost', () => {
   const omnibus = addressOf(ETH, [3, ETH.chain_index, 0])
   const sweeps = (decoded: object = {}, asset = 'ETH') =>
     said(() => {
@@ -220,7 +220,7 @@ test('rule 12: a sweep goes to the omnibus address, and moves no less than it co
   assert.equal(sweeps({ fee_max: CAP + 1n }, 'USDT_ETH'), FEE_CAP)
 })
 
-test('rule 11: a fuel brings what its transactions can cost, and a fifth more', () => {
+test('rule 11: a fuel brings the maximum cost of its transactions plus a fifth', () => {
   const source = [1, ETH.chain_index, 0]
   const address = addressOf(ETH, source)
   const part = (more: Partial<FuelPart> = {}): FuelPart => ({
@@ -303,7 +303,7 @@ const RULE = {
   min_amount: 5n,
   daily_cap: 50n,
 } as unknown as ForwardIntent
-test('rule 13: a forward by its rule, and what of it the cap sees', () => {
+test('rule 13: a forward follows its rule, and which part of it counts against the cap', () => {
   const forwards = (decoded: object = {}, rule: object = {}, network = ETH) => {
     let charge: unknown
     return (
@@ -357,7 +357,7 @@ test('rule 13: a forward by its rule, and what of it the cap sees', () => {
   assert.equal(token, small(4n), 'a fee in another coin is no part of it')
 })
 
-test('rule 13: a rule stands until its end, where it was seen live or is on record', () => {
+test('rule 13: a rule is valid until its end, if it was seen live or is on record', () => {
   const proven = {
     iat: 1000,
     exp: 1025,
@@ -398,7 +398,7 @@ const call = (action: object | undefined, more: object = {}) =>
   subject(TRX, { payments: [], action, ...more })
 const KINDS = ['freeze', 'delegate', 'undelegate', 'unfreeze', 'withdraw'] as const
 
-test('staking: which calls an intent takes, and each of them exactly', () => {
+test('staking: the calls that an intent needs, each matched exactly', () => {
   const receives = (kind: string) =>
     kind === 'delegate' || kind === 'undelegate' ? 'friend' : null
   const action = (kind: string, more: object = {}) => ({
@@ -469,7 +469,7 @@ test('staking: which calls an intent takes, and each of them exactly', () => {
   assert.equal(stakes('stake', 'freeze', action('freeze'), 'friend', over), TRX_CAP)
 })
 
-test("rules 11 and 15: a tank's stake as its operator said, and energy of it for one source address", () => {
+test("rules 11 and 15: a tank's stake as its operator ordered, and its energy for one source address", () => {
   const did = (kind: string, more: object = {}) => ({
     kind,
     resource: 'ENERGY',
@@ -538,7 +538,7 @@ test("rules 11 and 15: a tank's stake as its operator said, and energy of it for
   assert.equal(lends(source, at(source), over), TRX_CAP)
 })
 
-test('rule 15: a drain to where the operator said, with his tag', () => {
+test("rule 15: a drain to the operator's destination, with their tag", () => {
   const order = { order: 'o', workspace: 'w', network: 'ETH', to_address: SINK_ETH, expires_at: 1 }
   const drains = (decoded: object, to_address = SINK_ETH) =>
     said(() => {
@@ -562,7 +562,7 @@ test('rule 15: a drain to where the operator said, with his tag', () => {
   assert.equal(drains({ fee_max: CAP + 1n }), FEE_CAP)
 })
 
-test("rule 15: an operator's order, in the words of its refusal", () => {
+test("rule 15: an operator's order, and the messages of its refusal", () => {
   const orders = new Map([['o', { workspace: 'w', network: 'ETH', expires_at: 5 }]])
   const state = { drains: orders, tankStakes: orders }
   for (const orderOf of [drainOrder, tankStakeOrder]) {
@@ -658,7 +658,7 @@ test("rule 8: the paths of the payer's own wallet, and change on its one path", 
   )
 })
 
-test('rule 8: one path and no change; a sweep that its omnibus address pays for has that path first', () => {
+test('rule 8: one path and no change; a sweep paid by its omnibus address has that path first', () => {
   const eth = ETH.chain_index
   const refusal = `FOREIGN_PATH: Only the path 3/${eth}/7 may be used here`
   const one = (paths: readonly (readonly number[])[], change?: readonly number[]) =>

@@ -81,7 +81,7 @@ const isUntouched = async ({ purpose }: Item): Promise<boolean> => {
   return answers.every(({ status }) => status === 200)
 }
 
-test('ten in one session: good signatures of each, from the record when asked again, also one by one and by another pair', async () => {
+test('ten in one session: valid signatures, repeated from the record, also one by one and by another pair', async () => {
   const { path, run } = await place()
   const items = await run(10)
   const { status, body } = await signRun(items)
@@ -108,7 +108,7 @@ test('ten in one session: good signatures of each, from the record when asked ag
   assert.deepEqual((await signRun(items, [3, 1])).body, body)
 })
 
-test('attack: numbers that leave one out, go back or begin too high; other accounts, chains without numbers, what is no payment, one payment twice', async () => {
+test('attack: gaps, descending or too high numbers; other accounts, chains without numbers, other purposes, repeats', async () => {
   const [mine, other] = [await place(), await place()]
   const [a, b, c] = (await mine.run(3)) as [Item, Item, Item]
   refused(await signRun([a, c]), 'BAD_ORDER', 1)
@@ -155,7 +155,7 @@ test('attack: numbers that leave one out, go back or begin too high; other accou
   for (const item of [a, b, c]) assert.ok(await isUntouched(item))
 })
 
-test('attack: one nonce of a caller for two payments, in one run or in one fuel: as it would be one after the other', async () => {
+test('attack: one nonce of a caller for two payments, in one run or one fuel: same as one after the other', async () => {
   const { caller, path, item } = await place()
   const nonce = randomUUID()
   const [one, two] = (await Promise.all(
@@ -182,7 +182,7 @@ test('attack: one nonce of a caller for two payments, in one run or in one fuel:
   refused(await workspace.sign(run[1]!.purpose, run[1]!.unsigned), 'INTENT_CONFLICT')
 })
 
-test('attack: one of a run does what its caller did not ask for, or is voided, or another tenant’s: named, and none of them entered signing', async () => {
+test('attack: one of a run is not as requested, voided or foreign: it is named, and none entered signing', async () => {
   const { run, item, ask, caller } = await place()
   const [a, b] = (await run(2)) as [Item, Item]
   const bad = item(await ask(), 2, { value: ONE + 1n })
@@ -209,7 +209,7 @@ test('attack: one of a run does what its caller did not ask for, or is voided, o
   for (const each of [a, b]) assert.ok(await isUntouched(each))
 })
 
-test('attack: what was signed in a run is signed at no other number, by no pair; runs that overlap exclude each other', async () => {
+test('attack: a payment of a run is signed at no other number, by no pair; overlapping runs exclude each other', async () => {
   const { run, item, ask } = await place()
   const items = await run(4)
   const requestOf = ({ purpose }: Item) => (purpose as { request: SignedRequest }).request
@@ -269,7 +269,7 @@ test('fuels of one tank in one session; attack: more than the budget in one run,
   assert.equal((await signRun(await runOf(3, 2, CAP / 10n), [1, 2], rich)).status, 200)
 })
 
-test('a node that dies between its record and the signatures signs the same run again, a part of it, and nothing else of it', async () => {
+test('a node that dies between its record and the signatures signs the same run again, or a part, and nothing else', async () => {
   const home = mkdtempSync(join(tmpdir(), 'runs-'))
   const caller: Caller = { api_key: randomUUID(), sub_account: 9000 }
   const path = [9000, ETH.chain_index, 0]

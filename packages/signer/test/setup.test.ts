@@ -150,7 +150,7 @@ test('mainnet: one node at a time, a passphrase, no shared home, no plain key fi
   assert.ok(!existsSync(join(`${home}-1`, 'kek')))
 })
 
-test('mainnet: the keys are wrapped by the provider that is named, once', () => {
+test('mainnet: the named provider wraps the keys, once', () => {
   const passphrase = join(folder, 'another-passphrase')
   writeFileSync(passphrase, 'a long enough passphrase\n', { mode: 0o600 })
   const home = join(folder, 'provider')
@@ -177,7 +177,7 @@ test('mainnet: the keys are wrapped by the provider that is named, once', () => 
   )
 })
 
-test('hosts of their own: two calls each, public halves alone, and a file that is wrong, missing or swapped is named', async () => {
+test('separate hosts: two calls each, public files only, and a wrong, missing or swapped file is named', async () => {
   const at = (...names: string[]) => join(folder, 'apart', ...names)
   mkdirSync(at())
   writeFileSync(at('passphrase'), 'a long enough passphrase\n', { mode: 0o600 })
@@ -374,7 +374,7 @@ test('hosts of their own: two calls each, public halves alone, and a file that i
   }
 })
 
-test('unclear calls get a sentence', () => {
+test('unclear arguments get an explanation', () => {
   assert.match(run([]).stderr, /Usage/)
   assert.match(run(['--home', folder, '--ports', 'x']).stderr, /port numbers/)
   assert.match(run(['--home', join(folder, 'none')], {}, 'main').stderr, /ENOENT/)

@@ -87,14 +87,14 @@ const give = async (
 }
 
 describe('one fuel for several payments', () => {
-  test('brings what each alone could be given, and not a wei more', async () => {
+  test('brings what each alone could get, and not a wei more', async () => {
     const { address, ask } = await place()
     const requests = [await ask(), await ask({ asset: 'USDT_ETH', amount: 2 }), await ask()]
     refused(await give(requests, address, 3n * MOST + 1n), 'FUEL_TOO_LARGE')
     signed(await give(requests, address, 3n * MOST))
   })
 
-  test('attack: the same fuel twice, whichever pair is asked; a dearer one of the same number takes its place', async () => {
+  test('attack: the same fuel twice, with any pair; a more expensive one with the same nonce replaces it', async () => {
     const { address, ask } = await place()
     const requests = [await ask(), await ask()]
     const at = nonce
@@ -121,7 +121,7 @@ describe('one fuel for several payments', () => {
     )
   })
 
-  test('attack: a payment that was fuelled already, alone or in another crowd, in any place of the list', async () => {
+  test('attack: a payment that already got fuel, alone or with others, at any position of the list', async () => {
     const { address, ask } = await place()
     const [alone, one, two, fresh] = [await ask(), await ask(), await ask(), await ask()]
     signed(await give([alone], address, MOST))
@@ -186,7 +186,7 @@ describe('one fuel for several payments', () => {
     signed(await give([one, two], address, MOST, [{}, { max_fee_per_gas: '1000000000' }]))
   })
 
-  test('attack: what is no payment shares none, nor does one that was sped up', async () => {
+  test('attack: a purpose other than a payment shares no fuel, nor does a payment that was sped up', async () => {
     const { caller, address, ask } = await place()
     const sweep = {
       kind: 'sweep',
@@ -222,7 +222,7 @@ describe('one fuel for several payments', () => {
     )
   })
 
-  test('one that was taken back, or whose caller is revoked, stops the fuel that names it, and no other', async () => {
+  test('a cancelled payment, or one of a revoked caller, stops the fuel that names it, and no other', async () => {
     const { caller, address, ask } = await place()
     const [good, bad] = [await ask(), await ask()]
     for (const node of [1, 2])
@@ -239,7 +239,7 @@ describe('one fuel for several payments', () => {
     signed(await give([good], address, MOST))
   })
 
-  test('two pairs at once, with crowds that overlap: one of them at most', async () => {
+  test('two pairs concurrently, with overlapping payments: at most one of them', async () => {
     const { address, ask } = await place()
     const [one, two, three] = [await ask(), await ask(), await ask()]
     const at = nonce
@@ -273,7 +273,7 @@ describe('one fuel for several payments', () => {
 })
 
 /** The rules over a record on disk, as a node that died finds it. */
-describe('what a record holds of a fuel for several', () => {
+describe("the record's entries of a fuel for several payments", () => {
   const home = mkdtempSync(join(tmpdir(), 'shared-fuel-'))
   after(() => {
     rmSync(home, { recursive: true, force: true })
@@ -316,7 +316,7 @@ describe('what a record holds of a fuel for several', () => {
     }
   }
 
-  test('a node that dies between its record and its signature has fuelled every one of them; so has one that is restored from it', async () => {
+  test('a node that dies between its record and its signature has fuelled every payment; so has one restored from it', async () => {
     const api_key = randomUUID()
     const enrolment = {
       api_key,

@@ -68,7 +68,7 @@ function isIn(path: string, share: KeyMaterial): boolean {
     .some((each) => pieces.some((piece) => readFileSync(each).includes(piece)))
 }
 
-test('a share is kept over a restart, closed to others, and a deleted one is overwritten before its name goes', () => {
+test('a share survives a restart, is private, and a deleted one is overwritten before it is unlinked', () => {
   const path = home()
   const first = open(path)
   const [old, next] = [material(0), material(1)]
@@ -97,7 +97,7 @@ test('a share is kept over a restart, closed to others, and a deleted one is ove
   store.close()
 })
 
-test('a share has a name of its own run: no other run writes over it, and one that came to nothing is wiped', () => {
+test("a share is named by its run: no other run overwrites it, and a failed run's share is wiped", () => {
   const path = home()
   const store = open(path)
   const [failed, next, made] = [material(1), material(1), material(0)]
@@ -127,7 +127,7 @@ test('a share has a name of its own run: no other run writes over it, and one th
   store.close()
 })
 
-test('at each start only the shares of the current epoch, what is above it and what is not on record are left', () => {
+test('each start keeps only shares of the current epoch, above it, and those not on record', () => {
   const path = home()
   const store = open(path)
   const [one, two, three] = ['1'.repeat(64), '2'.repeat(64), '3'.repeat(64)]
@@ -157,7 +157,7 @@ test('at each start only the shares of the current epoch, what is above it and w
   again.close()
 })
 
-test('the unnamed share of an earlier version counts where no other is of the session', () => {
+test('the unnamed share of an earlier version counts if its session has no other', () => {
   const path = home()
   const store = open(path)
   const [unnamed, named] = [material(1), material(1)]
@@ -174,7 +174,7 @@ test('the unnamed share of an earlier version counts where no other is of the se
   again.close()
 })
 
-test('killed between the entry and the file: the next start finishes it; a share half written is no share', () => {
+test('killed between the entry and the file: the next start finishes it; a half-written share is ignored', () => {
   const path = home()
   const store = open(path)
   const [old, next, half] = [material(0), material(1), material(2)]
@@ -223,7 +223,7 @@ function earlier(
   database.close()
 }
 
-test('shares of an earlier version move out of the database, and what was deleted from it before is gone too', () => {
+test('shares of an earlier version move out of the database, which then contains no deleted data', () => {
   const path = home()
   const [old, next] = [material(0), material(1)]
   earlier(path, [next], [old])
@@ -239,7 +239,7 @@ test('shares of an earlier version move out of the database, and what was delete
   assert.equal(open(path).record.height, 1)
 })
 
-test('cut off in the middle of the move: the next start begins it again', () => {
+test('interrupted in the middle of the move: the next start begins it again', () => {
   const path = home()
   const [old, next] = [material(0), material(1)]
   earlier(path, [next], [old])
@@ -257,7 +257,7 @@ test('cut off in the middle of the move: the next start begins it again', () => 
   again.close()
 })
 
-test('a key id that is no name never becomes a path', () => {
+test('a malformed key id never becomes a path', () => {
   const store = open(home())
   for (const keyId of ['../x', 'a/b', '', '.', 'a'.repeat(65), 'a\0b']) {
     assert.throws(() => {

@@ -67,8 +67,8 @@ async function place(workspace: Workspace, sub: number): Promise<Place> {
 }
 const fuel = (of: unknown, more: object = {}) => ({ kind: 'fuel', for: of, ...GAS, ...more })
 
-describe('a gas tank through a deposit address', () => {
-  test('attack: l1_fee where there is no chain below, or more than a tenth of the cap where there is one', async () => {
+describe('draining a gas tank through a deposit address', () => {
+  test('attack: l1_fee without a base chain, or above a tenth of the cap with one', async () => {
     const { workspace, deposit } = await place(await house.workspace(), 1)
     const { address, sweep } = deposit(1)
     refused(
@@ -98,7 +98,7 @@ describe('a gas tank through a deposit address', () => {
     )
   })
 
-  test('attack: sub-accounts that nobody named have no addresses to be fuelled or swept', async () => {
+  test('attack: sub-accounts without a name have no addresses to be fuelled or swept', async () => {
     const { workspace, deposit } = await place(await house.workspace(), 1)
     const nobody = { kind: 'sweep', sub_account: 2, asset: 'USDT_ETH', address_index: 1 }
     refused(
@@ -114,7 +114,7 @@ describe('a gas tank through a deposit address', () => {
     )
   })
 
-  test('attack: fuel upon fuel to one address — what is left of the last counts, whichever pair saw it', async () => {
+  test('attack: repeated fuel to one address — the left-over of the last counts, whichever pair signed it', async () => {
     const { workspace, deposit, omnibus } = await place(await house.workspace(), 1)
     const { address, path, sweep } = deposit(1)
     const most = (COST * 12n) / 10n
@@ -157,7 +157,7 @@ describe('a gas tank through a deposit address', () => {
     )
   })
 
-  test('attack: all that one colluding sub-account draws in a day is its share, and the others keep theirs', async () => {
+  test('attack: one colluding sub-account can draw only its daily share, and the others keep theirs', async () => {
     const workspace = await house.workspace()
     const [colluder, honest] = [await place(workspace, 1), await place(workspace, 2)]
     let nonce = 0
@@ -319,7 +319,7 @@ describe('network fees of forwards', () => {
     assert.ok(left > 0n)
   })
 
-  test('attack: the same with a token, whose fees no cap of the rule can see: the budget sees them', async () => {
+  test("attack: the same with a token, whose fees the rule's cap cannot count: the budget counts them", async () => {
     const { workspace, caller } = await place(await house.workspace(), 1)
     const rule = await ruleOf(caller, {
       asset: 'USDT_ETH',

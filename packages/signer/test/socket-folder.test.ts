@@ -64,7 +64,7 @@ test(
   },
 )
 
-test('a folder of ours is used again, and made again where it was cleared', async () => {
+test('an own folder is reused, and created again if it was removed', async () => {
   clear()
   assert.equal(socketOf(home), path)
   clear()

@@ -94,7 +94,7 @@ function patched(
   return { ...unsigned, bytes: unsigned.bytes.replaceAll(a, b) }
 }
 
-test('what the caller asked for is signed, of SOL and of tokens, by every pair', async () => {
+test("every pair signs the caller's request, for SOL and for tokens", async () => {
   for (const [turn, asset] of [NATIVE, USDC, USDT].entries()) {
     const { caller, path } = await fresh()
     const unsigned = asset === NATIVE ? built(path) : tokens(path, { asset })
@@ -122,7 +122,7 @@ test('what the caller asked for is signed, of SOL and of tokens, by every pair',
   }
 })
 
-test('destination and amount: exactly', async () => {
+test('destination and amount must match exactly', async () => {
   const { caller, path } = await fresh()
   refused(
     await sign(pay(await wants(caller)), built(path, { to: OTHER })),
@@ -149,7 +149,7 @@ test('destination and amount: exactly', async () => {
   )
 })
 
-test('another mint, other decimals, another asset, another’s token account', async () => {
+test('refuses another mint, other decimals, another asset, another’s token account', async () => {
   const { caller, path } = await fresh()
   const request = pay(await wants(caller, { asset: 'USDC_SOL' }))
   refused(await sign(request, tokens(path, { asset: USDT })), 'ASSET_MISMATCH', 7)
@@ -184,7 +184,7 @@ test('another mint, other decimals, another asset, another’s token account', a
   )
 })
 
-test('shapes: legacy messages, Token-2022, a durable nonce, bytes behind the end', async () => {
+test('refuses other shapes: legacy messages, Token-2022, a durable nonce, trailing bytes', async () => {
   const { caller, path } = await fresh()
   const request = pay(await wants(caller))
   refused(await sign(request, { ...built(path), bytes: built(path).bytes.slice(2) }), 'SHAPE', 7)
@@ -212,7 +212,7 @@ test('shapes: legacy messages, Token-2022, a durable nonce, bytes behind the end
   )
 })
 
-test('another account, another sub-account, a further address', async () => {
+test('refuses another account, another sub-account, a further address', async () => {
   const { caller, path } = await fresh()
   const request = pay(await wants(caller))
   const other = [path[0]! + 500, SOL.chain_index, 0]
@@ -221,7 +221,7 @@ test('another account, another sub-account, a further address', async () => {
   refused(await sign(request, built([path[0]!, SOL.chain_index, 1])), 'FOREIGN_PATH', 8)
 })
 
-test('fees: the cap, and the caller’s own rate', async () => {
+test('fees within the cap and the caller’s own rate', async () => {
   const { caller, path } = await fresh()
   refused(
     await sign(pay(await wants(caller)), built(path, { unitPrice: 50_000_000_000n })),

@@ -87,7 +87,7 @@ const stake = (request: SignedRequest, step: TronAction['kind']) => ({
 })
 const STEPS = ['freeze', 'delegate', 'undelegate', 'unfreeze', 'withdraw'] as const
 
-test('each step that the caller asked for is signed, once, by every pair', async () => {
+test('every pair signs each requested step, once', async () => {
   const pairs = [
     [1, 2],
     [2, 3],
@@ -122,7 +122,7 @@ test('each step that the caller asked for is signed, once, by every pair', async
   }
 })
 
-test('amount, resource, receiver, and which call it is', async () => {
+test('refuses another amount, resource, receiver or call', async () => {
   const { caller, path } = await fresh()
   const request = await asks(caller, '/dav/v1/stake')
   refused(
@@ -205,7 +205,7 @@ test('amount, resource, receiver, and which call it is', async () => {
   )
 })
 
-test('a stake pays nobody, a payment stakes nothing, and neither is the other', async () => {
+test('a stake pays no one, a payment stakes nothing, and neither is accepted as the other', async () => {
   const { caller, path } = await fresh()
   const request = await asks(caller, '/dav/v1/stake')
   const payment = tron.buildTransfer(TRX, {
@@ -250,7 +250,7 @@ test('a stake pays nobody, a payment stakes nothing, and neither is the other', 
     )
 })
 
-test('only the wallet of who asks: not another sub-account, a further address, or the tank', async () => {
+test("only the caller's own wallet: not another sub-account, a further address, or the tank", async () => {
   const { caller, path } = await fresh()
   const request = await asks(caller, '/dav/v1/stake')
   for (const foreign of [
@@ -336,7 +336,7 @@ test('strict fields, and an amount that is exact', async () => {
   )
 })
 
-test('a sequence_id stands for one thing: a stake or a payment, once', async () => {
+test('a sequence_id identifies one stake or payment, once', async () => {
   const { caller, path, own } = await fresh()
   const sequence_id = randomUUID()
   const first = built(path, { kind: 'freeze' })
@@ -406,7 +406,7 @@ test('a sequence_id stands for one thing: a stake or a payment, once', async () 
   )
 })
 
-test('receipts, voids and age are those of every request', async () => {
+test('receipts, voids and age work as for every request', async () => {
   const { caller, path } = await fresh()
   const request = await asks(caller, '/dav/v1/stake')
   const told = await house.post(3, '/receipt', { request })
@@ -428,7 +428,7 @@ test('receipts, voids and age are those of every request', async () => {
   refused(await workspace.sign(stake(old, 'freeze'), built(path, { kind: 'freeze' })), 'TOO_OLD', 3)
 })
 
-test('fuel of a stake: to its own account, no more than its bandwidth costs, once', async () => {
+test('fuel of a stake: to its own account, at most its bandwidth cost, once', async () => {
   const { caller, path, own } = await fresh()
   const request = await asks(caller, '/dav/v1/stake')
   const purpose = {
@@ -458,7 +458,7 @@ test('fuel of a stake: to its own account, no more than its bandwidth costs, onc
   )
 })
 
-test('a tank stakes only as each node was told', async () => {
+test('a tank stakes only as ordered at each node', async () => {
   const order = randomUUID()
   const purpose = { kind: 'tank-stake', order }
   const freeze = (more: Partial<TronAction> = {}, path = TANK) =>
@@ -495,7 +495,7 @@ test('a tank stakes only as each node was told', async () => {
   refused(await workspace.sign(purpose, freeze()), 'NOT_EXCLUSIVE', 6)
 })
 
-test('energy of a tank: to the source of its transfer, once; taken back also after its end', async () => {
+test('energy of a tank: to the source of its transfer, once; returned also after its end', async () => {
   const { caller, path, own } = await fresh()
   const request = await transfer(caller, {
     asset: 'USDT_TRX',

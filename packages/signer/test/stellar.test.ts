@@ -113,7 +113,7 @@ function raw(
 const payment = (amount = '2.5', asset = Asset.native()) =>
   Operation.payment({ destination: SINK, asset, amount })
 
-test('what the caller asked for is signed: payment, creation, every memo, a muxed destination', async () => {
+test("signs the caller's request: payment, creation, every memo, a muxed destination", async () => {
   const { caller, path } = await fresh()
   const muxed = new MuxedAccount(new Account(SINK, '0'), '7').accountId()
   const cases: [Record<string, unknown>, Partial<Parameters<typeof stellar.buildPayment>[1]>][] = [
@@ -148,7 +148,7 @@ test('what the caller asked for is signed: payment, creation, every memo, a muxe
   }
 })
 
-test('destination, amount, memo: exactly, and none is not 0', async () => {
+test('destination, amount, memo must match exactly, and a missing memo is not 0', async () => {
   const { caller, path } = await fresh()
   const muxed = (id: string) => new MuxedAccount(new Account(SINK, '0'), id).accountId()
   refused(
@@ -200,7 +200,7 @@ test('destination, amount, memo: exactly, and none is not 0', async () => {
   )
 })
 
-test('another network’s passphrase changes what is signed: the signature is good only for this one', async () => {
+test('another network’s passphrase changes the digest: the signature is valid only for this one', async () => {
   const { caller, path } = await fresh()
   const answer = await sign(pay(await wants(caller)), built(path))
   const elsewhere = TransactionBuilder.fromXDR(
@@ -210,7 +210,7 @@ test('another network’s passphrase changes what is signed: the signature is go
   assert.ok(!ed25519.verify(elsewhere.signatures[0]!.signature(), elsewhere.hash(), at(path)))
 })
 
-test('shapes: two operations, path payments, other operations, other assets, conditions, fee bumps', async () => {
+test('refuses two operations, path payments, other operations, other assets, conditions, fee bumps', async () => {
   const { caller, path } = await fresh()
   const request = pay(await wants(caller))
   const usd = new Asset('USD', OTHER)

@@ -86,7 +86,7 @@ const tokens = (path: number[], o: Options = {}): UnsignedTransaction =>
 const COSTS = { gas: '130300', max_fee_per_gas: '100', l1_fee: '345000' }
 const MOST = 15_636_000n + 345_000n
 
-test('what the caller asked for is signed, of TRX and of tokens, by every pair', async () => {
+test("every pair signs the caller's request, for TRX and for tokens", async () => {
   for (const [at, asset] of [NATIVE, USDT, USDC].entries()) {
     const { caller, path } = await fresh()
     const unsigned = asset === NATIVE ? built(path) : tokens(path, { asset })
@@ -116,7 +116,7 @@ test('what the caller asked for is signed, of TRX and of tokens, by every pair',
   }
 })
 
-test('destination, amount, asset, contract', async () => {
+test('destination, amount, asset, contract must match', async () => {
   const { caller, path } = await fresh()
   refused(
     await workspace.sign(pay(await wants(caller)), built(path, { to: OTHER })),
@@ -140,7 +140,7 @@ test('destination, amount, asset, contract', async () => {
   )
 })
 
-test('shapes: staking and lending in the name of a payment, bytes behind the end', async () => {
+test('refuses staking and lending instead of a payment, and trailing bytes', async () => {
   const { caller, path } = await fresh()
   const request = pay(await wants(caller))
   const common = { reference: reference(), path, publicKey: workspace.publicKeyAt(path) }
@@ -169,7 +169,7 @@ test('shapes: staking and lending in the name of a payment, bytes behind the end
   )
 })
 
-test('another account, another sub-account, a further address', async () => {
+test('refuses another account, another sub-account, a further address', async () => {
   const { caller, path } = await fresh()
   const request = pay(await wants(caller))
   const foreign = [path[0]! + 500, TRX.chain_index, 0]
@@ -183,7 +183,7 @@ test('another account, another sub-account, a further address', async () => {
   refused(await workspace.sign(request, built(TANK)), 'FOREIGN_PATH', 8)
 })
 
-test('fees: the cap, and the caller’s own rate', async () => {
+test('fees within the cap and the caller’s own rate', async () => {
   const { caller, path } = await fresh()
   refused(
     await workspace.sign(
@@ -219,7 +219,7 @@ test('fees: the cap, and the caller’s own rate', async () => {
   )
 })
 
-test('one transaction for a transfer: another end, another time, are refused; the same one is not', async () => {
+test('one transaction for a transfer: another expiry or time is refused; the same one is not', async () => {
   const { caller, path } = await fresh()
   const request = pay(await wants(caller))
   const first = built(path)
@@ -235,7 +235,7 @@ test('one transaction for a transfer: another end, another time, are refused; th
   signed(await workspace.sign(request, first))
 })
 
-test('void: what was signed is named, and after the void nothing is', async () => {
+test('void: names the signed transaction, and nothing is signed afterwards', async () => {
   const { caller, path } = await fresh()
   const request = await wants(caller)
   const first = built(path)
@@ -251,7 +251,7 @@ test('void: what was signed is named, and after the void nothing is', async () =
   refused(await workspace.sign(pay(request), built(path)), 'VOIDED', 14)
 })
 
-test('an end: beyond the clock and the record only as far as its chain takes it', async () => {
+test('an expiry may exceed the clock and the record only as far as its chain accepts', async () => {
   const { caller, path } = await fresh()
   const [most, mostLocally] = [86_400, 400 * 86_400]
   const far = mostLocally + 86_400
@@ -274,7 +274,7 @@ test('an end: beyond the clock and the record only as far as its chain takes it'
       built(later.path, { reference: reference(far) }),
     ),
   )
-  // On the main network nobody moves it.
+  // On the main network no operator can move the chain's time.
   const state = new State()
   const subject = (end: number) =>
     ({
@@ -288,7 +288,7 @@ test('an end: beyond the clock and the record only as far as its chain takes it'
   assert.throws(() => assertExpiry(state, subject(1001 + most), 1000), { code: 'EXPIRY' })
 })
 
-test('fuel: to the source of its transfer, no more than energy and bandwidth can cost', async () => {
+test('fuel: to the source of its transfer, at most the possible cost of energy and bandwidth', async () => {
   const { caller, path, address } = await fresh()
   const request = await wants(caller, { asset: 'USDT_TRX' })
   const purpose = { kind: 'fuel', for: pay(request), ...COSTS }
@@ -399,7 +399,7 @@ test('a sweep goes to the sub-account’s omnibus address, its fuel to the swept
   refused(last as Answer, 'BUDGET', 11)
 })
 
-test('a drain only as each node was told', async () => {
+test('a drain is signed only as ordered at each node', async () => {
   const order = randomUUID()
   refused(await workspace.sign({ kind: 'drain', order }, built(TANK)), 'ORDER_UNKNOWN', 15)
   await house.everywhere('drain', {
@@ -422,7 +422,7 @@ test('a drain only as each node was told', async () => {
   )
 })
 
-test('the record keeps what a staking transaction does and when it ends, also in a restored node', () => {
+test("the record stores a staking transaction's effect and expiry, also at a restored node", () => {
   const path = [1, TRX.chain_index, 0]
   const common = { reference: reference(), path, publicKey: workspace.publicKeyAt(path) }
   const unsigned = tron.buildDelegate(TRX, {

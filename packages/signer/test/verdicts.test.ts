@@ -26,8 +26,8 @@ import {
 } from './judging.ts'
 
 /**
- * What each purpose's verdict says: what the record must allow, and what is written down with it.
- * The names are the record's, for ever.
+ * The content of each purpose's verdict: what the record must allow, and what is stored with it.
+ * The names are part of the record and never change.
  */
 const ONE = 10n ** 18n
 const GWEI = 1_000_000_000n
@@ -150,7 +150,7 @@ test('a payment: its intent, its request, its caller, and no budget', async () =
   assert.equal(step, names('pay', names('pay', 'sequence', 'w', 1, 'ETH', 's')))
 })
 
-test('a payment that was sped up: both requests, both callers; the later one keeps it young', async () => {
+test('a payment that was sped up: both requests, both callers; the later one determines its age', async () => {
   const [asked, name] = [await asksPay(mine, { fee_rate: 1 }), 'speed-up' as const]
   const later = await asksAbout(friend, asked.id, name, { fee_rate: 2 })
   const judged = (more: object) =>
@@ -168,7 +168,7 @@ test('a payment that was sped up: both requests, both callers; the later one kee
   await isBoundBy(later, judged)
 })
 
-test('a cancellation: the payment is voided by all its names, and who cancels must still be a caller', async () => {
+test('a cancellation: the payment is voided by all its names, and the canceller must still be a caller', async () => {
   const asked = await asksPay(mine)
   const later = await asksAbout(mine, asked.id, 'speed-up')
   const by = await asksAbout(friend, asked.id, 'cancel')
@@ -240,7 +240,7 @@ test('a forward: within its rule and the budget of fees, under every name by whi
   })
 })
 
-test('a forward that is taken back, by its own cancellation or by the end of its rule', async () => {
+test('a cancelled forward, by its own cancellation or by the end of its rule', async () => {
   const { rule, step, of, intent } = await ruled()
   const back = eth(omnibus, { to: addressOf(ETH, omnibus) })
   const by = await asksAbout(friend, ID, 'cancel')
@@ -273,7 +273,7 @@ const draws = (amount: bigint) => ({
   charges: [{ budget: names('w', 'ETH', '1'), amount, limit: CAP }],
 })
 
-test('fuel: a step of its own beside the payment, the forward, the cancellation that it is for, and charged to who asked', async () => {
+test('fuel: its own step besides the payment, forward or cancellation, charged to the caller', async () => {
   const asked = await asksPay(mine)
   const common = { intent: await intentOf(asked), ...draws(2n * FEE) }
   says(await fuelled(pay(asked)), {
@@ -316,7 +316,7 @@ test('fuel: a step of its own beside the payment, the forward, the cancellation 
   })
 })
 
-test('one fuel for three payments: a step of each, all their requests, callers and names, and the oldest of them decides', async () => {
+test('one fuel for three payments: a step of each, with all requests, callers and names; the oldest determines the age', async () => {
   const [one, two, three] = [
     await asksPay(mine),
     await asksPay(friend, { asset: 'USDT_ETH' }),
@@ -369,7 +369,7 @@ test('one fuel for three payments: a step of each, all their requests, callers a
   }
 })
 
-test('fuel of a sweep: again and again, within the share of its sub-account and what is left at the address', async () => {
+test('fuel of a sweep: repeatable, within the share of its sub-account and the left-over at the address', async () => {
   const address = addressOf(ETH, [1, ETH.chain_index, 7])
   says(
     await fuelled({ kind: 'sweep', sub_account: 1, asset: 'USDT_ETH', address_index: 7 }, {}, 7),
@@ -386,7 +386,7 @@ test('fuel of a sweep: again and again, within the share of its sub-account and 
   )
 })
 
-test('sweeps: of a token by fuel, of the native coin less a twentieth, and where the wallet pays', async () => {
+test('sweeps: of a token by fuel, of the native coin less a twentieth, and if the wallet pays', async () => {
   const path = [1, ETH.chain_index, 7]
   const [address, to] = [addressOf(ETH, path), addressOf(ETH, omnibus)]
   const sweep = (asset: string) => ({ kind: 'sweep', sub_account: 1, asset, address_index: 7 })
@@ -441,7 +441,7 @@ test('sweeps: of a token by fuel, of the native coin less a twentieth, and where
   })
 })
 
-test('staking: each call a step of its own; fuel for it', async () => {
+test('staking: each call is its own step; fuel for it', async () => {
   const asked = await asksStake(mine, '/dav/v1/stake', { address: FRIEND })
   const common = {
     intent: await intentOf(asked, 'stake'),
@@ -473,7 +473,7 @@ test('staking: each call a step of its own; fuel for it', async () => {
   })
 })
 
-test('energy: lent once for what a caller asked, again and again for a sweep, and taken back in no name but its own', async () => {
+test("energy: lent once for a caller's request, repeatedly for a sweep, and returned in its own name only", async () => {
   const lend = (step: 'delegate' | 'undelegate', of: object, index = 0) =>
     bench.verdict(
       { kind: 'lend', step, for: of },
@@ -547,7 +547,7 @@ test("an operator's orders: to empty a tank, and about its stake", async () => {
   )
 })
 
-test('a recovery: the rounds of one order repeat, each by the addresses that it empties', async (t) => {
+test('a recovery: the rounds of one order repeat, each identified by the addresses that it empties', async (t) => {
   const own = new Bench()
   t.after(() => {
     own.close()

@@ -104,7 +104,7 @@ describe('rule 14: voids', () => {
     )
     refused(await house.post(1, '/void', { transaction_id: randomUUID() }), 'UNKNOWN_INTENT', 4)
   })
-  test('by its name, what no node can read is stopped; a signature is not hidden, and no payment is named', async () => {
+  test('by its name an unreadable request is stopped; a signature is not hidden, and no payment is named', async () => {
     const { mine, path } = await fresh()
     const nameOf = (request: { token: string }) => {
       const { sub, nonce } = JSON.parse(
@@ -154,7 +154,7 @@ describe('rule 14: voids', () => {
       Buffer.from(signature, 'hex'),
     )
   }
-  test('a signature withheld, then forced voids: what the nodes sign of them names it, so they prove no failure', async () => {
+  test("a signature withheld, then forced voids: the nodes' records name it, so they prove no failure", async () => {
     const { mine, path } = await fresh()
     const request = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
     const { body: withheld } = await workspace.sign(
@@ -180,7 +180,7 @@ describe('rule 14: voids', () => {
       'what was signed can be left out',
     )
   })
-  test('a void of nothing signed says so; fuel is no payment', async () => {
+  test('a void without a signature says so; fuel is no payment', async () => {
     const second = await house.workspace()
     const mine = await second.caller(1)
     const request = await transfer(mine, {
@@ -210,7 +210,7 @@ describe('rule 14: voids', () => {
       [true, [fuel.body.signed.hash], [], 0, null],
     )
   })
-  test('a void of the request under another method or query, which means nothing, hides no signature', async () => {
+  test('a void of the request under another method or query, which has no effect, hides no signature', async () => {
     const { mine, path } = await fresh()
     const request = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
     const { body: withheld } = await workspace.sign(
@@ -232,7 +232,7 @@ describe('rule 14: voids', () => {
     })
     assert.deepEqual([isSigned(body), body.record.signed], [true, [withheld.signed.hash]])
   })
-  test("the void of a made-up forward under a payment's id is told apart from the payment's", async () => {
+  test("the void of an invented forward under a payment's id is distinguishable from the payment's", async () => {
     const { mine, path } = await fresh()
     const request = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
     const id = transactionId(

@@ -79,7 +79,7 @@ function raw(path: number[], fields: Record<string, unknown>): UnsignedTransacti
   }
 }
 
-test('what the caller asked for is signed, with and without a tag', async () => {
+test("signs the caller's request, with and without a tag", async () => {
   const { caller, path } = await fresh()
   const answers = [
     await workspace.sign(pay(await wants(caller)), built(path)),
@@ -97,7 +97,7 @@ test('what the caller asked for is signed, with and without a tag', async () => 
   for (const answer of answers) assert.equal(answer.status, 200, JSON.stringify(answer.body))
 })
 
-test('destination, amount, tag: exactly, and absent is not 0', async () => {
+test('destination, amount, tag must match exactly, and a missing tag is not 0', async () => {
   const { caller, path } = await fresh()
   refused(
     await workspace.sign(pay(await wants(caller)), built(path, { to: OTHER })),
@@ -150,7 +150,7 @@ test('destination, amount, tag: exactly, and absent is not 0', async () => {
   )
 })
 
-test('shapes: partial payments, paths, other assets, memos, tickets, other types', async () => {
+test('refuses partial payments, paths, other assets, memos, tickets, other types', async () => {
   const { caller, path } = await fresh()
   const request = pay(await wants(caller))
   const token = { currency: 'USD', issuer: OTHER, value: '1' }
@@ -222,7 +222,7 @@ test('fees: the cap and the caller’s own rate', async () => {
   )
 })
 
-test('one payment: a second sequence is refused, the same one with another end is allowed', async () => {
+test('one payment: a second sequence is refused, the same one with another expiry is allowed', async () => {
   const { caller, path } = await fresh()
   const request = pay(await wants(caller))
   assert.equal((await workspace.sign(request, built(path))).status, 200)
@@ -231,7 +231,7 @@ test('one payment: a second sequence is refused, the same one with another end i
   assert.equal(again.status, 200, JSON.stringify(again.body))
 })
 
-test('sequences: an account’s first is free, then one after the other; ends move no faster than ledgers', async () => {
+test('sequences: an account’s first is free, then consecutive; expiries move no faster than ledgers', async () => {
   const { caller, path } = await fresh()
   assert.equal(
     (await workspace.sign(pay(await wants(caller)), built(path, { sequence: 5000n }))).status,
@@ -261,7 +261,7 @@ test('sequences: an account’s first is free, then one after the other; ends mo
   )
 })
 
-test('nothing is swept where a sub-account has one address', async () => {
+test('no sweep if a sub-account has one address', async () => {
   const { path } = await fresh()
   const sweep = { kind: 'sweep', sub_account: path[0] as number, asset: 'XRP', address_index: 1 }
   const from = [path[0] as number, XRP.chain_index, 1]

@@ -130,7 +130,7 @@ async function duel(
   }
 }
 
-/** Its own messages of a session that nobody tampered with. */
+/** Returns the messages of one party in a session without tampering. */
 async function archived(curve: Curve, role: Role, digest = DIGEST): Promise<Uint8Array[]> {
   const said: Uint8Array[] = []
   const id = sessionId()
@@ -173,7 +173,7 @@ for (const curve of ['secp256k1', 'ed25519'] as const) {
       assert.deepEqual(wrong, [])
     })
 
-    test(`${curve}: party ${role.cheat} says a message twice, late, or of another session`, async () => {
+    test(`${curve}: party ${role.cheat} sends a message twice, late, or of another session`, async () => {
       const others = await archived(curve, role)
       const rounds = curve === 'secp256k1' ? [1, 2, 3] : [1, 2]
       for (const at of rounds) {
@@ -195,7 +195,7 @@ for (const curve of ['secp256k1', 'ed25519'] as const) {
   }
 }
 
-test('secp256k1: with another share nothing is signed, and nobody is banned', async () => {
+test('secp256k1: with another share nothing is signed, and no party is banned', async () => {
   for (const role of ROLES) {
     const end = await duel(
       'secp256k1',
@@ -205,7 +205,7 @@ test('secp256k1: with another share nothing is signed, and nobody is banned', as
     )
     sound('secp256k1', role, end, 'another share')
     assert.equal(end.code, 'ABORT', end.text)
-    // The share itself was read and written right: the same one, sealed anew, signs.
+    // The share was read and written correctly: the same share, sealed again, signs.
     assert.equal(
       (
         await duel(
@@ -306,7 +306,7 @@ test('secp256k1: one flipped bit of the OT extension passes or fails by a secret
   }
 })
 
-test('after all that the keys still sign', async () => {
+test('after all these attempts the keys still sign', async () => {
   for (const curve of ['secp256k1', 'ed25519'] as const)
     await signAndCheck(vaults, keys[curve], [1, 2], PATH, DIGEST)
 })

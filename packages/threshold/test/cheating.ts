@@ -289,8 +289,8 @@ function flipColumn(
     u: Buffer.from(content('u')),
   }
   const honest = otCheck(signing, sent, sent.u, [column])
-  // Whoever gives another share, path or digest than the session's learns it here, and not from a
-  // cheat that is always found.
+  // A caller who passes another share, path or digest than the session's learns it here, and not
+  // from a cheat that is always detected.
   if (
     !honest.x.equals(content('verify_x')) ||
     !honest.t[0]!.equals(content(`verify_t.${column}`))

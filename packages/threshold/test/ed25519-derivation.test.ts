@@ -57,7 +57,7 @@ for (const [i, vector] of vectors.entries()) {
   })
 }
 
-test('random paths agree with the second writing of the formula', () => {
+test('random paths agree with the second implementation of the formula', () => {
   const start = {
     publicKey: ed25519.Point.BASE.multiply(12345n).toBytes(),
     chainCode: new Uint8Array(32).fill(9),

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 
 const skip = process.platform === 'linux' ? false : 'what became of it is read of /proc'
 
-test('a hardened process leaves no core dump and works on', { skip }, () => {
+test('a hardened process leaves no core dump and continues to work', { skip }, () => {
   const script = `
     import { readFileSync } from 'node:fs'
     import { hardenProcess } from '${new URL('../src/index.ts', import.meta.url).href}'

@@ -249,7 +249,7 @@ for (const [name, changes, damageOnly] of [
   }
 }
 
-test('after all that the keys still sign', async () => {
+test('after all these attempts the keys still sign', async () => {
   for (const curve of ['secp256k1', 'ed25519'] as const) {
     for (const pair of PAIRS)
       await signAndCheck(vaults, keys[curve], pair, [1], new Uint8Array(randomBytes(32)))
@@ -257,7 +257,7 @@ test('after all that the keys still sign', async () => {
 })
 
 for (const curve of ['secp256k1', 'ed25519'] as const) {
-  test(`${curve}: a party that tells two stories is found out by the echo`, async () => {
+  test(`${curve}: the echo detects a party that sends different messages`, async () => {
     // Party 1 runs twice and shows party 2 the one run, party 3 the other.
     const round = curve === 'secp256k1' ? 3 : 1
     const honest = keygenSessions(vaults, curve)

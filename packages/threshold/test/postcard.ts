@@ -49,7 +49,7 @@ export function varintOf(value: number): Buffer {
   return Buffer.from([...out, rest])
 }
 
-/** @throws Error where the data has another layout, or goes on behind it */
+/** @throws Error if the data has another layout, or continues after it */
 export function parse(data: Uint8Array, layout: Layout): Map<string, Part> {
   const parts = new Map<string, Part>()
   const take = (name: string, each: Layout, at: number): number => {

@@ -53,7 +53,7 @@ const emptied = () => {
 
 before(() => {
   if (skip) return
-  // The build of it also fills the cache of whoever builds.
+  // The build also fills the cache of the user who builds.
   const env = {
     ...process.env,
     XDG_CACHE_HOME: caches,
@@ -75,7 +75,7 @@ before(() => {
 })
 
 test(
-  'a checkout without Rust takes the addons, and the threshold one signs',
+  'a checkout without Rust uses the addons, and the threshold one signs',
   { skip, timeout: 120_000 },
   () => {
     const taken = install()
@@ -105,7 +105,7 @@ test(
 )
 
 test(
-  'a package of other sources, or one whose file was exchanged, is refused and says so',
+  'a package of other sources, or with a replaced file, is refused and reported',
   { skip, timeout: 60_000 },
   () => {
     emptied()
@@ -145,7 +145,7 @@ const refused = (env: Record<string, string>, reason: RegExp) => {
 }
 
 test(
-  'what one checkout has built, another of the same sources takes from the user’s cache',
+  'a checkout uses what another of the same sources built, from the user’s cache',
   { skip, timeout: 60_000 },
   () => {
     emptied()
@@ -161,7 +161,7 @@ test(
   },
 )
 
-test('a cache that somebody else can write is never used', { skip, timeout: 60_000 }, () => {
+test('a cache that another user can write is never used', { skip, timeout: 60_000 }, () => {
   const [file, place] = [join(entry('threshold'), 'threshold.node'), entry('threshold')]
   for (const path of [
     file,
@@ -229,7 +229,7 @@ test(
 )
 
 test(
-  'a package in the checkout’s folder prebuilt is taken without a setting, unless others can write it',
+  'a package in the checkout’s folder prebuilt is used without a setting, unless others can write it',
   { skip, timeout: 60_000 },
   () => {
     const env = { CUSTODY_PREBUILT_CACHE: 'off' }

@@ -33,7 +33,7 @@ function partsOf({ payload }: Envelope): { shown: Buffer; hidden: Buffer } {
 
 const pass = ({ from, payload }: Envelope) => [{ from, payload }]
 
-test('ed25519: whoever sees the messages finds no fragment in them', async () => {
+test('ed25519: an observer of the messages finds no fragment in them', async () => {
   const vaults = await openVaults()
   const keys = await complete(keygenSessions(vaults, 'ed25519'))
   for (const start of [
@@ -107,7 +107,7 @@ for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
   })
 
   for (const run of ['key generation', 'refresh'] as const) {
-    test(`${curve}: a relay that exchanges a session key in a ${run} is found out by the echo`, async () => {
+    test(`${curve}: the echo detects a relay that replaces a session key in a ${run}`, async () => {
       const vaults = await openVaults()
       const keys = run === 'refresh' ? await complete(keygenSessions(vaults, curve)) : null
       // The relay sits between 1 and 3 and gives each its own key for the other's. Then it may
@@ -160,7 +160,7 @@ for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
     })
   }
 
-  test(`${curve}: a session key that gives no secret, or another party’s, is refused`, async () => {
+  test(`${curve}: a session key without a secret, or of another party, is refused`, async () => {
     const vaults = await openVaults()
     const seen = new Map<number, Uint8Array>()
     const wrong = [() => Buffer.alloc(32), () => Buffer.alloc(32).fill(1, 0, 1), () => seen.get(2)!]

@@ -8,8 +8,8 @@ import type { Curve, KeyMaterial, ShareMeta } from '../src/index.ts'
 import { complete, hash, keygenSessions, openVaults, sessionId } from './helpers.ts'
 import type { Vaults } from './helpers.ts'
 
-// A share under a key that the test knows, so that what is sealed in it can be written anew:
-// native/src/vault.rs has the format.
+// A share under a key that the test knows, so that the test can rewrite the sealed content.
+// native/src/vault.rs defines the format.
 const NAME = 'c3'.repeat(8)
 const KEY = randomBytes(32)
 

@@ -40,7 +40,7 @@ async function told(env: Record<string, string>, play: () => Promise<void>) {
   return collector.spans
 }
 
-test('without an endpoint nothing is traced and nothing of OpenTelemetry is loaded', () => {
+test('without an endpoint nothing is traced and no OpenTelemetry module is loaded', () => {
   const script = `
     import { registerHooks } from 'node:module'
     let loaded = 0
@@ -65,7 +65,7 @@ test('without an endpoint nothing is traced and nothing of OpenTelemetry is load
   assert.equal(plays({ ...endpoint, OTEL_TRACES_SAMPLER_ARG: '0' }), '1 true', 'it would be seen')
 })
 
-test('a transfer is one trace, whoever tells of it: its id is the trace’s', async () => {
+test('all processes report a transfer as one trace: its id is the trace’s', async () => {
   let header: Record<string, string> = {}
   const spans = await told({}, async () => {
     const answer = await inTrace(ID, 'signing', { network: 'ETH' }, () =>
@@ -99,7 +99,7 @@ test('a transfer is one trace, whoever tells of it: its id is the trace’s', as
   assert.equal(named('peer').parentSpanId, named('/sign').spanId)
 })
 
-test('an error goes on to its caller, and the span has its kind and not its words', async () => {
+test('an error is passed to its caller, and the span contains its kind but not its message', async () => {
   const spans = await told({}, async () => {
     await assert.rejects(
       inTrace(ID, 'step', {}, async () => {
@@ -124,7 +124,7 @@ test('an error goes on to its caller, and the span has its kind and not its word
   assert.doesNotMatch(JSON.stringify(spans), /secret/)
 })
 
-test('what is no traceparent of this standard, and no UUID, is passed over', async () => {
+test('invalid traceparents and UUIDs are ignored', async () => {
   const spans = await told({}, async () => {
     for (const header of [
       undefined,
@@ -145,7 +145,7 @@ test('what is no traceparent of this standard, and no UUID, is passed over', asy
   assert.deepEqual(spans, [])
 })
 
-test('a share of the transfers is traced, whole or not at all', async () => {
+test('a share of the transfers is traced, each completely or not at all', async () => {
   const ids = Array.from(
     { length: 400 },
     (_, at) =>
@@ -183,7 +183,7 @@ test('a share of the transfers is traced, whole or not at all', async () => {
     )
 })
 
-test('a collector that does not answer keeps no process from ending', async (t) => {
+test('a collector that does not answer prevents no process from ending', async (t) => {
   const asked = Promise.withResolvers<ServerResponse>()
   const silent = createServer((_, response) => {
     asked.resolve(response)

@@ -155,6 +155,6 @@ process.on(
       .then(() => pool.end())
       .then(() => process.exit(0)),
 )
-// Whoever started it has gone.
+// The process that started this one has ended.
 process.on('disconnect', () => process.exit(0))
 process.stdout.write(`ready ${await server.listen({ port: 0, host: '127.0.0.1' })}\n`)

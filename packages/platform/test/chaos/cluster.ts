@@ -238,7 +238,7 @@ export class Cluster {
     return { status: Number(stdout.slice(end + 1)), body: stdout.slice(0, end) }
   }
 
-  /** The one that says itself that it is; what others say may be of before. */
+  /** Returns the host that reports itself as primary. Reports of other hosts may be outdated. */
   async primary(): Promise<Host | null> {
     const answers = await Promise.all(
       this.#members.map(async (host) => ({ host, ...(await this.#asked(host, '/primary')) })),

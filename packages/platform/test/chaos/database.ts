@@ -21,8 +21,8 @@ const GOES_ON_WITHIN_MS = 90_000
 const WHOLE_WITHIN_MS = 120_000
 
 /**
- * Asks anew, again and again, without waiting for those that hang. @returns after how many
- * milliseconds one was accepted; null: not in time
+ * Sends requests repeatedly, without waiting for those that hang.
+ * @returns the milliseconds until a request was accepted; null if none was accepted in time
  */
 async function goesOn(story: ChaosRun): Promise<number | null> {
   const begun = Date.now()

@@ -20,7 +20,7 @@ export interface Story {
 }
 
 const REST_MS = 900_000
-/** The storm goes on until so much of what was asked for has ended. */
+/** Share of the requested transfers that must have ended before the fault injection stops. */
 const ENDED_SHARE = 0.8
 const LOOK_MS = 5000
 

@@ -218,7 +218,7 @@ export class Payments {
     )
   }
 
-  /** How many wait for their end; null where nobody answers. */
+  /** Returns the number of pending transfers, or null if no instance answers. */
   async pending(): Promise<number | null> {
     try {
       const pages = await Promise.all(

@@ -14,13 +14,13 @@ const WEIGHTS: Record<Kind, number> = {
   'Ethereum engine': 2,
 }
 /**
- * After these nobody answers for some seconds. With one of them every few seconds an installation
- * would do nothing but start.
+ * Kinds of faults after which no instance answers for some seconds. If they came every few seconds,
+ * an installation would do nothing but start.
  */
 const GREAT: ReadonlySet<Kind> = new Set(['platform', 'PostgreSQL', 'a PostgreSQL backend'])
 /**
- * So many in a thousand of them come all the same while nobody answers: starts and recoveries are
- * killed too.
+ * Number per thousand of these faults that are injected even while no instance answers, so that
+ * starts and recoveries are killed too.
  */
 const GREAT_AGAIN = 100
 const DRAWN: readonly Kind[] = KINDS.flatMap((kind) =>

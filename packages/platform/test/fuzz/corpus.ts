@@ -41,7 +41,7 @@ const keysOf = (network: Network): PublicKeyAt =>
 const pathOf = (network: Network, index = 0): number[] => [1, network.chain_index, index]
 const addressOf = (network: Network, index = 0): string =>
   familyOf(network).address(network, keysOf(network)(pathOf(network, index)))
-/** Somebody else. */
+/** A foreign address to pay. */
 const payeeOf = (network: Network): string =>
   familyOf(network).address(network, keysOf(network)([7, network.chain_index, 3]))
 

@@ -192,7 +192,7 @@ export class Nodes {
             try {
               body = JSON.parse(heard) as Record<string, unknown>
             } catch {
-              /* what is no JSON is looked at by who asked */
+              /* the caller handles text that is not JSON */
             }
             resolve({ status: response.statusCode ?? 0, text: heard, body })
           })

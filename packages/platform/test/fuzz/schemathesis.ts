@@ -134,8 +134,8 @@ const UNREAD = new Set([
 ])
 const REJECTED_MAX = 4
 /**
- * Fields that a request names something by which must exist, be accepted by somebody else, or fit
- * other fields: JSON Schema says it of none. Their refusals are counted apart.
+ * Fields with references that must exist, be accepted by another party, or fit other fields. JSON
+ * Schema expresses none of these rules. Their refusals are counted separately.
  */
 const DEPENDENT: Readonly<Record<string, string>> = {
   after: 'a position in the list as it is',

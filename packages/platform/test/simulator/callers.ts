@@ -7,13 +7,16 @@ import type { Instance } from './instance.ts'
 import { Actor } from './schedule.ts'
 import type { SimulatedEnvironment } from './environment.ts'
 
-/** A caller waits so long for an answer; then it asks again, whoever answers. */
+/**
+ * Time in milliseconds that a caller waits for an answer before it repeats the request, at any
+ * instance.
+ */
 const PATIENCE_MS = 15_000
 const AGAIN_MS = 3000
 
 /**
- * What a caller wants paid: each amount is another, so that the chain tells which was paid, and how
- * often.
+ * A payment that a caller requests. Every amount is different, so that the chain shows which
+ * payment was made, and how often.
  */
 export interface Wanted {
   caller: Caller
@@ -23,17 +26,17 @@ export interface Wanted {
   to: string
   sequence: string
   body: Record<string, unknown>
-  /** What was answered, each time. */
+  /** All responses, in order. */
   answers: string[]
   id: string | null
-  /** Why it was refused for good. */
+  /** Reason of a final refusal. */
   refused: string | null
 }
 
-/** Thrown where no answer came in time. */
+/** Thrown if no response arrived in time. */
 class NoAnswer extends Error {}
 
-/** What was asked is refused. */
+/** Thrown if the request is refused. */
 export class Refused extends Error {
   readonly status: number
   readonly code: string
@@ -45,14 +48,14 @@ export class Refused extends Error {
   }
 }
 
-/** Another request of the same key was refused for good; its caller asks no more. */
+/** Thrown if another request with the same key was finally refused; its caller stops. */
 export class Decided extends Error {}
 
-/** What a caller knows of a key. */
+/** State of the requests with one key. */
 export interface Asked {
-  /** Requests that have no answer yet. */
+  /** Number of requests without a response. */
   underWay: number
-  /** Why it was refused for good. */
+  /** Reason of a final refusal. */
   refused: string | null
 }
 
@@ -60,7 +63,7 @@ export class Callers {
   readonly wanted: Wanted[] = []
   readonly #world: SimulatedEnvironment
   readonly #actor = new Actor('callers')
-  /** Requests under way. */
+  /** Number of requests in progress. */
   #open = 0
   #count = 0
   readonly #bytes: (length: number) => Uint8Array
@@ -79,7 +82,7 @@ export class Callers {
     const serving = instances.filter(({ isServing }) => isServing)
     if (serving.length === 0) throw new NoAnswer()
     const instance = chance.of<Instance>(serving)
-    // A request says when it was signed, and nodes take none that is old.
+    // A request contains its signing time, and nodes refuse old requests.
     const now = Math.floor(schedule.nowMs / 1000)
     const nonce = Buffer.from(this.#bytes(16)).toString('hex')
     const payload = JSON.stringify(body)
@@ -97,8 +100,8 @@ export class Callers {
         caller.apiKey,
       ),
     )
-    // Asked with nothing else between, so that only what the platform itself waits for is the
-    // schedule's.
+    // The request reaches the server directly, so that the schedule only controls what the platform
+    // itself waits for.
     const server = await schedule.gate(this.#actor, `ask ${path}`, () => instance.server)
     const answered = (async () => {
       instance.asked++
@@ -110,7 +113,7 @@ export class Callers {
           headers: { ...headers, 'content-type': 'application/json' },
         })
         .finally(() => instance.asked--)
-      // Of the dead nobody hears anything.
+      // A request to a dead instance never gets an answer.
       if (instance.actor.isDead) return new Promise<never>(() => undefined)
       if (statusCode >= 400) throw new Refused(statusCode, text)
       return text
@@ -129,10 +132,11 @@ export class Callers {
   }
 
   /**
-   * Asks until there is an answer.
-   * @param key what else is asked for under the same key: nothing is asked again beside it, and
-   *   nothing once it was refused
-   * @throws Refused for good @throws Decided
+   * Repeats a request until there is a response.
+   * @param key state of other requests with the same key: nothing is repeated during another
+   *   request, or after a refusal
+   * @throws Refused finally
+   * @throws Decided
    */
   async until(
     caller: Caller,
@@ -164,7 +168,7 @@ export class Callers {
     }
   }
 
-  /** Something that somebody else does, in its turn. */
+  /** Runs an action of an outside party in its scheduled turn. */
   async outside<T>(label: string, act: () => Promise<T>): Promise<T> {
     this.#open++
     try {
@@ -197,7 +201,7 @@ export class Callers {
     }
   }
 
-  /** Wants something paid, and asks for it until it is answered. */
+  /** Requests a payment, and repeats the request until it gets a response. */
   want(): Wanted {
     const { chance, callers, assets, networks } = this.#world
     const caller = chance.of(callers)
@@ -247,7 +251,7 @@ export class Callers {
     }
   }
 
-  /** Cancels or speeds up something; that it cannot be is an answer. */
+  /** Cancels or speeds up a payment; a refusal is a valid response. */
   async change(wanted: Wanted, what: 'cancel' | 'speed-up'): Promise<void> {
     const path = `/dac/v1/transaction/${wanted.id}/${what}`
     try {

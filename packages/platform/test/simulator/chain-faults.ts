@@ -57,7 +57,7 @@ export class ChainFaults {
       chance.rarely(odds.unwilling)
     ) {
       this.#context.noted('a chain refused a broadcast')
-      // Some take it all the same.
+      // Some endpoints accept the transaction anyway.
       if (chance.below(2) === 0) await this.#fetch(input, rest)
       const id = /"id":(\d+)/.exec(text)?.[1] ?? '1'
       return Response.json({

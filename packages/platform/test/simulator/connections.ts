@@ -19,10 +19,11 @@ function nameOf(text: string): string | undefined {
 }
 
 /**
- * The connections of one simulation's database. Who has one has it alone, from the beginning of a
- * statement or transaction to its end; in between it is nobody's, and the next may be another
- * process's: what a connection learns of tables and plans is most of what a storm would ask of
- * PostgreSQL, and nothing else of a session outlives a transaction here.
+ * The connections of one simulation's database. A process holds a connection exclusively from the
+ * beginning of a statement or transaction to its end. Between these the connection is free, and
+ * another process may get it next. Connections are shared because much of a simulation's load on
+ * PostgreSQL is what each connection learns of tables and plans. Nothing else of a session outlives
+ * a transaction here.
  */
 export class Connections {
   readonly #idle: pg.Client[] = []
@@ -44,8 +45,10 @@ export class Connections {
   }
 
   /**
-   * The connections with which a process is in the middle of something, or all are, by their
-   * servers' process ids; nobody has them after it.
+   * Removes the connections on which a process is in the middle of a statement or transaction, or
+   * those of all processes.
+   * @param name the process; null: all
+   * @returns the process ids of their servers
    */
   end(name: string | null): number[] {
     const ending = [...this.#leases]
@@ -147,7 +150,7 @@ class Pool extends EventEmitter {
   }
 
   async end(): Promise<void> {
-    // Those that nobody has are everybody's, and whoever ends in the middle of something says so to
-    // all (`Connections.end`).
+    // Free connections are shared by all processes. A process that ends in the middle of something
+    // calls `Connections.end`.
   }
 }

@@ -2,8 +2,8 @@
 const [PRIME_A, PRIME_B, PRIME_C] = [0x01000193, 0x85ebca6b, 0xc2b2ae35]
 
 /**
- * Twelve hexadecimal digits that tell texts apart. Nobody chooses texts to deceive it: a part of a
- * microsecond counts more.
+ * Returns twelve hexadecimal digits that distinguish texts. The texts are not chosen by an
+ * attacker, so speed counts more than collision resistance.
  */
 export function digestOf(text: string): string {
   let a = 0x811c9dc5

@@ -27,7 +27,7 @@ import { Schedule } from './schedule.ts'
 
 const registry = loadRegistry('local')
 
-/** One to three networks. */
+/** Draws one to three networks. */
 function drawPlaces(chance: SeededRandom): SimulatedNetwork[] {
   const left = [...NETWORKS]
   const count = 1 + chance.below(3)
@@ -38,7 +38,7 @@ function drawPlaces(chance: SeededRandom): SimulatedNetwork[] {
   return NETWORKS.filter((place) => drawn.includes(place))
 }
 
-/** One to three processes that do everything, or any number of each role. */
+/** Draws one to three processes with all roles, or any number of processes for each role. */
 function drawRoles(chance: SeededRandom): Role[] {
   if (chance.below(3) < 2) return Array.from({ length: 1 + chance.below(3) }, () => 'all')
   const some = (role: Role, count: number) => Array.from({ length: count }, () => role)
@@ -60,24 +60,24 @@ export class SimulatedEnvironment {
   readonly nodes: InProcessNodes
   readonly callers: Caller[] = []
   readonly instances: Instance[] = []
-  /** What has happened that is out of the ordinary, by kind. */
+  /** Number of injected faults, by kind. */
   readonly faults = new Map<string, number>()
   readonly lines: string[] = []
-  /** What must not be, seen on the way. */
+  /** Violations that were found during the run. */
   readonly problems: string[] = []
   odds: FaultRates = NO_FAULTS
-  /** No storm is on. */
+  /** False while faults are injected. */
   isWhole = true
   devnet!: Devnet
-  /** By the name under which a process is known to the database. */
+  /** Returns the database URL by the name under which a process connects. */
   databaseUrl!: (of: string) => string
-  /** Those of the platform's processes. */
+  /** Connections of the platform's processes. */
   connections!: Connections
   #databaseName = ''
   readonly #ground: SimulatedServer
-  /** How much of the schedule's trace is the story itself. */
+  /** Length of the schedule's trace that belongs to the run itself. */
   storyLength = Infinity
-  /** Not part of what is simulated: the oracle's own eyes. */
+  /** The oracle's own connection, which is not part of the simulation. */
   database!: Database
   chainFaults!: ChainFaults
   readonly nodeFaults: NodeFaults
@@ -87,9 +87,9 @@ export class SimulatedEnvironment {
   hasFees = false
   #fetch!: typeof globalThis.fetch
   #giveBack: () => Promise<void> = async () => undefined
-  /** Processes that have ended and whose connections still have to. */
+  /** Processes that have ended and whose connections are still being closed. */
   readonly #burials = new Set<Promise<void>>()
-  /** What the platform is made of, by role. */
+  /** Roles of the platform's processes. */
   readonly roles: readonly Role[]
   readonly #home = mkdtempSync(join(tmpdir(), 'custody-simulated-'))
   #made = 0
@@ -133,7 +133,7 @@ export class SimulatedEnvironment {
         (family) => (place) => family(place).filter(({ code }) => codes.has(code)),
       ),
     })
-    // Ports are this machine's, and are told in errors.
+    // Ports depend on the machine, and error messages contain them.
     this.devnet.url = 'http://chains.simulated'
     this.#fetch = chainsFetch(this.devnet)
     this.chainFaults = new ChainFaults(this, this.#fetch)
@@ -172,7 +172,7 @@ export class SimulatedEnvironment {
     }
   }
 
-  /** A further process of the platform. */
+  /** Starts another process of the platform. */
   start(role: Role): Instance {
     const instance = new Instance(
       this,
@@ -180,23 +180,23 @@ export class SimulatedEnvironment {
       role,
     )
     this.instances.push(instance)
-    // It may end by itself, at a commit.
+    // A process may end by itself, at a commit.
     void instance.actor.death.then(() => this.kill(instance))
     instance.run()
     return instance
   }
 
-  /** A process is told to end, and ends once it has finished what is under way. */
+  /** Stops a process gracefully: it ends once it has finished its pending work. */
   stop(instance: Instance): void {
     void instance.stop().then(() => this.kill(instance))
   }
 
-  /** Of a role, those that have not been told to end. */
+  /** Returns the processes of a role that have not been stopped. */
   of(role: Role): Instance[] {
     return this.instances.filter((instance) => instance.role === role && !instance.isStopping)
   }
 
-  /** What somebody has to do and nobody does, by the role that would. */
+  /** Roles that are needed and that no running process has. */
   get missing(): Role[] {
     const there = this.instances.filter(({ isStopping }) => !isStopping).map(({ role }) => role)
     const duties = { api: isApi, worker: isWorker, scanner: isScanner } as const
@@ -213,7 +213,7 @@ export class SimulatedEnvironment {
     this.schedule.bury(instance.actor)
     instance.kill()
     const ending = this.connections.end(instance.actor.name)
-    // Its connections end with it, also those that wait for a lock that somebody else holds.
+    // Its connections end with it, also those that wait for a lock that another process holds.
     const burial = this.schedule
       .freed(ending, () => this.#ground.cut(this.#databaseName, ending))
       .finally(() => this.#burials.delete(burial))
@@ -222,14 +222,14 @@ export class SimulatedEnvironment {
     return burial
   }
 
-  /** Nothing is left of processes that have ended. */
+  /** Resolves once all connections of ended processes are closed. */
   async buried(): Promise<void> {
     await Promise.all(this.#burials)
   }
 
   /**
-   * All connections to the database with which somebody is in the middle of something end, as where
-   * its server starts again.
+   * Ends all database connections that are in the middle of a statement or transaction, as a
+   * restart of the database server does.
    */
   async cutDatabase(): Promise<void> {
     const ending = this.connections.end(null)

@@ -273,7 +273,7 @@ export class Exchange {
     }
   }
 
-  /** All that rests there comes to its end. */
+  /** Ends all resting orders. */
   finish(): void {
     for (const account of this.accounts.values()) {
       for (const { id, status } of account.orders.values())

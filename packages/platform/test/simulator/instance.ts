@@ -42,28 +42,29 @@ import type { NodeFaults } from './node-faults.ts'
 import type { ExternalServices } from './external-services.ts'
 import { Actor, type Schedule } from './schedule.ts'
 
-/** How many times as seldom as in a platform its loops look for something to do. */
+/** Factor by which its loops look for work less often than in a platform. */
 const RARER = 12
-/** What a platform looks after more often than everything else has no need of it here. */
+/** Minimum interval in milliseconds of loops. Short intervals of a platform are not needed here. */
 const EVERY_MS_MIN = 6000
 /**
- * Of this machine's clock, which is no part of the story; the exchange itself says when nobody
- * waits any more.
+ * Time-out in milliseconds of this machine's clock, which is not part of the simulated time. The
+ * exchange itself decides when a request times out.
  */
 const EXCHANGE_TIMEOUT_MS = 3_600_000
 /**
- * No pause is shorter: a worker that waits for a slow answer looks for more to do all the while.
+ * Minimum pause in milliseconds. A worker that waits for a slow response otherwise looks for more
+ * work all the time.
  */
 const PAUSE_MS_MIN = 1000
 
-/** How busy this machine is, is no part of the story. */
+/** Load monitor that ignores the load of this machine, which is not part of the simulation. */
 class Unhurried extends LoadMonitor {
   override get isHigh(): boolean {
     return this.isBurst
   }
 }
 
-/** What an instance needs of the simulated world around it. */
+/** The parts of the simulation environment that an instance uses. */
 interface InstanceWorld {
   readonly seed: string
   readonly schedule: Schedule
@@ -85,8 +86,8 @@ interface InstanceWorld {
 }
 
 /**
- * A process of the platform: by its role it answers callers, does the work, follows the chains, or
- * all of these.
+ * A process of the platform. Depending on its role it answers callers, processes transfers, scans
+ * the chains, or all of these.
  */
 export class Instance {
   readonly actor: Actor
@@ -98,10 +99,10 @@ export class Instance {
   #server: Promise<FastifyInstance> | null = null
   #held: HeldNetworks | null = null
   #loops: Promise<void> = Promise.resolve()
-  /** Requests that it is answering. */
+  /** Number of requests in progress. */
   asked = 0
   isStopping = false
-  /** It ends at its next commit, in this way. */
+  /** If set, the process ends at its next commit, in this way. */
   lastCommit: LastCommit | null = null
 
   constructor(world: InstanceWorld, name: string, role: Role) {
@@ -233,7 +234,7 @@ export class Instance {
     Object.assign(this.services, { networks: new Networks(connected) })
   }
 
-  /** What a process of its role does by itself. It goes on until the process dies or stops. */
+  /** Runs the loops of the process's role until the process dies or stops. */
   run(): void {
     const { services } = this
     const id = services.environment.uuid()
@@ -247,8 +248,8 @@ export class Instance {
       publishLoop(services, distributor),
       ...loopsOf(services, this.#held),
     ]
-    // Less often than a platform asks: what happens is what counts here, and idle questions are
-    // most of what a seed costs.
+    // The loops run less often than in a platform, because idle queries are most of the cost of a
+    // seed.
     const rarer = loops.map((loop) => ({
       ...loop,
       everyMs: Math.max(loop.everyMs * RARER, EVERY_MS_MIN),
@@ -256,7 +257,7 @@ export class Instance {
     this.#loops = runLoops(services, rarer, this.#stop.signal).catch(() => undefined)
   }
 
-  /** Ends in order: what is under way is finished, and what it holds is given back. */
+  /** Stops gracefully: pending work is finished, and leases are released. */
   async stop(): Promise<void> {
     this.isStopping = true
     this.#stop.abort()
@@ -265,20 +266,20 @@ export class Instance {
     if (isScanner(this.role)) await this.#held?.release().catch(() => undefined)
   }
 
-  /** Whether callers may ask it. */
+  /** Whether the process accepts requests of callers. */
   get isServing(): boolean {
     return isApi(this.role) && !this.isStopping
   }
 
-  /** Its face to callers. */
+  /** HTTP server of the process. */
   get server(): Promise<FastifyInstance> {
     this.#server ??= buildServer(this.services, ENDPOINTS)
     return this.#server
   }
 
   /**
-   * From one moment on it neither asks nor hears anything. Its connections end by {@link
-   * Ground.cut}; what it waited for never comes.
+   * Kills the process: from this moment on it neither sends nor receives anything. Its connections
+   * end by {@link Ground.cut}; pending results never arrive.
    */
   kill(): void {
     this.actor.die()

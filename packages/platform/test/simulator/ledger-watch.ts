@@ -4,9 +4,9 @@ import type { Database } from '../../src/database/pool.ts'
 const CODE = 'LEDGR'
 
 /**
- * For the simulation's databases: what a transaction posted is looked at as it commits, and with
- * another's eyes than `ledger_post`'s. An entry that does not sum to zero asset by asset, a balance
- * that is not what was posted, and one below nothing that may not be there are not committed.
+ * Trigger for the simulation's databases. It checks the postings of a transaction at commit,
+ * independently of `ledger_post`. It refuses an entry that does not sum to zero in each asset, a
+ * balance that differs from its postings, and a negative balance where none is allowed.
  */
 export const LEDGER_WATCH = `do $$ begin
 create function simulated.ledger_holds() returns trigger language plpgsql as $watch$

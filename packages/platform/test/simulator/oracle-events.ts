@@ -6,8 +6,8 @@ import type { SimulatedEnvironment } from './environment.ts'
 const DISTURBS = /^(a process|all connections)/
 
 /**
- * Every event reaches whoever listens, at least once. First tries of one object come in its order,
- * where no process ended between taking a delivery and making it.
+ * Checks that every event reaches every subscriber at least once. First deliveries of one object
+ * come in order, unless a process ended between taking a delivery and making it.
  */
 export async function wrongInEvents(world: SimulatedEnvironment): Promise<string[]> {
   const problems: string[] = []

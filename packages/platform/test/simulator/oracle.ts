@@ -6,7 +6,7 @@ import { wrongInBooks } from './oracle-books.ts'
 import { wrongInEvents } from './oracle-events.ts'
 import type { SimulatedEnvironment } from './environment.ts'
 
-/** What must hold once everything has ended. */
+/** Checks the properties that must hold once everything has ended. */
 export async function check(
   world: SimulatedEnvironment,
   callers: Callers,
@@ -26,7 +26,7 @@ export async function check(
     }
   }
   for (const wanted of callers.wanted) problems.push(...(await judged(world, wanted, paid)))
-  // The oracle looks with eyes of its own.
+  // The oracle uses its own instance.
   const { services } = new Instance(world, 'oracle', 'api')
   const eyes = {
     ...services,
@@ -44,7 +44,10 @@ export async function check(
   return problems
 }
 
-/** What is asked of chains through the schedule comes while the schedule goes on. */
+/**
+ * Runs the schedule while work is pending, because answers of chains only come through the
+ * schedule.
+ */
 async function withSchedule<T>(world: SimulatedEnvironment, work: Promise<T>): Promise<T> {
   let isDone = false
   const done = work.finally(() => {
@@ -58,7 +61,7 @@ async function withSchedule<T>(world: SimulatedEnvironment, work: Promise<T>): P
   return done
 }
 
-/** What is booked of each transaction is what the chain says of it. */
+/** Checks that the ledger entries of each transaction match the chain. */
 async function asBooked(services: Instance['services']): Promise<string[]> {
   const problems: string[] = []
   const rows = await services.database.query<{
@@ -115,7 +118,7 @@ async function judged(
   return problems
 }
 
-/** What was sent to us is credited as often as the chain has it. */
+/** Checks that every deposit is credited as often as the chain contains it. */
 async function uncredited(
   world: SimulatedEnvironment,
   { sent }: TransferLog,

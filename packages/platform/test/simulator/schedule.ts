@@ -3,17 +3,17 @@ import type { SeededRandom } from './seeded-random.ts'
 import { digestOf } from './digest.ts'
 import type { Locked } from './setup-mode.ts'
 
-/** What an instance asks of the world: it waits until the schedule lets it through. */
+/** An operation of an instance that waits until the schedule executes it. */
 interface Gate {
   actor: Actor
   label: string
-  /** Tells who asks from others that ask the same. */
+  /** Digest that distinguishes the caller from others with the same operation. */
   story: string
-  /** All of that, by which gates are sorted. */
+  /** Sort key: actor, operation and digest. */
   name: string
   /**
-   * Resolves when all that it set off outside of this process has come back, with what hands the
-   * answer over.
+   * Executes the operation. Resolves when all its effects outside of this process have ended, with
+   * a function that delivers the result.
    */
   open(): Promise<{ handOver(): void; isRefused: boolean }>
 }
@@ -26,7 +26,8 @@ interface Timer {
 }
 
 /**
- * One process of the simulation. What is asked by the dead is not done, and no answer reaches them.
+ * One process of the simulation. Operations of a dead process are not executed, and their results
+ * are not delivered.
  */
 export class Actor {
   readonly name: string
@@ -34,7 +35,8 @@ export class Actor {
   readonly death: Promise<void>
   die: () => void
   /**
-   * It hears nothing until then, in simulated milliseconds: a process that the machine has stopped.
+   * End of a pause in simulated milliseconds. Until then the process receives nothing, as if the
+   * machine had stopped it.
    */
   pausedUntilMs = 0
 
@@ -49,59 +51,59 @@ export class Actor {
   }
 }
 
-/** What each thing that happens takes, in simulated time. */
+/** Simulated time in milliseconds that each operation takes. */
 const STEP_MS = 5
 /**
- * How long something may really take before the schedule is said to be stuck, also on a machine
- * that has much else to do.
+ * Real time in milliseconds after which the schedule is reported as stuck. It is long enough for a
+ * busy machine.
  */
 const STUCK_MS = 120_000
-/** What is asked of others than the database, which may wait for no lock. */
+/** Matches operations that do not use the database, and so never wait for a lock. */
 const OUTSIDE = /^(chain|node|devnet|sign|fund)\b/
 /**
- * The end of a transaction, at which others may have what they wait for. What a statement of its
- * own locks nobody waits for before it has come back: whoever waited already waits for somebody
- * else.
+ * Matches the end of a transaction, at which other transactions may get the locks that they wait
+ * for. No transaction waits for the locks of a single statement before that statement has returned,
+ * because every transaction that waits already waits for another one.
  */
 const ENDS_TRANSACTION = /^ {2}(commit|rollback)/
 /**
- * Interval of the questions whether what has not come back waits for a lock. The database decides,
- * and not the time that has passed.
+ * Polling interval in milliseconds to find out whether a pending operation waits for a lock. The
+ * database decides this, not the elapsed time.
  */
 const LOCK_POLL_MS = 4
 
 /**
- * One thing at a time happens in the world of a simulation, and chance says which. Time passes only
- * when nothing else can happen, and a little with each thing.
+ * Executes one operation at a time in a simulation; a seeded random generator selects which. Time
+ * advances only when nothing else can be executed, and a little with each operation.
  */
 export class Schedule {
   nowMs: number
   readonly #beganMs: number
-  /** What happened, in order. */
+  /** Executed operations, in order. */
   readonly trace: string[] = []
   steps = 0
   readonly #chance: SeededRandom
   readonly #gates: Gate[] = []
   readonly #timers: Timer[] = []
-  /** Opened, and held up by a lock in the database. */
+  /** Started operations that wait for a lock in the database. */
   readonly #held = new Set<Promise<void>>()
-  /** Answers that have come, by when was asked. */
+  /** Results that have arrived, with the step in which their operation started. */
   readonly #come: { step: number; handOver(): void }[] = []
   #orders = 0
   readonly #stories = new AsyncLocalStorage<string>()
   readonly #locked: () => Promise<Locked>
   /**
-   * Servers' processes that wait for a lock and stand still, so that who came before them has it
-   * first.
+   * Server processes that wait for a lock and are stopped, so that those that came before them get
+   * it first.
    */
   readonly #stopped = new Set<number>()
   /**
-   * Ends with the last act that may let locks go. Two at once would stop each other's processes, in
-   * the middle of something.
+   * Resolves after the last operation that may release locks. Two such operations concurrently
+   * would stop each other's processes in the middle.
    */
   #lastAct: Promise<unknown> = Promise.resolve()
 
-  /** @param locked which of the database's connections wait for a lock */
+  /** @param locked returns the database connections that wait for a lock */
   constructor(chance: SeededRandom, nowMs: number, locked: () => Promise<Locked>) {
     this.#chance = chance
     this.nowMs = nowMs
@@ -110,8 +112,8 @@ export class Schedule {
   }
 
   /**
-   * Does `act` when its turn comes. It dies with its actor: then it is not done, or its answer is
-   * not heard.
+   * Executes `act` when its turn comes. If its actor dies, the operation is not executed, or its
+   * result is not delivered.
    */
   gate<T>(actor: Actor, label: string, act: () => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -138,8 +140,8 @@ export class Schedule {
   }
 
   /**
-   * What whoever asks now has asked before, and this, as a digest; whatever follows from it goes on
-   * from there.
+   * Returns a digest of this operation and all earlier operations that led to it. Later operations
+   * extend this digest.
    */
   #told(label: string): string {
     const story = digestOf(`${this.#stories.getStore() ?? ''} ${label}`)
@@ -147,7 +149,7 @@ export class Schedule {
     return story
   }
 
-  /** Resolves after so many simulated milliseconds, or with the signal. */
+  /** Resolves after this number of simulated milliseconds, or with the signal. */
   sleep(actor: Actor, milliseconds: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       if (actor.isDead) return
@@ -171,7 +173,7 @@ export class Schedule {
     })
   }
 
-  /** Nothing that it asked happens any more. */
+  /** Drops all waiting operations of a dead actor. */
   bury(actor: Actor): void {
     actor.die()
     for (const list of [this.#gates, this.#timers] as { actor: Actor }[][]) {
@@ -180,20 +182,25 @@ export class Schedule {
     }
   }
 
-  /** What can happen now, by name; empty: time has to pass. */
+  /**
+   * Returns the operations that can be executed now, sorted by name. If there are none, time must
+   * advance.
+   */
   #open(): Gate[] {
-    // By name: which of several continuations came first in this process is no matter of the seed.
+    // Sorts by name, because the order in which continuations ran in this process does not depend
+    // on the seed.
     return this.#gates
       .filter(({ actor }) => actor.pausedUntilMs <= this.nowMs)
       .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
   }
 
   /**
-   * Lets one thing happen, or time pass until something may. False: nothing will ever happen again.
+   * Executes one operation, or advances the time until one can be executed.
+   * @returns false if no operation can ever be executed again
    */
   async step(untilMs: number): Promise<boolean> {
-    // Also while there is always something to do: a timer that rang only in idle moments would
-    // never ring in a busy world.
+    // Timers fire even if there is always another operation. A timer that fired only in idle
+    // moments would never fire in a busy simulation.
     this.#ring()
     await this.#quiet()
     const open = this.#open()
@@ -214,16 +221,16 @@ export class Schedule {
     const isEnd = ENDS_TRANSACTION.test(gate.label)
     await this.#alone(isEnd, new Set(), async () => {
       const isRefused = await this.#opened(gate, isOutside)
-      // Where no lock can have gone nobody is asked who waits, which takes the database longer than
-      // most statements.
+      // If no lock can have been released, the database is not queried for waiting processes; that
+      // query takes longer than most statements.
       const isAnotherEnded = this.#come.some(({ step }) => step !== this.steps)
       if (isRefused || isAnotherEnded || isEnd) await this.#unlocked()
     })
   }
 
   /**
-   * Does `act`, and hands over what has come by it, when nothing else does so. A process may end
-   * while another thing happens.
+   * Runs `act` exclusively, and then delivers the results that arrived. A process may end while
+   * another operation runs.
    */
   #alone(isFreeing: boolean, ending: ReadonlySet<number>, act: () => Promise<void>): Promise<void> {
     const done = this.#lastAct.then(async () => {
@@ -235,8 +242,8 @@ export class Schedule {
   }
 
   /**
-   * Everything that follows from what has happened has been asked, also from the end of processes
-   * that ended meanwhile.
+   * Resolves once all operations that follow from the last one are waiting, also those that follow
+   * from the end of a process.
    */
   async #quiet(): Promise<void> {
     for (let last: unknown; last !== this.#lastAct;) {
@@ -247,10 +254,10 @@ export class Schedule {
   }
 
   /**
-   * Where locks go for which several wait, they have them in the order in which they came:
-   * PostgreSQL wakes some of them together, and which of those is the first is a matter of this
-   * machine. So all but the first stand still, and go on one after the other.
-   * @param ending servers' processes that end by it, which have to hear so
+   * Grants locks in the order in which their waiters came. PostgreSQL wakes some waiters together,
+   * and which of them is first depends on the machine. Therefore all but the first are stopped, and
+   * continue one after the other.
+   * @param ending process ids of servers that end with this operation and must be notified
    */
   async #inTurn(
     isFreeing: boolean,
@@ -274,8 +281,8 @@ export class Schedule {
   }
 
   /**
-   * Who waits for a lock, once each has checked for a deadlock: one that stood still before it has
-   * would never say so, and all would wait for that.
+   * Returns the processes that wait for a lock, once each has checked for a deadlock. A process
+   * that is stopped before its check would never report a deadlock, and all would wait for it.
    */
   async #waiting(): Promise<readonly number[]> {
     const began = performance.now()
@@ -295,7 +302,10 @@ export class Schedule {
     this.#stopped.delete(pid)
   }
 
-  /** Resolves when all that a gate set off has come, or waits for a lock. True: it was refused. */
+  /**
+   * Resolves when all effects of an operation have arrived, or it waits for a lock.
+   * @returns true if the operation was refused
+   */
   async #opened({ label, open }: Gate, isOutside: boolean): Promise<boolean> {
     const step = this.steps
     let isRefused = false
@@ -319,9 +329,9 @@ export class Schedule {
   }
 
   /**
-   * Whether all that is under way waits for locks that only something else of the schedule can let
-   * go, and has checked for deadlocks: of two that wait for each other, the one that came last is
-   * to fail.
+   * Returns whether all pending operations wait for locks that only another operation of the
+   * schedule can release, and have checked for deadlocks. Of two that wait for each other, the
+   * later one must fail.
    */
   async #isHeldUp(): Promise<boolean> {
     const { pids, isKnot, areChecked } = await this.#locked()
@@ -329,8 +339,8 @@ export class Schedule {
   }
 
   /**
-   * Ends what has locks; what these held up goes on.
-   * @param ending the servers' processes that end
+   * Ends processes that hold locks, and resumes those that waited for these locks.
+   * @param ending process ids of the servers that end
    */
   async freed(ending: readonly number[], end: () => Promise<void>): Promise<void> {
     await this.#alone(true, new Set(ending), async () => {
@@ -357,10 +367,10 @@ export class Schedule {
   }
 
   async #handOver(): Promise<void> {
-    // Which of several that a lock held up came first is a matter of this machine.
+    // The order among several operations that waited for a lock depends on the machine.
     for (let next = this.#next(); next; next = this.#next()) {
       next.handOver()
-      // What follows from the last is waited for before the next thing happens.
+      // Waits for everything that follows from the last operation before the next one is executed.
       if (this.#come.length > 0) await this.settled()
     }
   }
@@ -369,7 +379,7 @@ export class Schedule {
     return this.#come.sort((a, b) => a.step - b.step).shift()
   }
 
-  /** Everything that follows from what has happened has been asked. */
+  /** Resolves once all operations that follow from earlier ones are waiting. */
   async settled(): Promise<void> {
     for (let count = 0, known = -1; count < 4; count++) {
       await new Promise((resolve) => setImmediate(resolve))
@@ -379,7 +389,7 @@ export class Schedule {
     }
   }
 
-  /** Time goes on to whatever is next. */
+  /** Advances the time to the next scheduled operation. */
   #pass(untilMs: number): boolean {
     const paused = this.#gates
       .filter(({ actor }) => actor.pausedUntilMs > this.nowMs)
@@ -406,7 +416,7 @@ export class Schedule {
   }
 }
 
-/** False: there is no such process any more. */
+/** @returns false if the process does not exist any more */
 function signalled(pid: number, signal: 'SIGSTOP' | 'SIGCONT'): boolean {
   try {
     return process.kill(pid, signal)

@@ -38,8 +38,8 @@ begin
 end $$`
 
 /**
- * Waiting for the disk proves nothing here, and nobody plans twice. Rows come by an index: where
- * they lie is a matter of this machine.
+ * Waiting for the disk proves nothing here, and no statement is planned twice. Rows are read
+ * through an index, because their physical position depends on the machine.
  */
 const SETTINGS = [
   'jit = off',
@@ -89,8 +89,9 @@ const PATIENCE = 'statement_timeout=0&idle_in_transaction_session_timeout=0'
 export const DATABASE_TIMEOUTS = { answerMs: 3_600_000, commitMs: 3_600_000, soonMs: 3_600_000 }
 
 /**
- * Who waits for a lock, and for whom. Of the table of locks, not of what each says that it does:
- * whoever lets a lock go writes there who has it next.
+ * Selects the processes that wait for a lock, and those that block them. It reads the table of
+ * locks and not the processes' own state, because a process that releases a lock writes the next
+ * owner into that table.
  */
 const WAITING = `select pid, pg_blocking_pids(pid) blockers, floor(extract(epoch from since) * 1000)::float8 since_ms from (select pid, min(waitstart) since from pg_locks
   where not granted and locktype in ('relation', 'tuple', 'transactionid', 'virtualxid', 'advisory', 'object') group by pid) waiting
@@ -124,7 +125,7 @@ export interface SimulatedDatabase {
   giveBack(): Promise<void>
 }
 
-/** A database server for many simulations; each has a database that nobody else has meanwhile. */
+/** A database server for many simulations. Each simulation has exclusive use of one database. */
 export class SimulatedServer {
   readonly home = mkdtempSync(join(tmpdir(), 'custody-simulation-'))
   #postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>> | null = null
@@ -203,8 +204,8 @@ export class SimulatedServer {
   }
 
   /**
-   * Ends connections to a database by their servers' process ids, as where whoever had them is gone
-   * or the server starts again; resolves once everybody has seen it.
+   * Ends connections to a database by their servers' process ids, as if their processes had ended
+   * or the server had restarted. Resolves once all other connections have seen it.
    */
   async cut(name: string, of: readonly number[]): Promise<void> {
     await this.#ended(name, of)
@@ -213,8 +214,8 @@ export class SimulatedServer {
   }
 
   /**
-   * Whoever waits for a lock ends before whom it waits for: else it may have the lock of one that
-   * has just ended, and go on, or not, as this machine likes.
+   * A process that waits for a lock is ended before the process that holds it. Otherwise the
+   * waiting process could get the lock and continue or not, depending on the speed of the machine.
    */
   async #ended(name: string, of: readonly number[]): Promise<void> {
     if (of.length === 0) return

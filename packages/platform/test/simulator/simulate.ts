@@ -9,10 +9,10 @@ import { NO_FAULTS, drawFaultRates } from './probabilities.ts'
 import { Traders } from './traders.ts'
 import { SimulatedEnvironment } from './environment.ts'
 
-/** What a simulation has shown. */
+/** Result of a simulation. */
 export interface Report {
   seed: number
-  /** Null: all held. */
+  /** First violated property; null if all properties held. */
   failure: string | null
   draws: readonly number[]
   networks: readonly string[]
@@ -22,50 +22,49 @@ export interface Report {
   orders: number
   ends: Record<string, number>
   faults: ReadonlyMap<string, number>
-  /** What happened until everything had ended; the oracle's own looks are not part of it. */
+  /** Operations until everything had ended; the oracle's own queries are not included. */
   trace: readonly string[]
   lines: readonly string[]
 }
 
-/** Longest that everything may take once the world is whole again, in simulated time. */
+/** Maximum simulated time in milliseconds for all work to end after the faults have stopped. */
 const HEALED_MS_MAX = 6 * 3_600_000
 const STEPS_MAX = 25_000
 const ACTIONS = 12
-/** For so many turns of it at most, less one, a storm goes on after the last action. */
+/**
+ * Upper bound (exclusive) of the number of turns for which faults continue after the last action.
+ */
 const GOING_ON_MAX = 13
-/** Orders rest beside each other, transfers cost more. */
+/** Number of concurrent orders. They rest next to each other, and transfers cost more. */
 const ORDERS_AT_ONCE = 3
-/** Longest that nobody does what has to be done. */
+/** Maximum time in seconds during which no process has a needed role. */
 const AWAY_S_MAX = 40
-/** So many requests are asked again at the end. */
+/** Maximum number of requests that are repeated at the end. */
 const REPLAYED_MAX = 3
-/** So long blocks go on after everything has ended. */
+/** Time in milliseconds for which blocks continue after everything has ended. */
 const CALM_MS = 20_000
 /**
- * A network is followed where its scan has moved within so many blocks' time, and a while for what
- * is asked.
+ * A network counts as scanned if its scan has moved within this number of block times, plus some
+ * time for queries.
  */
 const FOLLOWED_BLOCKS = 4
 const FOLLOWED_MS = 5000
 
-/** What has not come to its end. */
+/** Selects whether any work is unfinished. */
 const AT_WORK = `select 1 where exists (select 1 from transactions where status = 'pending' and not (kind = 'SWEEP' and plan ? 'waits'))
   or exists (select 1 from webhook_deliveries where status = 'pending') or exists (select 1 from events where position is null)
   or exists (select 1 from orders where state <> 'ENDED') or exists (select 1 from forward_rules where state in ('PENDING', 'ENDING'))`
 
 /**
- * What a reorganisation took of a tank's first fill is paid again, as an operator would who sees
- * that it never came.
+ * Pays again the part of a tank's first fill that a reorganisation removed, as an operator would
+ * who finds that it is missing.
  */
 const REFILLED = `update gas_tanks g set first_fill_hash = null where first_fill_hash is not null and not exists (
   select 1 from ledger_accounts a where a.kind = 'tank' and a.workspace_id = g.workspace_id and a.asset = g.network and a.balance > 0)`
 
 class Broken extends Error {}
 
-/**
- * Plays one seed. What it finds is in the report; it throws only where the simulator itself is at
- * fault.
- */
+/** Runs one seed. Findings are in the report; it throws only if the simulator itself fails. */
 export async function simulate(
   ground: SimulatedServer,
   seed: number,
@@ -127,7 +126,7 @@ class Play {
     }))
   }
 
-  /** One thing happens, or time passes; blocks come when their time is there. */
+  /** Executes one scheduled operation or advances the time; blocks are made when they are due. */
   async turn(): Promise<void> {
     const { schedule } = this.#world
     for (const block of this.#blocks) {
@@ -144,8 +143,7 @@ class Play {
   }
 
   /**
-   * Whoever looks after the processes starts another where nobody does what has to be done, after a
-   * while.
+   * Simulates a supervisor: starts another process after a while if no process has a needed role.
    */
   #startAgain(): void {
     const { missing, schedule, chance, isWhole } = this.#world
@@ -173,9 +171,9 @@ class Play {
   }
 
   /**
-   * Whether somebody follows each network that is followed at all: whoever followed it may have
-   * ended, and others take it over only once what he held is over. What came meanwhile nobody knows
-   * of yet.
+   * Whether every network with a scan has a current scanner. The process that scanned a network may
+   * have ended; others take the network over only when its lease is over, and until then the
+   * platform does not know of new blocks.
    */
   async isFollowed(): Promise<boolean> {
     const scans = await this.#world.database.query<{ network: string; at: Date }>(
@@ -207,7 +205,7 @@ async function play(
   const stage = new Play(world)
   for (const role of world.roles) world.start(role)
 
-  // A calm beginning: wallets with coins in them.
+  // Initial phase without faults: creates wallets with coins.
   let isReady = false
   const ready = deeds
     .begin()
@@ -230,7 +228,7 @@ async function play(
     3_600_000,
   )
 
-  // The storm.
+  // Faults begin here.
   world.isWhole = false
   world.odds = drawFaultRates(chance)
   world.outside.isStormy = true
@@ -249,11 +247,11 @@ async function play(
     else act(world, callers)
     await goOn()
   }
-  // Blocks come, and what was asked for stands in some: of that too a part ends while nothing can
-  // be relied on.
+  // Blocks are made, and some contain the requested transactions. Part of the work also ends while
+  // faults continue.
   for (let left = chance.below(GOING_ON_MAX); left > 0; left--) await goOn()
 
-  // The world is whole again, and everything must come to its end.
+  // All faults end here, and all work must finish.
   world.isWhole = true
   world.odds = NO_FAULTS
   world.outside.isStormy = false
@@ -261,8 +259,7 @@ async function play(
   world.nodeFaults.heal()
   world.exchange.heal()
   await world.database.query(REFILLED)
-  // Whoever stands still has not seen yet what came meanwhile, and nobody else may be there to see
-  // it.
+  // A paused process has not seen recent changes, and there may be no other process to see them.
   const isAwake = () => world.instances.every(({ actor }) => actor.pausedUntilMs <= schedule.nowMs)
   await stage.until(
     'everything ends',
@@ -280,15 +277,15 @@ async function play(
     },
     HEALED_MS_MAX,
   )
-  // Who asks again is answered as before.
+  // A repeated request gets the original response.
   for (const wanted of callers.wanted.slice(0, REPLAYED_MAX)) void callers.pay(wanted)
   traders.again()
-  // What was refused in the storm may be taken now. A rule may forward what came last only once all
-  // else has ended.
+  // A request that was refused during faults may be accepted now. A rule may forward the last
+  // deposit only after everything else has ended.
   const isQuiet = async () => callers.isQuiet && !(await world.database.one(AT_WORK))
   do {
     await stage.until('what came late ends', isQuiet, HEALED_MS_MAX)
-    // Blocks go on, so that what is final stays so.
+    // Blocks continue, to check that final results stay final.
     const calmUntil = schedule.nowMs + CALM_MS
     while (schedule.nowMs < calmUntil) await stage.turn()
   } while (!(await isQuiet()) || !(await stage.isFollowed()))
@@ -308,7 +305,7 @@ function act(world: SimulatedEnvironment, callers: Callers): void {
   const what = known.length === 0 ? 0 : chance.below(8)
   if (what < 5) {
     const wanted = callers.want()
-    // Twice at once.
+    // Sends the request twice concurrently.
     if (chance.rarely(200)) void callers.pay(wanted)
     return
   }

@@ -7,7 +7,7 @@ import type { SimulatedEnvironment } from './environment.ts'
 const PRODUCTS = ['deposits', 'rules', 'screening', 'staking', 'invoices', 'webhooks'] as const
 type Product = (typeof PRODUCTS)[number]
 
-/** Coins that somebody sent to an address of ours; each amount is another. */
+/** Coins that an outside party sent to an own address; every amount is different. */
 export interface SentDeposit {
   asset: string
   address: string

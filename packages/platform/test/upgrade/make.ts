@@ -202,7 +202,7 @@ try {
     'drop function rest_by_name',
   ])
     await platform.database.query(statement)
-  // Comes while nobody looks: to be credited and forwarded.
+  // Arrives while the platform is stopped, to be credited and forwarded later.
   const { devnet } = JSON.parse(readFileSync(join(platform.home, 'ports.json'), 'utf8')) as {
     devnet: number
   }

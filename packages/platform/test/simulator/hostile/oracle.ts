@@ -74,7 +74,10 @@ export class Signatures {
     if (!this.#voided.has(name)) this.#voided.set(name, new Set(this.#bytes.get(name)))
   }
 
-  /** Of a payment, or of what takes its place: pays what its caller wished, or nobody. */
+  /**
+   * Checks a payment, or a transaction that replaces it: it pays what its caller requested, or pays
+   * no one.
+   */
   payment(wish: Wish | undefined, found: Read, bytes: string, own: string | null): void {
     if (!wish) return this.#wrong('a payment that nobody wished', found)
     const [pays, more] = found.pays
@@ -148,7 +151,7 @@ export class Signatures {
     }
     this.#by.set(name, [...all, found])
     const known = this.#bytes.get(name) ?? new Set()
-    // What pays nobody may be signed after a void.
+    // A transaction that pays no one may be signed after a void.
     if (!isCancel && this.#voided.has(name) && !this.#voided.get(name)?.has(bytes))
       this.#wrong(`signed after two nodes had voided ${name}`, found)
     this.#bytes.set(name, known.add(bytes))

@@ -148,7 +148,7 @@ class Stage {
     }
   }
 
-  /** @returns what was answered, or null where it was refused or nobody heard */
+  /** @returns the answer, or null if the node refused or did not answer */
   async #ask(node: number, path: string, body: unknown): Promise<unknown> {
     this.#asked++
     const at = this.#asks.push(`${this.#nowMs} node ${node} ${path} ${JSON.stringify(body)}`) - 1
