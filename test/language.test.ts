@@ -28,7 +28,7 @@ function bannedIn(path: string, source: string): Found[] {
   const { comments } = parseSync(path, source)
   const texts = comments.map(({ value, start }) => ({
     line: lineOf(source, start),
-    text: value.replaceAll(/\s*\n[\s*/]*/g, ' '),
+    text: value.replaceAll(/`[^`]*`/g, '').replaceAll(/\s*\n[\s*/]*/g, ' '),
   }))
   for (const match of source.matchAll(
     /\b(?:test|it|describe)\(\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1/g,

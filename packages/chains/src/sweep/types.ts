@@ -53,7 +53,7 @@ export interface Left {
   asset: string
   amount: string
   why: string
-  /** The funds can be moved after somebody sends what `why` states. */
+  /** The funds can be moved after a payment that `why` describes. */
   waits?: true
 }
 export interface Plan {

@@ -9,8 +9,8 @@ import { consoleOrigin, firstOwnerInvitation, linkOf } from '../people/invitatio
 export const FIRST_OWNER_LINK = 'first-owner-link'
 
 /**
- * Creates the link for the first owner as long as no workspace has one. Whoever has the link
- * becomes the owner, so it is printed only on a terminal. The output of a service is stored in a
+ * Creates the link for the first owner as long as no workspace has one. The person who opens
+ * the link becomes the owner, so it is printed only on a terminal. The output of a service is stored in a
  * journal that more people can read, so in that case the link is written to a file in the data
  * folder.
  * @param isTerminal whether the line is shown to a person

@@ -82,7 +82,7 @@ function runner(home: string): Runner {
   if (spawnSync('unshare', [...unshare, 'true']).status === 0) {
     return { native, wrap: (command, args) => ['unshare', [...unshare, command, ...args], {}] }
   }
-  // User namespaces are not available, so the server runs as user nobody, from a copy that this
+  // User namespaces are not available, so the server runs as user `nobody`, from a copy that this
   // user can read.
   const copy = join(
     tmpdir(),
@@ -250,7 +250,7 @@ export async function startEmbeddedPostgres(
   const urlPostgres = `postgresql://custody@/postgres?host=${encodeURIComponent(socket)}`
   const runsAsNobody = run.wrap('true', [])[2].uid !== undefined
   // Another user may have created a socket folder below the temporary folder; the check is omitted
-  // if this process gave the folder to user nobody.
+  // if this process gave the folder to user `nobody`.
   if (socket !== preferred && !runsAsNobody) createPrivateFolder(socket)
   else mkdirSync(socket, { recursive: true, mode: 0o700 })
   if (runsAsNobody) for (const path of [folder, socket]) chownSync(path, NOBODY, NOBODY)

@@ -22,7 +22,7 @@ const coin = {
   network_name: z.string(),
 }
 
-/** The payer's view of an invoice. It identifies nobody except the merchant. */
+/** The payer's view of an invoice. The merchant is the only party that it identifies. */
 export const checkoutShape = z
   .object({
     inv_id: z.string(),

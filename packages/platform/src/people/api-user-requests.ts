@@ -18,7 +18,7 @@ export interface ApiUserRequest {
  * Marks a request as fulfilled and creates the API user with the request's label, rate limit,
  * addresses and owner. A rate limit that the operator entered takes precedence. The operator must
  * name the request: every member of the workspace may make a request with a public key that
- * somebody else uses, so the key alone does not identify the request.
+ * another person uses, so the key alone does not identify the request.
  * @returns false if no open request has this ID, key, role and sub-account
  */
 export async function fulfilRequest(

@@ -4,7 +4,7 @@ import { assertFeeCap, assertFeeRate } from './cap.ts'
 import type { Subject } from './order.ts'
 
 /**
- * Rule 14: the transaction that replaces a cancelled payment pays nobody. It goes to the payer's
+ * Rule 14: the transaction that replaces a cancelled payment has no payee. It goes to the payer's
  * own wallet, and transfers either nothing with the payment's nonce, or the total of its inputs
  * less the fee.
  */

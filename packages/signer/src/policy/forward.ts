@@ -10,7 +10,7 @@ import type { Charge, Receipt, Subject } from './order.ts'
 
 /**
  * Rule 13: checks the rule's asset, destination and tag, and its minimum amount. Returns the charge
- * to its daily cap: the payment, plus its network fee if it is in the same coin, whoever pays it.
+ * to its daily cap: the payment, plus its network fee if it is in the same coin, no matter who pays it.
  * Otherwise many small forwards would spend fees that no cap limits.
  */
 export function assertForwards(subject: Subject, rule: ForwardIntent): Charge {

@@ -13,8 +13,8 @@ const STEPS: Record<
 > = {
   stake: { own: ['freeze'], other: ['freeze', 'delegate'] },
   unstake: { own: ['unfreeze'], other: ['undelegate', 'unfreeze'] },
-  // The chain withdraws everything of the account whose waiting period is over, whoever had its
-  // resource.
+  // The chain withdraws everything of the account whose waiting period is over, no matter who
+  // had its resource.
   release: { own: ['withdraw'], other: ['withdraw'] },
 }
 

@@ -43,7 +43,7 @@ export function assertTankStakes(subject: Subject, stake: TankStakeOrder): void 
 /**
  * Rule 11: energy of the tank's stake for one intent or sweep, to its source address, and back.
  * Lending spends nothing, and a node that queries no chain cannot convert energy to an amount: the
- * stake remains the tank's, whoever uses its energy.
+ * stake remains the tank's, no matter who uses its energy.
  */
 export function assertLends(subject: Subject, lend: Lend, source: readonly number[]): void {
   const action = assertCall(subject, lend.step)

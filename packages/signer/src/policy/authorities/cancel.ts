@@ -72,7 +72,7 @@ async function forwardAmender(
   }
 }
 
-/** Rule 14: the payment is voided, and a transaction that pays nobody replaces it on the chain. */
+/** Rule 14: the payment is voided, and a transaction without a payee replaces it on the chain. */
 export async function cancel(context: Context, order: Order, purpose: Cancel): Promise<Verdict> {
   const { want, proven, amend, name: _, ...request } = await canceller(context, order, purpose)
   const network = networkOf(context, want.asset)
