@@ -201,7 +201,7 @@ test('a damaged file of findings is refused with the field, and nothing is plann
       (error: Error & { code?: string }) => {
         assert.equal(error.code, 'FOUND')
         assert.ok(
-          error.message.startsWith(`${field}: `) && error.message.endsWith('; gather anew'),
+          error.message.startsWith(`${field}: `) && error.message.endsWith('; gather again'),
           `${code}: ${error.message}`,
         )
         return true

@@ -375,7 +375,11 @@ test('no order of events lets a frozen address pass', { timeout: 240_000 }, asyn
         for (const who of PARTIES) await world.unfreeze(who)
         for (const id of world.transactions) await world.step(id)
       }
-      assert.equal(world.passed.size, world.transactions.length, 'something stays held for ever')
+      assert.equal(
+        world.passed.size,
+        world.transactions.length,
+        'a transaction stays held permanently',
+      )
       await world.checkBooks()
     }),
     { numRuns: Number(process.env['CUSTODY_TEST_RUNS'] ?? 40) },

@@ -365,7 +365,7 @@ test('missing agreement is retried after ten seconds, and then at growing interv
   clock.now += 10_000
   assert.ok(
     agreement.isDue('asked-true', true),
-    'it begins anew where it was not asked for meanwhile',
+    'it starts again if it was not requested in between',
   )
   clock.now -= 3_600_000
   assert.ok(agreement.isDue('asked-true', true), 'a clock that is put back holds nothing up')

@@ -351,7 +351,7 @@ test('a correction may deduct at most the balance, reports the rest, and sets th
     [{ level: '100', told: 3 }, ['prepaid_fee.low', 'prepaid_fee.empty']],
   )
   assert.equal(await adjust(1n), '1')
-  assert.deepEqual(await account(), { level: '1', told: 0 }, 'what is told begins anew')
+  assert.deepEqual(await account(), { level: '1', told: 0 }, 'the announcements start again')
   assert.equal(await adjust(1n, 'short', 3n), '2')
   assert.deepEqual(
     [await account(), (await told()).at(-1)],
@@ -408,7 +408,7 @@ test('an unreserved fee is neither charged nor returned; a returned one can be r
   ])
   await model.reserve(10n)
   assert.equal(await once('prepaid_release', [...model.fees.keys()][1] as string), true)
-  assert.equal(await told(), 1, 'only what was empty is told anew')
+  assert.equal(await told(), 1, 'only the empty account is announced again')
 })
 
 test('a reserved fee is charged or returned once, with its volume, for its own workspace only', async () => {

@@ -23,7 +23,7 @@ test('an address that arrives when the table is full is limited too, and not by 
   assert.equal(
     limit.count('203.0.113.9', NOW + 60_000).exceeded,
     false,
-    'the next minute begins anew',
+    'the next minute starts a new count',
   )
 })
 

@@ -191,7 +191,7 @@ test('a name is checked by its dialled address: refused if it turns private, and
       /rebound\.example \(.*\) is a private, local or reserved address/,
     )
   }
-  assert.equal(names.asked.length, 4, 'each time anew')
+  assert.equal(names.asked.length, 4, 'again each time')
   for (const host of ['127.0.0.1', '2130706433', '[::ffff:127.0.0.1]', '0x7f.1', 'localhost']) {
     const answer = await senderOver(new EgressPolicy([], turning(['127.0.0.1']).resolve)).post(
       `http://${host}:${port}/`,

@@ -108,7 +108,7 @@ test('two nodes restored from backups alone sign what both operators ordered, an
   assert.equal(
     (await order(1, 'ETH', SINK_ETH)).body.order,
     named('ETH', SINK_ETH),
-    'the name is the same at whoever types the same',
+    'equal input gives the same name at every operator',
   )
   assert.equal((await order(1, 'BTC', SINK_BTC)).status, 200)
   await refused('ORDER_UNKNOWN', eth(path, { value: 1n }), {}, /has given no such order/)

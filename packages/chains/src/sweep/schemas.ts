@@ -42,7 +42,7 @@ export function sweeper<F>(shape: z.ZodType<F>, of: SweeperOf<F>): Sweeper {
       if (wrong)
         throw new ChainError(
           'FOUND',
-          `${['found', ...wrong.path].join('.')}: ${wrong.message}; gather anew`,
+          `${['found', ...wrong.path].join('.')}: ${wrong.message}; gather again`,
         )
       return of.plan({ ...o, found: data as F })
     },

@@ -164,7 +164,7 @@ function content(shown: ReturnType<typeof useShown>) {
             }
             action={<LinkButton href="/console">Go to the overview</LinkButton>}
           >
-            Check the address, or whoever sent it to you.
+            Check the address, or ask the person who sent it to you.
           </Empty>
         </Page>
       </Shell>

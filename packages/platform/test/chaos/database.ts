@@ -72,12 +72,12 @@ export async function primaryFails({
       cluster.lastLines(),
     )
     if (afterMs !== null) pauses.set(trouble, [...(pauses.get(trouble) ?? []), afterMs])
-    const mended = Date.now()
+    const repairedAt = Date.now()
     await mend()
     await cluster.whole(WHOLE_WITHIN_MS)
     const primary = (await cluster.primary())?.name
     story.say(
-      `all three are there again after ${((Date.now() - mended) / 1000).toFixed(1)} s; ${String(primary)} is the primary`,
+      `all three are there again after ${((Date.now() - repairedAt) / 1000).toFixed(1)} s; ${String(primary)} is the primary`,
     )
   }
   await sending

@@ -18,7 +18,7 @@ const RULES: Record<string, string> = {
       and not exists (select 1 from fuel_parts f where f.fuel_id = t.id)`,
   'a frozen address was paid': `select t.id, t.asset, f.frozen_at, c.shown_at from transactions t
     join frozen_addresses f on f.sub_account_id = t.sub_account_id and f.address = t.destination_id and f.address_tag is null
-    -- Each that was built anew was looked at anew; what takes the place of a signed one is not held back by a freeze of after it.
+    -- Each rebuilt transaction was screened again; a later freeze does not hold the replacement of a signed one.
     join chain_transactions c on c.transaction_id = t.id and c.replaces is null
     where t.kind = 'WITHDRAWAL' and c.shown_at > f.frozen_at and c.shown_at < coalesce(f.unfrozen_at, 'infinity')
       -- What was released from a freeze of this address before is not held by another of it.

@@ -147,7 +147,7 @@ function Unfreeze({ of, onClose, onDone }: { of: FrozenAddress; onClose(): void;
             tone={toneOfLevel(of.risk_level)}
           />
           . Once it is unfrozen {of.held === 0 ? 'nothing that waits changes' : waiting}, and it is
-          screened anew when it next moves something.
+          screened again at its next transaction.
         </p>
         {of.source === 'OFAC' ? (
           <Note tone="bad">

@@ -253,8 +253,8 @@ export function InvoicePage({ id }: { id: string }) {
       {invoice.cancelled_at === null ? null : (
         <Note tone="neutral">
           <p>
-            Cancelled <Time at={invoice.cancelled_at} />. What is paid all the same is shown below,
-            and is yours.
+            Cancelled <Time at={invoice.cancelled_at} />. Payments that still arrive are shown below
+            and belong to you.
           </p>
         </Note>
       )}

@@ -175,7 +175,7 @@ function Invitations({ reading }: { reading: ReturnType<typeof useRead<OpenInvit
         columns={[
           {
             head: 'For',
-            cell: ({ email }) => email ?? <span class="muted">whoever has the link</span>,
+            cell: ({ email }) => email ?? <span class="muted">anyone who has the link</span>,
           },
           { head: 'Role', cell: ({ role }) => role },
           { head: 'By', isMinor: true, cell: ({ invited_by: by }) => by ?? 'the operator' },

@@ -26,7 +26,7 @@ export function ReceivePage() {
   return (
     <Page
       title="Receive"
-      lead="An address to give to whoever pays you. Every payer may have one of their own."
+      lead="An address for your payers. You can give each payer a separate address."
     >
       {held === undefined ? (
         overview.problem === null ? (

@@ -272,8 +272,7 @@ export function WebhookPage({ id }: { id: string }) {
       {webhook.previous_secret_until === null ? null : (
         <Note tone="info">
           <p>
-            The secret of before signs as well until{' '}
-            <Time at={webhook.previous_secret_until} isLong />.
+            The previous secret also signs until <Time at={webhook.previous_secret_until} isLong />.
           </p>
         </Note>
       )}

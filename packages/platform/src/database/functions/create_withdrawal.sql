@@ -39,7 +39,7 @@ begin
     if found then raise exception 'tier' using errcode = 'CU007'; end if;
     perform prepaid_reserve(workspace, p->>'id', (p->>'platform_fee')::numeric, (p->>'platform_fee_least')::numeric);
   end if;
-  -- Last, for whoever credits a deposit locks accounts before the invoice too.
+  -- Last, because crediting a deposit locks accounts before the invoice too.
   if p->>'invoice_id' is not null then perform invoice_refund(workspace, p->>'invoice_id', (p->>'id')::uuid); end if;
   if p->'exchange_transfer' <> 'null' then
     perform exchange_transfer_open(p->'exchange_transfer', (p->>'id')::uuid, p->>'exchange_shown');

@@ -36,7 +36,7 @@ create index forward_rules_list on forward_rules (sub_account_id, created_at des
 create index forward_rules_due on forward_rules (next_run_at) where next_run_at is not null;
 
 -- Each crediting of a deposit counts once for a rule; a reorganisation takes it back, and the next
--- crediting counts anew.
+-- crediting counts again.
 create table forward_deposits (
   rule_id uuid not null references forward_rules,
   transaction_id uuid not null references transactions,

@@ -1,6 +1,6 @@
 -- The log of events, and what is sent of it to callers' endpoints.
 
--- `id` is given before the commit, so that whoever follows it misses what commits late. A publisher
+-- IDs are assigned before the commit, so a reader that pages by ID misses later commits. A publisher
 -- gives each committed event its place in the log, without gaps, and its object's version: 1, 2, 3
 -- …
 alter table events
@@ -51,7 +51,7 @@ create table if not exists webhooks (
   disabled_reason text,
   sealed_secret bytea not null,
   secret_made_at timestamptz not null,
-  -- After a rotation the secret of before signs as well, until then.
+  -- After a rotation, the time until which the previous secret also signs.
   sealed_previous_secret bytea,
   previous_until timestamptz,
   -- Attempts that failed since one succeeded.

@@ -17,7 +17,7 @@ create table if not exists invoice_settings (
 );
 
 create table if not exists invoices (
-  -- Random: whoever knows it may see the invoice and pay it.
+  -- Random: everyone who knows it can see the invoice and pay it.
   id text primary key,
   workspace_id uuid not null references workspaces,
   sub_account_id uuid not null references sub_accounts,
@@ -77,7 +77,7 @@ create table if not exists invoice_offers (
   rate_at timestamptz,
   -- Blocks that a payment needs beside being credited.
   confirmations integer not null,
-  -- Null until it is chosen; from then on it is this invoice's for ever.
+  -- Null until it is chosen. Then it belongs to this invoice permanently.
   wallet_id uuid references wallets,
   address text,
   address_tag text,

@@ -2,7 +2,7 @@
 -- decimals, of whatever coin.
 
 -- A venue owes what a claim says: no coins are behind it. venue: by the account at the exchange
--- (`address`); venue_outside: whoever traded with it, paid into it or was paid; venue_fees: what
+-- (`address`); venue_outside: the other parties of trades and payments at the venue; venue_fees: what
 -- the venue took. Their assets are named venue:COIN, since the same coin on a chain has other
 -- decimals.
 alter table ledger_accounts drop constraint if exists ledger_accounts_kind_check;

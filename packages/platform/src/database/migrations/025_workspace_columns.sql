@@ -6,7 +6,7 @@
 set local maintenance_work_mem = '256MB';
 set local work_mem = '128MB';
 
--- References between these tables are made anew, by whatever names they have.
+-- Recreates the references between these tables, whatever their names are.
 do $$
 declare
   reference record;
@@ -19,7 +19,7 @@ begin
   end loop;
 end $$;
 
--- Rows are written without what is made anew by 026_workspace_keys.sql anyway.
+-- Rows are written without the constraints that 026_workspace_keys.sql recreates anyway.
 alter table transaction_states drop constraint transaction_states_pkey;
 alter table ledger_postings drop constraint ledger_postings_pkey;
 alter table idempotency drop constraint idempotency_pkey;

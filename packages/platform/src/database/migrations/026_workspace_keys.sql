@@ -82,7 +82,7 @@ create index chain_transactions_unsigned on chain_transactions (workspace_id, ne
 -- What a replacement that is given up had built.
 create index chain_transactions_replacement on chain_transactions (workspace_id, replacement_id) where replacement_id is not null;
 
--- What a chain pays is credited once, whoever owns the address: deposits_identity stays over all
+-- A payment on a chain is credited once, no matter who owns the address: deposits_identity stays over all
 -- workspaces.
 
 create index deposits_place on deposits (workspace_id, network, address, coalesce(tag, ''));

@@ -3,7 +3,7 @@
 
 set local maintenance_work_mem = '256MB';
 
--- References are made anew, by whatever names they have.
+-- Recreates the references, whatever their names are.
 do $$
 declare
   reference record;

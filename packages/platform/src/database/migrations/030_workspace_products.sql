@@ -6,7 +6,7 @@
 set local maintenance_work_mem = '256MB';
 set local work_mem = '128MB';
 
--- References between these tables are made anew, by whatever names they have.
+-- Recreates the references between these tables, whatever their names are.
 do $$
 declare
   reference record;
@@ -22,7 +22,7 @@ end $$;
 -- would have.
 alter table exchange_accounts add constraint exchange_accounts_of unique (workspace_id, id);
 
--- Rows are written without what is made anew.
+-- Rows are written without the constraints that are recreated.
 alter table order_fills drop constraint order_fills_pkey;
 drop index order_fills_order;
 alter table order_fills add column workspace_id uuid;
