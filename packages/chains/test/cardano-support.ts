@@ -71,7 +71,7 @@ export const sign = (items: SigningItem[]): SignatureBytes[] =>
 export const addressAt = (path: readonly number[], network = ADA): string =>
   address(network, publicKeyAt(path))
 
-export interface Given {
+export interface CardanoInputs {
   value: bigint
   path?: number[]
   assets?: Record<string, string>
@@ -79,7 +79,7 @@ export interface Given {
 
 /** Coins made by one transaction that spends from nowhere; its id and body are real. */
 export function fund(
-  given: Given[],
+  given: CardanoInputs[],
   salt = 1,
   network = ADA,
 ): { coins: cardano.Coin[]; previous: Map<string, string> } {
@@ -113,7 +113,7 @@ export function fund(
 }
 
 export function build(
-  given: Given[],
+  given: CardanoInputs[],
   amount: bigint,
   o: { to?: string; rate?: bigint; network?: Network; salt?: number } = {},
 ): { unsigned: UnsignedTransaction; selection: cardano.Selection } {

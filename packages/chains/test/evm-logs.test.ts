@@ -15,13 +15,13 @@ const hex = (number: number) => `0x${number.toString(16)}`
 
 const EMPTY_ROOT = '0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421'
 
-interface Asked {
+interface RecordedRequest {
   blockHash?: string
   fromBlock?: string
   toBlock?: string
 }
 type Logs = ReturnType<typeof logAt>[]
-interface World {
+interface ScriptedNode {
   refuses?: boolean
   omits?: readonly number[]
   otherBranch?: boolean
@@ -40,7 +40,7 @@ const logAt = (height: number, index = 0) => ({
   blockNumber: hex(height),
   removed: false,
 })
-const blockAt = (height: number, { isBloomless = false }: World) => ({
+const blockAt = (height: number, { isBloomless = false }: ScriptedNode) => ({
   number: hex(height),
   hash: hashAt(height),
   parentHash: hashAt(height - 1),
@@ -60,10 +60,14 @@ const blockAt = (height: number, { isBloomless = false }: World) => ({
 })
 
 /** An endpoint with a token transfer in each block, and what it was asked for logs. */
-function endpoint(world: World = {}): { client: EvmClient; asked: Asked[]; methods: string[] } {
-  const asked: Asked[] = []
+function endpoint(world: ScriptedNode = {}): {
+  client: EvmClient
+  asked: RecordedRequest[]
+  methods: string[]
+} {
+  const asked: RecordedRequest[] = []
   const methods: string[] = []
-  const logsOf = (where: Asked): Logs => {
+  const logsOf = (where: RecordedRequest): Logs => {
     if (where.blockHash !== undefined) return [logAt(Number(BigInt(where.blockHash) & 0xfffn))]
     const found: Logs = []
     for (let height = Number(where.fromBlock); height <= Number(where.toBlock); height++) {
@@ -77,7 +81,7 @@ function endpoint(world: World = {}): { client: EvmClient; asked: Asked[]; metho
     const {
       method,
       params: [first],
-    } = JSON.parse(String(init.body)) as { method: string; params: [Asked & string] }
+    } = JSON.parse(String(init.body)) as { method: string; params: [RecordedRequest & string] }
     methods.push(method)
     const tell = (result: unknown) => Response.json({ jsonrpc: '2.0', id: 1, result })
     if (method === 'eth_getBlockByNumber') {
@@ -127,7 +131,7 @@ const amounts = async (client: EvmClient, heights: readonly number[] = HEIGHTS) 
     block?.transfers.map(({ amount }) => Number(amount)),
   )
 const EXPECTED = HEIGHTS.map((height) => [1000 + height])
-const byHash = (asked: readonly Asked[]) =>
+const byHash = (asked: readonly RecordedRequest[]) =>
   asked.filter(({ blockHash }) => blockHash !== undefined).length
 
 test('blocks read concurrently share one request for their logs, with the same result as block by block', async () => {

@@ -42,7 +42,7 @@ const double = (hex: string) =>
     .reverse()
     .toString('hex')
 
-interface Shown {
+interface TransactionJson {
   txid: string
   hex: string
   version: number
@@ -69,7 +69,7 @@ interface Shown {
 test('DASH: an asset unlock pays an address, and its output can be spent like any other', async () => {
   const address = await newAddress('DASH')
   const { hash } = await special('DASH', { kind: 'asset-unlock', address, amount: '1.5' })
-  const shown = await rpc<Shown>('DASH', 'getrawtransaction', hash, true)
+  const shown = await rpc<TransactionJson>('DASH', 'getrawtransaction', hash, true)
   assert.deepEqual(
     [shown.version, shown.type, shown.vin, shown.extraPayloadSize, shown.assetUnlockTx?.fee],
     [3, 9, [], 145, 190],
@@ -86,7 +86,7 @@ test('DASH: an asset unlock pays an address, and its output can be spent like an
   )
   const spent = await rpc<string>('DASH', 'sendtoaddress', await newAddress('DASH'), 1)
   await devnet.control({ command: 'mine', network: 'DASH', blocks: 1 })
-  const by = await rpc<Shown>('DASH', 'getrawtransaction', spent, true)
+  const by = await rpc<TransactionJson>('DASH', 'getrawtransaction', spent, true)
   assert.deepEqual(
     by.vin.map(({ txid }) => txid),
     [hash],
@@ -102,7 +102,7 @@ test('DASH: coinbases have a payload with their height', async () => {
   })
   const {
     tx: [coinbase],
-  } = await rpc<{ tx: Shown[] }>('DASH', 'getblock', hash, 2)
+  } = await rpc<{ tx: TransactionJson[] }>('DASH', 'getblock', hash, 2)
   assert.deepEqual(
     [coinbase?.version, coinbase?.type, coinbase?.cbTx?.height, coinbase?.extraPayloadSize],
     [3, 5, height, 70],
@@ -119,7 +119,10 @@ test('DASH: an asset unlock waits again after a reorganisation', async () => {
   await devnet.control({ command: 'reorg', network: 'DASH', depth: 1 })
   assert.ok((await rpc<string[]>('DASH', 'getrawmempool')).includes(hash))
   await devnet.control({ command: 'mine', network: 'DASH', blocks: 1 })
-  assert.equal((await rpc<Shown>('DASH', 'getrawtransaction', hash, true)).confirmations, 1)
+  assert.equal(
+    (await rpc<TransactionJson>('DASH', 'getrawtransaction', hash, true)).confirmations,
+    1,
+  )
 })
 
 test('BCH: an output with a token lists it separately from the script, whose prefix only the raw transaction has', async () => {
@@ -151,7 +154,7 @@ test('BCH: an output with a token lists it separately from the script, whose pre
   ]
   for (const [more, json, token] of forms) {
     const { hash } = await special('BCH', { kind: 'token', address, amount: '0.00001', ...more })
-    const shown = await rpc<Shown>('BCH', 'getrawtransaction', hash, true)
+    const shown = await rpc<TransactionJson>('BCH', 'getrawtransaction', hash, true)
     const output = shown.vout.find(({ scriptPubKey }) => scriptPubKey?.address === address)
     assert.ok(output?.tokenData, JSON.stringify(shown.vout))
     const { category, ...rest } = output.tokenData
@@ -170,7 +173,7 @@ test('BCH: an output with a token lists it separately from the script, whose pre
       ...token,
     })
     assert.deepEqual(
-      (await rpc<Shown['vout'][number]>('BCH', 'gettxout', hash, output.n)).tokenData,
+      (await rpc<TransactionJson['vout'][number]>('BCH', 'gettxout', hash, output.n)).tokenData,
       output.tokenData,
     )
   }
@@ -181,7 +184,7 @@ test('LTC: transactions waiting within the extension blocks have no amounts or s
   const { hash } = await special('LTC', { kind: 'mweb', address, amount: '2' })
   const pool = await rpc<string[]>('LTC', 'getrawmempool')
   assert.ok(pool.includes(hash) && pool.length === 2, 'it and the payment that enters')
-  const waiting = await rpc<Shown>('LTC', 'getrawtransaction', hash, true)
+  const waiting = await rpc<TransactionJson>('LTC', 'getrawtransaction', hash, true)
   assert.ok(
     waiting.vout.every(
       ({ ismweb, scriptPubKey, value }) =>
@@ -194,7 +197,7 @@ test('LTC: transactions waiting within the extension blocks have no amounts or s
       network: 'LTC',
       blocks: 1,
     })
-    const { tx } = await rpc<{ tx: Shown[] }>('LTC', 'getblock', block.hash, 2)
+    const { tx } = await rpc<{ tx: TransactionJson[] }>('LTC', 'getblock', block.hash, 2)
     const hogEx = tx.at(-1)!
     assert.ok(hogEx.hex.startsWith('020000000008'), 'a flag of its own')
     assert.equal(

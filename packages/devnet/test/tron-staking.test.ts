@@ -245,7 +245,7 @@ test("the limits of staking equal Tron's", async () => {
   )
 })
 
-type Shown = {
+type AccountJson = {
   ids: string[]
   time: number
   sun: number
@@ -254,7 +254,7 @@ type Shown = {
   resources: unknown
 }
 
-async function shown(upTo: number): Promise<Shown> {
+async function shown(upTo: number): Promise<AccountJson> {
   const ids: string[] = []
   for (let num = 0; num <= upTo; num += 1)
     ids.push((await post<{ blockID: string }>('wallet/getblockbynum', { num })).blockID)

@@ -50,13 +50,13 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
  * accounts signs one at a time.
  */
 async function nodesPerSecond(): Promise<number> {
-  const house = await SignerCluster.start(() => {}, 'prepared', 'apart')
+  const cluster = await SignerCluster.start(() => {}, 'prepared', 'apart')
   try {
     // The platform's make way for others; where the machine is shared both must get as little of
     // it.
     const niceness = getPriority(platform.childPid('signer/src/main.ts.*HOME'))
-    for (const { pid } of house.processes.values()) setPriority(pid as number, niceness)
-    const workspace = await house.workspace()
+    for (const { pid } of cluster.processes.values()) setPriority(pid as number, niceness)
+    const workspace = await cluster.workspace()
     const flights = async (from: number, count: number) =>
       Promise.all(
         Array.from({ length: IN_FLIGHT }, async (_, at) =>
@@ -66,7 +66,7 @@ async function nodesPerSecond(): Promise<number> {
     await inFlight(workspace, await flights(1, EACH / 4))
     return (await inFlight(workspace, await flights(1 + IN_FLIGHT, EACH))).perSecond
   } finally {
-    await house.stop()
+    await cluster.stop()
   }
 }
 

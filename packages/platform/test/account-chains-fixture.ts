@@ -131,7 +131,7 @@ export async function own(network: Network, index: number): Promise<string> {
 export const fund = (asset: string, address: string, amount: string) =>
   devnet.control({ command: 'fund', asset, address, amount, tag: null })
 
-interface Wanted {
+interface TaskOptions {
   kind?: 'WITHDRAWAL' | 'SWEEP'
   wallet: string
   from: string
@@ -140,7 +140,10 @@ interface Wanted {
   attempts?: number
   feeRate?: string
 }
-export async function taskOf(asset: Asset, { kind = 'WITHDRAWAL', ...o }: Wanted): Promise<Task> {
+export async function taskOf(
+  asset: Asset,
+  { kind = 'WITHDRAWAL', ...o }: TaskOptions,
+): Promise<Task> {
   const row = (await database.get().one<TransactionRow>(
     `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id,
        destination_type, destination_id, state, status, attempts, fee_rate)

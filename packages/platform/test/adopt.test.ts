@@ -33,7 +33,7 @@ const stranger = privateKeyToAccount(`0x${'a9'.repeat(32)}`)
 /** Blocks until anything is final on the local chain. */
 const FINAL_BLOCKS = 80
 let devnet: Devnet
-let stage: FamilyFixture
+let fixture: FamilyFixture
 /** What the endpoint answers instead: a test may change it. */
 let lie: (method: string, params: unknown[], answer: unknown) => unknown = (
   _method,
@@ -62,10 +62,10 @@ beforeEach(async () => {
   lie = (_method, _params, answer) => answer
   meanwhile = async () => undefined
   await database.get().query('delete from rescans')
-  stage = new FamilyFixture(database.get(), devnet, PLACE, clock, ask)
-  await stage.open()
-  await stage.control({ command: 'fund', asset: 'ETH', address: stranger.address, amount: '5' })
-  await stage.scan()
+  fixture = new FamilyFixture(database.get(), devnet, PLACE, clock, ask)
+  await fixture.open()
+  await fixture.control({ command: 'fund', asset: 'ETH', address: stranger.address, amount: '5' })
+  await fixture.scan()
 })
 after(() => {
   devnet.close()
@@ -74,13 +74,13 @@ after(() => {
 
 /** The services whose waits are over at once: nothing moves meanwhile, or as `sleep` says. */
 const services = (sleep: () => Promise<void> = async () => undefined): Services => ({
-  ...stage.services,
-  environment: { ...stage.services.environment, sleep },
+  ...fixture.services,
+  environment: { ...fixture.services.environment, sleep },
 })
 
 async function mine(blocks: number): Promise<void> {
-  await stage.control({ command: 'mine', blocks })
-  await stage.scan()
+  await fixture.control({ command: 'mine', blocks })
+  await fixture.scan()
 }
 
 /** A contract that self-destructs to an address: PUSH20 address, SELFDESTRUCT. */
@@ -106,13 +106,13 @@ async function destroyTo(address: string, ether: string): Promise<string> {
 }
 
 const adopt = (input: Record<string, unknown> = {}, made: Services = services()) =>
-  adoptIntoBooks(made, { asset: 'ETH', address: stage.source, amount: '0.25', ...input })
+  adoptIntoBooks(made, { asset: 'ETH', address: fixture.source, amount: '0.25', ...input })
 
 const secondAddress = async (): Promise<string> =>
   (
     (await createAddress.handler({
-      services: stage.services,
-      caller: stage.caller,
+      services: fixture.services,
+      caller: fixture.caller,
       body: { asset: 'ETH' },
       signed: null,
       query: undefined,
@@ -121,7 +121,7 @@ const secondAddress = async (): Promise<string> =>
   ).body.address
 
 const adopted = () =>
-  stage.database.query<TransactionRow>(
+  fixture.database.query<TransactionRow>(
     `select t.* from transactions t join deposits d on d.transaction_id = t.id where d.adopted order by t.created_at`,
   )
 
@@ -132,43 +132,43 @@ const refused = (what: Promise<unknown>, reason: RegExp) =>
   })
 
 test('an adopted deposit is credited at its depth, once, and is spendable; the audit then agrees', async () => {
-  const hash = await destroyTo(stage.source, '0.25')
+  const hash = await destroyTo(fixture.source, '0.25')
   assert.deepEqual(
     (await audit(services())).differences.map(({ kind }) => kind),
     ['surplus'],
   )
-  const before = await stage.available()
+  const before = await fixture.available()
   const { id } = await adopt({ txid: hash })
-  const row = await stage.read(String(id))
+  const row = await fixture.read(String(id))
   assert.deepEqual(
     [row.state, row.status, row.hash, row.source_id],
     ['CONFIRMING', 'pending', hash, null],
   )
-  await stage.run()
+  await fixture.run()
   assert.deepEqual(
-    [(await stage.read(String(id))).status, (await stage.available()) - before],
+    [(await fixture.read(String(id))).status, (await fixture.available()) - before],
     ['confirmed', parseEther('0.25')],
   )
-  await stage.check()
+  await fixture.check()
   await refused(adopt(), /holds no more than the ledger records/)
   assert.equal((await adopted()).length, 1)
 })
 
 test('several operators adopt concurrently: one deposit', async () => {
-  await destroyTo(stage.source, '0.25')
+  await destroyTo(fixture.source, '0.25')
   const outcomes = await Promise.allSettled([adopt(), adopt(), adopt({}, services()), adopt()])
   assert.equal(
     outcomes.filter(({ status }) => status === 'fulfilled').length,
     1,
     JSON.stringify(outcomes),
   )
-  await stage.run()
-  await stage.check()
+  await fixture.run()
+  await fixture.check()
   assert.equal((await adopted()).length, 1)
 })
 
 test("a wrong option value is refused with the option's name, and nothing changes", async () => {
-  await destroyTo(stage.source, '0.25')
+  await destroyTo(fixture.source, '0.25')
   const hash = `0x${'12'.repeat(32)}`
   for (const [input, reason] of [
     [
@@ -191,7 +191,7 @@ test("a wrong option value is refused with the option's name, and nothing change
 })
 
 test('a deposit that the scan had missed is found by a rescan after its adoption: it is not credited again', async () => {
-  const client = stage.services.networks.client('ETH') as {
+  const client = fixture.services.networks.client('ETH') as {
     block(height: number): Promise<ChainBlock | null>
   }
   const { block } = client
@@ -199,19 +199,19 @@ test('a deposit that the scan had missed is found by a rescan after its adoption
     const shown = await block.call(client, height)
     return shown && { ...shown, transfers: [] }
   }
-  const before = await stage.available()
-  await stage.control({ command: 'fund', asset: 'ETH', address: stage.source, amount: '0.25' })
+  const before = await fixture.available()
+  await fixture.control({ command: 'fund', asset: 'ETH', address: fixture.source, amount: '0.25' })
   await mine(1)
   client.block = block
   const height = Number(
-    (await stage.database.one<{ height: string }>('select height::text from network_scans'))
+    (await fixture.database.one<{ height: string }>('select height::text from network_scans'))
       ?.height,
   )
   const { id } = await adopt()
   for (const when of ['before its depth', 'after it']) {
-    await startRescan(stage.services, { network: 'ETH', from: height - 3, to: height })
+    await startRescan(fixture.services, { network: 'ETH', from: height - 3, to: height })
     for (;;) {
-      const progress = await rescanProgress(stage.services, { network: 'ETH' })
+      const progress = await rescanProgress(fixture.services, { network: 'ETH' })
       if (progress['done'] === true) {
         assert.equal(progress['deposits'], 0, when)
         break
@@ -220,121 +220,126 @@ test('a deposit that the scan had missed is found by a rescan after its adoption
         setImmediate(resolve)
       })
     }
-    await stage.run()
-    assert.equal((await stage.read(String(id))).status, 'confirmed')
-    assert.equal((await stage.available()) - before, parseEther('0.25'), when)
-    await stage.check()
+    await fixture.run()
+    assert.equal((await fixture.read(String(id))).status, 'confirmed')
+    assert.equal((await fixture.available()) - before, parseEther('0.25'), when)
+    await fixture.check()
   }
   // What comes after the block by which it was adopted is a deposit of its own, of the same amount
   // too.
-  await stage.control({ command: 'fund', asset: 'ETH', address: stage.source, amount: '0.25' })
+  await fixture.control({ command: 'fund', asset: 'ETH', address: fixture.source, amount: '0.25' })
   await mine(1)
-  await stage.run()
-  assert.equal((await stage.available()) - before, parseEther('0.5'))
-  await stage.check()
+  await fixture.run()
+  assert.equal((await fixture.available()) - before, parseEther('0.5'))
+  await fixture.check()
 })
 
 test('a reorganisation before its depth removes it, and it can be adopted again', async () => {
-  await destroyTo(stage.source, '0.25')
+  await destroyTo(fixture.source, '0.25')
   const { id } = await adopt()
-  await stage.control({ command: 'reorg', depth: 2, drop: true })
+  await fixture.control({ command: 'reorg', depth: 2, drop: true })
   await mine(3)
-  const row = await stage.read(String(id))
+  const row = await fixture.read(String(id))
   assert.deepEqual([row.state, row.status], ['REORGED', 'failed'])
-  await stage.run()
-  await stage.check()
-  await destroyTo(stage.source, '0.25')
+  await fixture.run()
+  await fixture.check()
+  await destroyTo(fixture.source, '0.25')
   await adopt()
-  await stage.run()
-  await stage.check()
+  await fixture.run()
+  await fixture.check()
 })
 
 test('an endpoint ahead of the scan makes a deposit look like a surplus: the scan finds it and credits it once', async () => {
   const ahead = parseEther('0.25')
   lie = (method, params, answer) =>
-    method === 'eth_getBalance' && params[0] === stage.source
+    method === 'eth_getBalance' && params[0] === fixture.source
       ? `0x${(BigInt(answer as string) + ahead).toString(16)}`
       : answer
-  const before = await stage.available()
+  const before = await fixture.available()
   const { id } = await adopt()
   lie = (_method, _params, answer) => answer
-  await stage.control({ command: 'fund', asset: 'ETH', address: stage.source, amount: '0.25' })
+  await fixture.control({ command: 'fund', asset: 'ETH', address: fixture.source, amount: '0.25' })
   await mine(FINAL_BLOCKS)
-  await stage.run()
-  const row = await stage.read(String(id))
+  await fixture.run()
+  const row = await fixture.read(String(id))
   assert.deepEqual(
     [row.status, row.failure_reason],
     ['failed', 'the chain does not contain the adopted amount; see "custody audit"'],
   )
-  assert.equal((await stage.available()) - before, ahead)
-  await stage.check()
+  assert.equal((await fixture.available()) - before, ahead)
+  await fixture.check()
 })
 
 test('a payment mined during the balance query does not hide a deposit that was counted twice', async () => {
   const more = parseEther('0.25')
   lie = (method, params, answer) =>
-    method === 'eth_getBalance' && params[0] === stage.source
+    method === 'eth_getBalance' && params[0] === fixture.source
       ? `0x${(BigInt(answer as string) + more).toString(16)}`
       : answer
-  const before = await stage.available()
+  const before = await fixture.available()
   const { id } = await adopt()
   lie = (_method, _params, answer) => answer
-  await stage.control({ command: 'fund', asset: 'ETH', address: stage.source, amount: '0.25' })
+  await fixture.control({ command: 'fund', asset: 'ETH', address: fixture.source, amount: '0.25' })
   let late = 1
   meanwhile = async (method, params) => {
-    if (method !== 'eth_getBalance' || params[0] !== stage.source || late-- <= 0) return
-    await stage.control({ command: 'fund', asset: 'ETH', address: stage.source, amount: '0.25' })
-    await stage.control({ command: 'mine', blocks: 1 })
+    if (method !== 'eth_getBalance' || params[0] !== fixture.source || late-- <= 0) return
+    await fixture.control({
+      command: 'fund',
+      asset: 'ETH',
+      address: fixture.source,
+      amount: '0.25',
+    })
+    await fixture.control({ command: 'mine', blocks: 1 })
   }
   await mine(FINAL_BLOCKS)
   await mine(FINAL_BLOCKS)
-  await stage.run()
+  await fixture.run()
   assert.ok(late <= 0, 'the balance was not asked for at its depth')
-  assert.equal((await stage.read(String(id))).status, 'failed')
-  assert.equal((await stage.available()) - before, 2n * more)
-  await stage.check()
+  assert.equal((await fixture.read(String(id))).status, 'failed')
+  assert.equal((await fixture.available()) - before, 2n * more)
+  await fixture.check()
 })
 
 test('a transfer is adopted and credited on a chain that advances between all requests', async () => {
-  await destroyTo(stage.source, '0.25')
-  const before = await stage.available()
+  await destroyTo(fixture.source, '0.25')
+  const before = await fixture.available()
   meanwhile = async (method) => {
-    if (method === 'eth_getBalance') await stage.control({ command: 'mine', blocks: 1 })
+    if (method === 'eth_getBalance') await fixture.control({ command: 'mine', blocks: 1 })
   }
   const { id } = await adopt(
     {},
-    services(() => stage.scan()),
+    services(() => fixture.scan()),
   )
   await mine(FINAL_BLOCKS)
-  await stage.run()
-  assert.equal((await stage.read(String(id))).status, 'confirmed')
-  assert.equal((await stage.available()) - before, parseEther('0.25'))
-  await stage.check()
+  await fixture.run()
+  assert.equal((await fixture.read(String(id))).status, 'confirmed')
+  assert.equal((await fixture.available()) - before, parseEther('0.25'))
+  await fixture.check()
 })
 
 test('an endpoint that does not return the balance of an adopted deposit does not delay others', async () => {
-  await destroyTo(stage.source, '0.25')
+  await destroyTo(fixture.source, '0.25')
   const { id } = await adopt()
-  const before = await stage.available()
-  await stage.control({ command: 'fund', asset: 'ETH', address: stage.source, amount: '0.1' })
+  const before = await fixture.available()
+  await fixture.control({ command: 'fund', asset: 'ETH', address: fixture.source, amount: '0.1' })
   lie = (method, params, answer) => {
-    if (method === 'eth_getBalance' && params[0] === stage.source) throw new Error('no answer')
+    if (method === 'eth_getBalance' && params[0] === fixture.source) throw new Error('no answer')
     return answer
   }
   await mine(FINAL_BLOCKS)
-  while (await stage.step());
-  assert.equal((await stage.available()) - before, parseEther('0.1'))
-  assert.equal((await stage.read(String(id))).state, 'CONFIRMING')
+  while (await fixture.step());
+  assert.equal((await fixture.available()) - before, parseEther('0.1'))
+  assert.equal((await fixture.read(String(id))).state, 'CONFIRMING')
   lie = (_method, _params, answer) => answer
   await mine(1)
-  await stage.run()
-  assert.equal((await stage.read(String(id))).status, 'confirmed')
-  await stage.check()
+  await fixture.run()
+  assert.equal((await fixture.read(String(id))).status, 'confirmed')
+  await fixture.check()
 })
 
 test('with immediate finality, endpoints that are some blocks ahead of the scan cause no double credit', async () => {
   const to = '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin'
-  const sol = (stage = new FamilyFixture(
+  const sol = (fixture = new FamilyFixture(
     database.get(),
     devnet,
     { code: 'SOL', to, held: '20', amount: '0.25' },
@@ -371,24 +376,24 @@ test('with immediate finality, endpoints that are some blocks ahead of the scan 
 })
 
 test('moves between own addresses are no surplus, during a sweep and when the ledger lacks them', async () => {
-  Object.assign(stage.services.settings, { sweep: sweepRules('local', undefined, {}) })
+  Object.assign(fixture.services.settings, { sweep: sweepRules('local', undefined, {}) })
   const address = await secondAddress()
-  await stage.control({ command: 'fund', asset: 'ETH', address, amount: '0.25' })
+  await fixture.control({ command: 'fund', asset: 'ETH', address, amount: '0.25' })
   await mine(FINAL_BLOCKS)
   const states = new Set<string>()
   for (let turns = 0; turns < 400; turns++) {
-    const sweep = await stage.database.one<{ state: string; amount: string }>(
+    const sweep = await fixture.database.one<{ state: string; amount: string }>(
       `select state, amount::text from transactions where kind = 'SWEEP' and status = 'pending'`,
     )
     if (sweep && !states.has(sweep.state)) {
       states.add(sweep.state)
-      const held = await stage.services.networks.get('ETH').balance(address, stage.asset)
+      const held = await fixture.services.networks.get('ETH').balance(address, fixture.asset)
       const amount = formatAmount(BigInt(sweep.amount) || held || 1n, 18)
       // The platform's own steps go on while the operator's command looks again and again.
       const busy = services(async () => {
-        await stage.step()
+        await fixture.step()
       })
-      for (const each of [stage.source, address])
+      for (const each of [fixture.source, address])
         await refused(
           adopt({ address: each, amount }, busy),
           /only be adopted completely|also has a deficit|[\d.]+ more/,
@@ -396,12 +401,12 @@ test('moves between own addresses are no surplus, during a sweep and when the le
     }
     // Its fee leaves dust, whose sweep waits for more.
     if (
-      await stage.database.one(
+      await fixture.database.one(
         `select 1 from transactions where kind = 'SWEEP' and status = 'confirmed'`,
       )
     )
       break
-    assert.ok(await stage.turn(), 'the sweep does not end')
+    assert.ok(await fixture.turn(), 'the sweep does not end')
   }
   assert.ok(
     states.has('QUEUED') && states.has('CONFIRMING'),
@@ -414,7 +419,7 @@ test('moves between own addresses are no surplus, during a sweep and when the le
     ['available', '-1'],
     ['unswept', '1'],
   ]) {
-    await stage.database.query(
+    await fixture.database.query(
       `update ledger_accounts set balance = balance + ($2::numeric * 10 ^ 17) where asset = 'ETH' and kind = $1
          and (kind = 'available' or address = $3)`,
       [kind, change, address],
@@ -425,26 +430,26 @@ test('moves between own addresses are no surplus, during a sweep and when the le
 })
 
 test('with deposit screening it is held for its unknown sender until the operator releases it', async () => {
-  Object.assign(stage.services.aml, {
-    secrets: new Secrets(new Uint8Array(32), stage.services.environment),
+  Object.assign(fixture.services.aml, {
+    secrets: new Secrets(new Uint8Array(32), fixture.services.environment),
   })
-  const row = await stage.database.one<{ id: string }>('select id from sub_accounts')
+  const row = await fixture.database.one<{ id: string }>('select id from sub_accounts')
   assert.ok(row)
-  await stage.database.query(
+  await fixture.database.query(
     `insert into aml_settings (sub_account_id, provider, sealed_token, risk_levels, screen_deposits, screen_withdrawals, updated_at, workspace_id)
      values ($1, 'CHAINALYSIS', $2, '{SEVERE}', true, false, $3, (select workspace_id from sub_accounts where id = $1))`,
-    [row.id, sealToken(stage.services, row.id, 'key'), stage.database.now()],
+    [row.id, sealToken(fixture.services, row.id, 'key'), fixture.database.now()],
   )
-  await destroyTo(stage.source, '0.25')
-  const before = await stage.available()
+  await destroyTo(fixture.source, '0.25')
+  const before = await fixture.available()
   const { id } = await adopt()
   await mine(FINAL_BLOCKS)
-  for (let turns = 0; turns < 50 && (await stage.read(String(id))).state !== 'FROZEN'; turns++)
-    await stage.turn()
-  assert.match((await stage.read(String(id))).failure_reason ?? '', /no known sender address/)
-  assert.equal(await stage.available(), before)
-  await releaseDeposit(stage.services, { transaction: id })
-  await stage.run()
-  assert.equal((await stage.available()) - before, parseAmount('0.25', 18))
-  await stage.check()
+  for (let turns = 0; turns < 50 && (await fixture.read(String(id))).state !== 'FROZEN'; turns++)
+    await fixture.turn()
+  assert.match((await fixture.read(String(id))).failure_reason ?? '', /no known sender address/)
+  assert.equal(await fixture.available(), before)
+  await releaseDeposit(fixture.services, { transaction: id })
+  await fixture.run()
+  assert.equal((await fixture.available()) - before, parseAmount('0.25', 18))
+  await fixture.check()
 })

@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 import type { Logger } from 'pino'
 import { Devnet } from '../../devnet/src/devnet.ts'
 import { Sanctions } from '../src/aml/ofac.ts'
-import { useDatabase, World } from './deposits-support.ts'
+import { useDatabase, DepositFixture } from './deposits-support.ts'
 import { FamilyFixture } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
@@ -54,58 +54,58 @@ function sanctionsOf(...addresses: string[]): Sanctions {
 }
 
 test('a destination is held if OFAC’s list has another form of it, and later by the frozen list alone', async () => {
-  const stage = new FamilyFixture(
+  const fixture = new FamilyFixture(
     database.get(),
     devnet,
     { code: 'ADA', to: ENTERPRISE, held: '300', amount: '5' },
     clock,
   )
   try {
-    await stage.open()
+    await fixture.open()
     const aml = (sanctions: unknown) =>
-      Object.assign(stage.services, { aml: { providers: {}, sanctions } })
+      Object.assign(fixture.services, { aml: { providers: {}, sanctions } })
     aml(sanctionsOf(BASE_MAINNET))
-    await stage.runTo(await stage.create('enterprise'), 'AML_HELD')
-    const spelled = await stage.create('upper case', {
+    await fixture.runTo(await fixture.create('enterprise'), 'AML_HELD')
+    const spelled = await fixture.create('upper case', {
       destination_address: SCRIPT_STAKE.toUpperCase(),
     })
-    await stage.runTo(spelled, 'AML_HELD')
+    await fixture.runTo(spelled, 'AML_HELD')
     // The list no longer has it: the sub-account's own list of frozen addresses does.
     aml({ has: () => false })
-    await stage.runTo(await stage.create('base', { destination_address: BASE }), 'AML_HELD')
-    assert.deepEqual(await stage.database.query('select address, source from frozen_addresses'), [
+    await fixture.runTo(await fixture.create('base', { destination_address: BASE }), 'AML_HELD')
+    assert.deepEqual(await fixture.database.query('select address, source from frozen_addresses'), [
       { address: ENTERPRISE, source: 'OFAC' },
     ])
-    const other = await stage.create('another party', { destination_address: ANOTHER })
-    await stage.runTo(other, 'CONFIRMED')
+    const other = await fixture.create('another party', { destination_address: ANOTHER })
+    await fixture.runTo(other, 'CONFIRMED')
   } finally {
-    await stage.close()
+    await fixture.close()
   }
 })
 
 test('a sender is frozen in every form of a flagged address, and the provider is queried for each form', async () => {
-  const world = new World(database.get(), 'cardano')
-  await world.open()
-  const alice = await world.tenant('alice')
-  await world.screenDeposits(alice)
+  const fixture = new DepositFixture(database.get(), 'cardano')
+  await fixture.open()
+  const alice = await fixture.tenant('alice')
+  await fixture.screenDeposits(alice)
   const pay = (txid: string, ...addresses: string[]) => {
-    world.chain.paidBy.set(txid, { addresses, complete: true })
-    world.chain.mine({
+    fixture.chain.paidBy.set(txid, { addresses, complete: true })
+    fixture.chain.mine({
       txid,
-      outcome: [{ position: 0, asset: world.assets[0], address: alice.deposit, amount: 7n }],
+      outcome: [{ position: 0, asset: fixture.assets[0], address: alice.deposit, amount: 7n }],
     })
-    world.chain.bury()
-    return world.settle()
+    fixture.chain.bury()
+    return fixture.settle()
   }
-  world.risks.set(SCRIPT_STAKE, 'SEVERE')
+  fixture.risks.set(SCRIPT_STAKE, 'SEVERE')
   await pay('first', ENTERPRISE, SCRIPT_STAKE)
   assert.deepEqual(
-    [(await world.deposits()).map(({ state }) => state), world.asked.toSorted()],
+    [(await fixture.deposits()).map(({ state }) => state), fixture.asked.toSorted()],
     [['FROZEN'], [ENTERPRISE, SCRIPT_STAKE].toSorted()],
   )
-  world.risks.clear()
+  fixture.risks.clear()
   await pay('second', BASE)
   await pay('third', ANOTHER)
-  const states = (await world.deposits()).map(({ state }) => state)
+  const states = (await fixture.deposits()).map(({ state }) => state)
   assert.deepEqual([states.filter((state) => state === 'FROZEN').length, states.length], [2, 3])
 })

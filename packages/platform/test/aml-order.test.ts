@@ -46,8 +46,8 @@ after(async () => {
   rmSync(home, { recursive: true, force: true })
 })
 
-/** The world outside: what is true of each address, and what the provider has said of it. */
-class World {
+/** The fixture outside: what is true of each address, and what the provider has said of it. */
+class Fixture {
   now = Date.UTC(2026, 0, 1)
   isUp = true
   readonly truth = new Map<string, RiskLevel>()
@@ -272,19 +272,19 @@ class World {
   }
 }
 
-type Event = (world: World) => Promise<void> | void
+type Event = (fixture: Fixture) => Promise<void> | void
 const party = fc.constantFrom(...PARTIES)
 const level = fc.constantFrom<RiskLevel | null>('SEVERE', 'SEVERE', 'LOW', null)
-const pick = (world: World, at: number) =>
-  world.transactions[at % Math.max(1, world.transactions.length)]
+const pick = (fixture: Fixture, at: number) =>
+  fixture.transactions[at % Math.max(1, fixture.transactions.length)]
 const named = (name: string, run: Event) => Object.assign(run, { toString: () => name })
 const event: fc.Arbitrary<Event> = fc.oneof(
   {
     weight: 8,
     arbitrary: fc.nat(20).map((at) =>
-      named(`step ${at}`, async (world) => {
-        const id = pick(world, at)
-        if (id) await world.step(id)
+      named(`step ${at}`, async (fixture) => {
+        const id = pick(fixture, at)
+        if (id) await fixture.step(id)
       }),
     ),
   },
@@ -292,44 +292,44 @@ const event: fc.Arbitrary<Event> = fc.oneof(
     weight: 3,
     arbitrary: fc
       .tuple(fc.constantFrom('WITHDRAWAL' as const, 'DEPOSIT' as const), party)
-      .map(([kind, who]) => named(`${kind} ${who[2]}`, (world) => world.create(kind, who))),
+      .map(([kind, who]) => named(`${kind} ${who[2]}`, (fixture) => fixture.create(kind, who))),
   },
   {
     weight: 2,
-    arbitrary: party.map((who) => named(`unfreeze ${who[2]}`, (world) => world.unfreeze(who))),
+    arbitrary: party.map((who) => named(`unfreeze ${who[2]}`, (fixture) => fixture.unfreeze(who))),
   },
   {
     weight: 2,
     arbitrary: fc.tuple(fc.nat(20), fc.nat(20), party).map(([a, b, who]) =>
-      named(`steps ${a} and ${b} while ${who[2]} is unfrozen`, async (world) => {
-        const [first, second] = [pick(world, a), pick(world, b)]
+      named(`steps ${a} and ${b} while ${who[2]} is unfrozen`, async (fixture) => {
+        const [first, second] = [pick(fixture, a), pick(fixture, b)]
         if (first && second && first !== second)
-          await Promise.all([world.step(first), world.step(second), world.callUnfreeze(who)])
+          await Promise.all([fixture.step(first), fixture.step(second), fixture.callUnfreeze(who)])
       }),
     ),
   },
   {
     weight: 2,
     arbitrary: fc.tuple(party, level).map(([who, risk]) =>
-      named(`risk ${who[2]} ${String(risk)}`, (world) => {
-        if (risk) world.truth.set(who, risk)
-        else world.truth.delete(who)
+      named(`risk ${who[2]} ${String(risk)}`, (fixture) => {
+        if (risk) fixture.truth.set(who, risk)
+        else fixture.truth.delete(who)
       }),
     ),
   },
   {
     weight: 1,
     arbitrary: fc.boolean().map((up) =>
-      named(`provider ${up}`, (world) => {
-        world.isUp = up
+      named(`provider ${up}`, (fixture) => {
+        fixture.isUp = up
       }),
     ),
   },
   {
     weight: 1,
     arbitrary: fc.integer({ min: 1, max: 15 }).map((minutes) =>
-      named(`+${minutes} min`, (world) => {
-        world.now += minutes * 60_000
+      named(`+${minutes} min`, (fixture) => {
+        fixture.now += minutes * 60_000
       }),
     ),
   },
@@ -338,19 +338,19 @@ const event: fc.Arbitrary<Event> = fc.oneof(
     arbitrary: fc
       .tuple(fc.subarray([...LEVELS], { minLength: 1 }), fc.boolean(), fc.boolean())
       .map(([levels, a, b]) =>
-        named(`save ${levels.join()} ${a} ${b}`, async (world) => {
-          world.now += 1000
-          await world.save(levels, a, b)
-          world.now += 1000
+        named(`save ${levels.join()} ${a} ${b}`, async (fixture) => {
+          fixture.now += 1000
+          await fixture.save(levels, a, b)
+          fixture.now += 1000
         }),
       ),
   },
   {
     weight: 1,
     arbitrary: fc.tuple(party, fc.boolean()).map(([who, on]) =>
-      named(`OFAC ${who[2]} ${on}`, (world) => {
-        if (on) world.sanctioned.add(who)
-        else world.sanctioned.delete(who)
+      named(`OFAC ${who[2]} ${on}`, (fixture) => {
+        if (on) fixture.sanctioned.add(who)
+        else fixture.sanctioned.delete(who)
       }),
     ),
   },
@@ -359,93 +359,97 @@ const event: fc.Arbitrary<Event> = fc.oneof(
 test('no order of events lets a frozen address pass', { timeout: 240_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(event, { minLength: 15, maxLength: 60 }), async (events) => {
-      const world = new World()
-      await world.open()
-      await world.save(['SEVERE'], true, true)
-      world.now += 1000
+      const fixture = new Fixture()
+      await fixture.open()
+      await fixture.save(['SEVERE'], true, true)
+      fixture.now += 1000
       for (const each of events) {
-        await each(world)
-        await world.checkBooks()
+        await each(fixture)
+        await fixture.checkBooks()
       }
       // In the end, with the provider back and everything unfrozen, everything passes, once.
-      world.isUp = true
-      world.truth.clear()
-      world.sanctioned.clear()
-      for (let round = 0; round < 12 && world.passed.size < world.transactions.length; round++) {
-        for (const who of PARTIES) await world.unfreeze(who)
-        for (const id of world.transactions) await world.step(id)
+      fixture.isUp = true
+      fixture.truth.clear()
+      fixture.sanctioned.clear()
+      for (
+        let round = 0;
+        round < 12 && fixture.passed.size < fixture.transactions.length;
+        round++
+      ) {
+        for (const who of PARTIES) await fixture.unfreeze(who)
+        for (const id of fixture.transactions) await fixture.step(id)
       }
       assert.equal(
-        world.passed.size,
-        world.transactions.length,
+        fixture.passed.size,
+        fixture.transactions.length,
         'a transaction stays held permanently',
       )
-      await world.checkBooks()
+      await fixture.checkBooks()
     }),
     { numRuns: Number(process.env['CUSTODY_TEST_RUNS'] ?? 40) },
   )
 })
 
 test('six hours without an answer raise one alert, and nothing passes', async () => {
-  const world = new World()
-  await world.open()
-  await world.save(['SEVERE'], true, true)
-  world.isUp = false
-  await world.create('WITHDRAWAL', PARTIES[0] as string)
-  const [id] = world.transactions as [string]
+  const fixture = new Fixture()
+  await fixture.open()
+  await fixture.save(['SEVERE'], true, true)
+  fixture.isUp = false
+  await fixture.create('WITHDRAWAL', PARTIES[0] as string)
+  const [id] = fixture.transactions as [string]
   const alerts = async () =>
     (
       await database.query(
         `select 1 from events where workspace_id = $1 and type = 'aml.screening_overdue'`,
-        [world.workspace],
+        [fixture.workspace],
       )
     ).length
   for (const hours of [0, 1, 3, 1.9]) {
-    world.now += hours * 3_600_000
-    await world.step(id)
-    await world.step(id)
-    assert.deepEqual([(await world.row(id)).state, await alerts()], ['SCREENING', 0])
+    fixture.now += hours * 3_600_000
+    await fixture.step(id)
+    await fixture.step(id)
+    assert.deepEqual([(await fixture.row(id)).state, await alerts()], ['SCREENING', 0])
   }
-  world.now += 600_000
-  for (let count = 0; count < 3; count++) await world.step(id)
-  assert.deepEqual([(await world.row(id)).state, await alerts()], ['SCREENING', 1])
-  world.isUp = true
-  await world.step(id)
-  assert.equal((await world.row(id)).state, 'QUEUED')
+  fixture.now += 600_000
+  for (let count = 0; count < 3; count++) await fixture.step(id)
+  assert.deepEqual([(await fixture.row(id)).state, await alerts()], ['SCREENING', 1])
+  fixture.isUp = true
+  await fixture.step(id)
+  assert.equal((await fixture.row(id)).state, 'QUEUED')
 })
 
 test('a flag right before signing releases the nonce, and the transfer is built again after its release', async () => {
-  const world = new World()
-  await world.open()
-  await world.save(['SEVERE'], true, true)
+  const fixture = new Fixture()
+  await fixture.open()
+  await fixture.save(['SEVERE'], true, true)
   const to = PARTIES[0] as string
-  await world.create('WITHDRAWAL', to)
-  const [id] = world.transactions as [string]
-  for (let count = 0; count < 3; count++) await world.step(id)
-  assert.equal((await world.row(id)).state, 'SIGNING')
+  await fixture.create('WITHDRAWAL', to)
+  const [id] = fixture.transactions as [string]
+  for (let count = 0; count < 3; count++) await fixture.step(id)
+  assert.equal((await fixture.row(id)).state, 'SIGNING')
   await database.query(`update transactions set attempts = 0 where id = $1`, [id])
   await database.query(
     `insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned, fee_max, workspace_id)
        values ($1, $2, 'ETH', 'BUILT', $3, 0, '{}', 1, (select workspace_id from transactions where id = $2))`,
     [randomUUID(), id, randomUUID()],
   )
-  world.truth.set(to, 'SEVERE')
-  world.now += TEN_MINUTES_MS + 1000
+  fixture.truth.set(to, 'SEVERE')
+  fixture.now += TEN_MINUTES_MS + 1000
   for (const state of ['SCREENING', 'AML_HELD']) {
-    await world.step(id)
-    assert.equal((await world.row(id)).state, state)
+    await fixture.step(id)
+    assert.equal((await fixture.row(id)).state, state)
   }
   assert.deepEqual(
     await database.query('select 1 from chain_transactions where transaction_id = $1', [id]),
     [],
   )
-  await world.unfreeze(to)
+  await fixture.unfreeze(to)
   for (const state of ['SCREENING', 'FUELING', 'SIGNING']) {
-    await world.step(id)
-    assert.equal((await world.row(id)).state, state)
+    await fixture.step(id)
+    assert.equal((await fixture.row(id)).state, state)
   }
-  await world.step(id)
-  assert.ok(world.passed.has(id))
+  await fixture.step(id)
+  assert.ok(fixture.passed.has(id))
 })
 
 testEmittedEvents(() => database, ['address.frozen', 'address.unfrozen', 'aml.screening_overdue'])

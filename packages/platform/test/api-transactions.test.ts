@@ -24,7 +24,7 @@ before(async () => {
   await api.fund(user, 'BTC', 1_000_000_000n)
 })
 
-interface Shown extends Transfer {
+interface TransferResponse extends Transfer {
   platform_fee: string
   created_at: string
   updated_at: string
@@ -33,14 +33,20 @@ interface Shown extends Transfer {
   replacements?: { fee_rate: string | null }[]
 }
 const read = async (id: string) =>
-  (await call<Shown>(user, 'GET', `/dac/v1/transaction/${id}`)).body
+  (await call<TransferResponse>(user, 'GET', `/dac/v1/transaction/${id}`)).body
 const prepaid = async () =>
   Number((await call<{ balance: string }>(user, 'POST', '/dac/v1/prepaid-fee', {})).body.balance)
 const list = async (query: string) =>
-  (await call<{ data: Shown[]; total: string }>(user, 'GET', `/dac/v1/transactions?${query}`)).body
+  (
+    await call<{ data: TransferResponse[]; total: string }>(
+      user,
+      'GET',
+      `/dac/v1/transactions?${query}`,
+    )
+  ).body
 
-async function create(more: Record<string, unknown> = {}): Promise<Shown> {
-  const answer = await call<Shown>(
+async function create(more: Record<string, unknown> = {}): Promise<TransferResponse> {
+  const answer = await call<TransferResponse>(
     user,
     'POST',
     '/dac/v1/transaction',
@@ -64,7 +70,7 @@ const lastEvent = async (id: string) =>
   )?.payload
 
 /** As the worker does it, until the transfer has ended. */
-async function steps(id: string): Promise<Shown> {
+async function steps(id: string): Promise<TransferResponse> {
   for (let count = 0; count < 5; count++) {
     await runStep(api.services, await leased(id))
     const shown = await read(id)
@@ -168,7 +174,7 @@ test('the memo is a string, empty if there was none, as documented', async () =>
 
 test('an amount is a number or its digits as text, as the document states for every amount of a request', async () => {
   const ask = (amount: string, sequence: string) =>
-    call<Shown & { field?: string }>(
+    call<TransferResponse & { field?: string }>(
       user,
       'POST',
       '/dac/v1/transaction',
@@ -364,7 +370,7 @@ test('`address` finds transactions by sender or destination in any letter case, 
   assert.deepEqual(await idsOf(`address=${sender}&status=failed`), [])
   assert.deepEqual(await idsOf(`address=${TO.slice(0, -1)}`), [])
   const stranger = await api.user('a stranger to addresses')
-  const theirs = await call<{ data: Shown[]; total: number }>(
+  const theirs = await call<{ data: TransferResponse[]; total: number }>(
     stranger,
     'GET',
     `/dac/v1/transactions?address=${sender}`,

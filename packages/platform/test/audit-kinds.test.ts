@@ -24,28 +24,28 @@ const home = mkdtempSync(join(tmpdir(), 'custody-audit-kinds-'))
 const PLACE = { code: 'ETH', to: `0x${'ab'.repeat(20)}`, held: '1', amount: '0.5' }
 const stranger = privateKeyToAccount(`0x${'a7'.repeat(32)}`)
 let devnet: Devnet
-let stage: FamilyFixture
+let fixture: FamilyFixture
 
 before(async () => {
   devnet = await Devnet.start(home, 0, { now: () => clock.startMs })
-  stage = new FamilyFixture(database.get(), devnet, PLACE, clock)
-  await stage.open()
+  fixture = new FamilyFixture(database.get(), devnet, PLACE, clock)
+  await fixture.open()
 })
 after(async () => {
-  await stage.close()
+  await fixture.close()
   devnet.close()
   rmSync(home, { recursive: true, force: true })
 })
 
 /** The audit looks again before it reports; nothing moves here meanwhile. */
 const patient = (): Services => ({
-  ...stage.services,
-  environment: { ...stage.services.environment, sleep: async () => undefined },
+  ...fixture.services,
+  environment: { ...fixture.services.environment, sleep: async () => undefined },
 })
 
 test('Ether sent by a self-destructing contract is a surplus: exit code 1, but withdrawals continue', async () => {
-  await stage.check()
-  await stage.control({ command: 'fund', asset: 'ETH', address: stranger.address, amount: '1' })
+  await fixture.check()
+  await fixture.control({ command: 'fund', asset: 'ETH', address: stranger.address, amount: '1' })
   const chain = defineChain({
     id: 31337,
     name: 'local',
@@ -60,12 +60,12 @@ test('Ether sent by a self-destructing contract is a surplus: exit code 1, but w
   // PUSH20 address, SELFDESTRUCT: all that the contract was given goes there, without a transaction
   // or a log of its own.
   await wallet.sendTransaction({
-    data: `0x73${stage.source.slice(2).toLowerCase()}ff`,
+    data: `0x73${fixture.source.slice(2).toLowerCase()}ff`,
     value: parseEther('0.25'),
     gas: 200_000n,
   })
-  await stage.control({ command: 'mine', network: 'ETH', blocks: 3 })
-  await stage.scan()
+  await fixture.control({ command: 'mine', network: 'ETH', blocks: 3 })
+  await fixture.scan()
   const report = await recordedAudit(patient())
   assert.equal(report.ok, false)
   assert.deepEqual(
@@ -88,7 +88,7 @@ test('Ether sent by a self-destructing contract is a surplus: exit code 1, but w
 
 test('a ledger that promises more than the chain holds is a deficit, also besides a surplus', async () => {
   const services = patient()
-  const { source } = stage
+  const { source } = fixture
   const before = await audit(services)
   const address = before.differences[0]?.subject.split(' ')[1] ?? source
   await database

@@ -45,14 +45,14 @@ interface Page<T> {
   limit: string
   total: string
 }
-interface Place {
+interface DepositTarget {
   address: string
   address_tag: string | null
 }
 
 const PATH = '/dac/v1/auto-forwarding'
 const soon = (seconds = 3600) => new Date(Date.now() + seconds * 1000).toISOString()
-const rest = (place: Place) => ({
+const rest = (place: DepositTarget) => ({
   destination_address: place.address,
   ...(place.address_tag === null ? {} : { address_tag: place.address_tag }),
 })
@@ -61,7 +61,7 @@ const make = (user: User, body: Record<string, unknown>) =>
 const read = async (user: User, id: string) => (await call<Rule>(user, 'GET', `${PATH}/${id}`)).body
 const history = async (user: User, id: string) =>
   (await call<Page<Transfer>>(user, 'GET', `${PATH}/${id}/history`)).body
-const fund = (asset: string, place: Place, amount: string) =>
+const fund = (asset: string, place: DepositTarget, amount: string) =>
   platform.operator('devnet', {
     command: 'fund',
     asset,
@@ -71,9 +71,13 @@ const fund = (asset: string, place: Place, amount: string) =>
   })
 
 /** A wallet's omnibus address and a deposit address beside it. */
-async function wallet(user: User, asset: string): Promise<{ omnibus: Place; deposit: Place }> {
+async function wallet(
+  user: User,
+  asset: string,
+): Promise<{ omnibus: DepositTarget; deposit: DepositTarget }> {
   await call(user, 'POST', '/dac/v1/create-wallet', { asset })
-  const address = async () => (await call<Place>(user, 'POST', '/dac/v1/address', { asset })).body
+  const address = async () =>
+    (await call<DepositTarget>(user, 'POST', '/dac/v1/address', { asset })).body
   return { omnibus: await address(), deposit: await address() }
 }
 const forwarded = (user: User, id: string, count: number) =>
@@ -108,7 +112,7 @@ const newUser = (name: string) => platform.user('shop', { subAccount: name })
  * Rule of another user, whose deposits are forwarded. When its forward appears, all other due work
  * has been processed before.
  */
-let witness: { user: User; rule: string; place: Place; forwards: number } | undefined
+let witness: { user: User; rule: string; place: DepositTarget; forwards: number } | undefined
 async function lookedAtAll(): Promise<void> {
   if (!witness) {
     const user = await newUser('witness')

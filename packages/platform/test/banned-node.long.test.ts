@@ -179,7 +179,7 @@ function rowsOf(home: string): Row[] {
   }
 }
 
-interface Told {
+interface CommandResult {
   done: boolean
   sent: string[]
   left: { asset: string; amount: string; why: string }[]
@@ -320,8 +320,8 @@ async function drill(
     TO: addresses.get(leg) as string,
     ENDPOINT: `${devnet}/${leg.network.toLowerCase()}`,
   })
-  const sweep = async (leg: Leg): Promise<Told> =>
-    JSON.parse(await typed(commandsOf(leg)[2] as string, envOf(leg))) as Told
+  const sweep = async (leg: Leg): Promise<CommandResult> =>
+    JSON.parse(await typed(commandsOf(leg)[2] as string, envOf(leg))) as CommandResult
   const onChain = ({ workspace, network, indices }: Leg, to: string) =>
     operators.ofWorkspace(
       devnet,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { forgottenBelow } from '../src/deposits/scanner.ts'
-import { useDatabase, World } from './deposits-support.ts'
+import { useDatabase, DepositFixture } from './deposits-support.ts'
 
 /** How far back a reorganisation may go: to the final block, however fast blocks come. */
 const database = useDatabase()
@@ -15,14 +15,14 @@ test('blocks are evicted only below the final height, and beyond a hard limit', 
 })
 
 test('EVM with 200 ms blocks and finality 20 minutes behind: a reorganisation of 6,000 blocks removes a deposit', async () => {
-  const world = new World(database.get(), 'evm')
-  await world.open()
-  const alice = await world.tenant('alice')
+  const fixture = new DepositFixture(database.get(), 'evm')
+  await fixture.open()
+  const alice = await fixture.tenant('alice')
   let final = 0
-  const { chain } = world
+  const { chain } = fixture
   const tip = chain.tip.bind(chain)
   chain.tip = async () => ({ ...(await tip()), finalHeight: final })
-  await world.settle()
+  await fixture.settle()
   for (let count = 0; count < 50; count++) chain.mine()
   final = 40
   const pay = (txid: string) => ({
@@ -31,7 +31,7 @@ test('EVM with 200 ms blocks and finality 20 minutes behind: a reorganisation of
   })
   chain.mine(pay('0xfirst'))
   for (let count = 0; count < 6_050; count++) chain.mine()
-  await world.settle()
+  await fixture.settle()
   const kept = await database
     .get()
     .one<{ least: string }>(`select min(height)::text least from blocks where network = 'ETH'`, [])
@@ -40,12 +40,12 @@ test('EVM with 200 ms blocks and finality 20 minutes behind: a reorganisation of
   chain.mine(pay('0xsecond'))
   chain.mine()
   for (let count = 0; count < 6_060; count++) chain.mine()
-  await world.settle()
+  await fixture.settle()
   final = chain.blocks.length - 1
-  await world.settle()
-  assert.deepEqual(await world.books(alice), { ETH: '7' })
+  await fixture.settle()
+  assert.deepEqual(await fixture.books(alice), { ETH: '7' })
   assert.deepEqual(
-    (await world.deposits()).map(({ state }) => state),
+    (await fixture.deposits()).map(({ state }) => state),
     ['REORGED', 'CREDITED'],
   )
 })

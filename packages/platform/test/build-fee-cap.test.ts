@@ -15,7 +15,7 @@ import { post } from '../src/ledger/post.ts'
 import type { TransactionRow } from '../src/engine/transaction.ts'
 import { runStep } from '../src/engine/run.ts'
 import { setChains } from './chain-fixture.ts'
-import { useDatabase, World } from './deposits-support.ts'
+import { useDatabase, DepositFixture } from './deposits-support.ts'
 
 /**
  * Every family's builder refuses what costs more than the signer nodes would sign, and books what
@@ -50,12 +50,12 @@ function coin(script: Uint8Array): { txid: string; raw: string } {
 }
 
 async function transfer(family: FamilyName, feeCap?: string) {
-  const world = new World(database.get(), family)
-  await world.open()
-  const alice = await world.tenant('alice')
-  const [asset] = world.assets
+  const fixture = new DepositFixture(database.get(), family)
+  await fixture.open()
+  const alice = await fixture.tenant('alice')
+  const [asset] = fixture.assets
   const network: Network = {
-    ...world.network,
+    ...fixture.network,
     ...(feeCap === undefined ? {} : { fee_cap: feeCap }),
   }
   const publicKey =
@@ -124,10 +124,10 @@ async function transfer(family: FamilyName, feeCap?: string) {
     unitPrices: async () => RATES,
     ...(family === 'tron' ? { parameters: async () => tron } : {}),
   })
-  Object.assign(world.services, {
+  Object.assign(fixture.services, {
     keys: { get: async () => ({ curve: network.curve, publicKey, chainCode: SECRET, at }) },
   })
-  setChains(world.services, { [network.code]: client }, { [network.code]: network })
+  setChains(fixture.services, { [network.code]: client }, { [network.code]: network })
   await database.get().query('update chain_addresses set path_index = 8 where path_index = 0')
   await database.get().query(
     `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind)
@@ -158,7 +158,7 @@ async function transfer(family: FamilyName, feeCap?: string) {
       'update transactions set lease_token = gen_random_uuid(), attempts = 1 where id = $1 returning *',
       [id],
     )
-  await runStep(world.services, row as TransactionRow)
+  await runStep(fixture.services, row as TransactionRow)
   const after = (await database
     .get()
     .one<TransactionRow>('select * from transactions where id = $1', [id])) as TransactionRow

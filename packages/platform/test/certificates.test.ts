@@ -19,7 +19,7 @@ import { NodeUnavailable, SignerNodes } from '../src/signing/nodes.ts'
  * ends soon, node 3's has ended.
  */
 const DAY_MS = 86_400_000
-let house: SignerCluster
+let cluster: SignerCluster
 let folder: string
 const open: SignerNodes[] = []
 
@@ -52,15 +52,15 @@ const expiryOf = (home: string): Date =>
   new X509Certificate(readFileSync(join(home, 'tls.crt'))).validToDate
 
 before(async () => {
-  house = await SignerCluster.start(undefined, 'prepared', 'here', async (parent) => {
+  cluster = await SignerCluster.start(undefined, 'prepared', 'here', async (parent) => {
     await replace(join(parent, 'node-2'), 20)
     await replace(join(parent, 'node-3'), -2)
   })
-  folder = join(house.home, 'platform')
+  folder = join(cluster.home, 'platform')
 })
 after(async () => {
   for (const signers of open) signers.close()
-  await house.stop()
+  await cluster.stop()
 })
 
 test('a call to a node with an expired certificate reports it, and its expiry is known anyway', async () => {
@@ -76,13 +76,13 @@ test('a call to a node with an expired certificate reports it, and its expiry is
   const { platform, nodes } = signers.certificateExpiries()
   assert.deepEqual(
     [1, 2, 3].map((node) => nodes.get(node)),
-    [1, 2, 3].map((node) => expiryOf(join(house.home, `node-${node}`))),
+    [1, 2, 3].map((node) => expiryOf(join(cluster.home, `node-${node}`))),
   )
   assert.deepEqual(platform, expiryOf(folder))
 })
 
 test("certificates are checked against the platform's injected clock", async () => {
-  const signers = connect(() => expiryOf(join(house.home, 'node-1')).getTime() + 1)
+  const signers = connect(() => expiryOf(join(cluster.home, 'node-1')).getTime() + 1)
   await assert.rejects(status(signers, 1), /signer 1: the TLS certificate expired on/)
 })
 
@@ -95,7 +95,7 @@ test('the metrics contain each expiry in Unix seconds', async () => {
   } as unknown as Services)
   const text = await metrics.text()
   for (const node of [1, 2, 3]) {
-    const seconds = expiryOf(join(house.home, `node-${node}`)).getTime() / 1000
+    const seconds = expiryOf(join(cluster.home, `node-${node}`)).getTime() / 1000
     assert.ok(
       text.includes(
         `custody_signer_certificate_expiry_timestamp_seconds{node="${node}"} ${seconds}\n`,
@@ -132,7 +132,7 @@ test('the doctor reports certificates from 30 days before their expiry, with the
   const late = await diagnoseCertificates(folder, () => expiryOf(folder).getTime() - DAY_MS)
   assert.equal(late[0]?.state, 'expires soon')
   assert.ok(certificateLines(late[0]!)[0]?.includes(`custody tls renew --home ${folder}`))
-  assert.deepEqual(await diagnoseCertificates(join(house.home, 'none')), [])
+  assert.deepEqual(await diagnoseCertificates(join(cluster.home, 'none')), [])
 })
 
 test('a renewal of the platform’s certificate is used without a restart', async () => {
@@ -148,7 +148,7 @@ test('a renewal of the platform’s certificate is used without a restart', asyn
     assert.equal((await status(signers, 1)).node, 1)
     assert.equal(signers.certificateExpiries().platform.toISOString(), expires_at)
     // A file that is no certificate, or one of another key, is not used.
-    for (const text of ['none', readFileSync(join(house.home, 'node-1', 'tls.crt'), 'utf8')]) {
+    for (const text of ['none', readFileSync(join(cluster.home, 'node-1', 'tls.crt'), 'utf8')]) {
       writeFileSync(join(folder, 'tls.crt'), text)
       assert.equal(signers.certificateExpiries().platform.toISOString(), expires_at)
     }
@@ -159,7 +159,7 @@ test('a renewal of the platform’s certificate is used without a restart', asyn
 
 test('a renewal at a node is detected within ten minutes, although connections are kept open', async () => {
   const signers = connect()
-  const home = join(house.home, 'node-1')
+  const home = join(cluster.home, 'node-1')
   const before = expiryOf(home)
   await status(signers, 1)
   const { expires_at } = await renewCertificate(home, 200)

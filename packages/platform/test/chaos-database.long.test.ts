@@ -27,11 +27,11 @@ test(
       rmSync(folder, { recursive: true, force: true })
     })
     await cluster.start()
-    const story = new ChaosRun(installation, ['SOL'], 1, (line) => t.diagnostic(line))
+    const run = new ChaosRun(installation, ['SOL'], 1, (line) => t.diagnostic(line))
     assert.deepEqual(
       await primaryFails({
         cluster,
-        story,
+        run,
         seed: 1,
         transfers: 50,
         perSecond: 4,

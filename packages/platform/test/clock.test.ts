@@ -9,7 +9,7 @@ import { shared } from '../src/engine/shared.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { Callers } from '../src/http/callers.ts'
 import { advance, claim, LEASE_MS, wake } from '../src/engine/lease.ts'
-import { useDatabase, World, type Tenant } from './deposits-support.ts'
+import { useDatabase, DepositFixture, type Tenant } from './deposits-support.ts'
 import { PUBLIC_KEY } from './harness.ts'
 
 /**
@@ -20,16 +20,16 @@ const START = Date.UTC(2020, 0, 1)
 let now = START
 const opened = useDatabase({ migrated: true, now: () => now })
 let database: Database
-let world: World
+let fixture: DepositFixture
 let alice: Tenant
 
 beforeEach(async () => {
   await opened.started
   now = START
   database = opened.get()
-  world = new World(database, 'evm')
-  await world.open()
-  alice = await world.tenant(`alice ${randomUUID()}`)
+  fixture = new DepositFixture(database, 'evm')
+  await fixture.open()
+  alice = await fixture.tenant(`alice ${randomUUID()}`)
 })
 
 async function withdrawal(dueMs: number): Promise<string> {
@@ -42,7 +42,7 @@ async function withdrawal(dueMs: number): Promise<string> {
   )
   return id
 }
-const taken = async () => (await claim(world.services, 10)).map(({ id }) => id)
+const taken = async () => (await claim(fixture.services, 10)).map(({ id }) => id)
 const dueOf = async (id: string) =>
   (
     await database.one<{ next_run_at: Date }>(
@@ -64,7 +64,7 @@ test('a transaction is leased when the clock says that it is due, and again when
 
 test('the next step is due by the clock, and its network wakes it by the clock', async () => {
   const id = await withdrawal(START)
-  const [row] = await claim(world.services, 10)
+  const [row] = await claim(fixture.services, 10)
   await advance(database, row as TransactionRow, { state: 'BROADCASTING', run_in_ms: 5000 })
   assert.equal(await dueOf(id), START + 5000)
   const moved = await database.one<{ updated_at: Date }>(
@@ -84,11 +84,11 @@ test('a scan that another worker has leased continues when that lease ends', asy
     'update network_scans set lease_token = gen_random_uuid(), lease_until = $1',
     [new Date(START + 1000)],
   )
-  world.chain.mine()
-  await world.scan()
+  fixture.chain.mine()
+  await fixture.scan()
   assert.equal(await height(), '0')
   now = START + 1001
-  await world.scan()
+  await fixture.scan()
   assert.equal(await height(), '1')
 })
 
@@ -99,7 +99,7 @@ test('a used nonce is stored for ten minutes of the clock, and a rate window for
       'select * from admit_requests($1, $2, $3, $4, $5, $6)',
       [[key], ['nonce'], ['subject'], [100], window, new Date(now)],
     )
-  const tidy = () => housekeepingLoop(world.services).run(new AbortController().signal)
+  const tidy = () => housekeepingLoop(fixture.services).run(new AbortController().signal)
   assert.deepEqual(await admit(), { nonce_ok: true, requests: 1 })
   now = START + 5 * 60_000
   await tidy()
@@ -119,7 +119,7 @@ test('a used nonce is stored for ten minutes of the clock, and a rate window for
 test('a clock that was hours ahead is corrected: waiting work is due by the correct clock, within the error', async () => {
   const HOURS = 6 * 3_600_000
   await database.query(`update network_scans set updated_at = $1`, [database.now()])
-  const loop = clockLoop(world.services)
+  const loop = clockLoop(fixture.services)
   await loop.run(new AbortController().signal)
   const [sooner, leased, later] = [
     await withdrawal(START + 1000),
@@ -144,7 +144,7 @@ test('a clock that was hours ahead is corrected: waiting work is due by the corr
   await database.query(`update network_scans set updated_at = $1`, [database.now()])
   const put = await withdrawal(now + 5000)
   now -= HOURS
-  await clockLoop(world.services).run(new AbortController().signal)
+  await clockLoop(fixture.services).run(new AbortController().signal)
   assert.equal(await dueOf(put), now + 5000, 'a process that starts after that sees it too')
   const before = await dueOf(later)
   now -= 900

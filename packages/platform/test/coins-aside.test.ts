@@ -11,7 +11,7 @@ import { runRescan, takeRescan } from '../src/deposits/rescan.ts'
 import type { Caller } from '../src/http/endpoint.ts'
 import { listCoinsAside } from '../src/wallets/list-coins-aside.ts'
 import { useDatabase } from './deposits-support.ts'
-import { FamilyFixture, type Place } from './family-fixture.ts'
+import { FamilyFixture, type WalletAddress } from './family-fixture.ts'
 import { plain } from './harness.ts'
 import { ManualClock } from './manual-clock.ts'
 
@@ -24,7 +24,7 @@ const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-coins-aside-'))
 let devnet: Devnet
 
-const BCH: Place = { code: 'BCH', to: '', held: '1', amount: '0.1' }
+const BCH: WalletAddress = { code: 'BCH', to: '', held: '1', amount: '0.1' }
 
 before(async () => {
   devnet = await Devnet.start(home, 0, { now: () => clock.startMs })
@@ -57,20 +57,20 @@ interface Output {
   tokenData?: { category: string; amount: string; nft?: { capability: string; commitment: string } }
 }
 
-async function staged(run: (stage: FamilyFixture) => Promise<void>, ask?: Fetch): Promise<void> {
-  const stage = new FamilyFixture(database.get(), devnet, BCH, clock, ask)
+async function staged(run: (fixture: FamilyFixture) => Promise<void>, ask?: Fetch): Promise<void> {
+  const fixture = new FamilyFixture(database.get(), devnet, BCH, clock, ask)
   try {
-    await stage.open()
+    await fixture.open()
     await database.get().query('delete from rescans')
-    await run(stage)
+    await run(fixture)
   } finally {
-    await stage.close()
+    await fixture.close()
   }
 }
 
-async function list(stage: FamilyFixture, caller: Caller = stage.caller): Promise<Coin[]> {
+async function list(fixture: FamilyFixture, caller: Caller = fixture.caller): Promise<Coin[]> {
   const { body } = await listCoinsAside.handler({
-    services: stage.services,
+    services: fixture.services,
     caller,
     body: undefined,
     query: { limit: 100 },
@@ -89,12 +89,12 @@ async function rpc<T>(method: string, ...params: unknown[]): Promise<T> {
   return ((await answer.json()) as { result: T }).result
 }
 
-const pay = async (stage: FamilyFixture, more: Record<string, unknown>): Promise<string> =>
+const pay = async (fixture: FamilyFixture, more: Record<string, unknown>): Promise<string> =>
   (
-    await stage.control({
+    await fixture.control({
       command: 'special',
       kind: 'token',
-      address: stage.source,
+      address: fixture.source,
       amount: '0.5',
       ...more,
     })
@@ -111,7 +111,7 @@ const rescan = async ({ services }: FamilyFixture) => {
 }
 
 /** A caller of another sub-account. @param workspaceId of this workspace; absent: of a new one */
-async function another(stage: FamilyFixture, workspaceId?: string): Promise<Caller> {
+async function another(fixture: FamilyFixture, workspaceId?: string): Promise<Caller> {
   const workspace =
     workspaceId ??
     ((
@@ -128,7 +128,7 @@ async function another(stage: FamilyFixture, workspaceId?: string): Promise<Call
       )
   )?.id as string
   return {
-    ...stage.caller,
+    ...fixture.caller,
     apiKey: randomUUID(),
     workspaceId: workspace,
     workspace: 'other',
@@ -138,17 +138,17 @@ async function another(stage: FamilyFixture, workspaceId?: string): Promise<Call
 }
 
 test('lists each output with CashTokens once, with its tokens, to its own sub-account, and keeps the balance', async () => {
-  await staged(async (stage) => {
-    const available = await stage.available()
-    const fungible = await pay(stage, { tokens: '5' })
-    const nft = await pay(stage, { nft: 'mutable', commitment: 'ab' })
-    await stage.scan()
-    await stage.run()
-    await rescan(stage)
-    const coins = (await list(stage)).sort(
+  await staged(async (fixture) => {
+    const available = await fixture.available()
+    const fungible = await pay(fixture, { tokens: '5' })
+    const nft = await pay(fixture, { nft: 'mutable', commitment: 'ab' })
+    await fixture.scan()
+    await fixture.run()
+    await rescan(fixture)
+    const coins = (await list(fixture)).sort(
       (a, b) => Number(a.block_height) - Number(b.block_height),
     )
-    assert.equal(await stage.available(), available)
+    assert.equal(await fixture.available(), available)
     assert.deepEqual(
       coins.map(({ txid }) => txid),
       [fungible, nft],
@@ -167,7 +167,7 @@ test('lists each output with CashTokens once, with its tokens, to its own sub-ac
         asset: 'BCH',
         network: 'BCH',
         vout: String(output.n),
-        address: stage.source,
+        address: fixture.source,
         amount: '0.5',
         reason: 'CASH_TOKENS',
         token: { category, amount, nft: shown ?? null },
@@ -182,31 +182,35 @@ test('lists each output with CashTokens once, with its tokens, to its own sub-ac
         ['0', { capability: 'mutable', commitment: 'ab' }],
       ],
     )
-    assert.deepEqual(await list(stage, await another(stage)), [], 'another workspace sees nothing')
     assert.deepEqual(
-      await list(stage, await another(stage, stage.caller.workspaceId)),
+      await list(fixture, await another(fixture)),
+      [],
+      'another workspace sees nothing',
+    )
+    assert.deepEqual(
+      await list(fixture, await another(fixture, fixture.caller.workspaceId)),
       [],
       'another sub-account sees nothing',
     )
-    await stage.check()
+    await fixture.check()
   })
 })
 
 test('a reorganisation removes an output from the list, and the block that has it then lists it again', async () => {
-  await staged(async (stage) => {
-    const txid = await pay(stage, { tokens: '5' })
-    await stage.scan()
-    const [before] = await list(stage)
+  await staged(async (fixture) => {
+    const txid = await pay(fixture, { tokens: '5' })
+    await fixture.scan()
+    const [before] = await list(fixture)
     assert.equal(before?.txid, txid)
-    const gone = await stage.control({ command: 'reorg', depth: 1 })
+    const gone = await fixture.control({ command: 'reorg', depth: 1 })
     assert.equal(typeof gone['height'], 'number')
-    await stage.scan()
-    assert.deepEqual(await list(stage), [])
-    await stage.control({ command: 'mine', blocks: 1 })
-    await stage.scan()
+    await fixture.scan()
+    assert.deepEqual(await list(fixture), [])
+    await fixture.control({ command: 'mine', blocks: 1 })
+    await fixture.scan()
     const { blockhash } = await rpc<{ blockhash: string }>('getrawtransaction', txid, true)
     assert.deepEqual(
-      (await list(stage)).map((coin) => [coin.txid, coin.block_hash]),
+      (await list(fixture)).map((coin) => [coin.txid, coin.block_hash]),
       [[txid, blockhash]],
     )
     assert.notEqual(blockhash, before?.block_hash)
@@ -223,31 +227,31 @@ test('a rescan finds an output that the endpoint had omitted, and lists it once 
       each.vout = (each.vout ?? []).filter(({ tokenData }) => !tokenData)
     return Response.json(answer)
   }
-  await staged(async (stage) => {
-    const available = await stage.available()
-    const txid = await pay(stage, { tokens: '7' })
-    await stage.scan()
-    await stage.run()
-    assert.deepEqual(await list(stage), [], 'the endpoint hides it')
+  await staged(async (fixture) => {
+    const available = await fixture.available()
+    const txid = await pay(fixture, { tokens: '7' })
+    await fixture.scan()
+    await fixture.run()
+    assert.deepEqual(await list(fixture), [], 'the endpoint hides it')
     isHidden = false
-    await rescan(stage)
-    await rescan(stage)
+    await rescan(fixture)
+    await rescan(fixture)
     assert.deepEqual(
-      (await list(stage)).map((coin) => [coin.txid, coin.token?.amount]),
+      (await list(fixture)).map((coin) => [coin.txid, coin.token?.amount]),
       [[txid, '7']],
     )
-    assert.equal(await stage.available(), available)
+    assert.equal(await fixture.available(), available)
   }, hiding)
 })
 
 test('a process that ends right after the block was stored lists the output once', async () => {
-  await staged(async (stage) => {
-    const txid = await pay(stage, { tokens: '5' })
-    stage.crashAt = 'scan.block'
-    await assert.rejects(stage.scan(), /the process ended here/)
-    await stage.scan()
+  await staged(async (fixture) => {
+    const txid = await pay(fixture, { tokens: '5' })
+    fixture.crashAt = 'scan.block'
+    await assert.rejects(fixture.scan(), /the process ended here/)
+    await fixture.scan()
     assert.deepEqual(
-      (await list(stage)).map((coin) => coin.txid),
+      (await list(fixture)).map((coin) => coin.txid),
       [txid],
     )
   })

@@ -17,15 +17,15 @@ before(() => api.started)
 const TO = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
 const COINS = 1_000_000_000n
 
-type Given = Record<string, unknown>
+type RequestBody = Record<string, unknown>
 interface Caller {
   user: User
   wallet: string
   workspace: string
-  send(amount: string, more?: Given): ReturnType<typeof transfer>
+  send(amount: string, more?: RequestBody): ReturnType<typeof transfer>
 }
 
-const transfer = (user: User, amount: string, more: Given = {}) =>
+const transfer = (user: User, amount: string, more: RequestBody = {}) =>
   call<Transfer & Problem>(
     user,
     'POST',
@@ -59,10 +59,10 @@ async function callers(count: number): Promise<Caller[]> {
 }
 
 /** What `create_withdrawal` is given for a transfer that was asked for. */
-async function given(one: Caller): Promise<Given> {
+async function given(one: Caller): Promise<RequestBody> {
   const { withdrawals } = api.services
-  let noted: Given = {}
-  const noting = { write: (of: string, what: Given) => withdrawals.write(of, (noted = what)) }
+  let noted: RequestBody = {}
+  const noting = { write: (of: string, what: RequestBody) => withdrawals.write(of, (noted = what)) }
   Object.assign(api.services, { withdrawals: noting })
   await one
     .send('0.1', { memo: 'rent' })
@@ -72,7 +72,8 @@ async function given(one: Caller): Promise<Given> {
 
 /** Everything that a withdrawal has written, but for what is another for each. */
 async function rowsOf(id: string): Promise<unknown> {
-  const own = (row: Given) => JSON.parse(JSON.stringify(row).replaceAll(id, 'ID')) as Given
+  const own = (row: RequestBody) =>
+    JSON.parse(JSON.stringify(row).replaceAll(id, 'ID')) as RequestBody
   const rows = async (sql: string) => (await api.database.query(sql, [id])).map(own)
   return {
     transaction: await rows(
@@ -126,7 +127,7 @@ async function assertBooks(workspace: string): Promise<void> {
   )
 }
 
-const many = async (workspace: string, all: readonly Given[]) =>
+const many = async (workspace: string, all: readonly RequestBody[]) =>
   (
     await api.database.one<{ ids: string[] }>('select write_withdrawals($1, $2) ids', [
       workspace,
@@ -137,9 +138,9 @@ const many = async (workspace: string, all: readonly Given[]) =>
 test('batched withdrawals write the same rows as single ones, with and without a platform fee', async () => {
   const [one, two] = (await callers(2)) as [Caller, Caller]
   for (const fee of ['0', '500']) {
-    const of: Given = { ...(await given(one)), platform_fee: fee }
-    const other: Given = { ...(await given(two)), platform_fee: fee }
-    const make = (from: Given): Given & { id: string } => {
+    const of: RequestBody = { ...(await given(one)), platform_fee: fee }
+    const other: RequestBody = { ...(await given(two)), platform_fee: fee }
+    const make = (from: RequestBody): RequestBody & { id: string } => {
       const id = randomUUID()
       return { ...from, id, sequence_id: id, response: JSON.stringify({ id, said: 'so' }) }
     }
@@ -180,7 +181,7 @@ test('repeated, excessive, inactive-wallet or locked-wallet withdrawals are left
     three: await given(three),
     four: await given(four),
   }
-  const make = (from: Given, more: Given = {}) => {
+  const make = (from: RequestBody, more: RequestBody = {}) => {
     const id = randomUUID()
     return { ...from, id, sequence_id: id, response: '{}', ...more }
   }
@@ -341,7 +342,7 @@ test('a prepaid account pays with its last unit, and reports empty only when som
 test('nothing is stored if the tier differs from the quote or the prepaid balance is too low for all', async () => {
   const [one] = (await callers(1)) as [Caller]
   const from = await given(one)
-  const make = (more: Given) => {
+  const make = (more: RequestBody) => {
     const id = randomUUID()
     return { ...from, id, sequence_id: id, response: '{}', ...more }
   }
@@ -371,7 +372,7 @@ test('nothing is stored if the tier differs from the quote or the prepaid balanc
 test('concurrent withdrawals of all wallets are one call; a rejected or later one waits for its own wallet only', async () => {
   const [one, two] = (await callers(2)) as [Caller, Caller]
   const base = { one: await given(one), two: await given(two) }
-  const make = (from: Given, more: Given = {}) => ({
+  const make = (from: RequestBody, more: RequestBody = {}) => ({
     ...from,
     id: randomUUID(),
     sequence_id: null,
@@ -390,7 +391,7 @@ test('concurrent withdrawals of all wallets are one call; a rejected or later on
     },
   } as unknown as typeof api.database
   const withdrawals = new Withdrawals(database)
-  const write = (from: 'one' | 'two', more?: Given) =>
+  const write = (from: 'one' | 'two', more?: RequestBody) =>
     withdrawals.write({ one, two }[from].wallet, make(base[from], more))
   await Promise.all([write('one'), write('two'), write('one'), write('two')])
   assert.deepEqual(calls, ['write_withdrawals'])

@@ -94,12 +94,12 @@ export async function look(
   await page.setViewportSize(DESK)
 }
 
-interface Shown {
+interface BrowserState {
   className: string
   scrollWidth: number
   clientWidth: number
   textContent: string | null
-  closest(selector: string): Shown | null
+  closest(selector: string): BrowserState | null
   getBoundingClientRect(): { right: number; width: number }
 }
 
@@ -108,7 +108,7 @@ interface Shown {
  * the table, over the next cell, cut by an ellipsis, or left out although the row opens no page.
  */
 const cutCells = (page: Page): Promise<string[]> =>
-  page.locator('.table th, .table td, .table td *').evaluateAll((elements: Shown[]) =>
+  page.locator('.table th, .table td, .table td *').evaluateAll((elements: BrowserState[]) =>
     elements.flatMap((each) => {
       const table = each.closest('table')
       const { width, right } = each.getBoundingClientRect()

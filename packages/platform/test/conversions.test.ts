@@ -130,8 +130,8 @@ test('for any book: spends at most the amount with its fee, takes only what exis
 })
 
 test('a quote is executed as one order with the quote’s limit, and only once', async () => {
-  const stage = await open()
-  const quote = await stage.ask<Conversion>(quoteConversion, {
+  const fixture = await open()
+  const quote = await fixture.ask<Conversion>(quoteConversion, {
     body: { from_asset: 'USD', to_asset: 'BTC', amount: '6024' },
   })
   assert.deepEqual(
@@ -140,13 +140,13 @@ test('a quote is executed as one order with the quote’s limit, and only once',
   )
   assert.ok(Number(quote.order_amount) > 0.0999 && Number(quote.order_amount) <= 0.1004)
   const [one, other] = await Promise.all(
-    [0, 1].map(() => stage.ask<Conversion>(createConversion, { body: { quote: quote.id } })),
+    [0, 1].map(() => fixture.ask<Conversion>(createConversion, { body: { quote: quote.id } })),
   )
   assert.equal(one?.order?.id, other?.order?.id)
-  await stage.pass(2)
-  const done = await stage.ask<Conversion>(readConversion, { params: { id: quote.id } })
+  await fixture.pass(2)
+  const done = await fixture.ask<Conversion>(readConversion, { params: { id: quote.id } })
   assert.deepEqual(
-    [done.status, done.order?.status, done.order?.['time_in_force'], stage.kraken.adds.length],
+    [done.status, done.order?.status, done.order?.['time_in_force'], fixture.kraken.adds.length],
     ['ordered', 'filled', 'IOC', 1],
   )
   const spent = Number(done.order?.cost) + Number(done.order?.fees[0]?.amount)
@@ -154,8 +154,8 @@ test('a quote is executed as one order with the quote’s limit, and only once',
 })
 
 test('a zero amount is refused, with a code that the document lists for both', async () => {
-  const stage = await open()
-  const refusal = stage.ask<Conversion>(quoteConversion, {
+  const fixture = await open()
+  const refusal = fixture.ask<Conversion>(quoteConversion, {
     body: { from_asset: 'USD', to_asset: 'BTC', amount: '0' },
   })
   await assert.rejects(refusal, { code: 'INVALID_AMOUNT' })
@@ -164,54 +164,56 @@ test('a zero amount is refused, with a code that the document lists for both', a
 })
 
 test('an expired quote orders nothing, and a worse price does nothing beyond the limit', async () => {
-  const stage = await open()
-  const quote = await stage.ask<Conversion>(quoteConversion, {
+  const fixture = await open()
+  const quote = await fixture.ask<Conversion>(quoteConversion, {
     body: { from_asset: 'BTC', to_asset: 'USD', amount: '0.5' },
   })
-  stage.now += 10_001
+  fixture.now += 10_001
   await assert.rejects(
-    stage.ask(createConversion, { body: { quote: quote.id } }),
+    fixture.ask(createConversion, { body: { quote: quote.id } }),
     refused('QUOTE_EXPIRED', /^quote: /),
   )
   assert.equal(
-    (await stage.ask<Conversion>(readConversion, { params: { id: quote.id } })).status,
+    (await fixture.ask<Conversion>(readConversion, { params: { id: quote.id } })).status,
     'expired',
   )
-  const next = await stage.ask<Conversion>(quoteConversion, {
+  const next = await fixture.ask<Conversion>(quoteConversion, {
     body: { from_asset: 'BTC', to_asset: 'USD', amount: '0.5' },
   })
-  stage.kraken.bid = { price: 50_000, volume: 1000 }
-  await stage.ask(createConversion, { body: { quote: next.id } })
-  await stage.pass(4)
-  const { order } = await stage.ask<Conversion>(readConversion, { params: { id: next.id } })
+  fixture.kraken.bid = { price: 50_000, volume: 1000 }
+  await fixture.ask(createConversion, { body: { quote: next.id } })
+  await fixture.pass(4)
+  const { order } = await fixture.ask<Conversion>(readConversion, { params: { id: next.id } })
   assert.deepEqual([order?.status, order?.filled], ['cancelled', '0'])
 })
 
 test('an immediate conversion uses an idempotency key; another payload with it does nothing new', async () => {
-  const stage = await open()
+  const fixture = await open()
   const body = { from_asset: 'BTC', to_asset: 'USD', amount: '0.25', sequence_id: 'c1' }
-  const first = await stage.ask<Conversion>(createConversion, { body })
-  const again = await stage.ask<Conversion>(createConversion, { body: { ...body, amount: '0.5' } })
+  const first = await fixture.ask<Conversion>(createConversion, { body })
+  const again = await fixture.ask<Conversion>(createConversion, {
+    body: { ...body, amount: '0.5' },
+  })
   assert.deepEqual([again.id, again.order?.id], [first.id, first.order?.id])
-  await stage.pass(2)
-  assert.equal(stage.kraken.adds.length, 1)
+  await fixture.pass(2)
+  assert.equal(fixture.kraken.adds.length, 1)
 })
 
 test('refused while the same request waits, by key or quote: it is refused too, and the first response stays', async () => {
-  const stage = await open()
-  const caller = await stage.tenant('poor', 0)
-  await stage.link({ api_key: 'other' }, caller)
-  await stage.reconcile()
+  const fixture = await open()
+  const caller = await fixture.tenant('poor', 0)
+  await fixture.link({ api_key: 'other' }, caller)
+  await fixture.reconcile()
   const given = { from_asset: 'BTC', to_asset: 'USD', amount: '0.25' }
-  const { id } = await stage.ask<Conversion>(quoteConversion, { body: given, caller })
+  const { id } = await fixture.ask<Conversion>(quoteConversion, { body: given, caller })
   for (const body of [{ ...given, sequence_id: 'c1' }, { quote: id }]) {
-    const ask = () => stage.ask<Conversion>(createConversion, { body, caller })
-    const gate = pauseMethod(stage.services.exchanges, 'markets')
+    const ask = () => fixture.ask<Conversion>(createConversion, { body, caller })
+    const gate = pauseMethod(fixture.services.exchanges, 'markets')
     const waits = ask()
     await gate.reached
     const poor = refused('PREPAID_FEE_EXHAUSTED', /less than the platform fee/)
     await assert.rejects(ask(), poor)
-    await stage.database.query('select prepaid_adjust($1, $2, $3, 0)', [
+    await fixture.database.query('select prepaid_adjust($1, $2, $3, 0)', [
       caller.workspaceId,
       randomUUID(),
       '100000000',
@@ -219,17 +221,17 @@ test('refused while the same request waits, by key or quote: it is refused too, 
     gate.open()
     await assert.rejects(waits, poor)
     assert.deepEqual(
-      await stage.database.query('select 1 from orders where state <> $1', ['ENDED']),
+      await fixture.database.query('select 1 from orders where state <> $1', ['ENDED']),
       [],
     )
     const taken = await ask()
-    await stage.pass(2)
+    await fixture.pass(2)
     assert.deepEqual(await ask(), taken)
-    const left = await stage.database.one<{ balance: string }>(
+    const left = await fixture.database.one<{ balance: string }>(
       'select prepaid_balance($1)::text balance',
       [caller.workspaceId],
     )
-    await stage.database.query('select prepaid_adjust($1, $2, $3, 0)', [
+    await fixture.database.query('select prepaid_adjust($1, $2, $3, 0)', [
       caller.workspaceId,
       randomUUID(),
       `-${left?.balance}`,
@@ -238,8 +240,8 @@ test('refused while the same request waits, by key or quote: it is refused too, 
 })
 
 test('an impossible conversion reports why for each account, and nothing to another tenant', async () => {
-  const stage = await open()
-  const ask = (body: Record<string, unknown>) => stage.ask<Conversion>(quoteConversion, { body })
+  const fixture = await open()
+  const ask = (body: Record<string, unknown>) => fixture.ask<Conversion>(quoteConversion, { body })
   for (const [body, code, message] of [
     [
       { from_asset: 'BTC', to_asset: 'btc', amount: '1' },
@@ -269,35 +271,35 @@ test('an impossible conversion reports why for each account, and nothing to anot
     ],
   ] as const)
     await assert.rejects(ask(body), refused(code, message), JSON.stringify(body))
-  stage.kraken.bid = { price: 1, volume: 0 }
+  fixture.kraken.bid = { price: 1, volume: 0 }
   // Public answers are shared for a moment.
-  stage.now += 5000
+  fixture.now += 5000
   await assert.rejects(
     ask({ from_asset: 'BTC', to_asset: 'USD', amount: '1' }),
     refused('CONVERSION_UNAVAILABLE', /no bids/),
   )
-  stage.kraken.bid = { price: 59_990, volume: 1000 }
-  stage.now += 5000
+  fixture.kraken.bid = { price: 59_990, volume: 1000 }
+  fixture.now += 5000
   const { id } = await ask({ from_asset: 'BTC', to_asset: 'USD', amount: '1' })
   await assert.rejects(
-    stage.ask(createConversion, { body: { quote: id, amount: '2' } }),
+    fixture.ask(createConversion, { body: { quote: id, amount: '2' } }),
     refused('INVALID_REQUEST', /^amount: must be omitted, because the quote fixes it/),
   )
   await assert.rejects(
-    stage.ask(createConversion, { body: { from_asset: 'BTC' } }),
+    fixture.ask(createConversion, { body: { from_asset: 'BTC' } }),
     refused('INVALID_REQUEST', /^to_asset: is required/),
   )
-  const stranger = await stage.tenant('two')
+  const stranger = await fixture.tenant('two')
   await assert.rejects(
-    stage.ask(readConversion, { params: { id }, caller: stranger }),
+    fixture.ask(readConversion, { params: { id }, caller: stranger }),
     refused('NOT_FOUND', /conversion .* does not exist/),
   )
   await assert.rejects(
-    stage.ask(createConversion, { body: { quote: id }, caller: stranger }),
+    fixture.ask(createConversion, { body: { quote: id }, caller: stranger }),
     refused('NOT_FOUND', /conversion .* does not exist/),
   )
   await assert.rejects(
-    stage.ask(quoteConversion, {
+    fixture.ask(quoteConversion, {
       body: { from_asset: 'BTC', to_asset: 'USD', amount: '1' },
       caller: stranger,
     }),

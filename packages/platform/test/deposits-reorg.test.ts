@@ -6,7 +6,7 @@ import {
   DEPTH,
   FAMILIES,
   useDatabase,
-  World,
+  DepositFixture,
   type Outcome,
   type ScriptedTransaction,
   type Tenant,
@@ -22,14 +22,14 @@ const database = useDatabase()
 
 async function openWorld(
   family: FamilyName,
-): Promise<{ world: World; alice: Tenant; bob: Tenant }> {
-  const world = new World(database.get(), family)
-  await world.open()
-  return { world, alice: await world.tenant('alice'), bob: await world.tenant('bob') }
+): Promise<{ fixture: DepositFixture; alice: Tenant; bob: Tenant }> {
+  const fixture = new DepositFixture(database.get(), family)
+  await fixture.open()
+  return { fixture, alice: await fixture.tenant('alice'), bob: await fixture.tenant('bob') }
 }
 
 test('a one-block reorganisation that moves logs assigns no deposit to another customer in another asset', async () => {
-  const { world, alice, bob } = await openWorld('evm')
+  const { fixture, alice, bob } = await openWorld('evm')
   const usdt = {
     position: 0,
     asset: 'USDT_ETH',
@@ -37,43 +37,43 @@ test('a one-block reorganisation that moves logs assigns no deposit to another c
     amount: 1_000_000_000_000n,
   }
   const usdc = { position: 1, asset: 'USDC_ETH', address: bob.deposit, amount: 7n }
-  world.chain.mine({ txid: '0xboth', outcome: [usdt, usdc] })
-  await world.settle()
-  world.chain.drop(1)
-  world.chain.mine({
+  fixture.chain.mine({ txid: '0xboth', outcome: [usdt, usdc] })
+  await fixture.settle()
+  fixture.chain.drop(1)
+  fixture.chain.mine({
     txid: '0xboth',
     outcome: [
       { ...usdc, position: 0 },
       { ...usdt, position: 1 },
     ],
   })
-  world.chain.bury()
-  await world.settle()
-  assert.deepEqual(await world.books(alice), { USDT_ETH: '1000000000000' })
-  assert.deepEqual(await world.books(bob), { USDC_ETH: '7' })
+  fixture.chain.bury()
+  await fixture.settle()
+  assert.deepEqual(await fixture.books(alice), { USDT_ETH: '1000000000000' })
+  assert.deepEqual(await fixture.books(bob), { USDC_ETH: '7' })
 })
 
 test('a transaction with another outcome is another deposit, and the earlier one stays removed', async () => {
-  const { world, alice, bob } = await openWorld('evm')
-  world.chain.mine({
+  const { fixture, alice, bob } = await openWorld('evm')
+  fixture.chain.mine({
     txid: '0xswap',
     outcome: [{ position: 4, asset: 'USDT_ETH', address: alice.deposit, amount: 1_000_000n }],
   })
-  world.chain.bury()
-  await world.settle()
-  assert.deepEqual(await world.books(alice), { USDT_ETH: '1000000' })
-  world.chain.drop(DEPTH + 1)
-  world.chain.mine({
+  fixture.chain.bury()
+  await fixture.settle()
+  assert.deepEqual(await fixture.books(alice), { USDT_ETH: '1000000' })
+  fixture.chain.drop(DEPTH + 1)
+  fixture.chain.mine({
     txid: '0xswap',
     outcome: [{ position: 4, asset: 'USDC_ETH', address: bob.deposit, amount: 1_000_000n }],
   })
-  world.chain.bury()
-  await world.settle()
+  fixture.chain.bury()
+  await fixture.settle()
   assert.deepEqual(
-    [await world.books(alice), await world.books(bob)],
+    [await fixture.books(alice), await fixture.books(bob)],
     [{}, { USDC_ETH: '1000000' }],
   )
-  const rows = await world.deposits()
+  const rows = await fixture.deposits()
   assert.deepEqual(
     rows.map(({ state, asset, workspace_id: owner, destination_id: to }) => [
       state,
@@ -89,32 +89,32 @@ test('a transaction with another outcome is another deposit, and the earlier one
 })
 
 test('equal payments of one transaction stay the same number of deposits, wherever their logs are in the block', async () => {
-  const { world, alice } = await openWorld('evm')
+  const { fixture, alice } = await openWorld('evm')
   const paid = { asset: 'USDT_ETH', address: alice.deposit, amount: 5n }
   const mine = (...amounts: [position: number, amount: bigint][]) => {
-    world.chain.mine({
+    fixture.chain.mine({
       txid: '0xequal',
       outcome: amounts.map(([position, amount]) => ({ ...paid, position, amount })),
     })
-    world.chain.bury()
+    fixture.chain.bury()
   }
   mine([41, 5n], [42, 5n], [43, 6n])
-  await world.settle()
-  assert.deepEqual(await world.books(alice), { USDT_ETH: '16' })
-  const ids = (await world.deposits()).map(({ id }) => id).sort()
-  world.chain.drop(DEPTH + 1)
+  await fixture.settle()
+  assert.deepEqual(await fixture.books(alice), { USDT_ETH: '16' })
+  const ids = (await fixture.deposits()).map(({ id }) => id).sort()
+  fixture.chain.drop(DEPTH + 1)
   mine([0, 6n], [1, 5n], [2, 5n])
-  await world.settle()
-  assert.deepEqual(await world.books(alice), { USDT_ETH: '16' })
-  assert.deepEqual((await world.deposits()).map(({ id }) => id).sort(), ids)
+  await fixture.settle()
+  assert.deepEqual(await fixture.books(alice), { USDT_ETH: '16' })
+  assert.deepEqual((await fixture.deposits()).map(({ id }) => id).sort(), ids)
 })
 
 test('a coin whose block is removed cannot be spent, and returns to its own wallet', async () => {
-  const { world, alice } = await openWorld('utxo')
+  const { fixture, alice } = await openWorld('utxo')
   const coin = { position: 0, asset: 'BTC', address: alice.deposit, amount: 700n }
-  world.chain.mine({ txid: 'coin', outcome: [coin] })
-  world.chain.bury()
-  await world.settle()
+  fixture.chain.mine({ txid: 'coin', outcome: [coin] })
+  fixture.chain.bury()
+  await fixture.settle()
   const coins = () =>
     database
       .get()
@@ -127,31 +127,31 @@ test('a coin whose block is removed cannot be spent, and returns to its own wall
     block_height: '1',
   }
   assert.deepEqual(await coins(), [spendable])
-  world.chain.drop(DEPTH + 1)
-  for (let count = 0; count < DEPTH + 2; count++) world.chain.mine()
-  await world.settle()
+  fixture.chain.drop(DEPTH + 1)
+  for (let count = 0; count < DEPTH + 2; count++) fixture.chain.mine()
+  await fixture.settle()
   assert.deepEqual(await coins(), [{ ...spendable, spendable: false, block_height: null }])
-  const { height } = world.chain.mine({ txid: 'coin', outcome: [coin] })
-  world.chain.bury()
-  await world.settle()
+  const { height } = fixture.chain.mine({ txid: 'coin', outcome: [coin] })
+  fixture.chain.bury()
+  await fixture.settle()
   assert.deepEqual(await coins(), [{ ...spendable, block_height: String(height) }])
 })
 
 test('a coin that a node later returns under the same outpoint for another customer leaves the first wallet', async () => {
-  const { world, alice, bob } = await openWorld('utxo')
-  world.chain.mine({
+  const { fixture, alice, bob } = await openWorld('utxo')
+  fixture.chain.mine({
     txid: 'lie',
     outcome: [{ position: 0, asset: 'BTC', address: alice.deposit, amount: 700n }],
   })
-  await world.settle()
-  world.chain.drop(1)
-  world.chain.mine({
+  await fixture.settle()
+  fixture.chain.drop(1)
+  fixture.chain.mine({
     txid: 'lie',
     outcome: [{ position: 0, asset: 'BTC', address: bob.deposit, amount: 900n }],
   })
-  world.chain.bury()
-  await world.settle()
-  assert.deepEqual([await world.books(alice), await world.books(bob)], [{}, { BTC: '900' }])
+  fixture.chain.bury()
+  await fixture.settle()
+  assert.deepEqual([await fixture.books(alice), await fixture.books(bob)], [{}, { BTC: '900' }])
   assert.deepEqual(
     await database.get().query('select address, wallet_id, value::text, spendable from utxos'),
     [{ address: bob.deposit, wallet_id: bob.wallets['BTC'], value: '900', spendable: true }],
@@ -209,14 +209,14 @@ class Positions {
     this.#inBlock = 0
   }
 
-  place(world: World, tenants: readonly Tenant[], { payments, noise }: Random): Outcome {
+  place(fixture: DepositFixture, tenants: readonly Tenant[], { payments, noise }: Random): Outcome {
     this.#inBlock += noise
     let rank = 0
     let isPaid = false
     return payments.flatMap(({ to, asset, amount, tag }): Outcome => {
       const tenant = tenants[to % 3]
-      const name = world.assets[asset % world.assets.length] as string
-      const tagged = traitsOf(world.network).deposits === 'tagged'
+      const name = fixture.assets[asset % fixture.assets.length] as string
+      const tagged = traitsOf(fixture.network).deposits === 'tagged'
       const address = tenant ? (to < 3 || tagged ? tenant.omnibus : tenant.deposit) : 'a-stranger'
       const paid = {
         asset: name,
@@ -227,7 +227,7 @@ class Positions {
       if (this.#family === 'evm' || this.#family === 'tron') {
         // At most one movement of the native coin, beside any number of logs: counted through the
         // block, or through the transaction.
-        if (name !== world.network.native_asset)
+        if (name !== fixture.network.native_asset)
           return [{ ...paid, position: this.#family === 'evm' ? this.#inBlock++ : rank++ }]
         if (isPaid) return []
         isPaid = true
@@ -249,7 +249,7 @@ for (const family of Object.keys(FAMILIES) as FamilyName[]) {
     async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(command, { minLength: 2, maxLength: 12 }), async (commands) => {
-          const { world, alice, bob } = await openWorld(family)
+          const { fixture, alice, bob } = await openWorld(family)
           const positions = new Positions(family)
           const fixed = new Map<number, Outcome>()
           const mine = (randoms: readonly Random[]) => {
@@ -257,27 +257,27 @@ for (const family of Object.keys(FAMILIES) as FamilyName[]) {
             const chosen: ScriptedTransaction[] = []
             for (const random of randoms) {
               const txid = `tx${random.id}`
-              if (world.chain.has(txid) || chosen.some((each) => each.txid === txid)) continue
-              const placed = positions.place(world, [alice, bob], random)
+              if (fixture.chain.has(txid) || chosen.some((each) => each.txid === txid)) continue
+              const placed = positions.place(fixture, [alice, bob], random)
               const outcome = FIXED.has(family) ? (fixed.get(random.id) ?? placed) : placed
               fixed.set(random.id, outcome)
               chosen.push({ txid, outcome })
             }
-            world.chain.mine(...chosen)
+            fixture.chain.mine(...chosen)
           }
           for (const each of commands) {
-            if (each === 'settle') await world.settle()
+            if (each === 'settle') await fixture.settle()
             else {
               if ('drop' in each) {
-                world.chain.drop(each.drop)
+                fixture.chain.drop(each.drop)
                 for (const block of each.mine) mine(block)
               } else mine(each.mine)
             }
           }
           // A branch that is longer than whatever was seen before.
-          for (let count = 0; count < 8; count++) world.chain.mine()
-          await world.settle()
-          await check(world, [alice, bob])
+          for (let count = 0; count < 8; count++) fixture.chain.mine()
+          await fixture.settle()
+          await check(fixture, [alice, bob])
         }),
         { numRuns: Number(process.env['CUSTODY_TEST_RUNS'] ?? 15) },
       )
@@ -286,20 +286,20 @@ for (const family of Object.keys(FAMILIES) as FamilyName[]) {
 }
 
 /** The books, the deposits and the coins against the final chain. */
-async function check(world: World, tenants: readonly Tenant[]): Promise<void> {
-  const paid = world.chain.blocks.flatMap(({ transfers }) => transfers)
+async function check(fixture: DepositFixture, tenants: readonly Tenant[]): Promise<void> {
+  const paid = fixture.chain.blocks.flatMap(({ transfers }) => transfers)
   for (const tenant of tenants) {
     const mine = paid.filter(
       ({ address }) => address === tenant.omnibus || address === tenant.deposit,
     )
     const due: Record<string, string> = {}
-    for (const asset of [...world.assets].sort()) {
+    for (const asset of [...fixture.assets].sort()) {
       const sum = mine
         .filter((each) => each.asset === asset)
         .reduce((total, { amount }) => total + amount, 0n)
       if (sum > 0n) due[asset] = sum.toString()
     }
-    assert.deepEqual(await world.books(tenant), due)
+    assert.deepEqual(await fixture.books(tenant), due)
     const show = (
       txid: string | null,
       asset: string,
@@ -307,7 +307,7 @@ async function check(world: World, tenants: readonly Tenant[]): Promise<void> {
       amount: bigint | string,
       tag: string | null | undefined,
     ) => [txid, asset, address, String(amount), tag ?? '-'].join(' ')
-    const credited = (await world.deposits()).filter(
+    const credited = (await fixture.deposits()).filter(
       ({ status, state, workspace_id: owner }) =>
         (status === 'confirmed' || state === 'SUSPENSE') && owner === tenant.workspace,
     )
@@ -317,8 +317,8 @@ async function check(world: World, tenants: readonly Tenant[]): Promise<void> {
         .sort(),
       mine.map((each) => show(each.txid, each.asset, each.address, each.amount, each.tag)).sort(),
     )
-    if (traitsOf(world.network).deposits !== 'spendable') continue
-    const coins = await world.database.query<{ coin: string }>(
+    if (traitsOf(fixture.network).deposits !== 'spendable') continue
+    const coins = await fixture.database.query<{ coin: string }>(
       `select txid || ':' || vout || ' ' || address || ' ' || value coin from utxos where wallet_id = any($1) and spendable order by 1`,
       [Object.values(tenant.wallets)],
     )

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { FamilyName, Senders } from '@custody/chains'
 import { releaseDeposit } from '../src/operator/aml-release.ts'
-import { FAMILIES, useDatabase, World, type Tenant } from './deposits-support.ts'
+import { FAMILIES, useDatabase, DepositFixture, type Tenant } from './deposits-support.ts'
 import { testEmittedEvents } from './event-assertions.ts'
 
 /**
@@ -17,28 +17,31 @@ const SENDERS_PATIENCE_MS = 3000
  */
 const database = useDatabase()
 
-async function openWorld(family: FamilyName): Promise<{ world: World; alice: Tenant }> {
-  const world = new World(database.get(), family)
-  await world.open()
-  return { world, alice: await world.tenant('alice') }
+async function openWorld(family: FamilyName): Promise<{ fixture: DepositFixture; alice: Tenant }> {
+  const fixture = new DepositFixture(database.get(), family)
+  await fixture.open()
+  return { fixture, alice: await fixture.tenant('alice') }
 }
 
 /**
  * Pays alice 7 by these senders: in the block's own words, or as the node answers when it is asked.
  */
-function pay(world: World, alice: Tenant, txid: string, senders: Senders | Error): void {
-  const isCoin = world.network.family === 'utxo' || world.network.family === 'cardano'
-  if (isCoin) world.chain.paidBy.set(txid, senders)
+function pay(fixture: DepositFixture, alice: Tenant, txid: string, senders: Senders | Error): void {
+  const isCoin = fixture.network.family === 'utxo' || fixture.network.family === 'cardano'
+  if (isCoin) fixture.chain.paidBy.set(txid, senders)
   const told =
     isCoin || senders instanceof Error ? {} : { sender: senders.addresses[0] ?? null, senders }
-  world.chain.mine({
+  fixture.chain.mine({
     txid,
-    outcome: [{ position: 0, asset: world.assets[0], address: alice.deposit, amount: 7n, ...told }],
+    outcome: [
+      { position: 0, asset: fixture.assets[0], address: alice.deposit, amount: 7n, ...told },
+    ],
   })
-  world.chain.bury()
+  fixture.chain.bury()
 }
-const states = async (world: World) => (await world.deposits()).map(({ state }) => state)
-const spendable = async (world: World, tenant: Tenant) =>
+const states = async (fixture: DepositFixture) =>
+  (await fixture.deposits()).map(({ state }) => state)
+const spendable = async (fixture: DepositFixture, tenant: Tenant) =>
   (
     await database.get().query<{
       sum: string
@@ -51,17 +54,17 @@ const spendable = async (world: World, tenant: Tenant) =>
 
 for (const family of Object.keys(FAMILIES) as FamilyName[]) {
   test(`${family}: a listed second sender is frozen, with screening and without`, async () => {
-    const { world, alice } = await openWorld(family)
-    world.sanctioned.add('listed')
-    pay(world, alice, 'first', { addresses: ['clean', 'listed'], complete: true })
-    await world.settle()
-    assert.deepEqual([await states(world), await spendable(world, alice)], [['FROZEN'], '0'])
-    await world.screenDeposits(alice)
-    world.risks.set('flagged', 'SEVERE')
-    pay(world, alice, 'second', { addresses: ['clean', 'clean too', 'flagged'], complete: true })
-    await world.settle()
+    const { fixture, alice } = await openWorld(family)
+    fixture.sanctioned.add('listed')
+    pay(fixture, alice, 'first', { addresses: ['clean', 'listed'], complete: true })
+    await fixture.settle()
+    assert.deepEqual([await states(fixture), await spendable(fixture, alice)], [['FROZEN'], '0'])
+    await fixture.screenDeposits(alice)
+    fixture.risks.set('flagged', 'SEVERE')
+    pay(fixture, alice, 'second', { addresses: ['clean', 'clean too', 'flagged'], complete: true })
+    await fixture.settle()
     assert.deepEqual(
-      [await states(world), await spendable(world, alice)],
+      [await states(fixture), await spendable(fixture, alice)],
       [['FROZEN', 'FROZEN'], '0'],
     )
     assert.deepEqual(
@@ -75,31 +78,31 @@ for (const family of Object.keys(FAMILIES) as FamilyName[]) {
         { address: 'listed', source: 'OFAC' },
       ],
     )
-    assert.deepEqual(world.asked.sort(), ['clean', 'clean too', 'flagged'])
+    assert.deepEqual(fixture.asked.sort(), ['clean', 'clean too', 'flagged'])
   })
 
   test(`${family}: with screening, a deposit of an unknown sender is held until the operator releases it`, async () => {
-    const { world, alice } = await openWorld(family)
-    await world.screenDeposits(alice)
+    const { fixture, alice } = await openWorld(family)
+    await fixture.screenDeposits(alice)
     for (const txid of ['one', 'two'])
-      pay(world, alice, txid, { addresses: ['clean'], complete: false })
-    await world.settle()
-    await world.step()
+      pay(fixture, alice, txid, { addresses: ['clean'], complete: false })
+    await fixture.settle()
+    await fixture.step()
     assert.deepEqual(
-      [await states(world), await spendable(world, alice)],
+      [await states(fixture), await spendable(fixture, alice)],
       [['FROZEN', 'FROZEN'], '0'],
     )
-    const [one, two] = await world.deposits()
+    const [one, two] = await fixture.deposits()
     assert.match(one?.failure_reason ?? '', /no known sender address/)
-    const released = await releaseDeposit(world.services, { transaction: one?.id })
+    const released = await releaseDeposit(fixture.services, { transaction: one?.id })
     assert.deepEqual(
-      await releaseDeposit(world.services, { transaction: one?.id }),
+      await releaseDeposit(fixture.services, { transaction: one?.id }),
       { ...released, again: true },
       'said again, done once',
     )
-    await world.step()
+    await fixture.step()
     assert.deepEqual(
-      (await world.deposits()).map(({ id, state, failure_reason: reason }) => [
+      (await fixture.deposits()).map(({ id, state, failure_reason: reason }) => [
         id,
         state,
         reason === null,
@@ -109,8 +112,8 @@ for (const family of Object.keys(FAMILIES) as FamilyName[]) {
         [two?.id, 'FROZEN', false],
       ],
     )
-    assert.equal(await spendable(world, alice), '7')
-    assert.equal(world.logged.filter(({ message }) => message.includes('released')).length, 1)
+    assert.equal(await spendable(fixture, alice), '7')
+    assert.equal(fixture.logged.filter(({ message }) => message.includes('released')).length, 1)
     assert.equal(
       (await database.get().query(`select 1 from events where type = 'deposit.released'`)).length,
       1,
@@ -119,106 +122,106 @@ for (const family of Object.keys(FAMILIES) as FamilyName[]) {
 }
 
 test('without screening an unknown sender passes, but a listed one besides it does not', async () => {
-  const { world, alice } = await openWorld('utxo')
-  world.sanctioned.add('listed')
-  pay(world, alice, 'one', { addresses: [], complete: false })
-  pay(world, alice, 'two', { addresses: ['listed'], complete: false })
-  await world.settle()
-  assert.deepEqual(await states(world), ['CREDITED', 'FROZEN'])
+  const { fixture, alice } = await openWorld('utxo')
+  fixture.sanctioned.add('listed')
+  pay(fixture, alice, 'one', { addresses: [], complete: false })
+  pay(fixture, alice, 'two', { addresses: ['listed'], complete: false })
+  await fixture.settle()
+  assert.deepEqual(await states(fixture), ['CREDITED', 'FROZEN'])
 })
 
 test('a release does not release a deposit that is frozen for a known sender', async () => {
-  const { world, alice } = await openWorld('utxo')
-  await world.screenDeposits(alice)
-  world.risks.set('flagged', 'SEVERE')
-  pay(world, alice, 'one', { addresses: ['flagged'], complete: false })
-  await world.settle()
-  const [row] = await world.deposits()
-  await releaseDeposit(world.services, { transaction: row?.id })
-  await world.step()
-  assert.deepEqual([await states(world), await spendable(world, alice)], [['FROZEN'], '0'])
+  const { fixture, alice } = await openWorld('utxo')
+  await fixture.screenDeposits(alice)
+  fixture.risks.set('flagged', 'SEVERE')
+  pay(fixture, alice, 'one', { addresses: ['flagged'], complete: false })
+  await fixture.settle()
+  const [row] = await fixture.deposits()
+  await releaseDeposit(fixture.services, { transaction: row?.id })
+  await fixture.step()
+  assert.deepEqual([await states(fixture), await spendable(fixture, alice)], [['FROZEN'], '0'])
 })
 
 test('a deposit that was released and then removed by a reorganisation is held again', async () => {
-  const { world, alice } = await openWorld('evm')
-  await world.screenDeposits(alice)
-  pay(world, alice, 'one', { addresses: ['clean'], complete: false })
-  await world.settle()
-  await releaseDeposit(world.services, { transaction: (await world.deposits())[0]?.id })
-  await world.step()
-  assert.deepEqual(await states(world), ['CREDITED'])
-  world.chain.drop(3)
-  world.chain.mine()
-  pay(world, alice, 'one', { addresses: ['clean'], complete: false })
-  await world.settle()
-  assert.deepEqual([await states(world), await spendable(world, alice)], [['FROZEN'], '0'])
+  const { fixture, alice } = await openWorld('evm')
+  await fixture.screenDeposits(alice)
+  pay(fixture, alice, 'one', { addresses: ['clean'], complete: false })
+  await fixture.settle()
+  await releaseDeposit(fixture.services, { transaction: (await fixture.deposits())[0]?.id })
+  await fixture.step()
+  assert.deepEqual(await states(fixture), ['CREDITED'])
+  fixture.chain.drop(3)
+  fixture.chain.mine()
+  pay(fixture, alice, 'one', { addresses: ['clean'], complete: false })
+  await fixture.settle()
+  assert.deepEqual([await states(fixture), await spendable(fixture, alice)], [['FROZEN'], '0'])
 })
 
 test('only a deposit held for an unknown sender can be released, and the refusal states why', async () => {
-  const { world, alice } = await openWorld('evm')
-  pay(world, alice, 'one', { addresses: ['clean'], complete: true })
-  await world.settle()
-  const [row] = await world.deposits()
+  const { fixture, alice } = await openWorld('evm')
+  pay(fixture, alice, 'one', { addresses: ['clean'], complete: true })
+  await fixture.settle()
+  const [row] = await fixture.deposits()
   await assert.rejects(
-    releaseDeposit(world.services, { transaction: row?.id }),
+    releaseDeposit(fixture.services, { transaction: row?.id }),
     /not held for an unknown sender; its state is CREDITED/,
   )
   for (const id of ['', 'nonsense', '00000000-0000-0000-0000-000000000000', undefined])
-    await assert.rejects(releaseDeposit(world.services, { transaction: id }), /--transaction/)
+    await assert.rejects(releaseDeposit(fixture.services, { transaction: id }), /--transaction/)
 })
 
 test('a failed lookup of senders is retried, and never counts as an empty list', async () => {
   for (const on of [true, false]) {
-    const { world, alice } = await openWorld('utxo')
-    if (on) await world.screenDeposits(alice)
-    world.sanctioned.add('listed')
-    pay(world, alice, 'one', new Error('the node is away'))
-    await world.settle()
-    assert.deepEqual([await states(world), await spendable(world, alice)], [['SCREENING'], '0'])
-    world.chain.paidBy.set('one', { addresses: ['clean', 'listed'], complete: true })
-    await world.step()
-    assert.deepEqual([await states(world), await spendable(world, alice)], [['FROZEN'], '0'])
-    assert.equal((await world.deposits())[0]?.source_id, 'clean')
+    const { fixture, alice } = await openWorld('utxo')
+    if (on) await fixture.screenDeposits(alice)
+    fixture.sanctioned.add('listed')
+    pay(fixture, alice, 'one', new Error('the node is away'))
+    await fixture.settle()
+    assert.deepEqual([await states(fixture), await spendable(fixture, alice)], [['SCREENING'], '0'])
+    fixture.chain.paidBy.set('one', { addresses: ['clean', 'listed'], complete: true })
+    await fixture.step()
+    assert.deepEqual([await states(fixture), await spendable(fixture, alice)], [['FROZEN'], '0'])
+    assert.equal((await fixture.deposits())[0]?.source_id, 'clean')
   }
 })
 
 test('a node that never reports the sender delays the scan by at most one pause, and nothing is credited', async () => {
-  const { world, alice } = await openWorld('utxo')
+  const { fixture, alice } = await openWorld('utxo')
   const pauses: number[] = []
-  world.services.environment.sleep = async (milliseconds) => {
+  fixture.services.environment.sleep = async (milliseconds) => {
     pauses.push(milliseconds)
   }
   const hanging = new Set<(value: Senders) => void>()
-  Object.assign(world.chain, {
+  Object.assign(fixture.chain, {
     senders: () => new Promise<Senders>((resolve) => hanging.add(resolve)),
   })
   const outcome = [{ position: 0, asset: 'BTC', address: alice.deposit, amount: 7n }]
-  world.chain.mine(...['one', 'two', 'three'].map((txid) => ({ txid, outcome })))
-  world.chain.bury()
-  await world.scan()
+  fixture.chain.mine(...['one', 'two', 'three'].map((txid) => ({ txid, outcome })))
+  fixture.chain.bury()
+  await fixture.scan()
   assert.deepEqual(pauses, [SENDERS_PATIENCE_MS], 'the three deposits of a block share one pause')
   assert.deepEqual(
-    [await states(world), hanging.size],
+    [await states(fixture), hanging.size],
     [['SCREENING', 'SCREENING', 'SCREENING'], 1],
   )
-  assert.equal(await spendable(world, alice), '0')
+  assert.equal(await spendable(fixture, alice), '0')
   for (const resolve of hanging) resolve({ addresses: ['late'], complete: true })
-  Object.assign(world.chain, { senders: async () => ({ addresses: ['clean'], complete: true }) })
-  await world.step()
+  Object.assign(fixture.chain, { senders: async () => ({ addresses: ['clean'], complete: true }) })
+  await fixture.step()
   assert.deepEqual(
-    [await states(world), await spendable(world, alice)],
+    [await states(fixture), await spendable(fixture, alice)],
     [['CREDITED', 'CREDITED', 'CREDITED'], '21'],
   )
 })
 
 test('a deposit recorded before senders were stored is screened by the senders in its block', async () => {
-  const { world, alice } = await openWorld('tron')
-  world.sanctioned.add('listed')
-  pay(world, alice, 'one', { addresses: ['clean', 'listed'], complete: true })
-  await world.scan()
+  const { fixture, alice } = await openWorld('tron')
+  fixture.sanctioned.add('listed')
+  pay(fixture, alice, 'one', { addresses: ['clean', 'listed'], complete: true })
+  await fixture.scan()
   await database.get().query('update deposits set senders = null, senders_complete = null')
-  await world.step()
-  assert.deepEqual(await states(world), ['FROZEN'])
+  await fixture.step()
+  assert.deepEqual(await states(fixture), ['FROZEN'])
 })
 
 testEmittedEvents(database.get, ['deposit.frozen', 'address.frozen'])

@@ -183,7 +183,7 @@ export interface Tenant {
 }
 
 /** One network of one installation with its scripted chain. */
-export class World {
+export class DepositFixture {
   now = Date.UTC(2026, 0, 1)
   readonly network: Network
   readonly assets: [string, ...string[]]

@@ -5,30 +5,30 @@ import { showSuspense } from '../src/operator/show-suspense.ts'
 import { assignSuspense, listSuspense } from '../src/operator/suspense.ts'
 import { creditWaitingDeposits } from '../src/deposits/waiting.ts'
 import { presentTransaction } from '../src/engine/present.ts'
-import { newId, registry, useDatabase, World, type Tenant } from './deposits-support.ts'
+import { newId, registry, useDatabase, DepositFixture, type Tenant } from './deposits-support.ts'
 import { testEmittedEvents } from './event-assertions.ts'
 
 /** Coins that no wallet holds yet are booked, and no tenant reads of them as confirmed. */
 const database = useDatabase()
 
-async function suspended(): Promise<{ world: World; alice: Tenant; id: string }> {
-  const world = new World(database.get(), 'xrp')
-  await world.open()
-  const alice = await world.tenant('alice')
-  world.chain.mine({
+async function suspended(): Promise<{ fixture: DepositFixture; alice: Tenant; id: string }> {
+  const fixture = new DepositFixture(database.get(), 'xrp')
+  await fixture.open()
+  const alice = await fixture.tenant('alice')
+  fixture.chain.mine({
     txid: newId(),
     outcome: [
       { position: 0, asset: 'XRP', address: alice.omnibus, amount: 7_000_000n, tag: '4000000000' },
     ],
   })
-  world.chain.bury()
-  await world.settle()
-  const [row] = await world.deposits()
-  return { world, alice, id: row?.id as string }
+  fixture.chain.bury()
+  await fixture.settle()
+  const [row] = await fixture.deposits()
+  return { fixture, alice, id: row?.id as string }
 }
 
-const shown = async (world: World) => {
-  const [row] = await world.deposits()
+const shown = async (fixture: DepositFixture) => {
+  const [row] = await fixture.deposits()
   const { status, sub_status: sub, confirmed_at: at } = presentTransaction(row!, registry)
   return { status, sub, isConfirmedAt: at !== null }
 }
@@ -38,32 +38,38 @@ const events = async () =>
   )
 
 test('deposits of an inactive wallet are credited', async () => {
-  const world = new World(database.get(), 'evm')
-  await world.open()
-  const alice = await world.tenant('alice')
-  await setWallet(world.services, { id: alice.wallets['ETH'], status: 'inactive' })
-  world.chain.mine({
+  const fixture = new DepositFixture(database.get(), 'evm')
+  await fixture.open()
+  const alice = await fixture.tenant('alice')
+  await setWallet(fixture.services, { id: alice.wallets['ETH'], status: 'inactive' })
+  fixture.chain.mine({
     txid: '0xpaid',
     outcome: [{ position: 0, asset: 'ETH', address: alice.omnibus, amount: 7n }],
   })
-  world.chain.bury()
-  await world.settle()
-  assert.deepEqual(await world.books(alice), { ETH: '7' })
+  fixture.chain.bury()
+  await fixture.settle()
+  assert.deepEqual(await fixture.books(alice), { ETH: '7' })
 })
 
 test('a deposit in suspense is pending until the operator assigns it', async () => {
-  const { world, alice, id } = await suspended()
+  const { fixture, alice, id } = await suspended()
   const before = await events()
-  assert.deepEqual(await shown(world), { status: 'pending', sub: 'SUSPENSE', isConfirmedAt: false })
+  assert.deepEqual(await shown(fixture), {
+    status: 'pending',
+    sub: 'SUSPENSE',
+    isConfirmedAt: false,
+  })
   assert.deepEqual(before.slice(-2), ['deposit.detected', 'deposit.suspended'])
-  assert.deepEqual(await world.books(alice), { XRP: '7000000' })
-  const listed = (await listSuspense(world.services, {})) as { suspense: Record<string, unknown>[] }
+  assert.deepEqual(await fixture.books(alice), { XRP: '7000000' })
+  const listed = (await listSuspense(fixture.services, {})) as {
+    suspense: Record<string, unknown>[]
+  }
   assert.ok(
     showSuspense(listed.suspense)[0]?.startsWith(`${id}  `),
     'what is printed first is what assign takes',
   )
-  await assignSuspense(world.services, { id })
-  assert.deepEqual(await shown(world), {
+  await assignSuspense(fixture.services, { id })
+  assert.deepEqual(await shown(fixture), {
     status: 'confirmed',
     sub: 'CREDITED',
     isConfirmedAt: true,
@@ -72,7 +78,7 @@ test('a deposit in suspense is pending until the operator assigns it', async () 
 })
 
 test('a deposit that waits for its wallet is confirmed when the wallet is made', async () => {
-  const { world, alice } = await suspended()
+  const { fixture, alice } = await suspended()
   await database.get().query('update transactions set address_tag = null')
   const before = await events()
   const wallet = {
@@ -86,13 +92,13 @@ test('a deposit that waits for its wallet is confirmed when the wallet is made',
     .get()
     .transaction((tx) =>
       creditWaitingDeposits(
-        world.services,
+        fixture.services,
         tx,
         { workspaceId: alice.workspace, subAccountId: alice.subAccount },
         wallet as Parameters<typeof creditWaitingDeposits>[3],
       ),
     )
-  assert.deepEqual(await shown(world), {
+  assert.deepEqual(await shown(fixture), {
     status: 'confirmed',
     sub: 'CREDITED',
     isConfirmedAt: true,
@@ -101,12 +107,12 @@ test('a deposit that waits for its wallet is confirmed when the wallet is made',
 })
 
 test('a reorganisation removes it from suspense', async () => {
-  const { world, alice } = await suspended()
-  world.chain.drop(world.chain.blocks.length - 1)
-  for (let count = 0; count < 6; count++) world.chain.mine()
-  await world.settle()
-  assert.deepEqual(await shown(world), { status: 'failed', sub: 'REORGED', isConfirmedAt: false })
-  assert.deepEqual(await world.books(alice), {})
+  const { fixture, alice } = await suspended()
+  fixture.chain.drop(fixture.chain.blocks.length - 1)
+  for (let count = 0; count < 6; count++) fixture.chain.mine()
+  await fixture.settle()
+  assert.deepEqual(await shown(fixture), { status: 'failed', sub: 'REORGED', isConfirmedAt: false })
+  assert.deepEqual(await fixture.books(alice), {})
 })
 
 testEmittedEvents(database.get, ['deposit.suspended'])

@@ -24,18 +24,18 @@ import { useApi } from './api-support.ts'
 
 /** The doctor on real signer nodes, a real database and a real TLS server. */
 const api = useApi({})
-let house: SignerCluster
+let cluster: SignerCluster
 let folder: string
 const none = mkdtempSync(join(tmpdir(), 'custody-doctor-'))
 before(async () => {
-  house = await SignerCluster.start()
-  folder = join(house.home, 'platform')
+  cluster = await SignerCluster.start()
+  folder = join(cluster.home, 'platform')
   // A node knows which others it reaches once it has compared its record with theirs. These homes
   // were made some time ago: a request, whatever it holds, has each node ask its peers whether the
   // time that passed since is right.
   const isSettled = async (node: number): Promise<boolean> => {
-    await house.post(node, '/void', {})
-    const { body } = await house.get(node, '/status')
+    await cluster.post(node, '/void', {})
+    const { body } = await cluster.get(node, '/status')
     return (
       body['clock_doubted'] === false &&
       (body['peers'] as { reachable: boolean }[]).every(({ reachable }) => reachable)
@@ -44,7 +44,7 @@ before(async () => {
   while (!(await Promise.all([1, 2, 3].map(isSettled))).every(Boolean)) await sleep(50)
 })
 after(async () => {
-  await house.stop()
+  await cluster.stop()
   rmSync(none, { recursive: true, force: true })
 })
 const expected = (more: Partial<{ mode: string; version: string; clock: () => number }> = {}) => ({
@@ -86,11 +86,11 @@ test('signer nodes: all can sign; another clock, version or network is named for
 })
 
 test('signer nodes: one unreachable is a warning with its reason, two are an error, because nothing can be signed', async () => {
-  await house.stopHere(3)
+  await cluster.stopHere(3)
   const one = advised(await diagnoseNodes(folder, expected()))
   assert.deepEqual(levels(one).slice(0, 1), ['warning: 2 of 3 signer nodes can sign'])
   assert.ok(levels(one).includes('warning: signer 3: cannot be reached'), levels(one).join('\n'))
-  await house.stopHere(2)
+  await cluster.stopHere(2)
   const two = advised(await diagnoseNodes(folder, expected()))
   assert.equal(
     levels(two)[0],

@@ -37,8 +37,8 @@ const refused = (code: string, message: RegExp) => (error: unknown) =>
   error instanceof ApiError && error.code === code && (assert.match(error.message, message), true)
 
 test('linking: the key is tested first, its secrets are sealed and never displayed, and its balance is in the ledger', async () => {
-  const stage = await open()
-  const { id, warnings, balances, permissions } = await stage.account()
+  const fixture = await open()
+  const { id, warnings, balances, permissions } = await fixture.account()
   assert.deepEqual(
     [warnings, permissions],
     [[], { trade: true, withdraw: false, ip_restricted: true }],
@@ -50,20 +50,20 @@ test('linking: the key is tested first, its secrets are sealed and never display
       ['USD', '1000000'],
     ],
   )
-  const [row] = await stage.database.query<{ sealed_credentials: Buffer }>(
+  const [row] = await fixture.database.query<{ sealed_credentials: Buffer }>(
     'select sealed_credentials from exchange_accounts where id = $1',
     [id],
   )
   const secret = Buffer.from('secret').toString('base64')
   assert.ok(!row?.sealed_credentials.toString('latin1').includes(secret))
   const everything = JSON.stringify([
-    await stage.account(),
-    await stage.ask(listAccounts),
-    await stage.database.query('select payload from events'),
-    stage.warned,
+    await fixture.account(),
+    await fixture.ask(listAccounts),
+    await fixture.database.query('select payload from events'),
+    fixture.warned,
   ])
   assert.ok(!everything.includes(secret) && !everything.includes('"key"'))
-  assert.deepEqual(await stage.books(), {
+  assert.deepEqual(await fixture.books(), {
     'venue venue:BTC': '10',
     'venue venue:USD': '1000000',
     'prepaid USD': '1000',
@@ -71,17 +71,17 @@ test('linking: the key is tested first, its secrets are sealed and never display
 })
 
 test('a key that the exchange refuses, that may withdraw, or that cannot be tested is not stored', async () => {
-  const stage = await open()
-  const count = async () => (await stage.database.query('select 1 from exchange_accounts')).length
-  stage.kraken.permissions = ['query-funds', 'withdraw-funds']
+  const fixture = await open()
+  const count = async () => (await fixture.database.query('select 1 from exchange_accounts')).length
+  fixture.kraken.permissions = ['query-funds', 'withdraw-funds']
   await assert.rejects(
-    stage.link({ api_key: 'b' }),
+    fixture.link({ api_key: 'b' }),
     refused(
       'INVALID_REQUEST',
       /^allow_withdrawal: the key has withdrawal permission; create a key without it/,
     ),
   )
-  const allowed = await stage.link({ api_key: 'b', allow_withdrawal: true })
+  const allowed = await fixture.link({ api_key: 'b', allow_withdrawal: true })
   assert.match(
     String(allowed['warnings']),
     /the key has withdrawal permission: if it is stolen.*the key may not trade/,
@@ -90,7 +90,10 @@ test('a key that the exchange refuses, that may withdraw, or that cannot be test
     [{ api_secret: 'not base64!' }, /^api_secret: must be base64, as kraken displays it$/],
     [{ api_secret: 'abc' }, /^api_secret: must be base64/],
   ] as const)
-    await assert.rejects(stage.link({ api_key: 'c', ...body }), refused('INVALID_REQUEST', message))
+    await assert.rejects(
+      fixture.link({ api_key: 'c', ...body }),
+      refused('INVALID_REQUEST', message),
+    )
   for (const field of ['api_key', 'api_secret', 'passphrase']) {
     for (const value of ['schlüssel', 'k\u200b', '键']) {
       const parsed = createAccount.body?.safeParse({
@@ -107,7 +110,7 @@ test('a key that the exchange refuses, that may withdraw, or that cannot be test
       )
     }
   }
-  stage.kraken.permissions = ['query-funds', 'modify-trades']
+  fixture.kraken.permissions = ['query-funds', 'modify-trades']
   for (const [error, code, message] of [
     [
       'EAPI:Invalid key',
@@ -121,10 +124,10 @@ test('a key that the exchange refuses, that may withdraw, or that cannot be test
       /^api_key: the exchange cannot be queried.*nothing was changed, try again/,
     ],
   ] as const) {
-    stage.kraken.error = error
-    await assert.rejects(stage.link({ api_key: 'c' }), refused(code, message))
+    fixture.kraken.error = error
+    await assert.rejects(fixture.link({ api_key: 'c' }), refused(code, message))
   }
-  stage.kraken.error = null
+  fixture.kraken.error = null
   for (const [more, message] of [
     [
       { exchange: 'mtgox' },
@@ -138,39 +141,42 @@ test('a key that the exchange refuses, that may withdraw, or that cannot be test
     [{ api_secret: 'a\u0000b' }, /^api_secret: must not contain control characters/],
     [{ allow_withdrawal: 'yes' }, /^allow_withdrawal: must be true or false/],
   ] as const)
-    await assert.rejects(stage.link({ api_key: 'd', ...more }), refused('INVALID_REQUEST', message))
+    await assert.rejects(
+      fixture.link({ api_key: 'd', ...more }),
+      refused('INVALID_REQUEST', message),
+    )
   await assert.rejects(
-    stage.link(),
+    fixture.link(),
     refused(
       'EXCHANGE_ACCOUNT_EXISTS',
-      new RegExp(`^api_key: is already linked as ${stage.accountId}`),
+      new RegExp(`^api_key: is already linked as ${fixture.accountId}`),
     ),
   )
   assert.equal(await count(), 2)
 })
 
 test("testing: reports the key's permissions; a refusal fails the account, is reported once, and recovers", async () => {
-  const stage = await open()
+  const fixture = await open()
   const ask = () =>
-    stage.ask<{ ok: boolean; status: string; error: string | null; warnings: string[] }>(
+    fixture.ask<{ ok: boolean; status: string; error: string | null; warnings: string[] }>(
       testAccount,
-      { params: { id: stage.accountId } },
+      { params: { id: fixture.accountId } },
     )
   assert.deepEqual([(await ask()).ok, (await ask()).warnings], [true, []])
-  stage.kraken.permissions.push('withdraw-funds')
+  fixture.kraken.permissions.push('withdraw-funds')
   assert.match(
     String((await ask()).warnings),
     /the key now has withdrawal permission, which was not allowed here/,
   )
-  stage.kraken.error = 'EAPI:Invalid key'
+  fixture.kraken.error = 'EAPI:Invalid key'
   for (const _ of [1, 2])
     assert.deepEqual([(await ask()).ok, (await ask()).status], [false, 'failing'])
-  stage.kraken.error = 'EService:Unavailable'
+  fixture.kraken.error = 'EService:Unavailable'
   const away = await ask()
   assert.deepEqual([away.ok, away.error], [false, 'kraken: EService:Unavailable'])
-  stage.kraken.error = null
+  fixture.kraken.error = null
   assert.equal((await ask()).status, 'active')
-  const told = await stage.database.query<{ type: string }>(
+  const told = await fixture.database.query<{ type: string }>(
     `select type from events where type like 'exchange_account.%' order by id`,
   )
   assert.deepEqual(
@@ -180,9 +186,9 @@ test("testing: reports the key's permissions; a refusal fails the account, is re
 })
 
 test('changing: the name, and the key only as a whole after a test; orders continue with the new one', async () => {
-  const stage = await open()
+  const fixture = await open()
   const change = (body: unknown) =>
-    stage.ask<Record<string, string>>(changeAccount, { params: { id: stage.accountId }, body })
+    fixture.ask<Record<string, string>>(changeAccount, { params: { id: fixture.accountId }, body })
   assert.equal((await change({ label: 'treasury' }))['label'], 'treasury')
   await assert.rejects(
     change({ api_key: 'new' }),
@@ -192,23 +198,23 @@ test('changing: the name, and the key only as a whole after a test; orders conti
     ),
   )
   await assert.rejects(change({ lable: 'x' }), refused('UNKNOWN_FIELD', /did you mean label/))
-  stage.kraken.error = 'EAPI:Invalid key'
+  fixture.kraken.error = 'EAPI:Invalid key'
   await assert.rejects(
     change({ api_key: 'new', api_secret: 'bmV3' }),
     refused('EXCHANGE_KEY_REFUSED', /^api_key/),
   )
-  stage.kraken.error = null
+  fixture.kraken.error = null
   assert.equal((await change({ api_key: 'a-new-key', api_secret: 'bmV3' }))['key_hint'], '…-key')
-  const { id } = await stage.create()
-  await stage.pass(2)
-  assert.equal((await stage.read(id)).status, 'filled')
+  const { id } = await fixture.create()
+  await fixture.pass(2)
+  assert.equal((await fixture.read(id)).status, 'filled')
 })
 
 test('a difference counts when found twice; accepted, it is in the ledger; the audit reports it and what it could not compare', async () => {
-  const stage = await open()
+  const fixture = await open()
   const told = async () => {
     const differences: Difference[] = []
-    const looked = await exchangeDifferences(stage.services, differences)
+    const looked = await exchangeDifferences(fixture.services, differences)
     return {
       ...looked,
       said: differences.map(
@@ -217,50 +223,51 @@ test('a difference counts when found twice; accepted, it is in the ledger; the a
     }
   }
   assert.deepEqual(await told(), { accounts: 1, balances: 2, said: [] })
-  stage.kraken.held.set('XXBT', 12)
-  await stage.reconcile()
-  assert.deepEqual((await stage.account()).difference, [])
-  await stage.reconcile()
-  assert.deepEqual((await stage.account()).difference, [
+  fixture.kraken.held.set('XXBT', 12)
+  await fixture.reconcile()
+  assert.deepEqual((await fixture.account()).difference, [])
+  await fixture.reconcile()
+  assert.deepEqual((await fixture.account()).difference, [
     { asset: 'BTC', ledger: '10', venue: '12', difference: '2' },
   ])
   assert.deepEqual((await told()).said, ['BTC 10 12 at the exchange'])
-  stage.kraken.error = 'EService:Unavailable'
+  fixture.kraken.error = 'EService:Unavailable'
   assert.deepEqual(await told(), {
     accounts: 0,
     balances: 0,
     said: ['   not compared: kraken: EService:Unavailable'],
   })
-  stage.kraken.error = null
-  await stage.ask(changeAccount, {
-    params: { id: stage.accountId },
+  fixture.kraken.error = null
+  await fixture.ask(changeAccount, {
+    params: { id: fixture.accountId },
     body: { accept_difference: true },
   })
-  assert.deepEqual([(await told()).said, (await stage.books())['venue venue:BTC']], [[], '12'])
-  await stage.reconcile()
-  assert.deepEqual((await stage.account()).difference, [])
+  assert.deepEqual([(await told()).said, (await fixture.books())['venue venue:BTC']], [[], '12'])
+  await fixture.reconcile()
+  assert.deepEqual((await fixture.account()).difference, [])
 })
 
 test('each account is compared once a minute by itself: an unreachable one does not delay others', async () => {
-  const stage = await open()
-  await stage.link({ api_key: 'other' }, await stage.tenant('two'))
-  assert.equal(await reconcileDue(stage.services), 0)
-  stage.now += RECONCILE_MS
-  assert.equal(await reconcileDue(stage.services), 2)
-  assert.equal(await reconcileDue(stage.services), 0)
-  await stage.database.query('update exchange_accounts set sealed_credentials = $2 where id = $1', [
-    stage.accountId,
-    Buffer.from('broken'),
-  ])
-  await stage.database.query('update exchange_accounts set credentials_version = 9 where id = $1', [
-    stage.accountId,
-  ])
-  const before = await stage.database.query<{ id: string; at: Date }>(
+  const fixture = await open()
+  await fixture.link({ api_key: 'other' }, await fixture.tenant('two'))
+  assert.equal(await reconcileDue(fixture.services), 0)
+  fixture.now += RECONCILE_MS
+  assert.equal(await reconcileDue(fixture.services), 2)
+  assert.equal(await reconcileDue(fixture.services), 0)
+  await fixture.database.query(
+    'update exchange_accounts set sealed_credentials = $2 where id = $1',
+    [fixture.accountId, Buffer.from('broken')],
+  )
+  await fixture.database.query(
+    'update exchange_accounts set credentials_version = 9 where id = $1',
+    [fixture.accountId],
+  )
+  const before = await fixture.database.query<{ id: string; at: Date }>(
     'select id, balances_at at from exchange_accounts order by created_at',
   )
-  stage.now += RECONCILE_MS
-  assert.equal(await reconcileDue(stage.services), 2)
-  const after = await stage.database.query<{ id: string; at: Date }>(
+  fixture.now += RECONCILE_MS
+  assert.equal(await reconcileDue(fixture.services), 2)
+  const after = await fixture.database.query<{ id: string; at: Date }>(
     'select id, balances_at at from exchange_accounts order by created_at',
   )
   assert.deepEqual(
@@ -270,39 +277,43 @@ test('each account is compared once a minute by itself: an unreachable one does 
 })
 
 test('returns earlier balances with their age while the exchange is unreachable', async () => {
-  const stage = await open()
-  stage.kraken.error = 'EService:Unavailable'
-  stage.now += 30_000
-  const { balances, balances_age_ms } = await stage.account()
+  const fixture = await open()
+  fixture.kraken.error = 'EService:Unavailable'
+  fixture.now += 30_000
+  const { balances, balances_age_ms } = await fixture.account()
   assert.equal(balances.length, 2)
   assert.ok(Number(balances_age_ms) >= 30_000, String(balances_age_ms))
 })
 
 test('unlinking: not while orders are pending; then its secrets are deleted, and no balance is claimed', async () => {
-  const stage = await open()
-  const remove = () => stage.ask(deleteAccount, { params: { id: stage.accountId } })
-  const { id } = await stage.create({ price: '50000' })
-  await stage.pass(2)
+  const fixture = await open()
+  const remove = () => fixture.ask(deleteAccount, { params: { id: fixture.accountId } })
+  const { id } = await fixture.create({ price: '50000' })
+  await fixture.pass(2)
   await assert.rejects(
     remove(),
     refused('EXCHANGE_ACCOUNT_BUSY', /^id: 1 of its orders are in progress/),
   )
-  await stage.cancel(id)
-  await stage.pass(3)
+  await fixture.cancel(id)
+  await fixture.pass(3)
   await remove()
-  await assert.rejects(stage.account(), refused('NOT_FOUND', /exchange account .* does not exist/))
-  assert.equal((await stage.read(id)).status, 'cancelled', 'its orders stay to be read')
-  assert.deepEqual(await stage.books(), { 'prepaid USD': '1000' })
-  assert.deepEqual(await stage.database.query('select sealed_credentials from exchange_accounts'), [
-    { sealed_credentials: null },
-  ])
-  await stage.link()
+  await assert.rejects(
+    fixture.account(),
+    refused('NOT_FOUND', /exchange account .* does not exist/),
+  )
+  assert.equal((await fixture.read(id)).status, 'cancelled', 'its orders stay to be read')
+  assert.deepEqual(await fixture.books(), { 'prepaid USD': '1000' })
+  assert.deepEqual(
+    await fixture.database.query('select sealed_credentials from exchange_accounts'),
+    [{ sealed_credentials: null }],
+  )
+  await fixture.link()
 })
 
 test('another tenant cannot see, test, change or unlink it', async () => {
-  const stage = await open()
-  const caller = await stage.tenant('two')
-  const params = { id: stage.accountId }
+  const fixture = await open()
+  const caller = await fixture.tenant('two')
+  const params = { id: fixture.accountId }
   for (const [endpoint, body] of [
     [readAccount],
     [testAccount, {}],
@@ -310,22 +321,22 @@ test('another tenant cannot see, test, change or unlink it', async () => {
     [deleteAccount],
   ] as const) {
     await assert.rejects(
-      stage.ask(endpoint, { params, caller, ...(body === undefined ? {} : { body }) }),
+      fixture.ask(endpoint, { params, caller, ...(body === undefined ? {} : { body }) }),
       refused('NOT_FOUND', /^id: exchange account .* does not exist/),
     )
   }
-  assert.deepEqual((await stage.ask<{ data: unknown[] }>(listAccounts, { caller })).data, [])
-  await stage.link({}, caller)
+  assert.deepEqual((await fixture.ask<{ data: unknown[] }>(listAccounts, { caller })).data, [])
+  await fixture.link({}, caller)
   assert.equal(
-    (await stage.ask<{ total: string }>(listAccounts, { caller })).total,
+    (await fixture.ask<{ total: string }>(listAccounts, { caller })).total,
     '1',
     'the same key elsewhere is nobody’s business here',
   )
 })
 
 test('markets, ticker and order book of an exchange; wrong names are refused by the field', async () => {
-  const stage = await open()
-  const { data } = await stage.ask<{ data: Record<string, unknown>[] }>(listMarkets, {
+  const fixture = await open()
+  const { data } = await fixture.ask<{ data: Record<string, unknown>[] }>(listMarkets, {
     query: { exchange: 'kraken', base: 'btc' },
   })
   assert.deepEqual(data, [
@@ -345,17 +356,17 @@ test('markets, ticker and order book of an exchange; wrong names are refused by 
   ])
   assert.deepEqual(
     (
-      await stage.ask<{ data: unknown[] }>(listMarkets, {
+      await fixture.ask<{ data: unknown[] }>(listMarkets, {
         query: { exchange: 'kraken', quote: 'EUR' },
       })
     ).data,
     [],
   )
-  const { bid, ask } = await stage.ask(readTicker, {
+  const { bid, ask } = await fixture.ask(readTicker, {
     query: { exchange: 'Kraken', market: 'btc/usd' },
   })
   assert.deepEqual([bid, ask], ['59990', '60000'])
-  const { bids, asks } = await stage.ask(readOrderBook, {
+  const { bids, asks } = await fixture.ask(readOrderBook, {
     query: { exchange: 'kraken', market: 'BTC/USD' },
   })
   assert.deepEqual(
@@ -371,7 +382,7 @@ test('markets, ticker and order book of an exchange; wrong names are refused by 
       /^depth: must be an integer from 1 to 500/,
     ],
   ] as const)
-    await assert.rejects(stage.ask(readOrderBook, { query }), refused('INVALID_REQUEST', message))
+    await assert.rejects(fixture.ask(readOrderBook, { query }), refused('INVALID_REQUEST', message))
 })
 
 test('the list of exchanges matches ccxt, and a local platform offers only those of the local network', async () => {
@@ -379,10 +390,10 @@ test('the list of exchanges matches ccxt, and a local platform offers only those
     readFileSync(new URL('../data/exchanges.json', import.meta.url), 'utf8'),
   ) as unknown[]
   assert.deepEqual(file, exchangeFeatures(), 'node scripts/exchange-features.mjs writes it anew')
-  const stage = await open()
+  const fixture = await open()
   const listed = async () =>
     (
-      await stage.ask<{
+      await fixture.ask<{
         data: {
           exchange: string
           support: string
@@ -398,11 +409,11 @@ test('the list of exchanges matches ccxt, and a local platform offers only those
       ['kraken', 'tested'],
     ],
   )
-  Object.assign(stage.services, {
+  Object.assign(fixture.services, {
     exchanges: createExchanges({
       devnetUrl: null,
-      database: stage.database,
-      environment: stage.services.environment,
+      database: fixture.database,
+      environment: fixture.services.environment,
       fetch,
     }),
   })
@@ -420,30 +431,30 @@ test('the list of exchanges matches ccxt, and a local platform offers only those
 })
 
 test('a key’s nonce never decreases with any clock, and its lock ends with the process that held it', async () => {
-  const stage = await open()
-  const nonces = databaseNonces(stage.database)
+  const fixture = await open()
+  const nonces = databaseNonces(fixture.database)
   const first = (await nonces.take('k', 'one')) as bigint
-  assert.equal(first, BigInt(stage.now))
+  assert.equal(first, BigInt(fixture.now))
   assert.equal(await nonces.take('k', 'two'), null)
   await nonces.giveBack('k', 'two')
   assert.equal(await nonces.take('k', 'two'), null, 'only its holder gives a turn back')
   await nonces.giveBack('k', 'one')
-  stage.now -= 3_600_000
+  fixture.now -= 3_600_000
   assert.equal(await nonces.take('k', 'two'), first + 1n)
   assert.equal(await nonces.take('k', 'one'), null)
-  stage.now += 16_000
+  fixture.now += 16_000
   assert.equal(await nonces.take('k', 'one'), first + 2n)
   assert.notEqual(await nonces.take('other', 'one'), null)
 })
 
 test('each change of an account is one event', async () => {
-  const stage = await open()
-  await stage.ask(changeAccount, { params: { id: stage.accountId }, body: { label: 'other' } })
-  stage.kraken.held.set('XXBT', 12)
-  for (let at = 0; at < 5; at++) await stage.reconcile()
-  stage.kraken.held.set('XXBT', 10)
-  for (let at = 0; at < 5; at++) await stage.reconcile()
-  const told = await stage.database.query<{ type: string }>(
+  const fixture = await open()
+  await fixture.ask(changeAccount, { params: { id: fixture.accountId }, body: { label: 'other' } })
+  fixture.kraken.held.set('XXBT', 12)
+  for (let at = 0; at < 5; at++) await fixture.reconcile()
+  fixture.kraken.held.set('XXBT', 10)
+  for (let at = 0; at < 5; at++) await fixture.reconcile()
+  const told = await fixture.database.query<{ type: string }>(
     `select type from events where type like 'exchange_account.%' order by id`,
   )
   assert.deepEqual(

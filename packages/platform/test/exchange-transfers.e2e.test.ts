@@ -35,7 +35,7 @@ interface Account {
   balances: { asset: string; total: string }[]
   difference: unknown[]
 }
-interface Place {
+interface DepositTarget {
   address: string
   address_tag: string | null
   changed: boolean
@@ -107,7 +107,7 @@ const held = async (exchange: string, coin: string) =>
   )
 const place = async (exchange: string, asset: string) =>
   (
-    await call<Place>(
+    await call<DepositTarget>(
       user,
       'GET',
       `/dac/v1/exchange-accounts/${accounts[exchange]}/deposit-address?asset=${asset}`,
@@ -117,7 +117,7 @@ const send = (
   exchange: string,
   asset: string,
   amount: string,
-  to: Place,
+  to: DepositTarget,
   more: Record<string, unknown> = {},
 ) =>
   call<Transfer & { code: string; message: string; destination_type: string }>(

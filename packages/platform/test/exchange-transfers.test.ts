@@ -42,7 +42,7 @@ interface Transfer {
  * Coins between a BTC wallet and an exchange: real endpoints, steps, scanner, crediting and books;
  * exchange and blocks are the test's.
  */
-class Stage extends InvoiceFixture {
+class TransferFixture extends InvoiceFixture {
   readonly venue = new FakeVenue(() => this.now)
   account = ''
 
@@ -200,99 +200,99 @@ class Stage extends InvoiceFixture {
   }
 }
 
-let current: Stage | undefined
+let current: TransferFixture | undefined
 const database = useDatabase({ migrated: true, now: () => current?.now ?? Date.now() })
-const open = async () => (current = await new Stage(database.get()).begin())
+const open = async () => (current = await new TransferFixture(database.get()).begin())
 const refused = (code: string, message: RegExp) => (error: unknown) =>
   error instanceof ApiError && error.code === code && (assert.match(error.message, message), true)
 const stateOf = ({ status, sub_status }: Transfer) => `${status} ${sub_status}`
 
 test('a withdrawal from the exchange is followed to its deposit, which is not foreign and counts once', async () => {
-  const stage = await open()
+  const fixture = await open()
   const {
     body: { id },
-  } = await stage.withdraw()
-  await stage.work()
-  assert.equal(stateOf(await stage.show(id)), 'pending WITHDRAWING')
-  assert.ok(await stage.agrees(), 'it is off the books as it is off the account')
-  const txid = await stage.arrive()
-  await stage.work(70)
-  const done = await stage.show(id)
+  } = await fixture.withdraw()
+  await fixture.work()
+  assert.equal(stateOf(await fixture.show(id)), 'pending WITHDRAWING')
+  assert.ok(await fixture.agrees(), 'it is off the books as it is off the account')
+  const txid = await fixture.arrive()
+  await fixture.work(70)
+  const done = await fixture.show(id)
   assert.deepEqual(
     [stateOf(done), done.fee, done.hash?.toLowerCase()],
     ['completed DONE', '0.0001', txid],
   )
-  const deposit = await stage.database.one<{
+  const deposit = await fixture.database.one<{
     source_type: string
     source_id: string
     state: string
   }>('select source_type, source_id, state from transactions where id = $1', [done.transaction_id])
-  assert.deepEqual([deposit?.source_type, deposit?.source_id], ['EXCHANGE', stage.account])
+  assert.deepEqual([deposit?.source_type, deposit?.source_id], ['EXCHANGE', fixture.account])
   assert.deepEqual(
-    [await stage.wallet(), stage.venue.held, stage.venue.asked],
+    [await fixture.wallet(), fixture.venue.held, fixture.venue.asked],
     [49_990_000n, 95n * 10n ** 17n, 1],
   )
-  assert.ok(await stage.agrees())
+  assert.ok(await fixture.agrees())
 })
 
 test("an exchange that pays through a contract: the operator's adopted deposit ends the withdrawal", async () => {
-  const stage = await open()
-  const { id } = (await stage.withdraw()).body
-  await stage.work()
-  const txid = await stage.arrive()
+  const fixture = await open()
+  const { id } = (await fixture.withdraw()).body
+  await fixture.work()
+  const txid = await fixture.arrive()
   // As an adoption writes it: no scan has read a transaction.
-  await stage.database.query(
+  await fixture.database.query(
     `update deposits set adopted = true, txid = 'adopted:' || transaction_id where txid = $1`,
     [txid],
   )
-  await stage.work(120)
-  const { status, transaction_id: deposit } = await stage.show(id)
+  await fixture.work(120)
+  const { status, transaction_id: deposit } = await fixture.show(id)
   assert.equal(status, 'completed')
   assert.ok(deposit)
 })
 
 test("a lost answer: the exchange is queried by our id or by the withdrawal's content, and nothing is sent twice", async () => {
   for (const withdrawalId of [true, false]) {
-    const stage = await open()
-    stage.venue.traits = { ...stage.venue.traits, withdrawalId }
-    stage.venue.mood = 'lost'
-    const first = (await stage.withdraw()).body.id
-    const second = (await stage.withdraw()).body.id
-    await stage.work(10)
+    const fixture = await open()
+    fixture.venue.traits = { ...fixture.venue.traits, withdrawalId }
+    fixture.venue.mood = 'lost'
+    const first = (await fixture.withdraw()).body.id
+    const second = (await fixture.withdraw()).body.id
+    await fixture.work(10)
     assert.deepEqual(
-      [stateOf(await stage.show(first)), stateOf(await stage.show(second))],
+      [stateOf(await fixture.show(first)), stateOf(await fixture.show(second))],
       ['pending WITHDRAWING', 'pending WITHDRAWING'],
     )
-    assert.equal(stage.venue.asked, 2)
+    assert.equal(fixture.venue.asked, 2)
     const ids = await Promise.all(
-      [first, second].map(async (id) => (await stage.show(id))['exchange_transfer_id']),
+      [first, second].map(async (id) => (await fixture.show(id))['exchange_transfer_id']),
     )
     assert.deepEqual(
       ids.toSorted(),
-      stage.venue.payouts.map(({ venueId }) => venueId).toSorted(),
+      fixture.venue.payouts.map(({ venueId }) => venueId).toSorted(),
       'each has one of its own',
     )
-    await stage.arrive(0)
-    await stage.arrive(1)
-    await stage.work(70)
+    await fixture.arrive(0)
+    await fixture.arrive(1)
+    await fixture.work(70)
     assert.deepEqual(
-      [stateOf(await stage.show(first)), stateOf(await stage.show(second))],
+      [stateOf(await fixture.show(first)), stateOf(await fixture.show(second))],
       ['completed DONE', 'completed DONE'],
     )
-    assert.equal(await stage.wallet(), 99_980_000n)
-    assert.ok(await stage.agrees())
+    assert.equal(await fixture.wallet(), 99_980_000n)
+    assert.ok(await fixture.agrees())
   }
 })
 
 test('an exchange pays two withdrawals in one transaction: each gets its own deposit, in either order', async () => {
-  const stage = await open()
+  const fixture = await open()
   const [one, two] = [
-    (await stage.withdraw()).body.id,
-    (await stage.withdraw({ amount: '0.7' })).body.id,
+    (await fixture.withdraw()).body.id,
+    (await fixture.withdraw({ amount: '0.7' })).body.id,
   ]
-  await stage.work()
-  const outcome = stage.venue.payouts.toReversed().map((payout, position) => {
-    stage.venue.pay(payout, 'cd'.repeat(32))
+  await fixture.work()
+  const outcome = fixture.venue.payouts.toReversed().map((payout, position) => {
+    fixture.venue.pay(payout, 'cd'.repeat(32))
     return {
       position,
       asset: 'BTC',
@@ -300,11 +300,11 @@ test('an exchange pays two withdrawals in one transaction: each gets its own dep
       amount: payout.amount / 10n ** 10n,
     }
   })
-  stage.chain.mine({ txid: 'cd'.repeat(32), outcome })
-  stage.chain.bury()
-  await stage.settle()
-  await stage.work(70)
-  const [first, second] = await Promise.all([one, two].map((id) => stage.show(id)))
+  fixture.chain.mine({ txid: 'cd'.repeat(32), outcome })
+  fixture.chain.bury()
+  await fixture.settle()
+  await fixture.work(70)
+  const [first, second] = await Promise.all([one, two].map((id) => fixture.show(id)))
   assert.deepEqual(
     [first, second].map((each) => stateOf(each as Transfer)),
     ['completed DONE', 'completed DONE'],
@@ -313,7 +313,7 @@ test('an exchange pays two withdrawals in one transaction: each gets its own dep
     [first, second].map(
       async (each) =>
         (
-          await stage.database.one<{ amount: string }>(
+          await fixture.database.one<{ amount: string }>(
             'select amount::text from transactions where id = $1',
             [each?.transaction_id],
           )
@@ -321,28 +321,28 @@ test('an exchange pays two withdrawals in one transaction: each gets its own dep
     ),
   )
   assert.deepEqual(amounts, ['49990000', '69990000'], 'each is the deposit of its own amount')
-  assert.ok(await stage.agrees())
+  assert.ok(await fixture.agrees())
 })
 
 test('a list without the tag or the address does not hide a withdrawal whose answer was lost', async () => {
   for (const untold of [{ tag: null }, { address: null }]) {
-    const stage = await open()
-    stage.venue.traits = { ...stage.venue.traits, withdrawalId: false }
-    stage.venue.mood = 'lost'
+    const fixture = await open()
+    fixture.venue.traits = { ...fixture.venue.traits, withdrawalId: false }
+    fixture.venue.mood = 'lost'
     const {
       body: { id },
-    } = await stage.withdraw()
-    await stage.database.query(`update exchange_transfers set address_tag = $2 where id = $1`, [
+    } = await fixture.withdraw()
+    await fixture.database.query(`update exchange_transfers set address_tag = $2 where id = $1`, [
       id,
       'tag' in untold ? '7' : null,
     ])
-    stage.venue.isDown = true
-    await stage.work()
-    Object.assign(stage.venue.payouts[0] ?? assert.fail('nothing was paid'), untold)
-    stage.venue.isDown = false
-    await stage.work(120)
+    fixture.venue.isDown = true
+    await fixture.work()
+    Object.assign(fixture.venue.payouts[0] ?? assert.fail('nothing was paid'), untold)
+    fixture.venue.isDown = false
+    await fixture.work(120)
     assert.deepEqual(
-      [stateOf(await stage.show(id)), stage.venue.asked],
+      [stateOf(await fixture.show(id)), fixture.venue.asked],
       ['pending WITHDRAWING', 1],
       JSON.stringify(untold),
     )
@@ -350,127 +350,127 @@ test('a list without the tag or the address does not hide a withdrawal whose ans
 })
 
 test('a withdrawal that the exchange never accepted: failed once proven, else unknown with an alert', async () => {
-  const stage = await open()
-  stage.venue.mood = 'never'
+  const fixture = await open()
+  fixture.venue.mood = 'never'
   const {
     body: { id },
-  } = await stage.withdraw()
-  await stage.work(60)
-  assert.equal(stateOf(await stage.show(id)), 'unknown ASKING')
-  stage.venue.isDown = true
-  await stage.work(100)
+  } = await fixture.withdraw()
+  await fixture.work(60)
+  assert.equal(stateOf(await fixture.show(id)), 'unknown ASKING')
+  fixture.venue.isDown = true
+  await fixture.work(100)
   assert.equal(
-    stateOf(await stage.show(id)),
+    stateOf(await fixture.show(id)),
     'unknown ASKING',
     'an exchange that is away proves nothing',
   )
-  stage.venue.isDown = false
-  await stage.work(70)
+  fixture.venue.isDown = false
+  await fixture.work(70)
   assert.deepEqual(
-    [stateOf(await stage.show(id)), (await stage.show(id)).reason],
+    [stateOf(await fixture.show(id)), (await fixture.show(id)).reason],
     ['failed FAILED', 'NOT_TAKEN'],
   )
-  stage.venue.traits = { ...stage.venue.traits, absence: null }
-  stage.venue.mood = 'never'
-  const other = (await stage.withdraw()).body.id
-  await stage.work(600)
+  fixture.venue.traits = { ...fixture.venue.traits, absence: null }
+  fixture.venue.mood = 'never'
+  const other = (await fixture.withdraw()).body.id
+  await fixture.work(600)
   assert.deepEqual(
-    [stateOf(await stage.show(other)), (await stage.show(other)).overdue],
+    [stateOf(await fixture.show(other)), (await fixture.show(other)).overdue],
     ['unknown ASKING', true],
   )
   assert.ok(
-    stage.logged.some(
+    fixture.logged.some(
       ({ level, message }) => level === 'error' && message.startsWith('it is unknown'),
     ),
   )
-  assert.equal(stage.venue.asked, 2)
-  assert.ok(await stage.agrees())
+  assert.equal(fixture.venue.asked, 2)
+  assert.ok(await fixture.agrees())
 })
 
 test('a process that dies at any point: the next one continues, nothing is sent or booked twice', async () => {
   for (const name of ['sending', 'answered', 'taken', 'arrived']) {
-    const stage = await open()
+    const fixture = await open()
     const {
       body: { id },
-    } = await stage.withdraw()
-    stage.crashAt = `exchange-withdrawal.${name}`
-    await stage.work(1)
+    } = await fixture.withdraw()
+    fixture.crashAt = `exchange-withdrawal.${name}`
+    await fixture.work(1)
     // The lease of the dead one runs out.
-    await stage.work(130)
-    if (name !== 'sending') await stage.arrive()
-    await stage.work(260)
-    assert.equal(stage.crashAt, null, name)
+    await fixture.work(130)
+    if (name !== 'sending') await fixture.arrive()
+    await fixture.work(260)
+    assert.equal(fixture.crashAt, null, name)
     const wanted = name === 'sending' ? 'failed FAILED' : 'completed DONE'
     assert.deepEqual(
-      [stateOf(await stage.show(id)), stage.venue.asked],
+      [stateOf(await fixture.show(id)), fixture.venue.asked],
       [wanted, name === 'sending' ? 0 : 1],
       name,
     )
-    assert.ok(await stage.agrees(), name)
+    assert.ok(await fixture.agrees(), name)
   }
 })
 
 test('withdrawals that the exchange refuses, limits, cancels or leaves pending', async () => {
-  const stage = await open()
-  stage.venue.mood = 'refuse'
-  const refusal = (await stage.withdraw()).body.id
-  await stage.work()
+  const fixture = await open()
+  fixture.venue.mood = 'refuse'
+  const refusal = (await fixture.withdraw()).body.id
+  await fixture.work()
   assert.deepEqual(
-    [stateOf(await stage.show(refusal)), (await stage.show(refusal)).reason],
+    [stateOf(await fixture.show(refusal)), (await fixture.show(refusal)).reason],
     ['failed FAILED', 'INSUFFICIENT_FUNDS'],
   )
-  stage.venue.mood = 'later'
-  const limited = (await stage.withdraw()).body.id
-  await stage.work(3)
-  assert.equal(stateOf(await stage.show(limited)), 'pending WITHDRAWING')
-  const [payout] = stage.venue.payouts
+  fixture.venue.mood = 'later'
+  const limited = (await fixture.withdraw()).body.id
+  await fixture.work(3)
+  assert.equal(stateOf(await fixture.show(limited)), 'pending WITHDRAWING')
+  const [payout] = fixture.venue.payouts
   await assert.rejects(
-    stage.ask(deleteAccount, {}, { id: stage.account }),
+    fixture.ask(deleteAccount, {}, { id: fixture.account }),
     refused('EXCHANGE_ACCOUNT_BUSY', /a transfer of the account is in progress/),
   )
-  await stage.work(3700)
+  await fixture.work(3700)
   assert.deepEqual(
-    [stateOf(await stage.show(limited)), (await stage.show(limited)).overdue],
+    [stateOf(await fixture.show(limited)), (await fixture.show(limited)).overdue],
     ['pending WITHDRAWING', true],
   )
-  stage.venue.giveBack(payout as NonNullable<typeof payout>)
-  await stage.work(61)
+  fixture.venue.giveBack(payout as NonNullable<typeof payout>)
+  await fixture.work(61)
   assert.deepEqual(
-    [stateOf(await stage.show(limited)), await stage.wallet()],
+    [stateOf(await fixture.show(limited)), await fixture.wallet()],
     ['failed FAILED', 0n],
   )
-  assert.ok(await stage.agrees(), 'given back')
-  await stage.ask(deleteAccount, {}, { id: stage.account })
+  assert.ok(await fixture.agrees(), 'given back')
+  await fixture.ask(deleteAccount, {}, { id: fixture.account })
 })
 
 test('refused while the same request waits: that is refused too; one after the refusal is accepted', async () => {
-  const stage = await open()
-  const gate = pauseMethod(stage.services.exchanges, 'account')
+  const fixture = await open()
+  const gate = pauseMethod(fixture.services.exchanges, 'account')
   const body = { sequence_id: 'w1' }
-  const waits = stage.withdraw(body)
+  const waits = fixture.withdraw(body)
   await gate.reached
-  const status = (to: string) => stage.database.query('update wallets set status = $1', [to])
+  const status = (to: string) => fixture.database.query('update wallets set status = $1', [to])
   await status('inactive')
-  await assert.rejects(stage.withdraw(body), refused('WALLET_INACTIVE', /inactive/))
+  await assert.rejects(fixture.withdraw(body), refused('WALLET_INACTIVE', /inactive/))
   await status('active')
   gate.open()
   await assert.rejects(waits, refused('WALLET_INACTIVE', /inactive/))
-  const { body: taken } = await stage.withdraw(body)
-  assert.deepEqual((await stage.withdraw(body)).body, taken)
-  assert.equal((await stage.database.query('select 1 from exchange_transfers')).length, 1)
+  const { body: taken } = await fixture.withdraw(body)
+  assert.deepEqual((await fixture.withdraw(body)).body, taken)
+  assert.equal((await fixture.database.query('select 1 from exchange_transfers')).length, 1)
 })
 
 test('forbidden withdrawals and destinations are refused by the field, and the exchange is not contacted', async () => {
-  const stage = await open()
-  const { body: first } = await stage.withdraw({ sequence_id: 'w1' })
-  const again = await stage.withdraw({ sequence_id: 'w1' })
+  const fixture = await open()
+  const { body: first } = await fixture.withdraw({ sequence_id: 'w1' })
+  const again = await fixture.withdraw({ sequence_id: 'w1' })
   assert.deepEqual([again.body.id, again.headers['idempotent-replayed']], [first.id, 'true'])
-  assert.ok((await stage.withdraw({ sequence_id: 'w1', amount: '1' })).headers['warning'])
+  assert.ok((await fixture.withdraw({ sequence_id: 'w1', amount: '1' })).headers['warning'])
   for (const [more, code, message] of [
     [{ amount: '0' }, 'INVALID_AMOUNT', /^amount: must be greater/],
     [{ amount: '0.00000001' }, 'INVALID_AMOUNT', /^amount: must be at least/],
     [
-      { address: stage.venue.address.address },
+      { address: fixture.venue.address.address },
       'INVALID_ADDRESS',
       /^address: is not an address of the BTC wallet; a withdrawal from an exchange can only be sent to one of its addresses/,
     ],
@@ -480,89 +480,93 @@ test('forbidden withdrawals and destinations are refused by the field, and the e
     [{ exchange_account: randomUUID() }, 'NOT_FOUND', /^exchange_account: /],
     [{ exchange_account: 'x' }, 'NOT_FOUND', /^exchange_account: /],
   ] as const)
-    await assert.rejects(stage.withdraw(more), refused(code, message), JSON.stringify(more))
-  stage.venue.isUnregistered = true
+    await assert.rejects(fixture.withdraw(more), refused(code, message), JSON.stringify(more))
+  fixture.venue.isUnregistered = true
   await assert.rejects(
-    stage.withdraw(),
+    fixture.withdraw(),
     refused('NOT_FOUND', /^exchange_account: .*register it there first/),
   )
-  await stage.database.query('update exchange_accounts set allow_withdrawal = false')
+  await fixture.database.query('update exchange_accounts set allow_withdrawal = false')
   await assert.rejects(
-    stage.withdraw(),
+    fixture.withdraw(),
     refused('INVALID_REQUEST', /^exchange_account: was linked without allow_withdrawal/),
   )
-  const { caller } = stage
-  stage.caller = { ...caller, subAccountId: randomUUID() }
-  await assert.rejects(stage.withdraw(), refused('NOT_FOUND', /^exchange_account: /))
+  const { caller } = fixture
+  fixture.caller = { ...caller, subAccountId: randomUUID() }
+  await assert.rejects(fixture.withdraw(), refused('NOT_FOUND', /^exchange_account: /))
   await assert.rejects(
-    stage.show(first.id),
+    fixture.show(first.id),
     refused('NOT_FOUND', /exchange transfer .* does not exist/),
   )
-  stage.caller = caller
-  assert.equal((await stage.database.query('select 1 from exchange_transfers')).length, 1)
+  fixture.caller = caller
+  assert.equal((await fixture.database.query('select 1 from exchange_transfers')).length, 1)
 })
 
 test("to the exchange: pending until it credits the chain's payment, once; a failed transfer ends it", async () => {
-  const stage = await open()
-  const { id, transaction } = await stage.carry()
-  await stage.work(5)
-  assert.equal(stateOf(await stage.show(id)), 'pending MOVING')
+  const fixture = await open()
+  const { id, transaction } = await fixture.carry()
+  await fixture.work(5)
+  assert.equal(stateOf(await fixture.show(id)), 'pending MOVING')
   const hash = newId().replaceAll('-', '').repeat(2)
-  await stage.becomes(transaction, { hash, confirmations: 1, state: 'CONFIRMING' })
-  await stage.work(20)
-  assert.equal((await stage.show(id)).hash, hash)
-  stage.venue.credit('ff'.repeat(32), 10n ** 17n)
-  await stage.work(60)
-  assert.equal(stateOf(await stage.show(id)), 'pending MOVING', 'another’s deposit is not this one')
-  stage.venue.credit(hash, 10n ** 18n)
-  stage.crashAt = 'exchange-transfer.credited'
-  await stage.work(70)
-  await stage.work(130)
+  await fixture.becomes(transaction, { hash, confirmations: 1, state: 'CONFIRMING' })
+  await fixture.work(20)
+  assert.equal((await fixture.show(id)).hash, hash)
+  fixture.venue.credit('ff'.repeat(32), 10n ** 17n)
+  await fixture.work(60)
+  assert.equal(
+    stateOf(await fixture.show(id)),
+    'pending MOVING',
+    'another’s deposit is not this one',
+  )
+  fixture.venue.credit(hash, 10n ** 18n)
+  fixture.crashAt = 'exchange-transfer.credited'
+  await fixture.work(70)
+  await fixture.work(130)
   assert.deepEqual(
-    [stateOf(await stage.show(id)), (await stage.show(id)).credited],
+    [stateOf(await fixture.show(id)), (await fixture.show(id)).credited],
     ['completed DONE', '1'],
   )
-  assert.equal(await stage.agrees(), false, 'what a stranger paid in stays a difference')
-  stage.venue.held -= 10n ** 17n
-  assert.ok(await stage.agrees())
-  const other = await stage.carry()
-  await stage.becomes(other.transaction, { status: 'failed', state: 'FAILED' })
-  await stage.work(60)
-  assert.equal(stateOf(await stage.show(other.id)), 'failed FAILED')
-  assert.ok(await stage.agrees())
+  assert.equal(await fixture.agrees(), false, 'what a stranger paid in stays a difference')
+  fixture.venue.held -= 10n ** 17n
+  assert.ok(await fixture.agrees())
+  const other = await fixture.carry()
+  await fixture.becomes(other.transaction, { status: 'failed', state: 'FAILED' })
+  await fixture.work(60)
+  assert.equal(stateOf(await fixture.show(other.id)), 'failed FAILED')
+  assert.ok(await fixture.agrees())
 })
 
 test("the address is the exchange's current one, which the caller signed; a changed one must be named twice", async () => {
-  const stage = await open()
+  const fixture = await open()
   const [one, two] = [
-    stage.venue.address.address,
+    fixture.venue.address.address,
     'bcrt1qrp33g0q5c5txsp9arysrx4k6zdkfs4nce4xj0gdcccefvpysxf3qzf4jry',
   ]
   await assert.rejects(
-    stage.carry({ destination_address: two }),
+    fixture.carry({ destination_address: two }),
     refused(
       'INVALID_ADDRESS',
       /^destination_address: the deposit address of this account at kraken for BTC is bcrt1qw508/,
     ),
   )
   await assert.rejects(
-    stage.carry({ destination_id: undefined }),
+    fixture.carry({ destination_id: undefined }),
     refused('INVALID_REQUEST', /^destination_id: /),
   )
   await assert.rejects(
-    stage.carry({ destination_id: randomUUID() }),
+    fixture.carry({ destination_id: randomUUID() }),
     refused('NOT_FOUND', /^destination_id: /),
   )
   await assert.rejects(
-    stage.carry({ destination_type: 'EXTERNAL' }),
+    fixture.carry({ destination_type: 'EXTERNAL' }),
     refused('INVALID_REQUEST', /^destination_id: is allowed only with/),
   )
   const told = async () =>
     (
-      await stage.ask<Record<string, unknown>>(
+      await fixture.ask<Record<string, unknown>>(
         readExchangeAddress,
         {},
-        { id: stage.account },
+        { id: fixture.account },
         { asset: 'BTC' },
       )
     ).body
@@ -574,8 +578,8 @@ test("the address is the exchange's current one, which the caller signed; a chan
     changed: false,
     previous: null,
   })
-  await stage.carry()
-  stage.venue.address = { ...stage.venue.address, address: two }
+  await fixture.carry()
+  fixture.venue.address = { ...fixture.venue.address, address: two }
   assert.deepEqual(await told(), {
     asset: 'BTC',
     network: 'BTC',
@@ -585,36 +589,36 @@ test("the address is the exchange's current one, which the caller signed; a chan
     previous: { address: one, address_tag: null },
   })
   await assert.rejects(
-    stage.carry(),
+    fixture.carry(),
     refused(
       'EXCHANGE_ADDRESS_CHANGED',
       /^confirm_address: the deposit address at kraken for BTC was bcrt1qw508\w+ and is now bcrt1qrp33\w+;/,
     ),
   )
   await assert.rejects(
-    stage.carry({ confirm_address: one }),
+    fixture.carry({ confirm_address: one }),
     refused('EXCHANGE_ADDRESS_CHANGED', /confirm_address/),
   )
-  await stage.carry({ confirm_address: two })
-  await stage.carry()
-  stage.venue.address = { ...stage.venue.address, address: 'not an address' }
-  await assert.rejects(stage.carry(), refused('EXCHANGE_UNAVAILABLE', /is not an address of BTC/))
-  stage.venue.isDown = true
-  await assert.rejects(stage.carry(), refused('EXCHANGE_UNAVAILABLE', /cannot be queried/))
-  assert.equal((await stage.database.query('select 1 from exchange_transfers')).length, 3)
+  await fixture.carry({ confirm_address: two })
+  await fixture.carry()
+  fixture.venue.address = { ...fixture.venue.address, address: 'not an address' }
+  await assert.rejects(fixture.carry(), refused('EXCHANGE_UNAVAILABLE', /is not an address of BTC/))
+  fixture.venue.isDown = true
+  await assert.rejects(fixture.carry(), refused('EXCHANGE_UNAVAILABLE', /cannot be queried/))
+  assert.equal((await fixture.database.query('select 1 from exchange_transfers')).length, 3)
 })
 
 test('the loop of a platform does the same', async () => {
-  const stage = await open()
+  const fixture = await open()
   const {
     body: { id },
-  } = await stage.withdraw()
+  } = await fixture.withdraw()
   const over = new AbortController()
-  const loop = exchangeTransferLoop(stage.services)
+  const loop = exchangeTransferLoop(fixture.services)
   await loop.run(over.signal)
   over.abort()
   await loop.run(over.signal)
-  assert.equal(stateOf(await stage.show(id)), 'pending WITHDRAWING')
+  assert.equal(stateOf(await fixture.show(id)), 'pending WITHDRAWING')
 })
 
 test('whatever fails: balances at the exchange, in transit and in the wallet plus fees equal the initial balance', async () => {
@@ -630,49 +634,49 @@ test('whatever fails: balances at the exchange, in transit and in the wallet plu
       fc.array(step, { minLength: 3, maxLength: 9 }),
       fc.boolean(),
       async (steps, withdrawalId) => {
-        const stage = await open()
-        stage.venue.traits = { ...stage.venue.traits, withdrawalId }
-        const total = stage.venue.held
+        const fixture = await open()
+        fixture.venue.traits = { ...fixture.venue.traits, withdrawalId }
+        const total = fixture.venue.held
         const paid = new Set<string>()
         const pay = async (at: number) => {
-          const payout = stage.venue.payouts[at]
+          const payout = fixture.venue.payouts[at]
           if (payout?.status !== 'pending') return
-          await stage.arrive(at)
+          await fixture.arrive(at)
           paid.add(payout.venueId)
         }
         for (const { what, mood: next, at, die } of steps) {
           if (what === 'withdraw') {
-            stage.venue.mood = next as FakeVenue['mood']
-            await stage.withdraw()
+            fixture.venue.mood = next as FakeVenue['mood']
+            await fixture.withdraw()
           }
           if (what === 'pay') await pay(at)
-          if (what === 'back' && stage.venue.payouts[at]?.status === 'pending')
-            stage.venue.giveBack(stage.venue.payouts[at])
-          if (what === 'die') stage.crashAt = `exchange-withdrawal.${die}`
-          if (what === 'down') stage.venue.isDown = !stage.venue.isDown
-          await stage.work(what === 'work' ? 130 : 2)
+          if (what === 'back' && fixture.venue.payouts[at]?.status === 'pending')
+            fixture.venue.giveBack(fixture.venue.payouts[at])
+          if (what === 'die') fixture.crashAt = `exchange-withdrawal.${die}`
+          if (what === 'down') fixture.venue.isDown = !fixture.venue.isDown
+          await fixture.work(what === 'work' ? 130 : 2)
         }
-        stage.venue.isDown = false
-        stage.crashAt = null
-        stage.venue.mood = 'ok'
-        await stage.work(400)
-        for (const at of stage.venue.payouts.keys()) await pay(at)
-        await stage.work(200)
-        const rows = await stage.database.query<{ state: string }>(
+        fixture.venue.isDown = false
+        fixture.crashAt = null
+        fixture.venue.mood = 'ok'
+        await fixture.work(400)
+        for (const at of fixture.venue.payouts.keys()) await pay(at)
+        await fixture.work(200)
+        const rows = await fixture.database.query<{ state: string }>(
           'select state from exchange_transfers',
         )
         assert.ok(
           rows.every(({ state }) => state === 'DONE' || state === 'FAILED'),
           JSON.stringify(rows),
         )
-        const fees = stage.venue.fee * BigInt(paid.size)
-        assert.equal(stage.venue.held + (await stage.wallet()) * 10n ** 10n + fees, total)
+        const fees = fixture.venue.fee * BigInt(paid.size)
+        assert.equal(fixture.venue.held + (await fixture.wallet()) * 10n ** 10n + fees, total)
         assert.equal(
           rows.filter(({ state }) => state === 'DONE').length,
           paid.size,
           'each payout is one transfer',
         )
-        assert.ok(await stage.agrees())
+        assert.ok(await fixture.agrees())
       },
     ),
     { numRuns: 12 },

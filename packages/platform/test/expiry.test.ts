@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import type { FamilyName } from '@custody/chains'
-import { useDatabase, World } from './deposits-support.ts'
+import { useDatabase, DepositFixture } from './deposits-support.ts'
 import { runStep } from '../src/engine/run.ts'
 import type { TransactionRow } from '../src/engine/transaction.ts'
 
@@ -14,10 +14,10 @@ import type { TransactionRow } from '../src/engine/transaction.ts'
 const database = useDatabase()
 
 async function expired(family: FamilyName, client: Record<string, unknown>) {
-  const world = new World(database.get(), family)
-  await world.open()
-  const alice = await world.tenant('alice')
-  Object.assign(world.chain, client)
+  const fixture = new DepositFixture(database.get(), family)
+  await fixture.open()
+  const alice = await fixture.tenant('alice')
+  Object.assign(fixture.chain, client)
   const id = randomUUID()
   await database.get().query(
     `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id,
@@ -27,16 +27,16 @@ async function expired(family: FamilyName, client: Record<string, unknown>) {
       id,
       alice.workspace,
       alice.subAccount,
-      alice.wallets[world.assets[0]],
-      world.assets[0],
-      world.network.code,
+      alice.wallets[fixture.assets[0]],
+      fixture.assets[0],
+      fixture.network.code,
       alice.omnibus,
     ],
   )
   await database.get().query(
     `insert into chain_transactions (id, transaction_id, network, state, account, unsigned, signed, hash, fee_max, valid_until, workspace_id)
        values ($1, $2, $3, 'SIGNED', $4, '{"bytes":"00ff","inputs":[]}', 'aa', 'ours', 1, 1000, (select workspace_id from transactions where id = $2))`,
-    [randomUUID(), id, world.network.code, alice.omnibus],
+    [randomUUID(), id, fixture.network.code, alice.omnibus],
   )
   const step = async () => {
     const row = await database
@@ -45,7 +45,7 @@ async function expired(family: FamilyName, client: Record<string, unknown>) {
         'update transactions set lease_token = gen_random_uuid(), attempts = attempts + 1 where id = $1 returning *',
         [id],
       )
-    await runStep(world.services, row as TransactionRow)
+    await runStep(fixture.services, row as TransactionRow)
     const after = await database
       .get()
       .one<TransactionRow>('select * from transactions where id = $1', [id])
@@ -56,7 +56,7 @@ async function expired(family: FamilyName, client: Record<string, unknown>) {
     }>('select state, hash, signed from chain_transactions where transaction_id = $1', [id])
     return [after?.state, after?.hash, chain?.state, chain?.hash, chain?.signed]
   }
-  return { world, alice, step }
+  return { world: fixture, alice, step }
 }
 
 for (const family of ['solana', 'xrp'] as const) {

@@ -14,7 +14,7 @@ import { runLoops } from '../src/engine/loop.ts'
 import type { Services } from '../src/engine/services.ts'
 import { doctor } from '../src/operator/doctor.ts'
 import { startOperatorServer } from '../src/operator/server.ts'
-import { useDatabase, World } from './deposits-support.ts'
+import { useDatabase, DepositFixture } from './deposits-support.ts'
 
 /**
  * A loop that fails for minutes is reported with its reason by /readyz, the metrics and the doctor,
@@ -31,14 +31,14 @@ const TROUBLE = 'ETH: eth_getBlockByNumber answered without parentHash\u001b[2J'
 async function stage() {
   await opened.started
   await opened.get().query('delete from processes')
-  const world = new World(opened.get(), 'evm')
-  await world.open()
-  world.now = now
+  const fixture = new DepositFixture(opened.get(), 'evm')
+  await fixture.open()
+  fixture.now = now
   const id = randomUUID()
   const health = new LoopHealth()
   const services = {
-    ...world.services,
-    settings: { ...world.services.settings, role: 'all', home },
+    ...fixture.services,
+    settings: { ...fixture.services.settings, role: 'all', home },
     prices: { price: () => null },
     signers: { peers: [], calls: [] },
     hold: { because: null, shortage: null, assertNone: () => undefined },
@@ -55,7 +55,7 @@ async function stage() {
     },
   }
   return {
-    world,
+    world: fixture,
     services,
     other: () => others,
     /** Runs all loops for some minutes of their clock, in which they sleep at no cost. */
@@ -67,7 +67,7 @@ async function stage() {
           setImmediate(resolve)
         })
         now += ms / 3
-        world.now = now
+        fixture.now = now
         if (now >= until) end.abort()
       }
       const environment = { ...services.environment, now: () => now, sleep }
@@ -81,16 +81,16 @@ async function stage() {
 }
 
 test('a scan that fails for minutes is reported with network and reason, and other work continues', async () => {
-  const { world, services, run, other } = await stage()
+  const { world: fixture, services, run, other } = await stage()
   const seconds = async () =>
     /^custody_loop_failing_seconds\{loop="scan ETH"\} (\d+)/m.exec(
       await services.metrics.text(),
     )?.[1]
   await run(1)
   assert.equal((await readiness(services)).checks['loops'], 'ok')
-  const honest = world.chain.block.bind(world.chain)
-  world.chain.mine()
-  world.chain.block = async () => {
+  const honest = fixture.chain.block.bind(fixture.chain)
+  fixture.chain.mine()
+  fixture.chain.block = async () => {
     throw new RpcUnavailable(TROUBLE)
   }
   await run(1)
@@ -126,13 +126,13 @@ test('a scan that fails for minutes is reported with network and reason, and oth
     await operator.close()
   }
 
-  world.chain.block = honest
+  fixture.chain.block = honest
   await run(1)
   assert.equal((await readiness(services)).checks['loops'], 'ok')
   await lookAtDuties(services)
   assert.equal(await seconds(), undefined)
   assert.equal(
-    (await world.database.one<{ height: string }>('select height::text from network_scans'))
+    (await fixture.database.one<{ height: string }>('select height::text from network_scans'))
       ?.height,
     '1',
   )

@@ -28,7 +28,7 @@ import type { TransactionRow } from '../src/engine/transaction.ts'
 import { cached } from '../src/families/cached.ts'
 import { connectCardano } from '../src/families/cardano/index.ts'
 import { connectUtxo } from '../src/families/utxo/index.ts'
-import { registry, useDatabase, World, type Tenant } from './deposits-support.ts'
+import { registry, useDatabase, DepositFixture, type Tenant } from './deposits-support.ts'
 
 /**
  * What the families whose wallets are coins answer, on the real database and with their real
@@ -43,8 +43,8 @@ const COIN = 20_000_000n
 const AMOUNT = 5_000_000n
 const SLOT = 200_000_000
 
-class Stage {
-  readonly world: World
+class Fixture {
+  readonly fixture: DepositFixture
   readonly family: Coins
   readonly chain: Chain
   readonly asset: Asset
@@ -59,8 +59,8 @@ class Stage {
 
   constructor(family: Coins) {
     this.family = family
-    this.world = new World(database.get(), family)
-    const { network } = this.world
+    this.fixture = new DepositFixture(database.get(), family)
+    const { network } = this.fixture
     const publicKey =
       network.curve === 'secp256k1'
         ? secp256k1.getPublicKey(SECRET, true)
@@ -73,7 +73,7 @@ class Stage {
     const context: ChainContext = {
       registry,
       database: database.get(),
-      environment: this.world.services.environment,
+      environment: this.fixture.services.environment,
       keys: { get: async () => ({ at: this.at }) },
       addresses: { omnibus: async () => this.own, change: async () => this.change },
     }
@@ -133,8 +133,8 @@ class Stage {
   }
 
   async open(): Promise<this> {
-    await this.world.open()
-    this.tenant = await this.world.tenant('alice')
+    await this.fixture.open()
+    this.tenant = await this.fixture.tenant('alice')
     return this
   }
 
@@ -143,7 +143,7 @@ class Stage {
    * shows.
    */
   async coin(value = COIN, o: { spentBy?: string } = {}): Promise<string> {
-    const { network } = this.world
+    const { network } = this.fixture
     let txid: string
     if (this.family === 'utxo') {
       const script = utxo.scriptOf(network, this.own)
@@ -209,7 +209,7 @@ class Stage {
         this.tenant.subAccount,
         this.wallet,
         name,
-        this.world.network.code,
+        this.fixture.network.code,
         `${o.amount ?? AMOUNT}`,
         this.own,
         this.to,
@@ -274,16 +274,16 @@ function isBuilt(outcome: { kind: string; reason?: string | null }): asserts out
 
 for (const family of FAMILIES) {
   test(`${family}: a built transaction costs the reserved fee, and spends the coins that it names`, async () => {
-    const stage = await new Stage(family).open()
-    await stage.coin()
-    const built = await stage.build(await stage.prepare(await stage.transfer()))
+    const fixture = await new Fixture(family).open()
+    await fixture.coin()
+    const built = await fixture.build(await fixture.prepare(await fixture.transfer()))
     isBuilt(built)
-    const decoded = decode(registry, built.unsigned, stage.at)
-    assert.deepEqual(decoded.payments, [{ address: stage.to, amount: AMOUNT, tag: null }])
-    assert.equal(decoded.change?.address, stage.change)
+    const decoded = decode(registry, built.unsigned, fixture.at)
+    assert.deepEqual(decoded.payments, [{ address: fixture.to, amount: AMOUNT, tag: null }])
+    assert.equal(decoded.change?.address, fixture.change)
     const hold = {
-      wallet: stage.wallet,
-      asset: stage.asset,
+      wallet: fixture.wallet,
+      asset: fixture.asset,
       amount: built.worst,
       noted: 'fee_reserve',
       reserve: 0n,
@@ -294,7 +294,7 @@ for (const family of FAMILIES) {
       decoded.consumes,
     )
     assert.deepEqual(
-      stage.chain.coins?.of(built.unsigned),
+      fixture.chain.coins?.of(built.unsigned),
       built.coins?.map((coin) => ({ ...coin, value: COIN })),
     )
     assert.equal(built.validUntil, family === 'cardano' ? SLOT + cardano.SLOTS_TO_LIVE : undefined)
@@ -307,34 +307,38 @@ for (const family of FAMILIES) {
   })
 
   test(`${family}: unplanned coins are queried first`, async () => {
-    const stage = await new Stage(family).open()
-    const [first, row, other] = [await stage.coin(), await stage.transfer(), await stage.transfer()]
-    const prepared = await stage.prepare(row)
-    const built = await stage.build(await stage.prepare(other))
+    const fixture = await new Fixture(family).open()
+    const [first, row, other] = [
+      await fixture.coin(),
+      await fixture.transfer(),
+      await fixture.transfer(),
+    ]
+    const prepared = await fixture.prepare(row)
+    const built = await fixture.build(await fixture.prepare(other))
     isBuilt(built)
     assert.deepEqual(built.coins, [{ txid: first, vout: 0 }])
-    await stage.write(other, built, 'SIGNED')
-    const second = await stage.coin()
-    assert.deepEqual(await stage.build(prepared), {
+    await fixture.write(other, built, 'SIGNED')
+    const second = await fixture.coin()
+    assert.deepEqual(await fixture.build(prepared), {
       kind: 'wait',
       code: null,
       reason: null,
       inMs: 50,
     })
-    const again = await stage.build(await stage.prepare(row))
+    const again = await fixture.build(await fixture.prepare(row))
     isBuilt(again)
     assert.deepEqual(again.coins, [{ txid: second, vout: 0 }])
   })
 
   test(`${family}: waits only for change of a transfer that is being signed`, async () => {
-    const stage = await new Stage(family).open()
-    await stage.coin()
-    const [row, other] = [await stage.transfer(), await stage.transfer()]
-    const built = await stage.build(await stage.prepare(other))
+    const fixture = await new Fixture(family).open()
+    await fixture.coin()
+    const [row, other] = [await fixture.transfer(), await fixture.transfer()]
+    const built = await fixture.build(await fixture.prepare(other))
     isBuilt(built)
-    const waiting = await stage.write(other, built, 'BUILT')
-    const prepared = await stage.prepare(row)
-    assert.deepEqual(await stage.build(prepared), {
+    const waiting = await fixture.write(other, built, 'BUILT')
+    const prepared = await fixture.prepare(row)
+    assert.deepEqual(await fixture.build(prepared), {
       kind: 'wait',
       code: 'COINS',
       reason: 'waits for the change of an earlier transfer',
@@ -343,7 +347,7 @@ for (const family of FAMILIES) {
     await database
       .get()
       .query(`update chain_transactions set state = 'CONFIRMED' where id = $1`, [waiting.id])
-    const outcome = await stage.build(prepared)
+    const outcome = await fixture.build(prepared)
     assert.equal(outcome.kind, 'fail')
     assert.match(
       (outcome as Fail).reason,
@@ -352,16 +356,16 @@ for (const family of FAMILIES) {
   })
 
   test(`${family}: waits for change of a transfer that is being replaced, until one of the two is final`, async () => {
-    const stage = await new Stage(family).open()
-    const txid = await stage.coin()
-    const row = await stage.transfer()
+    const fixture = await new Fixture(family).open()
+    const txid = await fixture.coin()
+    const row = await fixture.transfer()
     await database
       .get()
       .query(
         `update utxos set origin = 'change', spendable = false, contested = true where txid = $1`,
         [txid],
       )
-    assert.deepEqual(await stage.build(await stage.prepare(row)), {
+    assert.deepEqual(await fixture.build(await fixture.prepare(row)), {
       kind: 'wait',
       code: 'COINS',
       reason: 'waits for the change of an earlier transfer',
@@ -373,34 +377,34 @@ for (const family of FAMILIES) {
         'update utxos set spendable = true, contested = false, block_height = 1 where txid = $1',
         [txid],
       )
-    isBuilt(await stage.build(await stage.prepare(row)))
+    isBuilt(await fixture.build(await fixture.prepare(row)))
     await database.get().query('delete from utxos where txid = $1', [txid])
-    assert.equal((await stage.build(await stage.prepare(row))).kind, 'fail')
+    assert.equal((await fixture.build(await fixture.prepare(row))).kind, 'fail')
   })
 
   test(`${family}: our own transactions are known without a query, and so is a passed one`, async () => {
-    const stage = await new Stage(family).open()
-    const [txid, row] = [await stage.coin(), await stage.transfer()]
-    const shown = await stage.chain.coins?.previous(txid)
+    const fixture = await new Fixture(family).open()
+    const [txid, row] = [await fixture.coin(), await fixture.transfer()]
+    const shown = await fixture.chain.coins?.previous(txid)
     const signed = family === 'utxo' ? shown : `84${shown}a0f5f6`
-    stage.asked = []
-    assert.equal(await stage.chain.coins?.previous(txid, signed), shown)
+    fixture.asked = []
+    assert.equal(await fixture.chain.coins?.previous(txid, signed), shown)
     await database.get().query(
       `insert into chain_transactions (id, transaction_id, network, state, unsigned, fee_max, hash, signed, workspace_id)
        values ($1, $2, $3, 'SIGNED', '{}', 1, $4, $5, (select workspace_id from transactions where id = $2))`,
       [randomUUID(), row.id, row.network, txid, signed],
     )
-    assert.equal(await stage.chain.coins?.previous(txid), shown)
-    assert.deepEqual(stage.asked, [])
+    assert.equal(await fixture.chain.coins?.previous(txid), shown)
+    assert.deepEqual(fixture.asked, [])
   })
 
   test(`${family}: estimates a fee from the wallet's coins, from a usual transfer, and without the chain`, async () => {
-    const stage = await new Stage(family).open()
-    const { chain, owner, asset, to, wallet: walletId } = stage
+    const fixture = await new Fixture(family).open()
+    const { chain, owner, asset, to, wallet: walletId } = fixture
     const question = { owner, asset, rate: family === 'utxo' ? 10_000n : 44n, to: null }
     const typical = await chain.quote({ ...question, amount: AMOUNT })
     assert.equal(typical.basis, 'typical')
-    await stage.coin()
+    await fixture.coin()
     const quoted = await chain.quote({ ...question, amount: AMOUNT })
     assert.equal(quoted.basis, 'wallet')
     assert.deepEqual(await chain.quote({ ...question, amount: null }), typical)
@@ -408,11 +412,11 @@ for (const family of FAMILIES) {
     const transfer = { owner, walletId, asset, to, amount: AMOUNT, feeRate: null, level: null }
     const { fee, reserve } = await chain.estimate(transfer)
     assert.equal(fee, reserve)
-    const built = await stage.build(await stage.prepare(await stage.transfer()))
+    const built = await fixture.build(await fixture.prepare(await fixture.transfer()))
     isBuilt(built)
     assert.equal(fee, built.worst)
     assert.ok((await chain.estimate({ ...transfer, amount: COIN })).fee > 0n, 'coins may be bound')
-    const away = await new Stage(family).open()
+    const away = await new Fixture(family).open()
     await away.coin()
     away.isUp = false
     const blind = await away.chain.estimate({
@@ -426,7 +430,7 @@ for (const family of FAMILIES) {
   })
 
   test(`${family}: an amount below the chain's minimum is refused with the minimum`, async () => {
-    const stage = new Stage(family)
+    const fixture = new Fixture(family)
     const [least, reason] =
       family === 'utxo'
         ? [294n, 'must be at least 0.00000294 BTC, the dust limit of this kind of address']
@@ -434,63 +438,63 @@ for (const family of FAMILIES) {
             849_070n,
             'must be at least 0.84907 ADA, the minimum that the chain requires in an output to this type of address',
           ]
-    const payment = { to: stage.to, tag: null, asset: stage.asset }
-    assert.deepEqual(stage.chain.unfit({ ...payment, amount: least - 1n }), {
+    const payment = { to: fixture.to, tag: null, asset: fixture.asset }
+    assert.deepEqual(fixture.chain.unfit({ ...payment, amount: least - 1n }), {
       field: 'amount',
       reason,
     })
-    assert.equal(stage.chain.unfit({ ...payment, amount: least }), null)
+    assert.equal(fixture.chain.unfit({ ...payment, amount: least }), null)
   })
 }
 
 test('cardano: an expired transfer spends its coins again, and fails if they are gone', async () => {
-  const stage = await new Stage('cardano').open()
-  const row = await stage.transfer()
-  const first = await stage.coin(AMOUNT * 2n)
-  const built = await stage.build(await stage.prepare(row))
+  const fixture = await new Fixture('cardano').open()
+  const row = await fixture.transfer()
+  const first = await fixture.coin(AMOUNT * 2n)
+  const built = await fixture.build(await fixture.prepare(row))
   isBuilt(built)
-  await stage.write(row, built, 'EXPIRED')
-  await stage.coin(COIN * 10n)
-  const again = await stage.build(await stage.prepare(row))
+  await fixture.write(row, built, 'EXPIRED')
+  await fixture.coin(COIN * 10n)
+  const again = await fixture.build(await fixture.prepare(row))
   isBuilt(again)
   assert.deepEqual(again.coins, [{ txid: first, vout: 0 }])
-  const prepared = await stage.prepare(row)
+  const prepared = await fixture.prepare(row)
   await database.get().query('update utxos set spendable = false where txid = $1', [first])
-  assert.deepEqual(await stage.build(prepared), {
+  assert.deepEqual(await fixture.build(prepared), {
     kind: 'fail',
     reason: 'it expired, and its coins are no longer on the chain',
   })
 })
 
 test('cardano: the minimum lovelace stay with the tokens of a wallet', async () => {
-  const stage = await new Stage('cardano').open()
-  assert.equal(await stage.chain.reserveOf(stage.tenant.omnibus, stage.asset), 0n)
+  const fixture = await new Fixture('cardano').open()
+  assert.equal(await fixture.chain.reserveOf(fixture.tenant.omnibus, fixture.asset), 0n)
   const riders = { assets: { [`${'ab'.repeat(28)}00`]: '1' }, script_bytes: 0 }
-  const txid = await stage.coin()
+  const txid = await fixture.coin()
   await database
     .get()
     .query('update utxos set riders = $2 where txid = $1', [txid, JSON.stringify(riders)])
   assert.equal(
-    await stage.chain.reserveOf(stage.tenant.omnibus, stage.asset),
+    await fixture.chain.reserveOf(fixture.tenant.omnibus, fixture.asset),
     cardano.keptWith([{ riders }]),
   )
 })
 
 test('utxo: a replacement spends all coins of the waiting transfer, and the reservation never shrinks', async () => {
-  const stage = await new Stage('utxo').open()
-  const first = await stage.coin()
-  const row = await stage.transfer({ feeRate: '2' })
-  const built = await stage.build(await stage.prepare(row))
+  const fixture = await new Fixture('utxo').open()
+  const first = await fixture.coin()
+  const row = await fixture.transfer({ feeRate: '2' })
+  const built = await fixture.build(await fixture.prepare(row))
   isBuilt(built)
-  const waiting = [await stage.write(row, built, 'SIGNED')]
-  const replaceable = stage.chain.replaceable
+  const waiting = [await fixture.write(row, built, 'SIGNED')]
+  const replaceable = fixture.chain.replaceable
   assert.ok(replaceable)
   assert.equal(await replaceable.marketPaysMore(row, waiting[0] as Waiting), true)
   const least = await replaceable.leastRate(row, waiting)
   assert.equal(least, 3000n, 'its own rate and the floor')
   const replace = async (wanted: Parameters<typeof replaceable.prepare>[2], plan = {}) => {
-    const found = await replaceable.prepare({ ...row, plan }, stage.asset, wanted, waiting, false)
-    return found.kind === 'prepared' ? stage.build(found) : found
+    const found = await replaceable.prepare({ ...row, plan }, fixture.asset, wanted, waiting, false)
+    return found.kind === 'prepared' ? fixture.build(found) : found
   }
   const refused = await replace({ kind: 'SPEED_UP', feeRate: '2.999', level: null })
   assert.deepEqual(refused, {
@@ -508,7 +512,7 @@ test('utxo: a replacement spends all coins of the waiting transfer, and the rese
   )
   isBuilt(faster)
   assert.deepEqual([faster.coins, faster.hold?.amount], [[{ txid: first, vout: 0 }], faster.worst])
-  assert.equal(faster.worst, decode(registry, faster.unsigned, stage.at).fee_max)
+  assert.equal(faster.worst, decode(registry, faster.unsigned, fixture.at).fee_max)
   const held = await replace(
     { kind: 'SPEED_UP', feeRate: '3', level: null },
     { fee_reserve: '1000000' },
@@ -517,24 +521,27 @@ test('utxo: a replacement spends all coins of the waiting transfer, and the rese
   assert.equal(held.hold?.amount, 1_000_000n)
   const back = await replace({ kind: 'CANCEL', feeRate: null, level: null })
   isBuilt(back)
-  const { payments } = decode(registry, back.unsigned, stage.at)
-  assert.deepEqual([back.hold, payments.map(({ address }) => address)], [undefined, [stage.change]])
+  const { payments } = decode(registry, back.unsigned, fixture.at)
+  assert.deepEqual(
+    [back.hold, payments.map(({ address }) => address)],
+    [undefined, [fixture.change]],
+  )
   assert.equal(payments[0]?.amount, COIN - back.worst)
   const prepared = (await replaceable.prepare(
     row,
-    stage.asset,
+    fixture.asset,
     { kind: 'CANCEL', feeRate: null, level: null },
     waiting,
     false,
   )) as Prepared
-  const next = await stage.transfer()
-  const spender = await stage.write(next, { ...built, coins: [] }, 'BUILT')
+  const next = await fixture.transfer()
+  const spender = await fixture.write(next, { ...built, coins: [] }, 'BUILT')
   await database.get().query(
     `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, spent_by, workspace_id)
      values ('BTC', $1, 1, $2, $3, 1, 1, 'change', true, $4, (select workspace_id from wallets where id = $3))`,
-    [waiting[0]?.hash, stage.change, stage.wallet, spender.id],
+    [waiting[0]?.hash, fixture.change, fixture.wallet, spender.id],
   )
-  assert.deepEqual(await stage.build(prepared), {
+  assert.deepEqual(await fixture.build(prepared), {
     kind: 'fail',
     reason: `transfer ${next.id} already spends its change`,
   })

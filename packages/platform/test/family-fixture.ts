@@ -49,7 +49,7 @@ const WAITED_MS_MAX = 3 * 3_600_000
 
 const OPERATION_MS = 1
 
-export interface Place {
+export interface WalletAddress {
   code: string
   to: string
   held: string
@@ -61,7 +61,7 @@ type AnyEndpoint = any
 
 export class FamilyFixture {
   readonly database: Database
-  readonly place: Place
+  readonly place: WalletAddress
   readonly asset: Asset
   readonly nodes: InProcessNodes
   readonly services: Services
@@ -84,7 +84,7 @@ export class FamilyFixture {
   constructor(
     database: Database,
     devnet: Devnet,
-    place: Place,
+    place: WalletAddress,
     clock: ManualClock,
     ask: Fetch = fetch,
     endpoints?: NetworkEndpoints,

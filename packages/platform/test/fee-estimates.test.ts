@@ -65,58 +65,58 @@ const ratesOf = async ({ services, caller }: FamilyFixture): Promise<Rates> =>
 
 test('without an estimate the API returns 503 with the reason, and a transfer waits until the node has one', async () => {
   let hasEstimate = false
-  const stage = staged(() => hasEstimate)
+  const fixture = staged(() => hasEstimate)
   try {
-    await stage.open()
-    await assert.rejects(ratesOf(stage), {
+    await fixture.open()
+    await assert.rejects(ratesOf(fixture), {
       code: 'NETWORK_UNAVAILABLE',
       message: /^BTC: the node has no estimate of fee rates now, .*set fee_rate/,
     })
-    const waits = await stage.create('waits', { fee_level: 'high' })
-    for (let turn = 0; turn < 8; turn++) await stage.turn()
-    const { state, status, last_error: reason } = await stage.read(waits)
+    const waits = await fixture.create('waits', { fee_level: 'high' })
+    for (let turn = 0; turn < 8; turn++) await fixture.turn()
+    const { state, status, last_error: reason } = await fixture.read(waits)
     assert.deepEqual([state, status], ['QUEUED', 'pending'])
     assert.match(reason ?? '', /^BTC: the node has no estimate of fee rates now/)
     hasEstimate = true
-    await stage.run()
-    assert.equal((await stage.read(waits)).state, 'CONFIRMED')
-    await stage.check()
+    await fixture.run()
+    assert.equal((await fixture.read(waits)).state, 'CONFIRMED')
+    await fixture.check()
   } finally {
-    await stage.close()
+    await fixture.close()
   }
 })
 
 test('a transfer that names its fee_rate needs no estimate', async () => {
-  const stage = staged(() => false)
+  const fixture = staged(() => false)
   try {
-    await stage.open()
-    const paid = await stage.create('paid', { fee_rate: '25' })
-    await stage.run()
-    assert.equal((await stage.read(paid)).state, 'CONFIRMED')
-    await stage.check()
+    await fixture.open()
+    const paid = await fixture.create('paid', { fee_rate: '25' })
+    await fixture.run()
+    assert.equal((await fixture.read(paid)).state, 'CONFIRMED')
+    await fixture.check()
   } finally {
-    await stage.close()
+    await fixture.close()
   }
 })
 
 test('earlier rates are returned with their time and a warning, for two hours', async () => {
   let hasEstimate = true
-  const stage = staged(() => hasEstimate)
+  const fixture = staged(() => hasEstimate)
   try {
-    await stage.open()
-    const first = await ratesOf(stage)
+    await fixture.open()
+    const first = await ratesOf(fixture)
     assert.equal(first.warning, undefined)
     hasEstimate = false
     clock.advance(MINUTE_MS)
-    const { warning, ...later } = await ratesOf(stage)
+    const { warning, ...later } = await ratesOf(fixture)
     assert.deepEqual(later, first)
     assert.equal(
       warning,
       `the node has no estimate of fee rates now: these were estimated at ${first.updated_at}`,
     )
     clock.advance(2 * 3_600_000)
-    await assert.rejects(ratesOf(stage), { code: 'NETWORK_UNAVAILABLE' })
+    await assert.rejects(ratesOf(fixture), { code: 'NETWORK_UNAVAILABLE' })
   } finally {
-    await stage.close()
+    await fixture.close()
   }
 })

@@ -15,7 +15,7 @@ import type { Queryable } from '../src/database/pool.ts'
 import type { Kinds } from '../src/engine/services.ts'
 import { Secrets } from '../src/secrets.ts'
 import { useDatabase } from './deposits-support.ts'
-import { FamilyFixture, type Place } from './family-fixture.ts'
+import { FamilyFixture, type WalletAddress } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 import { wrongInBooks } from './simulator/oracle-books.ts'
 
@@ -38,7 +38,7 @@ after(() => {
   rmSync(home, { recursive: true, force: true })
 })
 
-const FAMILIES: Record<string, Place> = {
+const FAMILIES: Record<string, WalletAddress> = {
   evm: { code: 'ETH', to: '0x00000000000000000000000000000000000000AA', held: '5', amount: '1' },
   utxo: {
     code: 'BTC',
@@ -58,26 +58,26 @@ const FAMILIES: Record<string, Place> = {
  * Once, in the step that is about to sign this transfer: after the look at the frozen list that no
  * commit follows.
  */
-interface Gate {
+interface PausePoint {
   id: string
   open: () => Promise<unknown>
   within: boolean
 }
 
 /**
- * A stage whose sub-account screens withdrawals by a provider that flags the place's address from
+ * A fixture whose sub-account screens withdrawals by a provider that flags the place's address from
  * when it is told to.
  */
-class Story {
-  readonly stage: FamilyFixture
+class Scenario {
+  readonly fixture: FamilyFixture
   readonly risks = new Map<string, RiskLevel>()
   /** Whom the bytes paid that were shown to nodes, each as often as it was asked for. */
   readonly shown: string[] = []
-  gate: Gate | null = null
+  gate: PausePoint | null = null
 
-  constructor(stage: FamilyFixture) {
-    this.stage = stage
-    const { services } = stage
+  constructor(fixture: FamilyFixture) {
+    this.fixture = fixture
+    const { services } = fixture
     const { environment, kinds, signers } = services
     const provider = {
       screen: async (_: string, { address }: { address: string }) =>
@@ -148,9 +148,9 @@ class Story {
   }
 
   async open(): Promise<void> {
-    const { services } = this.stage
-    await this.stage.open()
-    const { apiKey, subAccountId, workspaceId } = this.stage.caller
+    const { services } = this.fixture
+    await this.fixture.open()
+    const { apiKey, subAccountId, workspaceId } = this.fixture.caller
     const { environment } = services
     await database
       .get()
@@ -173,30 +173,30 @@ class Story {
 
   /** Another transfer to the same address, whose screening freezes it. */
   async freeze(): Promise<string> {
-    this.risks.set(this.stage.place.to, 'SEVERE')
-    const id = await this.stage.create(`freezes ${randomUUID()}`)
-    await this.stage.runTo(id, 'AML_HELD')
+    this.risks.set(this.fixture.place.to, 'SEVERE')
+    const id = await this.fixture.create(`freezes ${randomUUID()}`)
+    await this.fixture.runTo(id, 'AML_HELD')
     return id
   }
 
   async unfreeze(): Promise<void> {
     this.risks.clear()
-    const { services, caller, place } = this.stage
+    const { services, caller, place } = this.fixture
     const context = { services, caller, body: { asset: place.code, address: place.to } }
     await unfreezeAddress.handler(context as never)
   }
 
   isFrozen = async (): Promise<boolean> => {
-    const { network } = this.stage.services.networks.get(this.stage.place.code)
-    const { subAccountId, workspaceId } = this.stage.caller
+    const { network } = this.fixture.services.networks.get(this.fixture.place.code)
+    const { subAccountId, workspaceId } = this.fixture.caller
     const nobody = { id: randomUUID(), workspace_id: workspaceId, sub_account_id: subAccountId }
-    const asked = { space: spaceOf(network), keys: [addressKey(network, this.stage.place.to)] }
+    const asked = { space: spaceOf(network), keys: [addressKey(network, this.fixture.place.to)] }
     return (await frozenAmong(database.get(), nobody, asked)).length > 0
   }
 
   /** Returns an address that is never frozen. */
   async someone(): Promise<string> {
-    const { services, caller, place } = this.stage
+    const { services, caller, place } = this.fixture
     const { network } = services.networks.get(place.code)
     const { at } = await services.keys.get(caller.workspaceId, network.curve)
     return familyOf(network).address(network, at(pathOf(network, 900, 9)))
@@ -217,109 +217,115 @@ class Story {
 
   async confirmed(...ids: string[]): Promise<void> {
     for (const id of ids) {
-      const { status, failure_reason: reason } = await this.stage.read(id)
-      assert.deepEqual([status, reason, await this.stage.onChain(id)], ['confirmed', null, 1])
+      const { status, failure_reason: reason } = await this.fixture.read(id)
+      assert.deepEqual([status, reason, await this.fixture.onChain(id)], ['confirmed', null, 1])
     }
   }
 }
 
-async function told(family: Place, tell: (story: Story) => Promise<void>): Promise<void> {
-  const stage = new FamilyFixture(database.get(), devnet, family, clock)
+async function told(
+  family: WalletAddress,
+  tell: (scenario: Scenario) => Promise<void>,
+): Promise<void> {
+  const fixture = new FamilyFixture(database.get(), devnet, family, clock)
   try {
-    const story = new Story(stage)
+    const story = new Scenario(fixture)
     await story.open()
     await tell(story)
-    await stage.check()
+    await fixture.check()
     assert.deepEqual(await wrongInBooks(database.get()), [])
   } finally {
-    await stage.close()
+    await fixture.close()
   }
 }
 
 for (const [name, family] of Object.entries(FAMILIES)) {
   describe(name, () => {
     test('a freeze right before signing: no node receives it, no transfer waits for it, and it is paid once when unfrozen', () =>
-      told(family, async (story) => {
-        const { stage } = story
-        const id = await stage.create('first')
+      told(family, async (scenario) => {
+        const { fixture } = scenario
+        const id = await fixture.create('first')
         let other = ''
-        story.gate = {
+        scenario.gate = {
           id,
           within: false,
           open: async () => {
-            other = await story.freeze()
+            other = await scenario.freeze()
           },
         }
-        await stage.runTo(id, 'AML_HELD')
-        assert.ok(await story.isFrozen())
+        await fixture.runTo(id, 'AML_HELD')
+        assert.ok(await scenario.isFrozen())
         assert.deepEqual(
-          [story.shown, await story.built(id), await story.taken()],
+          [scenario.shown, await scenario.built(id), await scenario.taken()],
           [[], [], 0],
           'its coins and its number are free',
         )
-        const to = await story.someone()
-        const third = await stage.create('third', { destination_address: to })
-        await stage.runTo(third, 'CONFIRMED')
-        assert.deepEqual(new Set(story.shown), new Set([to]))
-        await story.unfreeze()
-        await stage.run()
-        await story.confirmed(id, other, third)
+        const to = await scenario.someone()
+        const third = await fixture.create('third', { destination_address: to })
+        await fixture.runTo(third, 'CONFIRMED')
+        assert.deepEqual(new Set(scenario.shown), new Set([to]))
+        await scenario.unfreeze()
+        await fixture.run()
+        await scenario.confirmed(id, other, third)
       }))
 
     test('a freeze concurrent with marking a transfer as submitted waits for that commit', () =>
-      told(family, async (story) => {
-        const { stage } = story
+      told(family, async (scenario) => {
+        const { fixture } = scenario
         // Where numbers are counted, the first of an account asks its chain before.
-        await stage.create('before', { destination_address: await story.someone() })
-        await stage.run()
-        const id = await stage.create('first')
+        await fixture.create('before', { destination_address: await scenario.someone() })
+        await fixture.run()
+        const id = await fixture.create('first')
         let freezing: Promise<string> = Promise.reject(new Error('the gate was not reached'))
         freezing.catch(() => undefined)
         const open = async () => {
-          freezing = story.freeze()
+          freezing = scenario.freeze()
           freezing.catch(() => undefined)
           await lockWait(freezing)
-          assert.ok(!(await story.isFrozen()))
+          assert.ok(!(await scenario.isFrozen()))
         }
-        story.gate = { id, within: true, open }
-        await stage.turnUntil('the transfer is marked as submitted', () => story.gate === null)
+        scenario.gate = { id, within: true, open }
+        await fixture.turnUntil('the transfer is marked as submitted', () => scenario.gate === null)
         const other = await freezing
-        await stage.runTo(id, 'CONFIRMED')
-        assert.ok(await story.isFrozen())
-        await story.unfreeze()
-        await stage.run()
-        await story.confirmed(id, other)
+        await fixture.runTo(id, 'CONFIRMED')
+        assert.ok(await scenario.isFrozen())
+        await scenario.unfreeze()
+        await fixture.run()
+        await scenario.confirmed(id, other)
       }))
 
     test('the process ends while marking a transfer as submitted: it is submitted again', () =>
-      told(family, async (story) => {
-        const { stage } = story
-        stage.crashAt = 'transaction.shown'
-        const id = await stage.create('first')
-        await stage.run()
-        assert.equal(stage.crashAt, null, 'it was reached')
-        await story.confirmed(id)
+      told(family, async (scenario) => {
+        const { fixture } = scenario
+        fixture.crashAt = 'transaction.shown'
+        const id = await fixture.create('first')
+        await fixture.run()
+        assert.equal(fixture.crashAt, null, 'it was reached')
+        await scenario.confirmed(id)
       }))
 
     test('frozen after submission, before signing: the transfer is kept unchanged, and signed when unfrozen', () =>
-      told(family, async (story) => {
-        const { stage } = story
-        const id = await stage.create('first')
-        stage.fault = 'away'
-        await stage.turnUntil('a signer node receives the transfer', () => story.shown.length > 0)
-        const [before] = await story.built(id)
-        const other = await story.freeze()
-        stage.fault = undefined
-        const asked = story.shown.length
-        await stage.runTo(id, 'AML_HELD')
+      told(family, async (scenario) => {
+        const { fixture } = scenario
+        const id = await fixture.create('first')
+        fixture.fault = 'away'
+        await fixture.turnUntil(
+          'a signer node receives the transfer',
+          () => scenario.shown.length > 0,
+        )
+        const [before] = await scenario.built(id)
+        const other = await scenario.freeze()
+        fixture.fault = undefined
+        const asked = scenario.shown.length
+        await fixture.runTo(id, 'AML_HELD')
         assert.deepEqual(
-          [await story.built(id), story.shown.length],
+          [await scenario.built(id), scenario.shown.length],
           [[before], asked],
           'a node may have signed it: nothing takes its place',
         )
-        await story.unfreeze()
-        await stage.run()
-        await story.confirmed(id, other)
+        await scenario.unfreeze()
+        await fixture.run()
+        await scenario.confirmed(id, other)
         const { count } = (await database
           .get()
           .one<{ count: number }>(
@@ -330,10 +336,10 @@ for (const [name, family] of Object.entries(FAMILIES)) {
       }))
 
     test('a freeze of another sub-account does not hold it', () =>
-      told(family, async (story) => {
-        const { stage } = story
-        const id = await stage.create('first')
-        const { network } = stage.services.networks.get(family.code)
+      told(family, async (scenario) => {
+        const { fixture } = scenario
+        const id = await fixture.create('first')
+        const { network } = fixture.services.networks.get(family.code)
         const open = () =>
           database.get().query(
             `with other as (insert into sub_accounts (workspace_id, name, path_index) values ($1, 'other', 2) returning id)
@@ -341,7 +347,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
              transaction_id, frozen_at)
            select gen_random_uuid(), $1, id, $2, $3, $4, $5, 'CHAINALYSIS', 'SEVERE', $6, $7 from other`,
             [
-              stage.caller.workspaceId,
+              fixture.caller.workspaceId,
               spaceOf(network),
               addressKey(network, family.to),
               family.to,
@@ -350,46 +356,46 @@ for (const [name, family] of Object.entries(FAMILIES)) {
               database.get().now(),
             ],
           )
-        story.gate = { id, within: false, open }
-        await stage.run()
-        assert.equal(story.gate, null, 'it was reached')
-        await story.confirmed(id)
+        scenario.gate = { id, within: false, open }
+        await fixture.run()
+        assert.equal(scenario.gate, null, 'it was reached')
+        await scenario.confirmed(id)
       }))
   })
 }
 
 test('one transfer of a run is frozen while the run is assembled: earlier ones are signed, and it is not submitted', () =>
-  told(FAMILIES['evm'] as Place, async (story) => {
-    const { stage } = story
-    const other = await story.someone()
+  told(FAMILIES['evm'] as WalletAddress, async (scenario) => {
+    const { fixture } = scenario
+    const other = await scenario.someone()
     const due = (id: string, at: Date | 'infinity') =>
       database.get().query('update transactions set next_run_at = $2 where id = $1', [id, at])
-    const first = await stage.create('first', { destination_address: other })
-    await stage.runTo(first, 'SIGNING')
+    const first = await fixture.create('first', { destination_address: other })
+    await fixture.runTo(first, 'SIGNING')
     // Until three wait behind each other the first of them rests.
     await due(first, 'infinity')
-    const second = await stage.create('second', { destination_address: other })
-    await stage.runTo(second, 'SIGNING')
-    const id = await stage.create('third')
-    await stage.runTo(id, 'SIGNING')
+    const second = await fixture.create('second', { destination_address: other })
+    await fixture.runTo(second, 'SIGNING')
+    const id = await fixture.create('third')
+    await fixture.runTo(id, 'SIGNING')
     for (const waiting of [second, id]) await due(waiting, 'infinity')
     let freezing = ''
-    story.gate = {
+    scenario.gate = {
       id,
       within: false,
       open: async () => {
-        freezing = await story.freeze()
+        freezing = await scenario.freeze()
       },
     }
     await due(first, database.get().now())
-    await stage.runTo(first, 'CONFIRMED')
-    assert.equal(story.gate, null, 'it was reached')
-    await stage.runTo(id, 'AML_HELD')
-    assert.deepEqual([await story.built(id), new Set(story.shown)], [[], new Set([other])])
-    await stage.runTo(second, 'CONFIRMED')
-    await story.unfreeze()
-    await stage.run()
-    await story.confirmed(first, second, id, freezing)
+    await fixture.runTo(first, 'CONFIRMED')
+    assert.equal(scenario.gate, null, 'it was reached')
+    await fixture.runTo(id, 'AML_HELD')
+    assert.deepEqual([await scenario.built(id), new Set(scenario.shown)], [[], new Set([other])])
+    await fixture.runTo(second, 'CONFIRMED')
+    await scenario.unfreeze()
+    await fixture.run()
+    await scenario.confirmed(first, second, id, freezing)
   }))
 
 /** Time after which an operation that neither waits for a lock nor ends is taken to hang. */

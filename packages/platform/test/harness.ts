@@ -60,7 +60,7 @@ const DEATH_MS = 120_000
  *   does.
  * - `own`: like `prepared`, in an empty home directory.
  */
-type Ground = 'here' | 'prepared' | 'own'
+type SetupMode = 'here' | 'prepared' | 'own'
 
 /** Platforms of this test process. */
 const platforms: TestPlatform[] = []
@@ -77,7 +77,7 @@ export class TestPlatform {
    * Time before which events were emitted by an earlier version, with the types of its registry.
    */
   eventsFrom = new Date(0)
-  readonly #ground: Ground
+  readonly #ground: SetupMode
   /**
    * Clock of everything that runs in this process and of the requests that the test signs, in
    * milliseconds since 1970.
@@ -102,7 +102,7 @@ export class TestPlatform {
   }: {
     home?: string
     folder?: string
-    ground?: Ground
+    ground?: SetupMode
     clock?: () => number
   } = {}) {
     // A separate process would have another clock than the requests that it verifies.

@@ -4,7 +4,7 @@ import { loadRegistry } from '@custody/chains'
 import * as fc from '../../../test/property.ts'
 import { scanLoop } from '../src/deposits/scanner.ts'
 import { HeadPolling } from '../src/engine/head-polling.ts'
-import { useDatabase, World } from './deposits-support.ts'
+import { useDatabase, DepositFixture } from './deposits-support.ts'
 
 /**
  * How often an endpoint is asked for its head: by the blocks that come, and by what its plan
@@ -96,23 +96,23 @@ test('a sufficient plan does not slow polling, and a burst slows it for at most 
 
 test('the scan pauses only at the head, not with blocks left or a failing endpoint; a clock set back ends the pause', async () => {
   await database.started
-  const world = new World(database.get(), 'utxo')
-  await world.open()
-  await world.tenant('alice')
-  await world.scan()
-  const { services } = world
+  const fixture = new DepositFixture(database.get(), 'utxo')
+  await fixture.open()
+  await fixture.tenant('alice')
+  await fixture.scan()
+  const { services } = fixture
   Object.assign(services.settings, { pollMs: POLL_MS })
   const chain = Object.assign(services.networks.get('BTC'), {
     pace: new HeadPolling({
       blockMs: 600_000,
       perDay: undefined,
-      environment: { now: () => world.now },
+      environment: { now: () => fixture.now },
     }),
   })
   let looks = 0
   let fails = false
-  const tip = world.chain.tip.bind(world.chain)
-  world.chain.tip = async () => {
+  const tip = fixture.chain.tip.bind(fixture.chain)
+  fixture.chain.tip = async () => {
     looks++
     if (fails) throw new Error('away')
     return tip()
@@ -123,17 +123,17 @@ test('the scan pauses only at the head, not with blocks left or a failing endpoi
     looks = 0
     for (let at = 0; at < (count * 60_000) / POLL_MS; at++) {
       while (await run().catch(() => false));
-      world.now += POLL_MS
+      fixture.now += POLL_MS
     }
     return looks
   }
   assert.equal(await minutes(10), 20)
-  world.chain.mine()
+  fixture.chain.mine()
   assert.equal(await minutes(1), 2)
   fails = true
   assert.equal(await minutes(1), 12, 'a failing endpoint is asked again as ever')
   fails = false
   assert.equal(await minutes(1), 2)
-  world.now -= 7 * DAY_MS
+  fixture.now -= 7 * DAY_MS
   assert.equal(await minutes(1), 2)
 })

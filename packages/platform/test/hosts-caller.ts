@@ -5,7 +5,7 @@ import { openDatabase } from '../src/database/pool.ts'
  * On the caller's host: asks what it is told to ask, a line of JSON each, by HTTP, and the database
  * as an observer.
  */
-interface Asked {
+interface CallerRequest {
   id: number
   url?: string
   init?: RequestInit
@@ -15,7 +15,7 @@ interface Asked {
 const database = openDatabase(process.argv[2] as string, { max: 2, onError: () => undefined })
 process.stdout.write('ready\n')
 for await (const line of createInterface({ input: process.stdin })) {
-  const { id, url, init, sql } = JSON.parse(line) as Asked
+  const { id, url, init, sql } = JSON.parse(line) as CallerRequest
   const answered =
     url === undefined
       ? database.query(sql as string).then((rows) => ({ rows }))

@@ -23,7 +23,7 @@ import { Secrets } from '../src/secrets.ts'
 import { NodeUnavailable } from '../src/signing/nodes.ts'
 import { signOrder } from '../src/signing/sign.ts'
 import type { Role } from '../src/settings/settings.ts'
-import { useDatabase, World } from './deposits-support.ts'
+import { useDatabase, DepositFixture } from './deposits-support.ts'
 
 // What processes on several hosts have of one another is a database and clocks that are about
 // alike.
@@ -34,30 +34,30 @@ const opened = useDatabase({ migrated: true, now: () => now })
 const folder = mkdtempSync(join(tmpdir(), 'custody-hosts-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 let database: Database
-let world: World
+let fixture: DepositFixture
 
 beforeEach(async () => {
   await opened.started
   now = START
   database = opened.get()
   await database.query('delete from processes')
-  world = new World(database, 'evm')
-  await world.open()
-  world.now = START
+  fixture = new DepositFixture(database, 'evm')
+  await fixture.open()
+  fixture.now = START
 })
 
 const pass = (ms: number) => {
   now += ms
-  world.now += ms
+  fixture.now += ms
 }
 const signal = new AbortController().signal
 const at = (role: Role): Services =>
-  ({ ...world.services, settings: { ...world.services.settings, role } }) as Services
+  ({ ...fixture.services, settings: { ...fixture.services.settings, role } }) as Services
 const once = (ended: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     ended.addEventListener('abort', () => resolve())
   })
-const holder = (networks = ['ETH']) => new HeldNetworks(world.services, randomUUID(), networks)
+const holder = (networks = ['ETH']) => new HeldNetworks(fixture.services, randomUUID(), networks)
 const tries = (held: HeldNetworks) => held.loop().run(signal)
 
 test('each role runs its loops: only a worker processes transfers, only a scanner reads chains', () => {
@@ -166,9 +166,9 @@ test('a scanner takes only networks for which it has an endpoint', async () => {
 test('a pass whose lease was taken over writes nothing, not even the undo of a reorganisation', async () => {
   const [first, second] = [holder(), holder()]
   await tries(first)
-  const chain = world.services.networks.get('ETH')
-  const scan = scanLoop(world.services, chain, first.followed)
-  for (let count = 0; count < 3; count++) world.chain.mine()
+  const chain = fixture.services.networks.get('ETH')
+  const scan = scanLoop(fixture.services, chain, first.followed)
+  for (let count = 0; count < 3; count++) fixture.chain.mine()
   while (await scan.run(signal)) {
     /* more */
   }
@@ -183,8 +183,8 @@ test('a pass whose lease was taken over writes nothing, not even the undo of a r
   const known = await blocks()
   // It goes back over a reorganisation, and is asleep before it has written that: another has taken
   // the network meanwhile.
-  world.chain.drop(2)
-  for (let count = 0; count < 3; count++) world.chain.mine()
+  fixture.chain.drop(2)
+  for (let count = 0; count < 3; count++) fixture.chain.mine()
   const block = chain.client.block.bind(chain.client)
   let isTaken = false
   chain.client.block = async (number) => {
@@ -207,7 +207,7 @@ test('a pass whose lease was taken over writes nothing, not even the undo of a r
 })
 
 test("long work of a worker stays its own; a dead worker's work is taken after its lease", async () => {
-  const tenant = await world.tenant(`alice ${randomUUID()}`)
+  const tenant = await fixture.tenant(`alice ${randomUUID()}`)
   const id = randomUUID()
   await database.query(
     `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type,
@@ -217,10 +217,10 @@ test("long work of a worker stays its own; a dead worker's work is taken after i
   )
   const ended = Promise.withResolvers<void>()
   const services = {
-    ...world.services,
+    ...fixture.services,
     pressure: new LoadMonitor(),
     work: new Notifier(systemEnvironment()),
-    environment: { ...world.services.environment, now: () => now, sleep: async () => undefined },
+    environment: { ...fixture.services.environment, now: () => now, sleep: async () => undefined },
     kinds: { WITHDRAWAL: { steps: { CONFIRMING: () => ended.promise } } },
   } as unknown as Services
   const loop = transactionLoop(services)
@@ -228,11 +228,11 @@ test("long work of a worker stays its own; a dead worker's work is taken after i
   for (let ms = 0; ms < 3 * LEASE_MS; ms += RENEW_MS) {
     pass(RENEW_MS)
     await loop.run(signal)
-    assert.deepEqual(await claim(world.services, 10), [], 'it is worked on')
+    assert.deepEqual(await claim(fixture.services, 10), [], 'it is worked on')
   }
   pass(LEASE_MS + 1)
   assert.deepEqual(
-    (await claim(world.services, 10)).map((row) => row.id),
+    (await claim(fixture.services, 10)).map((row) => row.id),
     [id],
     'nobody has said that it is',
   )
@@ -241,13 +241,13 @@ test("long work of a worker stays its own; a dead worker's work is taken after i
 
 test("while one process adopts the nodes' records, other hosts use the database, but none begins to adopt", async () => {
   await database.query(`insert into installation (network) values ('local') on conflict do nothing`)
-  const elsewhere = { ...world.services, hold: new DatabaseHold() } as Services
+  const elsewhere = { ...fixture.services, hold: new DatabaseHold() } as Services
   const environment = {
-    ...world.services.environment,
+    ...fixture.services.environment,
     now: () => now,
     sleep: (_ms: number, ended?: AbortSignal) => once(ended as AbortSignal),
   }
-  const here = { ...world.services, environment } as Services
+  const here = { ...fixture.services, environment } as Services
   await whileAdopting(here, async () => {
     assert.match((await compareRecords(elsewhere)) ?? '', /another process is adopting/)
     assert.throws(() => elsewhere.hold.assertNone(), { code: 'UNAVAILABLE' })
@@ -299,7 +299,7 @@ test('a node of a dead host is tried once, with any pair first, because it costs
       }
       const services = {
         environment: systemEnvironment(),
-        metrics: world.services.metrics,
+        metrics: fixture.services.metrics,
         signers: {
           peers: [1, 2, 3].map((node) => ({ node })),
           call,

@@ -33,31 +33,31 @@ after(() => {
   rmSync(home, { recursive: true, force: true })
 })
 
-async function staged(play: (stage: FamilyFixture) => Promise<void>): Promise<void> {
-  const stage = new FamilyFixture(database.get(), devnet, ETH, clock)
+async function staged(play: (fixture: FamilyFixture) => Promise<void>): Promise<void> {
+  const fixture = new FamilyFixture(database.get(), devnet, ETH, clock)
   try {
-    await stage.open()
-    await play(stage)
-    await stage.check()
+    await fixture.open()
+    await play(fixture)
+    await fixture.check()
   } finally {
-    await stage.close()
+    await fixture.close()
   }
 }
-async function crowd(stage: FamilyFixture, count: number): Promise<string[]> {
+async function crowd(fixture: FamilyFixture, count: number): Promise<string[]> {
   const ids: string[] = []
-  for (let at = 0; at < count; at++) ids.push(await stage.create(`crowd-${at}`))
+  for (let at = 0; at < count; at++) ids.push(await fixture.create(`crowd-${at}`))
   return ids
 }
-const fuels = async (stage: FamilyFixture) =>
-  stage.database.query<{ state: string; parts: number }>(
+const fuels = async (fixture: FamilyFixture) =>
+  fixture.database.query<{ state: string; parts: number }>(
     `select f.state, (select count(*)::int from fuel_parts p where p.fuel_id = f.id) parts from transactions f
    where kind = 'FUEL' order by created_at, id`,
   )
-async function confirmed(stage: FamilyFixture, ids: readonly string[]): Promise<void> {
+async function confirmed(fixture: FamilyFixture, ids: readonly string[]): Promise<void> {
   for (const id of ids) {
-    const row = await stage.read(id)
+    const row = await fixture.read(id)
     assert.deepEqual(
-      [row.state, row.failure_reason, await stage.onChain(id)],
+      [row.state, row.failure_reason, await fixture.onChain(id)],
       ['CONFIRMED', null, 1],
     )
   }
@@ -69,28 +69,28 @@ const shown = ({ purpose }: Order): string[] =>
         ({ request }) => request.token,
       )
     : []
-const tokenOf = async (stage: FamilyFixture, id: string) =>
-  (await stage.read(id)).request?.token ?? ''
+const tokenOf = async (fixture: FamilyFixture, id: string) =>
+  (await fixture.read(id)).request?.token ?? ''
 
 test('thirty concurrent transfers: two or three fuels pay for all of them, and every payment is made once', () =>
-  staged(async (stage) => {
+  staged(async (fixture) => {
     let asked = 0
-    stage.nodes.fault = () => {
+    fixture.nodes.fault = () => {
       asked++
       return undefined
     }
-    const before = await stage.available()
-    const ids = await crowd(stage, 30)
-    await stage.run()
-    await confirmed(stage, ids)
-    const made = await fuels(stage)
+    const before = await fixture.available()
+    const ids = await crowd(fixture, 30)
+    await fixture.run()
+    await confirmed(fixture, ids)
+    const made = await fuels(fixture)
     assert.ok(made.length <= 3, JSON.stringify(made))
     assert.equal(
       made.reduce((sum, { parts }) => sum + parts, 0),
       30,
     )
     assert.ok(asked <= 33, `the nodes were asked ${asked} times`)
-    assert.equal(before - (await stage.available()), 30n * stage.amount)
+    assert.equal(before - (await fixture.available()), 30n * fixture.amount)
   }))
 
 for (const commit of [
@@ -103,65 +103,65 @@ for (const commit of [
   'settled',
 ]) {
   test(`the process ends after ${commit} of concurrent transfers: each is paid once, and the tank's ledger is complete`, () =>
-    staged(async (stage) => {
-      const ids = await crowd(stage, 4)
-      stage.crashAt = `transaction.${commit}`
-      await stage.run()
-      assert.equal(stage.crashAt, null, 'it was reached')
-      await confirmed(stage, ids)
+    staged(async (fixture) => {
+      const ids = await crowd(fixture, 4)
+      fixture.crashAt = `transaction.${commit}`
+      await fixture.run()
+      assert.equal(fixture.crashAt, null, 'it was reached')
+      await confirmed(fixture, ids)
     }))
 }
 
 test('the nodes refuse one of many transfers: the others get their own fuel, and it fails with its money released', () =>
-  staged(async (stage) => {
-    const before = await stage.available()
-    const ids = await crowd(stage, 5)
-    const bad = await tokenOf(stage, ids[2] as string)
-    stage.nodes.fault = (order) => (shown(order).includes(bad) ? 'refuse' : undefined)
-    await stage.run()
+  staged(async (fixture) => {
+    const before = await fixture.available()
+    const ids = await crowd(fixture, 5)
+    const bad = await tokenOf(fixture, ids[2] as string)
+    fixture.nodes.fault = (order) => (shown(order).includes(bad) ? 'refuse' : undefined)
+    await fixture.run()
     await confirmed(
-      stage,
+      fixture,
       ids.filter((_, at) => at !== 2),
     )
-    const row = await stage.read(ids[2] as string)
+    const row = await fixture.read(ids[2] as string)
     assert.deepEqual([row.state, row.hash], ['FAILED', null])
     assert.match(row.failure_reason ?? '', /its fuel failed/)
-    assert.equal(before - (await stage.available()), 4n * stage.amount)
+    assert.equal(before - (await fixture.available()), 4n * fixture.amount)
   }))
 
 test('one of many transfers is cancelled while its fuel is pending: the others continue, and its fuel is float', () =>
-  staged(async (stage) => {
-    const ids = await crowd(stage, 4)
-    await stage.runTo(ids[3] as string, 'FUELING')
-    await stage.cancel(ids[3] as string)
-    await stage.run()
-    await confirmed(stage, ids.slice(0, 3))
-    assert.equal((await stage.read(ids[3] as string)).state, 'CANCELLED')
+  staged(async (fixture) => {
+    const ids = await crowd(fixture, 4)
+    await fixture.runTo(ids[3] as string, 'FUELING')
+    await fixture.cancel(ids[3] as string)
+    await fixture.run()
+    await confirmed(fixture, ids.slice(0, 3))
+    assert.equal((await fixture.read(ids[3] as string)).state, 'CANCELLED')
   }))
 
 test('a transfer that arrives while a fuel is pending waits to be batched, for a limited time', () =>
-  staged(async (stage) => {
-    const first = await stage.create('first')
-    await stage.runTo(first, 'FUELING')
-    const [fuel] = await stage.database.query<{ id: string }>(
+  staged(async (fixture) => {
+    const first = await fixture.create('first')
+    await fixture.runTo(first, 'FUELING')
+    const [fuel] = await fixture.database.query<{ id: string }>(
       `select id from transactions where kind = 'FUEL'`,
     )
-    await stage.runTo((fuel as { id: string }).id, 'CONFIRMING')
-    const ids = [first, ...(await crowd(stage, 3))]
+    await fixture.runTo((fuel as { id: string }).id, 'CONFIRMING')
+    const ids = [first, ...(await crowd(fixture, 3))]
     // Without a block nothing wakes it but its own patience.
-    for (const id of ids.slice(1)) await stage.runTo(id, 'FUELING')
+    for (const id of ids.slice(1)) await fixture.runTo(id, 'FUELING')
     assert.deepEqual(
-      (await fuels(stage)).map(({ parts }) => parts),
+      (await fuels(fixture)).map(({ parts }) => parts),
       [1, 3],
     )
-    await stage.run()
-    await confirmed(stage, ids)
+    await fixture.run()
+    await confirmed(fixture, ids)
   }))
 
 /** How many payments are shown to the nodes together, call by call. */
-function watchRuns(stage: FamilyFixture): number[] {
+function watchRuns(fixture: FamilyFixture): number[] {
   const runs: number[] = []
-  const { signers } = stage.services
+  const { signers } = fixture.services
   const call = signers.call.bind(signers)
   Object.assign(signers, {
     call: (
@@ -182,9 +182,9 @@ function watchRuns(stage: FamilyFixture): number[] {
  * signed together does not.
  */
 const wereTogether = (runs: readonly number[]) => assert.ok(Math.max(...runs) >= 3, runs.join())
-const numbers = async (stage: FamilyFixture) =>
+const numbers = async (fixture: FamilyFixture) =>
   (
-    await stage.database.query<{ nonce: number }>(
+    await fixture.database.query<{ nonce: number }>(
       `select c.nonce::int nonce from chain_transactions c join transactions t on t.id = c.transaction_id
    where t.kind = 'WITHDRAWAL' and c.state = 'CONFIRMED' order by c.nonce`,
     )
@@ -192,66 +192,66 @@ const numbers = async (stage: FamilyFixture) =>
 const upTo = (count: number) => Array.from({ length: count }, (_, at) => at)
 
 test('transfers behind one payment are signed with it; the answer is lost and one is cancelled: no nonce is left open', () =>
-  staged(async (stage) => {
-    const runs = watchRuns(stage)
-    const ids = await crowd(stage, 8)
+  staged(async (fixture) => {
+    const runs = watchRuns(fixture)
+    const ids = await crowd(fixture, 8)
     let lost = 0
-    stage.nodes.fault = ({ purpose }) =>
+    fixture.nodes.fault = ({ purpose }) =>
       purpose.kind === 'pay' && lost < 8 && runs.length > 0 && ++lost > 0 ? 'lost' : undefined
-    await stage.turnUntil('the nodes sign and the answer is lost', () => lost > 0)
+    await fixture.turnUntil('the nodes sign and the answer is lost', () => lost > 0)
     // Nodes may store signatures that the platform does not know, so every submitted transaction
     // keeps its number.
-    await stage.cancel(ids[3] as string)
-    await stage.run()
+    await fixture.cancel(ids[3] as string)
+    await fixture.run()
     wereTogether(runs)
     for (const [at, id] of ids.entries()) {
-      const { state } = await stage.read(id)
+      const { state } = await fixture.read(id)
       assert.ok(state === 'CONFIRMED' || (at === 3 && state === 'CANCELLED'), `${at} ${state}`)
     }
-    assert.deepEqual(await numbers(stage), upTo(8).slice(0, (await numbers(stage)).length))
+    assert.deepEqual(await numbers(fixture), upTo(8).slice(0, (await numbers(fixture)).length))
   }))
 
 test('one in the middle of a run is refused: earlier ones are signed without it, later ones move up', () =>
-  staged(async (stage) => {
-    const runs = watchRuns(stage)
-    const ids = await crowd(stage, 9)
-    const bad = await tokenOf(stage, ids[4] as string)
-    stage.nodes.fault = ({ purpose }) =>
+  staged(async (fixture) => {
+    const runs = watchRuns(fixture)
+    const ids = await crowd(fixture, 9)
+    const bad = await tokenOf(fixture, ids[4] as string)
+    fixture.nodes.fault = ({ purpose }) =>
       purpose.kind === 'pay' && purpose.request.token === bad ? 'refuse' : undefined
-    await stage.run()
+    await fixture.run()
     await confirmed(
-      stage,
+      fixture,
       ids.filter((_, at) => at !== 4),
     )
-    assert.equal((await stage.read(ids[4] as string)).state, 'FAILED')
-    assert.deepEqual(await numbers(stage), upTo(8))
+    assert.equal((await fixture.read(ids[4] as string)).state, 'FAILED')
+    assert.deepEqual(await numbers(fixture), upTo(8))
     wereTogether(runs)
   }))
 
 test('while the nodes are unreachable a run waits as a whole, and it continues when they are back', () =>
-  staged(async (stage) => {
-    const ids = await crowd(stage, 5)
-    stage.fault = 'away'
-    for (const id of ids) await stage.runTo(id, 'SIGNING')
-    for (let turns = 0; turns < 6; turns++) await stage.turn()
+  staged(async (fixture) => {
+    const ids = await crowd(fixture, 5)
+    fixture.fault = 'away'
+    for (const id of ids) await fixture.runTo(id, 'SIGNING')
+    for (let turns = 0; turns < 6; turns++) await fixture.turn()
     assert.equal(
-      await stage.database.one(
+      await fixture.database.one(
         "select 1 from chain_transactions c join transactions t on t.id = c.transaction_id where t.kind = 'WITHDRAWAL' and c.hash is not null",
       ),
       undefined,
     )
-    stage.fault = undefined
-    await stage.run()
-    await confirmed(stage, ids)
-    assert.deepEqual(await numbers(stage), upTo(5))
+    fixture.fault = undefined
+    await fixture.run()
+    await confirmed(fixture, ids)
+    assert.deepEqual(await numbers(fixture), upTo(5))
   }))
 
 test('one of a run must wait for a temporary condition: the earlier ones do not wait with it', () =>
-  staged(async (stage) => {
-    const runs = watchRuns(stage)
-    const { signers } = stage.services
+  staged(async (fixture) => {
+    const runs = watchRuns(fixture)
+    const { signers } = fixture.services
     const call = signers.call.bind(signers)
-    const ids = await crowd(stage, 6)
+    const ids = await crowd(fixture, 6)
     let poor = ''
     let isShort = true
     /**
@@ -279,7 +279,7 @@ test('one of a run must wait for a temporary condition: the earlier ones do not 
         const at = (body?.run ?? []).findIndex(({ purpose }) => purpose.request.token === poor)
         const isAlone = body?.purpose?.kind === 'pay' && body.purpose.request.token === poor
         if (isShort && (at >= 0 || isAlone)) {
-          signedMeanwhile = (await numbersSigned(stage)).length
+          signedMeanwhile = (await numbersSigned(fixture)).length
           throw new NodeRefused(node, 429, {
             error: 'BUDGET',
             message: 'used up for now',
@@ -290,14 +290,14 @@ test('one of a run must wait for a temporary condition: the earlier ones do not 
       },
     })
     const areSigned = () => before > 0 && signedMeanwhile >= before
-    for (let turns = 0; turns < 60 && !areSigned(); turns++) await stage.turn()
+    for (let turns = 0; turns < 60 && !areSigned(); turns++) await fixture.turn()
     assert.ok(areSigned(), `those before it are signed: ${signedMeanwhile} of ${before}`)
     isShort = false
-    await stage.run()
-    await confirmed(stage, ids)
+    await fixture.run()
+    await confirmed(fixture, ids)
     assert.ok(Math.max(...runs) >= 2, runs.join())
   }))
-const numbersSigned = (stage: FamilyFixture) =>
-  stage.database.query(
+const numbersSigned = (fixture: FamilyFixture) =>
+  fixture.database.query(
     `select 1 from chain_transactions c join transactions t on t.id = c.transaction_id where t.kind = 'WITHDRAWAL' and c.hash is not null`,
   )

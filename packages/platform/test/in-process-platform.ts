@@ -53,20 +53,20 @@ class FaultInjector {
 /** The process has ended within a database transaction; the server rolls the transaction back. */
 class EndedWithin extends Error {}
 
-function breathingDatabase(database: Database, breath: FaultInjector): Database {
+function breathingDatabase(database: Database, faults: FaultInjector): Database {
   const within = (tx: Queryable): Queryable => {
     const query: Queryable['query'] = async (text, values) => {
-      if (breath.isDead) throw new EndedWithin()
+      if (faults.isDead) throw new EndedWithin()
       return tx.query(text, values)
     }
     return { ...tx, query, one: async (text, values) => (await query(text, values))[0] as never }
   }
-  const query = breath.over(database.query) as Database['query']
+  const query = faults.over(database.query) as Database['query']
   return {
     ...database,
     query,
     one: async (text, values) => (await query(text, values))[0] as never,
-    transaction: breath.over((work: (tx: Queryable) => Promise<unknown>) =>
+    transaction: faults.over((work: (tx: Queryable) => Promise<unknown>) =>
       database.transaction((tx) => work(within(tx))),
     ) as never,
   }
@@ -84,7 +84,7 @@ export class InProcessPlatform {
   readonly #now: () => number
   #postgres: EmbeddedPostgres | null = null
   #running: RunningPlatform | null = null
-  #breath = new FaultInjector()
+  #faults = new FaultInjector()
   #ended: Promise<void> = Promise.resolve()
   /** Name of the commit at which the platform dies. */
   dieAt: string | null = null
@@ -101,30 +101,30 @@ export class InProcessPlatform {
   async start(env: Record<string, string>): Promise<string> {
     this.#postgres ??= await startEmbeddedPostgres(this.#home)
     const { url: database, pid } = this.#postgres
-    const breath = new FaultInjector()
-    this.#breath = breath
+    const faults = new FaultInjector()
+    this.#faults = faults
     const real = systemEnvironment()
     const running = Promise.withResolvers<RunningPlatform>()
     const ended = Promise.withResolvers<void>()
     this.#ended = ended.promise
     this.#die = () => {
-      breath.isDead = true
-      breath.wake()
+      faults.isDead = true
+      faults.wake()
       void running.promise.then((platform) => platform.abandon()).then(ended.resolve, ended.reject)
     }
-    const world: Runtime = {
+    const runtime: Runtime = {
       environment: {
         ...real,
         now: this.#now,
-        sleep: breath.over(real.sleep),
+        sleep: faults.over(real.sleep),
         checkpoint: (name) => {
-          if (name === this.dieAt && !breath.isDead) this.#die()
-          if (breath.isDead) throw new EndedWithin()
+          if (name === this.dieAt && !faults.isDead) this.#die()
+          if (faults.isDead) throw new EndedWithin()
         },
       },
-      fetch: breath.over(chainsFetch(this.#chains)),
+      fetch: faults.over(chainsFetch(this.#chains)),
       resolve: lookup,
-      openDatabase: (address, options) => breathingDatabase(openDatabase(address, options), breath),
+      openDatabase: (address, options) => breathingDatabase(openDatabase(address, options), faults),
       startPostgres: async () => ({
         url: database,
         adopted: true,
@@ -148,10 +148,10 @@ export class InProcessPlatform {
       ...env,
     })
     try {
-      this.#running = await startPlatform(settings, startOperatorServer, world)
+      this.#running = await startPlatform(settings, startOperatorServer, runtime)
     } catch (error) {
       // It has released everything, and there is no process to kill.
-      breath.isDead = true
+      faults.isDead = true
       ended.resolve()
       throw error
     }
@@ -169,25 +169,25 @@ export class InProcessPlatform {
   }
 
   kill(): Promise<void> {
-    if (!this.#breath.isDead) this.#die()
+    if (!this.#faults.isDead) this.#die()
     return this.#ended
   }
 
   /** Stops the platform gracefully, and its database server with it. */
   async stop(): Promise<void> {
-    if (!this.#breath.isDead) await this.#running?.stop()
-    this.#breath.isDead = true
+    if (!this.#faults.isDead) await this.#running?.stop()
+    this.#faults.isDead = true
     await this.#postgres?.stop()
     this.#postgres = null
   }
 
   /** Runs a function while the platform sends and receives nothing. */
   async asleep<T>(run: () => Promise<T>): Promise<T> {
-    this.#breath.sleep()
+    this.#faults.sleep()
     try {
       return await run()
     } finally {
-      this.#breath.wake()
+      this.#faults.wake()
     }
   }
 
@@ -212,7 +212,7 @@ export class InProcessPlatform {
 
   /** Ends the platform and its database server. */
   async remove(): Promise<void> {
-    if (!this.#breath.isDead) await this.kill()
+    if (!this.#faults.isDead) await this.kill()
     await this.stop()
   }
 }

@@ -12,7 +12,7 @@ import { lookAtDue } from '../src/invoices/loop.ts'
 import { markInvoice } from '../src/invoices/mark-invoice.ts'
 import { getInvoice } from '../src/invoices/read-invoice.ts'
 import { plain, PUBLIC_KEY } from './harness.ts'
-import { newId, World } from './deposits-support.ts'
+import { newId, DepositFixture } from './deposits-support.ts'
 import { WholeKeys } from './whole-keys.ts'
 
 export interface Invoice {
@@ -50,7 +50,7 @@ const MINUTE_MS = 60_000
  * Invoices of one sub-account over the real scanner, screening, crediting and database; only chain,
  * keys and prices are scripted.
  */
-export class InvoiceFixture extends World {
+export class InvoiceFixture extends DepositFixture {
   caller!: Caller
   /** USD of a coin. */
   readonly prices = new Map<string, string>([

@@ -8,7 +8,7 @@ const database = useDatabase({ migrated: true, now: () => current?.now ?? Date.n
 const COUNT = 1000
 
 test('1,000 invoices, each made by the API with its own key, paid in one block, each payment screened and credited', async (t) => {
-  const stage = (current = await new InvoiceFixture(database.get(), 'evm').begin())
+  const fixture = (current = await new InvoiceFixture(database.get(), 'evm').begin())
   const timed = async (what: string, run: () => Promise<unknown>): Promise<void> => {
     const began = performance.now()
     await run()
@@ -16,7 +16,7 @@ test('1,000 invoices, each made by the API with its own key, paid in one block, 
   }
   const states = async () =>
     (
-      await stage.database.query<{ status: string; n: string }>(
+      await fixture.database.query<{ status: string; n: string }>(
         'select status, count(*)::text n from invoices where exception is null group by status',
       )
     ).map(({ status, n }) => `${n} ${status}`)
@@ -24,23 +24,23 @@ test('1,000 invoices, each made by the API with its own key, paid in one block, 
   await timed('made', async () => {
     for (let count = 0; count < COUNT; count++)
       addresses.push(
-        (await stage.create({ fiat: 'USD', fiat_amount: 100, assets: ['USDT_ETH'] })).address,
+        (await fixture.create({ fiat: 'USD', fiat_amount: 100, assets: ['USDT_ETH'] })).address,
       )
   })
   assert.equal(new Set(addresses).size, COUNT)
-  stage.pay(...addresses.map((address) => ({ address, asset: 'USDT_ETH', amount: 100_000_000n })))
-  await timed('scanned', () => stage.scan())
-  await timed('to Processing', () => stage.look())
+  fixture.pay(...addresses.map((address) => ({ address, asset: 'USDT_ETH', amount: 100_000_000n })))
+  await timed('scanned', () => fixture.scan())
+  await timed('to Processing', () => fixture.look())
   assert.deepEqual(await states(), [`${COUNT} Processing`])
-  stage.chain.bury()
-  await timed('screened, credited and Paid', () => stage.settle())
+  fixture.chain.bury()
+  await timed('screened, credited and Paid', () => fixture.settle())
   assert.deepEqual(await states(), [`${COUNT} Paid`])
-  const credited = await stage.database.one<{ total: string }>(
+  const credited = await fixture.database.one<{ total: string }>(
     `select coalesce(sum(amount), 0)::text total from transactions where kind = 'DEPOSIT' and state = 'CREDITED'`,
   )
   assert.equal(credited?.total, String(100_000_000n * BigInt(COUNT)))
   assert.equal(
-    (await stage.database.query(`select 1 from events where type = 'invoice.paid'`)).length,
+    (await fixture.database.query(`select 1 from events where type = 'invoice.paid'`)).length,
     COUNT,
   )
 })

@@ -22,24 +22,24 @@ const refused = (code: string, message: RegExp) => (error: unknown) =>
   error instanceof ApiError && error.code === code && (assert.match(error.message, message), true)
 
 test('paid in two parts: partial, then Processing in its block, then Paid once credited', async () => {
-  const stage = await open()
-  const { inv_id: id, address } = await stage.create(HUNDRED)
-  assert.equal(await stage.state(id), 'Pending')
-  stage.pay({ address, asset: 'USDT_ETH', amount: USDT(40) })
-  await stage.settle()
-  assert.equal(await stage.state(id), 'Pending partial')
+  const fixture = await open()
+  const { inv_id: id, address } = await fixture.create(HUNDRED)
+  assert.equal(await fixture.state(id), 'Pending')
+  fixture.pay({ address, asset: 'USDT_ETH', amount: USDT(40) })
+  await fixture.settle()
+  assert.equal(await fixture.state(id), 'Pending partial')
   assert.deepEqual(
-    await stage.read(id).then(({ paid_amount, due_amount }) => [paid_amount, due_amount]),
+    await fixture.read(id).then(({ paid_amount, due_amount }) => [paid_amount, due_amount]),
     ['40', '60'],
   )
-  stage.pass(1)
-  stage.pay({ address, asset: 'USDT_ETH', amount: USDT(60) })
-  await stage.settle()
-  assert.equal(await stage.state(id), 'Processing')
-  stage.chain.bury()
-  await stage.settle()
-  assert.equal(await stage.state(id), 'Paid')
-  const { payments, version } = await stage.read(id)
+  fixture.pass(1)
+  fixture.pay({ address, asset: 'USDT_ETH', amount: USDT(60) })
+  await fixture.settle()
+  assert.equal(await fixture.state(id), 'Processing')
+  fixture.chain.bury()
+  await fixture.settle()
+  assert.equal(await fixture.state(id), 'Paid')
+  const { payments, version } = await fixture.read(id)
   assert.deepEqual(
     payments.map(({ amount, status, counts }) => [amount, status, counts]),
     [
@@ -47,197 +47,205 @@ test('paid in two parts: partial, then Processing in its block, then Paid once c
       ['60', 'confirmed', true],
     ],
   )
-  const told = await stage.events(id)
+  const told = await fixture.events(id)
   assert.deepEqual(told, ['created', 'updated', 'processing', ...told.slice(3, -1), 'paid'])
   assert.ok(told.slice(3, -1).every((type) => type === 'updated'))
   assert.equal(Number(version), told.length, 'each change is one event')
 })
 
 test('overpaid, underpaid within the tolerance, and underpaid beyond it', async () => {
-  const stage = await open()
+  const fixture = await open()
   const [over, within, beyond] = [
-    await stage.create(HUNDRED),
-    await stage.create(HUNDRED),
-    await stage.create({ ...HUNDRED, tolerance: 0.5 }),
+    await fixture.create(HUNDRED),
+    await fixture.create(HUNDRED),
+    await fixture.create({ ...HUNDRED, tolerance: 0.5 }),
   ]
-  stage.pay(
+  fixture.pay(
     { address: over.address, asset: 'USDT_ETH', amount: USDT(100) + 1n },
     { address: within.address, asset: 'USDT_ETH', amount: USDT(99.5) },
     { address: beyond.address, asset: 'USDT_ETH', amount: USDT(99.5) - 1n },
   )
-  stage.chain.bury()
-  await stage.settle()
+  fixture.chain.bury()
+  await fixture.settle()
   assert.deepEqual(
-    await Promise.all([over, within, beyond].map(({ inv_id }) => stage.state(inv_id))),
+    await Promise.all([over, within, beyond].map(({ inv_id }) => fixture.state(inv_id))),
     ['Paid over', 'Paid', 'Pending partial'],
   )
-  stage.pass(30)
-  await stage.look()
+  fixture.pass(30)
+  await fixture.look()
   assert.deepEqual(
-    await Promise.all([over, within, beyond].map(({ inv_id }) => stage.state(inv_id))),
+    await Promise.all([over, within, beyond].map(({ inv_id }) => fixture.state(inv_id))),
     ['Paid over', 'Paid', 'Expired partial'],
   )
-  assert.deepEqual((await stage.read(over.inv_id))['excess'], [
+  assert.deepEqual((await fixture.read(over.inv_id))['excess'], [
     { asset: 'USDT_ETH', amount: '0.000001' },
   ])
 })
 
 test('a payment after expiry: Expired late, in full or not, until the merchant marks it', async () => {
-  const stage = await open()
-  const { inv_id: id, address } = await stage.create(HUNDRED)
-  await stage.settle()
-  stage.pass(30)
-  await stage.settle()
-  assert.equal(await stage.state(id), 'Expired')
-  stage.pay({ address, asset: 'USDT_ETH', amount: USDT(100) })
-  stage.chain.bury()
-  await stage.settle()
-  assert.equal(await stage.state(id), 'Expired late')
-  assert.equal((await stage.read(id)).payments[0]?.note, 'late')
+  const fixture = await open()
+  const { inv_id: id, address } = await fixture.create(HUNDRED)
+  await fixture.settle()
+  fixture.pass(30)
+  await fixture.settle()
+  assert.equal(await fixture.state(id), 'Expired')
+  fixture.pay({ address, asset: 'USDT_ETH', amount: USDT(100) })
+  fixture.chain.bury()
+  await fixture.settle()
+  assert.equal(await fixture.state(id), 'Expired late')
+  assert.equal((await fixture.read(id)).payments[0]?.note, 'late')
   assert.equal(
-    await stage
+    await fixture
       .mark(id, 'settled')
       .then(({ inv_status, exception }) => `${inv_status} ${exception}`),
     'Paid late',
   )
-  assert.deepEqual(await stage.events(id), ['created', 'expired', 'updated', 'paid'])
+  assert.deepEqual(await fixture.events(id), ['created', 'expired', 'updated', 'paid'])
 })
 
 test('a payment in time that is credited after expiry: Processing changes to Paid', async () => {
-  const stage = await open()
-  const { inv_id: id, address } = await stage.create(HUNDRED)
-  stage.pass(29)
-  stage.pay({ address, asset: 'USDT_ETH', amount: USDT(100) })
-  await stage.settle()
-  stage.pass(10)
-  await stage.settle()
-  assert.equal(await stage.state(id), 'Processing')
-  stage.chain.bury()
-  await stage.settle()
-  assert.equal(await stage.state(id), 'Paid')
+  const fixture = await open()
+  const { inv_id: id, address } = await fixture.create(HUNDRED)
+  fixture.pass(29)
+  fixture.pay({ address, asset: 'USDT_ETH', amount: USDT(100) })
+  await fixture.settle()
+  fixture.pass(10)
+  await fixture.settle()
+  assert.equal(await fixture.state(id), 'Processing')
+  fixture.chain.bury()
+  await fixture.settle()
+  assert.equal(await fixture.state(id), 'Paid')
 })
 
 test('a payment after cancellation: Invalid late; an invoice that is being paid cannot be cancelled', async () => {
-  const stage = await open()
-  const [one, other] = [await stage.create(HUNDRED), await stage.create(HUNDRED)]
-  assert.equal((await stage.cancel(one.inv_id)).inv_status, 'Invalid')
+  const fixture = await open()
+  const [one, other] = [await fixture.create(HUNDRED), await fixture.create(HUNDRED)]
+  assert.equal((await fixture.cancel(one.inv_id)).inv_status, 'Invalid')
   assert.equal(
-    (await stage.cancel(one.inv_id)).version,
-    (await stage.read(one.inv_id)).version,
+    (await fixture.cancel(one.inv_id)).version,
+    (await fixture.read(one.inv_id)).version,
     'again changes nothing',
   )
-  stage.pass(1)
-  await stage.settle()
-  stage.pay(
+  fixture.pass(1)
+  await fixture.settle()
+  fixture.pay(
     { address: one.address, asset: 'USDT_ETH', amount: USDT(100) },
     { address: other.address, asset: 'USDT_ETH', amount: USDT(100) },
   )
   // Found, and not yet processed.
-  await stage.scan()
+  await fixture.scan()
   await assert.rejects(
-    stage.cancel(other.inv_id),
+    fixture.cancel(other.inv_id),
     refused('INVOICE_FINAL', /the invoice is Processing/),
   )
-  await stage.settle()
+  await fixture.settle()
   assert.deepEqual(
-    [await stage.state(one.inv_id), await stage.state(other.inv_id)],
+    [await fixture.state(one.inv_id), await fixture.state(other.inv_id)],
     ['Invalid late', 'Processing'],
   )
-  assert.deepEqual(await stage.events(one.inv_id), ['created', 'invalid', 'updated'])
+  assert.deepEqual(await fixture.events(one.inv_id), ['created', 'invalid', 'updated'])
 })
 
 test('a payment in another asset of the same address is listed and not counted, unless it was offered with a rate', async () => {
-  const stage = await open()
-  const strict = await stage.create(HUNDRED)
-  const open3 = await stage.create({ fiat: 'USD', fiat_amount: 100, assets: ['USDT_ETH', 'ETH'] })
+  const fixture = await open()
+  const strict = await fixture.create(HUNDRED)
+  const open3 = await fixture.create({ fiat: 'USD', fiat_amount: 100, assets: ['USDT_ETH', 'ETH'] })
   const {
     body: { selected },
-  } = await stage.choose(open3.inv_id, 'USDT_ETH')
-  stage.pay(
+  } = await fixture.choose(open3.inv_id, 'USDT_ETH')
+  fixture.pay(
     { address: strict.address, asset: 'USDC_ETH', amount: USDT(100) },
     { address: strict.address, asset: 'ETH', amount: ETH(50) },
     { address: selected?.address as string, asset: 'ETH', amount: ETH(25) },
     { address: selected?.address as string, asset: 'USDT_ETH', amount: USDT(50) },
   )
-  stage.chain.bury()
-  await stage.settle()
+  fixture.chain.bury()
+  await fixture.settle()
   assert.deepEqual(
-    [await stage.state(strict.inv_id), await stage.state(open3.inv_id)],
+    [await fixture.state(strict.inv_id), await fixture.state(open3.inv_id)],
     ['Pending', 'Paid'],
     'half in ETH at 2,000, half in USDT',
   )
-  const { payments } = await stage.read(strict.inv_id)
+  const { payments } = await fixture.read(strict.inv_id)
   assert.deepEqual(payments.map(({ asset, counts, note }) => [asset, counts, note]).sort(), [
     ['ETH', false, 'other_asset'],
     ['USDC_ETH', false, 'other_asset'],
   ])
   assert.deepEqual(
-    (await stage.read(strict.inv_id))['refundable'],
+    (await fixture.read(strict.inv_id))['refundable'],
     payments.map(({ asset, amount }) => ({ asset, amount })),
   )
 })
 
 test('a payment with the wrong tag pays no invoice; the right tag pays it', async () => {
-  const stage = await open('xrp')
-  const { inv_id: id, address, address_tag: tag } = await stage.create({ asset: 'XRP', amount: 50 })
-  const other = await stage.create({ asset: 'XRP', amount: 50 })
+  const fixture = await open('xrp')
+  const {
+    inv_id: id,
+    address,
+    address_tag: tag,
+  } = await fixture.create({ asset: 'XRP', amount: 50 })
+  const other = await fixture.create({ asset: 'XRP', amount: 50 })
   assert.deepEqual([other.address === address, other.address_tag === tag], [true, false])
   const tags = { takes_tag: true, requires_tag: true }
-  const { assets } = (await stage.ask<{ assets: object[] }>(readCheckout, {}, { inv_id: id })).body
-  for (const offers of [assets, (await stage.read(id)).assets])
+  const { assets } = (await fixture.ask<{ assets: object[] }>(readCheckout, {}, { inv_id: id }))
+    .body
+  for (const offers of [assets, (await fixture.read(id)).assets])
     assert.partialDeepStrictEqual(offers, [tags])
-  stage.pay(
+  fixture.pay(
     { address, asset: 'XRP', amount: 50_000_000n, tag: '1234' },
     { address, asset: 'XRP', amount: 50_000_000n, tag: null },
   )
-  stage.chain.bury()
-  await stage.settle()
-  assert.deepEqual([await stage.state(id), (await stage.read(id)).payments], ['Pending', []])
-  stage.pay({ address, asset: 'XRP', amount: 50_000_000n, tag: tag as string })
-  stage.chain.bury()
-  await stage.settle()
-  assert.deepEqual([await stage.state(id), await stage.state(other.inv_id)], ['Paid', 'Pending'])
+  fixture.chain.bury()
+  await fixture.settle()
+  assert.deepEqual([await fixture.state(id), (await fixture.read(id)).payments], ['Pending', []])
+  fixture.pay({ address, asset: 'XRP', amount: 50_000_000n, tag: tag as string })
+  fixture.chain.bury()
+  await fixture.settle()
+  assert.deepEqual(
+    [await fixture.state(id), await fixture.state(other.inv_id)],
+    ['Paid', 'Pending'],
+  )
 })
 
 test('its block is removed by a reorganisation: Pending again, then as before in the next block; after expiry Expired', async () => {
-  const stage = await open()
-  const { inv_id: id, address } = await stage.create(HUNDRED)
+  const fixture = await open()
+  const { inv_id: id, address } = await fixture.create(HUNDRED)
   const payment = {
     txid: '0xcafe',
     outcome: [{ position: 0, asset: 'USDT_ETH', address: address as string, amount: USDT(100) }],
   }
-  stage.chain.mine(payment)
-  await stage.settle()
-  assert.equal(await stage.state(id), 'Processing')
-  stage.chain.drop(1)
-  stage.chain.mine()
-  await stage.settle()
-  assert.equal(await stage.state(id), 'Pending')
-  assert.equal((await stage.read(id)).payments[0]?.status, 'reverted')
-  stage.chain.mine(payment)
-  await stage.settle()
-  assert.equal(await stage.state(id), 'Processing')
-  stage.pass(40)
-  stage.chain.drop(1)
-  stage.chain.mine()
-  await stage.settle()
-  assert.equal(await stage.state(id), 'Expired')
-  stage.chain.mine(payment)
-  stage.chain.bury()
-  await stage.settle()
-  assert.equal(await stage.state(id), 'Paid', 'it was first seen in time')
-  stage.chain.drop(DEPTH + 1)
-  stage.chain.mine()
-  stage.chain.mine()
-  stage.chain.mine()
-  stage.chain.mine()
-  await stage.settle()
+  fixture.chain.mine(payment)
+  await fixture.settle()
+  assert.equal(await fixture.state(id), 'Processing')
+  fixture.chain.drop(1)
+  fixture.chain.mine()
+  await fixture.settle()
+  assert.equal(await fixture.state(id), 'Pending')
+  assert.equal((await fixture.read(id)).payments[0]?.status, 'reverted')
+  fixture.chain.mine(payment)
+  await fixture.settle()
+  assert.equal(await fixture.state(id), 'Processing')
+  fixture.pass(40)
+  fixture.chain.drop(1)
+  fixture.chain.mine()
+  await fixture.settle()
+  assert.equal(await fixture.state(id), 'Expired')
+  fixture.chain.mine(payment)
+  fixture.chain.bury()
+  await fixture.settle()
+  assert.equal(await fixture.state(id), 'Paid', 'it was first seen in time')
+  fixture.chain.drop(DEPTH + 1)
+  fixture.chain.mine()
+  fixture.chain.mine()
+  fixture.chain.mine()
+  fixture.chain.mine()
+  await fixture.settle()
   assert.equal(
-    await stage.state(id),
+    await fixture.state(id),
     'Expired',
     'a credited payment that is taken back pays nothing',
   )
-  assert.deepEqual(await stage.events(id), [
+  assert.deepEqual(await fixture.events(id), [
     'created',
     'processing',
     'updated',
@@ -249,58 +257,58 @@ test('its block is removed by a reorganisation: Pending again, then as before in
 })
 
 test('frozen by screening: Processing while it is held, and Paid only once it is released', async () => {
-  const stage = await open()
-  await stage.screenDeposits({ subAccount: stage.caller.subAccountId } as never)
-  stage.risks.set('0x00000000000000000000000000000000000000aa', 'SEVERE')
-  const { inv_id: id, address } = await stage.create(HUNDRED)
-  stage.pay({
+  const fixture = await open()
+  await fixture.screenDeposits({ subAccount: fixture.caller.subAccountId } as never)
+  fixture.risks.set('0x00000000000000000000000000000000000000aa', 'SEVERE')
+  const { inv_id: id, address } = await fixture.create(HUNDRED)
+  fixture.pay({
     address,
     asset: 'USDT_ETH',
     amount: USDT(100),
     sender: '0x00000000000000000000000000000000000000aa',
   })
-  stage.chain.bury()
-  await stage.settle()
+  fixture.chain.bury()
+  await fixture.settle()
   assert.deepEqual(
-    [await stage.state(id), (await stage.read(id)).payments[0]?.status],
+    [await fixture.state(id), (await fixture.read(id)).payments[0]?.status],
     ['Processing', 'held'],
   )
-  stage.pass(60)
-  await stage.settle()
-  assert.equal(await stage.state(id), 'Processing')
-  stage.risks.clear()
-  await stage.unfreeze('USDT_ETH', '0x00000000000000000000000000000000000000aa')
-  stage.pass(15)
-  await stage.settle()
-  await stage.settle()
+  fixture.pass(60)
+  await fixture.settle()
+  assert.equal(await fixture.state(id), 'Processing')
+  fixture.risks.clear()
+  await fixture.unfreeze('USDT_ETH', '0x00000000000000000000000000000000000000aa')
+  fixture.pass(15)
+  await fixture.settle()
+  await fixture.settle()
   assert.deepEqual(
-    [await stage.state(id), (await stage.read(id)).payments[0]?.status],
+    [await fixture.state(id), (await fixture.read(id)).payments[0]?.status],
     ['Paid', 'confirmed'],
   )
 })
 
 test('two concurrent invoices have different addresses; two tabs that choose concurrently share one', async () => {
-  const stage = await open()
-  const made = await Promise.all(Array.from({ length: 8 }, () => stage.create(HUNDRED)))
+  const fixture = await open()
+  const made = await Promise.all(Array.from({ length: 8 }, () => fixture.create(HUNDRED)))
   assert.equal(new Set(made.map(({ address }) => address)).size, 8)
   assert.equal(new Set(made.map(({ inv_id }) => inv_id)).size, 8)
-  const { inv_id: id } = await stage.create({ fiat: 'USD', fiat_amount: 100 })
-  const tabs = await Promise.all(Array.from({ length: 6 }, () => stage.choose(id, 'USDC_ETH')))
+  const { inv_id: id } = await fixture.create({ fiat: 'USD', fiat_amount: 100 })
+  const tabs = await Promise.all(Array.from({ length: 6 }, () => fixture.choose(id, 'USDC_ETH')))
   assert.equal(new Set(tabs.map(({ body }) => body.selected?.address)).size, 1)
-  const wallets = await stage.database.query('select 1 from wallet_addresses where label = $1', [
+  const wallets = await fixture.database.query('select 1 from wallet_addresses where label = $1', [
     id,
   ])
   assert.equal(wallets.length, 1)
   await assert.rejects(
-    stage.choose(id, 'BTC'),
+    fixture.choose(id, 'BTC'),
     refused('INVALID_REQUEST', /select one of ETH, USDT_ETH, USDC_ETH/),
   )
 })
 
 test('a payer may select ten assets, and the number of addresses of an invoice is limited', async () => {
-  const stage = await open()
-  const { inv_id: id } = await stage.create({ fiat: 'USD', fiat_amount: 100 })
-  await stage.database.query(
+  const fixture = await open()
+  const { inv_id: id } = await fixture.create({ fiat: 'USD', fiat_amount: 100 })
+  await fixture.database.query(
     `insert into invoice_offers (workspace_id, invoice_id, asset, network, position, amount, confirmations, address)
      select (select workspace_id from invoices where id = $1), $1, name, 'X', 100 + n, 1, 0, 'x' || n from unnest($2::text[]) with ordinality as a(name, n)`,
     [
@@ -311,22 +319,25 @@ test('a payer may select ten assets, and the number of addresses of an invoice i
         .map(({ asset_name }) => asset_name),
     ],
   )
-  await stage.choose(id, 'USDT_ETH')
+  await fixture.choose(id, 'USDT_ETH')
   await assert.rejects(
-    stage.choose(id, 'ETH'),
+    fixture.choose(id, 'ETH'),
     refused('INVOICE_CLOSED', /10 assets were already selected/),
   )
   assert.ok(
-    (await stage.choose(id, 'USDT_ETH')).body.selected,
+    (await fixture.choose(id, 'USDT_ETH')).body.selected,
     'what was chosen before is not refused',
   )
 })
 
 test('settings apply to new invoices, and define which sites may frame the checkout', async () => {
-  const stage = await open()
-  const { inv_id: before } = await stage.create(HUNDRED)
+  const fixture = await open()
+  const { inv_id: before } = await fixture.create(HUNDRED)
   assert.deepEqual(
-    [await frameAncestors(stage.services, before), await frameAncestors(stage.services, 'inv_x')],
+    [
+      await frameAncestors(fixture.services, before),
+      await frameAncestors(fixture.services, 'inv_x'),
+    ],
     [[], null],
   )
   const saved = {
@@ -335,17 +346,17 @@ test('settings apply to new invoices, and define which sites may frame the check
     tolerance: 1,
     expires_in: 60,
   }
-  await stage.ask(saveInvoiceSettings, saved)
-  const { inv_id: id, expiry, created_at, tolerance } = await stage.create(HUNDRED)
+  await fixture.ask(saveInvoiceSettings, saved)
+  const { inv_id: id, expiry, created_at, tolerance } = await fixture.create(HUNDRED)
   assert.deepEqual(
     [Date.parse(expiry as string) - Date.parse(created_at as string), tolerance],
     [60_000, '1'],
   )
   assert.equal(
-    (await stage.ask<{ merchant: string }>(readCheckout, {}, { inv_id: id })).body.merchant,
+    (await fixture.ask<{ merchant: string }>(readCheckout, {}, { inv_id: id })).body.merchant,
     'Hats Ltd',
   )
-  assert.deepEqual(await frameAncestors(stage.services, before), saved.allowed_origins)
+  assert.deepEqual(await frameAncestors(fixture.services, before), saved.allowed_origins)
   for (const [bad, field] of [
     [{ allowed_origins: ['https://*'] }, /must be an origin/],
     [{ allowed_origins: ['https://*.example'] }, /must be an origin/],
@@ -366,13 +377,13 @@ test('settings apply to new invoices, and define which sites may frame the check
     [{ expires_in: 4 }, /^expires_in: must be an integer from 5/],
     [{ expires_in: 5.5 }, /^expires_in: must be an integer/],
   ] as const)
-    await assert.rejects(stage.ask(saveInvoiceSettings, bad), refused('INVALID_REQUEST', field))
+    await assert.rejects(fixture.ask(saveInvoiceSettings, bad), refused('INVALID_REQUEST', field))
 })
 
 test('invalid invoices are refused by the wrong field, and create nothing', async () => {
-  const stage = await open()
+  const fixture = await open()
   const made = () =>
-    stage.database.query('select 1 from invoices union all select 1 from wallet_addresses')
+    fixture.database.query('select 1 from invoices union all select 1 from wallet_addresses')
   for (const [body, code, message] of [
     [{}, 'INVALID_REQUEST', /^fiat: send fiat and fiat_amount, or asset and amount/],
     [{ fiat: 'USD' }, 'INVALID_REQUEST', /^fiat_amount: is required together with fiat/],
@@ -404,94 +415,94 @@ test('invalid invoices are refused by the wrong field, and create nothing', asyn
     [{ ...HUNDRED, memo: '\u0000' }, 'INVALID_REQUEST', /^memo: /],
     [{ ...HUNDRED, ordr_id: '7' }, 'UNKNOWN_FIELD', /did you mean order_id/],
   ] as const)
-    await assert.rejects(stage.create(body), refused(code, message), JSON.stringify(body))
+    await assert.rejects(fixture.create(body), refused(code, message), JSON.stringify(body))
   assert.equal((await made()).length, 0)
 })
 
 test('a stale or unknown price: 503 that names the asset; of all wallets those with a price remain', async () => {
-  const stage = await open()
-  stage.stale.add('ETH')
+  const fixture = await open()
+  fixture.stale.add('ETH')
   await assert.rejects(
-    stage.create({ ...HUNDRED, assets: ['USDT_ETH', 'ETH'] }),
+    fixture.create({ ...HUNDRED, assets: ['USDT_ETH', 'ETH'] }),
     refused(
       'PRICE_UNAVAILABLE',
       /^assets: there is no current price of ETH, and stale prices are not used; try again/,
     ),
   )
-  const { inv_id: id, assets } = await stage.create({ fiat: 'USD', fiat_amount: 100 })
+  const { inv_id: id, assets } = await fixture.create({ fiat: 'USD', fiat_amount: 100 })
   assert.deepEqual(
     assets.map(({ asset }) => asset),
     ['USDT_ETH', 'USDC_ETH'],
   )
-  for (const coin of ['USDT', 'USDC']) stage.prices.delete(coin)
+  for (const coin of ['USDT', 'USDC']) fixture.prices.delete(coin)
   await assert.rejects(
-    stage.create({ fiat: 'USD', fiat_amount: 100 }),
+    fixture.create({ fiat: 'USD', fiat_amount: 100 }),
     refused('PRICE_UNAVAILABLE', /no current price/),
   )
   assert.equal(
-    (await stage.create({ asset: 'USDT_ETH', amount: 5 })).crypto_amount,
+    (await fixture.create({ asset: 'USDT_ETH', amount: 5 })).crypto_amount,
     '5',
     'what is asked for in coin needs none',
   )
-  await stage.choose(id, 'USDT_ETH')
-  const { crypto_amount, address } = await stage.read(id)
+  await fixture.choose(id, 'USDT_ETH')
+  const { crypto_amount, address } = await fixture.read(id)
   assert.equal(crypto_amount, '100', 'a rate that is locked is not asked for again')
-  stage.pay({ address, asset: 'USDT_ETH', amount: USDT(100) })
-  stage.chain.bury()
-  await stage.settle()
-  assert.equal(await stage.state(id), 'Paid')
+  fixture.pay({ address, asset: 'USDT_ETH', amount: USDT(100) })
+  fixture.chain.bury()
+  await fixture.settle()
+  assert.equal(await fixture.state(id), 'Paid')
 })
 
 test('a payment that was made while no scanner ran is in time, whenever it is found', async () => {
-  const stage = await open()
-  const { inv_id: id, address } = await stage.create(HUNDRED)
-  await stage.settle()
+  const fixture = await open()
+  const { inv_id: id, address } = await fixture.create(HUNDRED)
+  await fixture.settle()
   // The chain advances and the platform does not; in this time the invoice expires.
-  stage.pass(20)
-  stage.pay({ address, asset: 'USDT_ETH', amount: USDT(100) })
-  stage.chain.bury()
-  stage.pass(60)
-  await stage.look()
-  assert.equal(await stage.state(id), 'Expired')
-  await stage.settle()
-  assert.equal(await stage.state(id), 'Paid')
+  fixture.pass(20)
+  fixture.pay({ address, asset: 'USDT_ETH', amount: USDT(100) })
+  fixture.chain.bury()
+  fixture.pass(60)
+  await fixture.look()
+  assert.equal(await fixture.state(id), 'Expired')
+  await fixture.settle()
+  assert.equal(await fixture.state(id), 'Paid')
 })
 
 test('a process that ends at any point only delays: the next one processes what was due', async () => {
-  const stage = await open()
-  const { inv_id: id, address } = await stage.create({ ...HUNDRED, sequence_id: 'one' })
+  const fixture = await open()
+  const { inv_id: id, address } = await fixture.create({ ...HUNDRED, sequence_id: 'one' })
   for (const place of ['scan.block', 'deposit.deep', 'deposit.credited']) {
-    if (place === 'scan.block') stage.pay({ address, asset: 'USDT_ETH', amount: USDT(100) })
-    else stage.chain.bury()
-    stage.crashAt = place
-    await stage
+    if (place === 'scan.block') fixture.pay({ address, asset: 'USDT_ETH', amount: USDT(100) })
+    else fixture.chain.bury()
+    fixture.crashAt = place
+    await fixture
       .settle()
       .catch((error: Error) => assert.equal(error.message, 'the process ended here'))
-    stage.crashAt = null
+    fixture.crashAt = null
   }
-  await stage.settle()
-  assert.equal(await stage.state(id), 'Paid')
-  stage.crashAt = 'invoice.created'
-  await stage.create({ ...HUNDRED, sequence_id: 'two' }).then(
+  await fixture.settle()
+  assert.equal(await fixture.state(id), 'Paid')
+  fixture.crashAt = 'invoice.created'
+  await fixture.create({ ...HUNDRED, sequence_id: 'two' }).then(
     ({ sequence_id }) =>
       assert.equal(sequence_id, 'two', 'the answer was lost, and the invoice is there'),
     () => undefined,
   )
-  const { body, headers } = await stage.ask(createInvoice, { ...HUNDRED, sequence_id: 'two' })
+  const { body, headers } = await fixture.ask(createInvoice, { ...HUNDRED, sequence_id: 'two' })
   assert.equal(headers['idempotent-replayed'], 'true')
   assert.equal(
-    (await stage.database.query(`select 1 from invoices where sequence_id = 'two'`)).length,
+    (await fixture.database.query(`select 1 from invoices where sequence_id = 'two'`)).length,
     1,
   )
   assert.equal(body.inv_status, 'Pending')
 })
 
 test('a check that dies at any statement is repeated, also concurrently, and each change is reported once', async () => {
-  const stage = await open()
-  const { database: real } = stage.services
-  const { inv_id: id, address } = await stage.create(HUNDRED)
-  stage.pay({ address, asset: 'USDT_ETH', amount: USDT(100) })
-  await stage.scan()
+  const fixture = await open()
+  const { database: real } = fixture.services
+  const { inv_id: id, address } = await fixture.create(HUNDRED)
+  fixture.pay({ address, asset: 'USDT_ETH', amount: USDT(100) })
+  await fixture.scan()
   let dead = 0
   for (let last = 1, died = true; died; last++) {
     died = false
@@ -502,7 +513,7 @@ test('a check that dies at any statement is repeated, also concurrently, and eac
       return Promise.reject(new Error('the connection is gone'))
     }
     // Whatever the transaction did before is rolled back by the database.
-    stage.services.database = {
+    fixture.services.database = {
       ...real,
       transaction: (work) =>
         real.transaction((tx) =>
@@ -513,76 +524,76 @@ test('a check that dies at any statement is repeated, also concurrently, and eac
           }),
         ),
     }
-    await stage.look()
+    await fixture.look()
     if (died) {
       dead++
-      assert.equal(await stage.state(id), 'Pending')
-      stage.pass(1 / 5)
+      assert.equal(await fixture.state(id), 'Pending')
+      fixture.pass(1 / 5)
     }
   }
-  stage.services.database = real
+  fixture.services.database = real
   assert.ok(dead >= 6, `${dead} statements`)
   assert.deepEqual(
-    [await stage.state(id), await stage.events(id)],
+    [await fixture.state(id), await fixture.events(id)],
     ['Processing', ['created', 'processing']],
   )
-  stage.chain.bury()
-  await stage.scan()
-  await stage.scan()
-  await stage.step()
-  await Promise.all([stage.look(), stage.look(), stage.look()])
+  fixture.chain.bury()
+  await fixture.scan()
+  await fixture.scan()
+  await fixture.step()
+  await Promise.all([fixture.look(), fixture.look(), fixture.look()])
   assert.deepEqual(
-    [await stage.state(id), await stage.events(id)],
+    [await fixture.state(id), await fixture.events(id)],
     ['Paid', ['created', 'processing', 'paid']],
   )
 })
 
 test('concurrent requests with one sequence_id make one invoice, and another payload gets a warning', async () => {
-  const stage = await open()
+  const fixture = await open()
   const asked = await Promise.all(
-    Array.from({ length: 5 }, () => stage.ask(createInvoice, { ...HUNDRED, sequence_id: 's' })),
+    Array.from({ length: 5 }, () => fixture.ask(createInvoice, { ...HUNDRED, sequence_id: 's' })),
   )
   assert.equal(new Set(asked.map(({ body }) => body.inv_id)).size, 1)
   assert.equal(
-    (await stage.database.query('select 1 from wallet_addresses where label is not null')).length,
+    (await fixture.database.query('select 1 from wallet_addresses where label is not null')).length,
     1,
     'no address is spent on a replay',
   )
-  const other = await stage.ask(createInvoice, { ...HUNDRED, fiat_amount: 7, sequence_id: 's' })
+  const other = await fixture.ask(createInvoice, { ...HUNDRED, fiat_amount: 7, sequence_id: 's' })
   assert.match(other.headers['warning'] ?? '', /another payload/)
   assert.equal(other.body.crypto_amount, '100')
 })
 
 test('more confirmations by amount: Paid waits for them after crediting, and smaller amounts do not', async () => {
-  const stage = await open()
-  await stage.ask(saveInvoiceSettings, {
+  const fixture = await open()
+  await fixture.ask(saveInvoiceSettings, {
     confirmations: [
       { from_usd: 0, confirmations: 0 },
       { from_usd: 500.5, confirmations: DEPTH + 3 },
     ],
   })
   const [small, large] = [
-    await stage.create(HUNDRED),
-    await stage.create({ ...HUNDRED, fiat_amount: 1000 }),
+    await fixture.create(HUNDRED),
+    await fixture.create({ ...HUNDRED, fiat_amount: 1000 }),
   ]
-  stage.pay(
+  fixture.pay(
     { address: small.address, asset: 'USDT_ETH', amount: USDT(100) },
     { address: large.address, asset: 'USDT_ETH', amount: USDT(1000) },
   )
-  stage.chain.bury()
-  await stage.settle()
-  const [deposit] = (await stage.deposits()).filter(
+  fixture.chain.bury()
+  await fixture.settle()
+  const [deposit] = (await fixture.deposits()).filter(
     ({ destination_id }) => destination_id === large.address,
   )
   assert.equal(deposit?.state, 'CREDITED')
   assert.deepEqual(
-    [await stage.state(small.inv_id), await stage.state(large.inv_id)],
+    [await fixture.state(small.inv_id), await fixture.state(large.inv_id)],
     ['Paid', 'Processing'],
   )
-  stage.chain.bury()
-  await stage.settle()
+  fixture.chain.bury()
+  await fixture.settle()
   assert.deepEqual(
-    await stage
+    await fixture
       .read(large.inv_id)
       .then(({ inv_status, payments: [one] }) => [inv_status, one?.confirmations, one?.required]),
     ['Paid', '5', '5'],
@@ -590,24 +601,24 @@ test('more confirmations by amount: Paid waits for them after crediting, and sma
 })
 
 test('an idle platform writes nothing', async () => {
-  const stage = await open()
-  const { inv_id: id } = await stage.create(HUNDRED)
-  await stage.settle()
+  const fixture = await open()
+  const { inv_id: id } = await fixture.create(HUNDRED)
+  await fixture.settle()
   const row = () =>
-    stage.database.one('select xmin::text, ctid::text from invoices where id = $1', [id])
+    fixture.database.one('select xmin::text, ctid::text from invoices where id = $1', [id])
   const before = await row()
-  for (let count = 0; count < 5; count++) await stage.settle()
+  for (let count = 0; count < 5; count++) await fixture.settle()
   assert.deepEqual(await row(), before)
-  stage.pass(30)
-  await stage.look()
+  fixture.pass(30)
+  await fixture.look()
   const expired = await row()
-  for (let count = 0; count < 5; count++) await stage.look()
-  assert.deepEqual([await stage.state(id), await row()], ['Expired', expired])
+  for (let count = 0; count < 5; count++) await fixture.look()
+  assert.deepEqual([await fixture.state(id), await row()], ['Expired', expired])
 })
 
 test('1,000 invoices paid in one block', async (t) => {
-  const stage = await open()
-  await stage.create(HUNDRED)
+  const fixture = await open()
+  await fixture.create(HUNDRED)
   // Made as the one that the API has made: 1,000 derivations of keys would prove nothing here.
   for (const statement of [
     `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind)
@@ -618,42 +629,44 @@ test('1,000 invoices paid in one block', async (t) => {
        jsonb_build_object('invoice_id', 'inv_' || lpad(to_hex(n), 32, '0'), 'address', '0xpaid' || n)) o
      from invoice_offers o, generate_series(2, 1000) n) rows`,
   ])
-    await stage.database.query(statement)
-  const made = await stage.database.query<{ address: string }>('select address from invoice_offers')
+    await fixture.database.query(statement)
+  const made = await fixture.database.query<{ address: string }>(
+    'select address from invoice_offers',
+  )
   assert.equal(new Set(made.map(({ address }) => address)).size, 1000)
-  stage.pay(...made.map(({ address }) => ({ address, asset: 'USDT_ETH', amount: USDT(100) })))
+  fixture.pay(...made.map(({ address }) => ({ address, asset: 'USDT_ETH', amount: USDT(100) })))
   const counted = async (status: string) =>
     Number(
       (
-        await stage.database.one<{ n: string }>(
+        await fixture.database.one<{ n: string }>(
           'select count(*)::text n from invoices where status = $1 and exception is null',
           [status],
         )
       )?.n,
     )
   let began = performance.now()
-  await stage.scan()
+  await fixture.scan()
   const scanned = performance.now() - began
   began = performance.now()
-  await stage.look()
+  await fixture.look()
   const looked = performance.now() - began
   assert.equal(await counted('Processing'), 1000)
   // Crediting is the same for every deposit and not an invoice's work: all but the last are as if
   // it were done.
-  await stage.database.query(
+  await fixture.database.query(
     `update transactions set state = 'CREDITED', status = 'confirmed' where kind = 'DEPOSIT' and id <> (select max(id::text)::uuid from transactions)`,
   )
-  await stage.database.query('update invoices set due_at = $1', [new Date(stage.now)])
-  stage.chain.bury()
-  await stage.scan()
-  await stage.scan()
-  await stage.step()
+  await fixture.database.query('update invoices set due_at = $1', [new Date(fixture.now)])
+  fixture.chain.bury()
+  await fixture.scan()
+  await fixture.scan()
+  await fixture.step()
   began = performance.now()
-  await stage.look()
+  await fixture.look()
   const paid = performance.now() - began
   assert.equal(await counted('Paid'), 1000)
   assert.equal(
-    (await stage.database.query(`select 1 from events where type = 'invoice.paid'`)).length,
+    (await fixture.database.query(`select 1 from events where type = 'invoice.paid'`)).length,
     1000,
   )
   t.diagnostic(
@@ -662,8 +675,8 @@ test('1,000 invoices paid in one block', async (t) => {
 })
 
 test('a payer sees only their own invoice, and another tenant’s key sees none', async () => {
-  const stage = await open()
-  const { inv_id: id } = await stage.create(HUNDRED)
+  const fixture = await open()
+  const { inv_id: id } = await fixture.create(HUNDRED)
   const missing = refused('NOT_FOUND', /invoice .* does not exist/)
   for (const guess of [
     id.slice(0, -1),
@@ -674,44 +687,44 @@ test('a payer sees only their own invoice, and another tenant’s key sees none'
     '%',
     '',
   ]) {
-    await assert.rejects(stage.ask(readCheckout, {}, { inv_id: guess }), missing, guess)
-    await assert.rejects(stage.choose(guess, 'USDT_ETH'), missing, guess)
+    await assert.rejects(fixture.ask(readCheckout, {}, { inv_id: guess }), missing, guess)
+    await assert.rejects(fixture.choose(guess, 'USDT_ETH'), missing, guess)
   }
-  const shown = JSON.stringify((await stage.ask(readCheckout, {}, { inv_id: id })).body)
+  const shown = JSON.stringify((await fixture.ask(readCheckout, {}, { inv_id: id })).body)
   for (const secret of [
-    stage.caller.subAccountId,
-    stage.caller.workspaceId,
+    fixture.caller.subAccountId,
+    fixture.caller.workspaceId,
     'webhook',
     'payer',
     'transaction_id',
   ]) {
     assert.ok(!shown.includes(secret), secret)
   }
-  const { caller } = stage
-  stage.caller = { ...caller, workspaceId: '00000000-0000-4000-8000-000000000000' }
-  await assert.rejects(stage.read(id), refused('FORBIDDEN', /another workspace/))
-  stage.caller = { ...caller, subAccountId: '00000000-0000-4000-8000-000000000000' }
-  await assert.rejects(stage.cancel(id), missing)
+  const { caller } = fixture
+  fixture.caller = { ...caller, workspaceId: '00000000-0000-4000-8000-000000000000' }
+  await assert.rejects(fixture.read(id), refused('FORBIDDEN', /another workspace/))
+  fixture.caller = { ...caller, subAccountId: '00000000-0000-4000-8000-000000000000' }
+  await assert.rejects(fixture.cancel(id), missing)
 })
 
 test('emits every invoice event type', async () => {
-  const stage = await open()
+  const fixture = await open()
   const [paid, expired, cancelled] = [
-    await stage.create(HUNDRED),
-    await stage.create(HUNDRED),
-    await stage.create(HUNDRED),
+    await fixture.create(HUNDRED),
+    await fixture.create(HUNDRED),
+    await fixture.create(HUNDRED),
   ]
-  await stage.cancel(cancelled.inv_id)
-  stage.pay({ address: paid.address, asset: 'USDT_ETH', amount: USDT(50) })
-  await stage.settle()
-  stage.pay({ address: paid.address, asset: 'USDT_ETH', amount: USDT(50) })
-  await stage.settle()
-  stage.chain.bury()
-  await stage.settle()
-  stage.pass(30)
-  await stage.look()
+  await fixture.cancel(cancelled.inv_id)
+  fixture.pay({ address: paid.address, asset: 'USDT_ETH', amount: USDT(50) })
+  await fixture.settle()
+  fixture.pay({ address: paid.address, asset: 'USDT_ETH', amount: USDT(50) })
+  await fixture.settle()
+  fixture.chain.bury()
+  await fixture.settle()
+  fixture.pass(30)
+  await fixture.look()
   assert.deepEqual(
-    await Promise.all([paid, expired, cancelled].map(({ inv_id }) => stage.state(inv_id))),
+    await Promise.all([paid, expired, cancelled].map(({ inv_id }) => fixture.state(inv_id))),
     ['Paid', 'Expired', 'Invalid'],
   )
 })

@@ -5,7 +5,7 @@ import { runLoops, type Loop } from '../src/engine/loop.ts'
 import type { Services } from '../src/engine/services.ts'
 
 /** Loops with a manual clock and a database with scripted answers. */
-class Stage {
+class Fixture {
   /** Which loops something is due to, by their place; null: the database is away. */
   due: string | null = ''
   asked: string[] = []
@@ -91,107 +91,107 @@ class Stage {
 }
 
 test('one statement queries all loops with due work; only those run, and the others at their interval', async () => {
-  const stage = new Stage()
-  await stage.start(
-    stage.loop('a', { due: 'is_a($1)' }),
-    stage.loop('plain', { everyMs: 1000 }),
-    stage.loop('b', { due: 'is_b($1)' }),
+  const fixture = new Fixture()
+  await fixture.start(
+    fixture.loop('a', { due: 'is_a($1)' }),
+    fixture.loop('plain', { everyMs: 1000 }),
+    fixture.loop('b', { due: 'is_b($1)' }),
   )
-  await stage.pass(2000)
-  assert.deepEqual(stage.ran, ['plain', 'plain'])
-  assert.equal(stage.asked.length, 4)
+  await fixture.pass(2000)
+  assert.deepEqual(fixture.ran, ['plain', 'plain'])
+  assert.equal(fixture.asked.length, 4)
   assert.ok(
-    stage.asked.every(
+    fixture.asked.every(
       (text) => text.includes('(is_a($1)) then 0') && text.includes('(is_b($1)) then 1'),
     ),
-    stage.asked[0],
+    fixture.asked[0],
   )
-  stage.due = '1'
-  await stage.pass(500)
-  assert.deepEqual(stage.ran.splice(0), ['plain', 'plain', 'b'])
-  stage.due = '0 1'
-  await stage.pass(400)
-  assert.deepEqual(stage.ran.splice(0), [])
-  await stage.pass(100)
-  assert.deepEqual(stage.ran.splice(0).sort(), ['a', 'b', 'plain'])
-  await stage.stop()
+  fixture.due = '1'
+  await fixture.pass(500)
+  assert.deepEqual(fixture.ran.splice(0), ['plain', 'plain', 'b'])
+  fixture.due = '0 1'
+  await fixture.pass(400)
+  assert.deepEqual(fixture.ran.splice(0), [])
+  await fixture.pass(100)
+  assert.deepEqual(fixture.ran.splice(0).sort(), ['a', 'b', 'plain'])
+  await fixture.stop()
 })
 
 test('the statement gets its configured interval even if no loop needs it, as in an API-only process', async () => {
-  const stage = new Stage()
-  await stage.start(
-    stage.loop('publish', { due: 'exists (select 1 from events where position is null)' }),
+  const fixture = new Fixture()
+  await fixture.start(
+    fixture.loop('publish', { due: 'exists (select 1 from events where position is null)' }),
   )
-  await stage.pass(1000)
-  await stage.stop()
+  await fixture.pass(1000)
+  await fixture.stop()
   // PostgreSQL refuses a value that the statement has no place for.
   assert.deepEqual(
-    [stage.asked.length > 0, stage.asked.every((text) => text.includes('$1'))],
+    [fixture.asked.length > 0, fixture.asked.every((text) => text.includes('$1'))],
     [true, true],
   )
 })
 
 test('a loop with a longer pause never runs more often, however much is due', async () => {
-  const stage = new Stage()
-  stage.due = '0 1'
-  await stage.start(
-    stage.loop('often', { due: 'true' }),
-    stage.loop('seldom', { due: 'true', everyMs: 2000 }),
+  const fixture = new Fixture()
+  fixture.due = '0 1'
+  await fixture.start(
+    fixture.loop('often', { due: 'true' }),
+    fixture.loop('seldom', { due: 'true', everyMs: 2000 }),
   )
-  await stage.pass(4000)
+  await fixture.pass(4000)
   assert.deepEqual(
-    ['often', 'seldom'].map((name) => stage.ran.filter((each) => each === name).length),
+    ['often', 'seldom'].map((name) => fixture.ran.filter((each) => each === name).length),
     [8, 2],
   )
-  await stage.stop()
+  await fixture.stop()
 })
 
 test('a notifier runs its loop immediately, also if notified while it runs; further work follows without a pause', async () => {
-  const stage = new Stage()
-  const bell = new Notifier(stage.environment as never)
+  const fixture = new Fixture()
+  const notifier = new Notifier(fixture.environment as never)
   let left = 0
-  const loop = stage.loop('rung', { due: 'false', bell })
-  await stage.start({
+  const loop = fixture.loop('rung', { due: 'false', bell: notifier })
+  await fixture.start({
     ...loop,
     run: async (signal) => {
       await loop.run(signal)
-      if (left === 2) bell.ring()
+      if (left === 2) notifier.ring()
       return left-- > 1
     },
   })
-  bell.ring()
-  await stage.settle()
-  assert.equal(stage.ran.splice(0).length, 1)
+  notifier.ring()
+  await fixture.settle()
+  assert.equal(fixture.ran.splice(0).length, 1)
   left = 2
-  bell.ring()
-  await stage.settle()
+  notifier.ring()
+  await fixture.settle()
   // Two that there were, and one for the ring in between.
-  assert.equal(stage.ran.length, 3)
-  assert.equal(stage.asked.length, 0)
-  await stage.stop()
+  assert.equal(fixture.ran.length, 3)
+  assert.equal(fixture.asked.length, 0)
+  await fixture.stop()
 })
 
 test('while the database is unreachable every loop fails, waits ever longer, and continues afterwards', async () => {
-  const stage = new Stage()
-  const loop = stage.loop('a', { due: 'is_a($1)' })
-  await stage.start({
+  const fixture = new Fixture()
+  const loop = fixture.loop('a', { due: 'is_a($1)' })
+  await fixture.start({
     ...loop,
     run: async (signal) => {
       await loop.run(signal)
-      if (stage.due === null) throw new Error('the database is away')
+      if (fixture.due === null) throw new Error('the database is away')
       return false
     },
   })
-  stage.due = null
-  await stage.pass(500 + 1000 + 2000)
-  assert.equal(stage.ran.splice(0).length, 3)
-  stage.due = ''
-  await stage.pass(4000)
-  assert.equal(stage.ran.splice(0).length, 1)
-  stage.due = '0'
-  await stage.pass(500)
-  assert.equal(stage.ran.length, 1)
-  await stage.stop()
+  fixture.due = null
+  await fixture.pass(500 + 1000 + 2000)
+  assert.equal(fixture.ran.splice(0).length, 3)
+  fixture.due = ''
+  await fixture.pass(4000)
+  assert.equal(fixture.ran.splice(0).length, 1)
+  fixture.due = '0'
+  await fixture.pass(500)
+  assert.equal(fixture.ran.length, 1)
+  await fixture.stop()
 })
 
 test('after ten idle seconds the query runs once a second until something changes; with work from others it does not slow down', async () => {
@@ -199,24 +199,24 @@ test('after ten idle seconds the query runs once a second until something change
     ['all', 5],
     ['worker', 20],
   ] as const) {
-    const stage = new Stage()
-    stage.role = role
-    const bell = new Notifier(stage.environment as never)
-    await stage.start(stage.loop('a', { everyMs: 250, due: 'is_a($1)', bell }))
-    await stage.pass(10_000)
-    assert.ok(stage.asked.length >= 39, `${stage.asked.length}`)
-    stage.asked = []
-    await stage.pass(5000)
-    assert.equal(stage.asked.length, asks, role)
-    stage.asked = []
-    bell.ring()
-    await stage.settle()
-    assert.deepEqual(stage.ran, ['a'])
+    const fixture = new Fixture()
+    fixture.role = role
+    const notifier = new Notifier(fixture.environment as never)
+    await fixture.start(fixture.loop('a', { everyMs: 250, due: 'is_a($1)', bell: notifier }))
+    await fixture.pass(10_000)
+    assert.ok(fixture.asked.length >= 39, `${fixture.asked.length}`)
+    fixture.asked = []
+    await fixture.pass(5000)
+    assert.equal(fixture.asked.length, asks, role)
+    fixture.asked = []
+    notifier.ring()
+    await fixture.settle()
+    assert.deepEqual(fixture.ran, ['a'])
     // What the step made due for a moment later is not left for a second.
-    await stage.pass(250)
-    assert.equal(stage.asked.length, 1)
-    await stage.pass(1000)
-    assert.equal(stage.asked.length, 5)
-    await stage.stop()
+    await fixture.pass(250)
+    assert.equal(fixture.asked.length, 1)
+    await fixture.pass(1000)
+    assert.equal(fixture.asked.length, 5)
+    await fixture.stop()
   }
 })

@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 import type { ChainTip } from '@custody/chains'
 import { Devnet } from '../../devnet/src/devnet.ts'
 import { useDatabase } from './deposits-support.ts'
-import { FamilyFixture, type Place } from './family-fixture.ts'
+import { FamilyFixture, type WalletAddress } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
@@ -25,7 +25,7 @@ const AHEAD = 60
 /** Passes of a scan after which it is taken for one without end. */
 const PASSES_MAX = 50
 
-const PLACES: readonly Place[] = [
+const PLACES: readonly WalletAddress[] = [
   { code: 'FTM', to: '0x00000000000000000000000000000000000000AA', held: '5', amount: '1' },
   { code: 'BTC', to: 'bcrt1q6z64a43mjgkcq0ul2znwneq3spghrlau9slefp', held: '2', amount: '0.5' },
   {
@@ -63,99 +63,102 @@ function lie({ services, place }: FamilyFixture, ahead = AHEAD): { end(): void }
 
 for (const place of PLACES) {
   test(`${place.code}: a transfer is not final by blocks that cannot be read, and ends well when its block is gone`, async () => {
-    const stage = new FamilyFixture(database.get(), devnet, place, clock)
+    const fixture = new FamilyFixture(database.get(), devnet, place, clock)
     try {
-      await stage.open()
-      const id = await stage.create('sent')
-      await stage.sentHash(id)
-      await stage.runTo(id, 'CONFIRMING')
-      const head = lie(stage)
-      await stage.control({ command: 'mine', blocks: 1 })
-      await stage.scan()
-      for (let look = 0; look < 5; look++) await lookAgain(stage, id)
-      const { state, status, confirmations } = await stage.read(id)
+      await fixture.open()
+      const id = await fixture.create('sent')
+      await fixture.sentHash(id)
+      await fixture.runTo(id, 'CONFIRMING')
+      const head = lie(fixture)
+      await fixture.control({ command: 'mine', blocks: 1 })
+      await fixture.scan()
+      for (let look = 0; look < 5; look++) await lookAgain(fixture, id)
+      const { state, status, confirmations } = await fixture.read(id)
       assert.deepEqual([state, status, confirmations], ['CONFIRMING', 'pending', 1])
       head.end()
-      await stage.control({ command: 'reorg', depth: 1, drop: true })
-      await stage.run()
-      assert.deepEqual([(await stage.read(id)).state, await stage.onChain(id)], ['CONFIRMED', 1])
-      await stage.check()
+      await fixture.control({ command: 'reorg', depth: 1, drop: true })
+      await fixture.run()
+      assert.deepEqual(
+        [(await fixture.read(id)).state, await fixture.onChain(id)],
+        ['CONFIRMED', 1],
+      )
+      await fixture.check()
     } finally {
-      await stage.close()
+      await fixture.close()
     }
   })
 
   test(`${place.code}: a deposit is not credited by blocks that cannot be read`, async () => {
-    const stage = new FamilyFixture(database.get(), devnet, place, clock)
+    const fixture = new FamilyFixture(database.get(), devnet, place, clock)
     try {
-      await stage.open()
-      const before = await stage.available()
-      const head = lie(stage)
-      await stage.control({
+      await fixture.open()
+      const before = await fixture.available()
+      const head = lie(fixture)
+      await fixture.control({
         command: 'fund',
         asset: place.code,
-        address: stage.source,
+        address: fixture.source,
         amount: place.amount,
       })
-      await stage.control({ command: 'mine', blocks: 1 })
-      await stage.scan()
-      assert.equal(await stage.available(), before)
-      const [deposit] = await stage.database.query<{ status: string; confirmations: number }>(
+      await fixture.control({ command: 'mine', blocks: 1 })
+      await fixture.scan()
+      assert.equal(await fixture.available(), before)
+      const [deposit] = await fixture.database.query<{ status: string; confirmations: number }>(
         `select status, confirmations from transactions where kind = 'DEPOSIT' order by created_at desc, id limit 1`,
       )
       assert.equal(deposit?.status, 'pending')
       head.end()
-      await stage.run()
-      assert.equal(await stage.available(), before + stage.amount)
-      await stage.check()
+      await fixture.run()
+      assert.equal(await fixture.available(), before + fixture.amount)
+      await fixture.check()
     } finally {
-      await stage.close()
+      await fixture.close()
     }
   })
 }
 
 test('a scan fails and is reported after a minute without the announced blocks, and continues once they appear', async () => {
-  const [, place] = PLACES as [Place, Place]
-  const stage = new FamilyFixture(database.get(), devnet, place, clock)
+  const [, place] = PLACES as [WalletAddress, WalletAddress]
+  const fixture = new FamilyFixture(database.get(), devnet, place, clock)
   try {
-    await stage.open()
-    const head = lie(stage, 1)
-    await stage.scan()
+    await fixture.open()
+    const head = lie(fixture, 1)
+    await fixture.scan()
     clock.advance(30_000)
-    await stage.scan()
+    await fixture.scan()
     clock.advance(31_000)
     await assert.rejects(
-      stage.scan(),
+      fixture.scan(),
       /BTC: the endpoint reports a head at \d+ and does not return block \d+/,
     )
     head.end()
-    await stage.fund('1')
-    await stage.check()
+    await fixture.fund('1')
+    await fixture.check()
   } finally {
-    await stage.close()
+    await fixture.close()
   }
 })
 
 test('no address is assigned while the endpoint cannot return its head, because the scan would begin at a doubtful block', async () => {
-  const [, place] = PLACES as [Place, Place]
-  const stage = new FamilyFixture(database.get(), devnet, place, clock)
+  const [, place] = PLACES as [WalletAddress, WalletAddress]
+  const fixture = new FamilyFixture(database.get(), devnet, place, clock)
   try {
-    const head = lie(stage, 1)
-    await assert.rejects(stage.open(), { code: 'NETWORK_UNAVAILABLE' })
-    assert.deepEqual(await stage.database.query('select 1 from network_scans'), [])
-    assert.deepEqual(await stage.database.query('select 1 from chain_addresses'), [])
+    const head = lie(fixture, 1)
+    await assert.rejects(fixture.open(), { code: 'NETWORK_UNAVAILABLE' })
+    assert.deepEqual(await fixture.database.query('select 1 from network_scans'), [])
+    assert.deepEqual(await fixture.database.query('select 1 from chain_addresses'), [])
     head.end()
-    await stage.open()
+    await fixture.open()
   } finally {
-    await stage.close()
+    await fixture.close()
   }
 })
 
 /** Makes the transfer due and processes it as a worker does. */
-async function lookAgain(stage: FamilyFixture, id: string): Promise<void> {
-  await stage.database.query('update transactions set next_run_at = $2 where id = $1', [
+async function lookAgain(fixture: FamilyFixture, id: string): Promise<void> {
+  await fixture.database.query('update transactions set next_run_at = $2 where id = $1', [
     id,
-    stage.database.now(),
+    fixture.database.now(),
   ])
-  await stage.step()
+  await fixture.step()
 }

@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 import type { Fetch } from '@custody/chains'
 import { Devnet } from '../../devnet/src/devnet.ts'
 import { useDatabase } from './deposits-support.ts'
-import { FamilyFixture, type Place } from './family-fixture.ts'
+import { FamilyFixture, type WalletAddress } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
@@ -18,7 +18,7 @@ const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-node-answers-'))
 let devnet: Devnet
 
-const ETH: Place = {
+const ETH: WalletAddress = {
   code: 'ETH',
   to: '0x00000000000000000000000000000000000000AA',
   held: '5',
@@ -51,23 +51,23 @@ function changing(changes: Map<string, Change>): Fetch {
 }
 
 async function staged(
-  place: Place,
-  run: (stage: FamilyFixture, changes: Map<string, Change>) => Promise<void>,
+  place: WalletAddress,
+  run: (fixture: FamilyFixture, changes: Map<string, Change>) => Promise<void>,
 ): Promise<void> {
   const changes = new Map<string, Change>()
-  const stage = new FamilyFixture(database.get(), devnet, place, clock, changing(changes))
+  const fixture = new FamilyFixture(database.get(), devnet, place, clock, changing(changes))
   try {
-    await stage.open()
-    await run(stage, changes)
+    await fixture.open()
+    await run(fixture, changes)
   } finally {
-    await stage.close()
+    await fixture.close()
   }
 }
 
-const seen = (stage: FamilyFixture, asset: string) =>
-  stage.database.query<{ amount: string }>(
+const seen = (fixture: FamilyFixture, asset: string) =>
+  fixture.database.query<{ amount: string }>(
     `select d.amount::text from deposits d where d.network = $1 and d.asset = $2 order by d.block_height`,
-    [stage.place.code, asset],
+    [fixture.place.code, asset],
   )
 
 for (const [what, price] of [
@@ -76,21 +76,21 @@ for (const [what, price] of [
   ['with effectiveGasPrice 0', '0x0'],
 ] as const) {
   test(`ETH, receipts ${what}: a native deposit is credited, and a transfer ends with the fee that was paid`, async () => {
-    await staged(ETH, async (stage, changes) => {
+    await staged(ETH, async (fixture, changes) => {
       changes.set(
         'eth_getTransactionReceipt',
         (receipt: object | null) => receipt && { ...receipt, effectiveGasPrice: price },
       )
-      const before = await stage.available()
-      await stage.fund('2')
-      assert.equal(await stage.available(), before + 2n * 10n ** 18n)
-      const id = await stage.create('sent')
-      await stage.run()
-      const { state, fee } = await stage.read(id)
+      const before = await fixture.available()
+      await fixture.fund('2')
+      assert.equal(await fixture.available(), before + 2n * 10n ** 18n)
+      const id = await fixture.create('sent')
+      await fixture.run()
+      const { state, fee } = await fixture.read(id)
       assert.equal(state, 'CONFIRMED')
       assert.ok(BigInt(fee) > 0n, `a fee of ${fee} was booked`)
       // The books agree with the chain to the wei.
-      await stage.check()
+      await fixture.check()
     })
   })
 }
@@ -104,24 +104,24 @@ test('ETH: a token deposit is credited after logs of another block, without a bl
     (logs: object[]) => logs.flatMap((log) => [log, log]),
     () => [],
   ]
-  await staged(ETH, async (stage, changes) => {
+  await staged(ETH, async (fixture, changes) => {
     for (const [at, change] of wrong.entries()) {
       let asked = 0
       changes.set('eth_getLogs', (result, params) =>
         asked++ === 0 ? change(result, params) : result,
       )
-      await stage.control({
+      await fixture.control({
         command: 'fund',
         asset: 'USDT_ETH',
-        address: stage.source,
+        address: fixture.source,
         amount: '25',
       })
       // An inconsistent answer ends the pass; the next one reads the block again.
-      await stage.scan().catch(() => undefined)
-      await stage.scan()
+      await fixture.scan().catch(() => undefined)
+      await fixture.scan()
       assert.ok(asked > 0, 'the logs were asked for')
       assert.deepEqual(
-        (await seen(stage, 'USDT_ETH')).map(({ amount }) => amount),
+        (await seen(fixture, 'USDT_ETH')).map(({ amount }) => amount),
         Array.from({ length: at + 1 }, () => '25000000'),
       )
     }
@@ -129,7 +129,7 @@ test('ETH: a token deposit is credited after logs of another block, without a bl
 })
 
 test('ETH: a scan that cannot read a block reports method and field, and continues from there once it can', async () => {
-  await staged(ETH, async (stage, changes) => {
+  await staged(ETH, async (fixture, changes) => {
     changes.set(
       'eth_getBlockByNumber',
       (block: { transactions: object[] } | null) =>
@@ -140,29 +140,29 @@ test('ETH: a scan that cannot read a block reports method and field, and continu
           ),
         },
     )
-    const before = await stage.available()
-    await stage.control({ command: 'fund', asset: 'ETH', address: stage.source, amount: '1' })
+    const before = await fixture.available()
+    await fixture.control({ command: 'fund', asset: 'ETH', address: fixture.source, amount: '1' })
     await assert.rejects(
-      stage.scan(),
+      fixture.scan(),
       /^RpcUnavailable: ETH: eth_getBlockByNumber returned no transactions\.value$/,
     )
     changes.clear()
-    await stage.scan()
-    await stage.run()
-    assert.equal(await stage.available(), before + 10n ** 18n)
+    await fixture.scan()
+    await fixture.run()
+    assert.equal(await fixture.available(), before + 10n ** 18n)
   })
 })
 
 test('ETH: a block that does not follow its parent is requested again after a pause, not endlessly', async () => {
-  await staged(ETH, async (stage, changes) => {
-    await stage.control({ command: 'mine', blocks: 1 })
+  await staged(ETH, async (fixture, changes) => {
+    await fixture.control({ command: 'mine', blocks: 1 })
     changes.set('eth_getBlockByNumber', (block: object | null, [tag]) =>
       block && tag !== 'latest' && tag !== 'finalized'
         ? { ...block, parentHash: `0x${'77'.repeat(32)}` }
         : block,
     )
-    await assert.rejects(stage.scan(), /is not the block at \d+ that the same endpoint returns/)
+    await assert.rejects(fixture.scan(), /is not the block at \d+ that the same endpoint returns/)
     changes.clear()
-    await stage.scan()
+    await fixture.scan()
   })
 })

@@ -63,7 +63,7 @@ interface StagedChain {
 /**
  * Where transfers are made: what accounts hold, whom they pay, and whether a tank pays their fees.
  */
-export interface Place {
+export interface NonceAddress {
   code: string
   held: bigint
   to: string
@@ -75,8 +75,8 @@ function place(
   code: string,
   chain: ScriptedEvm | ScriptedXrp,
   price: unknown,
-  rest: Pick<Place, 'held' | 'to' | 'tank'>,
-): Place {
+  rest: Pick<NonceAddress, 'held' | 'to' | 'tank'>,
+): NonceAddress {
   const client = {
     ...chain.client,
     feeRates: async () => ({ low: price, medium: price, high: price }),
@@ -88,7 +88,7 @@ function place(
     connect: (context, network) => chainOver(context, network, client),
   }
 }
-export const PLACES = {
+export const NONCE_ADDRESSES = {
   ETH: () =>
     place('ETH', new ScriptedEvm(), PRICE, {
       held: 10n ** 21n,
@@ -120,7 +120,7 @@ export type Outcome = 'good' | 'fuel' | 'pay' | 'cancelled'
 /** One network with its tank, two sub-accounts, three nodes, and everything that goes wrong. */
 export class NonceFixture {
   readonly database: Database
-  readonly place: Place
+  readonly place: NonceAddress
   readonly code: string
   readonly chain: StagedChain
   readonly network: Network
@@ -140,7 +140,7 @@ export class NonceFixture {
   #scan: (() => Promise<unknown>) | null = null
   services!: Services
 
-  constructor(database: Database, seed: number, place: Place) {
+  constructor(database: Database, seed: number, place: NonceAddress) {
     this.database = database
     this.place = place
     this.code = place.code

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Caller } from '../src/http/endpoint.ts'
 import { useDatabase } from './deposits-support.ts'
-import { now, PLACES, NonceFixture, type Outcome } from './nonce-fixture.ts'
+import { now, NONCE_ADDRESSES, NonceFixture, type Outcome } from './nonce-fixture.ts'
 import type { ScriptedEvm } from './scripted-evm.ts'
 import type { ScriptedXrp } from './scripted-xrp.ts'
 
@@ -15,46 +15,46 @@ const database = useDatabase({ migrated: true, now })
 
 async function staged(
   seed: number,
-  code: keyof typeof PLACES,
-  play: (stage: NonceFixture) => Promise<void>,
+  code: keyof typeof NONCE_ADDRESSES,
+  play: (fixture: NonceFixture) => Promise<void>,
 ): Promise<void> {
-  const stage = new NonceFixture(database.get(), seed, PLACES[code]())
-  await stage.open()
+  const fixture = new NonceFixture(database.get(), seed, NONCE_ADDRESSES[code]())
+  await fixture.open()
   try {
-    await play(stage)
+    await play(fixture)
   } finally {
-    stage.close()
+    fixture.close()
   }
 }
 
 test('three failing transfers of one sub-account do not block another', () =>
-  staged(1, 'ETH', async (stage) => {
-    const [bad, good] = stage.callers as [Caller, Caller]
-    for (let count = 0; count < 3; count++) await stage.create(bad, 'fuel')
-    for (let count = 0; count < 20; count++) await stage.create(good, 'good')
-    await stage.run(3000)
-    assert.deepEqual(await stage.check(), { 'fuel FAILED': 3, 'good CONFIRMED': 20 })
+  staged(1, 'ETH', async (fixture) => {
+    const [bad, good] = fixture.callers as [Caller, Caller]
+    for (let count = 0; count < 3; count++) await fixture.create(bad, 'fuel')
+    for (let count = 0; count < 20; count++) await fixture.create(good, 'good')
+    await fixture.run(3000)
+    assert.deepEqual(await fixture.check(), { 'fuel FAILED': 3, 'good CONFIRMED': 20 })
   }))
 
 for (const code of ['ETH', 'XRP'] as const)
   test(`${code}: a gap in the wallet’s own numbers is closed immediately too`, () =>
-    staged(2, code, async (stage) => {
-      const [caller] = stage.callers as [Caller]
+    staged(2, code, async (fixture) => {
+      const [caller] = fixture.callers as [Caller]
       // Everybody waits at his nonce before the first of them is refused.
       for (let count = 0; count < 12; count++)
-        await stage.create(caller, count % 4 === 1 ? 'pay' : 'good')
-      await stage.run(3000)
-      assert.deepEqual(await stage.check(), { 'good CONFIRMED': 9, 'pay FAILED': 3 })
+        await fixture.create(caller, count % 4 === 1 ? 'pay' : 'good')
+      await fixture.run(3000)
+      assert.deepEqual(await fixture.check(), { 'good CONFIRMED': 9, 'pay FAILED': 3 })
     }))
 
 test('XRP: a dead transfer is built again at its own sequence, and later ones follow', () =>
-  staged(4, 'XRP', async (stage) => {
-    const [caller] = stage.callers as [Caller]
-    for (let count = 0; count < 3; count++) await stage.create(caller, 'good')
-    while (stage.chain.pool.size < 3) assert.ok(await stage.turn(3000))
-    ;(stage.chain as ScriptedXrp).kill()
-    await stage.run(60_000)
-    assert.deepEqual(await stage.check(), { 'good CONFIRMED': 3 })
+  staged(4, 'XRP', async (fixture) => {
+    const [caller] = fixture.callers as [Caller]
+    for (let count = 0; count < 3; count++) await fixture.create(caller, 'good')
+    while (fixture.chain.pool.size < 3) assert.ok(await fixture.turn(3000))
+    ;(fixture.chain as ScriptedXrp).kill()
+    await fixture.run(60_000)
+    assert.deepEqual(await fixture.check(), { 'good CONFIRMED': 3 })
     const built = await database
       .get()
       .query<{ state: string }>('select state from chain_transactions order by state')
@@ -71,32 +71,35 @@ test('XRP: a dead transfer is built again at its own sequence, and later ones fo
 const WAITED_MS_MAX = 60_000
 
 test('200 transfers of two sub-accounts with refusals, lost answers, crashes, cancellations, drops: good ones are confirmed', () =>
-  staged(3, 'ETH', async (stage) => {
-    const chain = stage.chain as ScriptedEvm
-    stage.faults = 0.06
+  staged(3, 'ETH', async (fixture) => {
+    const chain = fixture.chain as ScriptedEvm
+    fixture.faults = 0.06
     const fates: Outcome[] = []
     while (fates.length < 200) {
-      const drawn = stage.random()
+      const drawn = fixture.random()
       fates.push(drawn < 0.08 ? 'fuel' : drawn < 0.16 ? 'pay' : drawn < 0.3 ? 'cancelled' : 'good')
     }
     const unasked: string[] = []
     for (const fate of fates) {
-      const id = await stage.create(stage.callers[stage.random() < 0.5 ? 0 : 1] as Caller, fate)
+      const id = await fixture.create(
+        fixture.callers[fixture.random() < 0.5 ? 0 : 1] as Caller,
+        fate,
+      )
       if (fate === 'cancelled') unasked.push(id)
       // Between two arrivals the workers take a few steps, so that transfers meet each other at
       // every step.
-      for (let turns = Math.floor(stage.random() * 3); turns > 0; turns--)
-        await stage.turn(WAITED_MS_MAX)
-      chain.drop(() => stage.random() < 0.1)
-      while (unasked.length > 0 && stage.random() < 0.3)
-        await stage.cancel(
-          unasked.splice(Math.floor(stage.random() * unasked.length), 1)[0] as string,
+      for (let turns = Math.floor(fixture.random() * 3); turns > 0; turns--)
+        await fixture.turn(WAITED_MS_MAX)
+      chain.drop(() => fixture.random() < 0.1)
+      while (unasked.length > 0 && fixture.random() < 0.3)
+        await fixture.cancel(
+          unasked.splice(Math.floor(fixture.random() * unasked.length), 1)[0] as string,
         )
     }
-    chain.drop(() => stage.random() < 0.5)
-    for (const id of unasked) await stage.cancel(id)
-    await stage.run(WAITED_MS_MAX)
-    const counts = await stage.check()
+    chain.drop(() => fixture.random() < 0.5)
+    for (const id of unasked) await fixture.cancel(id)
+    await fixture.run(WAITED_MS_MAX)
+    const counts = await fixture.check()
     assert.ok(
       (counts['good CONFIRMED'] ?? 0) > 100 &&
         (counts['fuel FAILED'] ?? 0) > 5 &&

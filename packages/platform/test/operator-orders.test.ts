@@ -27,7 +27,7 @@ const strangers = pem()
 const STRANGE = randomUUID()
 const home = mkdtempSync(join(tmpdir(), 'custody-hostile-'))
 const keyFile = join(home, 'mine.pub')
-let house: SignerCluster
+let cluster: SignerCluster
 let platform: Server
 /** What the platform heard, and what it lies. */
 const heard: { command: string; input: Json }[] = []
@@ -35,7 +35,7 @@ let lie: (command: string, input: Json) => Json = () => ({})
 
 before(async () => {
   writeFileSync(keyFile, mine)
-  house = await SignerCluster.start()
+  cluster = await SignerCluster.start()
   platform = createServer((request, response) => {
     let text = ''
     request.setEncoding('utf8').on('data', (chunk: string) => {
@@ -59,14 +59,14 @@ before(async () => {
 after(async () => {
   platform.closeAllConnections()
   platform.close()
-  await house.stop()
+  await cluster.stop()
   rmSync(home, { recursive: true, force: true })
 })
 
 const cli = (...args: string[]) =>
   new Promise<{ status: number | null; stdout: string; stderr: string }>((resolve) => {
     const child = spawn(process.execPath, [CLI, ...args], {
-      env: { ...process.env, CUSTODY_HOME: home, CUSTODY_SIGNERS: join(house.home, 'platform') },
+      env: { ...process.env, CUSTODY_HOME: home, CUSTODY_SIGNERS: join(cluster.home, 'platform') },
     })
     const said = { stdout: '', stderr: '' }
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -81,7 +81,7 @@ const cli = (...args: string[]) =>
   })
 const last = (stdout: string): Json => JSON.parse(stdout.trim().split('\n').at(-1) as string)
 const enrolledAt = async (node: number): Promise<Json[]> =>
-  (await house.operator(node, 'status')).body.enrolled
+  (await cluster.operator(node, 'status')).body.enrolled
 const create = (workspace: string, subAccount: string, ...more: string[]) =>
   cli(
     'api-user',
@@ -154,7 +154,7 @@ test('attack: the platform answers api-user create with a foreign key, a full ro
   )
   assert.deepEqual(
     trust.nodes.map(({ identity }: Json) => identity),
-    house.peers.nodes.map(({ identity }) => identity),
+    cluster.peers.nodes.map(({ identity }) => identity),
   )
 })
 
@@ -271,7 +271,7 @@ test('a platform that refuses leaves no key behind; an unreachable one prints ho
 })
 
 test('on a node’s own host: enrol, the same at the others, revoke', async () => {
-  const [one, two, three] = house.peers.nodes.map((each) => each.home) as [string, string, string]
+  const [one, two, three] = cluster.peers.nodes.map((each) => each.home) as [string, string, string]
   const enrol = (at: string, ...more: string[]) =>
     cli(
       'signer',

@@ -93,20 +93,20 @@ const act = fc.oneof(
 test('random histories of a venue: money at the venue and fees equal what went in, and no order is sent twice', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(act, { minLength: 5, maxLength: 25 }), async (acts) => {
-      const stage = (current = new TradingFixture(database.get()))
-      await stage.begin()
+      const fixture = (current = new TradingFixture(database.get()))
+      await fixture.begin()
       const made: string[] = []
       const pick = <T>(from: readonly T[], at: number): T | undefined =>
         from.length === 0 ? undefined : from[at % from.length]
       for (const each of acts) {
-        const there = [...stage.kraken.orders.values()]
+        const there = [...fixture.kraken.orders.values()]
         switch (each.kind) {
           case 'order': {
             const price =
               each.tif === 'market'
                 ? {}
                 : { price: String(each.price * 100), time_in_force: each.tif }
-            await stage
+            await fixture
               .create({
                 type: each.tif === 'market' ? 'market' : 'limit',
                 price: undefined,
@@ -125,7 +125,7 @@ test('random histories of a venue: money at the venue and fees equal what went i
               each.which,
             )
             if (order)
-              stage.kraken.fill(
+              fixture.kraken.fill(
                 order.id,
                 Math.min(
                   order.volume - order.filled,
@@ -136,20 +136,20 @@ test('random histories of a venue: money at the venue and fees equal what went i
           }
           case 'cancel': {
             const id = pick(made, each.which)
-            if (id !== undefined) await stage.cancel(id).catch(() => undefined)
+            if (id !== undefined) await fixture.cancel(id).catch(() => undefined)
             break
           }
           case 'lose':
-            stage.kraken.lose = each.what
+            fixture.kraken.lose = each.what
             break
           case 'die':
-            stage.dieAt = each.at
+            fixture.dieAt = each.at
             break
           case 'venue':
-            stage.kraken.error = each.error
+            fixture.kraken.error = each.error
             break
           case 'hide':
-            Object.assign(stage.kraken, { hidesTrades: each.trades, visibleAfterMs: each.orders })
+            Object.assign(fixture.kraken, { hidesTrades: each.trades, visibleAfterMs: each.orders })
             break
           case 'twice': {
             const order = pick(there, each.which)
@@ -157,31 +157,31 @@ test('random histories of a venue: money at the venue and fees equal what went i
             break
           }
           case 'move':
-            Object.assign(stage.kraken, {
+            Object.assign(fixture.kraken, {
               ask: { price: each.to * 100, volume: 1 },
               bid: { price: each.to * 100 - 10, volume: 1 },
             })
             break
           case 'pass':
-            await stage.pass(each.seconds)
-            await stage.reconcile().catch(() => undefined)
+            await fixture.pass(each.seconds)
+            await fixture.reconcile().catch(() => undefined)
         }
       }
       // Everything heals, and what still rests is cancelled.
-      Object.assign(stage.kraken, {
+      Object.assign(fixture.kraken, {
         error: null,
         lose: null,
         hidesTrades: false,
         visibleAfterMs: 0,
       })
-      stage.dieAt = null
-      await stage.pass(125)
-      for (const { id } of await stage.database.query<{ id: string }>(
+      fixture.dieAt = null
+      await fixture.pass(125)
+      for (const { id } of await fixture.database.query<{ id: string }>(
         `select id from orders where state <> 'ENDED'`,
       ))
-        await stage.cancel(id)
-      await stage.pass(130)
-      const rows = await stage.database.query<{
+        await fixture.cancel(id)
+      await fixture.pass(130)
+      const rows = await fixture.database.query<{
         id: string
         state: string
         client_id: string
@@ -193,7 +193,7 @@ test('random histories of a venue: money at the venue and fees equal what went i
         [],
         'every order ends',
       )
-      const byClient = Map.groupBy(stage.kraken.orders.values(), ({ clientId }) => clientId)
+      const byClient = Map.groupBy(fixture.kraken.orders.values(), ({ clientId }) => clientId)
       for (const { client_id, status, filled } of rows) {
         const taken = byClient.get(client_id) ?? []
         assert.ok(taken.length <= 1, 'taken twice')
@@ -203,10 +203,14 @@ test('random histories of a venue: money at the venue and fees equal what went i
           `${status}, as the venue has it`,
         )
       }
-      await stage.reconcile()
-      await stage.reconcile()
-      assert.deepEqual((await stage.account()).difference, [], 'the books are what the venue holds')
-      const books = await stage.books()
+      await fixture.reconcile()
+      await fixture.reconcile()
+      assert.deepEqual(
+        (await fixture.account()).difference,
+        [],
+        'the books are what the venue holds',
+      )
+      const books = await fixture.books()
       assert.deepEqual(
         [
           books['prepaid_reserved USD'],
@@ -214,7 +218,7 @@ test('random histories of a venue: money at the venue and fees equal what went i
         ],
         [undefined, 1000],
       )
-      assert.deepEqual(await wrongEvents(stage.database), [])
+      assert.deepEqual(await wrongEvents(fixture.database), [])
     }),
     { numRuns: 12 },
   )

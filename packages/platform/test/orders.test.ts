@@ -28,15 +28,15 @@ const refused = (code: string, message: RegExp) => (error: unknown) =>
   error instanceof ApiError && error.code === code && (assert.match(error.message, message), true)
 
 test('a filled limit order: fill, fee, ledger and venue balances agree, and the platform fee is charged', async () => {
-  const stage = await open()
-  const { id, status, sub_status, platform_fee } = await stage.create()
+  const fixture = await open()
+  const { id, status, sub_status, platform_fee } = await fixture.create()
   assert.deepEqual(
     [status, sub_status, platform_fee],
     ['open', 'NEW', '30'],
     'ten basis points of 30,000 USD',
   )
-  await stage.pass(2)
-  const order = await stage.read(id)
+  await fixture.pass(2)
+  const order = await fixture.read(id)
   assert.deepEqual(
     [order.status, order.sub_status, order.filled, order.cost, order.average_price],
     ['filled', 'ENDED', '0.5', '30000', '60000'],
@@ -45,16 +45,16 @@ test('a filled limit order: fill, fee, ledger and venue balances agree, and the 
     order.fills.map(({ amount, fee, fee_asset }) => [amount, fee, fee_asset]),
     [['0.5', '120', 'USD']],
   )
-  assert.deepEqual(await stage.books(), {
+  assert.deepEqual(await fixture.books(), {
     'venue venue:BTC': '10.5',
     'venue venue:USD': '969880',
     'venue_fees venue:USD': '120',
     'prepaid USD': '970',
     'fees USD': '30',
   })
-  await stage.reconcile()
-  await stage.reconcile()
-  const { balances, difference } = await stage.account()
+  await fixture.reconcile()
+  await fixture.reconcile()
+  const { balances, difference } = await fixture.account()
   assert.deepEqual(
     [balances.map(({ asset, total, usd }) => [asset, total, usd]), difference],
     [
@@ -65,37 +65,37 @@ test('a filled limit order: fill, fee, ledger and venue balances agree, and the 
       [],
     ],
   )
-  assert.deepEqual(await stage.events(id), [
+  assert.deepEqual(await fixture.events(id), [
     'created open NEW',
     'updated open SENDING',
     'updated open WORKING',
     'updated filled ENDED',
   ])
-  const [sent] = stage.kraken.adds
+  const [sent] = fixture.kraken.adds
   assert.deepEqual(
-    [sent?.['cl_ord_id'], sent?.['ordertype'], stage.kraken.adds.length],
+    [sent?.['cl_ord_id'], sent?.['ordertype'], fixture.kraken.adds.length],
     [id.replaceAll('-', ''), 'limit', 1],
   )
 })
 
 test('a market order is an IOC limit at its protection price, and spends at most the requested quote amount', async () => {
-  const stage = await open()
-  const buy = await stage.create({ type: 'market', price: undefined, max_slippage_bps: 50 })
+  const fixture = await open()
+  const buy = await fixture.create({ type: 'market', price: undefined, max_slippage_bps: 50 })
   assert.deepEqual([buy.price, buy.protection_price], [null, '60300'])
-  const sell = await stage.create({ type: 'market', side: 'sell', price: undefined })
+  const sell = await fixture.create({ type: 'market', side: 'sell', price: undefined })
   assert.equal(sell.protection_price, '59390.1', '1 % by itself, up to the grid')
-  const spend = await stage.create({
+  const spend = await fixture.create({
     type: 'market',
     price: undefined,
     amount: undefined,
     quote_amount: '100',
   })
   assert.equal(spend.amount, '0.00165016', '100 / 60,600, down to the grid')
-  await stage.pass(4)
-  for (const { id } of [buy, sell, spend]) assert.equal((await stage.read(id)).status, 'filled')
-  assert.ok(Number((await stage.read(spend.id)).cost) <= 100)
+  await fixture.pass(4)
+  for (const { id } of [buy, sell, spend]) assert.equal((await fixture.read(id)).status, 'filled')
+  assert.ok(Number((await fixture.read(spend.id)).cost) <= 100)
   assert.deepEqual(
-    stage.kraken.adds.map(({ timeinforce, price, ordertype }) => [timeinforce, price, ordertype]),
+    fixture.kraken.adds.map(({ timeinforce, price, ordertype }) => [timeinforce, price, ordertype]),
     [
       ['IOC', '60300', 'limit'],
       ['IOC', '59390.1', 'limit'],
@@ -105,16 +105,16 @@ test('a market order is an IOC limit at its protection price, and spends at most
 })
 
 test('the price moves beyond the protection: nothing is done or charged, and the reason is reported', async () => {
-  const stage = await open()
-  const { id } = await stage.create({ type: 'market', price: undefined, max_slippage_bps: 10 })
-  stage.kraken.ask.price = 61_000
-  await stage.pass(4)
-  const { status, reason, filled, platform_fee } = await stage.read(id)
+  const fixture = await open()
+  const { id } = await fixture.create({ type: 'market', price: undefined, max_slippage_bps: 10 })
+  fixture.kraken.ask.price = 61_000
+  await fixture.pass(4)
+  const { status, reason, filled, platform_fee } = await fixture.read(id)
   assert.deepEqual(
     [status, reason, filled, platform_fee],
     ['cancelled', 'PRICE_PROTECTION', '0', '0'],
   )
-  assert.deepEqual(await stage.books(), {
+  assert.deepEqual(await fixture.books(), {
     'venue venue:BTC': '10',
     'venue venue:USD': '1000000',
     'prepaid USD': '1000',
@@ -122,216 +122,222 @@ test('the price moves beyond the protection: nothing is done or charged, and the
 })
 
 test('the answer is lost after the order was accepted: it is found, and none is sent again', async () => {
-  const stage = await open()
-  stage.kraken.lose = 'answer'
-  const { id } = await stage.create()
-  await stage.pass(3)
-  const { status, exchange_order_id } = await stage.read(id)
+  const fixture = await open()
+  fixture.kraken.lose = 'answer'
+  const { id } = await fixture.create()
+  await fixture.pass(3)
+  const { status, exchange_order_id } = await fixture.read(id)
   assert.deepEqual(
-    [status, exchange_order_id, stage.kraken.adds.length],
-    ['filled', stage.kraken.only.id, 1],
+    [status, exchange_order_id, fixture.kraken.adds.length],
+    ['filled', fixture.kraken.only.id, 1],
   )
-  assert.deepEqual((await stage.events(id)).slice(2, 3), ['updated unknown ASKING'])
+  assert.deepEqual((await fixture.events(id)).slice(2, 3), ['updated unknown ASKING'])
 })
 
 test('the venue lists it only a minute later: unknown until then, never sent again', async () => {
-  const stage = await open()
-  Object.assign(stage.kraken, { lose: 'answer', visibleAfterMs: 60_000 })
-  const { id } = await stage.create()
-  await stage.pass(50)
-  assert.equal((await stage.read(id)).status, 'unknown')
-  await stage.pass(70)
+  const fixture = await open()
+  Object.assign(fixture.kraken, { lose: 'answer', visibleAfterMs: 60_000 })
+  const { id } = await fixture.create()
+  await fixture.pass(50)
+  assert.equal((await fixture.read(id)).status, 'unknown')
+  await fixture.pass(70)
   assert.deepEqual(
-    [(await stage.read(id)).status, stage.kraken.adds.length, stage.alerts.length],
+    [(await fixture.read(id)).status, fixture.kraken.adds.length, fixture.alerts.length],
     ['filled', 1, 0],
   )
 })
 
 test('an accepted, hidden order whose id is known waits until it is listed', async () => {
-  const stage = await open()
-  stage.kraken.visibleAfterMs = 20_000
-  const { id } = await stage.create()
-  await stage.pass(10)
+  const fixture = await open()
+  fixture.kraken.visibleAfterMs = 20_000
+  const { id } = await fixture.create()
+  await fixture.pass(10)
   assert.deepEqual(
-    [(await stage.read(id)).status, (await stage.read(id)).sub_status],
+    [(await fixture.read(id)).status, (await fixture.read(id)).sub_status],
     ['open', 'WORKING'],
   )
-  await stage.pass(40)
-  assert.equal((await stage.read(id)).status, 'filled')
+  await fixture.pass(40)
+  assert.equal((await fixture.read(id)).status, 'filled')
 })
 
 test('the request is lost: rejected once no list of the venue can contain it, and the fee is returned', async () => {
-  const stage = await open()
-  stage.kraken.lose = 'request'
-  const { id } = await stage.create()
-  await stage.pass(80)
-  assert.equal((await stage.read(id)).status, 'unknown', 'absence proves nothing yet')
-  await stage.pass(60)
-  const { status, reason } = await stage.read(id)
-  assert.deepEqual([status, reason, stage.kraken.adds.length], ['rejected', 'NOT_TAKEN', 1])
-  assert.equal((await stage.books())['prepaid USD'], '1000')
+  const fixture = await open()
+  fixture.kraken.lose = 'request'
+  const { id } = await fixture.create()
+  await fixture.pass(80)
+  assert.equal((await fixture.read(id)).status, 'unknown', 'absence proves nothing yet')
+  await fixture.pass(60)
+  const { status, reason } = await fixture.read(id)
+  assert.deepEqual([status, reason, fixture.kraken.adds.length], ['rejected', 'NOT_TAKEN', 1])
+  assert.equal((await fixture.books())['prepaid USD'], '1000')
 })
 
 test('a venue without an answer: unknown with one alert, and found once it answers', async () => {
-  const stage = await open()
-  const { id } = await stage.create()
-  Object.assign(stage.kraken, { lose: 'answer', errorAfterAdd: 'EService:Unavailable' })
-  await stage.pass(600)
-  const { status, version } = await stage.read(id)
+  const fixture = await open()
+  const { id } = await fixture.create()
+  Object.assign(fixture.kraken, { lose: 'answer', errorAfterAdd: 'EService:Unavailable' })
+  await fixture.pass(600)
+  const { status, version } = await fixture.read(id)
   assert.equal(status, 'unknown')
-  assert.equal(stage.alerts.length, 1)
-  assert.match(JSON.stringify(stage.alerts), new RegExp(id.replaceAll('-', '')))
+  assert.equal(fixture.alerts.length, 1)
+  assert.match(JSON.stringify(fixture.alerts), new RegExp(id.replaceAll('-', '')))
   assert.match(
-    await stage.services.metrics.text(),
+    await fixture.services.metrics.text(),
     /custody_orders_unknown_total\{exchange="kraken"\} 1/,
   )
-  assert.equal((await stage.events(id)).length, Number(version), 'each change is one event')
-  stage.kraken.error = null
-  await stage.pass(70)
-  assert.deepEqual([(await stage.read(id)).status, stage.kraken.adds.length], ['filled', 1])
+  assert.equal((await fixture.events(id)).length, Number(version), 'each change is one event')
+  fixture.kraken.error = null
+  await fixture.pass(70)
+  assert.deepEqual([(await fixture.read(id)).status, fixture.kraken.adds.length], ['filled', 1])
 })
 
 test("a venue's refusal is rejected with the reason; a busy venue is retried for a minute", async () => {
-  const stage = await open()
-  stage.kraken.held.set('ZUSD', 500_000)
-  const rich = await stage.create({ amount: '10' })
-  const maker = await stage.create({ post_only: true })
-  await stage.pass(2)
+  const fixture = await open()
+  fixture.kraken.held.set('ZUSD', 500_000)
+  const rich = await fixture.create({ amount: '10' })
+  const maker = await fixture.create({ post_only: true })
+  await fixture.pass(2)
   assert.deepEqual(
-    [(await stage.read(rich.id)).reason, (await stage.read(maker.id)).reason],
+    [(await fixture.read(rich.id)).reason, (await fixture.read(maker.id)).reason],
     ['INSUFFICIENT_FUNDS', 'WOULD_TAKE'],
   )
-  stage.kraken.error = 'EAPI:Rate limit exceeded'
-  const later = await stage.create()
-  await stage.pass(5)
+  fixture.kraken.error = 'EAPI:Rate limit exceeded'
+  const later = await fixture.create()
+  await fixture.pass(5)
   assert.deepEqual(
-    [(await stage.read(later.id)).status, (await stage.read(later.id)).sub_status],
+    [(await fixture.read(later.id)).status, (await fixture.read(later.id)).sub_status],
     ['open', 'NEW'],
   )
-  stage.kraken.error = null
-  await stage.pass(10)
-  assert.equal((await stage.read(later.id)).status, 'filled')
-  stage.kraken.error = 'EAPI:Rate limit exceeded'
-  const never = await stage.create()
-  await stage.pass(130)
+  fixture.kraken.error = null
+  await fixture.pass(10)
+  assert.equal((await fixture.read(later.id)).status, 'filled')
+  fixture.kraken.error = 'EAPI:Rate limit exceeded'
+  const never = await fixture.create()
+  await fixture.pass(130)
   assert.deepEqual(
-    [(await stage.read(never.id)).status, (await stage.read(never.id)).reason],
+    [(await fixture.read(never.id)).status, (await fixture.read(never.id)).reason],
     ['rejected', 'RATE_LIMITED'],
   )
-  assert.equal((await stage.books())['prepaid_reserved USD'], undefined)
+  assert.equal((await fixture.books())['prepaid_reserved USD'], undefined)
 })
 
 test('partial fills add up, and a fill reported twice is counted once', async () => {
-  const stage = await open()
-  const { id } = await stage.create({ price: '50000' })
-  await stage.pass(2)
-  const there = stage.kraken.only
-  stage.kraken.fill(there.id, 0.2)
-  await stage.pass(4)
-  const part = await stage.read(id)
+  const fixture = await open()
+  const { id } = await fixture.create({ price: '50000' })
+  await fixture.pass(2)
+  const there = fixture.kraken.only
+  fixture.kraken.fill(there.id, 0.2)
+  await fixture.pass(4)
+  const part = await fixture.read(id)
   assert.deepEqual(
     [part.status, part.filled, part['remaining']],
     ['partially_filled', '0.2', '0.3'],
   )
   there.trades.push(...there.trades)
-  stage.kraken.fill(there.id, 0.1)
-  await stage.pass(4)
-  assert.deepEqual([(await stage.read(id)).filled, (await stage.read(id)).fills.length], ['0.3', 2])
-  stage.kraken.fill(there.id, 0.2)
-  await stage.pass(4)
-  const { status, fees } = await stage.read(id)
+  fixture.kraken.fill(there.id, 0.1)
+  await fixture.pass(4)
+  assert.deepEqual(
+    [(await fixture.read(id)).filled, (await fixture.read(id)).fills.length],
+    ['0.3', 2],
+  )
+  fixture.kraken.fill(there.id, 0.2)
+  await fixture.pass(4)
+  const { status, fees } = await fixture.read(id)
   assert.deepEqual([status, fees], ['filled', [{ asset: 'USD', amount: '100' }]])
   assert.deepEqual(
-    [(await stage.books())['venue venue:BTC'], (await stage.books())['venue venue:USD']],
+    [(await fixture.books())['venue venue:BTC'], (await fixture.books())['venue venue:USD']],
     ['10.5', '974900'],
   )
 })
 
 test('late fills: the order does not end before all of them are known', async () => {
-  const stage = await open()
-  stage.kraken.hidesTrades = true
-  const { id } = await stage.create()
-  await stage.pass(5)
-  assert.deepEqual([(await stage.read(id)).status, (await stage.read(id)).filled], ['open', '0'])
-  stage.kraken.hidesTrades = false
-  await stage.pass(2)
-  assert.equal((await stage.read(id)).status, 'filled')
+  const fixture = await open()
+  fixture.kraken.hidesTrades = true
+  const { id } = await fixture.create()
+  await fixture.pass(5)
+  assert.deepEqual(
+    [(await fixture.read(id)).status, (await fixture.read(id)).filled],
+    ['open', '0'],
+  )
+  fixture.kraken.hidesTrades = false
+  await fixture.pass(2)
+  assert.equal((await fixture.read(id)).status, 'filled')
 })
 
 test('a partial fill and a concurrent cancellation: cancelled, with the filled amount and its share of the fee', async () => {
-  const stage = await open()
-  const { id } = await stage.create({ price: '50000' })
-  await stage.pass(2)
-  const there = stage.kraken.only
-  await stage.cancel(id)
-  stage.kraken.fill(there.id, 0.2)
-  await stage.pass(5)
-  const { status, filled, reason, platform_fee } = await stage.read(id)
+  const fixture = await open()
+  const { id } = await fixture.create({ price: '50000' })
+  await fixture.pass(2)
+  const there = fixture.kraken.only
+  await fixture.cancel(id)
+  fixture.kraken.fill(there.id, 0.2)
+  await fixture.pass(5)
+  const { status, filled, reason, platform_fee } = await fixture.read(id)
   assert.deepEqual(
     [status, filled, reason, platform_fee],
     ['cancelled', '0.2', null, '10'],
     'of 25 USD',
   )
   await assert.rejects(
-    stage.cancel(id),
+    fixture.cancel(id),
     refused('ORDER_FINAL', /^id: the order is already cancelled/),
   )
   // A fill that the venue tells after the cancellation is one of those that the second look is for.
-  const late = await stage.create({ price: '50000' })
-  await stage.pass(2)
-  const other = [...stage.kraken.orders.values()].at(-1) as typeof there
-  await stage.cancel(late.id)
-  await stage.work()
-  stage.kraken.fill(other.id, 0.1)
+  const late = await fixture.create({ price: '50000' })
+  await fixture.pass(2)
+  const other = [...fixture.kraken.orders.values()].at(-1) as typeof there
+  await fixture.cancel(late.id)
+  await fixture.work()
+  fixture.kraken.fill(other.id, 0.1)
   other.status = 'canceled'
-  await stage.pass(5)
+  await fixture.pass(5)
   assert.deepEqual(
-    [(await stage.read(late.id)).status, (await stage.read(late.id)).filled],
+    [(await fixture.read(late.id)).status, (await fixture.read(late.id)).filled],
     ['cancelled', '0.1'],
   )
 })
 
 test('filled before the cancellation arrived is filled; cancelled before it was sent is never sent', async () => {
-  const stage = await open()
-  const { id } = await stage.create({ price: '50000' })
-  await stage.pass(2)
-  stage.kraken.fill(stage.kraken.only.id, 0.5)
-  await stage.cancel(id)
-  await stage.pass(3)
-  assert.equal((await stage.read(id)).status, 'filled')
-  const unsent = await stage.create()
-  await stage.cancel(unsent.id)
-  await stage.pass(2)
+  const fixture = await open()
+  const { id } = await fixture.create({ price: '50000' })
+  await fixture.pass(2)
+  fixture.kraken.fill(fixture.kraken.only.id, 0.5)
+  await fixture.cancel(id)
+  await fixture.pass(3)
+  assert.equal((await fixture.read(id)).status, 'filled')
+  const unsent = await fixture.create()
+  await fixture.cancel(unsent.id)
+  await fixture.pass(2)
   assert.deepEqual(
-    [(await stage.read(unsent.id)).status, stage.kraken.adds.length],
+    [(await fixture.read(unsent.id)).status, fixture.kraken.adds.length],
     ['cancelled', 1],
   )
 })
 
 test('50 orders on a balance for 20: the venue accepts 20, the rest are rejected with the reason', async () => {
-  const stage = await open()
-  stage.kraken.held.set('ZUSD', 20 * 1000 + 500)
-  stage.kraken.ask.volume = 0
+  const fixture = await open()
+  fixture.kraken.held.set('ZUSD', 20 * 1000 + 500)
+  fixture.kraken.ask.volume = 0
   const made = await Promise.all(
-    Array.from({ length: 50 }, () => stage.create({ amount: '0.02', price: '50000' })),
+    Array.from({ length: 50 }, () => fixture.create({ amount: '0.02', price: '50000' })),
   )
   const controller = new AbortController()
-  const loop = orderLoop(stage.services)
+  const loop = orderLoop(fixture.services)
   // The workers themselves, as many at once as there are.
   while (
-    (await stage.database.query(`select 1 from orders where state in ('NEW', 'SENDING')`)).length >
-    0
+    (await fixture.database.query(`select 1 from orders where state in ('NEW', 'SENDING')`))
+      .length > 0
   ) {
-    stage.services.trading.due.ring()
+    fixture.services.trading.due.ring()
     await loop.run(controller.signal)
   }
   controller.abort()
   await loop.run(controller.signal)
-  const all = await Promise.all(made.map(({ id }) => stage.read(id)))
+  const all = await Promise.all(made.map(({ id }) => fixture.read(id)))
   const count = (of: string) => all.filter(({ status }) => status === of).length
-  assert.deepEqual([count('open'), count('rejected'), stage.kraken.adds.length], [20, 30, 50])
+  assert.deepEqual([count('open'), count('rejected'), fixture.kraken.adds.length], [20, 30, 50])
   assert.ok(all.every(({ status, reason }) => status === 'open' || reason === 'INSUFFICIENT_FUNDS'))
-  const nonces = stage.kraken.adds.map(({ nonce }) => Number(nonce))
+  const nonces = fixture.kraken.adds.map(({ nonce }) => Number(nonce))
   assert.deepEqual(
     nonces,
     nonces.toSorted((a, b) => a - b),
@@ -351,30 +357,30 @@ const DEATHS = [
 ] as const
 for (const death of DEATHS) {
   test(`the process ends at ${death}: sent at most once, filled at most once, and the order ends`, async () => {
-    const stage = await open()
-    stage.dieAt = death
-    if (death === 'order.unknown') stage.kraken.lose = 'answer'
-    if (death === 'order.ended') stage.kraken.held.set('ZUSD', 1)
-    await stage
+    const fixture = await open()
+    fixture.dieAt = death
+    if (death === 'order.unknown') fixture.kraken.lose = 'answer'
+    if (death === 'order.ended') fixture.kraken.held.set('ZUSD', 1)
+    await fixture
       .create({ price: death === 'order.cancel-requested' ? '50000' : '60000', sequence_id: 'one' })
       .catch(() => undefined)
-    const { id } = await stage.create({
+    const { id } = await fixture.create({
       price: death === 'order.cancel-requested' ? '50000' : '60000',
       sequence_id: 'one',
     })
     if (death === 'order.cancel-requested') {
-      await stage.work()
-      await assert.rejects(stage.cancel(id))
+      await fixture.work()
+      await assert.rejects(fixture.cancel(id))
     }
-    await stage.work()
-    assert.equal(stage.dieAt, null, 'it was reached')
+    await fixture.work()
+    assert.equal(fixture.dieAt, null, 'it was reached')
     // What the dead worker held is another's at once, as after a restart.
-    await stage.database.query(
+    await fixture.database.query(
       'update orders set lease_until = null, next_run_at = $1 where next_run_at is not null',
-      [new Date(stage.now)],
+      [new Date(fixture.now)],
     )
-    await stage.pass(150)
-    const order = await stage.read(id)
+    await fixture.pass(150)
+    const order = await fixture.read(id)
     const expected =
       death === 'order.sending'
         ? ['rejected', 'NOT_TAKEN']
@@ -384,65 +390,65 @@ for (const death of DEATHS) {
             ? ['cancelled', null]
             : ['filled', null]
     assert.deepEqual([order.status, order.reason], expected)
-    assert.equal(stage.kraken.adds.length, death === 'order.sending' ? 0 : 1)
+    assert.equal(fixture.kraken.adds.length, death === 'order.sending' ? 0 : 1)
     assert.equal(order.fills.length, order.status === 'filled' ? 1 : 0)
-    await stage.reconcile()
-    await stage.reconcile()
-    if (death !== 'order.ended') assert.deepEqual((await stage.account()).difference, [])
-    assert.equal((await stage.books())['prepaid_reserved USD'], undefined)
+    await fixture.reconcile()
+    await fixture.reconcile()
+    if (death !== 'order.ended') assert.deepEqual((await fixture.account()).difference, [])
+    assert.equal((await fixture.books())['prepaid_reserved USD'], undefined)
   })
 }
 
 test('a worker that is too slow writes nothing, and a request that waited too long is never sent', async () => {
-  const stage = await open()
-  const { id } = await stage.create()
-  const slow = await claimOrder(stage.services, [])
-  const real = stage.services.exchanges.account.bind(stage.services.exchanges)
+  const fixture = await open()
+  const { id } = await fixture.create()
+  const slow = await claimOrder(fixture.services, [])
+  const real = fixture.services.exchanges.account.bind(fixture.services.exchanges)
   // Between the commit and the request a minute passes: another has asked for the order by then.
-  stage.services.exchanges.account = async (o) => {
+  fixture.services.exchanges.account = async (o) => {
     const venue = await real(o)
     return Object.assign(Object.create(venue) as typeof venue, {
       place: async (...given: Parameters<typeof venue.place>) => {
-        stage.now += 125_000
-        stage.services.exchanges.account = real
-        await stage.work()
+        fixture.now += 125_000
+        fixture.services.exchanges.account = real
+        await fixture.work()
         return venue.place(...given)
       },
     })
   }
-  await workOn(stage.services, slow as NonNullable<typeof slow>)
-  await stage.pass(70)
+  await workOn(fixture.services, slow as NonNullable<typeof slow>)
+  await fixture.pass(70)
   assert.deepEqual(
-    [(await stage.read(id)).status, (await stage.read(id)).reason, stage.kraken.adds.length],
+    [(await fixture.read(id)).status, (await fixture.read(id)).reason, fixture.kraken.adds.length],
     ['rejected', 'NOT_TAKEN', 0],
   )
 })
 
 test('an order that was unattended for an hour is not sent at an old price; one sent before a database restore is found', async () => {
-  const stage = await open()
-  const old = await stage.create()
-  stage.now += 3_600_000
-  await stage.pass(2)
+  const fixture = await open()
+  const old = await fixture.create()
+  fixture.now += 3_600_000
+  await fixture.pass(2)
   assert.deepEqual(
     [
-      (await stage.read(old.id)).status,
-      (await stage.read(old.id)).reason,
-      stage.kraken.adds.length,
+      (await fixture.read(old.id)).status,
+      (await fixture.read(old.id)).reason,
+      fixture.kraken.adds.length,
     ],
     ['rejected', 'NOT_TAKEN', 0],
   )
-  const { id } = await stage.create()
-  const before = await stage.database.query('select * from orders where id = $1', [id])
-  await stage.pass(2)
+  const { id } = await fixture.create()
+  const before = await fixture.database.query('select * from orders where id = $1', [id])
+  await fixture.pass(2)
   // Restores the backup from before the order was sent.
-  await stage.database.query('delete from order_fills where order_id = $1', [id])
-  await stage.database.query(
+  await fixture.database.query('delete from order_fills where order_id = $1', [id])
+  await fixture.database.query(
     `delete from ledger_postings where entry_id in (select id from ledger_entries where kind = 'venue-fill')`,
   )
-  await stage.database.query(`delete from ledger_entries where kind = 'venue-fill'`)
+  await fixture.database.query(`delete from ledger_entries where kind = 'venue-fill'`)
   const { state, status, venue_id, filled, cost, fees, sent_at, fee_charged, next_run_at } =
     before[0] as Record<string, unknown>
-  await stage.database.query(
+  await fixture.database.query(
     `update orders set state = $2, status = $3, venue_id = $4, filled = $5, cost = $6, fees = $7, sent_at = $8, fee_charged = $9,
     next_run_at = $10, last_error = null where id = $1`,
     [
@@ -458,54 +464,58 @@ test('an order that was unattended for an hour is not sent at an old price; one 
       next_run_at,
     ],
   )
-  stage.now += 3_600_000
-  await stage.pass(3)
+  fixture.now += 3_600_000
+  await fixture.pass(3)
   assert.deepEqual(
-    [(await stage.read(id)).status, (await stage.read(id)).fills.length, stage.kraken.adds.length],
+    [
+      (await fixture.read(id)).status,
+      (await fixture.read(id)).fills.length,
+      fixture.kraken.adds.length,
+    ],
     ['filled', 1, 1],
   )
 })
 
 test('a key revoked in mid-order: the account fails, reported once, and a new key lets it continue', async () => {
-  const stage = await open()
-  const { id } = await stage.create({ price: '50000' })
-  await stage.pass(2)
-  stage.kraken.error = 'EAPI:Invalid key'
-  stage.kraken.fill(stage.kraken.only.id, 0.5)
-  await stage.pass(100)
+  const fixture = await open()
+  const { id } = await fixture.create({ price: '50000' })
+  await fixture.pass(2)
+  fixture.kraken.error = 'EAPI:Invalid key'
+  fixture.kraken.fill(fixture.kraken.only.id, 0.5)
+  await fixture.pass(100)
   assert.deepEqual(
-    [(await stage.account()).status, (await stage.read(id)).status],
+    [(await fixture.account()).status, (await fixture.read(id)).status],
     ['failing', 'open'],
   )
   await assert.rejects(
-    stage.create(),
+    fixture.create(),
     refused('EXCHANGE_KEY_REFUSED', /^exchange_account: kraken rejects its key \(/),
   )
   assert.equal(
-    (await stage.database.query(`select 1 from events where type = 'exchange_account.failing'`))
+    (await fixture.database.query(`select 1 from events where type = 'exchange_account.failing'`))
       .length,
     1,
   )
-  stage.kraken.error = null
-  await stage.pass(31)
-  assert.equal((await stage.read(id)).status, 'filled')
-  await stage.reconcile()
-  assert.equal((await stage.account()).status, 'active')
+  fixture.kraken.error = null
+  await fixture.pass(31)
+  assert.equal((await fixture.read(id)).status, 'filled')
+  await fixture.reconcile()
+  assert.equal((await fixture.account()).status, 'active')
 })
 
 test('the same sequence_id returns the same order; another payload gets a warning; a refusal leaves nothing', async () => {
-  const stage = await open()
+  const fixture = await open()
   const [one, two] = await Promise.all([
-    stage.create({ sequence_id: 's' }),
-    stage.create({ sequence_id: 's' }),
+    fixture.create({ sequence_id: 's' }),
+    fixture.create({ sequence_id: 's' }),
   ])
   assert.equal(one.id, two.id)
-  assert.equal((await stage.create({ sequence_id: 's', amount: '1' })).id, one.id)
-  assert.equal((await stage.database.query('select 1 from orders')).length, 1)
-  const poor = await stage.tenant('poor', 0)
-  const { id } = await stage.link({ api_key: 'other' }, poor)
+  assert.equal((await fixture.create({ sequence_id: 's', amount: '1' })).id, one.id)
+  assert.equal((await fixture.database.query('select 1 from orders')).length, 1)
+  const poor = await fixture.tenant('poor', 0)
+  const { id } = await fixture.link({ api_key: 'other' }, poor)
   await assert.rejects(
-    stage.create({ exchange_account: id, sequence_id: 's' }, poor),
+    fixture.create({ exchange_account: id, sequence_id: 's' }, poor),
     refused(
       'PREPAID_FEE_EXHAUSTED',
       /the prepaid fee account has 0 USD, less than the platform fee of 30 USD/,
@@ -513,7 +523,7 @@ test('the same sequence_id returns the same order; another payload gets a warnin
   )
   assert.equal(
     (
-      await stage.database.query('select 1 from orders where sub_account_id = $1', [
+      await fixture.database.query('select 1 from orders where sub_account_id = $1', [
         poor.subAccountId,
       ])
     ).length,
@@ -522,41 +532,41 @@ test('the same sequence_id returns the same order; another payload gets a warnin
 })
 
 test('refused while the same request waits: that is refused too; one after the refusal is accepted', async () => {
-  const stage = await open()
-  const caller = await stage.tenant('poor', 0)
+  const fixture = await open()
+  const caller = await fixture.tenant('poor', 0)
   const body = {
-    exchange_account: (await stage.link({ api_key: 'other' }, caller)).id,
+    exchange_account: (await fixture.link({ api_key: 'other' }, caller)).id,
     sequence_id: 's',
   }
-  const gate = pauseMethod(stage.services.exchanges, 'traits')
+  const gate = pauseMethod(fixture.services.exchanges, 'traits')
   const [waits, another] = [
-    stage.create(body, caller),
-    async () => stage.create({ ...body, amount: '0.6' }, caller),
+    fixture.create(body, caller),
+    async () => fixture.create({ ...body, amount: '0.6' }, caller),
   ]
   await gate.reached
   const poor = refused(
     'PREPAID_FEE_EXHAUSTED',
     /the prepaid fee account has 0 USD, less than the platform fee of 30 USD/,
   )
-  await assert.rejects(stage.create(body, caller), poor)
-  await stage.database.query('select prepaid_adjust($1, $2, $3, 0)', [
+  await assert.rejects(fixture.create(body, caller), poor)
+  await fixture.database.query('select prepaid_adjust($1, $2, $3, 0)', [
     caller.workspaceId,
     randomUUID(),
     '1000000000',
   ])
   gate.open()
   await assert.rejects(waits, poor)
-  assert.deepEqual(await stage.database.query('select 1 from orders'), [])
-  const taken = await stage.create(body, caller)
-  await stage.pass(2)
-  assert.deepEqual([await stage.create(body, caller), await another()], [taken, taken])
-  assert.equal(stage.kraken.adds.length, 1)
+  assert.deepEqual(await fixture.database.query('select 1 from orders'), [])
+  const taken = await fixture.create(body, caller)
+  await fixture.pass(2)
+  assert.deepEqual([await fixture.create(body, caller), await another()], [taken, taken])
+  assert.equal(fixture.kraken.adds.length, 1)
 })
 
 test('a request that came before the refusal and was paused until after it is refused too', async () => {
-  const stage = await open()
-  const caller = await stage.tenant('poor', 0)
-  const { id } = await stage.link({ api_key: 'other' }, caller)
+  const fixture = await open()
+  const caller = await fixture.tenant('poor', 0)
+  const { id } = await fixture.link({ api_key: 'other' }, caller)
   const body = {
     exchange_account: id,
     market: 'BTC/USD',
@@ -566,77 +576,77 @@ test('a request that came before the refusal and was paused until after it is re
     price: '60000',
     sequence_id: 's',
   }
-  const askedAt = stage.services.environment.now()
-  await stage.pass(1)
+  const askedAt = fixture.services.environment.now()
+  await fixture.pass(1)
   const poor = refused('PREPAID_FEE_EXHAUSTED', /the prepaid fee account has 0 USD/)
-  await assert.rejects(stage.ask(createOrder, { body, caller }), poor)
-  await stage.database.query('select prepaid_adjust($1, $2, $3, 0)', [
+  await assert.rejects(fixture.ask(createOrder, { body, caller }), poor)
+  await fixture.database.query('select prepaid_adjust($1, $2, $3, 0)', [
     caller.workspaceId,
     randomUUID(),
     '1000000000',
   ])
-  await assert.rejects(stage.ask(createOrder, { body, caller, askedAt }), poor)
-  assert.deepEqual(await stage.database.query('select 1 from orders'), [])
-  const taken = await stage.ask(createOrder, { body, caller })
+  await assert.rejects(fixture.ask(createOrder, { body, caller, askedAt }), poor)
+  assert.deepEqual(await fixture.database.query('select 1 from orders'), [])
+  const taken = await fixture.ask(createOrder, { body, caller })
   assert.deepEqual(
-    await stage.ask(createOrder, { body, caller, askedAt }),
+    await fixture.ask(createOrder, { body, caller, askedAt }),
     taken,
     'what was made is answered, whenever it came',
   )
 })
 
 test('refused while the same key waits with another payload: that is another request, and is accepted', async () => {
-  const stage = await open()
-  const caller = await stage.tenant('poor', 10)
+  const fixture = await open()
+  const caller = await fixture.tenant('poor', 10)
   const body = {
-    exchange_account: (await stage.link({ api_key: 'other' }, caller)).id,
+    exchange_account: (await fixture.link({ api_key: 'other' }, caller)).id,
     sequence_id: 's',
   }
-  const gate = pauseMethod(stage.services.exchanges, 'traits')
-  const waits = stage.create({ ...body, amount: '0.1' }, caller)
+  const gate = pauseMethod(fixture.services.exchanges, 'traits')
+  const waits = fixture.create({ ...body, amount: '0.1' }, caller)
   await gate.reached
   await assert.rejects(
-    stage.create(body, caller),
+    fixture.create(body, caller),
     refused('PREPAID_FEE_EXHAUSTED', /has 10 USD, less than the platform fee of 30 USD/),
   )
   gate.open()
   const taken = await waits
-  assert.deepEqual(await stage.create(body, caller), taken)
+  assert.deepEqual(await fixture.create(body, caller), taken)
 })
 
 test('the refusal of a key is forgotten when no request with that key can still be running', async () => {
-  const stage = await open()
-  const caller = await stage.tenant('poor', 0)
+  const fixture = await open()
+  const caller = await fixture.tenant('poor', 0)
   const body = {
-    exchange_account: (await stage.link({ api_key: 'other' }, caller)).id,
+    exchange_account: (await fixture.link({ api_key: 'other' }, caller)).id,
     sequence_id: 's',
   }
-  const kept = () => stage.database.query('select refusals from refused_keys')
+  const kept = () => fixture.database.query('select refusals from refused_keys')
   for (let count = 1; count < 3; count++) {
-    await assert.rejects(stage.create(body, caller), refused('PREPAID_FEE_EXHAUSTED', /./))
+    await assert.rejects(fixture.create(body, caller), refused('PREPAID_FEE_EXHAUSTED', /./))
     assert.deepEqual(await kept(), [{ refusals: count }])
   }
-  stage.now += 3_600_000
-  await housekeepingLoop(stage.services).run(new AbortController().signal)
+  fixture.now += 3_600_000
+  await housekeepingLoop(fixture.services).run(new AbortController().signal)
   assert.equal((await kept()).length, 1)
-  stage.now += 1
-  await housekeepingLoop(stage.services).run(new AbortController().signal)
+  fixture.now += 1
+  await housekeepingLoop(fixture.services).run(new AbortController().signal)
   assert.deepEqual(await kept(), [])
 })
 
 test('another tenant sees no account and no order of it', async () => {
-  const stage = await open()
-  const { id } = await stage.create()
-  const other = await stage.tenant('two')
+  const fixture = await open()
+  const { id } = await fixture.create()
+  const other = await fixture.tenant('two')
   for (const ask of [
-    () => stage.ask(readOrder, { params: { id }, caller: other }),
-    () => stage.create({}, other),
+    () => fixture.ask(readOrder, { params: { id }, caller: other }),
+    () => fixture.create({}, other),
   ])
     await assert.rejects(
       ask(),
       refused('NOT_FOUND', /(?:order|exchange account) \S+ does not exist/),
     )
-  assert.deepEqual((await stage.ask<{ data: unknown[] }>(listOrders, { caller: other })).data, [])
+  assert.deepEqual((await fixture.ask<{ data: unknown[] }>(listOrders, { caller: other })).data, [])
   for (const [query, count] of [
     [{}, 1],
     [{ status: 'open' }, 1],
@@ -645,21 +655,21 @@ test('another tenant sees no account and no order of it', async () => {
     [{ side: 'sell' }, 0],
     [{ id }, 1],
     [{ id: id.replaceAll('-', '') }, 1],
-    [{ exchange_account: stage.accountId }, 1],
+    [{ exchange_account: fixture.accountId }, 1],
     [{ exchange_account: 'x' }, 0],
     [{ exchange: 'Kraken', type: 'limit' }, 1],
     [{ after: '1900000000' }, 0],
     [{ before: '1900000000' }, 1],
   ] as const)
     assert.equal(
-      (await stage.ask<{ total: string }>(listOrders, { query })).total,
+      (await fixture.ask<{ total: string }>(listOrders, { query })).total,
       String(count),
       JSON.stringify(query),
     )
 })
 
 test('wrong orders are refused by the field, with the limit; nothing is sent or stored', async () => {
-  const stage = await open()
+  const fixture = await open()
   const market = { type: 'market', price: undefined }
   for (const [more, code, message] of [
     [{ amount: '0.00001' }, 'INVALID_AMOUNT', /^amount: must be at least 0.0001 BTC on BTC\/USD$/],
@@ -716,9 +726,9 @@ test('wrong orders are refused by the field, with the limit; nothing is sent or 
     ],
   ] as const)
     await assert.rejects(
-      stage.ask(createOrder, {
+      fixture.ask(createOrder, {
         body: {
-          exchange_account: stage.accountId,
+          exchange_account: fixture.accountId,
           market: 'BTC/USD',
           side: 'buy',
           type: 'limit',
@@ -730,21 +740,21 @@ test('wrong orders are refused by the field, with the limit; nothing is sent or 
       refused(code, message),
       JSON.stringify(more),
     )
-  stage.kraken.ask.volume = 0
+  fixture.kraken.ask.volume = 0
   await assert.rejects(
-    stage.create(market),
+    fixture.create(market),
     refused('EXCHANGE_UNAVAILABLE', /^market: there are no asks on BTC\/USD now/),
   )
   assert.deepEqual(
-    [stage.kraken.adds.length, (await stage.database.query('select 1 from orders')).length],
+    [fixture.kraken.adds.length, (await fixture.database.query('select 1 from orders')).length],
     [0, 0],
   )
 })
 
 test('the last order of this file', async () => {
-  const stage = await open()
-  await stage.create()
-  await stage.pass(2)
+  const fixture = await open()
+  await fixture.create()
+  await fixture.pass(2)
 })
 testEmittedEvents(
   () => database.get(),

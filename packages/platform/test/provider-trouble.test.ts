@@ -40,7 +40,7 @@ interface Trouble {
  * as there is one.
  */
 async function staged(
-  run: (stage: FamilyFixture, id: string, trouble: { now: Trouble | null }) => Promise<void>,
+  run: (fixture: FamilyFixture, id: string, trouble: { now: Trouble | null }) => Promise<void>,
 ): Promise<void> {
   const trouble: { now: Trouble | null } = { now: null }
   const troubled: Fetch = async (url, init) => {
@@ -53,7 +53,7 @@ async function staged(
     } = trouble.now
     return new Response(text, { status })
   }
-  const stage = new FamilyFixture(
+  const fixture = new FamilyFixture(
     database.get(),
     devnet,
     { code: 'ETH', to: '0x00000000000000000000000000000000000000AA', held: '5', amount: '1' },
@@ -61,21 +61,21 @@ async function staged(
     troubled,
   )
   try {
-    await stage.open()
-    await run(stage, await stage.create('sent'), trouble)
+    await fixture.open()
+    await run(fixture, await fixture.create('sent'), trouble)
   } finally {
-    await stage.close()
+    await fixture.close()
   }
 }
 
 /** As many steps of the transfer as workers would take in hours. */
-async function look(stage: FamilyFixture, id: string, times: number): Promise<void> {
+async function look(fixture: FamilyFixture, id: string, times: number): Promise<void> {
   for (let at = 0; at < times; at++) {
-    await stage.database.query('update transactions set next_run_at = $2 where id = $1', [
+    await fixture.database.query('update transactions set next_run_at = $2 where id = $1', [
       id,
-      stage.database.now(),
+      fixture.database.now(),
     ])
-    await stage.step()
+    await fixture.step()
   }
 }
 
@@ -108,24 +108,24 @@ test('quotas, overload and lost state never end a transfer, however long they la
     },
     { status: 502, text: '<html>Bad gateway</html>' },
   ]
-  await staged(async (stage, id, trouble) => {
+  await staged(async (fixture, id, trouble) => {
     for (const each of troubles) {
       trouble.now = each
-      await look(stage, id, LOOKS / 5)
-      const { status, last_error } = await stage.read(id)
+      await look(fixture, id, LOOKS / 5)
+      const { status, last_error } = await fixture.read(id)
       assert.equal(status, 'pending', `${JSON.stringify(each)}: ${last_error}`)
       assert.ok(last_error, 'it says why it waits')
     }
-    await look(stage, id, LOOKS)
+    await look(fixture, id, LOOKS)
     // After the outage a node that lags behind says once that the transfer would fail: that proves
     // nothing yet.
     trouble.now = { error: REVERTED }
-    await look(stage, id, 1)
-    assert.equal((await stage.read(id)).status, 'pending')
+    await look(fixture, id, 1)
+    assert.equal((await fixture.read(id)).status, 'pending')
     trouble.now = null
-    await stage.run()
-    assert.deepEqual([(await stage.read(id)).state, await stage.onChain(id)], ['CONFIRMED', 1])
-    await stage.check()
+    await fixture.run()
+    assert.deepEqual([(await fixture.read(id)).state, await fixture.onChain(id)], ['CONFIRMED', 1])
+    await fixture.check()
   })
 })
 
@@ -134,23 +134,23 @@ test('a transfer that the chain itself would refuse ends after several attempts,
     REVERTED,
     { code: -32000, message: 'insufficient funds for gas * price + value' },
   ]) {
-    await staged(async (stage, id, trouble) => {
+    await staged(async (fixture, id, trouble) => {
       trouble.now = { error }
       // Screened, then planned.
-      await look(stage, id, 2)
-      const { status, last_error } = await stage.read(id)
+      await look(fixture, id, 2)
+      const { status, last_error } = await fixture.read(id)
       assert.deepEqual(
         [status, last_error],
         ['pending', `the chain would reject this transfer now: ${error.message}`],
       )
-      await look(stage, id, LOOKS)
-      const ended = await stage.read(id)
+      await look(fixture, id, LOOKS)
+      const ended = await fixture.read(id)
       assert.deepEqual(
         [ended.status, ended.failure_reason],
         ['failed', `the chain would reject this transfer: ${error.message}`],
       )
       trouble.now = null
-      await stage.check()
+      await fixture.check()
     })
   }
 })

@@ -10,7 +10,7 @@ import type { Services } from '../src/engine/services.ts'
 import { rescan } from '../src/operator/rescan-cli.ts'
 import { endRescan, rescanProgress, startRescan } from '../src/operator/rescan.ts'
 import { startOperatorServer } from '../src/operator/server.ts'
-import { DEPTH, FAMILIES, useDatabase, World, type Tenant } from './deposits-support.ts'
+import { DEPTH, FAMILIES, useDatabase, DepositFixture, type Tenant } from './deposits-support.ts'
 
 /**
  * Deposits that a lying endpoint hid from the scan are found by a rescan, once, with the screening
@@ -24,18 +24,18 @@ const FAMILY_NAMES = Object.keys(FAMILIES) as FamilyName[]
 
 async function openWorld(
   family: FamilyName,
-): Promise<{ world: World; alice: Tenant; services: Services; lies: Lies }> {
+): Promise<{ fixture: DepositFixture; alice: Tenant; services: Services; lies: Lies }> {
   await database.started
   await database.get().query('delete from rescans')
-  const world = new World(database.get(), family)
-  await world.open()
-  const lies = new Lies(world)
-  const services = Object.assign(world.services, {
-    settings: { ...world.services.settings, home },
+  const fixture = new DepositFixture(database.get(), family)
+  await fixture.open()
+  const lies = new Lies(fixture)
+  const services = Object.assign(fixture.services, {
+    settings: { ...fixture.services.settings, home },
     hold: { because: null, shortage: null, assertNone: () => undefined },
   })
   services.environment.sleep = async () => undefined
-  return { world, alice: await world.tenant('alice'), services, lies }
+  return { fixture, alice: await fixture.tenant('alice'), services, lies }
 }
 
 /**
@@ -47,7 +47,7 @@ class Lies {
   readonly missing = new Set<number>()
   readonly asked: number[] = []
 
-  constructor({ chain }: World) {
+  constructor({ chain }: DepositFixture) {
     const honest = chain.block.bind(chain)
     chain.block = async (height: number): Promise<ChainBlock | null> => {
       this.asked.push(height)
@@ -58,8 +58,14 @@ class Lies {
   }
 }
 
-const pay = (world: World, tenant: Tenant, txid: string, amount: bigint, asset = world.assets[0]) =>
-  world.chain.mine({ txid, outcome: [{ position: 0, asset, address: tenant.deposit, amount }] })
+const pay = (
+  fixture: DepositFixture,
+  tenant: Tenant,
+  txid: string,
+  amount: bigint,
+  asset = fixture.assets[0],
+) =>
+  fixture.chain.mine({ txid, outcome: [{ position: 0, asset, address: tenant.deposit, amount }] })
 
 /** Until the rescan has ended, as the command waits for it. */
 async function run(
@@ -80,15 +86,15 @@ async function run(
 
 for (const family of FAMILY_NAMES) {
   test(`${family}: a rescan finds a deposit that the scan missed, and credits it once however often it runs`, async () => {
-    const { world, alice, services, lies } = await openWorld(family)
-    const { code } = world.network
-    const [asset] = world.assets
-    pay(world, alice, 'seen', 5n)
-    const hidden = pay(world, alice, 'hidden', 7n)
+    const { fixture, alice, services, lies } = await openWorld(family)
+    const { code } = fixture.network
+    const [asset] = fixture.assets
+    pay(fixture, alice, 'seen', 5n)
+    const hidden = pay(fixture, alice, 'hidden', 7n)
     lies.empty.add(hidden.height)
-    world.chain.bury()
-    await world.settle()
-    assert.deepEqual(await world.books(alice), { [asset]: '5' }, 'it is lost')
+    fixture.chain.bury()
+    await fixture.settle()
+    assert.deepEqual(await fixture.books(alice), { [asset]: '5' }, 'it is lost')
     lies.empty.clear()
     assert.deepEqual(await run(services, code, { from: '1' }), {
       network: code,
@@ -100,43 +106,43 @@ for (const family of FAMILY_NAMES) {
       running: false,
       reason: null,
     })
-    world.chain.mine()
-    await world.settle()
-    assert.deepEqual(await world.books(alice), { [asset]: '12' })
+    fixture.chain.mine()
+    await fixture.settle()
+    assert.deepEqual(await fixture.books(alice), { [asset]: '12' })
     for (const input of [
       { from: '1' },
       { from: '0', to: '3' },
       { from: String(hidden.height), to: String(hidden.height) },
     ]) {
       assert.equal((await run(services, code, input))['deposits'], 0)
-      await world.settle()
+      await fixture.settle()
     }
-    assert.deepEqual(await world.books(alice), { [asset]: '12' })
+    assert.deepEqual(await fixture.books(alice), { [asset]: '12' })
     assert.deepEqual(
-      (await world.deposits()).map(({ state }) => state),
+      (await fixture.deposits()).map(({ state }) => state),
       ['CREDITED', 'CREDITED'],
     )
   })
 }
 
 test('a deposit found by a rescan is screened, and emits the events of every deposit', async () => {
-  const { world, alice, services, lies } = await openWorld('evm')
-  await world.screenDeposits(alice)
-  world.risks.set('somebody', 'SEVERE')
-  const hidden = pay(world, alice, '0xhidden', 7n)
+  const { fixture, alice, services, lies } = await openWorld('evm')
+  await fixture.screenDeposits(alice)
+  fixture.risks.set('somebody', 'SEVERE')
+  const hidden = pay(fixture, alice, '0xhidden', 7n)
   lies.empty.add(hidden.height)
-  world.chain.bury()
-  await world.settle()
+  fixture.chain.bury()
+  await fixture.settle()
   lies.empty.clear()
   await run(services, 'ETH', { from: '1' })
-  world.chain.mine()
-  await world.settle()
+  fixture.chain.mine()
+  await fixture.settle()
   assert.deepEqual(
-    (await world.deposits()).map(({ state }) => state),
+    (await fixture.deposits()).map(({ state }) => state),
     ['FROZEN'],
   )
-  assert.ok(world.asked.includes('somebody'))
-  const events = await world.database.query<{ type: string }>(
+  assert.ok(fixture.asked.includes('somebody'))
+  const events = await fixture.database.query<{ type: string }>(
     'select type from events where workspace_id = $1 order by id',
     [alice.workspace],
   )
@@ -147,58 +153,58 @@ test('a deposit found by a rescan is screened, and emits the events of every dep
 })
 
 test('a removed deposit is not credited, and a reorganisation after a rescan removes its deposits', async () => {
-  const { world, alice, services, lies } = await openWorld('evm')
-  const gone = pay(world, alice, '0xgone', 7n, 'ETH')
-  await world.settle()
-  world.chain.drop(1)
-  world.chain.mine()
-  world.chain.bury()
-  await world.settle()
+  const { fixture, alice, services, lies } = await openWorld('evm')
+  const gone = pay(fixture, alice, '0xgone', 7n, 'ETH')
+  await fixture.settle()
+  fixture.chain.drop(1)
+  fixture.chain.mine()
+  fixture.chain.bury()
+  await fixture.settle()
   assert.deepEqual(
-    (await world.deposits()).map(({ state }) => state),
+    (await fixture.deposits()).map(({ state }) => state),
     ['REORGED'],
   )
   await run(services, 'ETH', { from: '1' })
-  await world.settle()
+  await fixture.settle()
   assert.deepEqual(
-    (await world.deposits()).map(({ state }) => state),
+    (await fixture.deposits()).map(({ state }) => state),
     ['REORGED'],
   )
   // An endpoint that still shows the block which has gone is not believed: the scan has read
   // another.
-  const honest = world.chain.block.bind(world.chain)
-  world.chain.block = async (height) =>
+  const honest = fixture.chain.block.bind(fixture.chain)
+  fixture.chain.block = async (height) =>
     height === gone.height ? structuredClone(gone) : honest(height)
   const stopped = await run(services, 'ETH', { from: String(gone.height), to: String(gone.height) })
   assert.equal(stopped['done'], false)
   assert.match(String(stopped['reason']), /returns another block at \d+ than the scan has read/)
-  world.chain.block = honest
+  fixture.chain.block = honest
 
-  const late = pay(world, alice, '0xlate', 9n, 'ETH')
+  const late = pay(fixture, alice, '0xlate', 9n, 'ETH')
   lies.empty.add(late.height)
-  await world.scan()
+  await fixture.scan()
   lies.empty.clear()
   assert.equal((await run(services, 'ETH', { from: String(late.height) }))['deposits'], 1)
-  await world.settle()
-  assert.deepEqual(await world.books(alice), {}, 'its block is not final')
-  world.chain.drop(1)
-  world.chain.mine()
-  world.chain.bury()
-  await world.settle()
-  assert.deepEqual(await world.books(alice), {})
+  await fixture.settle()
+  assert.deepEqual(await fixture.books(alice), {}, 'its block is not final')
+  fixture.chain.drop(1)
+  fixture.chain.mine()
+  fixture.chain.bury()
+  await fixture.settle()
+  assert.deepEqual(await fixture.books(alice), {})
   assert.deepEqual(
-    (await world.deposits()).map(({ state }) => state),
+    (await fixture.deposits()).map(({ state }) => state),
     ['REORGED', 'REORGED'],
   )
 })
 
 test('a rescan that was interrupted, or whose endpoint fails, resumes where it was, while the scan continues', async () => {
-  const { world, alice, services, lies } = await openWorld('evm')
-  for (let count = 0; count < 40; count++) world.chain.mine()
-  const hidden = pay(world, alice, '0xhidden', 7n, 'ETH')
+  const { fixture, alice, services, lies } = await openWorld('evm')
+  for (let count = 0; count < 40; count++) fixture.chain.mine()
+  const hidden = pay(fixture, alice, '0xhidden', 7n, 'ETH')
   lies.empty.add(hidden.height)
-  world.chain.bury()
-  await world.settle()
+  fixture.chain.bury()
+  await fixture.settle()
   lies.empty.clear()
   lies.missing.add(30)
   const failed = await run(services, 'ETH', { from: '1' })
@@ -218,8 +224,8 @@ test('a rescan that was interrupted, or whose endpoint fails, resumes where it w
   assert.equal(ended['done'], false)
   services.environment.checkpoint = () => undefined
   // The scan of the network continues.
-  pay(world, alice, '0xnew', 1n, 'ETH')
-  await world.scan()
+  pay(fixture, alice, '0xnew', 1n, 'ETH')
+  await fixture.scan()
   lies.asked.length = 0
   const whole = await run(services, 'ETH', { from: '1' })
   assert.deepEqual([whole['done'], whole['deposits'], whole['to']], [true, 1, 41 + DEPTH])
@@ -227,15 +233,15 @@ test('a rescan that was interrupted, or whose endpoint fails, resumes where it w
     Math.min(...lies.asked) > done,
     `it went on behind ${done}, not at ${Math.min(...lies.asked)}`,
   )
-  world.chain.bury()
-  await world.settle()
-  assert.deepEqual(await world.books(alice), { ETH: '8' })
+  fixture.chain.bury()
+  await fixture.settle()
+  assert.deepEqual(await fixture.books(alice), { ETH: '8' })
 })
 
 test('a second rescan of a network is refused during the first, which can be followed and cancelled', async () => {
-  const { world, services, lies } = await openWorld('evm')
-  for (let count = 0; count < 5; count++) world.chain.mine()
-  await world.settle()
+  const { fixture, services, lies } = await openWorld('evm')
+  for (let count = 0; count < 5; count++) fixture.chain.mine()
+  await fixture.settle()
   lies.missing.add(3)
   const pause = Promise.withResolvers<void>()
   services.environment.sleep = () => pause.promise
@@ -254,11 +260,11 @@ test('a second rescan of a network is refused during the first, which can be fol
 })
 
 test('custody rescan: names bad input, prints progress, and its exit code tells if everything was read', async () => {
-  const { world, alice, services, lies } = await openWorld('evm')
-  const hidden = pay(world, alice, '0xhidden', 7n, 'ETH')
+  const { fixture, alice, services, lies } = await openWorld('evm')
+  const hidden = pay(fixture, alice, '0xhidden', 7n, 'ETH')
   lies.empty.add(hidden.height)
-  world.chain.bury()
-  await world.settle()
+  fixture.chain.bury()
+  await fixture.settle()
   lies.empty.clear()
   const operator = await startOperatorServer(services)
   const written: string[] = []
@@ -326,40 +332,40 @@ test('whatever the endpoint hid and whichever heights are re-read: each payment 
       fc.array(fc.tuple(fc.nat(14), fc.nat(14)), { maxLength: 3 }),
       fc.integer({ min: 0, max: DEPTH - 1 }),
       async (family, blocks, ranges, dropped) => {
-        const { world, alice, services, lies } = await openWorld(family)
-        const { code } = world.network
+        const { fixture, alice, services, lies } = await openWorld(family)
+        const { code } = fixture.network
         for (const [at, { paid, hidden }] of blocks.entries()) {
           const outcome = Array.from({ length: paid }, (_, position) => ({
             position,
-            asset: world.assets[0],
+            asset: fixture.assets[0],
             address: alice.deposit,
             amount: 3n,
           }))
-          const { height } = world.chain.mine({ txid: `tx${at}`, outcome })
+          const { height } = fixture.chain.mine({ txid: `tx${at}`, outcome })
           if (hidden) lies.empty.add(height)
-          await world.scan()
+          await fixture.scan()
         }
         const again = async (from: number, to: number) => {
-          const head = world.chain.blocks.length - 1
+          const head = fixture.chain.blocks.length - 1
           const [low, high] = [Math.min(from, to, head), Math.min(Math.max(from, to), head)]
           await run(services, code, { from: String(low), to: String(high) })
         }
         for (const [from, to] of ranges) await again(from, to)
         lies.empty.clear()
-        world.chain.drop(dropped)
-        world.chain.bury()
-        world.chain.mine()
-        await world.settle()
+        fixture.chain.drop(dropped)
+        fixture.chain.bury()
+        fixture.chain.mine()
+        await fixture.settle()
         for (const [from, to] of [...ranges, [0, 1000] as const]) await again(from, to)
         // A scan whose chain stands still asks for what waits each few seconds.
-        world.now += 60_000
-        await world.settle()
-        const owed = world.chain.blocks
+        fixture.now += 60_000
+        await fixture.settle()
+        const owed = fixture.chain.blocks
           .flatMap(({ transfers }) => transfers)
           .reduce((sum, { amount }) => sum + amount, 0n)
         assert.deepEqual(
-          await world.books(alice),
-          owed === 0n ? {} : { [world.assets[0]]: String(owed) },
+          await fixture.books(alice),
+          owed === 0n ? {} : { [fixture.assets[0]]: String(owed) },
         )
       },
     ),

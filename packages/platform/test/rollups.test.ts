@@ -32,10 +32,10 @@ after(() => {
 /** @param o.isLeftOpen something is left that waits, so that the test itself checks the books */
 async function staged(
   code: string,
-  play: (stage: FamilyFixture) => Promise<void>,
+  play: (fixture: FamilyFixture) => Promise<void>,
   { ask, isLeftOpen = false }: { ask?: Fetch; isLeftOpen?: boolean } = {},
 ): Promise<void> {
-  const stage = new FamilyFixture(
+  const fixture = new FamilyFixture(
     database.get(),
     devnet,
     { code, to: TO, held: '5', amount: '1' },
@@ -43,13 +43,13 @@ async function staged(
     ask,
   )
   try {
-    await stage.open()
-    await play(stage)
+    await fixture.open()
+    await play(fixture)
     if (isLeftOpen) return
-    await stage.run()
-    await stage.check()
+    await fixture.run()
+    await fixture.check()
   } finally {
-    await stage.close()
+    await fixture.close()
   }
 }
 
@@ -85,8 +85,8 @@ interface Made {
 /**
  * Every transaction that was signed, in the order of its making, with the gas limit of its bytes.
  */
-async function made(stage: FamilyFixture): Promise<Made[]> {
-  const rows = await stage.database.query<Made & { signed: string }>(
+async function made(fixture: FamilyFixture): Promise<Made[]> {
+  const rows = await fixture.database.query<Made & { signed: string }>(
     `select t.kind, c.signed, c.nonce::text, c.state, c.attempt, c.fee::text, c.account from chain_transactions c
      join transactions t on t.id = c.transaction_id where c.signed is not null order by t.created_at, c.attempt`,
   )
@@ -97,12 +97,12 @@ async function made(stage: FamilyFixture): Promise<Made[]> {
   }))
 }
 const of = (rows: Made[], kind: string) => rows.filter((row) => row.kind === kind)
-const confirmed = async (stage: FamilyFixture, id: string) => {
-  const { status, failure_reason: reason, last_error: error } = await stage.read(id)
+const confirmed = async (fixture: FamilyFixture, id: string) => {
+  const { status, failure_reason: reason, last_error: error } = await fixture.read(id)
   assert.equal(
     status,
     'confirmed',
-    `${String(reason)} ${String(error)} ${JSON.stringify(await stage.pending())}`,
+    `${String(reason)} ${String(error)} ${JSON.stringify(await fixture.pending())}`,
   )
 }
 
@@ -110,61 +110,66 @@ const confirmed = async (stage: FamilyFixture, id: string) => {
  * Deposits to a further address are swept. What a native sweep leaves of its fee waits there, until
  * it is worth a sweep of its own.
  */
-async function swept(stage: FamilyFixture, amounts: Record<string, string>): Promise<void> {
-  const address = await stage.newAddress(Object.keys(amounts)[0] as string)
+async function swept(fixture: FamilyFixture, amounts: Record<string, string>): Promise<void> {
+  const address = await fixture.newAddress(Object.keys(amounts)[0] as string)
   for (const [asset, amount] of Object.entries(amounts))
-    await stage.control({ command: 'fund', asset, address, amount })
-  await stage.scan()
+    await fixture.control({ command: 'fund', asset, address, amount })
+  await fixture.scan()
   const done = () =>
-    stage.database.query<{ asset: string }>(
+    fixture.database.query<{ asset: string }>(
       `select distinct asset from transactions where kind = 'SWEEP' and state = 'CONFIRMED' order by asset`,
     )
   for (let round = 0; (await done()).length < Object.keys(amounts).length; round++) {
     assert.ok(
-      round < 200 && (await stage.turn()),
-      `not swept: ${JSON.stringify(await stage.pending())}`,
+      round < 200 && (await fixture.turn()),
+      `not swept: ${JSON.stringify(await fixture.pending())}`,
     )
   }
-  assert.deepEqual((await audit(stage.services)).differences, [])
+  assert.deepEqual((await audit(fixture.services)).differences, [])
 }
 
 test('ARB: a withdrawal of native coin is sent, with fuel from a tank that also buys poster gas', () =>
-  staged('ARB', async (stage) => {
-    const id = await stage.create('native')
-    await stage.run()
-    await confirmed(stage, id)
-    for (const { kind, gas } of await made(stage)) assert.ok(gas > 50_000, `${kind} has ${gas} gas`)
+  staged('ARB', async (fixture) => {
+    const id = await fixture.create('native')
+    await fixture.run()
+    await confirmed(fixture, id)
+    for (const { kind, gas } of await made(fixture))
+      assert.ok(gas > 50_000, `${kind} has ${gas} gas`)
   }))
 
 test('ARB: a withdrawal of a token is sent, and deposits of both are swept', () =>
   staged(
     'ARB',
-    async (stage) => {
-      const address = await stage.openWallet('USDT_ARB')
-      await stage.control({ command: 'fund', asset: 'USDT_ARB', address, amount: '20' })
-      await stage.scan()
-      await stage.run()
-      const id = await stage.create('token', { asset: 'USDT_ARB', amount: '7' })
-      await stage.run()
-      await confirmed(stage, id)
-      await swept(stage, { ARB: '2', USDT_ARB: '3' })
-      for (const { kind, gas } of await made(stage))
+    async (fixture) => {
+      const address = await fixture.openWallet('USDT_ARB')
+      await fixture.control({ command: 'fund', asset: 'USDT_ARB', address, amount: '20' })
+      await fixture.scan()
+      await fixture.run()
+      const id = await fixture.create('token', { asset: 'USDT_ARB', amount: '7' })
+      await fixture.run()
+      await confirmed(fixture, id)
+      await swept(fixture, { ARB: '2', USDT_ARB: '3' })
+      for (const { kind, gas } of await made(fixture))
         assert.ok(gas > 50_000, `${kind} has ${gas} gas`)
     },
     { isLeftOpen: true },
   ))
 
 test('ARB: a waiting transfer is cancelled', () =>
-  staged('ARB', async (stage) => {
-    const id = await stage.create('cancelled', { fee_rate: '5' })
-    await stage.runTo(id, 'SIGNING')
-    await stage.control({ command: 'congestion', fee_rate: '20' })
-    await stage.sentHash(id)
-    await stage.cancel(id)
-    await stage.control({ command: 'congestion', fee_rate: '0' })
-    await stage.run()
-    assert.equal((await stage.read(id)).state, 'CANCELLED', JSON.stringify(await stage.read(id)))
-    const attempts = of(await made(stage), 'WITHDRAWAL')
+  staged('ARB', async (fixture) => {
+    const id = await fixture.create('cancelled', { fee_rate: '5' })
+    await fixture.runTo(id, 'SIGNING')
+    await fixture.control({ command: 'congestion', fee_rate: '20' })
+    await fixture.sentHash(id)
+    await fixture.cancel(id)
+    await fixture.control({ command: 'congestion', fee_rate: '0' })
+    await fixture.run()
+    assert.equal(
+      (await fixture.read(id)).state,
+      'CANCELLED',
+      JSON.stringify(await fixture.read(id)),
+    )
+    const attempts = of(await made(fixture), 'WITHDRAWAL')
     const [{ nonce }] = attempts as [Made]
     assert.deepEqual(
       attempts.map((each) => [each.state, each.nonce]),
@@ -187,10 +192,12 @@ test('ARB: fuel refused for its gas is made again with the same nonce, and the t
   })
   await staged(
     'ARB',
-    async (stage) => {
-      const id = await stage.create('stale')
-      await stage.turnUntil('the fuel is refused', () => stage.turnedMs > 0).catch(() => undefined)
-      const refused = await stage.database.query<{ kind: string; last_error: string }>(
+    async (fixture) => {
+      const id = await fixture.create('stale')
+      await fixture
+        .turnUntil('the fuel is refused', () => fixture.turnedMs > 0)
+        .catch(() => undefined)
+      const refused = await fixture.database.query<{ kind: string; last_error: string }>(
         `select kind, last_error from transactions where last_error like 'broadcast rejected: %'`,
       )
       assert.deepEqual(
@@ -199,11 +206,11 @@ test('ARB: fuel refused for its gas is made again with the same nonce, and the t
       )
       assert.match(refused[0]!.last_error, /intrinsic gas too low: have 21000, want \d+/)
       stale = false
-      const next = await stage.create('next')
-      await stage.run()
-      await confirmed(stage, id)
-      await confirmed(stage, next)
-      const fuels = of(await made(stage), 'FUEL')
+      const next = await fixture.create('next')
+      await fixture.run()
+      await confirmed(fixture, id)
+      await confirmed(fixture, next)
+      const fuels = of(await made(fixture), 'FUEL')
       const [first, second] = fuels as [Made, Made]
       assert.deepEqual([first.gas, first.state, second.state], [21_000, 'REPLACED', 'CONFIRMED'])
       assert.equal(first.nonce, second.nonce)
@@ -220,14 +227,16 @@ test('ARB: the fuel of a sweep refused for its gas is made again too, because th
   )
   await staged(
     'ARB',
-    async (stage) => {
-      const address = await stage.openWallet('USDT_ARB').then(() => stage.newAddress('USDT_ARB'))
+    async (fixture) => {
+      const address = await fixture
+        .openWallet('USDT_ARB')
+        .then(() => fixture.newAddress('USDT_ARB'))
       to = address.toLowerCase()
-      await stage.control({ command: 'fund', asset: 'USDT_ARB', address, amount: '20' })
-      await stage.scan()
+      await fixture.control({ command: 'fund', asset: 'USDT_ARB', address, amount: '20' })
+      await fixture.scan()
       const fuel = async () =>
         (
-          await stage.database.query<{ state: string; last_error: string | null }>(
+          await fixture.database.query<{ state: string; last_error: string | null }>(
             `select state, last_error from transactions where kind = 'FUEL' and destination_id = $1`,
             [address],
           )
@@ -238,13 +247,13 @@ test('ARB: the fuel of a sweep refused for its gas is made again too, because th
         round++
       ) {
         assert.ok(
-          round < 100 && (await stage.turn()),
-          `not refused: ${JSON.stringify(await stage.pending())}`,
+          round < 100 && (await fixture.turn()),
+          `not refused: ${JSON.stringify(await fixture.pending())}`,
         )
       }
       to = ''
-      await stage.run()
-      const fuels = of(await made(stage), 'FUEL')
+      await fixture.run()
+      const fuels = of(await made(fixture), 'FUEL')
       assert.deepEqual(
         fuels.map(({ gas, state, nonce }) => [gas > 50_000, state, nonce]),
         [
@@ -265,21 +274,21 @@ test('a withdrawal refused for its gas is made again within the balance of its a
   })
   await staged(
     'ARB',
-    async (stage) => {
+    async (fixture) => {
       stale = true
-      const id = await stage.create('stale')
-      await stage.turnUntil('the payment is refused', () => stage.turnedMs > 2000)
-      const { last_error: error } = await stage.read(id)
+      const id = await fixture.create('stale')
+      await fixture.turnUntil('the payment is refused', () => fixture.turnedMs > 2000)
+      const { last_error: error } = await fixture.read(id)
       assert.match(String(error), /intrinsic gas too low/)
       stale = false
-      await stage.run()
-      await confirmed(stage, id)
-      const [first, last] = of(await made(stage), 'WITHDRAWAL') as [Made, Made]
+      await fixture.run()
+      await confirmed(fixture, id)
+      const [first, last] = of(await made(fixture), 'WITHDRAWAL') as [Made, Made]
       assert.deepEqual(
         [first.state, last.state, first.nonce],
         ['REPLACED', 'CONFIRMED', last.nonce],
       )
-      assert.equal(await stage.onChain(id), 1)
+      assert.equal(await fixture.onChain(id), 1)
     },
     { ask },
   )
@@ -292,13 +301,13 @@ test('a native sweep refused for its gas is made again, and moves no less', asyn
   )
   await staged(
     'ARB',
-    async (stage) => {
-      const address = await stage.newAddress('ARB')
+    async (fixture) => {
+      const address = await fixture.newAddress('ARB')
       from = address.toLowerCase()
-      await stage.control({ command: 'fund', asset: 'ARB', address, amount: '2' })
-      await stage.scan()
+      await fixture.control({ command: 'fund', asset: 'ARB', address, amount: '2' })
+      await fixture.scan()
       const read = () =>
-        stage.database.query<{ state: string; last_error: string | null }>(
+        fixture.database.query<{ state: string; last_error: string | null }>(
           `select state, last_error from transactions where kind = 'SWEEP' and source_id = $1 and state <> 'QUEUED'`,
           [address],
         )
@@ -308,15 +317,18 @@ test('a native sweep refused for its gas is made again, and moves no less', asyn
         round++
       ) {
         assert.ok(
-          round < 100 && (await stage.turn()),
+          round < 100 && (await fixture.turn()),
           `not refused: ${JSON.stringify(await read())}`,
         )
       }
       from = ''
       for (let round = 0; (await read())[0]?.state !== 'CONFIRMED'; round++) {
-        assert.ok(round < 100 && (await stage.turn()), `not swept: ${JSON.stringify(await read())}`)
+        assert.ok(
+          round < 100 && (await fixture.turn()),
+          `not swept: ${JSON.stringify(await read())}`,
+        )
       }
-      const sweeps = of(await made(stage), 'SWEEP').filter(({ account }) => account === address)
+      const sweeps = of(await made(fixture), 'SWEEP').filter(({ account }) => account === address)
       assert.deepEqual(
         sweeps.map(({ state, nonce }) => [state, nonce]),
         [
@@ -324,29 +336,29 @@ test('a native sweep refused for its gas is made again, and moves no less', asyn
           ['CONFIRMED', '0'],
         ],
       )
-      assert.deepEqual((await audit(stage.services)).differences, [])
+      assert.deepEqual((await audit(fixture.services)).differences, [])
     },
     { ask, isLeftOpen: true },
   )
 })
 
 test('ARB: an estimate includes the gas of publishing, with and without a receiver', () =>
-  staged('ARB', async (stage) => {
-    const id = await stage.create('paid')
-    await stage.run()
-    const [{ gas }] = of(await made(stage), 'WITHDRAWAL') as [Made]
-    const chain = stage.services.networks.get('ARB')
+  staged('ARB', async (fixture) => {
+    const id = await fixture.create('paid')
+    await fixture.run()
+    const [{ gas }] = of(await made(fixture), 'WITHDRAWAL') as [Made]
+    const chain = fixture.services.networks.get('ARB')
     const rate = 10n ** 9n
-    const question = { owner: stage.caller, rate, amount: 10n ** 18n }
+    const question = { owner: fixture.caller, rate, amount: 10n ** 18n }
     for (const to of [null, TO]) {
-      const { fee } = await chain.quote({ ...question, asset: stage.asset, to })
+      const { fee } = await chain.quote({ ...question, asset: fixture.asset, to })
       assert.ok(fee > 50_000n * rate && fee < BigInt(gas) * rate, `${fee} for ${gas} gas`)
     }
-    const usdt = stage.services.registry.asset('USDT_ARB') as typeof stage.asset
+    const usdt = fixture.services.registry.asset('USDT_ARB') as typeof fixture.asset
     assert.ok(
       (await chain.quote({ ...question, amount: 1n, asset: usdt, to: null })).fee > 100_000n * rate,
     )
-    await confirmed(stage, id)
+    await confirmed(fixture, id)
   }))
 
 test('a withdrawal whose address lacks gas waits, and its caller’s speed-up funds the rest', async () => {
@@ -356,23 +368,23 @@ test('a withdrawal whose address lacks gas waits, and its caller’s speed-up fu
   )
   await staged(
     'ARB',
-    async (stage) => {
+    async (fixture) => {
       stale = true
-      const id = await stage.create('stale')
-      await stage.turnUntil('the payment is refused', () => stage.turnedMs > 2000)
+      const id = await fixture.create('stale')
+      await fixture.turnUntil('the payment is refused', () => fixture.turnedMs > 2000)
       stale = false
-      for (let round = 0; round < 30; round++) await stage.turn()
-      const { state, last_error: error } = await stage.read(id)
+      for (let round = 0; round < 30; round++) await fixture.turn()
+      const { state, last_error: error } = await fixture.read(id)
       assert.equal(state, 'BROADCASTING', String(error))
-      const tries = await stage.database.query(
+      const tries = await fixture.database.query(
         'select reason from replacements where transaction_id = $1',
         [id],
       )
       assert.ok(tries.length > 0 && tries.length < 8, JSON.stringify(tries))
-      await stage.speedUp(id, { fee_level: 'high' })
-      await stage.run()
-      await confirmed(stage, id)
-      assert.equal(await stage.onChain(id), 1)
+      await fixture.speedUp(id, { fee_level: 'high' })
+      await fixture.run()
+      await confirmed(fixture, id)
+      assert.equal(await fixture.onChain(id), 1)
     },
     { ask },
   )
@@ -390,11 +402,11 @@ test('ETH: a fuel whose first payment is estimated at 204,600 gas gets that and 
   })
   await staged(
     'ETH',
-    async (stage) => {
-      const id = await stage.create('first payment')
-      await stage.run()
-      await confirmed(stage, id)
-      const rows = await made(stage)
+    async (fixture) => {
+      const id = await fixture.create('first payment')
+      await fixture.run()
+      await confirmed(fixture, id)
+      const rows = await made(fixture)
       assert.deepEqual(
         of(rows, 'FUEL').map(({ gas }) => gas),
         [265_980],
@@ -418,8 +430,10 @@ test('a mined fuel that ran out of gas is not made again with the same gas', asy
   })
   await staged(
     'ETH',
-    async (stage) => {
-      const address = await stage.openWallet('USDT_ETH').then(() => stage.newAddress('USDT_ETH'))
+    async (fixture) => {
+      const address = await fixture
+        .openWallet('USDT_ETH')
+        .then(() => fixture.newAddress('USDT_ETH'))
       to = address.toLowerCase()
       // What is paid to the address takes more than 21,000 gas from now on, as after an upgrade:
       // code that never ends.
@@ -431,36 +445,36 @@ test('a mined fuel that ran out of gas is not made again with the same gas', asy
         }
       ).chain()
       await anvil.call('anvil_setCode', address, '0x5b600056')
-      await stage.control({ command: 'fund', asset: 'USDT_ETH', address, amount: '20' })
-      await stage.scan()
-      await stage.run()
+      await fixture.control({ command: 'fund', asset: 'USDT_ETH', address, amount: '20' })
+      await fixture.scan()
+      await fixture.run()
       const states = (kind: string) =>
-        stage.database.query<{ state: string; failure_reason: string | null }>(
+        fixture.database.query<{ state: string; failure_reason: string | null }>(
           `select state, failure_reason from transactions where kind = $1 order by created_at`,
           [kind],
         )
       assert.deepEqual(
         (await states('FUEL')).map(({ state }) => state),
         ['REVERTED'],
-        JSON.stringify(await stage.pending()),
+        JSON.stringify(await fixture.pending()),
       )
       assert.match((await states('SWEEP'))[0]?.failure_reason ?? '', /^its fuel failed/)
       // The endpoint knows the upgrade now: 204,600 gas.
       await anvil.call('anvil_setCode', address, '0x')
       estimate = '0x31f38'
-      await stage.control({ command: 'mine', blocks: 1 })
-      await stage.scan()
+      await fixture.control({ command: 'mine', blocks: 1 })
+      await fixture.scan()
       // A failed sweep is queued again after a minute.
       clock.advance(61_000)
-      await requeueSweepsLoop(stage.services).run(new AbortController().signal)
-      await stage.run()
+      await requeueSweepsLoop(fixture.services).run(new AbortController().signal)
+      await fixture.run()
       assert.deepEqual(
         (await states('SWEEP')).map(({ state }) => state),
         ['FAILED', 'CONFIRMED'],
         JSON.stringify(await states('FUEL')),
       )
       assert.deepEqual(
-        of(await made(stage), 'FUEL').map(({ gas }) => gas),
+        of(await made(fixture), 'FUEL').map(({ gas }) => gas),
         [21_000, 265_980],
       )
     },
@@ -473,17 +487,17 @@ test('an endpoint that estimates more gas than nodes sign moves nothing: the tra
   const ask = endpoint((request) => (lies && estimateOf(request) ? '0x1c9c380' : undefined))
   await staged(
     'ETH',
-    async (stage) => {
+    async (fixture) => {
       lies = true
-      const id = await stage.create('absurd')
-      await stage.run()
-      const { status, failure_reason: reason } = await stage.read(id)
+      const id = await fixture.create('absurd')
+      await fixture.run()
+      const { status, failure_reason: reason } = await fixture.read(id)
       assert.equal(status, 'failed')
       assert.match(
         String(reason),
         /its gas limit would be 39000000, and the signer nodes' maximum is 1000000/,
       )
-      assert.equal(await stage.available(), 5n * 10n ** 18n)
+      assert.equal(await fixture.available(), 5n * 10n ** 18n)
       lies = false
     },
     { ask },
@@ -494,24 +508,24 @@ for (const code of ['OP_ETH', 'BASE']) {
   test(`${code}: the ledger contains what the operator and the base chain were paid`, () =>
     staged(
       code,
-      async (stage) => {
-        const id = await stage.create('native')
-        await stage.run()
-        await confirmed(stage, id)
-        const token = await stage.openWallet(`USDT_${code}`)
-        await stage.control({
+      async (fixture) => {
+        const id = await fixture.create('native')
+        await fixture.run()
+        await confirmed(fixture, id)
+        const token = await fixture.openWallet(`USDT_${code}`)
+        await fixture.control({
           command: 'fund',
           asset: `USDT_${code}`,
           address: token,
           amount: '20',
         })
-        await stage.scan()
-        await stage.run()
-        const second = await stage.create('token', { asset: `USDT_${code}`, amount: '7' })
-        await stage.run()
-        await confirmed(stage, second)
-        await swept(stage, { [code]: '2', [`USDT_${code}`]: '3' })
-        for (const { kind, account, fee } of await made(stage))
+        await fixture.scan()
+        await fixture.run()
+        const second = await fixture.create('token', { asset: `USDT_${code}`, amount: '7' })
+        await fixture.run()
+        await confirmed(fixture, second)
+        await swept(fixture, { [code]: '2', [`USDT_${code}`]: '3' })
+        for (const { kind, account, fee } of await made(fixture))
           assert.ok(BigInt(fee ?? '0') > 0n, `${kind} of ${account}: ${fee}`)
       },
       { isLeftOpen: true },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BlocksAhead } from '../src/deposits/blocks-ahead.ts'
 import type { Database } from '../src/database/pool.ts'
-import { useDatabase, World } from './deposits-support.ts'
+import { useDatabase, DepositFixture } from './deposits-support.ts'
 
 /**
  * The scan of a chain that stands still: the chain is asked, the database is left alone, and
@@ -36,27 +36,27 @@ function counted(inner: Database): { database: Database; asked: () => number } {
 
 test('an idle chain causes no database load; a block, another tip and the next full pass do', async () => {
   const { database: within, asked } = counted(database.get())
-  const world = new World(within, 'evm')
-  await world.open()
-  const alice = await world.tenant('alice')
-  await world.scan()
+  const fixture = new DepositFixture(within, 'evm')
+  await fixture.open()
+  const alice = await fixture.tenant('alice')
+  await fixture.scan()
   asked()
-  for (let pass = 0; pass < 5; pass++) await world.scan()
+  for (let pass = 0; pass < 5; pass++) await fixture.scan()
   assert.equal(asked(), 0, 'nothing came, and nothing is asked')
-  world.now += 5000
-  await world.scan()
+  fixture.now += 5000
+  await fixture.scan()
   assert.ok(asked() > 0, 'what else may be due is looked for now and then')
-  world.chain.mine({
+  fixture.chain.mine({
     txid: '0xone',
     outcome: [{ position: 0, asset: 'ETH', address: alice.deposit, amount: 5n }],
   })
-  await world.scan()
-  assert.equal((await world.deposits()).length, 1, 'a block is seen at once')
-  world.chain.drop(1)
-  world.chain.mine()
-  await world.scan()
+  await fixture.scan()
+  assert.equal((await fixture.deposits()).length, 1, 'a block is seen at once')
+  fixture.chain.drop(1)
+  fixture.chain.mine()
+  await fixture.scan()
   assert.deepEqual(
-    (await world.deposits()).map(({ state }) => state),
+    (await fixture.deposits()).map(({ state }) => state),
     ['REORGED'],
     'another block at the same height as well',
   )
@@ -64,22 +64,22 @@ test('an idle chain causes no database load; a block, another tip and the next f
 
 test('a failed pass is repeated immediately', async () => {
   const { database: within, asked } = counted(database.get())
-  const world = new World(within, 'evm')
-  await world.open()
-  const alice = await world.tenant('alice')
-  world.chain.mine({
+  const fixture = new DepositFixture(within, 'evm')
+  await fixture.open()
+  const alice = await fixture.tenant('alice')
+  fixture.chain.mine({
     txid: '0xtwo',
     outcome: [{ position: 0, asset: 'ETH', address: alice.deposit, amount: 5n }],
   })
-  const { block } = world.chain
-  world.chain.block = async () => {
+  const { block } = fixture.chain
+  fixture.chain.block = async () => {
     throw new Error('the chain is away')
   }
-  await assert.rejects(world.scan(), /the chain is away/)
-  world.chain.block = block
+  await assert.rejects(fixture.scan(), /the chain is away/)
+  fixture.chain.block = block
   asked()
-  await world.scan()
-  assert.equal((await world.deposits()).length, 1)
+  await fixture.scan()
+  assert.equal((await fixture.deposits()).length, 1)
 })
 
 test('blocks are prefetched, a few at a time and at most as many as the cache holds, and arrive in order', async () => {

@@ -21,7 +21,7 @@ const PLACE = { code: 'ETH', to: `0x${'ab'.repeat(20)}`, held: '1', amount: '0.2
 /** Blocks until anything is final on the local chain, and a few. */
 const FINAL_BLOCKS = 80
 let devnet: Devnet
-let stage: FamilyFixture
+let fixture: FamilyFixture
 
 interface Behaviour {
   isAway?: boolean
@@ -62,30 +62,30 @@ after(() => {
 })
 
 async function open(hosts: string[], quorum: number): Promise<void> {
-  stage = new FamilyFixture(database.get(), devnet, PLACE, clock, ask, {
+  fixture = new FamilyFixture(database.get(), devnet, PLACE, clock, ask, {
     endpoints: hosts.map((host) => ({ url: `http://${host}/eth` })),
     quorum,
   })
-  await stage.open()
+  await fixture.open()
 }
 
 async function mine(blocks: number): Promise<void> {
-  await stage.control({ command: 'mine', blocks })
-  await stage.scan()
+  await fixture.control({ command: 'mine', blocks })
+  await fixture.scan()
 }
 
 const settle = async () => {
-  while (await stage.step());
+  while (await fixture.step());
 }
 const fund = (amount: string) =>
-  stage.control({ command: 'fund', asset: 'ETH', address: stage.source, amount })
+  fixture.control({ command: 'fund', asset: 'ETH', address: fixture.source, amount })
 const deposits = () =>
-  stage.database.query<{ amount: string; state: string; status: string }>(
+  fixture.database.query<{ amount: string; state: string; status: string }>(
     `select amount::text, state, status from transactions where kind = 'DEPOSIT' order by amount`,
   )
 const disagreements = async () =>
   Object.fromEntries(
-    (await stage.services.metrics.endpointDisagreements.get()).values.map(({ labels, value }) => [
+    (await fixture.services.metrics.endpointDisagreements.get()).values.map(({ labels, value }) => [
       String(labels['endpoint']),
       value,
     ]),
@@ -134,21 +134,21 @@ function otherChain(from: number): Behaviour {
 
 test('an endpoint fails in mid-transfer: the next one takes over, and nothing is paid twice', async () => {
   await open(['a', 'b'], 1)
-  const id = await stage.create('away')
-  const hash = await stage.sentHash(id)
+  const id = await fixture.create('away')
+  const hash = await fixture.sentHash(id)
   behaviour['a'] = { isAway: true }
-  await stage.run()
-  const row = await stage.read(id)
+  await fixture.run()
+  const row = await fixture.read(id)
   assert.deepEqual([row.status, row.hash], ['confirmed', hash])
-  assert.equal(await stage.onChain(id), 1)
+  assert.equal(await fixture.onChain(id), 1)
   behaviour['a'] = {}
-  await stage.run()
-  await stage.check()
+  await fixture.run()
+  await fixture.check()
 })
 
 test('a deposit that one endpoint invents is never credited below the quorum; real ones are, also in that block', async () => {
   await open(['a', 'b', 'c'], 2)
-  const held = await stage.available()
+  const held = await fixture.available()
   const forged = `0x${'f0'.repeat(32)}`
   let block: Block | null = null
   behaviour['a'] = {
@@ -156,7 +156,7 @@ test('a deposit that one endpoint invents is never credited below the quorum; re
       if (method === 'eth_getBlockByNumber' && params[1] === true) {
         const shown = answer as Block | null
         const real = shown?.transactions.find(
-          ({ to }) => String(to).toLowerCase() === stage.source.toLowerCase(),
+          ({ to }) => String(to).toLowerCase() === fixture.source.toLowerCase(),
         )
         if (!shown || !real) return answer
         block = shown
@@ -200,7 +200,7 @@ test('a deposit that one endpoint invents is never credited below the quorum; re
       [parseAmount('0.125', 18).toString(), 'confirmed'],
     ].sort(([a], [b]) => (String(a) < String(b) ? -1 : 1)),
   )
-  assert.equal((await stage.available()) - held, parseAmount('0.125', 18))
+  assert.equal((await fixture.available()) - held, parseAmount('0.125', 18))
   const told = await disagreements()
   assert.equal(told['a'], 0)
   assert.ok((told['b'] ?? 0) > 0 && (told['c'] ?? 0) > 0, JSON.stringify(told))
@@ -208,33 +208,33 @@ test('a deposit that one endpoint invents is never credited below the quorum; re
   clock.advance(60_000)
   await mine(3)
   await settle()
-  assert.equal((await stage.available()) - held, parseAmount('0.125', 18))
+  assert.equal((await fixture.available()) - held, parseAmount('0.125', 18))
 })
 
 test('a deposit waits while too few endpoints answer, and is credited once they do', async () => {
   await open(['a', 'b'], 2)
-  const held = await stage.available()
+  const held = await fixture.available()
   behaviour['b'] = { isAway: true }
   await fund('0.125')
-  await stage.control({ command: 'mine', blocks: FINAL_BLOCKS })
+  await fixture.control({ command: 'mine', blocks: FINAL_BLOCKS })
   await assert.rejects(
-    stage.scan(),
+    fixture.scan(),
     /ETH: 1 of its endpoints respond, and 2 must agree \(b: eth_\w+: cannot be reached\)/,
   )
   await settle()
-  assert.equal(await stage.available(), held)
+  assert.equal(await fixture.available(), held)
   behaviour['b'] = {}
   clock.advance(60_000)
   await mine(1)
   await settle()
-  assert.equal((await stage.available()) - held, parseAmount('0.125', 18))
-  await stage.check()
+  assert.equal((await fixture.available()) - held, parseAmount('0.125', 18))
+  await fixture.check()
 })
 
 test('a transfer is final once a quorum reports it in that block; an endpoint with another outcome is reported', async () => {
   await open(['a', 'b', 'c'], 2)
-  const id = await stage.create('final')
-  const hash = await stage.sentHash(id)
+  const id = await fixture.create('final')
+  const hash = await fixture.sentHash(id)
   const hidden: Behaviour = {
     lie: (method, params, answer) =>
       ['eth_getTransactionReceipt', 'eth_getTransactionByHash'].includes(method) &&
@@ -251,7 +251,7 @@ test('a transfer is final once a quorum reports it in that block; an endpoint wi
     }
   }
   await rounds(FINAL_BLOCKS)
-  const waiting = await stage.read(id)
+  const waiting = await fixture.read(id)
   assert.deepEqual([waiting.status, waiting.state], ['pending', 'CONFIRMING'])
   assert.ok(waiting.confirmations > 12, `${waiting.confirmations} confirmations are shown`)
   assert.deepEqual(
@@ -266,14 +266,14 @@ test('a transfer is final once a quorum reports it in that block; an endpoint wi
         : answer,
   }
   await rounds(2)
-  assert.equal((await stage.read(id)).status, 'pending')
+  assert.equal((await fixture.read(id)).status, 'pending')
   assert.ok(((await disagreements())['b'] ?? 0) > 0)
   behaviour['c'] = {}
   await rounds(2)
-  assert.equal((await stage.read(id)).status, 'confirmed')
+  assert.equal((await fixture.read(id)).status, 'confirmed')
   behaviour = {}
-  await stage.run()
-  await stage.check()
+  await fixture.run()
+  await fixture.check()
 })
 
 test('one endpoint with another chain removes no final deposits, and is set aside', async () => {
@@ -281,20 +281,20 @@ test('one endpoint with another chain removes no final deposits, and is set asid
   await fund('0.125')
   await mine(FINAL_BLOCKS)
   await settle()
-  const held = await stage.available()
-  const { height } = (await stage.database.one<{ height: number }>(
+  const held = await fixture.available()
+  const { height } = (await fixture.database.one<{ height: number }>(
     'select max(block_height)::integer height from deposits',
   )) as { height: number }
   behaviour['a'] = otherChain(height)
-  await stage.control({ command: 'mine', blocks: 1 })
+  await fixture.control({ command: 'mine', blocks: 1 })
   await assert.rejects(
-    stage.scan(),
+    fixture.scan(),
     /ETH: an endpoint is not used: it returns another block at \d+ than the final one, and fewer than 2 endpoints confirm it/,
   )
   asked = []
   await mine(1)
   await settle()
-  assert.equal(await stage.available(), held)
+  assert.equal(await fixture.available(), held)
   assert.ok(
     asked.every((each) => !each.startsWith('a ')),
     asked.find((each) => each.startsWith('a ')),
@@ -307,12 +307,12 @@ test('one endpoint with another chain removes no final deposits, and is set asid
   clock.advance(20_000)
   behaviour['b'] = behaviour['c'] = behaviour['a'] as Behaviour
   await mine(1)
-  assert.equal(held - (await stage.available()), parseAmount('0.125', 18))
+  assert.equal(held - (await fixture.available()), parseAmount('0.125', 18))
 })
 
 test('one endpoint that calls a block final does not make a deposit final: a quorum must', async () => {
   await open(['a', 'b', 'c'], 2)
-  const held = await stage.available()
+  const held = await fixture.available()
   behaviour['a'] = callsFinal()
   await fund('0.125')
   await mine(1)
@@ -321,7 +321,7 @@ test('one endpoint that calls a block final does not make a deposit final: a quo
     (await deposits()).map(({ status }) => status),
     ['confirmed', 'pending'],
   )
-  assert.equal(await stage.available(), held)
+  assert.equal(await fixture.available(), held)
   assert.deepEqual(
     await disagreements(),
     { a: 0, b: 0, c: 0 },
@@ -330,26 +330,26 @@ test('one endpoint that calls a block final does not make a deposit final: a quo
   clock.advance(11_000)
   await mine(FINAL_BLOCKS)
   await settle()
-  assert.equal((await stage.available()) - held, parseAmount('0.125', 18))
+  assert.equal((await fixture.available()) - held, parseAmount('0.125', 18))
 })
 
 test('one endpoint that calls a block final does not make a transfer final: a quorum must', async () => {
   await open(['a', 'b', 'c'], 2)
-  const id = await stage.create('called-final')
-  await stage.sentHash(id)
+  const id = await fixture.create('called-final')
+  await fixture.sentHash(id)
   behaviour['a'] = callsFinal()
   clock.advance(16_000)
   await mine(1)
   for (let round = 0; round < 3; round++) {
     clock.advance(16_000)
-    await stage.scan()
+    await fixture.scan()
     await settle()
   }
-  const waiting = await stage.read(id)
+  const waiting = await fixture.read(id)
   assert.deepEqual([waiting.status, waiting.state], ['pending', 'CONFIRMING'])
-  await stage.run()
-  assert.equal((await stage.read(id)).status, 'confirmed')
-  await stage.check()
+  await fixture.run()
+  assert.equal((await fixture.read(id)).status, 'confirmed')
+  await fixture.check()
 })
 
 test('one endpoint that first calls their blocks not final removes no credited deposits', async () => {
@@ -357,8 +357,8 @@ test('one endpoint that first calls their blocks not final removes no credited d
   await fund('0.125')
   await mine(FINAL_BLOCKS)
   await settle()
-  const held = await stage.available()
-  const { height } = (await stage.database.one<{ height: number }>(
+  const held = await fixture.available()
+  const { height } = (await fixture.database.one<{ height: number }>(
     'select max(block_height)::integer height from deposits',
   )) as { height: number }
   behaviour['a'] = {
@@ -367,33 +367,33 @@ test('one endpoint that first calls their blocks not final removes no credited d
   }
   await mine(1)
   behaviour['a'] = otherChain(height)
-  await stage.control({ command: 'mine', blocks: 1 })
+  await fixture.control({ command: 'mine', blocks: 1 })
   await assert.rejects(
-    stage.scan(),
+    fixture.scan(),
     /ETH: an endpoint is not used: it returns another block at \d+ than the final one/,
   )
-  assert.equal(await stage.available(), held)
+  assert.equal(await fixture.available(), held)
   await mine(1)
   await settle()
   assert.deepEqual(
     (await deposits()).map(({ status }) => status),
     ['confirmed', 'confirmed'],
   )
-  assert.equal(await stage.available(), held)
+  assert.equal(await fixture.available(), held)
 })
 
 test('fuel is not booked by one endpoint’s report alone', async () => {
   await open(['a', 'b', 'c'], 2)
-  const id = await stage.create('fuelled')
-  await stage.runTo(id, 'FUELING')
+  const id = await fixture.create('fuelled')
+  await fixture.runTo(id, 'FUELING')
   const fuelHash = async () =>
     (
-      await stage.database.one<{ hash: string }>(
+      await fixture.database.one<{ hash: string }>(
         `select c.hash from chain_transactions c join transactions t on t.id = c.transaction_id where t.kind = 'FUEL' and c.hash is not null`,
       )
     )?.hash
   for (let round = 0; !(await fuelHash()); round++)
-    assert.ok(round < 50 && (await stage.turn()), 'the fuel is never signed')
+    assert.ok(round < 50 && (await fixture.turn()), 'the fuel is never signed')
   const hash = await fuelHash()
   behaviour['a'] = {
     lie: (method, params, answer) =>
@@ -402,36 +402,36 @@ test('fuel is not booked by one endpoint’s report alone', async () => {
         : answer,
   }
   for (let round = 0; ((await disagreements())['b'] ?? 0) === 0; round++)
-    assert.ok(round < 50 && (await stage.turn()), 'nobody is asked')
+    assert.ok(round < 50 && (await fixture.turn()), 'nobody is asked')
   assert.equal(
-    await stage.database.one(`select 1 from ledger_entries where kind = 'fuel'`),
+    await fixture.database.one(`select 1 from ledger_entries where kind = 'fuel'`),
     undefined,
   )
   behaviour = {}
-  await stage.run()
-  assert.equal((await stage.read(id)).status, 'confirmed')
-  await stage.check()
+  await fixture.run()
+  assert.equal((await fixture.read(id)).status, 'confirmed')
+  await fixture.check()
 })
 
 test('an endpoint whose chain branches before everything that is stored is set aside, and the others continue', async () => {
   await open(['a', 'b', 'c'], 2)
-  const held = await stage.available()
+  const held = await fixture.available()
   behaviour['a'] = otherChain(0)
   await fund('0.125')
-  await stage.control({ command: 'mine', blocks: 1 })
+  await fixture.control({ command: 'mine', blocks: 1 })
   await assert.rejects(
-    stage.scan(),
+    fixture.scan(),
     /ETH: an endpoint is not used: it returns another block at \d+/,
   )
   clock.advance(11_000)
   await mine(FINAL_BLOCKS)
   await settle()
-  assert.equal((await stage.available()) - held, parseAmount('0.125', 18))
+  assert.equal((await fixture.available()) - held, parseAmount('0.125', 18))
 })
 
 test('a slow endpoint is queried for several blocks concurrently', async () => {
   await open(['a', 'b'], 2)
-  const held = await stage.available()
+  const held = await fixture.available()
   let underWay = 0
   let most = 0
   behaviour['b'] = {
@@ -445,17 +445,17 @@ test('a slow endpoint is queried for several blocks concurrently', async () => {
   }
   for (let count = 0; count < 3; count++) {
     await fund('0.125')
-    await stage.control({ command: 'mine', blocks: 1 })
+    await fixture.control({ command: 'mine', blocks: 1 })
   }
   await mine(FINAL_BLOCKS)
   await settle()
-  assert.equal((await stage.available()) - held, parseAmount('0.375', 18))
+  assert.equal((await fixture.available()) - held, parseAmount('0.375', 18))
   assert.equal(most, 3)
 })
 
 test('an endpoint that does not return the blocks of its own head for a minute is set aside', async () => {
   await open(['a', 'b', 'c'], 2)
-  const held = await stage.available()
+  const held = await fixture.available()
   behaviour['a'] = {
     lie: (method, params, answer) =>
       method === 'eth_getBlockByNumber' && params[1] === true ? null : answer,
@@ -464,40 +464,40 @@ test('an endpoint that does not return the blocks of its own head for a minute i
   await mine(FINAL_BLOCKS)
   clock.advance(61_000)
   await assert.rejects(
-    stage.scan(),
+    fixture.scan(),
     /ETH: the endpoint reports a head at \d+ and does not return block \d+/,
   )
-  await stage.scan()
+  await fixture.scan()
   await settle()
-  assert.equal((await stage.available()) - held, parseAmount('0.125', 18))
+  assert.equal((await fixture.available()) - held, parseAmount('0.125', 18))
 })
 
 test("a transfer ends with the quorum's outcome if the endpoint in use reports another", async () => {
   await open(['a', 'b', 'c'], 2)
-  const id = await stage.create('against')
-  const hash = await stage.sentHash(id)
+  const id = await fixture.create('against')
+  const hash = await fixture.sentHash(id)
   behaviour['a'] = {
     lie: (method, params, answer) =>
       method === 'eth_getTransactionReceipt' && params[0] === hash && answer
         ? { ...answer, status: '0x0' }
         : answer,
   }
-  await stage.run()
-  const row = await stage.read(id)
+  await fixture.run()
+  const row = await fixture.read(id)
   assert.deepEqual([row.status, row.hash], ['confirmed', hash])
   assert.ok(((await disagreements())['b'] ?? 0) > 0)
   behaviour = {}
-  await stage.check()
+  await fixture.check()
 })
 
 test('a scan begins at a block that a quorum calls final, whatever one endpoint reports', async () => {
   await open(['a', 'b', 'c'], 2)
-  const { network } = stage.services.networks.get('ETH')
+  const { network } = fixture.services.networks.get('ETH')
   const start = async (): Promise<Record<string, unknown> | undefined> => {
-    await stage.database.query('delete from network_scans')
-    await stage.database.query('delete from blocks')
-    await commitScanStart(stage.services, network)
-    return stage.database.one(
+    await fixture.database.query('delete from network_scans')
+    await fixture.database.query('delete from blocks')
+    await commitScanStart(fixture.services, network)
+    return fixture.database.one(
       'select s.height::integer, b.hash from network_scans s join blocks b on b.network = s.network and b.height = s.height',
     )
   }

@@ -7,7 +7,7 @@ import { parseAmount } from '@custody/chains'
 import { Devnet } from '../../devnet/src/devnet.ts'
 import { runRescan, takeRescan } from '../src/deposits/rescan.ts'
 import { useDatabase } from './deposits-support.ts'
-import { FamilyFixture, type Place } from './family-fixture.ts'
+import { FamilyFixture, type WalletAddress } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
@@ -19,7 +19,7 @@ const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-several-families-'))
 let devnet: Devnet
 
-const PLACES: readonly Place[] = [
+const PLACES: readonly WalletAddress[] = [
   { code: 'BTC', to: 'bcrt1q6z64a43mjgkcq0ul2znwneq3spghrlau9slefp', held: '2', amount: '0.5' },
   { code: 'ETH', to: '0x00000000000000000000000000000000000000AA', held: '5', amount: '1' },
   { code: 'FTM', to: '0x00000000000000000000000000000000000000AA', held: '5', amount: '1' },
@@ -63,28 +63,28 @@ for (const place of PLACES) {
       asked.add(hostname)
       return fetch(`${devnet.url}${pathname}${search}`, init)
     }
-    const stage = new FamilyFixture(database.get(), devnet, place, clock, ask, {
+    const fixture = new FamilyFixture(database.get(), devnet, place, clock, ask, {
       endpoints: ['a', 'b', 'c'].map((host) => ({
         url: `http://${host}/${place.code.toLowerCase()}`,
       })),
       quorum: 2,
     })
     try {
-      await stage.open()
+      await fixture.open()
       for (away of ['', 'a', 'b', 'c']) {
-        const id = await stage.create(`away-${away}`)
-        await stage.run()
-        const row = await stage.read(id)
+        const id = await fixture.create(`away-${away}`)
+        await fixture.run()
+        const row = await fixture.read(id)
         assert.equal(row.status, 'confirmed', JSON.stringify(row))
-        assert.equal(await stage.onChain(id), 1)
-        const held = await stage.available()
-        await stage.fund(place.held)
-        assert.ok((await stage.available()) > held, 'the deposit is credited')
+        assert.equal(await fixture.onChain(id), 1)
+        const held = await fixture.available()
+        await fixture.fund(place.held)
+        assert.ok((await fixture.available()) > held, 'the deposit is credited')
       }
       away = ''
-      await stage.check()
+      await fixture.check()
       assert.deepEqual([...asked].sort(), ['a', 'b', 'c'])
-      const told = (await stage.services.metrics.endpointDisagreements.get()).values
+      const told = (await fixture.services.metrics.endpointDisagreements.get()).values
       assert.deepEqual(
         told.map(({ labels, value }) => [labels['endpoint'], value]),
         [
@@ -94,13 +94,13 @@ for (const place of PLACES) {
         ],
       )
     } finally {
-      await stage.close()
+      await fixture.close()
     }
   })
 }
 
 test('BTC: a coin that one endpoint returns at another position is credited only after a rescan reads the true one', async () => {
-  const place = PLACES[0] as Place
+  const place = PLACES[0] as WalletAddress
   let lies = false
   const ask: typeof fetch = async (url, init) => {
     const { hostname, pathname } = new URL(String(url))
@@ -115,44 +115,49 @@ test('BTC: a coin that one endpoint returns at another position is credited only
         : text,
     )
   }
-  const stage = new FamilyFixture(database.get(), devnet, place, clock, ask, {
+  const fixture = new FamilyFixture(database.get(), devnet, place, clock, ask, {
     endpoints: ['a', 'b', 'c'].map((host) => ({ url: `http://${host}/btc` })),
     quorum: 2,
   })
   try {
-    await stage.open()
-    const held = await stage.available()
-    const coins = () => stage.database.query('select txid, vout from utxos order by txid')
+    await fixture.open()
+    const held = await fixture.available()
+    const coins = () => fixture.database.query('select txid, vout from utxos order by txid')
     const known = await coins()
     lies = true
-    await stage.control({ command: 'fund', asset: 'BTC', address: stage.source, amount: '0.25' })
+    await fixture.control({
+      command: 'fund',
+      asset: 'BTC',
+      address: fixture.source,
+      amount: '0.25',
+    })
     for (let round = 0; round < 8; round++) {
       clock.advance(11_000)
-      await stage.control({ command: 'mine', blocks: 1 })
-      await stage.scan()
-      while (await stage.step());
+      await fixture.control({ command: 'mine', blocks: 1 })
+      await fixture.scan()
+      while (await fixture.step());
     }
     assert.equal((await coins()).length, known.length + 1)
-    assert.equal(await stage.available(), held)
+    assert.equal(await fixture.available(), held)
     lies = false
     clock.advance(600_000)
-    const { height } = (await stage.database.one<{ height: number }>(
+    const { height } = (await fixture.database.one<{ height: number }>(
       'select max(block_height)::integer height from deposits',
     )) as { height: number }
-    const token = await takeRescan(stage.services, 'BTC', height, height)
+    const token = await takeRescan(fixture.services, 'BTC', height, height)
     assert.ok(token)
-    await runRescan(stage.services, stage.services.networks.get('BTC'), token)
-    await stage.run()
-    await stage.scan()
-    await stage.run()
-    assert.equal((await stage.available()) - held, parseAmount('0.25', 8))
+    await runRescan(fixture.services, fixture.services.networks.get('BTC'), token)
+    await fixture.run()
+    await fixture.scan()
+    await fixture.run()
+    assert.equal((await fixture.available()) - held, parseAmount('0.25', 8))
     assert.equal((await coins()).length, known.length + 1)
     // All of it can be sent.
-    const id = await stage.create('all', { amount: '2.2499' })
-    await stage.run()
-    assert.equal((await stage.read(id)).status, 'confirmed')
-    await stage.check()
+    const id = await fixture.create('all', { amount: '2.2499' })
+    await fixture.run()
+    assert.equal((await fixture.read(id)).status, 'confirmed')
+    await fixture.check()
   } finally {
-    await stage.close()
+    await fixture.close()
   }
 })

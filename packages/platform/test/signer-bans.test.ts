@@ -19,13 +19,13 @@ import { readBans } from '../src/signing/status.ts'
  * The operator's view of a ban: the command, the metric, the doctor, the control panel. Three real
  * nodes.
  */
-let house: SignerCluster
+let cluster: SignerCluster
 let folder: string
 before(async () => {
-  house = await SignerCluster.start()
-  folder = join(house.home, 'platform')
+  cluster = await SignerCluster.start()
+  folder = join(cluster.home, 'platform')
 })
-after(() => house.stop())
+after(() => cluster.stop())
 
 async function gauges(): Promise<string[]> {
   const signers = new SignerNodes(folder)
@@ -41,14 +41,14 @@ async function gauges(): Promise<string[]> {
 }
 const run = (command: typeof ban, node: number, values: Record<string, string> = {}) =>
   command({
-    home: house.home,
-    values: { home: join(house.home, `node-${node}`), ...values },
+    home: cluster.home,
+    values: { home: join(cluster.home, `node-${node}`), ...values },
   } as never)
 
 test('without a ban each pair of nodes is 0, and the doctor reports nothing', async () => {
   assert.equal((await gauges()).filter((line) => line.endsWith(' 0')).length, 6)
   assert.deepEqual(await diagnoseBans(folder), [])
-  assert.deepEqual(await diagnoseBans(join(house.home, 'none')), [])
+  assert.deepEqual(await diagnoseBans(join(cluster.home, 'none')), [])
   assert.equal((await run(bans, 1)).text, 'signer 1: no ban, no report of one')
   await assert.rejects(async () => run(ban, 1, { peer: '1' }), /node: must be a peer, 2 or 3/)
   await assert.rejects(async () => run(ban, 1, { peer: 'three' }), /--peer: must be 1, 2 or 3/)
@@ -81,7 +81,7 @@ test('a ban is displayed by the command, the metric and the doctor, even if only
     assert.ok(tries < 100, 'node 2 has no report')
     await sleep(100)
   }
-  await house.stopHere(1)
+  await cluster.stopHere(1)
   const reported = await diagnoseBans(folder)
   assert.deepEqual(reported, [{ by: 1, banned: 3, confirmed: false }])
   assert.match(banLine(reported[0]!), /^signer 1 is reported to have banned signer 3: /)

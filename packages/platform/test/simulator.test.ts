@@ -93,19 +93,19 @@ test('a hostile seed gives the same run each time, and its draws replay it', asy
 })
 
 test('a randomized run is reproducible, whatever its database has seen, also with many waiting for one lock', async () => {
-  const ground = new SimulatedServer()
+  const databaseServer = new SimulatedServer()
   try {
-    await ground.start()
+    await databaseServer.start()
     const told: string[] = []
     for (const seed of [204, 29, 204]) {
-      const { failure, trace } = await simulate(ground, seed)
+      const { failure, trace } = await simulate(databaseServer, seed)
       assert.equal(failure, null)
       told.push(trace.join('\n'))
     }
     assert.ok(told[0] && told[0] === told[2], 'the same seed, another story')
     assert.notEqual(told[0], told[1])
   } finally {
-    await ground.stop()
+    await databaseServer.stop()
   }
 })
 
@@ -146,10 +146,10 @@ test('the shrinker keeps the one relevant draw', async () => {
 })
 
 test('no commit leaves an entry that does not sum to zero, an unposted balance or a negative one', async () => {
-  const ground = new SimulatedServer()
+  const databaseServer = new SimulatedServer()
   try {
-    await ground.start()
-    const { url } = await ground.database()
+    await databaseServer.start()
+    const { url } = await databaseServer.database()
     const problems: string[] = []
     const raw = openDatabase(url('test'), { onError: () => undefined })
     const database = watched(raw, (problem) => problems.push(problem))
@@ -199,6 +199,6 @@ test('no commit leaves an entry that does not sum to zero, an unposted balance o
     await post('2', '-1', '1')
     await raw.close()
   } finally {
-    await ground.stop()
+    await databaseServer.stop()
   }
 })

@@ -12,7 +12,7 @@ import { lookAtDue } from '../src/invoices/loop.ts'
 import { lookAtMempool, PoolMemory } from '../src/invoices/mempool.ts'
 import { getInvoice } from '../src/invoices/read-invoice.ts'
 import { useDatabase } from './deposits-support.ts'
-import { FamilyFixture, type Place } from './family-fixture.ts'
+import { FamilyFixture, type WalletAddress } from './family-fixture.ts'
 import { plain } from './harness.ts'
 import { ManualClock } from './manual-clock.ts'
 
@@ -25,14 +25,14 @@ const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-special-coins-'))
 let devnet: Devnet
 
-const DASH: Place = {
+const DASH: WalletAddress = {
   code: 'DASH',
   to: 'yNPbcFfabtNmmxKdGwhHomdYfVs6gikbPf',
   held: '1',
   amount: '3.5',
 }
-const BCH: Place = { code: 'BCH', to: '', held: '1', amount: '0.99999' }
-const LTC: Place = { code: 'LTC', to: '', held: '1', amount: '0.5' }
+const BCH: WalletAddress = { code: 'BCH', to: '', held: '1', amount: '0.99999' }
+const LTC: WalletAddress = { code: 'LTC', to: '', held: '1', amount: '0.5' }
 
 before(async () => {
   devnet = await Devnet.start(home, 0, { now: () => clock.startMs })
@@ -42,13 +42,16 @@ after(() => {
   rmSync(home, { recursive: true, force: true })
 })
 
-async function staged(place: Place, run: (stage: FamilyFixture) => Promise<void>): Promise<void> {
-  const stage = new FamilyFixture(database.get(), devnet, place, clock)
+async function staged(
+  place: WalletAddress,
+  run: (fixture: FamilyFixture) => Promise<void>,
+): Promise<void> {
+  const fixture = new FamilyFixture(database.get(), devnet, place, clock)
   try {
-    await stage.open()
-    await run(stage)
+    await fixture.open()
+    await run(fixture)
   } finally {
-    await stage.close()
+    await fixture.close()
   }
 }
 
@@ -62,29 +65,29 @@ const rpc = async <T>(code: string, method: string, ...params: unknown[]): Promi
 const COIN = 100_000_000n
 
 test('DASH: a credit pool withdrawal and a mining payout are credited, and one transfer spends both', async () => {
-  await staged(DASH, async (stage) => {
-    const before = await stage.available()
-    const { hash } = await stage.control({
+  await staged(DASH, async (fixture) => {
+    const before = await fixture.available()
+    const { hash } = await fixture.control({
       command: 'special',
       kind: 'asset-unlock',
-      address: stage.source,
+      address: fixture.source,
       amount: '2',
     })
-    await stage.scan()
-    await stage.run()
-    assert.equal(await stage.available(), before + 2n * COIN)
-    await stage.control({ command: 'mine', blocks: 1, address: stage.source })
+    await fixture.scan()
+    await fixture.run()
+    assert.equal(await fixture.available(), before + 2n * COIN)
+    await fixture.control({ command: 'mine', blocks: 1, address: fixture.source })
     // A coinbase is credited once it may be spent.
-    await stage.control({ command: 'mine', blocks: 100 })
-    await stage.scan()
-    await stage.run()
-    const held = await stage.available()
+    await fixture.control({ command: 'mine', blocks: 100 })
+    await fixture.scan()
+    await fixture.run()
+    const held = await fixture.available()
     assert.ok(held > before + 2n * COIN, `${held} are available`)
-    const id = await stage.create('all but the fee', {
+    const id = await fixture.create('all but the fee', {
       amount: `${(held - 100_000n) / COIN}.${((held - 100_000n) % COIN).toString().padStart(8, '0')}`,
     })
-    await stage.run()
-    const sent = await stage.read(id)
+    await fixture.run()
+    const sent = await fixture.read(id)
     assert.equal(sent.state, 'CONFIRMED', JSON.stringify(sent))
     const { vin } = await rpc<{ vin: { txid: string }[] }>(
       'DASH',
@@ -93,20 +96,20 @@ test('DASH: a credit pool withdrawal and a mining payout are credited, and one t
       true,
     )
     assert.ok(vin.length === 3 && vin.some(({ txid }) => txid === hash), JSON.stringify(vin))
-    await stage.check()
+    await fixture.check()
   })
 })
 
 test('BCH: an output with a CashToken is not credited or spent, also by a transfer of the whole balance', async () => {
-  await staged({ ...BCH, to: await rpc('BCH', 'getnewaddress') }, async (stage) => {
-    const before = await stage.available()
+  await staged({ ...BCH, to: await rpc('BCH', 'getnewaddress') }, async (fixture) => {
+    const before = await fixture.available()
     const tokens: { hash: string; vout: number }[] = []
     for (const more of [{ tokens: '5' }, { nft: 'mutable', commitment: 'ab' }]) {
       const hash = (
-        await stage.control({
+        await fixture.control({
           command: 'special',
           kind: 'token',
-          address: stage.source,
+          address: fixture.source,
           amount: '0.5',
           ...more,
         })
@@ -119,66 +122,66 @@ test('BCH: an output with a CashToken is not credited or spent, also by a transf
       )
       tokens.push({ hash, vout: vout.find(({ tokenData }) => tokenData)?.n as number })
     }
-    await stage.scan()
-    await stage.run()
-    assert.equal(await stage.available(), before)
-    const id = await stage.create('everything')
-    await stage.run()
-    assert.equal((await stage.read(id)).state, 'CONFIRMED')
+    await fixture.scan()
+    await fixture.run()
+    assert.equal(await fixture.available(), before)
+    const id = await fixture.create('everything')
+    await fixture.run()
+    assert.equal((await fixture.read(id)).state, 'CONFIRMED')
     for (const { hash, vout } of tokens)
       assert.ok(await rpc('BCH', 'gettxout', hash, vout), 'the token is unspent')
-    await stage.check()
+    await fixture.check()
   })
 })
 
 test('LTC: transactions within the extension blocks do not hide other waiting ones, and outgoing ones are credited', async () => {
-  await staged(LTC, async (stage) => {
-    const [chain] = stage.services.networks.all()
-    const before = await stage.available()
-    await stage.control({
+  await staged(LTC, async (fixture) => {
+    const [chain] = fixture.services.networks.all()
+    const before = await fixture.available()
+    await fixture.control({
       command: 'fund',
       asset: 'LTC',
       address: await rpc('LTC', 'getnewaddress'),
       amount: '1',
     })
-    const { hash } = await stage.control({
+    const { hash } = await fixture.control({
       command: 'special',
       kind: 'mweb',
-      address: stage.source,
+      address: fixture.source,
       amount: '2',
     })
-    await stage.control({ command: 'special', kind: 'mweb' })
-    const paid = await rpc<string>('LTC', 'sendtoaddress', stage.source, 0.25)
+    await fixture.control({ command: 'special', kind: 'mweb' })
+    const paid = await rpc<string>('LTC', 'sendtoaddress', fixture.source, 0.25)
     const mempool = chain!.mempool!
     const waiting = await mempool.waiting()
     assert.ok(waiting.includes(hash as string) && waiting.includes(paid), 'the pool has both')
     const seen = await mempool.transfers(waiting)
     assert.deepEqual(
       seen
-        .filter(({ address }) => address === stage.source)
+        .filter(({ address }) => address === fixture.source)
         .map(({ txid, amount }) => [txid, amount]),
       [[paid, 25_000_000n]],
     )
-    await stage.control({ command: 'mine', blocks: 1 })
-    await stage.scan()
-    await stage.run()
-    assert.equal(await stage.available(), before + 2n * COIN + 25_000_000n)
-    await stage.check()
+    await fixture.control({ command: 'mine', blocks: 1 })
+    await fixture.scan()
+    await fixture.run()
+    assert.equal(await fixture.available(), before + 2n * COIN + 25_000_000n)
+    await fixture.check()
   })
 })
 
 test('LTC: an invoice is Processing by its payment in the pool and Paid by its block, during extension block traffic', async () => {
-  await staged(LTC, async (stage) => {
-    const [chain] = stage.services.networks.all()
+  await staged(LTC, async (fixture) => {
+    const [chain] = fixture.services.networks.all()
     const ask = async (endpoint: Endpoint, body?: object, params?: object) => {
       const { text, body: answer } = await endpoint.handler({
-        services: stage.services,
-        caller: stage.caller,
+        services: fixture.services,
+        caller: fixture.caller,
         body: endpoint.body ? readBody(endpoint.body, JSON.stringify(body)) : undefined,
         query: undefined,
         params,
         signed: undefined as never,
-        askedAt: stage.services.environment.now(),
+        askedAt: fixture.services.environment.now(),
       })
       return plain(parseJson(text ?? stringifyJson(answer))) as {
         inv_id: string
@@ -188,21 +191,26 @@ test('LTC: an invoice is Processing by its payment in the pool and Paid by its b
     }
     const memory = new PoolMemory()
     const look = async () => {
-      await lookAtMempool(stage.services, chain!, chain!.mempool!, memory)
-      while ((await lookAtDue(stage.services)) > 0);
+      await lookAtMempool(fixture.services, chain!, chain!.mempool!, memory)
+      while ((await lookAtDue(fixture.services)) > 0);
     }
     const { inv_id: id, address } = await ask(createInvoice, { asset: 'LTC', amount: 0.25 })
     const status = async () => (await ask(getInvoice, undefined, { id })).inv_status
-    await stage.control({
+    await fixture.control({
       command: 'fund',
       asset: 'LTC',
       address: await rpc('LTC', 'getnewaddress'),
       amount: '1',
     })
-    const { hash } = await stage.control({ command: 'special', kind: 'mweb' })
+    const { hash } = await fixture.control({ command: 'special', kind: 'mweb' })
     await look()
     assert.equal(await status(), 'Pending')
-    await stage.control({ command: 'special', kind: 'mweb', address: stage.source, amount: '2' })
+    await fixture.control({
+      command: 'special',
+      kind: 'mweb',
+      address: fixture.source,
+      amount: '2',
+    })
     await rpc('LTC', 'sendtoaddress', address, 0.25)
     assert.ok(
       (await chain!.mempool!.waiting()).includes(hash as string),
@@ -210,9 +218,9 @@ test('LTC: an invoice is Processing by its payment in the pool and Paid by its b
     )
     await look()
     assert.equal(await status(), 'Processing')
-    await stage.control({ command: 'mine', blocks: 1 })
-    await stage.scan()
-    await stage.run()
+    await fixture.control({ command: 'mine', blocks: 1 })
+    await fixture.scan()
+    await fixture.run()
     await look()
     assert.equal(await status(), 'Paid')
   })

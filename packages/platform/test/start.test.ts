@@ -344,7 +344,7 @@ test('an embedded database that dies during a start makes it start again, with n
     },
     close: counted,
   }
-  const world: Runtime = {
+  const runtime: Runtime = {
     ...hostRuntime(),
     log: { write: () => undefined },
     openDatabase: () => dying as Database,
@@ -360,7 +360,7 @@ test('an embedded database that dies during a start makes it start again, with n
   }
   const settings = { ...readSettings({ CUSTODY_HOME: join(folder, 'dying') }), port: 0 }
   await assert.rejects(
-    startPlatform(settings, async () => ({ close: () => undefined }), world),
+    startPlatform(settings, async () => ({ close: () => undefined }), runtime),
     /recovery mode/,
   )
   assert.deepEqual([started, stopped], [5, 10])

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { Devnet } from '../../devnet/src/devnet.ts'
 import { useDatabase } from './deposits-support.ts'
-import { FamilyFixture, type Place } from './family-fixture.ts'
+import { FamilyFixture, type WalletAddress } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
@@ -22,7 +22,7 @@ let devnet: Devnet
  * to the end of what it never took, and what becomes of that: built again, or given back.
  * `congested`: rates of the chain, of what waits, and of what takes its place.
  */
-interface Family extends Place {
+interface Family extends WalletAddress {
   fuelled?: boolean
   isFinalAtOnce?: boolean
   end?: { commands: Record<string, unknown>[]; becomes: 'another' | 'failed' }
@@ -95,15 +95,15 @@ after(() => {
 
 async function staged(
   family: Family,
-  play: (stage: FamilyFixture) => Promise<void>,
+  play: (fixture: FamilyFixture) => Promise<void>,
 ): Promise<void> {
-  const stage = new FamilyFixture(database.get(), devnet, family, clock)
+  const fixture = new FamilyFixture(database.get(), devnet, family, clock)
   try {
-    await stage.open()
-    await play(stage)
-    await stage.check()
+    await fixture.open()
+    await play(fixture)
+    await fixture.check()
   } finally {
-    await stage.close()
+    await fixture.close()
   }
 }
 
@@ -112,17 +112,17 @@ async function staged(
  * on the chain once.
  */
 async function confirmed(
-  stage: FamilyFixture,
+  fixture: FamilyFixture,
   id: string,
   { fuelled = false }: Family,
   before: bigint,
 ): Promise<void> {
-  const row = await stage.read(id)
+  const row = await fixture.read(id)
   assert.deepEqual([row.status, row.state, row.failure_reason], ['confirmed', 'CONFIRMED', null])
-  assert.equal(await stage.onChain(id), 1)
+  assert.equal(await fixture.onChain(id), 1)
   assert.equal(
-    before - (await stage.available()),
-    stage.amount + (fuelled ? 0n : BigInt(row.fee as string)),
+    before - (await fixture.available()),
+    fixture.amount + (fuelled ? 0n : BigInt(row.fee as string)),
   )
 }
 
@@ -143,127 +143,127 @@ const commitsOf = ({ fuelled, isFinalAtOnce }: Family): string[] => [
 for (const [name, family] of Object.entries(FAMILIES)) {
   describe(name, () => {
     test('created, built, signed, sent, confirmed, booked; the same sequence_id returns the same transfer', () =>
-      staged(family, async (stage) => {
-        const before = await stage.available()
-        const id = await stage.create('once')
-        assert.equal(await stage.create('once'), id)
-        await stage.run()
-        assert.equal(await stage.create('once'), id)
-        await confirmed(stage, id, family, before)
+      staged(family, async (fixture) => {
+        const before = await fixture.available()
+        const id = await fixture.create('once')
+        assert.equal(await fixture.create('once'), id)
+        await fixture.run()
+        assert.equal(await fixture.create('once'), id)
+        await confirmed(fixture, id, family, before)
       }))
 
     for (const commit of commitsOf(family))
       test(`the process ends after ${commit}: paid once`, () =>
-        staged(family, async (stage) => {
-          const before = await stage.available()
-          stage.crashAt = `transaction.${commit}`
-          const id = await stage.create('crash')
-          await stage.run()
-          assert.equal(stage.crashAt, null, 'it was reached')
-          await confirmed(stage, id, family, before)
+        staged(family, async (fixture) => {
+          const before = await fixture.available()
+          fixture.crashAt = `transaction.${commit}`
+          const id = await fixture.create('crash')
+          await fixture.run()
+          assert.equal(fixture.crashAt, null, 'it was reached')
+          await confirmed(fixture, id, family, before)
         }))
 
     test('the answer to a broadcast is lost: paid once', () =>
-      staged(family, async (stage) => {
-        const before = await stage.available()
-        await stage.control({ command: 'fault', mode: 'drop-answer' })
-        const id = await stage.create('lost')
-        await stage.run()
-        await confirmed(stage, id, family, before)
+      staged(family, async (fixture) => {
+        const before = await fixture.available()
+        await fixture.control({ command: 'fault', mode: 'drop-answer' })
+        const id = await fixture.create('lost')
+        await fixture.run()
+        await confirmed(fixture, id, family, before)
       }))
 
     test('the nodes refuse: the transfer fails, and amount and fee are released', () =>
-      staged(family, async (stage) => {
-        const before = await stage.available()
-        stage.fault = 'refuse'
-        const id = await stage.create('refused')
-        await stage.run()
-        const row = await stage.read(id)
+      staged(family, async (fixture) => {
+        const before = await fixture.available()
+        fixture.fault = 'refuse'
+        const id = await fixture.create('refused')
+        await fixture.run()
+        const row = await fixture.read(id)
         assert.deepEqual([row.status, row.state], ['failed', 'FAILED'])
         assert.match(row.failure_reason ?? '', /refuse/)
-        assert.deepEqual([await stage.onChain(id), await stage.available()], [0, before])
+        assert.deepEqual([await fixture.onChain(id), await fixture.available()], [0, before])
       }))
 
     test('a transfer waits while the nodes are unreachable, and continues when they are back', () =>
-      staged(family, async (stage) => {
-        const before = await stage.available()
-        stage.fault = 'away'
-        const id = await stage.create('away')
-        await stage.runTo(id, 'SIGNING')
-        for (let turns = 0; turns < 5; turns++) await stage.turn()
-        assert.equal((await stage.read(id)).hash, null)
-        stage.fault = undefined
-        await stage.run()
-        await confirmed(stage, id, family, before)
+      staged(family, async (fixture) => {
+        const before = await fixture.available()
+        fixture.fault = 'away'
+        const id = await fixture.create('away')
+        await fixture.runTo(id, 'SIGNING')
+        for (let turns = 0; turns < 5; turns++) await fixture.turn()
+        assert.equal((await fixture.read(id)).hash, null)
+        fixture.fault = undefined
+        await fixture.run()
+        await confirmed(fixture, id, family, before)
       }))
 
     test('a fee rate of zero is refused, and changes nothing', () =>
-      staged(family, async (stage) => {
-        const before = await stage.available()
-        await assert.rejects(stage.create('cheap', { fee_rate: '0' }), /fee_rate/)
-        assert.equal(await stage.available(), before)
+      staged(family, async (fixture) => {
+        const before = await fixture.available()
+        await assert.rejects(fixture.create('cheap', { fee_rate: '0' }), /fee_rate/)
+        assert.equal(await fixture.available(), before)
       }))
 
     test('cancelled before it is signed: nothing was paid', () =>
-      staged(family, async (stage) => {
-        const before = await stage.available()
-        const id = await stage.create('cancelled')
-        await stage.cancel(id)
-        await stage.run()
+      staged(family, async (fixture) => {
+        const before = await fixture.available()
+        const id = await fixture.create('cancelled')
+        await fixture.cancel(id)
+        await fixture.run()
         assert.deepEqual(
-          [(await stage.read(id)).status, (await stage.read(id)).state],
+          [(await fixture.read(id)).status, (await fixture.read(id)).state],
           ['failed', 'CANCELLED'],
         )
-        assert.deepEqual([await stage.onChain(id), await stage.available()], [0, before])
+        assert.deepEqual([await fixture.onChain(id), await fixture.available()], [0, before])
       }))
 
     const { end, congested } = family
     if (end)
       test(`a transfer never accepted by the chain ${end.becomes === 'failed' ? 'fails at its expiry, and its money is released' : 'is built again at its expiry: paid once'}`, () =>
-        staged(family, async (stage) => {
-          const before = await stage.available()
-          const id = await stage.create('late')
-          await stage.runTo(id, 'SIGNED')
-          await stage.control({ command: 'fault', mode: 'reject' })
-          const first = await stage.sentHash(id)
-          for (const command of end.commands) await stage.control(command)
-          await stage.control({ command: 'fault', mode: 'heal' })
-          await stage.scan()
-          await stage.run()
+        staged(family, async (fixture) => {
+          const before = await fixture.available()
+          const id = await fixture.create('late')
+          await fixture.runTo(id, 'SIGNED')
+          await fixture.control({ command: 'fault', mode: 'reject' })
+          const first = await fixture.sentHash(id)
+          for (const command of end.commands) await fixture.control(command)
+          await fixture.control({ command: 'fault', mode: 'heal' })
+          await fixture.scan()
+          await fixture.run()
           if (end.becomes === 'another') {
-            assert.notEqual((await stage.read(id)).hash, first)
-            return confirmed(stage, id, family, before)
+            assert.notEqual((await fixture.read(id)).hash, first)
+            return confirmed(fixture, id, family, before)
           }
-          const row = await stage.read(id)
+          const row = await fixture.read(id)
           assert.deepEqual([row.status, row.state], ['failed', 'FAILED'])
           assert.match(row.failure_reason ?? '', /expired/)
-          assert.deepEqual([await stage.onChain(id), await stage.available()], [0, before])
+          assert.deepEqual([await fixture.onChain(id), await fixture.available()], [0, before])
         }))
 
     if (congested)
       for (const way of ['sped up', 'cancelled'] as const)
         test(`signed, below the market rate, ${way}: one of both is mined`, () =>
-          staged(family, async (stage) => {
-            const before = await stage.available()
-            await stage.control({ command: 'congestion', fee_rate: congested.chain })
+          staged(family, async (fixture) => {
+            const before = await fixture.available()
+            await fixture.control({ command: 'congestion', fee_rate: congested.chain })
             try {
-              const id = await stage.create('low', { fee_rate: congested.low })
-              const first = await stage.sentHash(id)
-              if (way === 'cancelled') await stage.cancel(id)
-              else await stage.speedUp(id, { fee_rate: congested.high })
-              await stage.run()
-              const row = await stage.read(id)
+              const id = await fixture.create('low', { fee_rate: congested.low })
+              const first = await fixture.sentHash(id)
+              if (way === 'cancelled') await fixture.cancel(id)
+              else await fixture.speedUp(id, { fee_rate: congested.high })
+              await fixture.run()
+              const row = await fixture.read(id)
               if (way === 'sped up') {
                 assert.notEqual(row.hash, first)
-                return await confirmed(stage, id, family, before)
+                return await confirmed(fixture, id, family, before)
               }
               assert.deepEqual([row.status, row.state], ['failed', 'CANCELLED'])
               assert.equal(
-                before - (await stage.available()),
+                before - (await fixture.available()),
                 family.fuelled ? 0n : BigInt(row.fee as string),
               )
             } finally {
-              await stage.control({ command: 'congestion', fee_rate: '0' })
+              await fixture.control({ command: 'congestion', fee_rate: '0' })
             }
           }))
   })

@@ -5,7 +5,7 @@ import { sweep } from '../src/deposits/sweep-kind.ts'
 import type { TransactionRow } from '../src/engine/transaction.ts'
 import { PRICE_DECIMALS } from '../src/prices/decimals.ts'
 import { sweepRules } from '../src/settings/sweep-rules.ts'
-import { FAMILIES, useDatabase, World } from './deposits-support.ts'
+import { FAMILIES, useDatabase, DepositFixture } from './deposits-support.ts'
 
 /**
  * Anyone can send dust of a token to a deposit address: what its sweep costs is paid by the
@@ -26,8 +26,8 @@ async function asked(
   prices: { native?: Price; token?: Price },
   min?: bigint,
 ): Promise<string | null> {
-  const world = new World(database.get(), family)
-  await world.open()
+  const fixture = new DepositFixture(database.get(), family)
+  await fixture.open()
   const [native, token] = (FAMILIES[family] as { assets: string[] }).assets as [string, string]
   const rules = sweepRules(
     'mainnet',
@@ -35,28 +35,28 @@ async function asked(
     min === undefined ? {} : { [`asset:${token}`]: { cost_multiple: null, min_amount: min } },
   )
   const price = (coin: string) =>
-    prices[coin === world.services.registry.asset(native)?.ticker ? 'native' : 'token'] ?? null
-  Object.assign(world.services, { prices: { price } })
-  Object.assign(world.services.settings, { sweep: rules })
-  const alice = await world.tenant('alice')
-  world.chain.mine({
+    prices[coin === fixture.services.registry.asset(native)?.ticker ? 'native' : 'token'] ?? null
+  Object.assign(fixture.services, { prices: { price } })
+  Object.assign(fixture.services.settings, { sweep: rules })
+  const alice = await fixture.tenant('alice')
+  fixture.chain.mine({
     txid: 'dust',
     outcome: [{ position: 0, asset: token, address: alice.deposit, amount }],
   })
-  world.chain.bury()
-  await world.settle()
-  const row = await world.database.one<TransactionRow<'SWEEP'>>(
+  fixture.chain.bury()
+  await fixture.settle()
+  const row = await fixture.database.one<TransactionRow<'SWEEP'>>(
     `update transactions set lease_token = gen_random_uuid() where kind = 'SWEEP' and asset = $1 returning *`,
     [token],
   )
   assert.ok(row, 'the deposit queued a sweep')
   const waits = await sweep.postpones?.(
-    world.services,
+    fixture.services,
     row,
-    world.services.networks.get(world.network.code),
+    fixture.services.networks.get(fixture.network.code),
     { amount, cost, own: false },
   )
-  const after = await world.database.one<TransactionRow>(
+  const after = await fixture.database.one<TransactionRow>(
     'select * from transactions where id = $1',
     [row.id],
   )
@@ -73,7 +73,7 @@ const STALE = { native: { ...PRICES.native, stale: true }, token: { ...PRICES.to
 for (const family of ['solana', 'evm', 'tron'] as const) {
   test(`${family}: attack: a token's dust is not swept at a customer's cost, with current, stale or no prices`, async () => {
     const [native, token] = (FAMILIES[family] as { assets: string[] }).assets as [string, string]
-    const { registry } = new World(database.get(), family).services
+    const { registry } = new DepositFixture(database.get(), family).services
     const [coin, one] = [native, token].map(
       (name) => 10n ** BigInt(registry.asset(name)?.decimals ?? 0),
     ) as [bigint, bigint]

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { Devnet } from '../../devnet/src/devnet.ts'
 import { useDatabase } from './deposits-support.ts'
-import { FamilyFixture, type Place } from './family-fixture.ts'
+import { FamilyFixture, type WalletAddress } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
@@ -17,7 +17,7 @@ const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-unreadable-'))
 let devnet: Devnet
 
-const PLACES: readonly Place[] = [
+const PLACES: readonly WalletAddress[] = [
   { code: 'BTC', to: 'bcrt1q6z64a43mjgkcq0ul2znwneq3spghrlau9slefp', held: '1', amount: '0.5' },
   { code: 'DASH', to: 'yNPbcFfabtNmmxKdGwhHomdYfVs6gikbPf', held: '1', amount: '0.5' },
 ]
@@ -47,7 +47,7 @@ for (const place of PLACES) {
   ] as const) {
     test(`${place.code}: if the transaction of a coin ${what}, others pay; a transfer that needs it waits with that reason`, async () => {
       const odd = new Set<string>()
-      const stage = new FamilyFixture(database.get(), devnet, place, clock, async (url, init) => {
+      const fixture = new FamilyFixture(database.get(), devnet, place, clock, async (url, init) => {
         const response = await fetch(url, init)
         const { method, params } = JSON.parse(String(init.body)) as {
           method: string
@@ -62,32 +62,32 @@ for (const place of PLACES) {
         )
       })
       try {
-        await stage.open()
-        await stage.fund('1')
-        await stage.fund('1')
-        const coins = await stage.database.query<{ txid: string }>(
+        await fixture.open()
+        await fixture.fund('1')
+        await fixture.fund('1')
+        const coins = await fixture.database.query<{ txid: string }>(
           'select txid from utxos order by txid',
         )
         assert.equal(coins.length, 3)
         // Whichever is chosen first, two of three cannot be read.
         for (const { txid } of coins.slice(0, 2)) odd.add(txid)
-        const paid = await stage.create('paid')
-        await stage.run()
-        assert.equal((await stage.read(paid)).state, 'CONFIRMED')
-        const waits = await stage.create('waits', { amount: '0.9' })
-        for (let turn = 0; turn < 8; turn++) await stage.turn()
-        const { state, status, last_error: reason } = await stage.read(waits)
+        const paid = await fixture.create('paid')
+        await fixture.run()
+        assert.equal((await fixture.read(paid)).state, 'CONFIRMED')
+        const waits = await fixture.create('waits', { amount: '0.9' })
+        for (let turn = 0; turn < 8; turn++) await fixture.turn()
+        const { state, status, last_error: reason } = await fixture.read(waits)
         assert.deepEqual([state, status], ['QUEUED', 'pending'])
         assert.match(
           reason ?? '',
           /^waits for coins that cannot be spent now: [0-9a-f]{64}:\d+ \(.+\) and 1 more$/,
         )
         odd.clear()
-        await stage.run()
-        assert.equal((await stage.read(waits)).state, 'CONFIRMED')
-        await stage.check()
+        await fixture.run()
+        assert.equal((await fixture.read(waits)).state, 'CONFIRMED')
+        await fixture.check()
       } finally {
-        await stage.close()
+        await fixture.close()
       }
     })
   }
@@ -114,44 +114,44 @@ for (const [what, change] of [
 ] as const) {
   test(`ADA: if the transaction of a coin ${what}, others pay; a transfer that needs it waits with that reason`, async () => {
     const odd = new Set<string>()
-    const place: Place = {
+    const place: WalletAddress = {
       code: 'ADA',
       to: 'addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz',
       held: '10',
       amount: '5',
     }
-    const stage = new FamilyFixture(database.get(), devnet, place, clock, async (url, init) => {
+    const fixture = new FamilyFixture(database.get(), devnet, place, clock, async (url, init) => {
       const response = await fetch(url, init)
       const txid = /\/txs\/([0-9a-f]{64})\/cbor$/.exec(url)?.[1]
       if (txid === undefined || !odd.has(txid)) return response
       return change((await response.json()) as { cbor: string })
     })
     try {
-      await stage.open()
-      await stage.fund('10')
-      await stage.fund('10')
-      const coins = await stage.database.query<{ txid: string }>(
+      await fixture.open()
+      await fixture.fund('10')
+      await fixture.fund('10')
+      const coins = await fixture.database.query<{ txid: string }>(
         'select txid from utxos order by txid',
       )
       assert.equal(coins.length, 3)
       for (const { txid } of coins.slice(0, 2)) odd.add(txid)
-      const paid = await stage.create('paid')
-      await stage.run()
-      assert.equal((await stage.read(paid)).state, 'CONFIRMED')
-      const waits = await stage.create('waits', { amount: '8' })
-      for (let turn = 0; turn < 8; turn++) await stage.turn()
-      const { state, status, last_error: reason } = await stage.read(waits)
+      const paid = await fixture.create('paid')
+      await fixture.run()
+      assert.equal((await fixture.read(paid)).state, 'CONFIRMED')
+      const waits = await fixture.create('waits', { amount: '8' })
+      for (let turn = 0; turn < 8; turn++) await fixture.turn()
+      const { state, status, last_error: reason } = await fixture.read(waits)
       assert.deepEqual([state, status], ['QUEUED', 'pending'])
       assert.match(
         reason ?? '',
         /^waits for coins that cannot be spent now: [0-9a-f]{64}:\d+ \(.+\) and 1 more$/,
       )
       odd.clear()
-      await stage.run()
-      assert.equal((await stage.read(waits)).state, 'CONFIRMED')
-      await stage.check()
+      await fixture.run()
+      assert.equal((await fixture.read(waits)).state, 'CONFIRMED')
+      await fixture.check()
     } finally {
-      await stage.close()
+      await fixture.close()
     }
   })
 }

@@ -7,7 +7,7 @@ import { Devnet } from '../../devnet/src/devnet.ts'
 import { reportUnreadable } from '../src/app/report-unreadable.ts'
 import { createMetrics } from '../src/metrics.ts'
 import { useDatabase } from './deposits-support.ts'
-import { FamilyFixture, type Place } from './family-fixture.ts'
+import { FamilyFixture, type WalletAddress } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
@@ -19,7 +19,7 @@ const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-unreadable-shapes-'))
 let devnet: Devnet
 
-const XLM: Place = {
+const XLM: WalletAddress = {
   code: 'XLM',
   to: 'GAFL27YJD4LDNWW4YLCCCEID6Q3K5UGKOP3AAHSPIWJZT7S3QIE2275L',
   held: '100',
@@ -60,7 +60,7 @@ for (const [what, arm, content] of [
   ['a protocol to come', 77, Buffer.alloc(12, 1)],
 ] as const) {
   test(`XLM with ledgers of ${what}: a deposit is credited and a transfer is paid`, async () => {
-    const stage = new FamilyFixture(database.get(), devnet, XLM, clock, async (url, init) => {
+    const fixture = new FamilyFixture(database.get(), devnet, XLM, clock, async (url, init) => {
       const response = await fetch(url, init)
       if (!String(init.body).includes('getLedgers')) return response
       const answer = (await response.json()) as { result?: { ledgers: { headerXdr: string }[] } }
@@ -69,24 +69,24 @@ for (const [what, arm, content] of [
       return Response.json(answer)
     })
     try {
-      await stage.open()
-      const id = await stage.create('sent')
-      await stage.run()
-      assert.equal((await stage.read(id)).state, 'CONFIRMED')
-      await stage.check()
+      await fixture.open()
+      const id = await fixture.create('sent')
+      await fixture.run()
+      assert.equal((await fixture.read(id)).state, 'CONFIRMED')
+      await fixture.check()
       const counted = /custody_chain_unreadable_total\{network="XLM",kind="field"\} (\d+)/.exec(
-        await stage.services.metrics.text(),
+        await fixture.services.metrics.text(),
       )?.[1]
       assert.equal(Number(counted) > 0, arm === 77, `${counted} fields were counted`)
     } finally {
-      await stage.close()
+      await fixture.close()
     }
   })
 }
 
 test('XLM: a transaction that cannot be decoded is counted, and other deposits of its ledger are credited', async () => {
   let isOdd = false
-  const stage = new FamilyFixture(database.get(), devnet, XLM, clock, async (url, init) => {
+  const fixture = new FamilyFixture(database.get(), devnet, XLM, clock, async (url, init) => {
     const response = await fetch(url, init)
     if (!isOdd || !String(init.body).includes('getTransactions')) return response
     const answer = (await response.json()) as {
@@ -102,17 +102,17 @@ test('XLM: a transaction that cannot be decoded is counted, and other deposits o
     return Response.json(answer)
   })
   try {
-    await stage.open()
-    const before = await stage.available()
+    await fixture.open()
+    const before = await fixture.available()
     isOdd = true
-    await stage.fund('5')
-    assert.equal(await stage.available(), before + 50_000_000n)
+    await fixture.fund('5')
+    assert.equal(await fixture.available(), before + 50_000_000n)
     assert.match(
-      await stage.services.metrics.text(),
+      await fixture.services.metrics.text(),
       /custody_chain_unreadable_total\{network="XLM",kind="transaction"\} [1-9]/,
     )
   } finally {
-    await stage.close()
+    await fixture.close()
   }
 })
 

@@ -8,7 +8,7 @@ import type { Venue } from '../src/exchanges/venue.ts'
  * `cut`: none comes.
  */
 export type Scripted = { status?: number; body: unknown } | 'cut' | 'stall'
-export interface Asked {
+export interface VenueRequest {
   method: string
   path: string
   query: string
@@ -21,8 +21,8 @@ export interface Asked {
  * repeated. A path without a script returns 404.
  */
 export class ScriptedExchange {
-  readonly asked: Asked[] = []
-  readonly answers: Record<string, Scripted | Scripted[] | ((asked: Asked) => Scripted)>
+  readonly asked: VenueRequest[] = []
+  readonly answers: Record<string, Scripted | Scripted[] | ((asked: VenueRequest) => Scripted)>
   readonly #taken = new Map<string, number>()
 
   constructor(answers: ScriptedExchange['answers']) {

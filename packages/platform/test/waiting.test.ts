@@ -42,44 +42,44 @@ interface Waiting {
   reason: string
   since: string
 }
-interface Shown {
+interface WaitingResponse {
   status: string
   waiting: Waiting | null
 }
-interface World {
-  stage: FamilyFixture
+interface ChainState {
+  fixture: FamilyFixture
   id: string
   /** The answer to every estimate, until it is healed. */
   trouble: { now: { code: number; message: string } | null }
   /** GET of the transfer, and that the list says the same. */
-  shown(): Promise<Shown>
+  shown(): Promise<WaitingResponse>
 }
 
-async function staged(play: (world: World) => Promise<void>): Promise<void> {
-  const trouble: World['trouble'] = { now: null }
+async function staged(play: (world: ChainState) => Promise<void>): Promise<void> {
+  const trouble: ChainState['trouble'] = { now: null }
   const troubled: Fetch = async (url, init) => {
     const { method, id } = JSON.parse(String(init.body)) as { method: string; id: number }
     return trouble.now && method === 'eth_estimateGas'
       ? Response.json({ jsonrpc: '2.0', id, error: trouble.now })
       : fetch(url, init)
   }
-  const stage = new FamilyFixture(database.get(), devnet, ETH, clock, troubled)
-  await stage.open()
-  const { apiKey, subAccountId } = stage.caller
-  await stage.database.query(
+  const fixture = new FamilyFixture(database.get(), devnet, ETH, clock, troubled)
+  await fixture.open()
+  const { apiKey, subAccountId } = fixture.caller
+  await fixture.database.query(
     `insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', $3)`,
     [apiKey, subAccountId, PUBLIC_KEY],
   )
-  Object.assign(stage.services, {
-    callers: new Callers(stage.database, stage.services.environment),
+  Object.assign(fixture.services, {
+    callers: new Callers(fixture.database, fixture.services.environment),
   })
-  Object.assign(stage.services.settings, {
+  Object.assign(fixture.services.settings, {
     rateLimit: 1_000_000,
     rateScope: 'key',
     trustProxy: 0,
     authLegacy: false,
   })
-  const server = await buildServer(stage.services, endpoints)
+  const server = await buildServer(fixture.services, endpoints)
   await server.listen({ port: 0, host: '127.0.0.1' })
   const base = `http://127.0.0.1:${(server.server.address() as AddressInfo).port}`
   const get = async (uri: string): Promise<Record<string, unknown>> => {
@@ -96,11 +96,11 @@ async function staged(play: (world: World) => Promise<void>): Promise<void> {
     return JSON.parse(text) as Record<string, unknown>
   }
   try {
-    const id = await stage.create('sent')
-    const shown = async (): Promise<Shown> => {
-      const one = (await get(`/dac/v1/transaction/${id}`)) as unknown as Shown
+    const id = await fixture.create('sent')
+    const shown = async (): Promise<WaitingResponse> => {
+      const one = (await get(`/dac/v1/transaction/${id}`)) as unknown as WaitingResponse
       const { data } = (await get('/dac/v1/transactions?sequence_id=sent')) as unknown as {
-        data: Shown[]
+        data: WaitingResponse[]
       }
       assert.deepEqual(
         data.map(({ waiting }) => waiting),
@@ -108,35 +108,35 @@ async function staged(play: (world: World) => Promise<void>): Promise<void> {
       )
       return one
     }
-    await play({ stage, id, trouble, shown })
+    await play({ fixture: fixture, id, trouble, shown })
     trouble.now = null
-    stage.fault = undefined
-    await stage.run()
+    fixture.fault = undefined
+    await fixture.run()
     assert.deepEqual(await shown().then(({ status, waiting }) => ({ status, waiting })), {
       status: 'confirmed',
       waiting: null,
     })
   } finally {
     await server.close()
-    await stage.close()
+    await fixture.close()
   }
 }
 
-async function look({ stage, id }: World): Promise<void> {
-  await stage.database.query('update transactions set next_run_at = $2 where id = $1', [
+async function look({ fixture, id }: ChainState): Promise<void> {
+  await fixture.database.query('update transactions set next_run_at = $2 where id = $1', [
     id,
-    stage.database.now(),
+    fixture.database.now(),
   ])
-  await stage.step()
+  await fixture.step()
 }
 
-async function waitsFor(world: World, code: string): Promise<Waiting> {
+async function waitsFor(world: ChainState, code: string): Promise<Waiting> {
   for (let turns = 0; turns < 100; turns++) {
     const { waiting } = await world.shown()
     if (waiting?.code === code) return waiting
     await look(world)
   }
-  return assert.fail(`never ${code}: ${JSON.stringify(await world.stage.pending())}`)
+  return assert.fail(`never ${code}: ${JSON.stringify(await world.fixture.pending())}`)
 }
 
 test("a failing endpoint is ENDPOINT, with its start time, without the endpoint's text", () =>
@@ -145,7 +145,7 @@ test("a failing endpoint is ENDPOINT, with its start time, without the endpoint'
     const first = await waitsFor(world, 'ENDPOINT')
     assert.deepEqual(first, { code: 'ENDPOINT', reason: reasonFor('ENDPOINT'), since: first.since })
     assert.ok(
-      (await world.stage.read(world.id)).last_error?.includes('rate limited'),
+      (await world.fixture.read(world.id)).last_error?.includes('rate limited'),
       'the operator sees the text',
     )
     clock.advance(60_000)
@@ -160,23 +160,23 @@ test("a failing endpoint is ENDPOINT, with its start time, without the endpoint'
 
 test('network fees that the gas tank has not sent yet are GAS_TANK', () =>
   staged(async (world) => {
-    await world.stage.runTo(world.id, 'FUELING')
+    await world.fixture.runTo(world.id, 'FUELING')
     await waitsFor(world, 'GAS_TANK')
   }))
 
 test('signer nodes that do not answer are SIGNER_NODES', () =>
   staged(async (world) => {
-    await world.stage.runTo(world.id, 'SIGNING')
-    world.stage.fault = 'away'
+    await world.fixture.runTo(world.id, 'SIGNING')
+    world.fixture.fault = 'away'
     await waitsFor(world, 'SIGNER_NODES')
   }))
 
 test('a gas price above what the gas tank pays is NETWORK_FEES', () =>
   staged(async (world) => {
     const set = (most: string | null) =>
-      world.stage.database.query(
+      world.fixture.database.query(
         `update gas_tanks set max_gas_price = $2 where workspace_id = $1 and network = 'ETH'`,
-        [world.stage.caller.workspaceId, most],
+        [world.fixture.caller.workspaceId, most],
       )
     await set('1')
     await waitsFor(world, 'NETWORK_FEES')

@@ -5,22 +5,22 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database, Queryable } from '../src/database/pool.ts'
 import { Digests } from '../src/deposits/digests.ts'
 import { scanLoop } from '../src/deposits/scanner.ts'
-import { useDatabase, World, type Tenant } from './deposits-support.ts'
+import { useDatabase, DepositFixture, type Tenant } from './deposits-support.ts'
 
 /**
  * A scanner caches the own addresses. Whichever process registers an address, and however late that
  * is committed, a later payment to it is found by every process that reads the block.
  */
 const database = useDatabase()
-let world: World
+let fixture: DepositFixture
 let alice: Tenant
 let made = 0
 
 beforeEach(async () => {
   await database.started
-  world = new World(database.get(), 'evm')
-  await world.open()
-  alice = await world.tenant('alice')
+  fixture = new DepositFixture(database.get(), 'evm')
+  await fixture.open()
+  alice = await fixture.tenant('alice')
 })
 
 /** Registers an address of alice's as any process does. */
@@ -36,12 +36,12 @@ const payment = (address: string) => ({
   txid: `0x${++made}`,
   outcome: [{ position: 0, asset: 'ETH', address, amount: 5n }],
 })
-const found = async () => new Set((await world.deposits()).map((row) => row.destination_id))
+const found = async () => new Set((await fixture.deposits()).map((row) => row.destination_id))
 /** Returns another scanner of the same network, as a restarted process has. */
 const restarted = () => {
   const loop = scanLoop(
-    world.services,
-    world.services.networks.get('ETH'),
+    fixture.services,
+    fixture.services.networks.get('ETH'),
     async () => new Set(['ETH']),
   )
   return async () => {
@@ -61,45 +61,45 @@ test('a set of digests never denies an added value, stores few bytes for it, and
 })
 
 test('an address that another process registers between two blocks, or during one: its deposit is found', async () => {
-  world.chain.mine()
-  await world.scan()
+  fixture.chain.mine()
+  await fixture.scan()
   const between = await register(database.get())
-  world.chain.mine(payment(between))
-  await world.scan()
+  fixture.chain.mine(payment(between))
+  await fixture.scan()
   assert.deepEqual(await found(), new Set([between]))
 
   // The tip is told, then the address is handed out, and another block stands at that height when
   // it is read.
-  world.chain.mine()
-  const { block } = world.chain
+  fixture.chain.mine()
+  const { block } = fixture.chain
   let within = ''
-  world.chain.block = async (height) => {
+  fixture.chain.block = async (height) => {
     if (within === '') {
       // What is asked beside the block has been answered by then.
       await sleep(100)
       within = await register(database.get())
-      world.chain.drop(1)
-      world.chain.mine(payment(within))
+      fixture.chain.drop(1)
+      fixture.chain.mine(payment(within))
     }
-    return block.call(world.chain, height)
+    return block.call(fixture.chain, height)
   }
-  await world.scan()
+  await fixture.scan()
   assert.deepEqual(await found(), new Set([between, within]))
 
   // The same while many blocks are caught up with.
-  for (let count = 0; count < 40; count++) world.chain.mine()
+  for (let count = 0; count < 40; count++) fixture.chain.mine()
   let late = ''
-  world.chain.block = async (height) => {
-    if (late === '' && height === world.chain.blocks.length - 5) {
+  fixture.chain.block = async (height) => {
+    if (late === '' && height === fixture.chain.blocks.length - 5) {
       late = await register(database.get())
-      world.chain.drop(3)
-      for (let count = 0; count < 3; count++) world.chain.mine(payment(late))
+      fixture.chain.drop(3)
+      for (let count = 0; count < 3; count++) fixture.chain.mine(payment(late))
     }
-    return block.call(world.chain, height)
+    return block.call(fixture.chain, height)
   }
-  await world.scan()
-  world.chain.block = block
-  await world.scan()
+  await fixture.scan()
+  fixture.chain.block = block
+  await fixture.scan()
   assert.notEqual(late, '')
   assert.deepEqual(await found(), new Set([between, within, late]))
 })
@@ -114,62 +114,62 @@ test('an address whose transaction began many blocks before its commit: its depo
   const quick: string[] = []
   for (let count = 0; count < 4; count++) {
     quick.push(await register(database.get()))
-    world.chain.mine(payment(quick.at(-1) as string))
-    await world.scan()
+    fixture.chain.mine(payment(quick.at(-1) as string))
+    await fixture.scan()
   }
   assert.deepEqual(await found(), new Set(quick))
   gate.resolve()
   await registering
-  world.chain.mine(payment(slow))
-  await world.scan()
+  fixture.chain.mine(payment(slow))
+  await fixture.scan()
   assert.deepEqual(await found(), new Set([...quick, slow]))
 })
 
 test('a restarted process knows every address, and so does one that was idle while another scanned', async () => {
-  world.chain.mine()
-  await world.scan()
+  fixture.chain.mine()
+  await fixture.scan()
   const [first, second] = [await register(database.get()), await register(database.get())]
   const other = restarted()
-  world.chain.mine(payment(first))
+  fixture.chain.mine(payment(first))
   await other()
   assert.deepEqual(
     await found(),
     new Set([first]),
     'a scanner that ended in order left nothing to wait for',
   )
-  world.chain.mine(payment(second), payment(alice.deposit))
-  await world.scan()
+  fixture.chain.mine(payment(second), payment(alice.deposit))
+  await fixture.scan()
   assert.deepEqual(await found(), new Set([first, second, alice.deposit]))
   const third = await register(database.get())
-  world.chain.mine(payment(third))
-  await Promise.all([other(), world.scan(), restarted()()])
-  world.now += 30_000
-  await world.scan()
+  fixture.chain.mine(payment(third))
+  await Promise.all([other(), fixture.scan(), restarted()()])
+  fixture.now += 30_000
+  await fixture.scan()
   assert.deepEqual(await found(), new Set([first, second, alice.deposit, third]))
-  assert.equal((await world.deposits()).length, 4, 'each once, in any order')
+  assert.equal((await fixture.deposits()).length, 4, 'each once, in any order')
 })
 
 test('a reorganisation moves a payment to a new address into blocks read before it was registered', async () => {
-  for (let count = 0; count < 3; count++) world.chain.mine()
-  await world.scan()
+  for (let count = 0; count < 3; count++) fixture.chain.mine()
+  await fixture.scan()
   const address = await register(database.get())
-  world.chain.drop(2)
-  world.chain.mine(payment(address))
-  world.chain.mine()
-  world.chain.mine()
-  await world.scan()
+  fixture.chain.drop(2)
+  fixture.chain.mine(payment(address))
+  fixture.chain.mine()
+  fixture.chain.mine()
+  await fixture.scan()
   assert.deepEqual(await found(), new Set([address]))
   assert.equal(
-    world.logged.some(({ message }) => message === 'the chain was reorganised'),
+    fixture.logged.some(({ message }) => message === 'the chain was reorganised'),
     true,
   )
 })
 
 test('the operator has blocks read again: a scanner at the tip goes back too', async () => {
   const address = `0x${'ab'.repeat(20)}`
-  world.chain.mine(payment(address))
-  world.chain.mine()
-  await world.scan()
+  fixture.chain.mine(payment(address))
+  fixture.chain.mine()
+  await fixture.scan()
   assert.deepEqual(await found(), new Set())
   await database
     .get()
@@ -182,21 +182,21 @@ test('the operator has blocks read again: a scanner at the tip goes back too', a
     .query(
       'update network_scans set height = 0, lease_token = gen_random_uuid(), lease_until = null',
     )
-  world.now += 5000
-  await world.scan()
+  fixture.now += 5000
+  await fixture.scan()
   assert.deepEqual(await found(), new Set([address]))
 })
 
 test('a database that went back in time invalidates the cache: blocks and addresses are read again', async () => {
-  for (let count = 0; count < 2; count++) world.chain.mine()
-  await world.scan()
+  for (let count = 0; count < 2; count++) fixture.chain.mine()
+  await fixture.scan()
   const [before] = await database
     .get()
     .query<{ height: string; lease_token: string }>('select height, lease_token from network_scans')
   const lost = await register(database.get())
-  world.chain.mine(payment(lost))
-  world.chain.mine()
-  await world.scan()
+  fixture.chain.mine(payment(lost))
+  fixture.chain.mine()
+  await fixture.scan()
   assert.deepEqual(await found(), new Set([lost]))
   // A standby was promoted that lacks the last blocks, and gives the numbers of lost transactions
   // again.
@@ -211,21 +211,21 @@ test('a database that went back in time invalidates the cache: blocks and addres
   await database
     .get()
     .query(`update chain_addresses set registered = '7' where address = $1`, [again])
-  world.chain.mine(payment(again))
-  await world.scan()
+  fixture.chain.mine(payment(again))
+  await fixture.scan()
   assert.deepEqual(await found(), new Set([lost, again]))
-  assert.equal((await world.deposits()).length, 2)
+  assert.equal((await fixture.deposits()).length, 2)
 })
 
 test('a restored copy is not fully scanned for each block, although its rows name future transactions', async () => {
   await database.get().query(`update chain_addresses set registered = '1000000000000'`)
-  world.chain.mine(payment(alice.deposit))
-  await world.scan()
+  fixture.chain.mine(payment(alice.deposit))
+  await fixture.scan()
   const other = await register(database.get())
   const asked = counting(database.get())
-  Object.assign(world.services, { database: asked.database })
-  world.chain.mine(payment(other))
-  await world.scan()
+  Object.assign(fixture.services, { database: asked.database })
+  fixture.chain.mine(payment(other))
+  await fixture.scan()
   assert.deepEqual(await found(), new Set([alice.deposit, other]))
   assert.deepEqual(
     asked.answers('fresh'),
@@ -268,14 +268,14 @@ function counting(inner: Database): {
 
 test('a block of foreign payments needs two statements, and none queries its addresses', async () => {
   const asked = counting(database.get())
-  Object.assign(world.services, { database: asked.database })
-  world.chain.mine()
-  await world.scan()
+  Object.assign(fixture.services, { database: asked.database })
+  fixture.chain.mine()
+  await fixture.scan()
   asked.texts.length = 0
-  world.chain.mine(
+  fixture.chain.mine(
     ...Array.from({ length: 20 }, () => payment(`0x${randomBytes(20).toString('hex')}`)),
   )
-  await world.scan()
+  await fixture.scan()
   assert.equal(asked.texts.length, 2, asked.texts.join('\n'))
   assert.ok(
     asked.texts.every((text) => !text.includes('any(')),
@@ -285,14 +285,14 @@ test('a block of foreign payments needs two statements, and none queries its add
 
 test("a write whose answer is lost: the scan continues immediately from the database's state", async () => {
   const asked = counting(database.get())
-  Object.assign(world.services, { database: asked.database })
-  world.chain.mine()
-  await world.scan()
-  for (let count = 0; count < 60; count++) world.chain.mine(payment(`0x${randomUUID()}`))
+  Object.assign(fixture.services, { database: asked.database })
+  fixture.chain.mine()
+  await fixture.scan()
+  for (let count = 0; count < 60; count++) fixture.chain.mine(payment(`0x${randomUUID()}`))
   asked.loseNext('lease_token = $11')
-  await assert.rejects(world.scan(), /the connection was lost/)
+  await assert.rejects(fixture.scan(), /the connection was lost/)
   const address = await register(database.get())
-  world.chain.mine(payment(address))
-  await world.scan()
+  fixture.chain.mine(payment(address))
+  await fixture.scan()
   assert.deepEqual(await found(), new Set([address]))
 })

@@ -20,10 +20,10 @@ const SOL_ASSET = registry.asset('SOL') as Asset
 const SOL_SINK = '9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM'
 const BLOCKHASH = 'CxKXFd1BtnMt1r8ugTnxoAcfs2vYNj3AyxuCU7p4mN5V'
 
-const house = await SignerCluster.start(() => {}, 'prepared', 'apart')
+const cluster = await SignerCluster.start(() => {}, 'prepared', 'apart')
 /** Milliseconds of a processor that the three nodes have used. */
 const nodesMs = (): number =>
-  [...house.processes.values()].reduce((sum, { pid }) => {
+  [...cluster.processes.values()].reduce((sum, { pid }) => {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     return sum + (Number(fields[11]) + Number(fields[12])) * 10
@@ -46,9 +46,9 @@ async function timed(
 }
 
 async function measure(curve: Curve): Promise<void> {
-  const key = await house.post(1, '/key', { workspace: `bench-${curve}`, curve })
+  const key = await cluster.post(1, '/key', { workspace: `bench-${curve}`, curve })
   good(key)
-  const workspace = new Workspace(house, `bench-${curve}`, key.body)
+  const workspace = new Workspace(cluster, `bench-${curve}`, key.body)
   const at = publicKeysBelow({ curve, ...workspace.key })
   let next = 1
   /** Payments of an account of their own, number after number where the chain has them. */
@@ -109,7 +109,7 @@ async function measure(curve: Curve): Promise<void> {
       const begun = performance.now()
       const [first, partner] = PAIRS[next % 3] as (typeof PAIRS)[number]
       good(
-        await house.post(first, '/sign-run', {
+        await cluster.post(first, '/sign-run', {
           workspace: workspace.name,
           partner,
           run: list.slice(from, from + RUN),
@@ -204,5 +204,5 @@ try {
   await measure('secp256k1')
   await measure('ed25519')
 } finally {
-  await house.stop()
+  await cluster.stop()
 }

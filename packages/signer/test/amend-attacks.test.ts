@@ -26,7 +26,7 @@ import {
  * A hostile platform with a caller's own cancellation or speed-up in its hands: what else it could
  * make of them.
  */
-let house: SignerCluster
+let cluster: SignerCluster
 let workspace: Workspace
 const ONE = 10n ** 18n
 const GWEI = 1_000_000_000n
@@ -34,11 +34,11 @@ const CHANGE = 0x7fffffff
 let next = 700
 
 before(async () => {
-  house = await SignerCluster.start()
-  workspace = await house.workspace()
+  cluster = await SignerCluster.start()
+  workspace = await cluster.workspace()
 })
 after(async () => {
-  await house.stop()
+  await cluster.stop()
 })
 
 const payment = (more: Record<string, unknown> = {}): Promise<Payment> =>
@@ -108,7 +108,7 @@ test('attack: a cancellation on Bitcoin that pays another address besides the ch
 test('attack: a speed-up whose own request was voided is refused; the original payment remains valid', async () => {
   const { mine, path, id, request } = await payment()
   const speedUp = await ask(mine, id, 'speed-up')
-  await voided(house, speedUp)
+  await voided(cluster, speedUp)
   const unsigned = eth(path, { value: ONE, maxFeePerGas: 3n * GWEI })
   refused(await workspace.sign(faster(request, speedUp), unsigned), 'VOIDED', 14)
   refused(await workspace.sign(faster(request, speedUp), unsigned, [3, 2]), 'VOIDED', 14)
@@ -118,7 +118,7 @@ test('attack: a speed-up whose own request was voided is refused; the original p
 test('attack: a cancellation whose own request was voided has no effect', async () => {
   const { mine, path, id, request } = await payment()
   const by = await ask(mine, id, 'cancel')
-  await voided(house, by)
+  await voided(cluster, by)
   const nothing = eth(path, { to: workspace.address(ETH, path), maxFeePerGas: 3n * GWEI })
   refused(await workspace.sign(cancel(request, by), nothing), 'VOIDED', 14)
   signed(await workspace.sign(pay(request), eth(path, { value: ONE })))
@@ -161,7 +161,7 @@ test("attack: a forward is cancelled by another sub-account, or through its rule
     nonce,
   })
   for (const node of [1, 2, 3])
-    assert.equal((await house.post(node, '/receipt', { request: rule })).status, 200)
+    assert.equal((await cluster.post(node, '/receipt', { request: rule })).status, 200)
   const of = { kind: 'forward', id, rule }
   signed(await workspace.sign(of, eth(path, { value: ONE })))
   const instead = eth(path, { to: workspace.address(ETH, path), maxFeePerGas: 3n * GWEI })

@@ -18,18 +18,18 @@ import {
 } from './signer-cluster.ts'
 
 /** Rule 9's signed speed-up and rule 14's signed cancel. */
-let house: SignerCluster
+let cluster: SignerCluster
 let workspace: Workspace
 const ONE = 10n ** 18n
 const GWEI = 1_000_000_000n
 const CHANGE = 0x7fffffff
 
 before(async () => {
-  house = await SignerCluster.start()
-  workspace = await house.workspace()
+  cluster = await SignerCluster.start()
+  workspace = await cluster.workspace()
 })
 after(async () => {
-  await house.stop()
+  await cluster.stop()
 })
 
 let next = 300

@@ -62,7 +62,7 @@ export const cancel = (request: SignedRequest, by: SignedRequest) => ({
 })
 
 /** At every node, whatever was signed of it. */
-export async function voided(house: SignerCluster, request: SignedRequest): Promise<void> {
+export async function voided(cluster: SignerCluster, request: SignedRequest): Promise<void> {
   for (const node of [1, 2, 3])
-    assert.equal((await house.post(node, '/void', { request, force: true })).body.voided, true)
+    assert.equal((await cluster.post(node, '/void', { request, force: true })).body.voided, true)
 }

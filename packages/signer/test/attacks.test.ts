@@ -22,7 +22,7 @@ import {
 } from './signer-cluster.ts'
 
 /** A hostile platform asks; the nodes refuse, with a reason, on both sides of the pair. */
-let house: SignerCluster
+let cluster: SignerCluster
 let workspace: Workspace
 let caller: Caller
 const OTHER = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
@@ -30,18 +30,18 @@ const ONE = 10n ** 18n
 const from = [1, ETH.chain_index, 0]
 
 before(async () => {
-  house = await SignerCluster.start(
+  cluster = await SignerCluster.start(
     (config) => {
       config.budget_fee_caps = 3
     },
     'prepared',
     'apart',
   )
-  workspace = await house.workspace()
+  workspace = await cluster.workspace()
   caller = await workspace.caller()
 })
 after(async () => {
-  await house.stop()
+  await cluster.stop()
 })
 
 function refused(answer: Answer, code: string, rule: number): void {
@@ -424,7 +424,7 @@ describe('rules 1 and 2: who asks', () => {
       2,
     )
     const gone = await workspace.caller(1)
-    await house.everywhere('revoke', { api_key: gone.api_key })
+    await cluster.everywhere('revoke', { api_key: gone.api_key })
     refused(
       await workspace.sign(
         pay(await transfer(gone, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })),
@@ -433,7 +433,7 @@ describe('rules 1 and 2: who asks', () => {
       'NOT_ENROLLED',
       1,
     )
-    const [again] = await house.everywhere('enrol', {
+    const [again] = await cluster.everywhere('enrol', {
       api_key: gone.api_key,
       public_key_pem: 'x',
       role: 'full',
@@ -443,7 +443,7 @@ describe('rules 1 and 2: who asks', () => {
     assert.notEqual(again!.status, 200)
   })
   test('another workspace', async () => {
-    const second = await house.workspace()
+    const second = await cluster.workspace()
     refused(await second.sign(pay(await ethOf()), order()), 'WORKSPACE_MISMATCH', 2)
   })
   test('changed body, other uri, other method', async () => {
@@ -591,9 +591,9 @@ describe('rule 3: age', () => {
     )
   })
   test('a receipt is given for a live request only, and only for its own meaning', async () => {
-    refused(await house.post(1, '/receipt', { request: await aged(600) }), 'TOO_OLD', 3)
+    refused(await cluster.post(1, '/receipt', { request: await aged(600) }), 'TOO_OLD', 3)
     const live = await ethOf()
-    const { status, body } = await house.post(1, '/receipt', { request: live })
+    const { status, body } = await cluster.post(1, '/receipt', { request: live })
     assert.equal(status, 200)
     assert.equal(body.receipt.api_key, caller.api_key)
     // Its statement, put under an old request, proves nothing.
@@ -625,7 +625,7 @@ describe('rule 3: age', () => {
       last,
       { ...last, uri: 'x'.repeat(3000) },
     ]
-    const { status, body } = await house.post(1, '/receipts', { requests })
+    const { status, body } = await cluster.post(1, '/receipts', { requests })
     assert.equal(status, 200, JSON.stringify(body))
     const answers = body.answers as {
       status: number
@@ -651,12 +651,12 @@ describe('rule 3: age', () => {
     )
     assert.deepEqual(
       answers[7]!.body,
-      (await house.post(1, '/receipt', { request: last })).body,
+      (await cluster.post(1, '/receipt', { request: last })).body,
       'as alone',
     )
-    refused(await house.post(1, '/receipts', { requests: [] }), 'BAD_ORDER', 0)
+    refused(await cluster.post(1, '/receipts', { requests: [] }), 'BAD_ORDER', 0)
     refused(
-      await house.post(1, '/receipts', { requests: Array.from({ length: 65 }, () => one) }),
+      await cluster.post(1, '/receipts', { requests: Array.from({ length: 65 }, () => one) }),
       'BAD_ORDER',
       0,
     )
@@ -681,8 +681,8 @@ describe('rules 4 and 6: one request, one payment', () => {
     // Ended in order: a node that is killed may lose a finished signature of the last 100 ms, which
     // it then makes again.
     for (const node of [1, 2]) {
-      await house.kill(node, 'SIGTERM')
-      await house.run(node)
+      await cluster.kill(node, 'SIGTERM')
+      await cluster.run(node)
     }
     refused(await workspace.sign(pay(request), second), 'NOT_EXCLUSIVE', 6)
     // The platform lost its state and builds again: the same request, other bytes.
@@ -820,7 +820,7 @@ describe('rules 4 and 6: one request, one payment', () => {
     const shown = randomUUID()
     assert.equal(
       (
-        await house.post(2, '/receipt', {
+        await cluster.post(2, '/receipt', {
           request: await transfer(
             mine,
             { asset: 'ETH', amount: 1, destination_address: SINK_ETH },
@@ -1036,7 +1036,7 @@ describe('rules 11 and 12: fuel and sweeps', () => {
     assert.equal(good.status, 200, JSON.stringify(good.body))
   })
   test("the tank's budget of 24 hours", async () => {
-    const second = await house.workspace()
+    const second = await cluster.workspace()
     const mine = await second.caller(1)
     const cap = BigInt(ETH.fee_cap)
     const to = second.address(ETH, [1, ETH.chain_index, 0])
@@ -1063,7 +1063,7 @@ describe('rules 11 and 12: fuel and sweeps', () => {
 
 describe("rule 15: the operator's order", () => {
   test('a drain is signed only as ordered at each node', async () => {
-    const second = await house.workspace()
+    const second = await cluster.workspace()
     const tank = [0, ETH.chain_index, 0]
     refused(
       await second.sign({ kind: 'drain', order: 'none' }, eth(tank, { value: 5n })),
@@ -1073,7 +1073,7 @@ describe("rule 15: the operator's order", () => {
     const order = randomUUID()
     assert.equal(
       (
-        await house.operator(1, 'drain', {
+        await cluster.operator(1, 'drain', {
           workspace: second.name,
           network: 'ETH',
           to_address: SINK_ETH,
@@ -1088,7 +1088,7 @@ describe("rule 15: the operator's order", () => {
       15,
     )
     for (const node of [2, 3])
-      await house.operator(node, 'drain', {
+      await cluster.operator(node, 'drain', {
         workspace: second.name,
         network: 'ETH',
         to_address: SINK_ETH,
@@ -1117,7 +1117,7 @@ describe("rule 15: the operator's order", () => {
       6,
     )
     refused(
-      await house.operator(1, 'drain', {
+      await cluster.operator(1, 'drain', {
         workspace: second.name,
         network: 'ETH',
         to_address: OTHER,
@@ -1139,7 +1139,7 @@ describe('rule 1: enrolment is immutable', () => {
       workspace: workspace.name,
       sub_account: 'main',
     }
-    const { body } = await house.operator(1, 'enrol', enrolment)
+    const { body } = await cluster.operator(1, 'enrol', enrolment)
     const answer = {
       enrolled: body.enrolled,
       node: body.node,
@@ -1163,30 +1163,31 @@ describe('rule 1: enrolment is immutable', () => {
         .digest('hex'),
     )
     assert.equal(body.new, true)
-    const again = (await house.operator(1, 'enrol', enrolment)).body
+    const again = (await cluster.operator(1, 'enrol', enrolment)).body
     assert.deepEqual([again.new, again.sub_account_index], [false, body.sub_account_index])
     refused(
-      await house.operator(1, 'enrol', { ...enrolment, sub_account: 'other' }),
+      await cluster.operator(1, 'enrol', { ...enrolment, sub_account: 'other' }),
       'ENROLMENT_CONFLICT',
       1,
     )
     refused(
-      await house.operator(1, 'enrol', { ...enrolment, workspace: 'other' }),
+      await cluster.operator(1, 'enrol', { ...enrolment, workspace: 'other' }),
       'ENROLMENT_CONFLICT',
       1,
     )
     refused(
-      await house.operator(1, 'enrol', { ...enrolment, role: 'read-only' }),
+      await cluster.operator(1, 'enrol', { ...enrolment, role: 'read-only' }),
       'ENROLMENT_CONFLICT',
       1,
     )
     assert.equal(
-      (await house.operator(1, 'enrol', { ...enrolment, api_key: randomUUID(), index: 0 })).status,
+      (await cluster.operator(1, 'enrol', { ...enrolment, api_key: randomUUID(), index: 0 }))
+        .status,
       400,
     )
     assert.equal(
       (
-        await house.operator(1, 'enrol', {
+        await cluster.operator(1, 'enrol', {
           ...enrolment,
           api_key: randomUUID(),
           public_key_pem: generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({

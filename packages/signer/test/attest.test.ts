@@ -7,15 +7,15 @@ import { canonicalJson } from '@custody/request-auth'
 import { sha256hex } from '../src/canonical.ts'
 import { BTC, ETH, SignerCluster, type Answer, type Workspace } from './signer-cluster.ts'
 
-let house: SignerCluster
+let cluster: SignerCluster
 let workspace: Workspace
 
 before(async () => {
-  house = await SignerCluster.start()
-  workspace = await house.workspace()
+  cluster = await SignerCluster.start()
+  workspace = await cluster.workspace()
 })
 after(async () => {
-  await house.stop()
+  await cluster.stop()
 })
 
 const HASH = 'ab'.repeat(32)
@@ -78,7 +78,7 @@ function ask(node: number, { statement, holdings }: Stated, bind = true): Promis
   const bound = bind
     ? { ...statement, holdings: { addresses: holdings.addresses.length, sha256: sha256hex(list) } }
     : statement
-  return house.post(node, '/attest', { statement: canonicalJson(bound), holdings: list })
+  return cluster.post(node, '/attest', { statement: canonicalJson(bound), holdings: list })
 }
 
 test('each node signs the addresses that it derived itself; it stores nothing', async () => {
@@ -88,11 +88,14 @@ test('each node signs the addresses that it derived itself; it stores nothing', 
     ...made.statement,
     holdings: { addresses: 2, sha256: sha256hex(list) },
   })
-  for (const { node, identity } of house.peers.nodes) {
+  for (const { node, identity } of cluster.peers.nodes) {
     const height = async () =>
-      ((await house.get(node, '/status')).body.record as { height: number }).height
+      ((await cluster.get(node, '/status')).body.record as { height: number }).height
     const before = await height()
-    const { status, body } = await house.post(node, '/attest', { statement: text, holdings: list })
+    const { status, body } = await cluster.post(node, '/attest', {
+      statement: text,
+      holdings: list,
+    })
     assert.deepEqual([status, body.statement], [200, sha256hex(text)], JSON.stringify(body))
     const signed = Buffer.from(`custody/reserves/v1\n{"statement":"${sha256hex(text)}"}`)
     assert.ok(verify(null, signed, createPublicKey(identity), Buffer.from(body.signature, 'hex')))
@@ -220,9 +223,9 @@ test('refuses an address that is off its path, unknown or repeated, and another 
     1,
   )
   assert.equal(
-    (await house.post(1, '/attest', { statement: loose, holdings: list })).body.error,
+    (await cluster.post(1, '/attest', { statement: loose, holdings: list })).body.error,
     'BAD_ORDER',
   )
   const long = { statement: 'x'.repeat(1024 * 1024 + 1), holdings: '' }
-  assert.equal((await house.post(1, '/attest', long)).body.error, 'BAD_ORDER')
+  assert.equal((await cluster.post(1, '/attest', long)).body.error, 'BAD_ORDER')
 })

@@ -28,12 +28,12 @@ async function started(
   t: TestContext,
   ...args: Parameters<typeof SignerCluster.start>
 ): Promise<SignerCluster> {
-  const house = await SignerCluster.start(...args)
-  t.after(() => house.stop())
-  return house
+  const cluster = await SignerCluster.start(...args)
+  t.after(() => cluster.stop())
+  return cluster
 }
-const status = async (house: SignerCluster, node: number): Promise<Json> =>
-  (await house.get(node, '/status')).body
+const status = async (cluster: SignerCluster, node: number): Promise<Json> =>
+  (await cluster.get(node, '/status')).body
 async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
   for (let tries = 0; tries < 200; tries++) {
     if (await isSo()) return
@@ -41,50 +41,58 @@ async function until(what: string, isSo: () => Promise<boolean>): Promise<void> 
   }
   throw new Error(`not within 20 s: ${what}`)
 }
-const reported = (house: SignerCluster, node: number, reports: Json) =>
+const reported = (cluster: SignerCluster, node: number, reports: Json) =>
   until(
     `node ${node} has the reports`,
-    async () => JSON.stringify((await status(house, node)).ban_reports) === JSON.stringify(reports),
+    async () =>
+      JSON.stringify((await status(cluster, node)).ban_reports) === JSON.stringify(reports),
   )
-const identityOf = (house: SignerCluster, node: number): string =>
-  fingerprintOf(createPublicKey(house.peers.nodes[node - 1]!.identity))
+const identityOf = (cluster: SignerCluster, node: number): string =>
+  fingerprintOf(createPublicKey(cluster.peers.nodes[node - 1]!.identity))
 
 test(
   'the third node receives a report of a ban but bans only by its operator; a restored node restores its bans',
   { timeout: 120_000 },
   async (t) => {
-    const house = await started(t)
-    const workspace = await house.workspace()
+    const cluster = await started(t)
+    const workspace = await cluster.workspace()
     const caller = await workspace.caller()
-    const spare = (await status(house, 1)).pool.secp256k1
+    const spare = (await status(cluster, 1)).pool.secp256k1
     assert.ok(spare > 0)
-    const backup = await house.operator(1, 'backup')
+    const backup = await cluster.operator(1, 'backup')
 
-    refused(await house.operator(1, 'ban', { node: 1 }), 'BAD_ORDER')
-    refused(await house.operator(1, 'ban', { node: 4 }), 'BAD_ORDER')
-    refused(await house.operator(1, 'ban', {}), 'BAD_ORDER')
-    const ban = await house.operator(1, 'ban', { node: 3, reason: 'seen at its host' })
+    refused(await cluster.operator(1, 'ban', { node: 1 }), 'BAD_ORDER')
+    refused(await cluster.operator(1, 'ban', { node: 4 }), 'BAD_ORDER')
+    refused(await cluster.operator(1, 'ban', {}), 'BAD_ORDER')
+    const ban = await cluster.operator(1, 'ban', { node: 3, reason: 'seen at its host' })
     assert.deepEqual(
       { ...ban.body, at: 0 },
       {
         node: 1,
         banned: 3,
-        identity: identityOf(house, 3),
+        identity: identityOf(cluster, 3),
         at: 0,
         reason: 'seen at its host',
         cause: 'operator',
       },
     )
-    assert.deepEqual((await house.operator(1, 'ban', { node: 3, reason: 'again' })).body, ban.body)
+    assert.deepEqual(
+      (await cluster.operator(1, 'ban', { node: 3, reason: 'again' })).body,
+      ban.body,
+    )
 
     // The third node logs the report and continues; the banned node is not notified.
-    await reported(house, 2, [{ node: 3, by: 1 }])
+    await reported(cluster, 2, [{ node: 3, by: 1 }])
     assert.deepEqual(
-      [(await status(house, 1)).bans, (await status(house, 2)).bans, (await status(house, 3)).bans],
+      [
+        (await status(cluster, 1)).bans,
+        (await status(cluster, 2)).bans,
+        (await status(cluster, 3)).bans,
+      ],
       [[3], [], []],
     )
     assert.deepEqual(
-      [(await status(house, 1)).ban_reports, (await status(house, 3)).ban_reports],
+      [(await status(cluster, 1)).ban_reports, (await status(cluster, 3)).ban_reports],
       [[], []],
     )
     const [first, second] = [
@@ -99,30 +107,30 @@ test(
 
     // A workspace that has a key keeps it; no other gets one.
     assert.deepEqual(
-      (await house.post(1, '/key', { workspace: workspace.name, curve: 'secp256k1' })).body,
+      (await cluster.post(1, '/key', { workspace: workspace.name, curve: 'secp256k1' })).body,
       workspace.set,
     )
     for (const node of [1, 2]) {
-      const key = await house.post(node, '/key', { workspace: 'later', curve: 'secp256k1' })
+      const key = await cluster.post(node, '/key', { workspace: 'later', curve: 'secp256k1' })
       refused(key, 'BANNED')
       assert.match(key.body.message, /^Node 3 is banned here, .*replacing-a-banned-node\.md\)$/)
     }
     assert.deepEqual(
-      [(await status(house, 1)).pool.secp256k1, (await status(house, 2)).pool.secp256k1],
+      [(await status(cluster, 1)).pool.secp256k1, (await status(cluster, 2)).pool.secp256k1],
       [0, spare],
     )
 
-    const confirmed = await house.operator(2, 'ban', { node: 3 })
+    const confirmed = await cluster.operator(2, 'ban', { node: 3 })
     assert.deepEqual(
-      [confirmed.body.banned, confirmed.body.reason, (await status(house, 2)).bans],
+      [confirmed.body.banned, confirmed.body.reason, (await status(cluster, 2)).bans],
       [3, 'ordered by the operator', [3]],
     )
-    await reported(house, 1, [{ node: 3, by: 2 }])
-    const { bans, reports } = (await house.operator(2, 'bans')).body
+    await reported(cluster, 1, [{ node: 3, by: 2 }])
+    const { bans, reports } = (await cluster.operator(2, 'bans')).body
     assert.deepEqual(bans, [
       {
         node: 3,
-        identity: identityOf(house, 3),
+        identity: identityOf(cluster, 3),
         at: confirmed.body.at,
         reason: 'ordered by the operator',
         cause: 'operator',
@@ -130,27 +138,27 @@ test(
     ])
     const { at, reason } = ban.body
     assert.deepEqual(reports, [
-      { node: 3, identity: identityOf(house, 3), by: 1, at, reason, cause: 'operator' },
+      { node: 3, identity: identityOf(cluster, 3), by: 1, at, reason, cause: 'operator' },
     ])
 
     // After a restart a node tells again, and its peer has one report.
-    const height = (await status(house, 2)).record.height
-    await house.restartHere(1)
+    const height = (await status(cluster, 2)).record.height
+    await cluster.restartHere(1)
     await until('node 1 reaches node 2', async () =>
-      (await status(house, 1)).peers.every((peer: Json) => peer.reachable),
+      (await status(cluster, 1)).peers.every((peer: Json) => peer.reachable),
     )
     await sleep(2500)
     assert.deepEqual(
-      [(await status(house, 2)).record.height, (await status(house, 1)).bans],
+      [(await status(cluster, 2)).record.height, (await status(cluster, 1)).bans],
       [height, [3]],
     )
 
-    const { home } = house.peers.nodes[0]!
-    const secret = join(house.home, 'recovery-1')
-    const own = { node: 3, identity: identityOf(house, 3), at, reason, cause: 'operator' }
+    const { home } = cluster.peers.nodes[0]!
+    const secret = join(cluster.home, 'recovery-1')
+    const own = { node: 3, identity: identityOf(cluster, 3), at, reason, cause: 'operator' }
     /** Node 1 loses its record. */
     const restored = async (file: string): Promise<void> => {
-      await house.restartHere(1, async () => {
+      await cluster.restartHere(1, async () => {
         for (const name of [
           'record.sqlite',
           'record.sqlite-wal',
@@ -169,20 +177,20 @@ test(
           rmSync(join(home, name), { force: true })
         await restoreHome({ home, file, recoverySecretFile: secret, print: null })
       })
-      assert.deepEqual((await status(house, 1)).bans, [])
-      signed(await house.operator(1, 'restore', { file, recovery_secret_file: secret }))
-      assert.deepEqual((await house.operator(1, 'bans')).body.bans, [own])
+      assert.deepEqual((await status(cluster, 1)).bans, [])
+      signed(await cluster.operator(1, 'restore', { file, recovery_secret_file: secret }))
+      assert.deepEqual((await cluster.operator(1, 'bans')).body.bans, [own])
       assert.deepEqual(
-        [(await status(house, 1)).bans, (await status(house, 1)).pool.secp256k1],
+        [(await status(cluster, 1)).bans, (await status(cluster, 1)).pool.secp256k1],
         [[3], 0],
       )
-      await reported(house, 1, [{ node: 3, by: 2 }])
+      await reported(cluster, 1, [{ node: 3, by: 2 }])
     }
     // The backup from before the ban does not contain it, but node 2's record does.
     assert.deepEqual(JSON.parse(readFileSync(backup.body.file, 'utf8')).bans, [])
     await restored(backup.body.file)
-    const file = join(house.home, 'after-the-ban.json')
-    signed(await house.operator(1, 'backup', { file }))
+    const file = join(cluster.home, 'after-the-ban.json')
+    signed(await cluster.operator(1, 'backup', { file }))
     assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')).bans, [own])
     await restored(file)
   },
@@ -192,14 +200,14 @@ test(
   'a forged, replayed, renumbered or foreign-signed report changes nothing',
   { timeout: 120_000 },
   async (t) => {
-    const house = await started(t, undefined, 'prepared', 'apart')
-    const node1 = await TakenOver.start(house, 1)
+    const cluster = await started(t, undefined, 'prepared', 'apart')
+    const node1 = await TakenOver.start(cluster, 1)
     t.after(() => {
       node1.stop()
     })
     const statement: BanStatement = {
       node: 3,
-      identity: identityOf(house, 3),
+      identity: identityOf(cluster, 3),
       by: 1,
       at: 5,
       reason: 'cheat',
@@ -207,12 +215,12 @@ test(
     }
     const report = (said: object = statement, signature = signBan(node1.identity, statement)) =>
       node1.say(2, '/peer/ban', { statement: said, signature })
-    const { height } = (await status(house, 2)).record
+    const { height } = (await status(cluster, 2)).record
     const stranger = generateKeyPairSync('ed25519').privateKey
     const signedAs = (more: Partial<BanStatement>) => ({ ...statement, ...more })
     for (const said of [
-      signedAs({ node: 2, identity: identityOf(house, 2) }),
-      signedAs({ node: 1, identity: identityOf(house, 1) }),
+      signedAs({ node: 2, identity: identityOf(cluster, 2) }),
+      signedAs({ node: 1, identity: identityOf(cluster, 1) }),
       signedAs({ node: 2 }),
       signedAs({ identity: fingerprintOf(createPublicKey(stranger)) }),
       signedAs({ by: 3 }),
@@ -259,9 +267,9 @@ test(
     )
     assert.deepEqual(
       [
-        (await status(house, 2)).record.height,
-        (await status(house, 2)).ban_reports,
-        (await status(house, 2)).bans,
+        (await status(cluster, 2)).record.height,
+        (await status(cluster, 2)).ban_reports,
+        (await status(cluster, 2)).bans,
       ],
       [height, [], []],
     )
@@ -273,20 +281,20 @@ test(
     assert.deepEqual(await report(again, signBan(node1.identity, again)), {})
     assert.deepEqual(
       [
-        (await status(house, 2)).record.height,
-        (await status(house, 2)).ban_reports,
-        (await status(house, 2)).bans,
+        (await status(cluster, 2)).record.height,
+        (await status(cluster, 2)).ban_reports,
+        (await status(cluster, 2)).bans,
       ],
       [height + 1, [{ node: 3, by: 1 }], []],
     )
-    assert.equal(house.logs.match(/a peer has banned the other peer/g)?.length, 1)
+    assert.equal(cluster.logs.match(/a peer has banned the other peer/g)?.length, 1)
 
     // A node that is banned here has no say.
-    signed(await house.operator(3, 'ban', { node: 1 }))
+    signed(await cluster.operator(3, 'ban', { node: 1 }))
     assert.equal(
       (
         await node1.say(3, '/peer/ban', {
-          statement: signedAs({ node: 2, identity: identityOf(house, 2) }),
+          statement: signedAs({ node: 2, identity: identityOf(cluster, 2) }),
           signature: '00'.repeat(64),
         })
       ).error,
@@ -300,24 +308,24 @@ test(
   { timeout: 120_000 },
   async (t) => {
     const replaced = fingerprintOf(generateKeyPairSync('ed25519').publicKey)
-    const house = await started(t, undefined, 'prepared', 'here', async (parent) => {
+    const cluster = await started(t, undefined, 'prepared', 'here', async (parent) => {
       const store = new Store(join(parent, 'node-2', 'record.sqlite'), () => Date.now())
       store.append('ban', { node: 3, identity: replaced, reason: 'the identity before' })
       store.close()
     })
-    const old = (await status(house, 1)).pool.secp256k1
+    const old = (await status(cluster, 1)).pool.secp256k1
     assert.ok(old > 0)
     assert.deepEqual(
-      [(await status(house, 2)).pool.secp256k1, (await status(house, 2)).bans],
+      [(await status(cluster, 2)).pool.secp256k1, (await status(cluster, 2)).bans],
       [0, []],
     )
-    const [one, two] = await Promise.all([house.workspace('one'), house.workspace('two')])
+    const [one, two] = await Promise.all([cluster.workspace('one'), cluster.workspace('two')])
     assert.notEqual(one.set.key_id, two.set.key_id)
-    const record = (await house.operator(2, 'status')).body
-    assert.deepEqual([record.pool.secp256k1, (await status(house, 1)).pool.secp256k1], [0, 0])
-    assert.equal(record.keys, (await status(house, 3)).keys)
+    const record = (await cluster.operator(2, 'status')).body
+    assert.deepEqual([record.pool.secp256k1, (await status(cluster, 1)).pool.secp256k1], [0, 0])
+    assert.equal(record.keys, (await status(cluster, 3)).keys)
     // Only the two new ones belong to a workspace.
-    assert.equal((await status(house, 3)).pool.secp256k1, old)
+    assert.equal((await status(cluster, 3)).pool.secp256k1, old)
   },
 )
 
@@ -325,16 +333,16 @@ test(
   'node 1 stores no pairing while a peer has banned a node, even if it has banned none itself',
   { timeout: 120_000 },
   async (t) => {
-    const house = await started(t)
-    signed(await house.operator(2, 'ban', { node: 3 }))
-    await reported(house, 1, [{ node: 3, by: 2 }])
-    const before = await status(house, 1)
+    const cluster = await started(t)
+    signed(await cluster.operator(2, 'ban', { node: 3 }))
+    await reported(cluster, 1, [{ node: 3, by: 2 }])
+    const before = await status(cluster, 1)
     for (let tries = 0; tries < 2; tries++) {
-      const key = await house.post(1, '/key', { workspace: 'new', curve: 'secp256k1' })
+      const key = await cluster.post(1, '/key', { workspace: 'new', curve: 'secp256k1' })
       refused(key, 'BANNED')
       assert.match(key.body.message, /^Node 3 is banned here, /)
     }
-    const after = await status(house, 1)
+    const after = await status(cluster, 1)
     assert.deepEqual(
       [after.record.height, after.pool, after.bans],
       [before.record.height, before.pool, []],

@@ -38,13 +38,13 @@ const SINK = 'addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz'
 const OTHER = 'addr_test1wrphkx6acpnf78fuvxn0mkew3l0fd058hzquvz7w36x4gtcl6szpr'
 const WORKSPACE = 'cardano'
 const HEAD = 200_000_000
-let house: SignerCluster
+let cluster: SignerCluster
 let key: { publicKey: Uint8Array; chainCode: Uint8Array }
 let next = 1
 
 before(async () => {
-  house = await SignerCluster.start()
-  const { status, body } = await house.post(1, '/key', { workspace: WORKSPACE, curve: 'ed25519' })
+  cluster = await SignerCluster.start()
+  const { status, body } = await cluster.post(1, '/key', { workspace: WORKSPACE, curve: 'ed25519' })
   assert.equal(status, 200, JSON.stringify(body))
   key = {
     publicKey: new Uint8Array(Buffer.from(body.public_key, 'hex')),
@@ -52,7 +52,7 @@ before(async () => {
   }
 })
 after(async () => {
-  await house.stop()
+  await cluster.stop()
 })
 
 function refused(answer: Answer, code: string, rule: number): void {
@@ -63,12 +63,12 @@ const sign = (
   purpose: unknown,
   unsigned: UnsignedTransaction,
   pair: readonly [number, number] = [1, 2],
-) => house.post(pair[0], '/sign', { workspace: WORKSPACE, purpose, unsigned, partner: pair[1] })
+) => cluster.post(pair[0], '/sign', { workspace: WORKSPACE, purpose, unsigned, partner: pair[1] })
 async function fresh(): Promise<{ caller: Caller; sub: number }> {
   const api_key = crypto.randomUUID()
   const sub_account = next++
   for (const node of [1, 2, 3])
-    await house.enrol(node, { api_key, workspace: WORKSPACE, sub_account })
+    await cluster.enrol(node, { api_key, workspace: WORKSPACE, sub_account })
   return { caller: { api_key, sub_account }, sub: sub_account }
 }
 const wants = (caller: Caller, more: Record<string, unknown> = {}) =>

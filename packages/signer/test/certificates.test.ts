@@ -106,14 +106,14 @@ async function sign(
 }
 
 test('peers and platform refuse an expired certificate in both directions, and accept it after a renewal without a restart', async () => {
-  const house = await SignerCluster.start(undefined, 'prepared', 'here', async (parent) => {
+  const cluster = await SignerCluster.start(undefined, 'prepared', 'here', async (parent) => {
     for (const name of PARTIES) await expire(join(parent, name))
   })
   try {
-    const homeOf = (name: string) => join(house.home, name)
+    const homeOf = (name: string) => join(cluster.home, name)
     const call = (from: string, to: number) => {
       const [key, cert] = [read(homeOf(from), 'tls.key'), read(homeOf(from), 'tls.crt')]
-      return house.send(to, 'GET', '/hello', null, { key, cert })
+      return cluster.send(to, 'GET', '/hello', null, { key, cert })
     }
     const link = async (from: number, to: number) => {
       const config = loadConfig(homeOf(`node-${from}`))
@@ -140,18 +140,18 @@ test('peers and platform refuse an expired certificate in both directions, and a
     )
 
     await renewCertificate(homeOf('node-1'))
-    await untilPresented(house.peers.nodes[0]!.port, homeOf('node-1'))
-    house.logs = ''
+    await untilPresented(cluster.peers.nodes[0]!.port, homeOf('node-1'))
+    cluster.logs = ''
     await assert.rejects(call('platform', 1), /ECONNRESET|hang up/, 'the node refuses the platform')
     await assert.rejects(
       link(2, 1),
       /peer node 1: .*(ECONNRESET|hang up)/,
       'the node refuses a peer',
     )
-    assert.match(house.logs, /handshake rejected.*the TLS certificate expired on/)
+    assert.match(cluster.logs, /handshake rejected.*the TLS certificate expired on/)
 
     for (const name of ['platform', 'node-2', 'node-3']) await renewCertificate(homeOf(name))
-    for (const { node, port } of house.peers.nodes)
+    for (const { node, port } of cluster.peers.nodes)
       await untilPresented(port, homeOf(`node-${node}`))
     assert.equal((await call('platform', 1)).status, 200)
     assert.match(
@@ -159,8 +159,8 @@ test('peers and platform refuse an expired certificate in both directions, and a
       /NOT_AUTHENTIC|BAD_REQUEST|error/,
       'the peer answers; the empty message itself is refused',
     )
-    assert.match(house.logs, /TLS certificate renewed/)
-    const workspace = await house.workspace()
+    assert.match(cluster.logs, /TLS certificate renewed/)
+    const workspace = await cluster.workspace()
     const caller = await workspace.caller()
     for (const pair of [
       [1, 2],
@@ -169,26 +169,26 @@ test('peers and platform refuse an expired certificate in both directions, and a
     ] as const)
       signed(await sign(workspace, caller, pair))
   } finally {
-    await house.stop()
+    await cluster.stop()
   }
 })
 
 test('renewing nodes one after the other and the platform keeps identities and interrupts no signature', async () => {
-  const house = await SignerCluster.start()
+  const cluster = await SignerCluster.start()
   try {
-    const workspace = await house.workspace()
+    const workspace = await cluster.workspace()
     const caller = await workspace.caller()
     const before = Object.fromEntries(
-      PARTIES.map((name) => [name, unchangedFiles(join(house.home, name))]),
+      PARTIES.map((name) => [name, unchangedFiles(join(cluster.home, name))]),
     )
     const old = new Map(
       await Promise.all(
-        house.peers.nodes.map(
+        cluster.peers.nodes.map(
           async ({ node, port }) => [node, (await presentedBy(port)).fingerprint256] as const,
         ),
       ),
     )
-    for (const { node, home, port } of house.peers.nodes) {
+    for (const { node, home, port } of cluster.peers.nodes) {
       let isRenewed = false
       const others = [1, 2, 3].filter((each) => each !== node) as [number, number]
       const signing = (async () => {
@@ -211,14 +211,14 @@ test('renewing nodes one after the other and the platform keeps identities and i
       const [count] = await Promise.all([signing, renewing])
       assert.ok(count >= 9)
     }
-    await renewCertificate(join(house.home, 'platform'))
-    for (const agent of house.agents.values()) agent.destroy()
-    house.agents.clear()
+    await renewCertificate(join(cluster.home, 'platform'))
+    for (const agent of cluster.agents.values()) agent.destroy()
+    cluster.agents.clear()
     // A restart closes all earlier connections. The node that restarts is not needed during the
     // restart.
-    for (const { node, home, port } of house.peers.nodes) {
+    for (const { node, home, port } of cluster.peers.nodes) {
       const [a, b] = [1, 2, 3].filter((each) => each !== node) as [number, number]
-      const restarted = house.restartHere(node)
+      const restarted = cluster.restartHere(node)
       signed(await sign(workspace, caller, [a, b]))
       await restarted
       for (const pair of [
@@ -241,19 +241,19 @@ test('renewing nodes one after the other and the platform keeps identities and i
         presented.fingerprint256,
         new X509Certificate(read(home, 'tls.crt')).fingerprint256,
       )
-      const { body } = await house.get(node, '/status')
+      const { body } = await cluster.get(node, '/status')
       assert.equal(body.certificate_expires_at, presented.validToDate.toISOString())
     }
     for (const name of PARTIES)
       assert.deepEqual(
-        unchangedFiles(join(house.home, name)),
+        unchangedFiles(join(cluster.home, name)),
         before[name],
         `${name}: nothing but the certificate changed`,
       )
-    const { lines, ok } = await check(join(house.home, 'platform'))
+    const { lines, ok } = await check(join(cluster.home, 'platform'))
     assert.ok(ok, lines.join('\n'))
   } finally {
-    await house.stop()
+    await cluster.stop()
   }
 })
 
@@ -348,20 +348,20 @@ test('a certificate made in 2040 expires in 2060: dates beyond 2049 have another
 })
 
 test('a node starts after a renewal that was killed at any point', async () => {
-  const house = await SignerCluster.start()
+  const cluster = await SignerCluster.start()
   try {
-    const { home, port } = house.peers.nodes[0]!
+    const { home, port } = cluster.peers.nodes[0]!
     const text = read(home, 'tls.crt')
     // Killed while it wrote the draft, and after it renamed it.
     writeFileSync(join(home, 'tls.crt.draft'), text.slice(0, 100))
-    await house.restartHere(1)
+    await cluster.restartHere(1)
     assert.equal((await presentedBy(port)).fingerprint256, new X509Certificate(text).fingerprint256)
     const renewed = await renewCertificate(home)
-    await house.restartHere(1)
+    await cluster.restartHere(1)
     assert.equal((await presentedBy(port)).validToDate.toISOString(), renewed.expires_at)
     assert.ok(!readdirSync(home).includes('tls.crt.draft'))
   } finally {
-    await house.stop()
+    await cluster.stop()
   }
 })
 
@@ -418,12 +418,12 @@ test('a running node ignores a certificate of another key, uses a renewed one, a
 })
 
 test('the check of a finished configuration reports certificates that expire soon or have expired', async () => {
-  const house = await SignerCluster.start(undefined, 'prepared', 'here', async (parent) => {
+  const cluster = await SignerCluster.start(undefined, 'prepared', 'here', async (parent) => {
     await renewCertificate(join(parent, 'node-2'), 20)
     await expire(join(parent, 'node-3'))
   })
   try {
-    const { lines, ok } = await check(join(house.home, 'platform'))
+    const { lines, ok } = await check(join(cluster.home, 'platform'))
     const text = lines.join('\n')
     assert.ok(!ok)
     assert.match(text, /signer node 1 .*: ok$/m)
@@ -433,12 +433,12 @@ test('the check of a finished configuration reports certificates that expire soo
       /signer node 2 .*: the TLS certificate expires on \S+; on its host, run: custody tls renew/,
     )
     assert.match(text, /signer node 3 .*: the TLS certificate expired on \S+; on its host, run/)
-    await expire(join(house.home, 'platform'))
+    await expire(join(cluster.home, 'platform'))
     assert.match(
-      (await check(join(house.home, 'platform'))).lines.join('\n'),
+      (await check(join(cluster.home, 'platform'))).lines.join('\n'),
       /this host: the TLS certificate expired on \S+; run: custody tls renew --home/,
     )
   } finally {
-    await house.stop()
+    await cluster.stop()
   }
 })

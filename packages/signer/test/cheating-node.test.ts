@@ -36,7 +36,7 @@ const SESSIONS = 250
 const PATH = [1, ETH.chain_index, 0]
 
 class Scene {
-  house!: SignerCluster
+  cluster!: SignerCluster
   workspace!: Workspace
   caller!: Caller
   node!: CheatingNode
@@ -50,19 +50,19 @@ class Scene {
     meanwhile: (scene: Scene) => Promise<unknown> = async () => {},
   ): Promise<Scene> {
     const scene = new Scene()
-    scene.house = await SignerCluster.start(undefined, 'prepared', where)
-    scene.workspace = await scene.house.workspace()
+    scene.cluster = await SignerCluster.start(undefined, 'prepared', where)
+    scene.workspace = await scene.cluster.workspace()
     scene.caller = await scene.workspace.caller()
     await meanwhile(scene)
-    scene.node = await CheatingNode.takeOver(scene.house, scene.workspace, (node) =>
-      where === 'apart' ? scene.house.kill(node) : scene.house.stopHere(node),
+    scene.node = await CheatingNode.takeOver(scene.cluster, scene.workspace, (node) =>
+      where === 'apart' ? scene.cluster.kill(node) : scene.cluster.stopHere(node),
     )
     return scene
   }
 
   async end(): Promise<void> {
     this.node.close()
-    await this.house.stop()
+    await this.cluster.stop()
   }
 
   /** A payment that was not asked for before. */
@@ -79,7 +79,7 @@ class Scene {
   }
 
   async bansOf(node: number): Promise<number[]> {
-    return (await this.house.get(node, '/status')).body.bans
+    return (await this.cluster.get(node, '/status')).body.bans
   }
 
   /**
@@ -87,15 +87,15 @@ class Scene {
    * node itself reads its record while it runs.
    */
   async banAt(node: number): Promise<number> {
-    await this.house.kill(node)
-    const store = new Store(join(this.house.peers.nodes[node - 1]!.home, 'record.sqlite'), () =>
+    await this.cluster.kill(node)
+    const store = new Store(join(this.cluster.peers.nodes[node - 1]!.home, 'record.sqlite'), () =>
       Date.now(),
     )
     const found = store.record.database
       .prepare(`SELECT min(height) AS height FROM record WHERE kind = 'ban'`)
       .get()
     store.close()
-    await this.house.run(node)
+    await this.cluster.run(node)
     return Number(found?.['height'] ?? Infinity)
   }
 
@@ -251,7 +251,7 @@ describe('node 1 leads, and tests a column of the OT extension in each of many s
 
   test('nodes 2 and 3 continue to sign, and the ban survives a restart', async () => {
     await scene.signsOn()
-    await scene.house.restart(2)
+    await scene.cluster.restart(2)
     assert.deepEqual(await scene.bansOf(2), [1])
     await scene.signsOn()
   })
@@ -262,8 +262,8 @@ describe('node 1 tests columns of the OT extension in the test signatures of a f
   let scene: Scene
   let tests: Awaited<ReturnType<CheatingNode['openTest']>>[]
   before(async () => {
-    scene = await Scene.begin('apart', async ({ house, workspace }) => {
-      const { body } = await house.operator(1, 'refresh', { key_ids: [workspace.set.key_id] })
+    scene = await Scene.begin('apart', async ({ cluster, workspace }) => {
+      const { body } = await cluster.operator(1, 'refresh', { key_ids: [workspace.set.key_id] })
       assert.equal(body.refreshed?.length, 1, JSON.stringify(body))
     })
     tests = await Promise.all(
@@ -433,7 +433,7 @@ describe('node 1 cheats in ways that prove nothing: nothing is signed, and no no
   })
 })
 
-// In one house node 2 bans the node that asks it, then node 3 the partner that answers it.
+// In one cluster node 2 bans the node that asks it, then node 3 the partner that answers it.
 describe('node 1 cheats in ways that prove it: it is banned', () => {
   for (const each of SWITCHES.filter(isBanned)) {
     test(each.name, async () => {

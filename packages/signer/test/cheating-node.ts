@@ -77,7 +77,7 @@ const NO_BANS = {
 } as unknown as Bans
 
 export class CheatingNode {
-  readonly #house: SignerCluster
+  readonly #cluster: SignerCluster
   readonly #workspace: Workspace
   readonly #config: Config
   readonly #vault: Vault
@@ -100,14 +100,14 @@ export class CheatingNode {
   readonly told: { height: number; rounds: number }[] = []
 
   private constructor(o: {
-    house: SignerCluster
+    cluster: SignerCluster
     workspace: Workspace
     config: Config
     vault: Vault
     sealing: { name: string; key: Uint8Array }
     store: Store
   }) {
-    this.#house = o.house
+    this.#cluster = o.cluster
     this.#workspace = o.workspace
     this.#config = o.config
     this.#vault = o.vault
@@ -157,12 +157,12 @@ export class CheatingNode {
 
   /** @param stop how node 1 is stopped that runs there */
   static async takeOver(
-    house: SignerCluster,
+    cluster: SignerCluster,
     workspace: Workspace,
     stop: (node: number) => Promise<unknown>,
   ): Promise<CheatingNode> {
     await stop(1)
-    const { home, port } = house.peers.nodes[0]!
+    const { home, port } = cluster.peers.nodes[0]!
     const config = loadConfig(home)
     const [sealing] = await openKeys(
       readKeyFile(keyFileOf(home)),
@@ -171,7 +171,7 @@ export class CheatingNode {
     )
     const store = new Store(join(home, 'record.sqlite'), () => Date.now())
     const node = new CheatingNode({
-      house,
+      cluster: cluster,
       workspace,
       config,
       store,
@@ -490,7 +490,7 @@ export class CheatingNode {
 
   /** An honest node leads, and this one is its partner. */
   lead(order: Order, by = 2): Promise<{ status: number; body: Json }> {
-    return this.#house.post(by, '/sign', { ...order, partner: 1 })
+    return this.#cluster.post(by, '/sign', { ...order, partner: 1 })
   }
 }
 

@@ -20,25 +20,25 @@ import {
 import { recoverTransactionAddress } from 'viem'
 import { Transaction } from 'bitcoinjs-lib'
 
-let house: SignerCluster
+let cluster: SignerCluster
 let workspace: Workspace
 let caller: Caller
 
 before(async () => {
-  house = await SignerCluster.start(undefined, 'own')
-  workspace = await house.workspace()
+  cluster = await SignerCluster.start(undefined, 'own')
+  workspace = await cluster.workspace()
   caller = await workspace.caller()
 })
 after(async () => {
-  await house.stop()
+  await cluster.stop()
 })
 
 test('a key carries three certificates and is the same at every node permanently', async () => {
   const identities = new Map(
-    house.peers.nodes.map((node) => [node.node, createPublicKey(node.identity)]),
+    cluster.peers.nodes.map((node) => [node.node, createPublicKey(node.identity)]),
   )
   for (const node of [1, 2, 3]) {
-    const { status, body } = await house.post(node, '/key', {
+    const { status, body } = await cluster.post(node, '/key', {
       workspace: workspace.name,
       curve: 'secp256k1',
     })

@@ -16,12 +16,12 @@ import { callerPem, SignerCluster, type Json } from './signer-cluster.ts'
  * Rule 1: all three nodes bind a sub-account's name and index, unique in both directions and
  * permanently.
  */
-let house: SignerCluster
+let cluster: SignerCluster
 before(async () => {
-  house = await SignerCluster.start(undefined, 'prepared', 'apart')
+  cluster = await SignerCluster.start(undefined, 'prepared', 'apart')
 })
 after(async () => {
-  await house.stop()
+  await cluster.stop()
 })
 
 const enrolment = (workspace: string, sub_account: string, more: Record<string, unknown> = {}) => ({
@@ -36,7 +36,7 @@ const enrolment = (workspace: string, sub_account: string, more: Record<string, 
 test('only the nodes choose the index: all three return the same, and names of one workspace never share it', async () => {
   const indexes = new Map<string, number>()
   for (const name of ['treasury', 'payouts', 'treasury', 'käse und brot']) {
-    const answers = await house.everywhere('enrol', enrolment('acme', name))
+    const answers = await cluster.everywhere('enrol', enrolment('acme', name))
     assert.deepEqual(
       answers.map(({ status }) => status),
       [200, 200, 200],
@@ -55,7 +55,7 @@ test('only the nodes choose the index: all three return the same, and names of o
   assert.equal(new Set(indexes.values()).size, 3)
   // Another workspace counts by itself.
   assert.equal(
-    (await house.operator(1, 'enrol', enrolment('other', 'treasury'))).body.sub_account_index,
+    (await cluster.operator(1, 'enrol', enrolment('other', 'treasury'))).body.sub_account_index,
     1,
   )
 })
@@ -64,11 +64,11 @@ test('a key is stored in one encoding, whatever its file contained, and is the s
   const wanted = enrolment('acme', 'spelt', {
     public_key_pem: keyWithLines(callerPem, ['PEM', 'pwned']),
   })
-  const { body: first } = await house.operator(1, 'enrol', wanted)
+  const { body: first } = await cluster.operator(1, 'enrol', wanted)
   assert.deepEqual([first.enrolled, first.new], [true, true], JSON.stringify(first))
-  const { body: known } = await house.operator(1, 'enrolment', { api_key: wanted.api_key })
+  const { body: known } = await cluster.operator(1, 'enrolment', { api_key: wanted.api_key })
   assert.equal(known.public_key_pem, canonicalPublicKey(wanted.public_key_pem))
-  const { body: again } = await house.operator(1, 'enrol', {
+  const { body: again } = await cluster.operator(1, 'enrol', {
     ...wanted,
     public_key_pem: `${known.public_key_pem}\n`,
   })
@@ -78,7 +78,7 @@ test('a key is stored in one encoding, whatever its file contained, and is the s
 test('sub-accounts of one workspace named concurrently at every node each get their own index', async () => {
   const names = Array.from({ length: 12 }, (_, at) => `desk ${at}`)
   const answers = await Promise.all(
-    names.map((name) => house.everywhere('enrol', enrolment('crowded', name))),
+    names.map((name) => cluster.everywhere('enrol', enrolment('crowded', name))),
   )
   assert.deepEqual(
     [...new Set(answers.flat().map(({ status }) => status))],
@@ -145,17 +145,17 @@ test('also if their answers arrive at the same moment', async () => {
 })
 
 test('attack: a foreign key with the index of the treasury, entered by the operator at one node', async () => {
-  const [{ body }] = (await house.everywhere('enrol', enrolment('bank', 'treasury'))) as [
+  const [{ body }] = (await cluster.everywhere('enrol', enrolment('bank', 'treasury'))) as [
     Json,
     Json,
     Json,
   ]
   const stranger = enrolment('bank', 'stranger', { index: body.sub_account_index })
   for (const node of [1, 2, 3]) {
-    const refused = await house.operator(node, 'enrol', stranger)
+    const refused = await cluster.operator(node, 'enrol', stranger)
     assert.equal(refused.body.error, 'ENROLMENT_CONFLICT', JSON.stringify(refused.body))
   }
-  const moved = await house.operator(
+  const moved = await cluster.operator(
     2,
     'enrol',
     enrolment('bank', 'treasury', { index: body.sub_account_index + 5 }),
@@ -164,29 +164,29 @@ test('attack: a foreign key with the index of the treasury, entered by the opera
 })
 
 test('a new sub-account needs all three nodes; a known one does not', async () => {
-  await house.everywhere('enrol', enrolment('late', 'known'))
-  await house.kill(3)
-  const refused = await house.operator(2, 'enrol', enrolment('late', 'new'))
+  await cluster.everywhere('enrol', enrolment('late', 'known'))
+  await cluster.kill(3)
+  const refused = await cluster.operator(2, 'enrol', enrolment('late', 'new'))
   assert.equal(refused.status, 503)
   assert.match(refused.body.message, /all three nodes must be running/)
-  const { status, body } = await house.operator(2, 'enrol', enrolment('late', 'known'))
+  const { status, body } = await cluster.operator(2, 'enrol', enrolment('late', 'known'))
   assert.deepEqual([status, body.new], [200, true])
-  await house.run(3)
+  await cluster.run(3)
   for (const node of [1, 2, 3])
-    assert.equal((await house.operator(node, 'enrol', enrolment('late', 'new'))).status, 200)
+    assert.equal((await cluster.operator(node, 'enrol', enrolment('late', 'new'))).status, 200)
 })
 
 test('a revocation is stored by a node that was down when the key was enrolled', async () => {
-  await house.everywhere('enrol', enrolment('gone', 'main'))
+  await cluster.everywhere('enrol', enrolment('gone', 'main'))
   const key = enrolment('gone', 'main')
-  assert.equal((await house.operator(1, 'enrol', key)).status, 200)
-  const [first, second] = await house.everywhere('revoke', { api_key: key.api_key })
+  assert.equal((await cluster.operator(1, 'enrol', key)).status, 200)
+  const [first, second] = await cluster.everywhere('revoke', { api_key: key.api_key })
   assert.deepEqual([first!.body.known, second!.body.known], [true, false])
   assert.deepEqual(
     [first!.body.workspace, first!.body.sub_account, first!.body.role],
     ['gone', 'main', 'full'],
   )
-  await house.restart(2)
+  await cluster.restart(2)
   for (const node of [1, 2, 3])
-    assert.equal((await house.operator(node, 'enrol', key)).body.error, 'ENROLMENT_CONFLICT')
+    assert.equal((await cluster.operator(node, 'enrol', key)).body.error, 'ENROLMENT_CONFLICT')
 })

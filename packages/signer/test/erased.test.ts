@@ -20,22 +20,22 @@ import {
  * An attacker who takes a disk after a refresh, with its key-encryption key, must not find the
  * earlier shares.
  */
-let house: SignerCluster
+let cluster: SignerCluster
 let workspace: Workspace
 let caller: Caller
 let nonce = 0
 const images = mkdtempSync(join(tmpdir(), 'signer-images-'))
 before(async () => {
-  house = await SignerCluster.start(undefined, 'prepared', 'apart')
-  workspace = await house.workspace()
+  cluster = await SignerCluster.start(undefined, 'prepared', 'apart')
+  workspace = await cluster.workspace()
   caller = await workspace.caller()
 })
 after(async () => {
-  await house.stop()
+  await cluster.stop()
   rmSync(images, { recursive: true, force: true })
 })
 
-const homeOf = (node: number): string => house.peers.nodes[node - 1]!.home
+const homeOf = (node: number): string => cluster.peers.nodes[node - 1]!.home
 const NODES = [1, 2, 3] as const
 let image = 0
 
@@ -100,7 +100,7 @@ test('after a refresh a home contains no old shares: not while running, after ki
   // Keys of the pool are refreshed like others.
   const pools = () =>
     Promise.all(
-      NODES.map(async (node) => (await house.get(node, '/status')).body.pool.secp256k1 as number),
+      NODES.map(async (node) => (await cluster.get(node, '/status')).body.pool.secp256k1 as number),
     )
   while ((await pools()).some((count) => count < 1))
     await new Promise((resolve) => {
@@ -109,10 +109,10 @@ test('after a refresh a home contains no old shares: not while running, after ki
   const old = new Map(NODES.map((node) => [node, sharesOf(node)]))
   for (const shares of old.values())
     assert.ok(shares.size >= 2 && [...shares.values()].every((share) => share.length > WINDOW))
-  const { body } = await house.operator(2, 'refresh')
+  const { body } = await cluster.operator(2, 'refresh')
   assert.deepEqual([body.failed, body.refreshed.length >= 2], [[], true], JSON.stringify(body))
   for (const node of NODES) assertGone(old.get(node)!, node, 'running')
-  for (const node of NODES) await house.kill(node)
+  for (const node of NODES) await cluster.kill(node)
   for (const node of NODES) {
     assertGone(old.get(node)!, node, 'killed')
     for (const name of old.get(node)!.keys()) {
@@ -120,29 +120,29 @@ test('after a refresh a home contains no old shares: not while running, after ki
       assert.ok(sharesOf(node).has(`${key}/1`), 'the new share is there')
     }
   }
-  await Promise.all(NODES.map((node) => house.run(node)))
+  await Promise.all(NODES.map((node) => cluster.run(node)))
   await sign([2, 3])
   await sign([3, 1])
 })
 
 test('nor after a host was restored from its backup and refreshed again', async () => {
   const before = new Map(NODES.map((node) => [node, sharesOf(node)]))
-  const backup = await house.operator(3, 'backup', { file: join(house.home, 'backup-3.json') })
+  const backup = await cluster.operator(3, 'backup', { file: join(cluster.home, 'backup-3.json') })
   assert.equal(backup.status, 200, JSON.stringify(backup.body))
-  await house.kill(3)
+  await cluster.kill(3)
   rmSync(homeOf(3), { recursive: true })
   await restoreHome({
     home: homeOf(3),
     file: backup.body.file,
-    recoverySecretFile: join(house.home, 'recovery-3'),
+    recoverySecretFile: join(cluster.home, 'recovery-3'),
     print: null,
   })
-  await house.run(3)
+  await cluster.run(3)
   assert.equal(
     (
-      await house.operator(3, 'restore', {
+      await cluster.operator(3, 'restore', {
         file: backup.body.file,
-        recovery_secret_file: join(house.home, 'recovery-3'),
+        recovery_secret_file: join(cluster.home, 'recovery-3'),
       })
     ).status,
     200,
@@ -150,7 +150,7 @@ test('nor after a host was restored from its backup and refreshed again', async 
   // Sealed again under the new host's key.
   const restored = sharesOf(3)
   assertGone(before.get(3)!, 3, 'restored')
-  const { body } = await house.operator(1, 'refresh', { workspace: workspace.name })
+  const { body } = await cluster.operator(1, 'refresh', { workspace: workspace.name })
   assert.deepEqual(body.failed, [], JSON.stringify(body))
   const name = `${workspace.set.key_id}/1`
   for (const [node, shares] of [

@@ -37,23 +37,23 @@ import {
 const THIEF = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
 const NODES = [1, 2, 3] as const
 
-let house: SignerCluster
+let cluster: SignerCluster
 let workspace: Workspace
 let caller: Caller
 /** Enrolled at node 1 alone: its operator typed it, the others' did not. */
 let alone: Caller
 let number = 0
-const place = (name: string): string => join(house.home, name)
+const place = (name: string): string => join(cluster.home, name)
 const secretOf = (node: number): string => place(`recovery-${node}`)
-const homeOf = (node: number): string => house.peers.nodes[node - 1]!.home
-const printOfNode = (node: number): string => fingerprintOf(node, house.peers.nodes[node - 1]!)
+const homeOf = (node: number): string => cluster.peers.nodes[node - 1]!.home
+const printOfNode = (node: number): string => fingerprintOf(node, cluster.peers.nodes[node - 1]!)
 
 before(async () => {
-  house = await SignerCluster.start()
-  workspace = await house.workspace()
+  cluster = await SignerCluster.start()
+  workspace = await cluster.workspace()
   caller = await workspace.caller()
   alone = await workspace.caller(1, 'full', [1])
-  await house.everywhere('drain', {
+  await cluster.everywhere('drain', {
     workspace: workspace.name,
     network: 'ETH',
     to_address: SINK_ETH,
@@ -61,13 +61,13 @@ before(async () => {
   })
 })
 after(async () => {
-  await house.stop()
+  await cluster.stop()
 })
 
 /** A genuine backup that its storage then rewrote. */
 async function backup(node: number, name: string): Promise<string> {
   const file = place(`${name}-${node}.json`)
-  signed(await house.operator(node, 'backup', { file }))
+  signed(await cluster.operator(node, 'backup', { file }))
   return file
 }
 function forged(file: string, edit: (content: Json) => void): string {
@@ -112,7 +112,7 @@ async function lose(
   file: string,
   print: string | null = printOfNode(node),
 ): Promise<void> {
-  await house.stopHere(node)
+  await cluster.stopHere(node)
   await rehome(node, file, print)
 }
 async function rehome(
@@ -122,10 +122,10 @@ async function rehome(
 ): Promise<void> {
   rmSync(homeOf(node), { recursive: true, force: true })
   await restoreHome({ home: homeOf(node), file, recoverySecretFile: secretOf(node), print })
-  await house.restartHere(node)
+  await cluster.restartHere(node)
 }
 const restore = (node: number, file: string, more: Json = {}) =>
-  house.operator(node, 'restore', { file, recovery_secret_file: secretOf(node), ...more })
+  cluster.operator(node, 'restore', { file, recovery_secret_file: secretOf(node), ...more })
 
 /** What the first caller of the workspace may do, and the thief may not. */
 async function assertOnlyOurs(pair: readonly [number, number]): Promise<void> {
@@ -150,11 +150,11 @@ async function assertOnlyOurs(pair: readonly [number, number]): Promise<void> {
     'ORDER_UNKNOWN',
   )
   // What was issued within the second of the restoration is refused.
-  house.aheadMs += 2000
+  cluster.aheadMs += 2000
   const ours = await transfer(
     caller,
     { asset: 'ETH', amount: 1, destination_address: SINK_ETH },
-    { now: now() + house.aheadMs / 1000 },
+    { now: now() + cluster.aheadMs / 1000 },
   )
   signed(
     await workspace.sign(
@@ -218,7 +218,7 @@ test('a backup with any change after it was made is refused', async () => {
   }
   refused(await restore(3, place('none.json')), 'BAD_REQUEST_FIELD')
   refused(await restore(3, await backup(1, 'another')), 'NOT_AUTHENTIC')
-  assert.equal((await house.operator(3, 'status')).body.keys, 0)
+  assert.equal((await cluster.operator(3, 'status')).body.keys, 0)
   signed(await restore(3, file))
   await assertOnlyOurs([1, 3])
 })
@@ -317,7 +317,7 @@ test('two nodes restored from unsigned, forged backups sign nothing for the thie
     first.body.message,
     /Node 2 has lost its record as well: run its own restore there, then this command again/,
   )
-  assert.equal((await house.operator(1, 'status')).body.keys, 0, 'nothing was changed')
+  assert.equal((await cluster.operator(1, 'status')).body.keys, 0, 'nothing was changed')
   // An unsigned backup confirms nothing, so neither node has its enrolments confirmed by the other.
   for (const node of [2, 1]) {
     const { body } = await restore(node, files.get(node)!)
@@ -331,11 +331,11 @@ test('two nodes restored from unsigned, forged backups sign nothing for the thie
   }
   // Their operators type what they know to be right.
   for (const node of [1, 2]) {
-    const known = (await house.operator(node, 'status')).body.enrolled.map(
+    const known = (await cluster.operator(node, 'status')).body.enrolled.map(
       (each: Json) => each.api_key,
     )
     if (!known.includes(caller.api_key))
-      await house.enrol(node, { ...caller, workspace: workspace.name })
+      await cluster.enrol(node, { ...caller, workspace: workspace.name })
   }
   await assertOnlyOurs([1, 2])
   await assertOnlyOurs([2, 3])
@@ -350,11 +350,11 @@ test('one lost node restores what both peers store, and reports what they do not
   const later = await workspace.caller(1)
   for (const each of [old, file]) {
     await lose(1, each)
-    const height = (await house.operator(1, 'status')).body.record.height
+    const height = (await cluster.operator(1, 'status')).body.record.height
     const preview = (await restore(1, each, { preview: true })).body
     assert.deepEqual([preview.restored, preview.signed], [false, each === file])
     assert.equal(
-      (await house.operator(1, 'status')).body.record.height,
+      (await cluster.operator(1, 'status')).body.record.height,
       height,
       'a preview changes nothing',
     )
@@ -379,7 +379,7 @@ test('one lost node restores what both peers store, and reports what they do not
     )
     await assertOnlyOurs([3, 1])
   }
-  const { body } = await house.operator(1, 'status')
+  const { body } = await cluster.operator(1, 'status')
   const enrolled = body.enrolled.find((each: Json) => each.api_key === caller.api_key)
   assert.deepEqual([enrolled.sub_account, enrolled.sub_account_index], ['sub-1', 1])
 })
@@ -393,7 +393,7 @@ test('all three nodes are lost: their signed backups confirm each other, unsigne
     }),
   )
   const all = async (files: string[]): Promise<Json[]> => {
-    for (const node of NODES) await house.stopHere(node)
+    for (const node of NODES) await cluster.stopHere(node)
     for (const node of NODES) await rehome(node, files[node - 1]!)
     for (const node of NODES) await restore(node, files[node - 1]!, { preview: true })
     const answers: Json[] = []
@@ -414,7 +414,7 @@ test('all three nodes are lost: their signed backups confirm each other, unsigne
     )
   }
   number = 0
-  house.aheadMs += 2000
+  cluster.aheadMs += 2000
   await assertOnlyOurs([1, 2])
 })
 

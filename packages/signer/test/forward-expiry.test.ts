@@ -15,16 +15,16 @@ import {
 } from './signer-cluster.ts'
 
 /** Rule 13, by the clocks of the nodes, which this test sets: they run in its process. */
-let house: SignerCluster
+let cluster: SignerCluster
 let workspace: Workspace
 const ONE = 10n ** 18n
 
 before(async () => {
-  house = await SignerCluster.start()
-  workspace = await house.workspace()
+  cluster = await SignerCluster.start()
+  workspace = await cluster.workspace()
 })
 after(async () => {
-  await house.stop()
+  await cluster.stop()
 })
 
 test('rule 13: after a rule has expired, only a forward that is on record is signed again, unchanged', async () => {
@@ -46,12 +46,12 @@ test('rule 13: after a rule has expired, only a forward that is on record is sig
     body: JSON.stringify(body),
   })
   for (const node of [1, 2, 3])
-    assert.equal((await house.post(node, '/receipt', { request: rule })).status, 200)
+    assert.equal((await cluster.post(node, '/receipt', { request: rule })).status, 200)
   const forward = (id: string) => ({ kind: 'forward', id, rule })
   const id = randomUUID()
   signed(await workspace.sign(forward(id), eth(path, { value: ONE, nonce: 0 })))
 
-  house.aheadMs = 3_602_000
+  cluster.aheadMs = 3_602_000
   refused(
     await workspace.sign(forward(randomUUID()), eth(path, { value: ONE, nonce: 1 })),
     'RULE_EXPIRED',

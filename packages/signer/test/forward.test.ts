@@ -39,7 +39,7 @@ import {
  * Rule 13: a hostile platform holds a caller's standing rule, and moves nothing that the rule does
  * not name.
  */
-let house: SignerCluster
+let cluster: SignerCluster
 let workspace: Workspace
 const ONE = 10n ** 18n
 const OTHER = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
@@ -48,11 +48,11 @@ const FEE = 21_000n * 2_000_000_000n
 const GWEI = 1_000_000_000n
 
 before(async () => {
-  house = await SignerCluster.start(undefined, 'prepared', 'apart')
-  workspace = await house.workspace()
+  cluster = await SignerCluster.start(undefined, 'prepared', 'apart')
+  workspace = await cluster.workspace()
 })
 after(async () => {
-  await house.stop()
+  await cluster.stop()
 })
 
 function refused(answer: Answer, code: string, rule: number): void {
@@ -106,7 +106,7 @@ async function standing(
   )
   const receipts: Json[] = []
   for (const node of nodes) {
-    const { status, body: receipt } = await house.post(node, '/receipt', { request: rule })
+    const { status, body: receipt } = await cluster.post(node, '/receipt', { request: rule })
     assert.equal(status, 200, JSON.stringify(receipt))
     receipts.push(receipt)
   }
@@ -344,7 +344,7 @@ describe('rule 13: which rule is valid', () => {
     signed(await workspace.sign(forward(rule), eth(path, { value: ONE, nonce: 0 })))
     for (const node of [1, 2]) {
       const request = await ending(mine, id, node === 2 ? { body: '{}' } : {})
-      const { status, body } = await house.post(node, '/void', { request })
+      const { status, body } = await cluster.post(node, '/void', { request })
       assert.equal(status, 200, JSON.stringify(body))
       assert.equal(body.voided, true)
       assert.ok(body.record.intent.includes(id))
@@ -361,12 +361,12 @@ describe('rule 13: which rule is valid', () => {
         14,
       )
     // Shown again as new it stays dead.
-    await house.post(1, '/receipt', { request: rule })
+    await cluster.post(1, '/receipt', { request: rule })
     refused(await workspace.sign(forward(rule), eth(path, { value: ONE, nonce: 1 })), 'VOIDED', 14)
   })
   test('an end reaches a node that never received the rule, and stops it there too', async () => {
     const { mine, path, rule, id, receipts } = await standing({}, [1, 2])
-    assert.equal((await house.post(3, '/void', { request: await ending(mine, id) })).status, 200)
+    assert.equal((await cluster.post(3, '/void', { request: await ending(mine, id) })).status, 200)
     refused(
       await workspace.sign(
         forward(rule, randomUUID(), receipts),
@@ -379,15 +379,15 @@ describe('rule 13: which rule is valid', () => {
   })
   test('an end by another sub-account, a read-only key, of another rule or with a body ends nothing', async () => {
     const { mine, path, rule, id } = await standing()
-    await house.post(1, '/void', { request: await ending(await workspace.caller(next++), id) })
-    await house.post(1, '/void', {
+    await cluster.post(1, '/void', { request: await ending(await workspace.caller(next++), id) })
+    await cluster.post(1, '/void', {
       request: await ending(await workspace.caller(mine.sub_account, 'read-only'), id),
     })
-    await house.post(1, '/void', { request: await ending(mine, randomUUID()) })
-    await house.post(1, '/void', { request: await ending(mine, id, { body: '{"x":1}' }) })
+    await cluster.post(1, '/void', { request: await ending(mine, randomUUID()) })
+    await cluster.post(1, '/void', { request: await ending(mine, id, { body: '{"x":1}' }) })
     assert.equal(
       (
-        await house.post(1, '/void', {
+        await cluster.post(1, '/void', {
           request: { ...(await ending(mine, randomUUID())), uri: `/dac/v1/auto-forwarding/${id}` },
         })
       ).status,
@@ -399,7 +399,7 @@ describe('rule 13: which rule is valid', () => {
     const { mine, path, rule, id } = await standing()
     const get = await ending(mine, id, { method: 'GET', body: '' })
     for (const node of [1, 2, 3])
-      await house.post(node, '/void', { request: { ...get, method: 'DELETE' } })
+      await cluster.post(node, '/void', { request: { ...get, method: 'DELETE' } })
     signed(await workspace.sign(forward(rule), eth(path, { value: ONE })))
   })
   test('attack: a signed forward outlives its rule — the end names it, signed by the node, to its own sub-account only', async () => {
@@ -408,13 +408,14 @@ describe('rule 13: which rule is valid', () => {
     const two = await workspace.sign(forward(rule), eth(path, { value: ONE, nonce: 1 }), [1, 3])
     signed(one)
     signed(two)
-    const stranger = await house.post(1, '/void', {
+    const stranger = await cluster.post(1, '/void', {
       request: await ending(await workspace.caller(next++), id),
     })
     assert.deepEqual([stranger.body.record.signed, stranger.body.signed_hashes], [[], []])
     const answers = await Promise.all(
       [1, 2, 3].map(
-        async (node) => (await house.post(node, '/void', { request: await ending(mine, id) })).body,
+        async (node) =>
+          (await cluster.post(node, '/void', { request: await ending(mine, id) })).body,
       ),
     )
     const hashes = [one.body.signed.hash, two.body.signed.hash]
@@ -425,9 +426,9 @@ describe('rule 13: which rule is valid', () => {
       [id, id, id],
     )
     // Asked again it still tells.
-    await house.restart(1)
+    await cluster.restart(1)
     assert.deepEqual(
-      (await house.post(1, '/void', { request: await ending(mine, id) })).body.record.signed,
+      (await cluster.post(1, '/void', { request: await ending(mine, id) })).body.record.signed,
       hashes,
     )
   })
@@ -483,7 +484,7 @@ describe('rule 13: which rule is valid', () => {
   })
   test("not after its caller's key was revoked", async () => {
     const { mine, path, rule } = await standing()
-    await house.everywhere('revoke', { api_key: mine.api_key })
+    await cluster.everywhere('revoke', { api_key: mine.api_key })
     refused(await workspace.sign(forward(rule), eth(path, { value: ONE })), 'NOT_ENROLLED', 1)
   })
   test('one forward can be voided by itself, before any node received it', async () => {
@@ -491,7 +492,7 @@ describe('rule 13: which rule is valid', () => {
     const [gone, other] = [randomUUID() as string, randomUUID() as string]
     for (const node of [1, 2])
       assert.equal(
-        (await house.post(node, '/void', { forward: { rule: id, id: gone } })).status,
+        (await cluster.post(node, '/void', { forward: { rule: id, id: gone } })).status,
         200,
       )
     refused(await workspace.sign(forward(rule, gone), eth(path, { value: ONE })), 'VOIDED', 14)
@@ -501,7 +502,7 @@ describe('rule 13: which rule is valid', () => {
       14,
     )
     signed(await workspace.sign(forward(rule, other), eth(path, { value: ONE })))
-    const late = await house.post(1, '/void', { forward: { rule: id, id: other } })
+    const late = await cluster.post(1, '/void', { forward: { rule: id, id: other } })
     assert.equal(late.body.error, 'ALREADY_SIGNED')
     assert.equal(late.body.signed_hashes.length, 1)
   })
@@ -513,7 +514,10 @@ describe('rule 13: which rule is valid', () => {
       'RULE_UNKNOWN',
       13,
     )
-    assert.equal((await house.post(1, '/receipt', { request: unseen.rule })).body.error, 'TOO_OLD')
+    assert.equal(
+      (await cluster.post(1, '/receipt', { request: unseen.rule })).body.error,
+      'TOO_OLD',
+    )
     const { path, rule, receipts } = await standing({}, [1])
     const forged = receipts.map((each) => ({ ...each, receipt: { ...each.receipt, node: 2 } }))
     // Live as yet, so that node 3 takes it by itself: the forgery below is of one that is not.
@@ -533,7 +537,7 @@ describe('rule 13: which rule is valid', () => {
   })
   test('a rule on record stays valid after its request expires and after a restart of the nodes', async () => {
     const { path, rule } = await standing()
-    for (const node of [1, 2]) await house.restart(node)
+    for (const node of [1, 2]) await cluster.restart(node)
     signed(await workspace.sign(forward(rule), eth(path, { value: ONE })))
   })
 })
@@ -543,7 +547,7 @@ describe('rule 2: what makes a rule', () => {
     const mine = await workspace.caller(next++)
     const base = { ...ETH_RULE, expires_at: iso(now() + 3600) }
     const answer = async (body: Record<string, unknown> | string, more: More = {}) =>
-      house.post(1, '/receipt', { request: await ruleOf(mine, body, more) })
+      cluster.post(1, '/receipt', { request: await ruleOf(mine, body, more) })
     const cases: [Record<string, unknown> | string, string][] = [
       [{ ...base, memo: 'x' }, 'BAD_REQUEST_FIELD'],
       [{ ...base, daily_cap: 0.5 }, 'BAD_REQUEST_FIELD'],
@@ -596,7 +600,7 @@ describe('rule 2: what makes a rule', () => {
       unsigned: eth(path, { value: ONE }),
       partner: 2,
     }
-    refused(await house.post(1, '/sign', elsewhere), 'WORKSPACE_MISMATCH', 2)
+    refused(await cluster.post(1, '/sign', elsewhere), 'WORKSPACE_MISMATCH', 2)
   })
 })
 

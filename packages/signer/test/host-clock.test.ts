@@ -27,22 +27,22 @@ import {
  * not take it back in time.
  */
 const DAY_MS = 86_400_000
-let house: SignerCluster
+let cluster: SignerCluster
 let workspace: Workspace
 let caller: Caller
 let number = 0
 
 before(async () => {
-  house = await SignerCluster.start()
-  workspace = await house.workspace()
+  cluster = await SignerCluster.start()
+  workspace = await cluster.workspace()
   caller = await workspace.caller()
 })
 after(async () => {
-  await house.stop()
+  await cluster.stop()
 })
 
 /** A payment whose request was issued now, by the machine's clock and `aheadMs`. */
-const asked = (aheadMs = house.aheadMs) =>
+const asked = (aheadMs = cluster.aheadMs) =>
   transfer(
     caller,
     { asset: 'ETH', amount: 1, destination_address: SINK_ETH },
@@ -61,7 +61,7 @@ async function sign(pair: readonly [number, number], request = asked()): Promise
 test('a leap ahead of one host is not believed, and has no effect once its clock is right again', async () => {
   signed(await sign([1, 3]))
   for (const leap of [LEAP_MAX_MS + 60_000, DAY_MS, 3650 * DAY_MS]) {
-    house.aheadMsOf.set(3, leap)
+    cluster.aheadMsOf.set(3, leap)
     for (const pair of [
       [1, 3],
       [3, 1],
@@ -74,67 +74,67 @@ test('a leap ahead of one host is not believed, and has no effect once its clock
       )
     }
     signed(await sign([1, 2]))
-    const { body } = await house.get(3, '/status')
+    const { body } = await cluster.get(3, '/status')
     assert.equal(body.clock_doubted, true)
     // A restart learns nothing from the wrong clock either.
-    await house.restartHere(3)
+    await cluster.restartHere(3)
     refused(await sign([3, 2]), 'CLOCK_DOUBTED')
-    house.aheadMsOf.delete(3)
+    cluster.aheadMsOf.delete(3)
     signed(await sign([3, 2]))
-    assert.equal((await house.get(3, '/status')).body.clock_doubted, false)
+    assert.equal((await cluster.get(3, '/status')).body.clock_doubted, false)
   }
 })
 
 test('a host that was off for long continues once a peer reports the same time, and waits if none answers', async () => {
-  for (const node of [1, 2, 3]) await house.stopHere(node)
-  house.aheadMs += 30 * DAY_MS
-  await house.restartHere(1)
+  for (const node of [1, 2, 3]) await cluster.stopHere(node)
+  cluster.aheadMs += 30 * DAY_MS
+  await cluster.restartHere(1)
   refused(await sign([1, 2]), 'CLOCK_DOUBTED')
-  for (const node of [2, 3]) await house.restartHere(node)
+  for (const node of [2, 3]) await cluster.restartHere(node)
   signed(await sign([1, 2]))
   signed(await sign([2, 3]))
   // All hosts at once, as after the sleep of a machine that holds all three.
-  house.aheadMs += DAY_MS
+  cluster.aheadMs += DAY_MS
   signed(await sign([3, 1]))
 })
 
 test('only its operator repairs a record with a later time, and only to the time of both peers', async () => {
-  const home = house.peers.nodes[2]!.home
+  const home = cluster.peers.nodes[2]!.home
   const old = await asked()
-  await house.stopHere(3)
+  await cluster.stopHere(3)
   // As an earlier version wrote it down, which believed every clock.
   const poisoned = new Store(join(home, 'record.sqlite'), () => Date.now() + 20 * 365 * DAY_MS)
   poisoned.append('backup', { keys: 0, made_at: 0 })
   poisoned.saveClock()
   poisoned.close()
   // From here on the nodes go by the machine's clock, as the command does.
-  for (const node of [1, 2]) await house.stopHere(node)
-  house.aheadMs = 0
+  for (const node of [1, 2]) await cluster.stopHere(node)
+  cluster.aheadMs = 0
   for (const node of [1, 2]) {
-    const { home: its } = house.peers.nodes[node - 1]!
+    const { home: its } = cluster.peers.nodes[node - 1]!
     const store = new Store(join(its, 'record.sqlite'), () => Date.now())
     store.repairClock()
     store.close()
-    await house.restartHere(node)
+    await cluster.restartHere(node)
   }
-  await house.restartHere(3)
+  await cluster.restartHere(3)
   refused(await sign([3, 1]), 'TOO_OLD')
   await assert.rejects(repairClock(home), { message: 'the node is running: stop it first' })
-  await house.stopHere(3)
+  await cluster.stopHere(3)
   for (const ahead of [-DAY_MS, 60_000]) {
-    house.aheadMsOf.set(2, ahead)
+    cluster.aheadMsOf.set(2, ahead)
     await assert.rejects(
       repairClock(home),
       /^SetupError: the clock of signer node 2 is \d+ s (ahead|behind): synchronise both by NTP first$/,
     )
   }
-  house.aheadMsOf.delete(2)
-  await house.stopHere(1)
+  cluster.aheadMsOf.delete(2)
+  await cluster.stopHere(1)
   await assert.rejects(repairClock(home), /signer node 1 .* cannot be reached/)
-  await house.restartHere(1)
+  await cluster.restartHere(1)
   assert.match(await repairClock(home), /^the clock was changed from \S+ to \S+; start the node$/)
   await assert.rejects(repairClock(home), /not ahead of the host's: no repair is required/)
-  await house.restartHere(3)
+  await cluster.restartHere(3)
   // What was issued before the repair stays refused: the node has gone forward, not back.
   const before = await transfer(
     caller,
@@ -147,7 +147,7 @@ test('only its operator repairs a record with a later time, and only to the time
   let answer = await sign([3, 1])
   while (answer.body.error === 'TOO_OLD') answer = await sign([3, 1])
   signed(answer)
-  await house.restartHere(3)
+  await cluster.restartHere(3)
   signed(await sign([3, 2]))
 })
 

@@ -9,19 +9,19 @@ import { CheatingNode } from './cheating-node.ts'
 import { SignerCluster, type Json, type Workspace } from './signer-cluster.ts'
 
 /** Node 1 leads runs of three and test signatures, and lies in them. Nodes 2 and 3 are honest. */
-let house: SignerCluster
+let cluster: SignerCluster
 let workspace: Workspace
 let node: CheatingNode
 const fresh = () => randomBytes(32).toString('hex')
 
 before(async () => {
-  house = await SignerCluster.start(undefined, 'prepared', 'here')
-  workspace = await house.workspace()
-  node = await CheatingNode.takeOver(house, workspace, (each) => house.stopHere(each))
+  cluster = await SignerCluster.start(undefined, 'prepared', 'here')
+  workspace = await cluster.workspace()
+  node = await CheatingNode.takeOver(cluster, workspace, (each) => cluster.stopHere(each))
 })
 after(async () => {
   node.close()
-  await house.stop()
+  await cluster.stop()
 })
 
 const say = async (call: string, body: unknown, binding = {}): Promise<Json> =>
@@ -55,7 +55,7 @@ test('one key has one run: a second one of the same leader ends the first', asyn
   assert.deepEqual(await start(two.run, second.fresh), {})
   // Another leader of a run of that key is refused in the meantime, here and at the other honest
   // node.
-  const { body } = await house.operator(3, 'refresh', { key_ids: [workspace.set.key_id] })
+  const { body } = await cluster.operator(3, 'refresh', { key_ids: [workspace.set.key_id] })
   assert.equal(body.refreshed.length, 0)
 })
 
@@ -132,7 +132,7 @@ test('a call above the size limit of its kind is closed before it is read', asyn
     await assert.rejects(node.say(2, call, body), /peer node 2: /)
   }
   assert.match(
-    house.logs,
+    cluster.logs,
     /\/peer\/ceremony\/message with \d+ bytes, more than the allowed 2097152/,
   )
   // The node continues to work.
@@ -155,10 +155,10 @@ test('memory for one peer is limited to a large order and a third of it', async 
 })
 
 test('a run that a hostile leader began leaves no share, and causes no ban', async () => {
-  const names = readdirSync(join(house.peers.nodes[1]!.home, 'record.shares')).filter((name) =>
+  const names = readdirSync(join(cluster.peers.nodes[1]!.home, 'record.shares')).filter((name) =>
     name.startsWith(`${workspace.set.key_id}.`),
   )
   assert.equal(names.length, 1, names.join())
-  const { status, body } = await house.get(2, '/status')
+  const { status, body } = await cluster.get(2, '/status')
   assert.deepEqual([status, body.bans], [200, []])
 })

@@ -25,7 +25,7 @@ import { TakenOver } from './taken-over.ts'
  * Node 1 is taken over: the test holds its keys, its record and its port, and speaks for it. Node 2
  * is honest.
  */
-let house: SignerCluster
+let cluster: SignerCluster
 let workspace: Workspace
 let caller: Caller
 let node1: TakenOver
@@ -36,16 +36,16 @@ const path = [1, ETH.chain_index, 0]
 const OTHER = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
 
 before(async () => {
-  house = await SignerCluster.start(undefined, 'prepared', 'apart')
-  workspace = await house.workspace()
+  cluster = await SignerCluster.start(undefined, 'prepared', 'apart')
+  workspace = await cluster.workspace()
   caller = await workspace.caller()
-  node1 = await TakenOver.start(house, 1)
+  node1 = await TakenOver.start(cluster, 1)
   identity = node1.identity
   say = (call, body, binding) => node1.say(2, call, body, binding)
 })
 after(async () => {
   node1.stop()
-  await house.stop()
+  await cluster.stop()
 })
 
 const registry = loadRegistry('local')
@@ -181,7 +181,7 @@ test('an open session accepts its own round and digest only; garbage ends it wit
     const dead = await round(bindingOf(good, { session: name, round: 1 }))
     assert.deepEqual([dead.error, dead.message], ['SESSION_ABORTED', 'This session does not exist'])
   }
-  assert.deepEqual((await house.get(2, '/status')).body.bans, [])
+  assert.deepEqual((await cluster.get(2, '/status')).body.bans, [])
   // Round 1 was entered: another transaction for the request is refused now, the same one is opened
   // again.
   assert.equal(
@@ -194,7 +194,7 @@ test('an open session accepts its own round and digest only; garbage ends it wit
     undefined,
   )
   assert.equal((await open(pay(request), good)).error, undefined)
-  const status = await house.post(2, '/void', { request })
+  const status = await cluster.post(2, '/void', { request })
   assert.equal(status.body.error, 'ALREADY_SIGNED')
   assert.equal(status.body.unfinished, 2)
 })
@@ -229,7 +229,7 @@ test('a bound index gets no second name, and a name no second index, whichever n
 })
 
 test('keys, certificates and refreshes cannot be obtained by a request', async () => {
-  const other = await house.post(2, '/key', { workspace: 'another', curve: 'secp256k1' })
+  const other = await cluster.post(2, '/key', { workspace: 'another', curve: 'secp256k1' })
   assert.notEqual(other.status, 200)
   assert.equal(
     (
@@ -286,8 +286,8 @@ test('a partner that sent its first round has stored its step: it is killed imme
   const unsigned = eth(path, { value: ONE, nonce: 2 })
   const opened = await open(pay(request), unsigned)
   assert.equal(opened.messages.length, 1, JSON.stringify(opened))
-  await house.kill(2)
-  const theirs = new Store(join(house.peers.nodes[1]!.home, 'record.sqlite'), () => Date.now())
+  await cluster.kill(2)
+  const theirs = new Store(join(cluster.peers.nodes[1]!.home, 'record.sqlite'), () => Date.now())
   try {
     const { hashOfUnsigned } = await import('../src/policy/order.ts')
     const steps = [...theirs.state.stepAt.values()].filter(

@@ -19,7 +19,7 @@ import {
   pay,
   SESSION,
   told,
-  type Asked,
+  type JudgedRequest,
 } from './judging.ts'
 
 /** What the record allows: budgets of a day, runs, and what is signed already. */
@@ -286,10 +286,10 @@ const paid = (nonce = 0, more: object = {}) => eth(path, { value: ONE, nonce, ..
 
 test('a run is judged as a whole: each as if earlier ones were on record, and none is stored if one is refused', async () => {
   const asked = [await asksPay(mine), await asksPay(mine), await asksPay(mine)]
-  const orders = (list: Asked[], from = 0) =>
+  const orders = (list: JudgedRequest[], from = 0) =>
     list.map((each, at) => bench.order(pay(each), paid(from + at)))
   const height = bench.store.record.height
-  const admit = async (list: Asked[], from?: number) => {
+  const admit = async (list: JudgedRequest[], from?: number) => {
     const verdicts = await bench.judge.judgeAll(orders(list, from))
     return bench.judge.admitAll(
       verdicts,

@@ -101,7 +101,7 @@ export async function told(act: () => unknown): Promise<string | null> {
   )
 }
 
-export interface Asked {
+export interface JudgedRequest {
   request: SignedRequest
   nonce: string
   id: string
@@ -111,9 +111,13 @@ type Body = Record<string, unknown>
 /** Names of the record are written so. */
 export const names = (...parts: unknown[]): string => JSON.stringify(parts)
 /** Of the intent that a request without a sequence_id makes. */
-export const keyOf = ({ caller, nonce }: Asked, action = 'pay'): string =>
+export const keyOf = ({ caller, nonce }: JudgedRequest, action = 'pay'): string =>
   names(action, 'nonce', caller.api_key, nonce)
-export const pay = ({ request }: Asked, more: object = {}) => ({ kind: 'pay', request, ...more })
+export const pay = ({ request }: JudgedRequest, more: object = {}) => ({
+  kind: 'pay',
+  request,
+  ...more,
+})
 let last = 0
 const uuid = (number: number): string =>
   `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`
@@ -124,7 +128,7 @@ export async function ask(
   uri: string,
   body: Body,
   more: Partial<Parameters<typeof signRequest>[0]> = {},
-): Promise<Asked> {
+): Promise<JudgedRequest> {
   const nonce = more.nonce ?? uuid(++last)
   const request = await signRequest({
     apiKey: caller.api_key,
@@ -142,7 +146,7 @@ export const asksPay = (
   caller: Caller,
   body: Body = {},
   more: Parameters<typeof ask>[3] = {},
-): Promise<Asked> =>
+): Promise<JudgedRequest> =>
   ask(
     caller,
     '/dac/v1/transaction',
@@ -160,7 +164,7 @@ export const asksRule = (
   caller: Caller,
   body: Body = {},
   more: Parameters<typeof ask>[3] = {},
-): Promise<Asked> =>
+): Promise<JudgedRequest> =>
   ask(
     caller,
     '/dac/v1/auto-forwarding',
@@ -174,7 +178,7 @@ export const asksRule = (
     },
     more,
   )
-export const asksStake = (caller: Caller, uri: string, body: Body): Promise<Asked> =>
+export const asksStake = (caller: Caller, uri: string, body: Body): Promise<JudgedRequest> =>
   ask(caller, uri, {
     asset: 'TRX',
     ...(uri.endsWith('release-unstaked') ? {} : { resource: 'ENERGY', amount: 100 }),
@@ -185,8 +189,8 @@ export const asksAbout = (
   id: string,
   name: 'speed-up' | 'cancel',
   body: Body = {},
-): Promise<Asked> => ask(caller, `/dac/v1/transaction/${id}/${name}`, body)
-export const asksEnd = (caller: Caller, id: string): Promise<Asked> =>
+): Promise<JudgedRequest> => ask(caller, `/dac/v1/transaction/${id}/${name}`, body)
+export const asksEnd = (caller: Caller, id: string): Promise<JudgedRequest> =>
   ask(caller, `/dac/v1/auto-forwarding/${id}`, {}, { method: 'DELETE' })
 
 const REFERENCE = {

@@ -68,8 +68,8 @@ const kek = (args: string[], env: NodeJS.ProcessEnv = {}) => {
 }
 
 /** An order's signature by each pair of nodes. */
-async function signsByEveryPair(house: SignerCluster): Promise<void> {
-  const workspace = await house.workspace()
+async function signsByEveryPair(cluster: SignerCluster): Promise<void> {
+  const workspace = await cluster.workspace()
   const caller = await workspace.caller()
   let nonce = 0
   for (const pair of [
@@ -103,11 +103,11 @@ test(
     const tokenFile = await bao.tokenFile('node-3')
     const { module, token, pinFile, conf } = makeToken(folder, 'custody')
     process.env['SOFTHSM2_CONF'] = conf
-    const house = new SignerCluster()
-    ended.push(() => house.stop())
-    await createDataDirs(house.home, await freePorts(3))
-    house.peers = JSON.parse(readFileSync(join(house.home, 'platform', 'peers.json'), 'utf8'))
-    const homeOf = (node: number): string => join(house.home, `node-${node}`)
+    const cluster = new SignerCluster()
+    ended.push(() => cluster.stop())
+    await createDataDirs(cluster.home, await freePorts(3))
+    cluster.peers = JSON.parse(readFileSync(join(cluster.home, 'platform', 'peers.json'), 'utf8'))
+    const homeOf = (node: number): string => join(cluster.home, `node-${node}`)
     const pkcs11 = `pkcs11:module=${module},token=${token},key=node-2,id=02,pin_file=${pinFile}`
     assert.equal(kek(['keygen', '--kek', pkcs11]).status, 0)
     const providers = [
@@ -132,19 +132,19 @@ test(
       )
       assert.ok(!existsSync(join(homeOf(at + 1), 'kek')), 'the file that held the key is gone')
     }
-    await Promise.all([1, 2, 3].map((node) => house.run(node)))
-    await signsByEveryPair(house)
+    await Promise.all([1, 2, 3].map((node) => cluster.run(node)))
+    await signsByEveryPair(cluster)
 
     await bao.admin('PUT', 'sys/seal')
-    await signsByEveryPair(house)
-    await house.kill(3)
+    await signsByEveryPair(cluster)
+    await cluster.kill(3)
     let heard = ''
     const starting = runNode(homeOf(3), (text) => {
       heard += text
     })
     starting.then(
       (child) => {
-        house.processes.set(3, child)
+        cluster.processes.set(3, child)
       },
       () => {},
     )
@@ -153,7 +153,7 @@ test(
         setTimeout(resolve, 20)
       })
     assert.match(heard, /vault: sealed/)
-    const { socket } = house.peers.nodes[2]!
+    const { socket } = cluster.peers.nodes[2]!
     const ask = (): Promise<Record<string, unknown>> =>
       new Promise((resolve, reject) => {
         request({ socketPath: socket, method: 'POST', path: '/status' }, (response) => {
@@ -191,25 +191,25 @@ test(
     assert.match(kek(['rotate', '--home', homeOf(1)]).stderr, /is running/)
     await bao.unseal()
     await starting
-    await signsByEveryPair(house)
+    await signsByEveryPair(cluster)
 
-    await house.kill(3)
+    await cluster.kill(3)
     writeFileSync(tokenFile, 'not-a-token-any-more\n')
     await assert.rejects(runNode(homeOf(3)), /permission denied: token_file/)
-    await house.kill(2)
+    await cluster.kill(2)
     writeFileSync(pinFile, '000000\n')
     await assert.rejects(runNode(homeOf(2)), /pkcs11: pin_file/)
   },
 )
 
 test('a home of an earlier version, under its file or its passphrase, signs unchanged, and can be migrated', async () => {
-  const house = new SignerCluster()
-  ended.push(() => house.stop())
-  await createDataDirs(house.home, await freePorts(3), 'own')
-  house.peers = JSON.parse(readFileSync(join(house.home, 'platform', 'peers.json'), 'utf8'))
+  const cluster = new SignerCluster()
+  ended.push(() => cluster.stop())
+  await createDataDirs(cluster.home, await freePorts(3), 'own')
+  cluster.peers = JSON.parse(readFileSync(join(cluster.home, 'platform', 'peers.json'), 'utf8'))
   process.env['CUSTODY_SIGNER_PASSPHRASE_FILE'] = passphrase
   for (const node of [1, 2, 3]) {
-    const home = join(house.home, `node-${node}`)
+    const home = join(cluster.home, `node-${node}`)
     rmSync(join(home, 'keys.json'))
     const config = JSON.parse(readFileSync(join(home, 'config.json'), 'utf8'))
     config.pool = { secp256k1: 1, ed25519: 0 }
@@ -218,11 +218,11 @@ test('a home of an earlier version, under its file or its passphrase, signs unch
     if (node === 3) rmSync(join(home, 'kek'))
     writeFileSync(join(home, 'config.json'), JSON.stringify(config))
   }
-  await Promise.all([1, 2, 3].map((node) => house.run(node)))
-  await signsByEveryPair(house)
+  await Promise.all([1, 2, 3].map((node) => cluster.run(node)))
+  await signsByEveryPair(cluster)
   for (const node of [1, 3]) {
-    const home = join(house.home, `node-${node}`)
-    await house.kill(node, 'SIGTERM')
+    const home = join(cluster.home, `node-${node}`)
+    await cluster.kill(node, 'SIGTERM')
     const before = keyStatus(home)
     assert.ok(before.earlier!.shares > 0)
     assert.deepEqual(
@@ -238,9 +238,9 @@ test('a home of an earlier version, under its file or its passphrase, signs unch
       kind: 'wrapped',
     })
     assert.ok(!existsSync(join(home, 'kek')))
-    await house.run(node)
+    await cluster.run(node)
   }
-  await signsByEveryPair(house)
+  await signsByEveryPair(cluster)
 })
 
 const byFile = { kind: 'file' as const, path: 'kek-2' }

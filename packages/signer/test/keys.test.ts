@@ -17,7 +17,7 @@ import {
   type Workspace,
 } from './signer-cluster.ts'
 
-let house: SignerCluster
+let cluster: SignerCluster
 let workspace: Workspace
 let caller: Caller
 let nonce = 0
@@ -31,12 +31,12 @@ const PAIRS = [
 ] as const
 
 before(async () => {
-  house = await SignerCluster.start(undefined, 'prepared', 'apart')
-  workspace = await house.workspace()
+  cluster = await SignerCluster.start(undefined, 'prepared', 'apart')
+  workspace = await cluster.workspace()
   caller = await workspace.caller()
 })
 after(async () => {
-  await house.stop()
+  await cluster.stop()
 })
 
 async function signWith(pair: readonly [number, number]): Promise<void> {
@@ -51,34 +51,34 @@ async function signWith(pair: readonly [number, number]): Promise<void> {
 
 test('refresh: a new epoch, old shares deleted, every pair signs, the key is the same', async () => {
   await signWith([1, 2])
-  const { status, body } = await house.operator(2, 'refresh', { key_ids: [workspace.set.key_id] })
+  const { status, body } = await cluster.operator(2, 'refresh', { key_ids: [workspace.set.key_id] })
   assert.equal(status, 200)
   assert.deepEqual(body, { refreshed: [{ key_id: workspace.set.key_id, epoch: 1 }], failed: [] })
   for (const pair of PAIRS) await signWith(pair)
-  await house.restart(3)
+  await cluster.restart(3)
   await signWith([3, 1])
   await signWith([2, 3])
-  const again = await house.operator(1, 'refresh', { workspace: workspace.name })
+  const again = await cluster.operator(1, 'refresh', { workspace: workspace.name })
   assert.deepEqual(again.body, {
     refreshed: [{ key_id: workspace.set.key_id, epoch: 2 }],
     failed: [],
   })
   await signWith([1, 3])
   assert.deepEqual(
-    (await house.post(3, '/key', { workspace: workspace.name, curve: 'secp256k1' })).body,
+    (await cluster.post(3, '/key', { workspace: workspace.name, curve: 'secp256k1' })).body,
     workspace.set,
   )
 })
 
 test('an Ed25519 key: made, certified, refreshed; its three pairs sign the test', async () => {
-  const { status, body } = await house.post(2, '/key', {
+  const { status, body } = await cluster.post(2, '/key', {
     workspace: workspace.name,
     curve: 'ed25519',
   })
   assert.equal(status, 200, JSON.stringify(body))
   assert.match(body.public_key, /^[0-9a-f]{64}$/)
   assert.notEqual(body.key_id, workspace.set.key_id)
-  const answer = await house.operator(1, 'refresh', { key_ids: [body.key_id] })
+  const answer = await cluster.operator(1, 'refresh', { key_ids: [body.key_id] })
   assert.deepEqual(answer.body, { refreshed: [{ key_id: body.key_id, epoch: 1 }], failed: [] })
 })
 
@@ -112,7 +112,7 @@ test('refresh while payments are signed: every pair signs each, and all nodes ha
   const loaded = load()
   await Promise.race([isLoaded.promise, loaded])
   for (const node of [1, 3]) {
-    const { status, body } = await house.operator(node, 'refresh', {
+    const { status, body } = await cluster.operator(node, 'refresh', {
       key_ids: [workspace.set.key_id],
     })
     assert.deepEqual([status, body.failed], [200, []], JSON.stringify(body))
@@ -127,11 +127,11 @@ test('refresh while payments are signed: every pair signs each, and all nodes ha
 })
 
 test('a refresh fails while a node is down, and the old shares stay in use', async () => {
-  await house.kill(3)
-  const { body } = await house.operator(1, 'refresh', { key_ids: [workspace.set.key_id] })
+  await cluster.kill(3)
+  const { body } = await cluster.operator(1, 'refresh', { key_ids: [workspace.set.key_id] })
   assert.equal(body.failed.length, 1)
   await signWith([1, 2])
-  await house.run(3)
+  await cluster.run(3)
   await signWith([2, 3])
 })
 
@@ -139,10 +139,10 @@ test('drill: a host is lost; its backup and its peers restore it, and its earlie
   const old = await transfer(caller, { asset: 'ETH', amount: 2, destination_address: SINK_ETH })
   const used = await transfer(caller, { asset: 'ETH', amount: 3, destination_address: SINK_ETH })
   const other = await workspace.caller(1)
-  const backup = await house.operator(3, 'backup', { file: join(house.home, 'backup-3.json') })
+  const backup = await cluster.operator(3, 'backup', { file: join(cluster.home, 'backup-3.json') })
   assert.equal(backup.status, 200, JSON.stringify(backup.body))
   const text = readFileSync(backup.body.file, 'utf8')
-  const second = await house.operator(3, 'backup', { file: backup.body.file })
+  const second = await cluster.operator(3, 'backup', { file: backup.body.file })
   assert.deepEqual(
     [second.status, readFileSync(backup.body.file, 'utf8')],
     [400, text],
@@ -157,16 +157,16 @@ test('drill: a host is lost; its backup and its peers restore it, and its earlie
     200,
   )
   const usedNonce = nonce++
-  await house.everywhere('revoke', { api_key: other.api_key })
-  const home = house.peers.nodes[2]!.home
-  await house.kill(3)
+  await cluster.everywhere('revoke', { api_key: other.api_key })
+  const home = cluster.peers.nodes[2]!.home
+  await cluster.kill(3)
   rmSync(home, { recursive: true })
 
   await assert.rejects(
     restoreHome({
       home,
       file: backup.body.file,
-      recoverySecretFile: join(house.home, 'recovery-1'),
+      recoverySecretFile: join(cluster.home, 'recovery-1'),
       print: null,
     }),
     /does not decrypt/,
@@ -174,10 +174,10 @@ test('drill: a host is lost; its backup and its peers restore it, and its earlie
   await restoreHome({
     home,
     file: backup.body.file,
-    recoverySecretFile: join(house.home, 'recovery-3'),
+    recoverySecretFile: join(cluster.home, 'recovery-3'),
     print: null,
   })
-  await house.run(3)
+  await cluster.run(3)
   // A node without its record is refused by its peers: its head went back.
   const empty = await workspace.sign(
     pay(await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })),
@@ -185,14 +185,14 @@ test('drill: a host is lost; its backup and its peers restore it, and its earlie
     [1, 3],
   )
   assert.equal(empty.body.error, 'HEAD_WENT_BACK', JSON.stringify(empty.body))
-  const wrong = await house.operator(3, 'restore', {
+  const wrong = await cluster.operator(3, 'restore', {
     file: backup.body.file,
-    recovery_secret_file: join(house.home, 'recovery-2'),
+    recovery_secret_file: join(cluster.home, 'recovery-2'),
   })
   assert.equal(wrong.status, 422)
-  const restored = await house.operator(3, 'restore', {
+  const restored = await cluster.operator(3, 'restore', {
     file: backup.body.file,
-    recovery_secret_file: join(house.home, 'recovery-3'),
+    recovery_secret_file: join(cluster.home, 'recovery-3'),
   })
   assert.equal(restored.status, 200, JSON.stringify(restored.body))
   assert.equal(restored.body.generation, 1)
@@ -215,7 +215,7 @@ test('drill: a host is lost; its backup and its peers restore it, and its earlie
   while (
     now() * 1000 <=
     Date.parse(
-      JSON.parse(house.logs.split('\n').find((line) => line.includes('this node was restored'))!)
+      JSON.parse(cluster.logs.split('\n').find((line) => line.includes('this node was restored'))!)
         .at,
     ) +
       1000
@@ -225,10 +225,10 @@ test('drill: a host is lost; its backup and its peers restore it, and its earlie
     })
   await signWith([3, 1])
   await signWith([2, 3])
-  const { body } = await house.operator(3, 'status')
+  const { body } = await cluster.operator(3, 'status')
   assert.equal(body.enrolled.find((each: Json) => each.api_key === caller.api_key).revoked, false)
   assert.equal(body.enrolled.find((each: Json) => each.api_key === other.api_key).revoked, true)
-  await house.restart(1)
+  await cluster.restart(1)
   await signWith([1, 3])
 })
 
@@ -246,20 +246,20 @@ test("drill: all three are lost; their backups restore them, and accounts contin
     [1, 3],
   ] as const)
     assert.equal((await ask(pair, 5)).body.error, 'NONCE_GAP')
-  const file = (node: number) => join(house.home, `whole-${node}.json`)
-  const secret = (node: number) => join(house.home, `recovery-${node}`)
+  const file = (node: number) => join(cluster.home, `whole-${node}.json`)
+  const secret = (node: number) => join(cluster.home, `recovery-${node}`)
   for (const node of [1, 2, 3])
-    assert.equal((await house.operator(node, 'backup', { file: file(node) })).status, 200)
+    assert.equal((await cluster.operator(node, 'backup', { file: file(node) })).status, 200)
   assert.equal((await ask([1, 2], 0)).status, 200)
-  for (const node of [1, 2, 3]) await house.kill(node)
+  for (const node of [1, 2, 3]) await cluster.kill(node)
   for (const node of [1, 2, 3]) {
-    const { home } = house.peers.nodes[node - 1]!
+    const { home } = cluster.peers.nodes[node - 1]!
     rmSync(home, { recursive: true })
     await restoreHome({ home, file: file(node), recoverySecretFile: secret(node), print: null })
-    await house.run(node)
+    await cluster.run(node)
   }
   const restore = (node: number) =>
-    house.operator(node, 'restore', { file: file(node), recovery_secret_file: secret(node) })
+    cluster.operator(node, 'restore', { file: file(node), recovery_secret_file: secret(node) })
   // Each waits until its peers have read their backups as well, and is asked once more then.
   for (const node of [1, 2]) refused(await restore(node), 'RESTORING')
   for (const node of [3, 1, 2]) {

@@ -17,17 +17,17 @@ import {
  * Coins that lie in transactions as large as blocks allow are spent like others: three real nodes,
  * one order.
  */
-let house: SignerCluster
+let cluster: SignerCluster
 let workspace: Workspace
 let caller: Caller
 
 before(async () => {
-  house = await SignerCluster.start()
-  workspace = await house.workspace()
+  cluster = await SignerCluster.start()
+  workspace = await cluster.workspace()
   caller = await workspace.caller()
 })
 after(async () => {
-  await house.stop()
+  await cluster.stop()
 })
 
 const COIN = 100_000_000n

@@ -22,7 +22,7 @@ import {
   type Workspace,
 } from './signer-cluster.ts'
 
-let house: SignerCluster
+let cluster: SignerCluster
 let workspace: Workspace
 /**
  * How long a node waits for an answer of another. One test waits until it is over, and a slow
@@ -33,18 +33,18 @@ const ONE = 10n ** 18n
 const secrets: string[] = []
 
 before(async () => {
-  house = await SignerCluster.start(
+  cluster = await SignerCluster.start(
     (config) => {
       config.timeouts_ms.round = ROUND_MS
     },
     'prepared',
     'apart',
   )
-  workspace = await house.workspace()
+  workspace = await cluster.workspace()
   callers = await Promise.all(Array.from({ length: 10 }, (_, at) => workspace.caller(100 + at)))
 })
 after(async () => {
-  await house.stop()
+  await cluster.stop()
 })
 
 /**
@@ -66,7 +66,7 @@ const make = async () => {
 
 test('status', async () => {
   const begun = now()
-  const { status, body } = await house.get(2, '/status')
+  const { status, body } = await cluster.get(2, '/status')
   assert.equal(status, 200)
   assert.equal(body.node, 2)
   assert.equal(body.ready, true)
@@ -80,21 +80,21 @@ test('status', async () => {
 })
 
 test('one node killed: the other pair signs, and a pair with it gets an error', async () => {
-  await house.kill(2)
+  await cluster.kill(2)
   const { purpose, unsigned } = await make()
   const away = await workspace.sign(purpose, unsigned, [1, 2])
   assert.equal(away.status, 503)
   assert.equal(away.body.error, 'PEER_UNAVAILABLE')
   const good = await workspace.sign(purpose, unsigned, [1, 3])
   assert.equal(good.status, 200, JSON.stringify(good.body))
-  await house.run(2)
+  await cluster.run(2)
   const again = await workspace.sign(purpose, unsigned, [2, 1])
   assert.deepEqual(again.body, good.body)
 })
 
 test('one node hanging: the caller gets an answer when a round times out, and the other pair signs', async () => {
   const { purpose, unsigned } = await make()
-  house.processes.get(3)!.kill('SIGSTOP')
+  cluster.processes.get(3)!.kill('SIGSTOP')
   const [hung, other] = (await (async () => {
     try {
       return [
@@ -102,7 +102,7 @@ test('one node hanging: the caller gets an answer when a round times out, and th
         await workspace.sign(purpose, unsigned, [1, 2]),
       ]
     } finally {
-      house.processes.get(3)!.kill('SIGCONT')
+      cluster.processes.get(3)!.kill('SIGCONT')
     }
   })()) as [Answer, Answer]
   assert.equal(hung.status, 503, JSON.stringify(hung.body))
@@ -115,7 +115,7 @@ test('one node hanging: the caller gets an answer when a round times out, and th
 
 test('no certificate, a foreign certificate: no answer at all', async () => {
   await assert.rejects(
-    house.send(1, 'GET', '/status', null, {}),
+    cluster.send(1, 'GET', '/status', null, {}),
     /alert|certificate|ECONNRESET|socket|hang up/i,
   )
   const stranger = await import('../src/setup.ts')
@@ -126,7 +126,7 @@ test('no certificate, a foreign certificate: no answer at all', async () => {
     cert: readFileSync(join(foreign.home, 'platform', 'tls.crt'), 'utf8'),
   }
   await assert.rejects(
-    house.send(1, 'GET', '/status', null, credentials),
+    cluster.send(1, 'GET', '/status', null, credentials),
     /alert|certificate|ECONNRESET|socket|hang up/i,
   )
   await foreign.stop()
@@ -140,16 +140,16 @@ test("peer endpoints refuse the platform's certificate, and the platform's endpo
     '/peer/record',
     '/peer/nothing',
   ]) {
-    const { status, body } = await house.post(1, path, {})
+    const { status, body } = await cluster.post(1, path, {})
     assert.equal(status, 403)
     assert.equal(body.error, 'NOT_ALLOWED')
   }
-  const home = house.peers.nodes[1]!.home
+  const home = cluster.peers.nodes[1]!.home
   const credentials = {
     key: readFileSync(join(home, 'tls.key'), 'utf8'),
     cert: readFileSync(join(home, 'tls.crt'), 'utf8'),
   }
-  const { status } = await house.send(1, 'POST', '/sign', '{}', credentials)
+  const { status } = await cluster.send(1, 'POST', '/sign', '{}', credentials)
   assert.equal(status, 403)
 })
 
@@ -176,13 +176,13 @@ test('malformed calls never end a node', async () => {
     '/status',
   ]) {
     for (const body of bodies) {
-      const { status } = await house.send(1, 'POST', path, body)
+      const { status } = await cluster.send(1, 'POST', path, body)
       assert.ok(status >= 400 && status < 500, `${path} ${status}`)
     }
   }
-  assert.equal((await house.send(1, 'GET', '/nothing', null)).status, 404)
+  assert.equal((await cluster.send(1, 'GET', '/nothing', null)).status, 404)
   for (const command of ['enrol', 'revoke', 'drain', 'backup', 'restore', 'nothing', '__proto__']) {
-    const { status } = await house.operator(1, command, { x: 1 })
+    const { status } = await cluster.operator(1, command, { x: 1 })
     assert.ok(status >= 400 && status < 500, `${command} ${status}`)
   }
   const { purpose, unsigned } = await make()
@@ -194,7 +194,7 @@ test('malformed calls never end a node', async () => {
   ]) {
     assert.equal(
       (
-        await house.post(1, '/sign', {
+        await cluster.post(1, '/sign', {
           workspace: workspace.name,
           purpose,
           unsigned: { ...unsigned, inputs },
@@ -205,16 +205,17 @@ test('malformed calls never end a node', async () => {
     )
   }
   assert.equal(
-    (await house.post(1, '/sign', { workspace: workspace.name, purpose, unsigned, partner: 1 }))
+    (await cluster.post(1, '/sign', { workspace: workspace.name, purpose, unsigned, partner: 1 }))
       .status,
     400,
   )
   assert.equal(
-    (await house.post(1, '/sign', { workspace: 'none', purpose, unsigned, partner: 2 })).body.error,
+    (await cluster.post(1, '/sign', { workspace: 'none', purpose, unsigned, partner: 2 })).body
+      .error,
     'WORKSPACE_MISMATCH',
   )
   // Raw bytes that are not TLS.
-  const socket = connect(house.peers.nodes[0]!.port, '127.0.0.1')
+  const socket = connect(cluster.peers.nodes[0]!.port, '127.0.0.1')
   socket.on('error', () => {})
   socket.write('GET / HTTP/1.1\r\n\r\n')
   await new Promise((resolve) => {
@@ -224,8 +225,8 @@ test('malformed calls never end a node', async () => {
 })
 
 test('a hostile node cannot make another sign, impersonate a third, or go back in time', async () => {
-  await house.kill(1)
-  const home = house.peers.nodes[0]!.home
+  await cluster.kill(1)
+  const home = cluster.peers.nodes[0]!.home
   const credentials = {
     key: readFileSync(join(home, 'tls.key'), 'utf8'),
     cert: readFileSync(join(home, 'tls.crt'), 'utf8'),
@@ -252,7 +253,7 @@ test('a hostile node cannot make another sign, impersonate a third, or go back i
     ...more,
   })
   const say = async (call: string, body: unknown, more: Partial<Header> = {}, key = identity) => {
-    const answer = await house.send(
+    const answer = await cluster.send(
       2,
       'POST',
       call,
@@ -268,31 +269,31 @@ test('a hostile node cannot make another sign, impersonate a third, or go back i
   assert.equal((await say('/peer/ping', {}, { from: 3 })).error, 'NOT_ALLOWED')
   assert.equal((await say('/peer/ping', {}, { to: 3 })).error, 'NOT_ALLOWED')
   const other = createPrivateKey(
-    readFileSync(join(house.peers.nodes[2]!.home, 'identity.key'), 'utf8'),
+    readFileSync(join(cluster.peers.nodes[2]!.home, 'identity.key'), 'utf8'),
   )
   assert.equal((await say('/peer/ping', {}, {}, other)).error, 'NOT_ALLOWED')
   assert.deepEqual(Object.keys(await say('/peer/ping', {})), ['clock'])
-  await house.run(1)
+  await cluster.run(1)
   const { purpose, unsigned } = await make()
   assert.equal((await workspace.sign(purpose, unsigned)).status, 200)
 })
 
 test('both peers refuse a rolled-back record, also the one that saw nothing of it', async () => {
-  await house.kill(3)
-  const home = house.peers.nodes[2]!.home
+  await cluster.kill(3)
+  const home = cluster.peers.nodes[2]!.home
   const kept = ['record.sqlite', 'record.sqlite-wal']
     .filter((name) => existsSync(join(home, name)))
     .map((name) => [join(home, name), readFileSync(join(home, name))] as const)
-  await house.run(3)
+  await cluster.run(3)
   const { purpose, unsigned, from } = await make()
   assert.equal((await workspace.sign(purpose, unsigned, [3, 1])).status, 200)
-  await house.kill(3)
+  await cluster.kill(3)
   const later = ['record.sqlite', 'record.sqlite-wal']
     .filter((name) => existsSync(join(home, name)))
     .map((name) => [join(home, name), readFileSync(join(home, name))] as const)
   for (const [path] of later) rmSync(path)
   for (const [path, bytes] of kept) writeFileSync(path, bytes)
-  await house.run(3)
+  await cluster.run(3)
   // Node 3 has forgotten what it signed with node 1; node 2 never knew.
   const second = eth(from, { value: ONE, nonce: 1 })
   assert.equal((await workspace.sign(purpose, second, [2, 3])).body.error, 'HEAD_WENT_BACK')
@@ -304,11 +305,11 @@ test('both peers refuse a rolled-back record, also the one that saw nothing of i
         (await workspace.sign(purpose, second, [3, partner])).body.error,
       ),
     )
-  await house.kill(3)
+  await cluster.kill(3)
   for (const [path] of kept) rmSync(path, { force: true })
   for (const [path, bytes] of later) writeFileSync(path, bytes)
   rmSync(join(home, 'record.sqlite-shm'), { force: true })
-  await house.run(3)
+  await cluster.run(3)
   const back = await workspace.sign(purpose, unsigned, [3, 2])
   assert.equal(back.status, 200, JSON.stringify(back.body))
 })
@@ -341,9 +342,9 @@ test('kill -9 under load: the same bytes are signed afterwards, others never', a
   ])
   // Some orders are signed by now, and others are being signed.
   await Promise.race(sent)
-  await house.kill(2)
+  await cluster.kill(2)
   const first = await Promise.allSettled(sent)
-  await house.run(2)
+  await cluster.run(2)
   const second = await Promise.allSettled(
     all([
       [2, 1],
@@ -378,11 +379,11 @@ test('kill -9 under load: the same bytes are signed afterwards, others never', a
 })
 
 test('a proven cheat is banned permanently: 409, after a restart too', async () => {
-  await house.kill(3)
-  const store = new Store(join(house.peers.nodes[2]!.home, 'record.sqlite'), () => Date.now())
+  await cluster.kill(3)
+  const store = new Store(join(cluster.peers.nodes[2]!.home, 'record.sqlite'), () => Date.now())
   store.append('ban', { node: 2, reason: 'drill' })
   store.close()
-  await house.run(3)
+  await cluster.run(3)
   const { purpose, unsigned } = await make()
   for (const pair of [
     [3, 2],
@@ -393,19 +394,19 @@ test('a proven cheat is banned permanently: 409, after a restart too', async () 
     assert.equal(body.error, 'BANNED')
   }
   assert.equal((await workspace.sign(purpose, unsigned, [3, 1])).status, 200)
-  assert.deepEqual((await house.get(3, '/status')).body.bans, [2])
+  assert.deepEqual((await cluster.get(3, '/status')).body.bans, [2])
 })
 
 test('a key without a workspace, a workspace without a key: nothing is signed', async () => {
   const name = randomUUID()
   const api_key = randomUUID()
   for (const node of [1, 2, 3])
-    await house.enrol(node, { api_key, workspace: name, sub_account: 1 })
+    await cluster.enrol(node, { api_key, workspace: name, sub_account: 1 })
   const request = await transfer(
     { api_key, sub_account: 1 },
     { asset: 'ETH', amount: 1, destination_address: SINK_ETH },
   )
-  const { status, body } = await house.post(1, '/sign', {
+  const { status, body } = await cluster.post(1, '/sign', {
     workspace: name,
     purpose: pay(request),
     unsigned: eth([1, ETH.chain_index, 0], { value: ONE }),
@@ -416,7 +417,7 @@ test('a key without a workspace, a workspace without a key: nothing is signed', 
 })
 
 test('homes are private, and logs contain no secrets', async () => {
-  for (const { home } of house.peers.nodes) {
+  for (const { home } of cluster.peers.nodes) {
     assert.equal(statSync(home).mode & 0o777, 0o700)
     for (const file of ['config.json', 'identity.key', 'tls.key', 'kek'])
       assert.equal(statSync(join(home, file)).mode & 0o077, 0, file)
@@ -428,47 +429,50 @@ test('homes are private, and logs contain no secrets', async () => {
     secrets.push(kek.toString('hex'), kek.toString('base64'), kek.toString('utf8').trim())
   }
   for (const node of [1, 2, 3])
-    secrets.push(JSON.parse(readFileSync(join(house.home, `recovery-${node}`), 'utf8')).secret)
-  assert.ok(house.logs.length > 100)
-  for (const secret of secrets) if (secret.length > 8) assert.ok(!house.logs.includes(secret))
-  assert.ok(!house.logs.includes('PRIVATE'))
+    secrets.push(JSON.parse(readFileSync(join(cluster.home, `recovery-${node}`), 'utf8')).secret)
+  assert.ok(cluster.logs.length > 100)
+  for (const secret of secrets) if (secret.length > 8) assert.ok(!cluster.logs.includes(secret))
+  assert.ok(!cluster.logs.includes('PRIVATE'))
 })
 
 test('SIGTERM and a closed standard input end a node with exit code 0, although the platform is connected', async () => {
-  assert.equal((await house.get(1, '/status')).status, 200)
-  assert.equal((await house.get(2, '/status')).status, 200)
-  assert.equal(await house.kill(1, 'SIGTERM'), 0)
-  const child = house.processes.get(2)!
+  assert.equal((await cluster.get(1, '/status')).status, 200)
+  assert.equal((await cluster.get(2, '/status')).status, 200)
+  assert.equal(await cluster.kill(1, 'SIGTERM'), 0)
+  const child = cluster.processes.get(2)!
   const ended = new Promise<number | null>((resolve) => {
     child.once('exit', resolve)
   })
   child.stdin!.end()
   assert.equal(await ended, 0)
-  house.processes.delete(2)
-  assert.ok(!existsSync(house.peers.nodes[1]!.socket))
-  await house.run(1)
-  await house.run(2)
+  cluster.processes.delete(2)
+  assert.ok(!existsSync(cluster.peers.nodes[1]!.socket))
+  await cluster.run(1)
+  await cluster.run(2)
   const { purpose, unsigned } = await make()
   assert.equal((await workspace.sign(purpose, unsigned)).status, 200)
 })
 
 test('a start detects a tampered record, a kind of a later version, and a second process on one home', async () => {
   await assert.rejects(
-    house.run.call({ ...house, peers: house.peers, processes: new Map(), logs: '' } as never, 1),
+    cluster.run.call(
+      { ...cluster, peers: cluster.peers, processes: new Map(), logs: '' } as never,
+      1,
+    ),
     /ended with 1/,
   )
-  await house.kill(1)
-  const path = join(house.peers.nodes[0]!.home, 'record.sqlite')
+  await cluster.kill(1)
+  const path = join(cluster.peers.nodes[0]!.home, 'record.sqlite')
   const database = new DatabaseSync(path)
   database.exec('DROP TRIGGER record_no_update')
   database.exec(
     `UPDATE record SET body = replace(body, '"revoked"', '"x"'), at = at + 1 WHERE height = 3`,
   )
   database.close()
-  await assert.rejects(house.run(1), /The record is broken: entry 3/)
-  house.processes.delete(1)
-  await house.kill(2)
-  const later = new DatabaseSync(join(house.peers.nodes[1]!.home, 'record.sqlite'))
+  await assert.rejects(cluster.run(1), /The record is broken: entry 3/)
+  cluster.processes.delete(1)
+  await cluster.kill(2)
+  const later = new DatabaseSync(join(cluster.peers.nodes[1]!.home, 'record.sqlite'))
   const { height, hash } = later
     .prepare('SELECT height, hash FROM record ORDER BY height DESC LIMIT 1')
     .get() as { height: number; hash: string }
@@ -478,8 +482,8 @@ test('a start detects a tampered record, a kind of a later version, and a second
     .run(...next, RecordStore.hashOf(...next, hash))
   later.close()
   await assert.rejects(
-    house.run(2),
+    cluster.run(2),
     new RegExp(`entry ${height + 1} has the kind "pledge", which this version does not know`),
   )
-  house.processes.delete(2)
+  cluster.processes.delete(2)
 })

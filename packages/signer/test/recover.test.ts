@@ -22,16 +22,16 @@ import {
 } from './signer-cluster.ts'
 
 /** Rule 16: what two nodes sign for a recovery without the platform, and what they do not. */
-let house: SignerCluster
+let cluster: SignerCluster
 let workspace: Workspace
 let caller: Caller
 const MOST = 10n ** 15n
 const OTHER = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
 const path = [1, ETH.chain_index, 0]
-const file = (node: number) => join(house.home, `backup-${node}.json`)
-const secret = (node: number) => join(house.home, `recovery-${node}`)
+const file = (node: number) => join(cluster.home, `backup-${node}.json`)
+const secret = (node: number) => join(cluster.home, `recovery-${node}`)
 const order = (node: number, network: string, to_address: string, more: Json = {}) =>
-  house.operator(node, 'recover', {
+  cluster.operator(node, 'recover', {
     workspace: workspace.name,
     network,
     to_address,
@@ -44,7 +44,7 @@ const named = (network: string, to: string): string =>
     .digest('hex')
     .slice(0, 32)
 const sign = (unsigned: Json, more: Json = {}) =>
-  house.operator(1, 'recover-sign', {
+  cluster.operator(1, 'recover-sign', {
     workspace: workspace.name,
     partner: 3,
     purpose: {
@@ -66,12 +66,12 @@ async function refused(
 }
 
 before(async () => {
-  house = await SignerCluster.start(undefined, 'prepared', 'apart')
-  workspace = await house.workspace()
+  cluster = await SignerCluster.start(undefined, 'prepared', 'apart')
+  workspace = await cluster.workspace()
   caller = await workspace.caller()
 })
 after(async () => {
-  await house.stop()
+  await cluster.stop()
 })
 
 test('a node that serves a platform accepts no recovery order, and signs none', async () => {
@@ -83,22 +83,22 @@ test('a node that serves a platform accepts no recovery order, and signs none', 
   )
   assert.equal(asked.body.error, 'ACTION_NOT_ALLOWED', JSON.stringify(asked.body))
   for (const node of [1, 3])
-    assert.equal((await house.operator(node, 'backup', { file: file(node) })).status, 200)
+    assert.equal((await cluster.operator(node, 'backup', { file: file(node) })).status, 200)
   assert.equal(
-    (await house.operator(1, 'recover-open', { file: file(1), recovery_secret_file: secret(1) }))
+    (await cluster.operator(1, 'recover-open', { file: file(1), recovery_secret_file: secret(1) }))
       .body.error,
     'KEY_CONFLICT',
   )
 })
 
 test('two nodes restored from backups alone sign what both operators ordered, and nothing else', async () => {
-  for (const node of [1, 2, 3]) await house.kill(node)
+  for (const node of [1, 2, 3]) await cluster.kill(node)
   for (const node of [1, 3]) {
-    const { home } = house.peers.nodes[node - 1]!
+    const { home } = cluster.peers.nodes[node - 1]!
     rmSync(home, { recursive: true })
     await restoreHome({ home, file: file(node), recoverySecretFile: secret(node), print: null })
-    await house.run(node)
-    const opened = await house.operator(node, 'recover-open', {
+    await cluster.run(node)
+    const opened = await cluster.operator(node, 'recover-open', {
       file: file(node),
       recovery_secret_file: secret(node),
     })
@@ -165,7 +165,7 @@ test('two nodes restored from backups alone sign what both operators ordered, an
   const paid = await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
   const asked = await workspace.sign(pay(paid), eth(path, { value: 10n ** 18n }), [1, 3])
   assert.equal(asked.body.error, 'RESTORING', 'no platform is served')
-  const smuggled = await house.operator(1, 'recover-sign', {
+  const smuggled = await cluster.operator(1, 'recover-sign', {
     workspace: workspace.name,
     partner: 3,
     purpose: pay(paid),
@@ -185,7 +185,7 @@ test('two nodes restored from backups alone sign what both operators ordered, an
     assert.match(body.hash, /^(0x)?[0-9a-f]{64}$/)
   }
   // Started again it is what it was.
-  await house.restart(3)
+  await cluster.restart(3)
   assert.equal(
     (await workspace.sign(pay(paid), eth(path, { value: 10n ** 18n }), [3, 1])).body.error,
     'RESTORING',

@@ -30,20 +30,20 @@ interface Node {
   /** Runs that its peer has abandoned when this node asked. */
   promised: Set<number>
 }
-interface World {
+interface ExplorerState {
   nodes: Record<Honest, Node>
   /** By run: the epoch it begins at, who has ever opened it, and whose certificate node 3 has. */
   runs: { epoch: number; opened: Set<Honest>; certified: Set<Honest> }[]
 }
 
 const sessionOf = (run: number): string => `run-${run}`
-const nameOf = (world: World, run: number) => ({
+const nameOf = (state: ExplorerState, run: number) => ({
   key_id: KEY,
-  epoch: world.runs[run]!.epoch + 1,
+  epoch: state.runs[run]!.epoch + 1,
   session: sessionOf(run),
 })
 
-function fresh(): World {
+function fresh(): ExplorerState {
   const node = (): Node => {
     const state = new State()
     state.apply({
@@ -67,7 +67,7 @@ function fresh(): World {
 }
 
 /** What there is to know of a world: two of one name have the same future. */
-function print({ nodes, runs }: World): string {
+function print({ nodes, runs }: ExplorerState): string {
   const of = ({ state, run, said, promised }: Node) => {
     const { epoch, session, previous } = state.keys.get(KEY)!
     const prepared = state.prepared.get(KEY)
@@ -88,7 +88,7 @@ function print({ nodes, runs }: World): string {
   ])
 }
 
-function copy({ nodes, runs }: World): World {
+function copy({ nodes, runs }: ExplorerState): ExplorerState {
   const of = ({ state, run, said, promised }: Node): Node => {
     const copied = new State()
     copied.keys.set(KEY, state.keys.get(KEY)!)
@@ -107,7 +107,7 @@ function copy({ nodes, runs }: World): World {
 }
 
 type Rules = typeof rules
-type Move = [name: string, apply: (world: World) => void]
+type Move = [name: string, apply: (world: ExplorerState) => void]
 const write = <
   K extends 'prepared' | 'tested' | 'refreshed' | 'forgotten' | 'abandoned' | 'reverted',
 >(
@@ -120,12 +120,12 @@ const write = <
 
 /** Everything that can happen next. */
 function movesOf(
-  world: World,
+  world: ExplorerState,
   runsMax: number,
   { abandonRefusal, forgetRefusal, refreshRefusal, revertRefusal, switchRefusal }: Rules,
 ): Move[] {
   const moves: Move[] = []
-  const add = (name: string, apply: (next: World) => void): void => {
+  const add = (name: string, apply: (next: ExplorerState) => void): void => {
     moves.push([name, apply])
   }
   const epochs = new Set(HONEST.map((node) => world.nodes[node].state.keys.get(KEY)!.epoch))
@@ -241,7 +241,7 @@ function agreed(
   return [coordinator.sessionOf(KEY, epoch), partner.sessionOf(KEY, epoch)]
 }
 
-function assertCanSign({ nodes }: World, story: () => string): void {
+function assertCanSign({ nodes }: ExplorerState, story: () => string): void {
   for (const node of HONEST) {
     const [mine, theirs] = agreed(nodes[node].state, nodes[other(node)].state)
     assert.ok(
@@ -258,13 +258,13 @@ function assertCanSign({ nodes }: World, story: () => string): void {
 function explore(runsMax: number, by: Rules = rules): number {
   const seen = new Map<string, { from: string | null; move: string }>()
   const start = fresh()
-  let edge: [string, World][] = [[print(start), start]]
+  let edge: [string, ExplorerState][] = [[print(start), start]]
   seen.set(edge[0]![0], { from: null, move: 'start' })
   while (edge.length > 0) {
-    const next: [string, World][] = []
-    for (const [name, world] of edge) {
-      for (const [move, apply] of movesOf(world, runsMax, by)) {
-        const to = copy(world)
+    const next: [string, ExplorerState][] = []
+    for (const [name, state] of edge) {
+      for (const [move, apply] of movesOf(state, runsMax, by)) {
+        const to = copy(state)
         apply(to)
         const reached = print(to)
         if (seen.has(reached)) continue

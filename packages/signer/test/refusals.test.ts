@@ -31,7 +31,7 @@ import {
   told,
   TRX,
   WALLET,
-  type Asked,
+  type JudgedRequest,
 } from './judging.ts'
 
 /**
@@ -72,7 +72,7 @@ test('a request of another kind, of another workspace, or for another network', 
     await asksRule(mine),
     await asksStake(mine, '/dav/v1/stake', { address: FRIEND }),
   ]
-  const ask = (kind: 'pay' | 'forward' | 'stake', { request }: Asked) =>
+  const ask = (kind: 'pay' | 'forward' | 'stake', { request }: JudgedRequest) =>
     kind === 'pay'
       ? { kind, request }
       : kind === 'forward'
@@ -128,7 +128,7 @@ test('a cancellation or a speed-up of another payment, or by another sub-account
   const friend = bench.caller(1)
   const [stranger, tenant] = [bench.caller(2), bench.caller(1, { workspace: 'v' })]
   const paid = await asksPay(mine)
-  const cancelled = (by: Asked, of: object = pay(paid)) =>
+  const cancelled = (by: JudgedRequest, of: object = pay(paid)) =>
     bench.told({ kind: 'cancel', of, request: by.request }, back())
   const no = 'ACTION_NOT_ALLOWED: The request does not request a cancel of this payment'
   const other = 'WORKSPACE_MISMATCH: The caller belongs to another sub-account'
@@ -173,7 +173,7 @@ test('the rate is that of the later speed-up or cancellation; the end of a rule 
   await refused(pay(paid), dear(2n), "FEE_RATE: The fee rate 2 is above the caller's")
   await refused(faster, dear(4n), "FEE_RATE: The fee rate 4 is above the caller's")
   await refused(faster, dear(3n), null)
-  const cancel = (of: object, by: Asked) =>
+  const cancel = (of: object, by: JudgedRequest) =>
     bench.told(
       { kind: 'cancel', of, request: by.request },
       eth(omnibus, { to: addressOf(ETH, omnibus), maxFeePerGas: 9_000_000_000n }),

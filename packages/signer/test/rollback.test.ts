@@ -24,14 +24,14 @@ import {
  * A disk image of one node is brought back, and its peers are restarted as well: whatever they knew
  * in memory is gone.
  */
-let house: SignerCluster
+let cluster: SignerCluster
 let workspace: Workspace
 before(async () => {
-  house = await SignerCluster.start(undefined, 'prepared', 'apart')
-  workspace = await house.workspace()
+  cluster = await SignerCluster.start(undefined, 'prepared', 'apart')
+  workspace = await cluster.workspace()
 })
 after(async () => {
-  await house.stop()
+  await cluster.stop()
 })
 
 const sleep = (ms: number) =>
@@ -44,7 +44,7 @@ async function until(what: string, holds: () => boolean | Promise<boolean>): Pro
     assert.ok(Date.now() < end, `never: ${what}`)
 }
 const heightOf = async (node: number) =>
-  (await house.get(node, '/status')).body.record.height as number
+  (await cluster.get(node, '/status')).body.record.height as number
 /**
  * A number that a node has on its disk now; 0 where there is none. It is read from a copy: the node
  * keeps its file for itself.
@@ -73,15 +73,15 @@ const learnt = (node: number, of: number, height: number) =>
   )
 const sees = (node: number, other: number) =>
   until(`${node} reaches ${other}`, async () =>
-    ((await house.get(node, '/status')).body.peers as { node: number; reachable: boolean }[]).some(
-      (peer) => peer.node === other && peer.reachable,
-    ),
+    (
+      (await cluster.get(node, '/status')).body.peers as { node: number; reachable: boolean }[]
+    ).some((peer) => peer.node === other && peer.reachable),
   )
 const FILES = ['record.sqlite', 'record.sqlite-wal', 'record.sqlite-shm']
 type Image = Map<string, Buffer>
 
 function image(node: number): Image {
-  const { home } = house.peers.nodes[node - 1]!
+  const { home } = cluster.peers.nodes[node - 1]!
   return new Map(
     FILES.map((name) => join(home, name))
       .filter((path) => existsSync(path))
@@ -89,7 +89,7 @@ function image(node: number): Image {
   )
 }
 function bringBack(node: number, taken: Image): void {
-  for (const name of FILES) rmSync(join(house.peers.nodes[node - 1]!.home, name), { force: true })
+  for (const name of FILES) rmSync(join(cluster.peers.nodes[node - 1]!.home, name), { force: true })
   for (const [path, bytes] of taken) writeFileSync(path, bytes)
 }
 
@@ -135,9 +135,9 @@ async function assertRefused(
 
 /** Brings the node back as it truly is, so that the next test has three honest nodes. */
 async function heal(node: number, truth: Image): Promise<void> {
-  await house.kill(node)
+  await cluster.kill(node)
   bringBack(node, truth)
-  await house.run(node)
+  await cluster.run(node)
 }
 
 for (const [role, pair] of [
@@ -150,10 +150,10 @@ for (const [role, pair] of [
     const before = pair.map(signedOn)
     assert.equal((await first(pair)).status, 200)
     for (const [at, node] of pair.entries()) await written(node, before[at]!)
-    for (const node of [1, 2, 3]) await house.kill(node)
+    for (const node of [1, 2, 3]) await cluster.kill(node)
     const truth = image(1)
     bringBack(1, old)
-    await Promise.all([1, 2, 3].map((node) => house.run(node)))
+    await Promise.all([1, 2, 3].map((node) => cluster.run(node)))
     await assertRefused(second, [
       [1, 3],
       [3, 1],
@@ -169,32 +169,32 @@ test('node 3 learnt of the signature by pings, is killed, and the partner is awa
   const old = image(1)
   assert.equal((await first([1, 2])).status, 200)
   await learnt(3, 1, await heightOf(1))
-  for (const node of [1, 2, 3]) await house.kill(node)
+  for (const node of [1, 2, 3]) await cluster.kill(node)
   const truth = image(1)
   bringBack(1, old)
-  await Promise.all([house.run(1), house.run(3)])
+  await Promise.all([cluster.run(1), cluster.run(3)])
   await assertRefused(second, [
     [1, 3],
     [3, 1],
   ])
   await heal(1, truth)
-  await house.run(2)
+  await cluster.run(2)
 })
 
 test("node 3 met the rolled-back node while the signature's partner was down: refused once the partner is back", async () => {
   const { first, second } = await twice()
   const old = image(1)
-  await house.kill(3)
+  await cluster.kill(3)
   const before = [1, 2].map(signedOn)
   assert.equal((await first([1, 2])).status, 200)
   for (const [at, node] of [1, 2].entries()) await written(node, before[at]!)
-  for (const node of [1, 2]) await house.kill(node)
+  for (const node of [1, 2]) await cluster.kill(node)
   const truth = image(1)
   bringBack(1, old)
   // Node 3 does not know of it, and no other node is reachable.
-  await Promise.all([house.run(1), house.run(3)])
+  await Promise.all([cluster.run(1), cluster.run(3)])
   await Promise.all([sees(1, 3), sees(3, 1)])
-  await house.run(2)
+  await cluster.run(2)
   await Promise.all([sees(1, 2), sees(3, 2)])
   await assertRefused(second, [
     [1, 3],
@@ -204,12 +204,12 @@ test("node 3 met the rolled-back node while the signature's partner was down: re
 })
 
 test('idle nodes append nothing to their records during housekeeping', async () => {
-  for (const node of [1, 2, 3]) await house.kill(node)
+  for (const node of [1, 2, 3]) await cluster.kill(node)
   const exit = (code: number): never => {
     throw new Error(`a node exited with ${code}`)
   }
   const nodes = await Promise.all(
-    house.peers.nodes.map(({ home }) => {
+    cluster.peers.nodes.map(({ home }) => {
       const config = loadConfig(home)
       return startNode(
         config,

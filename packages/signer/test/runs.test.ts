@@ -34,16 +34,16 @@ import {
  * were alone, and all or none are signed.
  */
 const ONE = 10n ** 18n
-let house: SignerCluster
+let cluster: SignerCluster
 let workspace: Workspace
 before(async () => {
-  house = await SignerCluster.start((config) => {
+  cluster = await SignerCluster.start((config) => {
     config.budget_fee_caps = 4
   })
-  workspace = await house.workspace()
+  workspace = await cluster.workspace()
 })
 after(async () => {
-  await house.stop()
+  await cluster.stop()
 })
 
 interface Item {
@@ -55,7 +55,7 @@ const signRun = (
   pair: readonly [number, number] = [1, 2],
   of = workspace,
 ): Promise<Answer> =>
-  house.post(pair[0], '/sign-run', { workspace: of.name, partner: pair[1], run })
+  cluster.post(pair[0], '/sign-run', { workspace: of.name, partner: pair[1], run })
 const refused = (answer: Answer, code: string, at?: number): void => {
   assert.equal(answer.body?.error, code, JSON.stringify(answer.body))
   if (at !== undefined) assert.equal(answer.body.at, at)
@@ -77,7 +77,9 @@ async function place() {
 /** Voids without force are refused where anything entered signing. */
 const isUntouched = async ({ purpose }: Item): Promise<boolean> => {
   const { request } = purpose as { request: SignedRequest }
-  const answers = await Promise.all([1, 2, 3].map((node) => house.post(node, '/void', { request })))
+  const answers = await Promise.all(
+    [1, 2, 3].map((node) => cluster.post(node, '/void', { request })),
+  )
   return answers.every(({ status }) => status === 200)
 }
 
@@ -192,14 +194,14 @@ test('attack: one of a run is not as requested, voided or foreign: it is named, 
   // At the partner alone: the coordinator has not heard of it.
   assert.equal(
     (
-      await house.post(2, '/void', {
+      await cluster.post(2, '/void', {
         request: (voided[0]!.purpose as { request: SignedRequest }).request,
       })
     ).status,
     200,
   )
   refused(await signRun([a, b, ...voided]), 'VOIDED', 2)
-  const elsewhere = await (await house.workspace()).caller(caller.sub_account)
+  const elsewhere = await (await cluster.workspace()).caller(caller.sub_account)
   const theirs = await transfer(elsewhere, {
     asset: 'ETH',
     amount: 1,
@@ -241,7 +243,7 @@ test('attack: a payment of a run is signed at no other number, by no pair; overl
 test('fuels of one tank in one session; attack: more than the budget in one run, though each alone would fit', async () => {
   const CAP = BigInt(ETH.fee_cap)
   const tank = [0, ETH.chain_index, 0]
-  const rich = await house.workspace()
+  const rich = await cluster.workspace()
   const caller = await rich.caller(1)
   const address = rich.address(ETH, [1, ETH.chain_index, 0])
   const dear = { gas: '1', max_fee_per_gas: CAP.toString() }

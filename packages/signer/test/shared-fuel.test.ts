@@ -32,14 +32,14 @@ const TANK = [0, ETH.chain_index, 0]
 const COST = { gas: '21000', max_fee_per_gas: '2000000000' }
 /** What each payment alone could be given. */
 const MOST = (21_000n * 2_000_000_000n * 12n) / 10n
-let house: SignerCluster
+let cluster: SignerCluster
 let workspace: Workspace
 before(async () => {
-  house = await SignerCluster.start()
-  workspace = await house.workspace()
+  cluster = await SignerCluster.start()
+  workspace = await cluster.workspace()
 })
 after(async () => {
-  await house.stop()
+  await cluster.stop()
 })
 
 const refused = (answer: Answer, code: string): void => {
@@ -151,7 +151,7 @@ describe('one fuel for several payments', () => {
       await give([await mine.ask(), await other.ask()], other.address, 2n * MOST),
       'DESTINATION_MISMATCH',
     )
-    const elsewhere = await house.workspace()
+    const elsewhere = await cluster.workspace()
     const stranger = await place(elsewhere)
     refused(
       await give([await mine.ask(), await stranger.ask()], mine.address, 2n * MOST),
@@ -226,7 +226,7 @@ describe('one fuel for several payments', () => {
     const { caller, address, ask } = await place()
     const [good, bad] = [await ask(), await ask()]
     for (const node of [1, 2])
-      assert.equal((await house.post(node, '/void', { request: bad })).status, 200)
+      assert.equal((await cluster.post(node, '/void', { request: bad })).status, 200)
     refused(await give([good, bad], address, MOST), 'VOIDED')
     const second = await workspace.caller(caller.sub_account)
     const theirs = await transfer(second, {
@@ -234,7 +234,7 @@ describe('one fuel for several payments', () => {
       amount: 1,
       destination_address: SINK_ETH,
     })
-    await house.everywhere('revoke', { api_key: second.api_key })
+    await cluster.everywhere('revoke', { api_key: second.api_key })
     refused(await give([good, theirs], address, MOST), 'NOT_ENROLLED')
     signed(await give([good], address, MOST))
   })

@@ -79,23 +79,23 @@ export class SignerCluster {
     where: 'here' | 'apart' = 'here',
     beforeStart: (parent: string) => Promise<void> = async () => {},
   ): Promise<SignerCluster> {
-    const house = new SignerCluster()
-    await createDataDirs(house.home, await freePorts(3), keys)
-    await beforeStart(house.home)
-    house.peers = JSON.parse(readFileSync(join(house.home, 'platform', 'peers.json'), 'utf8'))
-    editConfigs(house.home, (config) => {
+    const cluster = new SignerCluster()
+    await createDataDirs(cluster.home, await freePorts(3), keys)
+    await beforeStart(cluster.home)
+    cluster.peers = JSON.parse(readFileSync(join(cluster.home, 'platform', 'peers.json'), 'utf8'))
+    editConfigs(cluster.home, (config) => {
       if (keys === 'own') config.pool = { secp256k1: 1, ed25519: 0 }
       // A slow machine must not exceed it. A test in which a node hangs sets less.
       config.timeouts_ms.round = 60_000
       edit(config)
     })
     await Promise.all(
-      house.peers.nodes.map(async ({ node, home }) => {
-        if (where === 'apart') await house.run(node)
-        else await house.#runHere(node, home)
+      cluster.peers.nodes.map(async ({ node, home }) => {
+        if (where === 'apart') await cluster.run(node)
+        else await cluster.#runHere(node, home)
       }),
     )
-    return house
+    return cluster
   }
 
   async run(node: number): Promise<void> {
@@ -304,13 +304,13 @@ export const SINK_ETH = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 export const SINK_BTC = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
 
 export class Workspace {
-  readonly house: SignerCluster
+  readonly cluster: SignerCluster
   readonly name: string
   readonly set: Json
   readonly key: { publicKey: Uint8Array; chainCode: Uint8Array }
 
   constructor(house: SignerCluster, name: string, set: Json) {
-    this.house = house
+    this.cluster = house
     this.name = name
     this.set = set
     this.key = {
@@ -326,7 +326,7 @@ export class Workspace {
   ): Promise<Caller> {
     const api_key = randomUUID()
     for (const node of nodes)
-      await this.house.enrol(node, { api_key, role, workspace: this.name, sub_account })
+      await this.cluster.enrol(node, { api_key, role, workspace: this.name, sub_account })
     return { api_key, sub_account }
   }
 
@@ -340,7 +340,7 @@ export class Workspace {
     unsigned: UnsignedTransaction,
     pair: readonly [number, number] = [1, 2],
   ): Promise<Answer> {
-    return this.house.post(pair[0], '/sign', {
+    return this.cluster.post(pair[0], '/sign', {
       workspace: this.name,
       purpose,
       unsigned,

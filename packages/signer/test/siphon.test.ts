@@ -26,14 +26,14 @@ const CAP = BigInt(ETH.fee_cap)
 const TANK = [0, ETH.chain_index, 0]
 const ONE = 10n ** 18n
 const BASE = registry.network('BASE') as Network
-let house: SignerCluster
+let cluster: SignerCluster
 before(async () => {
-  house = await SignerCluster.start((config) => {
+  cluster = await SignerCluster.start((config) => {
     config.budget_fee_caps = CAPS
   })
 })
 after(async () => {
-  await house.stop()
+  await cluster.stop()
 })
 
 const refused = (answer: Answer, code: string): void => {
@@ -43,13 +43,13 @@ const signed = (answer: Answer): void => {
   assert.equal(answer.status, 200, JSON.stringify(answer.body))
 }
 
-interface Place {
+interface DepositAddress {
   workspace: Workspace
   caller: Caller
   omnibus: string
   deposit: (index: number) => { path: number[]; address: string; sweep: (asset: string) => object }
 }
-async function place(workspace: Workspace, sub: number): Promise<Place> {
+async function place(workspace: Workspace, sub: number): Promise<DepositAddress> {
   const caller = await workspace.caller(sub)
   return {
     workspace,
@@ -69,7 +69,7 @@ const fuel = (of: unknown, more: object = {}) => ({ kind: 'fuel', for: of, ...GA
 
 describe('draining a gas tank through a deposit address', () => {
   test('attack: l1_fee without a base chain, or above a tenth of the cap with one', async () => {
-    const { workspace, deposit } = await place(await house.workspace(), 1)
+    const { workspace, deposit } = await place(await cluster.workspace(), 1)
     const { address, sweep } = deposit(1)
     refused(
       await workspace.sign(
@@ -88,7 +88,7 @@ describe('draining a gas tank through a deposit address', () => {
   })
 
   test('attack: fuel for a sweep of the native coin, which pays for itself', async () => {
-    const { workspace, deposit } = await place(await house.workspace(), 1)
+    const { workspace, deposit } = await place(await cluster.workspace(), 1)
     refused(
       await workspace.sign(
         fuel(deposit(1).sweep('ETH')),
@@ -99,7 +99,7 @@ describe('draining a gas tank through a deposit address', () => {
   })
 
   test('attack: sub-accounts without a name have no addresses to be fuelled or swept', async () => {
-    const { workspace, deposit } = await place(await house.workspace(), 1)
+    const { workspace, deposit } = await place(await cluster.workspace(), 1)
     const nobody = { kind: 'sweep', sub_account: 2, asset: 'USDT_ETH', address_index: 1 }
     refused(
       await workspace.sign(
@@ -115,7 +115,7 @@ describe('draining a gas tank through a deposit address', () => {
   })
 
   test('attack: repeated fuel to one address — the left-over of the last counts, whichever pair signed it', async () => {
-    const { workspace, deposit, omnibus } = await place(await house.workspace(), 1)
+    const { workspace, deposit, omnibus } = await place(await cluster.workspace(), 1)
     const { address, path, sweep } = deposit(1)
     const most = (COST * 12n) / 10n
     const give = (value: bigint, nonce: number, pair: readonly [number, number]) =>
@@ -158,13 +158,13 @@ describe('draining a gas tank through a deposit address', () => {
   })
 
   test('attack: one colluding sub-account can draw only its daily share, and the others keep theirs', async () => {
-    const workspace = await house.workspace()
+    const workspace = await cluster.workspace()
     const [colluder, honest] = [await place(workspace, 1), await place(workspace, 2)]
     let nonce = 0
     let drawn = 0n
     const price = (CAP / 65_000n).toString()
     const most = (BigInt(price) * 65_000n * 12n) / 10n
-    const draw = (from: Place, index: number) =>
+    const draw = (from: DepositAddress, index: number) =>
       workspace.sign(
         fuel(from.deposit(index).sweep('USDT_ETH'), { max_fee_per_gas: price }),
         eth(TANK, { value: most, to: from.deposit(index).address, nonce }),
@@ -203,7 +203,7 @@ describe('draining a gas tank through a deposit address', () => {
   })
 
   test('attack: one caller’s high fee_rate leaves another sub-account its budget', async () => {
-    const workspace = await house.workspace()
+    const workspace = await cluster.workspace()
     const [loud, quiet] = [await place(workspace, 1), await place(workspace, 2)]
     let nonce = 0
     const price = (CAP / 65_000n).toString()
@@ -239,7 +239,7 @@ describe('draining a gas tank through a deposit address', () => {
 
 describe('deposits burnt by their own sweeps', () => {
   test('attack: sweeps of 1 wei', async () => {
-    const { workspace, deposit, omnibus } = await place(await house.workspace(), 1)
+    const { workspace, deposit, omnibus } = await place(await cluster.workspace(), 1)
     const { path, sweep } = deposit(1)
     const maxFeePerGas = CAP / 21_000n
     const fee = 21_000n * maxFeePerGas
@@ -293,13 +293,13 @@ describe('network fees of forwards', () => {
       uri: '/dac/v1/auto-forwarding',
       body: text,
     })
-    for (const node of [1, 2, 3]) signed(await house.post(node, '/receipt', { request }))
+    for (const node of [1, 2, 3]) signed(await cluster.post(node, '/receipt', { request }))
     return request
   }
   const uuid = (n: number) => `00000000-0000-4000-8000-${n.toString().padStart(12, '0')}`
 
   test('attack: 20 forwards of a rule of 0.2 ETH a day burn 2 ETH — now fee and amount together keep to the cap', async () => {
-    const { workspace, caller } = await place(await house.workspace(), 1)
+    const { workspace, caller } = await place(await cluster.workspace(), 1)
     const rule = await ruleOf(caller, { asset: 'ETH', min_amount: '0.001', daily_cap: '0.2' })
     const maxFeePerGas = CAP / 21_000n
     let left = 0n
@@ -320,7 +320,7 @@ describe('network fees of forwards', () => {
   })
 
   test("attack: the same with a token, whose fees the rule's cap cannot count: the budget counts them", async () => {
-    const { workspace, caller } = await place(await house.workspace(), 1)
+    const { workspace, caller } = await place(await cluster.workspace(), 1)
     const rule = await ruleOf(caller, {
       asset: 'USDT_ETH',
       min_amount: '0.001',

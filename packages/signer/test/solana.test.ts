@@ -30,14 +30,14 @@ const SINK = '9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM'
 const OTHER = 'vines1vzrYbzLMRdu58ou5XTby4qAqVRLmqo36NKPTg'
 const HASH = 'CxKXFd1BtnMt1r8ugTnxoAcfs2vYNj3AyxuCU7p4mN5V'
 const WORKSPACE = 'solana'
-let house: SignerCluster
+let cluster: SignerCluster
 let key: { publicKey: Uint8Array; chainCode: Uint8Array }
 let at: (path: readonly number[]) => Uint8Array
 let next = 1
 
 before(async () => {
-  house = await SignerCluster.start()
-  const { status, body } = await house.post(1, '/key', { workspace: WORKSPACE, curve: 'ed25519' })
+  cluster = await SignerCluster.start()
+  const { status, body } = await cluster.post(1, '/key', { workspace: WORKSPACE, curve: 'ed25519' })
   assert.equal(status, 200, JSON.stringify(body))
   key = {
     publicKey: new Uint8Array(Buffer.from(body.public_key, 'hex')),
@@ -46,7 +46,7 @@ before(async () => {
   at = publicKeysBelow({ curve: 'ed25519', ...key })
 })
 after(async () => {
-  await house.stop()
+  await cluster.stop()
 })
 
 function refused(answer: Answer, code: string, rule: number): void {
@@ -57,12 +57,12 @@ const sign = (
   purpose: unknown,
   unsigned: UnsignedTransaction,
   pair: readonly [number, number] = [1, 2],
-) => house.post(pair[0], '/sign', { workspace: WORKSPACE, purpose, unsigned, partner: pair[1] })
+) => cluster.post(pair[0], '/sign', { workspace: WORKSPACE, purpose, unsigned, partner: pair[1] })
 async function fresh(): Promise<{ caller: Caller; path: number[] }> {
   const api_key = crypto.randomUUID()
   const sub_account = next++
   for (const node of [1, 2, 3])
-    await house.enrol(node, { api_key, workspace: WORKSPACE, sub_account })
+    await cluster.enrol(node, { api_key, workspace: WORKSPACE, sub_account })
   return { caller: { api_key, sub_account }, path: [sub_account, SOL.chain_index, 0] }
 }
 const wants = (caller: Caller, more: Record<string, unknown> = {}) =>

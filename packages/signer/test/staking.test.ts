@@ -22,23 +22,23 @@ const TRX = registry.network('TRX') as Network
 const FRIEND = 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY'
 const THIEF = 'TD3AWYqUF6hcGN5N9Ggg9yGpemnZ6vUYfH'
 const TANK = [0, TRX.chain_index, 0]
-let house: SignerCluster
+let cluster: SignerCluster
 let workspace: Workspace
 let next = 1
 let turn = 0
 
 before(async () => {
-  house = await SignerCluster.start(
+  cluster = await SignerCluster.start(
     (config) => {
       config.budget_fee_caps = 1
     },
     'prepared',
     'apart',
   )
-  workspace = await house.workspace()
+  workspace = await cluster.workspace()
 })
 after(async () => {
-  await house.stop()
+  await cluster.stop()
 })
 
 function refused(answer: Answer, code: string, rule: number): void {
@@ -282,7 +282,7 @@ test("only the caller's own wallet: not another sub-account, a further address, 
     'READ_ONLY',
     2,
   )
-  const elsewhere = await house.workspace()
+  const elsewhere = await cluster.workspace()
   const stranger = await elsewhere.caller(path[0])
   refused(
     await workspace.sign(
@@ -409,12 +409,12 @@ test('a sequence_id identifies one stake or payment, once', async () => {
 test('receipts, voids and age work as for every request', async () => {
   const { caller, path } = await fresh()
   const request = await asks(caller, '/dav/v1/stake')
-  const told = await house.post(3, '/receipt', { request })
+  const told = await cluster.post(3, '/receipt', { request })
   assert.equal(told.status, 200, JSON.stringify(told.body))
   signed(await workspace.sign(stake(request, 'freeze'), built(path, { kind: 'freeze' })))
-  assert.equal((await house.post(1, '/void', { request })).body.error, 'ALREADY_SIGNED')
+  assert.equal((await cluster.post(1, '/void', { request })).body.error, 'ALREADY_SIGNED')
   for (const node of [1, 2, 3])
-    assert.equal((await house.post(node, '/void', { request, force: true })).body.voided, true)
+    assert.equal((await cluster.post(node, '/void', { request, force: true })).body.voided, true)
   refused(
     await workspace.sign(stake(request, 'delegate'), built(path, { kind: 'delegate' })),
     'VOIDED',
@@ -472,14 +472,14 @@ test('a tank stakes only as ordered at each node', async () => {
     amount: '100000000',
     order,
   }
-  for (const answer of await house.everywhere('tank-stake', told))
+  for (const answer of await cluster.everywhere('tank-stake', told))
     assert.equal(answer.status, 200, JSON.stringify(answer.body))
   assert.equal(
-    (await house.operator(1, 'tank-stake', { ...told, amount: '1' })).body.error,
+    (await cluster.operator(1, 'tank-stake', { ...told, amount: '1' })).body.error,
     'ENROLMENT_CONFLICT',
   )
   assert.equal(
-    (await house.operator(1, 'tank-stake', { ...told, network: 'ETH', order: randomUUID() })).body
+    (await cluster.operator(1, 'tank-stake', { ...told, network: 'ETH', order: randomUUID() })).body
       .error,
     'NETWORK_MISMATCH',
   )
@@ -488,10 +488,10 @@ test('a tank stakes only as ordered at each node', async () => {
   for (const kind of STEPS)
     if (kind !== 'freeze') refused(await workspace.sign(purpose, built(TANK, { kind })), 'SHAPE', 7)
   refused(await workspace.sign(purpose, freeze({}, [1, TRX.chain_index, 0])), 'FOREIGN_PATH', 8)
-  refused(await (await house.workspace()).sign(purpose, freeze()), 'WORKSPACE_MISMATCH', 2)
+  refused(await (await cluster.workspace()).sign(purpose, freeze()), 'WORKSPACE_MISMATCH', 2)
   signed(await workspace.sign(purpose, freeze()))
   refused(await workspace.sign(purpose, freeze()), 'NOT_EXCLUSIVE', 6)
-  await house.restart(1)
+  await cluster.restart(1)
   refused(await workspace.sign(purpose, freeze()), 'NOT_EXCLUSIVE', 6)
 })
 
@@ -543,14 +543,14 @@ test('energy of a tank: to the source of its transfer, once; returned also after
   signed(await workspace.sign(lend('delegate'), call('delegate')))
   refused(await workspace.sign(lend('delegate'), call('delegate')), 'NOT_EXCLUSIVE', 6)
   for (const node of [1, 2, 3])
-    assert.equal((await house.post(node, '/void', { request, force: true })).body.voided, true)
+    assert.equal((await cluster.post(node, '/void', { request, force: true })).body.voided, true)
   refused(await workspace.sign(lend('delegate'), call('delegate')), 'VOIDED', 14)
   refused(
     await workspace.sign(lend('undelegate'), call('undelegate', { receiver: FRIEND })),
     'DESTINATION_MISMATCH',
     7,
   )
-  await house.everywhere('revoke', { api_key: caller.api_key })
+  await cluster.everywhere('revoke', { api_key: caller.api_key })
   signed(await workspace.sign(lend('undelegate'), call('undelegate')))
   signed(await workspace.sign(lend('undelegate'), call('undelegate'), [2, 3]))
   const sweep = { kind: 'sweep', sub_account: path[0], asset: 'USDT_TRX', address_index: 3 }

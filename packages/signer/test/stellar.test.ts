@@ -35,14 +35,14 @@ const XLM = registry.network('XLM') as Network
 const SINK = Keypair.random().publicKey()
 const OTHER = Keypair.random().publicKey()
 const WORKSPACE = 'stellar'
-let house: SignerCluster
+let cluster: SignerCluster
 let key: { publicKey: Uint8Array; chainCode: Uint8Array }
 let at: (path: readonly number[]) => Uint8Array
 let next = 1
 
 before(async () => {
-  house = await SignerCluster.start()
-  const { status, body } = await house.post(1, '/key', { workspace: WORKSPACE, curve: 'ed25519' })
+  cluster = await SignerCluster.start()
+  const { status, body } = await cluster.post(1, '/key', { workspace: WORKSPACE, curve: 'ed25519' })
   assert.equal(status, 200, JSON.stringify(body))
   key = {
     publicKey: new Uint8Array(Buffer.from(body.public_key, 'hex')),
@@ -51,7 +51,7 @@ before(async () => {
   at = publicKeysBelow({ curve: 'ed25519', ...key })
 })
 after(async () => {
-  await house.stop()
+  await cluster.stop()
 })
 
 function refused(answer: Answer, code: string, rule: number): void {
@@ -62,12 +62,12 @@ const sign = (
   purpose: unknown,
   unsigned: UnsignedTransaction,
   pair: readonly [number, number] = [1, 2],
-) => house.post(pair[0], '/sign', { workspace: WORKSPACE, purpose, unsigned, partner: pair[1] })
+) => cluster.post(pair[0], '/sign', { workspace: WORKSPACE, purpose, unsigned, partner: pair[1] })
 async function fresh(): Promise<{ caller: Caller; path: number[] }> {
   const api_key = crypto.randomUUID()
   const sub_account = next++
   for (const node of [1, 2, 3])
-    await house.enrol(node, { api_key, workspace: WORKSPACE, sub_account })
+    await cluster.enrol(node, { api_key, workspace: WORKSPACE, sub_account })
   return { caller: { api_key, sub_account }, path: [sub_account, XLM.chain_index, 0] }
 }
 const wants = (caller: Caller, more: Record<string, unknown> = {}) =>

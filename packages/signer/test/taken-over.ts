@@ -29,9 +29,9 @@ export class TakenOver {
     this.store = new Store(join(home, 'record.sqlite'), () => Date.now())
   }
 
-  static async start(house: SignerCluster, node: number): Promise<TakenOver> {
-    await house.kill(node)
-    const { home, port } = house.peers.nodes[node - 1]!
+  static async start(cluster: SignerCluster, node: number): Promise<TakenOver> {
+    await cluster.kill(node)
+    const { home, port } = cluster.peers.nodes[node - 1]!
     const taken = new TakenOver(home, node)
     await taken.#listen(port)
     return taken

@@ -31,23 +31,23 @@ const USDC = registry.asset('USDC_TRX') as Asset
 const SINK = 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY'
 const OTHER = 'TD3AWYqUF6hcGN5N9Ggg9yGpemnZ6vUYfH'
 const TANK = [0, TRX.chain_index, 0]
-let house: SignerCluster
+let cluster: SignerCluster
 let workspace: Workspace
 let next = 1
 let turn = 0
 
 before(async () => {
-  house = await SignerCluster.start(
+  cluster = await SignerCluster.start(
     (config) => {
       config.budget_fee_caps = 1
     },
     'prepared',
     'apart',
   )
-  workspace = await house.workspace()
+  workspace = await cluster.workspace()
 })
 after(async () => {
-  await house.stop()
+  await cluster.stop()
 })
 
 function refused(answer: Answer, code: string, rule: number): void {
@@ -230,7 +230,7 @@ test('one transaction for a transfer: another expiry or time is refused; the sam
     'NOT_EXCLUSIVE',
     6,
   )
-  await house.restart(2)
+  await cluster.restart(2)
   refused(await workspace.sign(request, built(path), [2, 3]), 'NOT_EXCLUSIVE', 6)
   signed(await workspace.sign(request, first))
 })
@@ -240,13 +240,13 @@ test('void: names the signed transaction, and nothing is signed afterwards', asy
   const request = await wants(caller)
   const first = built(path)
   const { body } = signed(await workspace.sign(pay(request), first))
-  const told = await house.post(1, '/void', { request })
+  const told = await cluster.post(1, '/void', { request })
   assert.deepEqual(
     [told.body.error, told.body.signed_hashes],
     ['ALREADY_SIGNED', [body.signed.hash]],
   )
   for (const node of [1, 2, 3])
-    assert.equal((await house.post(node, '/void', { request, force: true })).body.voided, true)
+    assert.equal((await cluster.post(node, '/void', { request, force: true })).body.voided, true)
   refused(await workspace.sign(pay(request), first), 'VOIDED', 14)
   refused(await workspace.sign(pay(request), built(path)), 'VOIDED', 14)
 })
@@ -343,7 +343,7 @@ test('fuel: to the source of its transfer, at most the possible cost of energy a
   // Once its transfer is void no more is given.
   const voided = await fresh()
   const given = await wants(voided.caller)
-  for (const node of [1, 2, 3]) await house.post(node, '/void', { request: given })
+  for (const node of [1, 2, 3]) await cluster.post(node, '/void', { request: given })
   refused(
     await workspace.sign(
       { kind: 'fuel', for: pay(given), ...COSTS },
@@ -355,7 +355,7 @@ test('fuel: to the source of its transfer, at most the possible cost of energy a
 })
 
 test('a sweep goes to the sub-account’s omnibus address, its fuel to the swept one, both within the budget', async () => {
-  const own = await house.workspace()
+  const own = await cluster.workspace()
   const { path, address } = await fresh(own)
   const deposit = [path[0]!, TRX.chain_index, 1]
   const sweep = (asset: string, address_index = 1) => ({
@@ -402,7 +402,7 @@ test('a sweep goes to the sub-account’s omnibus address, its fuel to the swept
 test('a drain is signed only as ordered at each node', async () => {
   const order = randomUUID()
   refused(await workspace.sign({ kind: 'drain', order }, built(TANK)), 'ORDER_UNKNOWN', 15)
-  await house.everywhere('drain', {
+  await cluster.everywhere('drain', {
     workspace: workspace.name,
     network: 'TRX',
     to_address: SINK,

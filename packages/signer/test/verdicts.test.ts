@@ -22,7 +22,7 @@ import {
   told,
   TRX,
   trx,
-  type Asked,
+  type JudgedRequest,
 } from './judging.ts'
 
 /**
@@ -53,10 +53,11 @@ after(() => {
   bench.close()
 })
 
-const requestOf = ({ caller, nonce }: Asked): string => names('request', caller.api_key, nonce)
-const contentOf = async ({ request }: Asked): Promise<string> =>
+const requestOf = ({ caller, nonce }: JudgedRequest): string =>
+  names('request', caller.api_key, nonce)
+const contentOf = async ({ request }: JudgedRequest): Promise<string> =>
   (await bench.judge.understand(request)).want.content
-const seenOf = async (asked: Asked, action = 'pay') => ({
+const seenOf = async (asked: JudgedRequest, action = 'pay') => ({
   api_key: asked.caller.api_key,
   nonce: asked.nonce,
   intent: keyOf(asked, action),
@@ -66,7 +67,7 @@ const seenOf = async (asked: Asked, action = 'pay') => ({
   exp: IAT + 25,
   timely: true,
 })
-const intentOf = async (asked: Asked, action = 'pay') => ({
+const intentOf = async (asked: JudgedRequest, action = 'pay') => ({
   key: keyOf(asked, action),
   content: await contentOf(asked),
   transaction_id: asked.id,
@@ -107,7 +108,7 @@ async function twoDaysLater<T>(act: () => Promise<T>): Promise<T> {
     store.seconds = seconds
   }
 }
-const seenBySecond = async (asked: Asked) => ({
+const seenBySecond = async (asked: JudgedRequest) => ({
   receipts: [
     receiptOf({
       node: 2,
@@ -120,7 +121,7 @@ const seenBySecond = async (asked: Asked) => ({
 })
 /** Rule 3 of the request alone: two days later, with a peer's receipt and without. */
 async function isBoundBy(
-  asked: Asked,
+  asked: JudgedRequest,
   verdict: (receipts: object) => Promise<Verdict>,
 ): Promise<void> {
   const { assertAge } = await verdict({})
@@ -246,7 +247,7 @@ test('a cancelled forward, by its own cancellation or by the end of its rule', a
   const by = await asksAbout(friend, ID, 'cancel')
   const seen = await seenOf(rule, 'forward')
   const common = { step, intent, callers: [friend.api_key], voids: [step] }
-  const judged = (asked: Asked) => (more: object) =>
+  const judged = (asked: JudgedRequest) => (more: object) =>
     bench.verdict({ kind: 'cancel', of, request: asked.request, ...more }, back)
   says(await judged(by)({}), {
     ...common,
@@ -322,7 +323,7 @@ test('one fuel for three payments: a step of each, with all requests, callers an
     await asksPay(friend, { asset: 'USDT_ETH' }),
     await asksPay(mine),
   ]
-  const judged = (of: Asked) => (more: object) =>
+  const judged = (of: JudgedRequest) => (more: object) =>
     fuelled(
       pay(one, of === one ? more : {}),
       {

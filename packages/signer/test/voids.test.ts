@@ -14,16 +14,16 @@ import {
   type Workspace,
 } from './signer-cluster.ts'
 
-let house: SignerCluster
+let cluster: SignerCluster
 let workspace: Workspace
 const ONE = 10n ** 18n
 
 before(async () => {
-  house = await SignerCluster.start(undefined, 'prepared', 'apart')
-  workspace = await house.workspace()
+  cluster = await SignerCluster.start(undefined, 'prepared', 'apart')
+  workspace = await cluster.workspace()
 })
 after(async () => {
-  await house.stop()
+  await cluster.stop()
 })
 
 function refused(answer: Answer, code: string, rule: number): void {
@@ -53,7 +53,7 @@ describe('rule 14: voids', () => {
       })
     const request = await make()
     for (const node of [1, 2]) {
-      const { status, body } = await house.post(node, '/void', { request })
+      const { status, body } = await cluster.post(node, '/void', { request })
       assert.equal(status, 200, JSON.stringify(body))
       assert.equal(body.voided, true)
       assert.deepEqual(body.signed_hashes, [])
@@ -69,7 +69,7 @@ describe('rule 14: voids', () => {
         14,
       )
     }
-    await house.restart(2)
+    await cluster.restart(2)
     refused(await workspace.sign(pay(request), eth(path, { value: ONE }), [2, 3]), 'VOIDED', 14)
     refused(
       await workspace.sign(
@@ -84,11 +84,11 @@ describe('rule 14: voids', () => {
     const { mine, path } = await fresh()
     const request = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
     const { body: signed } = await workspace.sign(pay(request), eth(path, { value: ONE, nonce: 0 }))
-    const answer = await house.post(1, '/void', { request })
+    const answer = await cluster.post(1, '/void', { request })
     refused(answer, 'ALREADY_SIGNED', 14)
     assert.equal(answer.body.hash, signed.signed.hash)
     const { nonce } = JSON.parse(Buffer.from(request.token.split('.')[1]!, 'base64url').toString())
-    const forced = await house.post(1, '/void', {
+    const forced = await cluster.post(1, '/void', {
       transaction_id: transactionId(mine.api_key, nonce),
       force: true,
     })
@@ -102,7 +102,7 @@ describe('rule 14: voids', () => {
       'VOIDED',
       14,
     )
-    refused(await house.post(1, '/void', { transaction_id: randomUUID() }), 'UNKNOWN_INTENT', 4)
+    refused(await cluster.post(1, '/void', { transaction_id: randomUUID() }), 'UNKNOWN_INTENT', 4)
   })
   test('by its name an unreadable request is stopped; a signature is not hidden, and no payment is named', async () => {
     const { mine, path } = await fresh()
@@ -114,14 +114,14 @@ describe('rule 14: voids', () => {
     }
     const request = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
     refused(
-      await house.post(1, '/void', {
+      await cluster.post(1, '/void', {
         request: { ...request, body: `${request.body}${' '.repeat(65_536)}` },
       }),
       'BAD_ORDER',
       0,
     )
     for (const node of [1, 2]) {
-      const { status, body } = await house.post(node, '/void', nameOf(request))
+      const { status, body } = await cluster.post(node, '/void', nameOf(request))
       assert.equal(status, 200, JSON.stringify(body))
       assert.equal(isSigned(body), true)
       assert.match(body.record.intent, /^\["request",/)
@@ -133,7 +133,7 @@ describe('rule 14: voids', () => {
     )
     const paid = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
     const { body } = await workspace.sign(pay(paid), eth(path, { value: ONE, nonce: 0 }))
-    const hidden = await house.post(1, '/void', nameOf(paid))
+    const hidden = await cluster.post(1, '/void', nameOf(paid))
     refused(hidden, 'ALREADY_SIGNED', 14)
     assert.equal(hidden.body.hash, body.signed.hash)
   })
@@ -150,7 +150,7 @@ describe('rule 14: voids', () => {
     return verify(
       null,
       Buffer.from(text),
-      createPublicKey(house.peers.nodes[Number(node) - 1]!.identity),
+      createPublicKey(cluster.peers.nodes[Number(node) - 1]!.identity),
       Buffer.from(signature, 'hex'),
     )
   }
@@ -164,7 +164,7 @@ describe('rule 14: voids', () => {
     )
     const voids = await Promise.all(
       [1, 2, 3].map(
-        async (node) => (await house.post(node, '/void', { request, force: true })).body,
+        async (node) => (await cluster.post(node, '/void', { request, force: true })).body,
       ),
     )
     assert.deepEqual(
@@ -181,7 +181,7 @@ describe('rule 14: voids', () => {
     )
   })
   test('a void without a signature says so; fuel is no payment', async () => {
-    const second = await house.workspace()
+    const second = await cluster.workspace()
     const mine = await second.caller(1)
     const request = await transfer(mine, {
       asset: 'USDT_ETH',
@@ -198,7 +198,7 @@ describe('rule 14: voids', () => {
       [1, 2],
     )
     assert.equal(fuel.status, 200, JSON.stringify(fuel.body))
-    const { body } = await house.post(1, '/void', { request, force: true })
+    const { body } = await cluster.post(1, '/void', { request, force: true })
     assert.deepEqual(
       [
         isSigned(body),
@@ -223,10 +223,10 @@ describe('rule 14: voids', () => {
       { ...request, uri: `${request.uri}?a=1` },
     ]) {
       for (const node of [1, 2]) {
-        refused(await house.post(node, '/void', { request: spelt }), 'ALREADY_SIGNED', 14)
+        refused(await cluster.post(node, '/void', { request: spelt }), 'ALREADY_SIGNED', 14)
       }
     }
-    const { body } = await house.post(1, '/void', {
+    const { body } = await cluster.post(1, '/void', {
       request: { ...request, method: 'GET' },
       force: true,
     })
@@ -241,7 +241,7 @@ describe('rule 14: voids', () => {
     )
     const rule = randomUUID()
     for (const node of [1, 2]) {
-      const { body } = await house.post(node, '/void', { forward: { rule, id } })
+      const { body } = await cluster.post(node, '/void', { forward: { rule, id } })
       assert.deepEqual(
         [isSigned(body), body.record.transaction_id, body.record.rule],
         [true, id, rule],

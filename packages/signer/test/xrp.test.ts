@@ -17,16 +17,16 @@ import {
 const XRP = registry.network('XRP') as Network
 const SINK = 'rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh'
 const OTHER = 'rf1BiGeXwwQoi8Z2ueFYTEXSwuJYfV2Jpn'
-let house: SignerCluster
+let cluster: SignerCluster
 let workspace: Workspace
 let next = 1
 
 before(async () => {
-  house = await SignerCluster.start()
-  workspace = await house.workspace()
+  cluster = await SignerCluster.start()
+  workspace = await cluster.workspace()
 })
 after(async () => {
-  await house.stop()
+  await cluster.stop()
 })
 
 function refused(answer: Answer, code: string, rule: number): void {

@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 /** A span as OTLP's JSON tells it. */
-export interface Told {
+export interface ReceivedSpan {
   service: string
   name: string
   traceId: string
@@ -47,8 +47,12 @@ const valuesOf = (list: readonly { key: string; value: Value }[] = []): Record<s
 /**
  * What OpenTelemetry's collector does, as far as traces over HTTP go: takes spans, and shows them.
  */
-export async function startCollector(): Promise<{ url: string; spans: Told[]; close(): void }> {
-  const spans: Told[] = []
+export async function startCollector(): Promise<{
+  url: string
+  spans: ReceivedSpan[]
+  close(): void
+}> {
+  const spans: ReceivedSpan[] = []
   const server = createServer((request, response) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))

@@ -3,7 +3,7 @@ import { CustodyError } from '@custody/client'
 import { SeededRandom } from '../simulator/seeded-random.ts'
 import { atRest, endWell } from './checks.ts'
 import type { Installation } from './installation.ts'
-import { Payments, type Wanted } from './payments.ts'
+import { Payments, type PlannedPayment } from './payments.ts'
 
 const REST_MS = 300_000
 
@@ -16,7 +16,7 @@ export class ChaosRun {
   readonly payments: Payments
   readonly installation: Installation
   readonly say: (line: string) => void
-  readonly #chance: SeededRandom
+  readonly #random: SeededRandom
   readonly #begun = Date.now()
   readonly #under = new AbortController()
   readonly #sending: Promise<void>[] = []
@@ -29,7 +29,7 @@ export class ChaosRun {
   ) {
     this.installation = installation
     this.payments = new Payments(installation, assets)
-    this.#chance = new SeededRandom(seed)
+    this.#random = new SeededRandom(seed)
     this.say = (line) =>
       say(`${((Date.now() - this.#begun) / 1000).toFixed(0).padStart(4)} s: ${line}`)
   }
@@ -45,7 +45,7 @@ export class ChaosRun {
   /** Wants so many more, and asks for each until it is answered. Does not wait for that. */
   send(count: number): void {
     for (let at = 0; at < count; at++)
-      this.#sending.push(this.payments.pay(this.payments.want(this.#chance), this.#under.signal))
+      this.#sending.push(this.payments.pay(this.payments.want(this.#random), this.#under.signal))
   }
 
   /** Resolves when all that was sent is answered. */
@@ -78,8 +78,13 @@ export class ChaosRun {
   /**
    * What a transfer that is wanted now is answered; it is one of those that are paid in the end.
    */
-  async tried(): Promise<{ wanted: Wanted; status: number; code: string; message: string }> {
-    const wanted = this.payments.want(this.#chance)
+  async tried(): Promise<{
+    wanted: PlannedPayment
+    status: number
+    code: string
+    message: string
+  }> {
+    const wanted = this.payments.want(this.#random)
     const { client } = wanted.wallets
     try {
       const { id } = await client.createTransaction({

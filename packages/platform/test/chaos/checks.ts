@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Devnet } from '../../../devnet/src/devnet.ts'
 import { freePorts } from '../../../signer/test/data-dirs.ts'
 import type { Installation } from './installation.ts'
-import type { Payments, Wanted } from './payments.ts'
+import type { Payments, PlannedPayment } from './payments.ts'
 
 const ASKED_AT_ONCE = 8
 
@@ -16,7 +16,7 @@ async function atOnce<T>(list: readonly T[], work: (each: T) => Promise<void>): 
   )
 }
 
-const named = ({ sequence, amount, place, wallets }: Wanted) =>
+const named = ({ sequence, amount, place, wallets }: PlannedPayment) =>
   `${sequence} (${amount} ${place.asset} of ${wallets.subAccount})`
 
 /** Waits until nothing is pending. @throws Error where something is after the time */

@@ -36,47 +36,43 @@ async function halt({ installation, payments }: ChaosRun, halted: boolean): Prom
  * The platform's clock jumps by hours while transfers are under way, and back: first forward, then
  * backward.
  */
-export async function clockJumps(story: ChaosRun, file: string): Promise<string[]> {
-  const { installation } = story
+export async function clockJumps(run: ChaosRun, file: string): Promise<string[]> {
+  const { installation } = run
   const set = (offset: string) => {
     writeFileSync(file, `${offset}\n`)
-    story.say(`the platform's clock is ${offset}`)
+    run.say(`the platform's clock is ${offset}`)
   }
-  await story.begin()
+  await run.begin()
   for (const offset of ['+6h', '-6h']) {
     // No block comes meanwhile, so that what was accepted waits, by the wrong clock, for what comes
     // later.
-    await halt(story, true)
-    story.send(12)
-    await story.answered()
+    await halt(run, true)
+    run.send(12)
+    await run.answered()
     set(offset)
     await sleep(1000)
-    const refused = await story.tried()
-    story.expect(
+    const refused = await run.tried()
+    run.expect(
       'a request whose time it does not believe is refused with 401',
       refused.status === 401,
       refused,
     )
     await sleep(LOOK_MS)
-    story.expect(
-      'the platform runs',
-      await installation.answers('/livez'),
-      installation.lastLines(),
-    )
+    run.expect('the platform runs', await installation.answers('/livez'), installation.lastLines())
     set('+0')
-    await halt(story, false)
-    await story.expectSoon(
+    await halt(run, false)
+    await run.expectSoon(
       'with the right time again new transfers are taken',
-      async () => (await story.tried()).status === 200,
+      async () => (await run.tried()).status === 200,
       RECOVERY_MS,
       () => installation.readiness(),
     )
-    await story.expectSoon(
+    await run.expectSoon(
       'and all that was accepted ends',
-      async () => (await story.payments.pending()) === 0,
+      async () => (await run.payments.pending()) === 0,
       RECOVERY_MS,
-      () => story.payments.pending(),
+      () => run.payments.pending(),
     )
   }
-  return story.end()
+  return run.end()
 }

@@ -5,7 +5,7 @@ import type { ChaosRun } from './chaos-run.ts'
 
 export interface Failovers {
   cluster: Cluster
-  story: ChaosRun
+  run: ChaosRun
   seed: number
   /** In all, beside those that ask whether there is an answer again. */
   transfers: number
@@ -24,13 +24,13 @@ const WHOLE_WITHIN_MS = 120_000
  * Sends requests repeatedly, without waiting for those that hang.
  * @returns the milliseconds until a request was accepted; null if none was accepted in time
  */
-async function goesOn(story: ChaosRun): Promise<number | null> {
+async function goesOn(run: ChaosRun): Promise<number | null> {
   const begun = Date.now()
   const asked: Promise<void>[] = []
   let afterMs: number | null = null
   while (afterMs === null && Date.now() - begun < GOES_ON_WITHIN_MS) {
     asked.push(
-      story.tried().then(({ status }) => {
+      run.tried().then(({ status }) => {
         if (status === 200) afterMs ??= Date.now() - begun
       }),
     )
@@ -46,27 +46,22 @@ async function goesOn(story: ChaosRun): Promise<number | null> {
  */
 export async function primaryFails({
   cluster,
-  story,
+  run,
   seed,
   transfers,
   perSecond,
   troubles,
 }: Failovers): Promise<string[]> {
-  await story.begin()
+  await run.begin()
   const gaveUp = new AbortController()
-  const sending = story.payments.send(
-    transfers,
-    perSecond,
-    new SeededRandom(seed * 2),
-    gaveUp.signal,
-  )
+  const sending = run.payments.send(transfers, perSecond, new SeededRandom(seed * 2), gaveUp.signal)
   const pauses = new Map<Trouble, number[]>()
   for (const trouble of troubles) {
     await sleep(BEFORE_MS)
-    const accepted = story.payments.wanted.filter(({ id }) => id !== null).length
+    const accepted = run.payments.wanted.filter(({ id }) => id !== null).length
     const { name, mend } = await cluster.strike(trouble)
-    const afterMs = await goesOn(story)
-    story.expect(
+    const afterMs = await goesOn(run)
+    run.expect(
       `${trouble} (${name}, ${accepted} accepted so far): another transfer is accepted after ${afterMs ?? 0} ms`,
       afterMs !== null,
       cluster.lastLines(),
@@ -76,16 +71,16 @@ export async function primaryFails({
     await mend()
     await cluster.whole(WHOLE_WITHIN_MS)
     const primary = (await cluster.primary())?.name
-    story.say(
+    run.say(
       `all three are there again after ${((Date.now() - repairedAt) / 1000).toFixed(1)} s; ${String(primary)} is the primary`,
     )
   }
   await sending
   gaveUp.abort()
-  const problems = await story.end()
+  const problems = await run.end()
   for (const [trouble, all] of pauses)
-    story.say(`${trouble}: ${all.map((ms) => `${(ms / 1000).toFixed(1)} s`).join(', ')}`)
-  for (const [code, count] of story.payments.unanswered)
-    story.say(`${String(count).padStart(6)}  requests without success: ${code}`)
+    run.say(`${trouble}: ${all.map((ms) => `${(ms / 1000).toFixed(1)} s`).join(', ')}`)
+  for (const [code, count] of run.payments.unanswered)
+    run.say(`${String(count).padStart(6)}  requests without success: ${code}`)
   return problems
 }

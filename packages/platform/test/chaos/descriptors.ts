@@ -19,42 +19,42 @@ const openOf = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length
  * Processes may open no further file: first the platform, with strangers at its door, then two
  * signer nodes.
  */
-export async function descriptorsGone(story: ChaosRun): Promise<string[]> {
-  const { installation } = story
-  await story.begin()
+export async function descriptorsGone(run: ChaosRun): Promise<string[]> {
+  const { installation } = run
+  await run.begin()
   const pidOf = (kind: Kind) => installation.pids(kind)[0] as number
   const platform = pidOf('platform')
-  story.send(12)
-  await story.answered()
+  run.send(12)
+  await run.answered()
   if (!limit(platform, openOf(platform))) throw new Error('prlimit cannot limit the platform')
-  story.say(`the platform may open no more than its ${openOf(platform)} files`)
+  run.say(`the platform may open no more than its ${openOf(platform)} files`)
   const strangers: Socket[] = Array.from({ length: STRANGERS }, () =>
     connect(installation.port, '127.0.0.1').on('error', () => undefined),
   )
   installation.kill('signer 3')
-  story.send(12)
+  run.send(12)
   const seen = new Map<string, number>()
   for (let at = 0; at < TRIES; at++) {
-    const { status, code } = await story.tried()
+    const { status, code } = await run.tried()
     seen.set(`${status} ${code}`, (seen.get(`${status} ${code}`) ?? 0) + 1)
     await sleep(1000)
   }
-  story.say(
+  run.say(
     `meanwhile requests were answered: ${[...seen].map(([answer, count]) => `${count} × ${answer}`).join(', ')}`,
   )
-  story.expect(
+  run.expect(
     'each was done, refused with 503, or not answered at all',
     [...seen.keys()].every((answer) => /^(200|503|0) /.test(answer)),
     [...seen],
   )
-  story.expect(
+  run.expect(
     'the platform is the same process',
     pidOf('platform') === platform,
     installation.lastLines(),
   )
   for (const socket of strangers) socket.destroy()
   limit(platform, 4096)
-  await story.expectSoon(
+  await run.expectSoon(
     'with files again it is ready, and the node that had died meanwhile with it',
     async () =>
       (await installation.answers('/readyz?deep')) &&
@@ -62,24 +62,24 @@ export async function descriptorsGone(story: ChaosRun): Promise<string[]> {
     60_000,
     () => installation.readiness(),
   )
-  await story.answered()
+  await run.answered()
 
   const nodes = (['signer 1', 'signer 2'] as const).map(pidOf)
   for (const pid of nodes) limit(pid, openOf(pid))
-  story.say('two signer nodes may open no further file')
-  story.send(12)
-  await story.answered()
+  run.say('two signer nodes may open no further file')
+  run.send(12)
+  await run.answered()
   await sleep(8000)
-  story.expect(
+  run.expect(
     'both are the same processes',
     (['signer 1', 'signer 2'] as const).map(pidOf).join() === nodes.join(),
   )
   for (const pid of nodes) limit(pid, 4096)
-  await story.expectSoon(
+  await run.expectSoon(
     'all that was accepted ends',
-    async () => (await story.payments.pending()) === 0,
+    async () => (await run.payments.pending()) === 0,
     90_000,
     () => installation.readiness(),
   )
-  return story.end()
+  return run.end()
 }

@@ -103,38 +103,38 @@ async function ask(installation: Installation, statement: string): Promise<void>
 }
 
 /** The disk of the data folder runs full: nearly, then wholly. */
-export async function diskFull(story: ChaosRun): Promise<string[]> {
-  const { installation } = story
+export async function diskFull(run: ChaosRun): Promise<string[]> {
+  const { installation } = run
   const { home } = installation
-  await story.begin()
-  story.say(`${(freeBytes(home) / MIB).toFixed(0)} MiB of ${DISK_MIB} are free`)
+  await run.begin()
+  run.say(`${(freeBytes(home) / MIB).toFixed(0)} MiB of ${DISK_MIB} are free`)
 
-  story.send(12)
-  await story.answered()
+  run.send(12)
+  await run.answered()
   fill(home, 32 * MIB)
-  story.say(`filled: ${(freeBytes(home) / MIB).toFixed(0)} MiB are left`)
+  run.say(`filled: ${(freeBytes(home) / MIB).toFixed(0)} MiB are left`)
   await sleep(1500)
-  const refused = await story.tried()
-  story.expect(
+  const refused = await run.tried()
+  run.expect(
     'a new transfer is refused with 503 UNAVAILABLE, which names the disk',
     refused.status === 503 && refused.code === 'UNAVAILABLE' && refused.message.includes('disk'),
     refused,
   )
   const unready = await installation.readiness()
-  story.expect(
+  run.expect(
     'readiness is not given, and says that it is the disk',
     unready?.status === 'unavailable' && unready.checks['disk'] !== 'ok',
     unready,
   )
-  await story.expectSoon(
+  await run.expectSoon(
     'what was accepted before goes on to its end',
-    async () => (await story.payments.pending()) === 0,
+    async () => (await run.payments.pending()) === 0,
     90_000,
   )
   empty(home)
-  await story.expectSoon(
+  await run.expectSoon(
     'with room again new transfers are taken by themselves',
-    async () => (await story.tried()).status === 200,
+    async () => (await run.tried()).status === 200,
     10_000,
     () => installation.readiness(),
   )
@@ -143,35 +143,35 @@ export async function diskFull(story: ChaosRun): Promise<string[]> {
     installation,
     `create table ballast as select repeat('x', 1000) text from generate_series(1, 200)`,
   )
-  story.send(12)
+  run.send(12)
   await sleep(500)
   fill(home, 0)
-  story.say(`filled: ${freeBytes(home)} bytes are left`)
-  story.expect('PostgreSQL ends, as it cannot write its log', await exhaust(installation))
-  story.send(4)
+  run.say(`filled: ${freeBytes(home)} bytes are left`)
+  run.expect('PostgreSQL ends, as it cannot write its log', await exhaust(installation))
+  run.send(4)
   for (let at = 0; at < 5; at++) {
-    const { status, code, message } = await story.tried()
+    const { status, code, message } = await run.tried()
     if (status !== 0)
-      story.expect(
+      run.expect(
         'a new transfer is refused with 503 UNAVAILABLE',
         status === 503 && code === 'UNAVAILABLE',
         { status, code, message },
       )
     await sleep(1000)
   }
-  story.expect(
+  run.expect(
     'the platform itself runs',
     await installation.answers('/livez'),
     installation.lastLines(),
   )
-  story.say(`readiness: ${JSON.stringify(await installation.readiness())}`)
+  run.say(`readiness: ${JSON.stringify(await installation.readiness())}`)
   empty(home)
-  await story.expectSoon(
+  await run.expectSoon(
     'with room again it is ready, with nobody doing anything',
     () => installation.answers('/readyz?deep'),
     90_000,
     () => installation.readiness(),
   )
   await ask(installation, 'drop table ballast')
-  return story.end()
+  return run.end()
 }

@@ -5,7 +5,7 @@ import type { Installation } from './installation.ts'
 import { Payments } from './payments.ts'
 import { Storm } from './storm.ts'
 
-export interface Story {
+export interface KillRun {
   seed: number
   transfers: number
   assets: readonly string[]
@@ -27,24 +27,24 @@ const LOOK_MS = 5000
 /**
  * Transfers while processes are killed; then the peace, and what must hold. @returns what does not
  */
-export async function killed(installation: Installation, story: Story): Promise<string[]> {
-  const { say } = story
-  const payments = new Payments(installation, story.assets)
+export async function killed(installation: Installation, run: KillRun): Promise<string[]> {
+  const { say } = run
+  const payments = new Payments(installation, run.assets)
   const begun = Date.now()
   const seconds = () => ((Date.now() - begun) / 1000).toFixed(0)
   await installation.start()
   await payments.open()
-  say(`${seconds()} s: wallets of ${story.assets.join(', ')} in two sub-accounts have their coins`)
-  const storm = new Storm(installation, new SeededRandom(story.seed * 2 + 1))
+  say(`${seconds()} s: wallets of ${run.assets.join(', ')} in two sub-accounts have their coins`)
+  const storm = new Storm(installation, new SeededRandom(run.seed * 2 + 1))
   const [calm, gaveUp] = [new AbortController(), new AbortController()]
   const raging =
-    story.rounds === null
-      ? storm.rage(story.secondsBetweenKills * 1000, calm.signal)
-      : storm.each(story.rounds, story.secondsBetweenKills * 1000, calm.signal)
+    run.rounds === null
+      ? storm.rage(run.secondsBetweenKills * 1000, calm.signal)
+      : storm.each(run.rounds, run.secondsBetweenKills * 1000, calm.signal)
   const sending = payments.send(
-    story.transfers,
-    story.perSecond,
-    new SeededRandom(story.seed * 2),
+    run.transfers,
+    run.perSecond,
+    new SeededRandom(run.seed * 2),
     gaveUp.signal,
   )
   let isSent = false
@@ -54,7 +54,7 @@ export async function killed(installation: Installation, story: Story): Promise<
   const watching = (async () => {
     for (
       let next = Date.now() + 30_000;
-      Date.now() - begun < story.stormSecondsMax * 1000;
+      Date.now() - begun < run.stormSecondsMax * 1000;
       await sleep(LOOK_MS)
     ) {
       const pending = await payments.pending()
@@ -65,10 +65,10 @@ export async function killed(installation: Installation, story: Story): Promise<
         )
         next = Date.now() + 30_000
       }
-      if (isSent && pending !== null && pending <= story.transfers * (1 - ENDED_SHARE)) return
+      if (isSent && pending !== null && pending <= run.transfers * (1 - ENDED_SHARE)) return
     }
   })()
-  await (story.rounds === null ? watching : raging)
+  await (run.rounds === null ? watching : raging)
   calm.abort()
   await raging
   say(
@@ -91,7 +91,7 @@ export async function killed(installation: Installation, story: Story): Promise<
   }
   for (const [end, count] of [...ends].sort()) say(`${String(count).padStart(6)}  ${end}`)
   say(
-    `seed ${story.seed}: ${payments.wanted.length} transfers, ${storm.total} kills, ${installation.starts} starts of the platform, ${compared} compared with the chains, ${seconds()} s`,
+    `seed ${run.seed}: ${payments.wanted.length} transfers, ${storm.total} kills, ${installation.starts} starts of the platform, ${compared} compared with the chains, ${seconds()} s`,
   )
   installation.note(
     'transfers',

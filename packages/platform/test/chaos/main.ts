@@ -116,7 +116,7 @@ const STORIES: Record<string, () => Promise<string[] | null>> = {
       await cluster.start()
       return await primaryFails({
         cluster,
-        story: new ChaosRun(installation, assets, number('seed'), say),
+        run: new ChaosRun(installation, assets, number('seed'), say),
         seed: number('seed'),
         transfers: number('transfers'),
         perSecond: number('per-second'),

@@ -7,7 +7,7 @@ import type { Installation, Wallets } from './installation.ts'
  * An asset that is sent: where to, what a wallet gets first, and the amount to which each transfer
  * adds one smallest unit more.
  */
-interface Place {
+interface PaymentTarget {
   asset: string
   network: string
   decimals: number
@@ -16,7 +16,7 @@ interface Place {
   unit: bigint
 }
 
-const PLACES: readonly Place[] = [
+const PLACES: readonly PaymentTarget[] = [
   {
     asset: 'BTC',
     network: 'BTC',
@@ -71,9 +71,9 @@ const PLACES: readonly Place[] = [
  * What is to be paid, as the driver wrote it down before it asked anybody. Each amount is another,
  * so that the chain tells them apart.
  */
-export interface Wanted {
+export interface PlannedPayment {
   wallets: Wallets
-  place: Place
+  place: PaymentTarget
   amount: string
   units: bigint
   sequence: string
@@ -88,11 +88,11 @@ const FIRST_PAUSE_MS = 200
 const CALLERS = 8
 
 export class Payments {
-  readonly wanted: Wanted[] = []
+  readonly wanted: PlannedPayment[] = []
   /** Answers that were none, by their code. */
   readonly unanswered = new Map<string, number>()
   readonly #installation: Installation
-  readonly #places: readonly Place[]
+  readonly #places: readonly PaymentTarget[]
   #users: Wallets[] = []
 
   constructor(installation: Installation, assets: readonly string[]) {
@@ -105,7 +105,7 @@ export class Payments {
     })
   }
 
-  get places(): readonly Place[] {
+  get places(): readonly PaymentTarget[] {
     return this.#places
   }
 
@@ -140,12 +140,12 @@ export class Payments {
     }
   }
 
-  want(chance: SeededRandom): Wanted {
-    const place = chance.of(this.#places)
+  want(random: SeededRandom): PlannedPayment {
+    const place = random.of(this.#places)
     const units = place.unit + BigInt(this.wanted.length + 1)
     const one = 10n ** BigInt(place.decimals)
-    const wanted: Wanted = {
-      wallets: chance.of(this.#users),
+    const wanted: PlannedPayment = {
+      wallets: random.of(this.#users),
       place,
       units,
       amount: `${units / one}.${String(units % one).padStart(place.decimals, '0')}`,
@@ -160,7 +160,7 @@ export class Payments {
   }
 
   /** Asks once. @returns whether there was an answer */
-  async ask(wanted: Wanted): Promise<boolean> {
+  async ask(wanted: PlannedPayment): Promise<boolean> {
     try {
       const { id } = await wanted.wallets.client.createTransaction({
         asset: wanted.place.asset,
@@ -186,7 +186,7 @@ export class Payments {
   }
 
   /** Asks until there is an answer. */
-  async pay(wanted: Wanted, signal: AbortSignal): Promise<void> {
+  async pay(wanted: PlannedPayment, signal: AbortSignal): Promise<void> {
     for (let pauseMs = FIRST_PAUSE_MS; !signal.aborted; pauseMs = Math.min(2000, pauseMs * 2)) {
       if (await this.ask(wanted)) return
       await sleep(pauseMs)
@@ -197,7 +197,7 @@ export class Payments {
   async send(
     count: number,
     perSecond: number,
-    chance: SeededRandom,
+    random: SeededRandom,
     signal: AbortSignal,
   ): Promise<void> {
     let left = count
@@ -208,10 +208,10 @@ export class Payments {
           const at = count - left--
           const waitMs = begun + (at * 1000) / perSecond - Date.now()
           if (waitMs > 0) await sleep(waitMs)
-          const wanted = this.want(chance)
+          const wanted = this.want(random)
           // Now and then twice at once, as a careless client does.
           await Promise.all(
-            Array.from({ length: chance.rarely(100) ? 2 : 1 }, () => this.pay(wanted, signal)),
+            Array.from({ length: random.rarely(100) ? 2 : 1 }, () => this.pay(wanted, signal)),
           )
         }
       }),

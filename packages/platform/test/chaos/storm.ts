@@ -31,11 +31,11 @@ const DRAWN: readonly Kind[] = KINDS.flatMap((kind) =>
 export class Storm {
   readonly kills = new Map<Kind, number>(KINDS.map((kind) => [kind, 0]))
   readonly #installation: Installation
-  readonly #chance: SeededRandom
+  readonly #random: SeededRandom
 
-  constructor(installation: Installation, chance: SeededRandom) {
+  constructor(installation: Installation, random: SeededRandom) {
     this.#installation = installation
-    this.#chance = chance
+    this.#random = random
   }
 
   get total(): number {
@@ -43,7 +43,7 @@ export class Storm {
   }
 
   strike(kind: Kind): boolean {
-    const isDone = this.#installation.kill(kind, this.#chance.below(1000))
+    const isDone = this.#installation.kill(kind, this.#random.below(1000))
     if (isDone) this.kills.set(kind, (this.kills.get(kind) ?? 0) + 1)
     return isDone
   }
@@ -54,11 +54,11 @@ export class Storm {
    */
   async rage(everyMs: number, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await sleep(everyMs / 2 + this.#chance.below(Math.max(1, everyMs)))
-      const mayGreat = (await this.#installation.answers()) || this.#chance.rarely(GREAT_AGAIN)
+      await sleep(everyMs / 2 + this.#random.below(Math.max(1, everyMs)))
+      const mayGreat = (await this.#installation.answers()) || this.#random.rarely(GREAT_AGAIN)
       const kinds = mayGreat ? DRAWN : DRAWN.filter((kind) => !GREAT.has(kind))
       for (let tries = 0; tries < 5 && !signal.aborted; tries++)
-        if (this.strike(this.#chance.of(kinds))) break
+        if (this.strike(this.#random.of(kinds))) break
     }
   }
 

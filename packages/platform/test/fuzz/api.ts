@@ -32,7 +32,7 @@ interface Operation {
     >
   }
 }
-interface Known {
+interface Corpus {
   method: string
   path: string
   operation: Operation
@@ -70,57 +70,59 @@ function resolved(schema: Schema | undefined): Schema {
 
 /** A value that a schema means, as far as chance knows. */
 function meant(
-  dice: SeededRandom,
+  random: SeededRandom,
   given: Schema | undefined,
   words: readonly string[],
   depth = 0,
 ): unknown {
   const schema = resolved(given)
   if (schema['const'] !== undefined) return schema['const']
-  if (Array.isArray(schema['enum'])) return dice.of(schema['enum'])
-  if (schema['example'] !== undefined && dice.in100(50)) return schema['example']
+  if (Array.isArray(schema['enum'])) return random.of(schema['enum'])
+  if (schema['example'] !== undefined && random.in100(50)) return schema['example']
   for (const name of ['anyOf', 'oneOf'])
     if (Array.isArray(schema[name]))
-      return meant(dice, dice.of(schema[name] as Schema[]), words, depth + 1)
+      return meant(random, random.of(schema[name] as Schema[]), words, depth + 1)
   if (Array.isArray(schema['allOf']))
     return Object.assign(
       {},
-      ...(schema['allOf'] as Schema[]).map((each) => meant(dice, each, words, depth + 1)),
+      ...(schema['allOf'] as Schema[]).map((each) => meant(random, each, words, depth + 1)),
     )
-  const type = Array.isArray(schema['type']) ? dice.of(schema['type'] as string[]) : schema['type']
+  const type = Array.isArray(schema['type'])
+    ? random.of(schema['type'] as string[])
+    : schema['type']
   switch (type) {
     case 'object': {
       const properties = (schema['properties'] ?? {}) as Record<string, Schema>
       const required = (schema['required'] ?? []) as string[]
       return Object.fromEntries(
         Object.entries(properties)
-          .filter(([name]) => required.includes(name) || (depth < 4 && dice.in100(50)))
-          .map(([name, inner]) => [name, meant(dice, inner, words, depth + 1)]),
+          .filter(([name]) => required.includes(name) || (depth < 4 && random.in100(50)))
+          .map(([name, inner]) => [name, meant(random, inner, words, depth + 1)]),
       )
     }
     case 'array':
-      return Array.from({ length: dice.below(4) }, () =>
-        meant(dice, schema['items'] as Schema, words, depth + 1),
+      return Array.from({ length: random.below(4) }, () =>
+        meant(random, schema['items'] as Schema, words, depth + 1),
       )
     case 'integer':
-      return Math.max(Number(schema['minimum'] ?? 0), dice.of([0, 1, 2, 10, 1_800_000_000]))
+      return Math.max(Number(schema['minimum'] ?? 0), random.of([0, 1, 2, 10, 1_800_000_000]))
     case 'number':
-      return dice.of([0, 1, 0.5, 25, 1e-8])
+      return random.of([0, 1, 0.5, 25, 1e-8])
     case 'boolean':
-      return dice.in100(50)
+      return random.in100(50)
     case 'null':
       return null
     default:
       return schema['format'] === 'date-time'
         ? new Date(Date.now() + 86_400_000).toISOString()
-        : dice.of(words)
+        : random.of(words)
   }
 }
 
 /** The API of a platform that runs in this process, asked by the document. */
 export class Api {
   readonly #platform = new TestPlatform()
-  readonly #operations: Known[] = Object.entries(spec.paths)
+  readonly #operations: Corpus[] = Object.entries(spec.paths)
     .flatMap(([path, methods]) =>
       Object.entries(methods)
         .filter(([method]) => ['get', 'post', 'put', 'patch', 'delete'].includes(method))
@@ -219,9 +221,9 @@ export class Api {
   }
 
   /** One operation with what the document means, or with something else in its place. */
-  async play(dice: SeededRandom, tell: (kind: string) => void): Promise<void> {
-    const { method, path: template, operation } = dice.of(this.#operations)
-    const wild = dice.in100(75)
+  async play(random: SeededRandom, tell: (kind: string) => void): Promise<void> {
+    const { method, path: template, operation } = random.of(this.#operations)
+    const wild = random.in100(75)
     const parameters = (operation.parameters ?? []).map((each) =>
       each.$ref
         ? (spec.components.parameters?.[each.$ref.split('/').at(-1) as string] as Parameter)
@@ -229,56 +231,57 @@ export class Api {
     )
     let path = template.replaceAll(/\{\w+\}/g, () =>
       encodeURIComponent(
-        (wild && dice.in100(30)
-          ? dice.in100(50)
-            ? oddText(dice)
-            : mutateText(dice, dice.of(this.#words))
-          : dice.of(this.#words)
+        (wild && random.in100(30)
+          ? random.in100(50)
+            ? oddText(random)
+            : mutateText(random, random.of(this.#words))
+          : random.of(this.#words)
         )
           .toWellFormed()
           .slice(0, 400),
       ),
     )
     const query = parameters
-      .filter((each) => each.in === 'query' && (each.required || dice.in100(40)))
+      .filter((each) => each.in === 'query' && (each.required || random.in100(40)))
       .map(({ name, schema, example }) => {
         const right =
-          example !== undefined && dice.in100(30) ? example : meant(dice, schema, this.#words)
+          example !== undefined && random.in100(30) ? example : meant(random, schema, this.#words)
         return [
           name,
           String(
-            wild && dice.in100(30)
-              ? dice.in100(50)
-                ? oddText(dice)
-                : mutateText(dice, String(right))
+            wild && random.in100(30)
+              ? random.in100(50)
+                ? oddText(random)
+                : mutateText(random, String(right))
               : right,
           )
             .toWellFormed()
             .slice(0, 2000),
         ] as const
       })
-    if (wild && dice.in100(5))
+    if (wild && random.in100(5))
       query.push([
-        oddText(dice).toWellFormed().slice(0, 200),
-        oddText(dice).toWellFormed().slice(0, 200),
+        oddText(random).toWellFormed().slice(0, 200),
+        oddText(random).toWellFormed().slice(0, 200),
       ])
     if (query.length > 0)
       path += `?${query.map((pair) => pair.map(encodeURIComponent).join('=')).join('&')}`
     const media = Object.values(operation.requestBody?.content ?? {})[0]
     let body: unknown
-    if (media && !(wild && dice.in100(3))) {
+    if (media && !(wild && random.in100(3))) {
       const examples = [
         media.example,
         ...Object.values(media.examples ?? {}).map(({ value }) => value),
       ].filter((each) => each !== undefined)
       body =
-        examples.length > 0 && dice.in100(40)
-          ? dice.of(examples)
-          : meant(dice, media.schema, this.#words)
-      if (wild) body = dice.in100(6) ? dice.of(ODD_JSON) : mutateJson(dice, body)
+        examples.length > 0 && random.in100(40)
+          ? random.of(examples)
+          : meant(random, media.schema, this.#words)
+      if (wild) body = random.in100(6) ? random.of(ODD_JSON) : mutateJson(random, body)
       if (typeof body !== 'string') body = JSON.stringify(body)
-    } else if (method !== 'GET' && dice.in100(50)) body = JSON.stringify(wild ? oddValue(dice) : {})
-    const user = dice.in100(4) ? this.#reader : this.user
+    } else if (method !== 'GET' && random.in100(50))
+      body = JSON.stringify(wild ? oddValue(random) : {})
+    const user = random.in100(4) ? this.#reader : this.user
     const input = {
       operation: operation.operationId,
       method,

@@ -43,27 +43,27 @@ function asked<T>(what: string, input: unknown, ask: () => T): T | null {
   return answer
 }
 
-function mutated(dice: SeededRandom, { unsigned }: Sample): UnsignedTransaction {
+function mutated(random: SeededRandom, { unsigned }: Sample): UnsignedTransaction {
   const next = structuredClone(unsigned)
-  if (!dice.in100(20)) next.bytes = hex(mutateBytes(dice, fromHex(unsigned.bytes), others))
-  const index = () => dice.of([0, 1, 2 ** 31 - 1, dice.below(2 ** 31)])
-  if (dice.in100(10))
-    next.inputs = Array.from({ length: 1 + dice.below(4) }, () =>
-      structuredClone(dice.of(unsigned.inputs)),
+  if (!random.in100(20)) next.bytes = hex(mutateBytes(random, fromHex(unsigned.bytes), others))
+  const index = () => random.of([0, 1, 2 ** 31 - 1, random.below(2 ** 31)])
+  if (random.in100(10))
+    next.inputs = Array.from({ length: 1 + random.below(4) }, () =>
+      structuredClone(random.of(unsigned.inputs)),
     )
   for (const input of next.inputs) {
-    if (dice.in100(8)) input.path = Array.from({ length: dice.below(9) }, index)
-    if (input.previous !== undefined && dice.in100(30)) {
-      if (dice.in100(15)) delete input.previous
-      else input.previous = hex(mutateBytes(dice, fromHex(input.previous), others))
-    } else if (dice.in100(5)) input.previous = hex(dice.of(others))
+    if (random.in100(8)) input.path = Array.from({ length: random.below(9) }, index)
+    if (input.previous !== undefined && random.in100(30)) {
+      if (random.in100(15)) delete input.previous
+      else input.previous = hex(mutateBytes(random, fromHex(input.previous), others))
+    } else if (random.in100(5)) input.previous = hex(random.of(others))
   }
-  if (dice.in100(10))
+  if (random.in100(10))
     next.change = {
-      output: dice.of([0, 1, 2, 2 ** 31, 2 ** 53 - 1]),
-      path: Array.from({ length: dice.below(9) }, index),
+      output: random.of([0, 1, 2, 2 ** 31, 2 ** 53 - 1]),
+      path: Array.from({ length: random.below(9) }, index),
     }
-  if (dice.in100(5)) delete next.change
+  if (random.in100(5)) delete next.change
   return next
 }
 
@@ -81,11 +81,11 @@ function wrongOf({ payments, fee_max: fee, consumes, from }: DecodedTransaction)
     : 'who pays is of no kind'
 }
 
-function decoding(dice: SeededRandom, tell: (kind: string) => void): void {
-  const sample = dice.of(samples)
+function decoding(random: SeededRandom, tell: (kind: string) => void): void {
+  const sample = random.of(samples)
   const { network, assets, publicKeyAt } = sample
   const family = familyOf(network)
-  const unsigned = mutated(dice, sample)
+  const unsigned = mutated(random, sample)
   const input = { network: network.code, unsigned }
   const decoded = asked('decode', input, () =>
     family.decode(network, unsigned, assets, publicKeyAt),
@@ -103,10 +103,10 @@ function decoding(dice: SeededRandom, tell: (kind: string) => void): void {
     )
       throw new Found('exclusive is one way only', input)
   }
-  if (dice.in100(30)) {
-    const signatures = Array.from({ length: dice.below(4) }, () => ({
-      signature: dice.bytes(dice.of([64, 64, 0, 63, 65])),
-      recoveryId: dice.of([null, 0, 1, 3, 4, -1]),
+  if (random.in100(30)) {
+    const signatures = Array.from({ length: random.below(4) }, () => ({
+      signature: random.bytes(random.of([64, 64, 0, 63, 65])),
+      recoveryId: random.of([null, 0, 1, 3, 4, -1]),
     }))
     if (
       asked('assemble', { ...input, signatures }, () =>
@@ -116,22 +116,22 @@ function decoding(dice: SeededRandom, tell: (kind: string) => void): void {
     )
       throw new Found('signatures of chance were put in', { ...input, signatures })
   }
-  if (dice.in100(10))
+  if (random.in100(10))
     asked('withNonce', input, () =>
       withNonce(
         network,
         unsigned,
-        dice.of([0n, 1n, -1n, 2n ** 31n, 2n ** 53n, 2n ** 64n, 2n ** 256n]),
+        random.of([0n, 1n, -1n, 2n ** 31n, 2n ** 53n, 2n ** 64n, 2n ** 256n]),
       ),
     )
 }
 
-function addressing(dice: SeededRandom, tell: (kind: string) => void): void {
-  const { address: right } = dice.of(known)
-  const { network } = dice.of(known)
+function addressing(random: SeededRandom, tell: (kind: string) => void): void {
+  const { address: right } = random.of(known)
+  const { network } = random.of(known)
   const family = familyOf(network)
-  const address = dice.in100(10) ? right : mutateText(dice, right)
-  const tag = dice.of([null, undefined, oddText(dice), mutateText(dice, '123456')])
+  const address = random.in100(10) ? right : mutateText(random, right)
+  const tag = random.of([null, undefined, oddText(random), mutateText(random, '123456')])
   const input = { network: network.code, address, tag }
   const checked = asked('validate', input, () => family.validate(network, address, tag))
   if (checked === null) throw new Found('validate refused to say', input)
@@ -162,9 +162,9 @@ function addressing(dice: SeededRandom, tell: (kind: string) => void): void {
   asked('accountOf', input, () => family.accountOf?.(address))
 }
 
-function amounts(dice: SeededRandom): void {
-  const text = dice.in100(50) ? oddText(dice) : mutateText(dice, '123.456')
-  const decimals = dice.of([0, 6, 8, 18, 77])
+function amounts(random: SeededRandom): void {
+  const text = random.in100(50) ? oddText(random) : mutateText(random, '123.456')
+  const decimals = random.of([0, 6, 8, 18, 77])
   const amount = asked('parseAmount', { text, decimals }, () => parseAmount(text, decimals))
   if (amount === null) return
   const shown = formatAmount(amount, decimals)
@@ -173,9 +173,9 @@ function amounts(dice: SeededRandom): void {
 }
 
 /** Decoders of the chains: transactions, addresses, amounts. */
-export function chains(dice: SeededRandom, tell: (kind: string) => void): void {
-  const turn = dice.below(100)
-  if (turn < 70) decoding(dice, tell)
-  else if (turn < 96) addressing(dice, tell)
-  else amounts(dice)
+export function chains(random: SeededRandom, tell: (kind: string) => void): void {
+  const turn = random.below(100)
+  if (turn < 70) decoding(random, tell)
+  else if (turn < 96) addressing(random, tell)
+  else amounts(random)
 }

@@ -15,7 +15,7 @@ const TARGETS: Record<string, (order: Order) => Promise<Awaited<ReturnType<typeo
     try {
       await nodes.open()
       order.say(`calls that were right, of: ${nodes.paths.join(', ')}`)
-      return await fuzz(order, (dice, tell) => nodes.play(dice, tell))
+      return await fuzz(order, (random, tell) => nodes.play(random, tell))
     } finally {
       await nodes.close()
     }
@@ -26,7 +26,7 @@ const TARGETS: Record<string, (order: Order) => Promise<Awaited<ReturnType<typeo
     try {
       await api.open()
       order.say(`${api.count} operations of docs/openapi.json`)
-      return await fuzz(order, (dice, tell) => api.play(dice, tell))
+      return await fuzz(order, (random, tell) => api.play(random, tell))
     } finally {
       await api.close()
     }

@@ -38,7 +38,7 @@ const KEY_MS_MAX = 120_000
  */
 const MAY_BE_AWAY = new Set(['PEER_UNAVAILABLE', 'KEY_NOT_READY', 'SESSION_ABORTED', 'STARTING'])
 
-interface Asked {
+interface NodeRequest {
   path: string
   body: Record<string, unknown>
 }
@@ -54,7 +54,7 @@ interface Answer {
  */
 export class Nodes {
   readonly #platform = new TestPlatform()
-  readonly #asked: Asked[] = []
+  readonly #asked: NodeRequest[] = []
   #agents: Agent[] = []
   #ports: { host: string; port: number }[] = []
   readonly #registry = loadRegistry('local')
@@ -204,30 +204,30 @@ export class Nodes {
   }
 
   /** One call that was right, made a little wrong, or one that never was. */
-  async play(dice: SeededRandom, tell: (kind: string) => void): Promise<void> {
+  async play(random: SeededRandom, tell: (kind: string) => void): Promise<void> {
     const paths = this.paths.filter((path) => path !== '/key')
     // A key is dear to make: few of the calls ask for one.
-    const call = dice.in100(2) ? '/key' : dice.of(paths)
-    const right = dice.of(this.#asked.filter(({ path }) => path === call))
-    const node = dice.below(3)
-    let [method, { path }] = ['POST', right] as [string, Asked]
+    const call = random.in100(2) ? '/key' : random.of(paths)
+    const right = random.of(this.#asked.filter(({ path }) => path === call))
+    const node = random.below(3)
+    let [method, { path }] = ['POST', right] as [string, NodeRequest]
     let body: unknown = right.body
     let text: string | null = null
-    switch (dice.below(12)) {
+    switch (random.below(12)) {
       case 0:
-        body = oddValue(dice)
+        body = oddValue(random)
         break
       case 1:
-        text = mutateText(dice, JSON.stringify(right.body)).slice(0, 200_000)
+        text = mutateText(random, JSON.stringify(right.body)).slice(0, 200_000)
         break
       case 2:
         text = JSON.stringify(right.body).replace(/[:,]/, (sign) =>
-          dice.of([`${sign}${sign}`, `:1e400,"a":`, `,"__proto__":{},`, sign]),
+          random.of([`${sign}${sign}`, `:1e400,"a":`, `,"__proto__":{},`, sign]),
         )
         break
       case 3:
-        path = dice.of([
-          `/${encodeURIComponent(oddText(dice).slice(0, 100).toWellFormed())}`.replaceAll(
+        path = random.of([
+          `/${encodeURIComponent(oddText(random).slice(0, 100).toWellFormed())}`.replaceAll(
             '%00',
             '',
           ),
@@ -240,10 +240,10 @@ export class Nodes {
         ])
         break
       case 4:
-        method = dice.of(['GET', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'])
+        method = random.of(['GET', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'])
         break
       default:
-        for (let turn = 1 + dice.below(2); turn > 0; turn--) body = mutateJson(dice, body)
+        for (let turn = 1 + random.below(2); turn > 0; turn--) body = mutateJson(random, body)
     }
     text ??= JSON.stringify(body)
     const input = { node: node + 1, method, path, body: text.slice(0, 20_000) }

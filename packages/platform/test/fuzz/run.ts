@@ -38,7 +38,7 @@ const first = (error: unknown): string => {
  */
 export async function fuzz(
   order: Order,
-  play: (dice: SeededRandom, tell: (kind: string) => void) => Promise<void> | void,
+  play: (random: SeededRandom, tell: (kind: string) => void) => Promise<void> | void,
 ): Promise<{ played: number; finds: number; kinds: Map<string, number> }> {
   const known = new Map<string, number>()
   const kinds = new Map<string, number>()

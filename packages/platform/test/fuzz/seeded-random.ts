@@ -40,26 +40,26 @@ const LENGTHS = [0xfc, 0xfd, 0xfe, 0xff, 0x7f, 0x80, 0x00, 0x01, 0x9f, 0xbf, 0x5
  * in from another case.
  */
 export function mutateBytes(
-  dice: SeededRandom,
+  random: SeededRandom,
   given: Uint8Array,
   others: readonly Uint8Array[],
 ): Uint8Array {
   let bytes = Buffer.from(given)
-  for (let left = 1 + dice.below(4); left > 0; left--) {
-    const at = dice.below(bytes.length)
-    const length = 1 + dice.below(Math.min(40, bytes.length))
-    switch (dice.below(9)) {
+  for (let left = 1 + random.below(4); left > 0; left--) {
+    const at = random.below(bytes.length)
+    const length = 1 + random.below(Math.min(40, bytes.length))
+    switch (random.below(9)) {
       case 0:
-        if (bytes.length > 0) bytes[at] = (bytes[at] as number) ^ (1 << dice.below(8))
+        if (bytes.length > 0) bytes[at] = (bytes[at] as number) ^ (1 << random.below(8))
         break
       case 1:
-        if (bytes.length > 0) bytes[at] = dice.of(LENGTHS)
+        if (bytes.length > 0) bytes[at] = random.of(LENGTHS)
         break
       case 2:
         bytes = bytes.subarray(0, at)
         break
       case 3:
-        bytes = Buffer.concat([bytes, dice.bytes(dice.below(70))])
+        bytes = Buffer.concat([bytes, random.bytes(random.below(70))])
         break
       case 4:
         bytes = Buffer.concat([
@@ -72,8 +72,8 @@ export function mutateBytes(
         bytes = Buffer.concat([bytes.subarray(0, at), bytes.subarray(at + length)])
         break
       case 6: {
-        const other = Buffer.from(dice.of(others))
-        bytes = Buffer.concat([bytes.subarray(0, at), other.subarray(dice.below(other.length))])
+        const other = Buffer.from(random.of(others))
+        bytes = Buffer.concat([bytes.subarray(0, at), other.subarray(random.below(other.length))])
         break
       }
       // A number of eight bytes that no machine holds, and the same one a hundred levels deep.
@@ -87,7 +87,7 @@ export function mutateBytes(
       default:
         bytes = Buffer.concat([
           bytes.subarray(0, at),
-          Buffer.alloc(1 + dice.below(3000), dice.of([0x81, 0xc1, 0xa1, 0x0a, 0x12, 0xff])),
+          Buffer.alloc(1 + random.below(3000), random.of([0x81, 0xc1, 0xa1, 0x0a, 0x12, 0xff])),
           bytes.subarray(at),
         ])
     }
@@ -141,39 +141,39 @@ const ODD_TEXTS = [
   'http://127.0.0.1:1/',
   'javascript:1',
 ]
-export const oddText = (dice: SeededRandom): string => dice.of(ODD_TEXTS)
+export const oddText = (random: SeededRandom): string => random.of(ODD_TEXTS)
 
 /** A text that was right, and is a little wrong. */
-export function mutateText(dice: SeededRandom, given: string): string {
+export function mutateText(random: SeededRandom, given: string): string {
   let text = given
-  for (let left = 1 + dice.below(3); left > 0; left--) {
-    const at = dice.below(text.length + 1)
-    switch (dice.below(8)) {
+  for (let left = 1 + random.below(3); left > 0; left--) {
+    const at = random.below(text.length + 1)
+    switch (random.below(8)) {
       case 0:
-        text = text.slice(0, at) + String.fromCharCode(dice.below(0x250)) + text.slice(at + 1)
+        text = text.slice(0, at) + String.fromCharCode(random.below(0x250)) + text.slice(at + 1)
         break
       case 1:
         text = text.slice(0, at)
         break
       case 2:
-        text = text.slice(0, at) + dice.of(ODD_TEXTS) + text.slice(at)
+        text = text.slice(0, at) + random.of(ODD_TEXTS) + text.slice(at)
         break
       case 3:
-        text = dice.in100(50) ? text.toUpperCase() : text.toLowerCase()
+        text = random.in100(50) ? text.toUpperCase() : text.toLowerCase()
         break
       case 4:
-        text = text.slice(0, at) + text.slice(at + 1 + dice.below(5))
+        text = text.slice(0, at) + text.slice(at + 1 + random.below(5))
         break
       case 5:
         text = text + text
         break
       case 6:
-        text = dice.of(ODD_TEXTS)
+        text = random.of(ODD_TEXTS)
         break
       default:
         text =
           text.slice(0, at) +
-          dice.of([...'0123456789abcdefghjkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ:.-+/']) +
+          random.of([...'0123456789abcdefghjkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ:.-+/']) +
           text.slice(at + 1)
     }
   }
@@ -181,14 +181,14 @@ export function mutateText(dice: SeededRandom, given: string): string {
 }
 
 /** A value that no schema means. */
-export function oddValue(dice: SeededRandom): unknown {
-  switch (dice.below(12)) {
+export function oddValue(random: SeededRandom): unknown {
+  switch (random.below(12)) {
     case 0:
       return null
     case 1:
-      return dice.in100(50)
+      return random.in100(50)
     case 2:
-      return dice.of([
+      return random.of([
         0,
         -1,
         1,
@@ -209,9 +209,9 @@ export function oddValue(dice: SeededRandom): unknown {
     case 4:
       return {}
     case 5:
-      return [oddText(dice), [[[[]]]], null]
+      return [oddText(random), [[[[]]]], null]
     case 6:
-      return { [oddText(dice)]: oddText(dice), constructor: 1, toString: null, length: -1 }
+      return { [oddText(random)]: oddText(random), constructor: 1, toString: null, length: -1 }
     case 7:
       return JSON.parse('{"__proto__":{"role":"full"},"hasOwnProperty":1}') as unknown
     case 8:
@@ -219,12 +219,12 @@ export function oddValue(dice: SeededRandom): unknown {
     case 9:
       return JSON.parse('['.repeat(60) + ']'.repeat(60)) as unknown
     default:
-      return oddText(dice)
+      return oddText(random)
   }
 }
 
 /** JSON that was right: one of its values replaced, left out, doubled, or another beside it. */
-export function mutateJson(dice: SeededRandom, given: unknown): unknown {
+export function mutateJson(random: SeededRandom, given: unknown): unknown {
   const value = structuredClone(given)
   const places: { holder: Record<string, unknown> | unknown[]; key: string | number }[] = []
   const walk = (inner: unknown): void => {
@@ -235,13 +235,13 @@ export function mutateJson(dice: SeededRandom, given: unknown): unknown {
     }
   }
   walk(value)
-  if (places.length === 0 || dice.in100(3)) return oddValue(dice)
-  for (let left = 1 + dice.below(2); left > 0; left--) {
-    const { holder, key } = dice.of(places)
+  if (places.length === 0 || random.in100(3)) return oddValue(random)
+  for (let left = 1 + random.below(2); left > 0; left--) {
+    const { holder, key } = random.of(places)
     const list = holder as Record<string | number, unknown>
     // What was left out before may be inherited.
     const old = Object.hasOwn(list, key) ? list[key] : null
-    switch (dice.below(8)) {
+    switch (random.below(8)) {
       case 0:
         if (Array.isArray(holder)) holder.splice(Number(key), 1)
         else delete list[key]
@@ -249,38 +249,38 @@ export function mutateJson(dice: SeededRandom, given: unknown): unknown {
       case 1:
         if (Array.isArray(holder)) holder.push(old)
         else
-          Object.defineProperty(list, oddText(dice).slice(0, 300), {
-            value: oddValue(dice),
+          Object.defineProperty(list, oddText(random).slice(0, 300), {
+            value: oddValue(random),
             enumerable: true,
             configurable: true,
             writable: true,
           })
         break
       case 2:
-        if (typeof old === 'string') list[key] = mutateText(dice, old)
+        if (typeof old === 'string') list[key] = mutateText(random, old)
         else if (typeof old === 'number')
-          list[key] = dice.of([old + 1, -old, old * 1e15, old + 0.5, String(old)])
-        else list[key] = oddValue(dice)
+          list[key] = random.of([old + 1, -old, old * 1e15, old + 0.5, String(old)])
+        else list[key] = oddValue(random)
         break
       case 3:
-        if (typeof old === 'string') list[key] = mutateText(dice, old)
+        if (typeof old === 'string') list[key] = mutateText(random, old)
         else list[key] = [old]
         break
       case 4:
         if (typeof old === 'string' && /^([0-9a-f]{2})+$/i.test(old))
           list[key] = Buffer.from(
-            mutateBytes(dice, Buffer.from(old, 'hex'), [dice.bytes(40)]),
+            mutateBytes(random, Buffer.from(old, 'hex'), [random.bytes(40)]),
           ).toString('hex')
-        else list[key] = oddValue(dice)
+        else list[key] = oddValue(random)
         break
       case 5: {
-        const other = dice.of(places)
+        const other = random.of(places)
         if (Object.hasOwn(other.holder, other.key))
           list[key] = structuredClone((other.holder as Record<string | number, unknown>)[other.key])
         break
       }
       default:
-        list[key] = oddValue(dice)
+        list[key] = oddValue(random)
     }
   }
   return value

@@ -18,7 +18,7 @@ const AGAIN_MS = 3000
  * A payment that a caller requests. Every amount is different, so that the chain shows which
  * payment was made, and how often.
  */
-export interface Wanted {
+export interface PlannedTransfer {
   caller: Caller
   asset: string
   amount: string
@@ -52,7 +52,7 @@ export class Refused extends Error {
 export class Decided extends Error {}
 
 /** State of the requests with one key. */
-export interface Asked {
+export interface SentRequest {
   /** Number of requests without a response. */
   underWay: number
   /** Reason of a final refusal. */
@@ -60,17 +60,17 @@ export interface Asked {
 }
 
 export class Callers {
-  readonly wanted: Wanted[] = []
-  readonly #world: SimulatedEnvironment
+  readonly wanted: PlannedTransfer[] = []
+  readonly #environment: SimulatedEnvironment
   readonly #actor = new Actor('callers')
   /** Number of requests in progress. */
   #open = 0
   #count = 0
   readonly #bytes: (length: number) => Uint8Array
 
-  constructor(world: SimulatedEnvironment) {
-    this.#world = world
-    this.#bytes = bytesOf(`${world.seed}/callers`)
+  constructor(environment: SimulatedEnvironment) {
+    this.#environment = environment
+    this.#bytes = bytesOf(`${environment.seed}/callers`)
   }
 
   get isQuiet(): boolean {
@@ -78,10 +78,10 @@ export class Callers {
   }
 
   async #ask(caller: Caller, path: string, body: Record<string, unknown>): Promise<string> {
-    const { schedule, chance, instances } = this.#world
+    const { schedule, random, instances } = this.#environment
     const serving = instances.filter(({ isServing }) => isServing)
     if (serving.length === 0) throw new NoAnswer()
-    const instance = chance.of<Instance>(serving)
+    const instance = random.of<Instance>(serving)
     // A request contains its signing time, and nodes refuse old requests.
     const now = Math.floor(schedule.nowMs / 1000)
     const nonce = Buffer.from(this.#bytes(16)).toString('hex')
@@ -142,7 +142,7 @@ export class Callers {
     caller: Caller,
     path: string,
     body: Record<string, unknown>,
-    key: Asked = { underWay: 0, refused: null },
+    key: SentRequest = { underWay: 0, refused: null },
   ): Promise<string> {
     this.#open++
     try {
@@ -159,7 +159,7 @@ export class Callers {
         } finally {
           key.underWay--
         }
-        do await this.#world.schedule.sleep(this.#actor, AGAIN_MS)
+        do await this.#environment.schedule.sleep(this.#actor, AGAIN_MS)
         while (key.refused === null && key.underWay > 0)
         if (key.refused !== null) throw new Decided()
       }
@@ -172,24 +172,24 @@ export class Callers {
   async outside<T>(label: string, act: () => Promise<T>): Promise<T> {
     this.#open++
     try {
-      return await this.#world.schedule.gate(this.#actor, label, act)
+      return await this.#environment.schedule.gate(this.#actor, label, act)
     } finally {
       this.#open--
     }
   }
 
   async wallets(): Promise<void> {
-    for (const caller of this.#world.callers) {
-      for (const asset of this.#world.assets) {
+    for (const caller of this.#environment.callers) {
+      for (const asset of this.#environment.assets) {
         await this.until(caller, '/dac/v1/create-wallet', { asset })
         const { address, tag } = JSON.parse(
           await this.until(caller, '/dac/v1/address', { asset }),
         ) as { address: string; tag?: string }
-        const place = this.#world.networks.find(({ place: { assets } }) =>
+        const place = this.#environment.networks.find(({ place: { assets } }) =>
           assets.includes(asset),
         )?.place
         await this.outside(`fund ${asset} ${address}`, () =>
-          this.#world.control({
+          this.#environment.control({
             command: 'fund',
             asset,
             address,
@@ -202,14 +202,14 @@ export class Callers {
   }
 
   /** Requests a payment, and repeats the request until it gets a response. */
-  want(): Wanted {
-    const { chance, callers, assets, networks } = this.#world
-    const caller = chance.of(callers)
-    const asset = chance.of(assets)
+  want(): PlannedTransfer {
+    const { random, callers, assets, networks } = this.#environment
+    const caller = random.of(callers)
+    const asset = random.of(assets)
     const { place } = networks.find(({ place: { assets: of } }) =>
       of.includes(asset),
     ) as (typeof networks)[number]
-    const { decimals } = this.#world.registryAsset(asset) as Asset
+    const { decimals } = this.#environment.registryAsset(asset) as Asset
     const count = ++this.#count
     const units = parseAmount(place.unit, decimals) + BigInt(count)
     const amount = `${units / 10n ** BigInt(decimals)}.${String(units % 10n ** BigInt(decimals)).padStart(decimals, '0')}`
@@ -223,7 +223,7 @@ export class Callers {
       source_type: 'INTERNAL',
       sequence_id: sequence,
     }
-    const wanted: Wanted = {
+    const wanted: PlannedTransfer = {
       caller,
       asset,
       amount,
@@ -240,7 +240,7 @@ export class Callers {
     return wanted
   }
 
-  async pay(wanted: Wanted): Promise<void> {
+  async pay(wanted: PlannedTransfer): Promise<void> {
     try {
       const answer = await this.until(wanted.caller, '/dac/v1/transaction', wanted.body)
       wanted.answers.push(answer)
@@ -252,7 +252,7 @@ export class Callers {
   }
 
   /** Cancels or speeds up a payment; a refusal is a valid response. */
-  async change(wanted: Wanted, what: 'cancel' | 'speed-up'): Promise<void> {
+  async change(wanted: PlannedTransfer, what: 'cancel' | 'speed-up'): Promise<void> {
     const path = `/dac/v1/transaction/${wanted.id}/${what}`
     try {
       await this.until(wanted.caller, path, what === 'cancel' ? {} : { fee_level: 'high' })

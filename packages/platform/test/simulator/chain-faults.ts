@@ -34,31 +34,31 @@ export class ChainFaults {
 
   /** How long the answer to the next question is under way, in simulated milliseconds. */
   delay(): number {
-    const { chance, odds } = this.#context
-    if (!chance.rarely(odds.late)) return 0
+    const { random, rates } = this.#context
+    if (!random.rarely(rates.late)) return 0
     this.#context.noted('an answer of a chain was late')
-    return 100 + chance.below(LATE_MS_MAX)
+    return 100 + random.below(LATE_MS_MAX)
   }
 
   async ask(input: Parameters<Fetch>[0], init: RequestInit | undefined): Promise<Response> {
-    const { chance, odds } = this.#context
-    if (chance.rarely(odds.refused)) {
+    const { random, rates } = this.#context
+    if (random.rarely(rates.refused)) {
       this.#context.noted('a chain was not reached')
       throw new TypeError('fetch failed')
     }
-    if (chance.rarely(odds.busy)) {
+    if (random.rarely(rates.busy)) {
       this.#context.noted('a chain was too busy to answer')
-      return new Response('busy', { status: chance.below(2) === 0 ? 503 : 429 })
+      return new Response('busy', { status: random.below(2) === 0 ? 503 : 429 })
     }
     const { signal: _, ...rest } = init ?? {}
     const text = String(init?.body ?? '')
     if (
       /"method":"send_?raw_?transaction|"method":"(eth_sendRaw|send)Transaction"/i.test(text) &&
-      chance.rarely(odds.unwilling)
+      random.rarely(rates.unwilling)
     ) {
       this.#context.noted('a chain refused a broadcast')
       // Some endpoints accept the transaction anyway.
-      if (chance.below(2) === 0) await this.#fetch(input, rest)
+      if (random.below(2) === 0) await this.#fetch(input, rest)
       const id = /"id":(\d+)/.exec(text)?.[1] ?? '1'
       return Response.json({
         jsonrpc: '2.0',
@@ -73,7 +73,7 @@ export class ChainFaults {
       headers,
       body: await response.text(),
     })
-    if (chance.rarely(odds.lost)) {
+    if (random.rarely(rates.lost)) {
       this.#context.noted('an answer of a chain was lost')
       throw new TypeError('fetch failed')
     }
@@ -85,12 +85,12 @@ export class ChainFaults {
    */
   #wrong(url: string, question: string, answer: Answered): Answered {
     if (answer.status !== 200 || BROADCASTS.test(`${url} ${question}`)) return answer
-    const { chance, odds } = this.#context
+    const { random, rates } = this.#context
     const text = `${url} ${question.replace(/"id":\d+,/, '')}`
     const before = this.#before.get(text) ?? []
     this.#before.set(text, [...before, answer.body].slice(-OLD_MAX))
-    if (before.length > 0 && chance.rarely(odds.old)) {
-      const body = chance.of(before)
+    if (before.length > 0 && random.rarely(rates.old)) {
+      const body = random.of(before)
       if (plain(body) === plain(answer.body)) return answer
       this.#context.noted('a chain answered as it stood before')
       const id = /"id":(\d+),/.exec(question)?.[1]
@@ -99,7 +99,7 @@ export class ChainFaults {
     const wrong = ahead(
       question,
       answer.body,
-      () => chance.rarely(odds.ahead) && 1 + chance.below(3),
+      () => random.rarely(rates.ahead) && 1 + random.below(3),
     )
     if (wrong !== null) {
       this.#context.noted('a chain told of a head that it has not')
@@ -113,14 +113,14 @@ export class ChainFaults {
    * if there were none.
    */
   #partial(question: string, answer: Answered): Answered {
-    const { chance, odds } = this.#context
+    const { random, rates } = this.#context
     if (
       !/"eth_get(Logs|TransactionReceipt|BlockReceipts)"/.test(question) ||
       !answer.body.includes('"topics"')
     )
       return answer
-    if (!chance.rarely(odds.partial)) return answer
-    if (question.includes('"eth_getLogs"') && chance.below(2) === 1) {
+    if (!random.rarely(rates.partial)) return answer
+    if (question.includes('"eth_getLogs"') && random.below(2) === 1) {
       this.#context.noted('a chain knew a block and not yet its logs')
       return {
         ...answer,

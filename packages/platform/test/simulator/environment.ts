@@ -28,31 +28,31 @@ import { Schedule } from './schedule.ts'
 const registry = loadRegistry('local')
 
 /** Draws one to three networks. */
-function drawPlaces(chance: SeededRandom): SimulatedNetwork[] {
+function drawPlaces(random: SeededRandom): SimulatedNetwork[] {
   const left = [...NETWORKS]
-  const count = 1 + chance.below(3)
+  const count = 1 + random.below(3)
   const drawn = Array.from(
     { length: count },
-    () => left.splice(chance.below(left.length), 1)[0] as SimulatedNetwork,
+    () => left.splice(random.below(left.length), 1)[0] as SimulatedNetwork,
   )
   return NETWORKS.filter((place) => drawn.includes(place))
 }
 
 /** Draws one to three processes with all roles, or any number of processes for each role. */
-function drawRoles(chance: SeededRandom): Role[] {
-  if (chance.below(3) < 2) return Array.from({ length: 1 + chance.below(3) }, () => 'all')
+function drawRoles(random: SeededRandom): Role[] {
+  if (random.below(3) < 2) return Array.from({ length: 1 + random.below(3) }, () => 'all')
   const some = (role: Role, count: number) => Array.from({ length: count }, () => role)
   return [
-    ...some('api', 1 + chance.below(2)),
-    ...some('worker', 1 + chance.below(2)),
-    ...some('scanner', 1 + chance.below(3)),
-    ...some('all', chance.below(2)),
+    ...some('api', 1 + random.below(2)),
+    ...some('worker', 1 + random.below(2)),
+    ...some('scanner', 1 + random.below(3)),
+    ...some('all', random.below(2)),
   ]
 }
 
 export class SimulatedEnvironment {
   readonly seed: string
-  readonly chance: SeededRandom
+  readonly random: SeededRandom
   readonly schedule: Schedule
   readonly networks: { network: Network; place: SimulatedNetwork }[]
   readonly assets: string[]
@@ -65,7 +65,7 @@ export class SimulatedEnvironment {
   readonly lines: string[] = []
   /** Violations that were found during the run. */
   readonly problems: string[] = []
-  odds: FaultRates = NO_FAULTS
+  rates: FaultRates = NO_FAULTS
   /** False while faults are injected. */
   isWhole = true
   devnet!: Devnet
@@ -74,14 +74,14 @@ export class SimulatedEnvironment {
   /** Connections of the platform's processes. */
   connections!: Connections
   #databaseName = ''
-  readonly #ground: SimulatedServer
+  readonly #databaseServer: SimulatedServer
   /** Length of the schedule's trace that belongs to the run itself. */
   storyLength = Infinity
   /** The oracle's own connection, which is not part of the simulation. */
   database!: Database
   chainFaults!: ChainFaults
   readonly nodeFaults: NodeFaults
-  readonly outside: ExternalServices
+  readonly externalServices: ExternalServices
   readonly exchange: Exchange
   /** Whether a prepaid account pays platform fees. */
   hasFees = false
@@ -94,10 +94,10 @@ export class SimulatedEnvironment {
   readonly #home = mkdtempSync(join(tmpdir(), 'custody-simulated-'))
   #made = 0
 
-  constructor(ground: SimulatedServer, seed: number, chance: SeededRandom) {
+  constructor(databaseServer: SimulatedServer, seed: number, chance: SeededRandom) {
     this.seed = String(seed)
-    this.chance = chance
-    this.schedule = new Schedule(chance, Date.UTC(2030, 0, 1), () => ground.locked())
+    this.random = chance
+    this.schedule = new Schedule(chance, Date.UTC(2030, 0, 1), () => databaseServer.locked())
     const chosen = drawPlaces(chance)
     this.networks = chosen.map((place) => ({
       network: registry.network(place.code) as Network,
@@ -108,13 +108,13 @@ export class SimulatedEnvironment {
     this.keys = new WholeKeys(seed)
     this.nodes = new InProcessNodes(3, () => this.schedule.nowMs, this.keys)
     this.nodeFaults = new NodeFaults(this, this.nodes)
-    this.outside = new ExternalServices(this)
+    this.externalServices = new ExternalServices(this)
     this.exchange = new Exchange(this)
-    this.#ground = ground
+    this.#databaseServer = databaseServer
   }
 
-  async open(ground: SimulatedServer): Promise<void> {
-    const { name, url, connections, giveBack } = await ground.database()
+  async open(databaseServer: SimulatedServer): Promise<void> {
+    const { name, url, connections, giveBack } = await databaseServer.database()
     this.#databaseName = name
     this.databaseUrl = url
     this.connections = connections
@@ -215,7 +215,7 @@ export class SimulatedEnvironment {
     const ending = this.connections.end(instance.actor.name)
     // Its connections end with it, also those that wait for a lock that another process holds.
     const burial = this.schedule
-      .freed(ending, () => this.#ground.cut(this.#databaseName, ending))
+      .freed(ending, () => this.#databaseServer.cut(this.#databaseName, ending))
       .finally(() => this.#burials.delete(burial))
     this.#burials.add(burial)
     burial.catch(() => undefined)
@@ -233,7 +233,7 @@ export class SimulatedEnvironment {
    */
   async cutDatabase(): Promise<void> {
     const ending = this.connections.end(null)
-    await this.schedule.freed(ending, () => this.#ground.cut(this.#databaseName, ending))
+    await this.schedule.freed(ending, () => this.#databaseServer.cut(this.#databaseName, ending))
   }
 
   noted(kind: string): void {

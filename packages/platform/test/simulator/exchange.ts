@@ -86,9 +86,9 @@ export class Exchange {
 
   /** Which faults the storm has. */
   draw(): void {
-    const { chance } = this.#context
+    const { random } = this.#context
     for (const name of Object.keys(MOST) as Fault[])
-      if (chance.below(2) === 1) this.#odds[name] = chance.below(MOST[name])
+      if (random.below(2) === 1) this.#odds[name] = random.below(MOST[name])
     this.isStormy = true
   }
 
@@ -100,7 +100,7 @@ export class Exchange {
   }
 
   #meets(fault: Fault, said: string): boolean {
-    if (!this.#context.chance.rarely(this.#odds[fault] ?? 0)) return false
+    if (!this.#context.random.rarely(this.#odds[fault] ?? 0)) return false
     this.#context.noted(said)
     return true
   }
@@ -131,7 +131,7 @@ export class Exchange {
     path: string,
     init: RequestInit | undefined,
   ): Promise<{ body: string | null; status: number; afterMs: number }> {
-    const { chance, schedule } = this.#context
+    const { random, schedule } = this.#context
     const none = { body: null, status: 0, afterMs: 0 }
     const said = (error: string, status = 200) => ({
       body: JSON.stringify({ error: [error] }),
@@ -147,16 +147,16 @@ export class Exchange {
       }
     if (this.#meets('astray', 'a request to the exchange arrived after its sender had given up')) {
       void schedule
-        .sleep(this.#actor, chance.below(ASTRAY_MS_MAX))
+        .sleep(this.#actor, random.below(ASTRAY_MS_MAX))
         .then(() => schedule.gate(this.#actor, `arrives ${path}`, () => this.#do(url, init)))
       return { ...none, afterMs: TIMEOUT_MS }
     }
     if (this.#meets('broken', 'the exchange answered 5xx')) {
       // What stands before it says so whether or not it was reached.
-      if (chance.below(2) === 1) await this.#do(url, init)
+      if (random.below(2) === 1) await this.#do(url, init)
       return {
         body: '<html>bad gateway</html>',
-        status: chance.of([502, 503, 504, 520]),
+        status: random.of([502, 503, 504, 520]),
         afterMs: 0,
       }
     }
@@ -164,8 +164,8 @@ export class Exchange {
       return said('EAPI:Rate limit exceeded')
     if (this.#meets('nonce', 'the exchange refused a nonce')) return said('EAPI:Invalid nonce')
     if (this.#meets('unavailable', 'the exchange was unavailable, and may have taken it')) {
-      if (chance.below(2) === 1) await this.#do(url, init)
-      return said(chance.of(['EService:Unavailable', 'EService:Busy', 'EGeneral:Internal error']))
+      if (random.below(2) === 1) await this.#do(url, init)
+      return said(random.of(['EService:Unavailable', 'EService:Busy', 'EGeneral:Internal error']))
     }
     const body = await this.#do(url, init)
     if (this.#meets('lost', 'an answer of the exchange was lost')) return none
@@ -175,7 +175,7 @@ export class Exchange {
       body,
       status: 200,
       afterMs: this.#meets('late', 'an answer of the exchange was late')
-        ? 100 + chance.below(TIMEOUT_MS)
+        ? 100 + random.below(TIMEOUT_MS)
         : 0,
     }
   }
@@ -183,7 +183,7 @@ export class Exchange {
   /** What the exchange does with a request that has reached it. */
   async #do(url: string, init: RequestInit | undefined): Promise<string> {
     const {
-      chance,
+      random,
       schedule: { nowMs },
     } = this.#context
     const refused = (error: string) => JSON.stringify({ error: [error] })
@@ -207,7 +207,7 @@ export class Exchange {
       if (this.#meets('short', 'the exchange had too little for an order'))
         return refused('EOrder:Insufficient funds')
       if (this.#meets('hidden', 'a taken order was in no list for a while'))
-        account.hiddenUntilMs = nowMs + chance.below(HIDDEN_MS_MAX)
+        account.hiddenUntilMs = nowMs + random.below(HIDDEN_MS_MAX)
     }
     if (
       url.endsWith('/CancelOrder') &&
@@ -215,22 +215,22 @@ export class Exchange {
     )
       this.fill(account, fields['txid'])
     account.visibleAfterMs = nowMs < account.hiddenUntilMs ? Infinity : 0
-    account.hidesTrades = nowMs < account.hiddenUntilMs && chance.below(2) === 1
+    account.hidesTrades = nowMs < account.hiddenUntilMs && random.below(2) === 1
     const text = await (await account.fetch(url, init)).text()
     const missing = url.endsWith('/QueryOrders') && text.includes('"result":{}')
-    return missing && chance.below(2) === 1 ? refused('EOrder:Unknown order') : text
+    return missing && random.below(2) === 1 ? refused('EOrder:Unknown order') : text
   }
 
   /** The market does a part of what rests there, or all of it. */
   fill(account: Account, id?: string, isWhole = false): void {
-    const { chance } = this.#context
+    const { random } = this.#context
     const resting = [...account.orders.values()].filter(
       (order) => order.status === 'open' && (id === undefined || order.id === id),
     )
     if (resting.length === 0) return
-    const order = chance.of(resting)
+    const order = random.of(resting)
     const left = Math.round((order.volume - order.filled) * LOTS)
-    const lots = isWhole || left === 1 ? left : 1 + chance.below(left)
+    const lots = isWhole || left === 1 ? left : 1 + random.below(left)
     account.fill(order.id, lots / LOTS)
     // A sum of parts is not always the whole, of numbers as JavaScript has them.
     order.filled = Math.round(order.filled * LOTS) / LOTS
@@ -240,18 +240,18 @@ export class Exchange {
 
   /** The market moves, fills, takes orders back, or something is wrong for a while. */
   act(): void {
-    const { chance, schedule } = this.#context
-    const account = chance.of([...this.accounts.values()])
-    switch (chance.below(6)) {
+    const { random, schedule } = this.#context
+    const account = random.of([...this.accounts.values()])
+    switch (random.below(6)) {
       case 0:
       case 1:
       case 2:
         this.#context.noted('the market filled a part')
         return this.fill(account)
       case 3: {
-        const to = 59_000 + 100 * chance.below(21)
+        const to = 59_000 + 100 * random.below(21)
         const prices = {
-          ask: { price: to + 100, volume: 1 + chance.below(3) },
+          ask: { price: to + 100, volume: 1 + random.below(3) },
           bid: { price: to, volume: 1 },
         }
         for (const each of this.accounts.values()) Object.assign(each, prices)
@@ -261,13 +261,13 @@ export class Exchange {
         const order = [...account.orders.values()].find(({ status }) => status === 'open')
         if (!order) return
         this.#context.noted('the exchange took an order back')
-        order.status = chance.of(['canceled', 'expired'])
+        order.status = random.of(['canceled', 'expired'])
         return
       }
       default:
         this.#spell = {
-          kind: chance.of(SPELLS),
-          untilMs: schedule.nowMs + 1000 * (1 + chance.below(SPELL_S_MAX)),
+          kind: random.of(SPELLS),
+          untilMs: schedule.nowMs + 1000 * (1 + random.below(SPELL_S_MAX)),
         }
         this.#context.noted(`the exchange for a while: ${this.#spell.kind}`)
     }

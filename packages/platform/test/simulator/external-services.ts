@@ -32,12 +32,12 @@ export class ExternalServices {
   }
 
   provider(actor: Actor): Provider {
-    const { schedule, chance } = this.#context
+    const { schedule, random } = this.#context
     return {
       verifyToken: async () => true,
       screen: (_token, { address }) =>
         schedule.gate(actor, `screen ${address}`, async () => {
-          if (this.isStormy && chance.rarely(REFUSED)) {
+          if (this.isStormy && random.rarely(REFUSED)) {
             this.#context.noted('screening could not be asked')
             throw new ProviderError('unreachable', 'is away')
           }
@@ -53,7 +53,7 @@ export class ExternalServices {
     headers: Record<string, string>,
     body: string,
   ): Promise<Answer | null> {
-    const { schedule, chance } = this.#context
+    const { schedule, random } = this.#context
     const message = JSON.parse(body) as { id?: string; object?: string; version?: number }
     return schedule.gate(
       actor,
@@ -66,7 +66,7 @@ export class ExternalServices {
           retryAfterMs: null,
           durationMs: 1,
         })
-        const isTaken = !(this.isStormy && chance.rarely(REFUSED))
+        const isTaken = !(this.isStormy && random.rarely(REFUSED))
         this.received.push({
           webhook,
           event: String(headers['webhook-id']),
@@ -78,7 +78,7 @@ export class ExternalServices {
           this.#context.noted('a receiver refused an event')
           return answer(500, 'status 500')
         }
-        if (this.isStormy && chance.rarely(REFUSED / 2)) {
+        if (this.isStormy && random.rarely(REFUSED / 2)) {
           this.#context.noted('an answer of a receiver was lost')
           return answer(null, 'no answer')
         }

@@ -4,9 +4,9 @@ import type { Schedule } from './schedule.ts'
 
 /** What the simulated faults draw from, and where they record that one happened. */
 export interface FaultContext {
-  readonly chance: SeededRandom
+  readonly random: SeededRandom
   readonly schedule: Schedule
-  readonly odds: FaultRates
+  readonly rates: FaultRates
   /** @param kind in the past tense, such as "a node refused" */
   noted(kind: string): void
 }

@@ -65,7 +65,7 @@ class Unhurried extends LoadMonitor {
 }
 
 /** The parts of the simulation environment that an instance uses. */
-interface InstanceWorld {
+interface InstanceEnvironment {
   readonly seed: string
   readonly schedule: Schedule
   readonly networks: readonly { network: Network }[]
@@ -78,7 +78,7 @@ interface InstanceWorld {
   readonly connections: Connections
   readonly chainFaults: ChainFaults
   readonly nodeFaults: NodeFaults
-  readonly outside: ExternalServices
+  readonly externalServices: ExternalServices
   readonly exchange: Exchange
   log(name: string): Logger
   /** Sends a command to the local chains. */
@@ -105,7 +105,7 @@ export class Instance {
   /** If set, the process ends at its next commit, in this way. */
   lastCommit: LastCommit | null = null
 
-  constructor(world: InstanceWorld, name: string, role: Role) {
+  constructor(world: InstanceEnvironment, name: string, role: Role) {
     const { schedule } = world
     this.role = role
     this.actor = new Actor(name)
@@ -177,7 +177,7 @@ export class Instance {
               : null,
         },
         aml: {
-          providers: { CHAINALYSIS: world.outside.provider(actor) },
+          providers: { CHAINALYSIS: world.externalServices.provider(actor) },
           sanctions: { has: () => false },
           secrets: new Secrets(new Uint8Array(32), environment),
         },
@@ -201,7 +201,7 @@ export class Instance {
           key: async () => ({ privateKey: null }),
           sender: {
             post: (url: string, headers: Record<string, string>, body: string) =>
-              world.outside.post(actor, url, headers, body),
+              world.externalServices.post(actor, url, headers, body),
             close: () => undefined,
           },
         },

@@ -1,23 +1,24 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { SimulatedServer } from './setup-mode.ts'
-import { playSeed, type Terms, type Told } from './play-seed.ts'
+import { playSeed, type SeedOptions, type SeedResult } from './play-seed.ts'
 
 /** Plays seeds one after the other in this process. */
 export async function* inThisProcess(
   first: number,
   count: number,
-  terms: Terms,
-): AsyncGenerator<Told> {
-  const ground = new SimulatedServer()
-  const ended = (code: number) => () => void ground.stop().finally(() => process.exit(code))
+  terms: SeedOptions,
+): AsyncGenerator<SeedResult> {
+  const databaseServer = new SimulatedServer()
+  const ended = (code: number) => () => void databaseServer.stop().finally(() => process.exit(code))
   process.once('SIGINT', ended(130))
   process.once('SIGTERM', ended(143))
   try {
-    if (!terms.isHostile) await ground.start()
-    for (let seed = first; seed < first + count; seed++) yield await playSeed(ground, seed, terms)
+    if (!terms.isHostile) await databaseServer.start()
+    for (let seed = first; seed < first + count; seed++)
+      yield await playSeed(databaseServer, seed, terms)
   } finally {
-    await ground.stop()
+    await databaseServer.stop()
   }
 }
 
@@ -29,9 +30,9 @@ export async function* inProcesses(
   first: number,
   count: number,
   jobs: number,
-  terms: Terms,
-): AsyncGenerator<Told> {
-  const told = Array.from({ length: count }, () => Promise.withResolvers<Told>())
+  terms: SeedOptions,
+): AsyncGenerator<SeedResult> {
+  const told = Array.from({ length: count }, () => Promise.withResolvers<SeedResult>())
   for (const { promise } of told) promise.catch(() => undefined)
   let next = first
   const children: ChildProcess[] = []
@@ -44,7 +45,7 @@ export async function* inProcesses(
     )
     children.push(child)
     const give = () => (next < first + count ? child.send(next++) : child.send('end'))
-    child.on('message', (message: Told | 'ready') => {
+    child.on('message', (message: SeedResult | 'ready') => {
       if (message !== 'ready') told[message.seed - first]?.resolve(message)
       give()
     })

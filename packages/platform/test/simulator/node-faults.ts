@@ -18,27 +18,27 @@ export class NodeFaults {
     this.#context = context
     this.#room = room
     room.fault = () => {
-      const { chance, odds } = context
-      if (chance.rarely(odds.nodeTorn)) {
+      const { random, rates } = context
+      if (random.rarely(rates.nodeTorn)) {
         context.noted('a node ended in mid-round')
         return 'torn'
       }
-      if (!chance.rarely(odds.nodeRefuses)) return undefined
+      if (!random.rarely(rates.nodeRefuses)) return undefined
       context.noted('a node refused')
       return 'refuse'
     }
   }
 
   async ask(node: number, method: string, path: string, body: unknown): Promise<never> {
-    const { chance, odds, schedule } = this.#context
+    const { random, rates, schedule } = this.#context
     if ((this.#downUntilMs.get(node) ?? 0) > schedule.nowMs)
       throw new NodeUnavailable(node, 'is down')
-    if (chance.rarely(odds.nodeAway)) {
+    if (random.rarely(rates.nodeAway)) {
       this.#context.noted('a node was not reached')
       throw new NodeUnavailable(node, 'is away')
     }
     const answer = await this.#room.call(node, method, path, body).finally(() => this.#room.flush())
-    if (chance.rarely(odds.nodeLost)) {
+    if (random.rarely(rates.nodeLost)) {
       this.#context.noted('an answer of a node was lost')
       throw new NodeUnavailable(node, 'no answer')
     }
@@ -47,18 +47,18 @@ export class NodeFaults {
 
   /** One of three is down for a while, and starts again with what its record says. */
   strikeDown(): void {
-    const { chance, schedule } = this.#context
-    const node = 1 + chance.below(3)
+    const { random, schedule } = this.#context
+    const node = 1 + random.below(3)
     this.#context.noted('a node was down for a while')
-    this.#downUntilMs.set(node, schedule.nowMs + 1000 * (1 + chance.below(DOWN_S_MAX)))
+    this.#downUntilMs.set(node, schedule.nowMs + 1000 * (1 + random.below(DOWN_S_MAX)))
     this.#room.restart(node)
   }
 
   /** The clock of one of three is off, until {@link heal}. */
   strikeClock(): void {
-    const { chance } = this.#context
+    const { random } = this.#context
     this.#context.noted('the clock of a node was off')
-    this.#room.offMs.set(1 + chance.below(3), 1000 * (chance.below(2 * OFF_S_MAX) - OFF_S_MAX))
+    this.#room.offMs.set(1 + random.below(3), 1000 * (random.below(2 * OFF_S_MAX) - OFF_S_MAX))
   }
 
   heal(): void {

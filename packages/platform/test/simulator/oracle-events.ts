@@ -9,10 +9,10 @@ const DISTURBS = /^(a process|all connections)/
  * Checks that every event reaches every subscriber at least once. First deliveries of one object
  * come in order, unless a process ended between taking a delivery and making it.
  */
-export async function wrongInEvents(world: SimulatedEnvironment): Promise<string[]> {
+export async function wrongInEvents(environment: SimulatedEnvironment): Promise<string[]> {
   const problems: string[] = []
-  const isDisturbed = [...world.faults.keys()].some((kind) => DISTURBS.test(kind))
-  const hooks = await world.database.query<{
+  const isDisturbed = [...environment.faults.keys()].some((kind) => DISTURBS.test(kind))
+  const hooks = await environment.database.query<{
     url: string
     workspace_id: string
     sub_account_id: string
@@ -22,7 +22,9 @@ export async function wrongInEvents(world: SimulatedEnvironment): Promise<string
     'select url, workspace_id, sub_account_id, after_event::text, disabled_at from webhooks where invoice_origin is null',
   )
   for (const hook of hooks) {
-    const received = world.outside.received.filter(({ webhook }) => webhook === hook.url)
+    const received = environment.externalServices.received.filter(
+      ({ webhook }) => webhook === hook.url,
+    )
     const seen = new Set<string>()
     const taken = received.filter(({ isTaken }) => isTaken).map(({ event }) => event)
     const versions = new Map<string, number>()
@@ -34,7 +36,7 @@ export async function wrongInEvents(world: SimulatedEnvironment): Promise<string
       versions.set(object, Math.max(version, versions.get(object) ?? 0))
     }
     if (hook.disabled_at !== null) continue
-    const missing = await world.database.query<{ uid: string; type: string }>(
+    const missing = await environment.database.query<{ uid: string; type: string }>(
       `select uid, type from events
        where workspace_id = $4 and (sub_account_id = $1 or sub_account_id is null) and id > $2 and not (uid = any($3))`,
       [hook.sub_account_id, hook.after_event, taken, hook.workspace_id],

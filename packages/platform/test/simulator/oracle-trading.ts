@@ -26,16 +26,18 @@ const UNITS = 10n ** 18n
  * once.
  */
 export async function wrongInTrading(
-  world: SimulatedEnvironment,
+  environment: SimulatedEnvironment,
   traders: Traders,
 ): Promise<string[]> {
   if (!traders.isOn) return []
   const problems: string[] = []
-  const there = [...world.exchange.accounts.values()].flatMap(({ orders }) => [...orders.values()])
+  const there = [...environment.exchange.accounts.values()].flatMap(({ orders }) => [
+    ...orders.values(),
+  ])
   const known = new Set<string>()
   let charged = 0n
   for (const wanted of traders.wanted) {
-    const rows = await rowsOf(world, wanted)
+    const rows = await rowsOf(environment, wanted)
     for (const { id } of rows) known.add(id.replaceAll('-', ''))
     charged += rows.reduce((sum, { fee_charged: fee }) => sum + BigInt(fee ?? '0'), 0n)
     problems.push(
@@ -48,12 +50,15 @@ export async function wrongInTrading(
   }
   for (const { id, clientId } of there)
     if (!known.has(clientId)) problems.push(`the exchange has ${id}, which nobody ordered`)
-  problems.push(...(await wrongInPrepaid(world, charged)))
+  problems.push(...(await wrongInPrepaid(environment, charged)))
   return problems
 }
 
-const rowsOf = (world: SimulatedEnvironment, { caller, sequence }: WantedOrder): Promise<Row[]> =>
-  world.database.query<Row>(
+const rowsOf = (
+  environment: SimulatedEnvironment,
+  { caller, sequence }: WantedOrder,
+): Promise<Row[]> =>
+  environment.database.query<Row>(
     `select o.id, state, status, amount::text, filled::text, platform_fee::text, fee_charged::text,
      coalesce((select string_agg(trade_id, ' ' order by trade_id) from order_fills f
        where f.workspace_id = o.workspace_id and f.order_id = o.id), '') fills
@@ -108,16 +113,19 @@ function judged(
 const units = (coins: number): bigint => (BigInt(Math.round(coins * 1000)) * UNITS) / 1000n
 
 /** What was paid in is there or was charged, once for each; nothing is held back. */
-async function wrongInPrepaid(world: SimulatedEnvironment, ofOrders: bigint): Promise<string[]> {
+async function wrongInPrepaid(
+  environment: SimulatedEnvironment,
+  ofOrders: bigint,
+): Promise<string[]> {
   const sums = new Map(
     (
-      await world.database.query<{ kind: string; sum: string }>(
+      await environment.database.query<{ kind: string; sum: string }>(
         `select kind, sum(balance)::text sum from ledger_accounts where kind in ('prepaid', 'prepaid_reserved', 'fees') group by 1`,
       )
     ).map(({ kind, sum }) => [kind, BigInt(sum)]),
   )
   // Of what went out and was cancelled then it is taken too, of what never did it is given back.
-  const row = await world.database.one<{ taken: string; count: string }>(
+  const row = await environment.database.one<{ taken: string; count: string }>(
     `select coalesce(sum(platform_fee) filter (where plan->>'refunded' is distinct from '1'), 0)::text taken,
        count(*) filter (where plan->>'refunded' = '1' and status = 'confirmed')::text count from transactions where platform_fee is not null`,
   )

@@ -1,5 +1,5 @@
 import { audit } from '../../src/audit/audit.ts'
-import type { Callers, Wanted } from './callers.ts'
+import type { Callers, PlannedTransfer } from './callers.ts'
 import type { TransferLog } from './transfer-log.ts'
 import { Instance } from './instance.ts'
 import { wrongInBooks } from './oracle-books.ts'
@@ -8,15 +8,15 @@ import type { SimulatedEnvironment } from './environment.ts'
 
 /** Checks the properties that must hold once everything has ended. */
 export async function check(
-  world: SimulatedEnvironment,
+  environment: SimulatedEnvironment,
   callers: Callers,
-  deeds: TransferLog,
+  transferLog: TransferLog,
 ): Promise<string[]> {
-  const { database } = world
+  const { database } = environment
   const problems: string[] = []
   const paid = new Map<string, number>()
-  for (const { place } of world.networks) {
-    const chain = world.devnet.chains.find(({ code }) => code === place.code)
+  for (const { place } of environment.networks) {
+    const chain = environment.devnet.chains.find(({ code }) => code === place.code)
     const { head } = await (chain as NonNullable<typeof chain>).info()
     for (let height = 0; height <= (head?.height ?? -1); height++) {
       for (const { asset, address, amount } of (await chain?.paymentsIn(height)) ?? []) {
@@ -25,21 +25,21 @@ export async function check(
       }
     }
   }
-  for (const wanted of callers.wanted) problems.push(...(await judged(world, wanted, paid)))
+  for (const wanted of callers.wanted) problems.push(...(await judged(environment, wanted, paid)))
   // The oracle uses its own instance.
-  const { services } = new Instance(world, 'oracle', 'api')
+  const { services } = new Instance(environment, 'oracle', 'api')
   const eyes = {
     ...services,
     database,
     environment: { ...services.environment, sleep: async () => undefined },
   }
-  const report = await withSchedule(world, audit(eyes as typeof services))
+  const report = await withSchedule(environment, audit(eyes as typeof services))
   if (!report.ok) problems.push(`the audit: ${JSON.stringify(report.differences).slice(0, 1500)}`)
-  problems.push(...(await withSchedule(world, asBooked(eyes as typeof services))))
+  problems.push(...(await withSchedule(environment, asBooked(eyes as typeof services))))
   problems.push(
     ...(await wrongInBooks(database)),
-    ...(await wrongInEvents(world)),
-    ...(await uncredited(world, deeds, paid)),
+    ...(await wrongInEvents(environment)),
+    ...(await uncredited(environment, transferLog, paid)),
   )
   return problems
 }
@@ -48,15 +48,15 @@ export async function check(
  * Runs the schedule while work is pending, because answers of chains only come through the
  * schedule.
  */
-async function withSchedule<T>(world: SimulatedEnvironment, work: Promise<T>): Promise<T> {
+async function withSchedule<T>(environment: SimulatedEnvironment, work: Promise<T>): Promise<T> {
   let isDone = false
   const done = work.finally(() => {
     isDone = true
   })
   done.catch(() => undefined)
   while (!isDone) {
-    await world.buried()
-    await world.schedule.step(world.schedule.nowMs + 100)
+    await environment.buried()
+    await environment.schedule.step(environment.schedule.nowMs + 100)
   }
   return done
 }
@@ -89,15 +89,15 @@ async function asBooked(services: Instance['services']): Promise<string[]> {
 }
 
 async function judged(
-  world: SimulatedEnvironment,
-  wanted: Wanted,
+  environment: SimulatedEnvironment,
+  wanted: PlannedTransfer,
   paid: ReadonlyMap<string, number>,
 ): Promise<string[]> {
   const { asset, amount, to, units, sequence } = wanted
   const what = `${sequence} (${amount} ${asset})`
   const problems: string[] = []
   const onChain = paid.get(`${asset} ${to.toLowerCase()} ${units}`) ?? 0
-  const rows = await world.database.query<{ id: string; status: string; state: string }>(
+  const rows = await environment.database.query<{ id: string; status: string; state: string }>(
     `select id, status, state from transactions where kind = 'WITHDRAWAL' and sub_account_id = $1 and sequence_id = $2`,
     [wanted.caller.subAccountId, sequence],
   )
@@ -120,13 +120,13 @@ async function judged(
 
 /** Checks that every deposit is credited as often as the chain contains it. */
 async function uncredited(
-  world: SimulatedEnvironment,
+  environment: SimulatedEnvironment,
   { sent }: TransferLog,
   paid: ReadonlyMap<string, number>,
 ): Promise<string[]> {
   const problems: string[] = []
   for (const { asset, address, units } of sent) {
-    const row = await world.database.one<{ count: string }>(
+    const row = await environment.database.one<{ count: string }>(
       `select count(*)::text count from transactions where kind = 'DEPOSIT' and status = 'confirmed' and asset = $1 and amount = $2
         and lower(destination_id) = lower($3)`,
       [asset, String(units), address],

@@ -10,7 +10,7 @@ import { simulate } from './simulate.ts'
  * What is told of a seed, as it is handed from process to process. `counts`: what is summed over
  * all seeds.
  */
-export interface Told {
+export interface SeedResult {
   seed: number
   isHeld: boolean
   text: string
@@ -23,7 +23,7 @@ export interface Told {
  * of a platform in a storm; `keepIn`: folder for what is known of failures; `given`: draws in place
  * of the seed's.
  */
-export interface Terms {
+export interface SeedOptions {
   isHostile: boolean
   shrinkMs: number
   keepIn: string
@@ -39,11 +39,11 @@ interface Played extends Run {
 }
 
 async function storm(
-  ground: SimulatedServer,
+  databaseServer: SimulatedServer,
   seed: number,
   draws: readonly number[] | null,
 ): Promise<Played> {
-  const report = await simulate(ground, seed, draws)
+  const report = await simulate(databaseServer, seed, draws)
   const { steps, transfers, orders, networks, roles, ends, trace } = report
   const made = (roles.includes('api') ? roles : [roles.length]).join(' ')
   const hash = createHash('sha256').update(trace.join('\n')).digest('hex').slice(0, 8)
@@ -77,12 +77,12 @@ function keep(seed: number, { draws, trace, lines }: Played, keepIn: string): st
 }
 
 export async function playSeed(
-  ground: SimulatedServer,
+  databaseServer: SimulatedServer,
   seed: number,
-  { isHostile, shrinkMs, keepIn, given }: Terms,
-): Promise<Told> {
+  { isHostile, shrinkMs, keepIn, given }: SeedOptions,
+): Promise<SeedResult> {
   const play = (draws: readonly number[] | null) =>
-    isHostile ? hostile(seed, draws) : storm(ground, seed, draws)
+    isHostile ? hostile(seed, draws) : storm(databaseServer, seed, draws)
   const began = performance.now()
   let played = await play(given)
   const tookMs = performance.now() - began

@@ -53,9 +53,9 @@ const MOST: FaultRates = {
 }
 
 /** Each of the storms has about half of the faults. */
-export function drawFaultRates(chance: SeededRandom): FaultRates {
+export function drawFaultRates(random: SeededRandom): FaultRates {
   const drawn = { ...NO_FAULTS }
   for (const name of Object.keys(MOST) as (keyof FaultRates)[])
-    drawn[name] = chance.below(2) === 1 ? chance.below(MOST[name]) : 0
+    drawn[name] = random.below(2) === 1 ? random.below(MOST[name]) : 0
   return drawn
 }

@@ -4,7 +4,7 @@ import { digestOf } from './digest.ts'
 import type { Locked } from './setup-mode.ts'
 
 /** An operation of an instance that waits until the schedule executes it. */
-interface Gate {
+interface WaitingOperation {
   actor: Actor
   label: string
   /** Digest that distinguishes the caller from others with the same operation. */
@@ -82,8 +82,8 @@ export class Schedule {
   /** Executed operations, in order. */
   readonly trace: string[] = []
   steps = 0
-  readonly #chance: SeededRandom
-  readonly #gates: Gate[] = []
+  readonly #random: SeededRandom
+  readonly #gates: WaitingOperation[] = []
   readonly #timers: Timer[] = []
   /** Started operations that wait for a lock in the database. */
   readonly #held = new Set<Promise<void>>()
@@ -104,8 +104,8 @@ export class Schedule {
   #lastAct: Promise<unknown> = Promise.resolve()
 
   /** @param locked returns the database connections that wait for a lock */
-  constructor(chance: SeededRandom, nowMs: number, locked: () => Promise<Locked>) {
-    this.#chance = chance
+  constructor(random: SeededRandom, nowMs: number, locked: () => Promise<Locked>) {
+    this.#random = random
     this.nowMs = nowMs
     this.#beganMs = nowMs
     this.#locked = locked
@@ -186,7 +186,7 @@ export class Schedule {
    * Returns the operations that can be executed now, sorted by name. If there are none, time must
    * advance.
    */
-  #open(): Gate[] {
+  #open(): WaitingOperation[] {
     // Sorts by name, because the order in which continuations ran in this process does not depend
     // on the seed.
     return this.#gates
@@ -204,7 +204,7 @@ export class Schedule {
     this.#ring()
     await this.#quiet()
     const open = this.#open()
-    const gate = open.length > 0 ? open[this.#chance.below(open.length)] : undefined
+    const gate = open.length > 0 ? open[this.#random.below(open.length)] : undefined
     if (!gate) return this.#pass(untilMs)
     this.#gates.splice(this.#gates.indexOf(gate), 1)
     this.steps++
@@ -216,7 +216,7 @@ export class Schedule {
     return true
   }
 
-  async #through(gate: Gate): Promise<void> {
+  async #through(gate: WaitingOperation): Promise<void> {
     const isOutside = OUTSIDE.test(gate.label)
     const isEnd = ENDS_TRANSACTION.test(gate.label)
     await this.#alone(isEnd, new Set(), async () => {
@@ -306,7 +306,7 @@ export class Schedule {
    * Resolves when all effects of an operation have arrived, or it waits for a lock.
    * @returns true if the operation was refused
    */
-  async #opened({ label, open }: Gate, isOutside: boolean): Promise<boolean> {
+  async #opened({ label, open }: WaitingOperation, isOutside: boolean): Promise<boolean> {
     const step = this.steps
     let isRefused = false
     const heard: Promise<void> = open().then(({ handOver, isRefused: refused }) => {

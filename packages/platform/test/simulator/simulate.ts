@@ -66,76 +66,76 @@ class Broken extends Error {}
 
 /** Runs one seed. Findings are in the report; it throws only if the simulator itself fails. */
 export async function simulate(
-  ground: SimulatedServer,
+  databaseServer: SimulatedServer,
   seed: number,
   given: readonly number[] | null = null,
 ): Promise<Report> {
-  const chance = new SeededRandom(seed, given)
-  const world = new SimulatedEnvironment(ground, seed, chance)
-  const callers = new Callers(world)
-  const deeds = new TransferLog(world, callers)
-  const traders = new Traders(world, callers)
+  const random = new SeededRandom(seed, given)
+  const environment = new SimulatedEnvironment(databaseServer, seed, random)
+  const callers = new Callers(environment)
+  const transferLog = new TransferLog(environment, callers)
+  const traders = new Traders(environment, callers)
   let failure: string | null = null
   try {
-    await world.open(ground)
-    if (traders.isOn) await world.exchange.ready()
-    await play(world, callers, deeds, traders)
+    await environment.open(databaseServer)
+    if (traders.isOn) await environment.exchange.ready()
+    await play(environment, callers, transferLog, traders)
   } catch (error) {
     failure = [
-      ...world.problems,
+      ...environment.problems,
       error instanceof Broken ? error.message : String((error as Error).stack),
     ].join('\n')
   }
   const ends: Record<string, number> = {}
   try {
-    for (const { state } of await world.database.query<{ state: string }>(
+    for (const { state } of await environment.database.query<{ state: string }>(
       `select state from transactions where kind = 'WITHDRAWAL'`,
     )) {
       ends[state] = (ends[state] ?? 0) + 1
     }
   } finally {
-    await world.close()
+    await environment.close()
   }
   return {
     seed,
     failure,
-    draws: chance.draws,
-    networks: world.networks.map(({ place }) => place.code),
-    roles: world.roles,
-    steps: Math.min(world.schedule.trace.length, world.storyLength),
+    draws: random.draws,
+    networks: environment.networks.map(({ place }) => place.code),
+    roles: environment.roles,
+    steps: Math.min(environment.schedule.trace.length, environment.storyLength),
     transfers: callers.wanted.length,
     orders: traders.wanted.length,
     ends,
-    faults: world.faults,
-    trace: world.schedule.trace.slice(0, world.storyLength),
-    lines: world.lines,
+    faults: environment.faults,
+    trace: environment.schedule.trace.slice(0, environment.storyLength),
+    lines: environment.lines,
   }
 }
 
 class Play {
-  readonly #world: SimulatedEnvironment
+  readonly #environment: SimulatedEnvironment
   #startsAtMs: number | null = null
   readonly #blocks: { code: string; nextMs: number; everyMs: number }[]
 
-  constructor(world: SimulatedEnvironment) {
-    this.#world = world
-    this.#blocks = world.networks.map(({ place }) => ({
+  constructor(environment: SimulatedEnvironment) {
+    this.#environment = environment
+    this.#blocks = environment.networks.map(({ place }) => ({
       code: place.code,
-      nextMs: world.schedule.nowMs,
+      nextMs: environment.schedule.nowMs,
       everyMs: place.blockMs,
     }))
   }
 
   /** Executes one scheduled operation or advances the time; blocks are made when they are due. */
   async turn(): Promise<void> {
-    const { schedule } = this.#world
+    const { schedule } = this.#environment
     for (const block of this.#blocks) {
       if (schedule.nowMs < block.nextMs) continue
       block.nextMs = schedule.nowMs + block.everyMs
-      await this.#world.control({ command: 'mine', network: block.code, blocks: 1 })
-      if (this.#world.isWhole) this.#world.exchange.finish()
+      await this.#environment.control({ command: 'mine', network: block.code, blocks: 1 })
+      if (this.#environment.isWhole) this.#environment.exchange.finish()
     }
-    await this.#world.buried()
+    await this.#environment.buried()
     this.#startAgain()
     if (schedule.steps > STEPS_MAX)
       throw new Broken(`it does not end: ${schedule.steps} steps: ${await this.pending()}`)
@@ -146,19 +146,19 @@ class Play {
    * Simulates a supervisor: starts another process after a while if no process has a needed role.
    */
   #startAgain(): void {
-    const { missing, schedule, chance, isWhole } = this.#world
+    const { missing, schedule, random, isWhole } = this.#environment
     if (missing.length === 0) {
       this.#startsAtMs = null
       return
     }
-    this.#startsAtMs ??= schedule.nowMs + 1000 * chance.below(AWAY_S_MAX)
+    this.#startsAtMs ??= schedule.nowMs + 1000 * random.below(AWAY_S_MAX)
     if (!isWhole && schedule.nowMs < this.#startsAtMs) return
-    for (const role of missing) this.#world.start(role)
+    for (const role of missing) this.#environment.start(role)
     this.#startsAtMs = null
   }
 
   async until(what: string, isSo: () => Promise<boolean>, withinMs: number): Promise<void> {
-    const { schedule } = this.#world
+    const { schedule } = this.#environment
     const end = schedule.nowMs + withinMs
     for (let count = 0; ; count++) {
       if (count % 25 === 0 && (await isSo())) return
@@ -176,18 +176,20 @@ class Play {
    * platform does not know of new blocks.
    */
   async isFollowed(): Promise<boolean> {
-    const scans = await this.#world.database.query<{ network: string; at: Date }>(
+    const scans = await this.#environment.database.query<{ network: string; at: Date }>(
       'select network, updated_at at from network_scans where height is not null',
     )
     return scans.every(({ network, at }) => {
       const everyMs = this.#blocks.find(({ code }) => code === network)?.everyMs ?? 0
-      return this.#world.schedule.nowMs - at.getTime() < FOLLOWED_BLOCKS * everyMs + FOLLOWED_MS
+      return (
+        this.#environment.schedule.nowMs - at.getTime() < FOLLOWED_BLOCKS * everyMs + FOLLOWED_MS
+      )
     })
   }
 
   async pending(): Promise<string> {
     return JSON.stringify(
-      await this.#world.database.query(
+      await this.#environment.database.query(
         `select kind, asset, state, last_error, attempts, next_run_at, lease_until, plan->>'reason' reason from transactions
        where status = 'pending' limit 12`,
       ),
@@ -196,18 +198,18 @@ class Play {
 }
 
 async function play(
-  world: SimulatedEnvironment,
+  environment: SimulatedEnvironment,
   callers: Callers,
-  deeds: TransferLog,
+  transferLog: TransferLog,
   traders: Traders,
 ): Promise<void> {
-  const { chance, schedule } = world
-  const stage = new Play(world)
-  for (const role of world.roles) world.start(role)
+  const { random, schedule } = environment
+  const stage = new Play(environment)
+  for (const role of environment.roles) environment.start(role)
 
   // Initial phase without faults: creates wallets with coins.
   let isReady = false
-  const ready = deeds
+  const ready = transferLog
     .begin()
     .then(() => traders.begin())
     .then(() => callers.wallets())
@@ -219,61 +221,66 @@ async function play(
   await stage.until(
     'wallets are funded',
     async () => {
-      const row = await world.database.one<{ count: string }>(
+      const row = await environment.database.one<{ count: string }>(
         `select count(*)::text count from ledger_accounts where kind = 'available' and balance > 0`,
       )
-      const open = await world.database.one(`select 1 from transactions where status = 'pending'`)
-      return !open && Number(row?.count) === world.callers.length * world.assets.length
+      const open = await environment.database.one(
+        `select 1 from transactions where status = 'pending'`,
+      )
+      return !open && Number(row?.count) === environment.callers.length * environment.assets.length
     },
     3_600_000,
   )
 
   // Faults begin here.
-  world.isWhole = false
-  world.odds = drawFaultRates(chance)
-  world.outside.isStormy = true
-  if (traders.isOn) world.exchange.draw()
-  const kinds = FAULTS.filter(() => chance.below(2) === 1)
+  environment.isWhole = false
+  environment.rates = drawFaultRates(random)
+  environment.externalServices.isStormy = true
+  if (traders.isOn) environment.exchange.draw()
+  const kinds = FAULTS.filter(() => random.below(2) === 1)
   const goOn = async () => {
-    const turns = 5 + chance.below(100)
+    const turns = 5 + random.below(100)
     for (let count = 0; count < turns; count++) await stage.turn()
-    if (traders.isOn) world.exchange.act()
-    if (kinds.length > 0 && chance.rarely(500)) await injectFault(world, chance.of(kinds))
+    if (traders.isOn) environment.exchange.act()
+    if (kinds.length > 0 && random.rarely(500)) await injectFault(environment, random.of(kinds))
   }
   for (let action = 0; action < ACTIONS; action++) {
-    if (traders.isOn && chance.below(2) === 0)
+    if (traders.isOn && random.below(2) === 0)
       for (let count = 0; count < ORDERS_AT_ONCE; count++) traders.act()
-    else if (deeds.products.size > 0 && chance.below(3) === 0) deeds.act()
-    else act(world, callers)
+    else if (transferLog.products.size > 0 && random.below(3) === 0) transferLog.act()
+    else act(environment, callers)
     await goOn()
   }
   // Blocks are made, and some contain the requested transactions. Part of the work also ends while
   // faults continue.
-  for (let left = chance.below(GOING_ON_MAX); left > 0; left--) await goOn()
+  for (let left = random.below(GOING_ON_MAX); left > 0; left--) await goOn()
 
   // All faults end here, and all work must finish.
-  world.isWhole = true
-  world.odds = NO_FAULTS
-  world.outside.isStormy = false
-  world.outside.risks.clear()
-  world.nodeFaults.heal()
-  world.exchange.heal()
-  await world.database.query(REFILLED)
+  environment.isWhole = true
+  environment.rates = NO_FAULTS
+  environment.externalServices.isStormy = false
+  environment.externalServices.risks.clear()
+  environment.nodeFaults.heal()
+  environment.exchange.heal()
+  await environment.database.query(REFILLED)
   // A paused process has not seen recent changes, and there may be no other process to see them.
-  const isAwake = () => world.instances.every(({ actor }) => actor.pausedUntilMs <= schedule.nowMs)
+  const isAwake = () =>
+    environment.instances.every(({ actor }) => actor.pausedUntilMs <= schedule.nowMs)
   await stage.until(
     'everything ends',
     async () => {
       if (!callers.isQuiet || !isAwake()) return false
-      if (await world.database.one('select 1 from frozen_addresses where unfrozen_at is null')) {
-        deeds
+      if (
+        await environment.database.one('select 1 from frozen_addresses where unfrozen_at is null')
+      ) {
+        transferLog
           .unfreeze()
           .catch((error: unknown) =>
-            world.problems.push(`unfreezing: ${String((error as Error).stack)}`),
+            environment.problems.push(`unfreezing: ${String((error as Error).stack)}`),
           )
         return false
       }
-      return !(await world.database.one(AT_WORK))
+      return !(await environment.database.one(AT_WORK))
     },
     HEALED_MS_MAX,
   )
@@ -282,37 +289,39 @@ async function play(
   traders.again()
   // A request that was refused during faults may be accepted now. A rule may forward the last
   // deposit only after everything else has ended.
-  const isQuiet = async () => callers.isQuiet && !(await world.database.one(AT_WORK))
+  const isQuiet = async () => callers.isQuiet && !(await environment.database.one(AT_WORK))
   do {
     await stage.until('what came late ends', isQuiet, HEALED_MS_MAX)
     // Blocks continue, to check that final results stay final.
     const calmUntil = schedule.nowMs + CALM_MS
     while (schedule.nowMs < calmUntil) await stage.turn()
   } while (!(await isQuiet()) || !(await stage.isFollowed()))
-  world.storyLength = schedule.trace.length
+  environment.storyLength = schedule.trace.length
   const problems = [
-    ...world.problems,
-    ...(await check(world, callers, deeds)),
-    ...(await wrongInTrading(world, traders)),
+    ...environment.problems,
+    ...(await check(environment, callers, transferLog)),
+    ...(await wrongInTrading(environment, traders)),
   ]
-  world.problems.length = 0
+  environment.problems.length = 0
   if (problems.length > 0) throw new Broken(problems.join('\n'))
 }
 
-function act(world: SimulatedEnvironment, callers: Callers): void {
-  const { chance } = world
+function act(environment: SimulatedEnvironment, callers: Callers): void {
+  const { random } = environment
   const known = callers.wanted.filter(({ id }) => id !== null)
-  const what = known.length === 0 ? 0 : chance.below(8)
+  const what = known.length === 0 ? 0 : random.below(8)
   if (what < 5) {
     const wanted = callers.want()
     // Sends the request twice concurrently.
-    if (chance.rarely(200)) void callers.pay(wanted)
+    if (random.rarely(200)) void callers.pay(wanted)
     return
   }
-  const old = chance.of(known)
+  const old = random.of(known)
   if (what === 5) return void callers.pay(old)
-  world.noted(what === 6 ? 'a transfer was cancelled' : 'a transfer was sped up')
+  environment.noted(what === 6 ? 'a transfer was cancelled' : 'a transfer was sped up')
   void callers
     .change(old, what === 6 ? 'cancel' : 'speed-up')
-    .catch((error: unknown) => world.lines.push(`change failed: ${String((error as Error).stack)}`))
+    .catch((error: unknown) =>
+      environment.lines.push(`change failed: ${String((error as Error).stack)}`),
+    )
 }

@@ -1,9 +1,9 @@
 import type { Caller } from '../../src/http/endpoint.ts'
-import { Decided, Refused, type Asked, type Callers } from './callers.ts'
+import { Decided, Refused, type SentRequest, type Callers } from './callers.ts'
 import type { SimulatedEnvironment } from './environment.ts'
 
 /** What a caller wants done at an exchange. */
-export interface WantedOrder extends Asked {
+export interface WantedOrder extends SentRequest {
   caller: Caller
   sequence: string
   body: Record<string, unknown>
@@ -20,23 +20,23 @@ const AGAIN_MAX = 3
 
 /** Callers who trade; of one simulation in six. */
 export class Traders {
-  readonly #world: SimulatedEnvironment
+  readonly #environment: SimulatedEnvironment
   readonly #callers: Callers
   readonly isOn: boolean
   readonly wanted: WantedOrder[] = []
   readonly #accounts = new Map<Caller, string>()
 
-  constructor(world: SimulatedEnvironment, callers: Callers) {
-    this.#world = world
+  constructor(environment: SimulatedEnvironment, callers: Callers) {
+    this.#environment = environment
     this.#callers = callers
-    this.isOn = world.chance.below(6) === 5
-    world.hasFees = this.isOn
+    this.isOn = environment.random.below(6) === 5
+    environment.hasFees = this.isOn
   }
 
   /** Each links an account of its own, with a key of its own. */
   async begin(): Promise<void> {
     if (!this.isOn) return
-    const { callers, database } = this.#world
+    const { callers, database } = this.#environment
     for (const { workspaceId } of callers.slice(0, 1)) {
       await this.#callers.outside('pay in', () =>
         database.query('select prepaid_adjust($1, $2, $3, 0)', [
@@ -67,38 +67,38 @@ export class Traders {
 
   /** Orders something, asks again or cancels, as drawn. */
   act(): void {
-    const { chance } = this.#world
+    const { random } = this.#environment
     const known = this.wanted.filter(({ id }) => id !== null)
-    const what = known.length === 0 ? 0 : chance.below(8)
+    const what = known.length === 0 ? 0 : random.below(8)
     if (what < 5) {
       const wanted = this.#want()
       void this.#place(wanted)
       // Twice at once.
-      if (chance.rarely(300)) void this.#place(wanted)
+      if (random.rarely(300)) void this.#place(wanted)
       return
     }
-    const old = chance.of(known)
+    const old = random.of(known)
     if (what === 5) return void this.#place(old)
-    this.#world.noted('an order was cancelled')
+    this.#environment.noted('an order was cancelled')
     this.#callers
       .until(old.caller, `/dac/v1/orders/${old.id}/cancel`, {})
       .catch((error: unknown) => {
         if (!(error instanceof Refused) || error.code !== 'ORDER_FINAL')
-          this.#world.problems.push(`cancelling an order: ${String((error as Error).stack)}`)
+          this.#environment.problems.push(`cancelling an order: ${String((error as Error).stack)}`)
       })
   }
 
   #want(): WantedOrder {
-    const { chance, callers } = this.#world
-    const caller = chance.of(callers)
-    const kind = chance.of(['GTC', 'GTC', 'GTC', 'IOC', 'FOK', 'market', 'maker'])
-    const price = String(59_000 + 100 * chance.below(21))
+    const { random, callers } = this.#environment
+    const caller = random.of(callers)
+    const kind = random.of(['GTC', 'GTC', 'GTC', 'IOC', 'FOK', 'market', 'maker'])
+    const price = String(59_000 + 100 * random.below(21))
     const sequence = `order-${this.wanted.length + 1}`
     const body = {
       exchange_account: this.#accounts.get(caller),
       market: 'BTC/USD',
-      side: chance.of(['buy', 'sell']),
-      amount: ((1 + chance.below(400)) / 1000).toFixed(3),
+      side: random.of(['buy', 'sell']),
+      amount: ((1 + random.below(400)) / 1000).toFixed(3),
       sequence_id: sequence,
       ...(kind === 'market' ? { type: 'market' } : { type: 'limit', price }),
       ...(kind === 'IOC' || kind === 'FOK' ? { time_in_force: kind } : {}),
@@ -114,7 +114,7 @@ export class Traders {
       underWay: 0,
     }
     this.wanted.push(wanted)
-    this.#world.noted('an order was wanted')
+    this.#environment.noted('an order was wanted')
     return wanted
   }
 

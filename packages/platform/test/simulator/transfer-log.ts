@@ -7,7 +7,7 @@ import type { SimulatedEnvironment } from './environment.ts'
 const PRODUCTS = ['deposits', 'rules', 'screening', 'staking', 'invoices', 'webhooks'] as const
 type Product = (typeof PRODUCTS)[number]
 
-/** Coins that an outside party sent to an own address; every amount is different. */
+/** Coins that an externalServices party sent to an own address; every amount is different. */
 export interface SentDeposit {
   asset: string
   address: string
@@ -23,22 +23,22 @@ interface Freeze {
 
 /** What callers do beside transfers. */
 export class TransferLog {
-  readonly #world: SimulatedEnvironment
+  readonly #environment: SimulatedEnvironment
   readonly #callers: Callers
   readonly products: ReadonlySet<Product>
   readonly sent: SentDeposit[] = []
   #count = 0
   readonly #ruled = new Set<string>()
 
-  constructor(world: SimulatedEnvironment, callers: Callers) {
-    this.#world = world
+  constructor(environment: SimulatedEnvironment, callers: Callers) {
+    this.#environment = environment
     this.#callers = callers
-    this.products = new Set(PRODUCTS.filter(() => world.chance.below(3) === 0))
+    this.products = new Set(PRODUCTS.filter(() => environment.random.below(3) === 0))
   }
 
   /** Where events go, and who is screened: asked for before anything else. */
   async begin(): Promise<void> {
-    for (const caller of this.#world.callers) {
+    for (const caller of this.#environment.callers) {
       if (this.products.has('webhooks')) {
         await this.#callers.until(caller, '/dac/v1/webhooks', {
           url: `http://127.0.0.1:9/${caller.subAccountIndex}`,
@@ -59,11 +59,11 @@ export class TransferLog {
 
   /** One of them, drawn. */
   act(): void {
-    const { chance } = this.#world
+    const { random } = this.#environment
     const [product, caller, asset] = [
-      chance.of([...this.products]),
-      chance.of(this.#world.callers),
-      chance.of(this.#world.assets),
+      random.of([...this.products]),
+      random.of(this.#environment.callers),
+      random.of(this.#environment.assets),
     ]
     const done = {
       deposits: () => this.#deposit(caller, asset),
@@ -75,18 +75,18 @@ export class TransferLog {
     }[product]()
     done.catch((error: unknown) => {
       if (!(error instanceof Refused) || error.status === 500)
-        this.#world.problems.push(`${product}: ${String((error as Error).stack)}`)
-      else this.#world.lines.push(`${product}: ${error.message}`)
+        this.#environment.problems.push(`${product}: ${String((error as Error).stack)}`)
+      else this.#environment.lines.push(`${product}: ${error.message}`)
     })
   }
 
   #place(asset: string) {
-    const found = this.#world.networks.find(({ place: { assets } }) => assets.includes(asset))
+    const found = this.#environment.networks.find(({ place: { assets } }) => assets.includes(asset))
     return (found as SimulatedEnvironment['networks'][number]).place
   }
 
   #amount(asset: string, least: string): { text: string; units: bigint } {
-    const { decimals } = this.#world.registryAsset(asset) as Asset
+    const { decimals } = this.#environment.registryAsset(asset) as Asset
     // In the smallest unit but one, so that no payment of a caller is the same.
     const units = parseAmount(least, decimals) + BigInt(++this.#count) * 10n
     return { text: formatAmount(units, decimals), units }
@@ -99,7 +99,7 @@ export class TransferLog {
     amount: { text: string; units: bigint },
   ): Promise<void> {
     await this.#callers.outside(`fund ${asset} ${amount.text}`, () =>
-      this.#world.control({
+      this.#environment.control({
         command: 'fund',
         asset,
         address,
@@ -111,7 +111,7 @@ export class TransferLog {
   }
 
   async #deposit(caller: Caller, asset: string): Promise<void> {
-    this.#world.noted('a deposit came in')
+    this.#environment.noted('a deposit came in')
     const { address, tag } = JSON.parse(
       await this.#callers.until(caller, '/dac/v1/address', { asset }),
     ) as { address: string; tag?: string }
@@ -119,7 +119,7 @@ export class TransferLog {
   }
 
   async #invoice(caller: Caller, asset: string): Promise<void> {
-    this.#world.noted('an invoice was made')
+    this.#environment.noted('an invoice was made')
     const amount = this.#amount(asset, this.#place(asset).deposit)
     const sequence = `invoice-${this.#count}`
     const answer = await this.#callers.until(caller, '/dac/v1/invoices', {
@@ -137,41 +137,43 @@ export class TransferLog {
     const name = `${caller.apiKey} ${asset}`
     if (this.#ruled.has(name)) return this.#deposit(caller, asset)
     this.#ruled.add(name)
-    this.#world.noted('a rule was made')
+    this.#environment.noted('a rule was made')
     const place = this.#place(asset)
     await this.#callers.until(caller, '/dac/v1/auto-forwarding', {
       asset,
       min_amount: place.deposit,
       daily_cap: '100000',
       destination_address: place.to[asset],
-      expires_at: new Date(this.#world.schedule.nowMs + 86_400_000).toISOString(),
+      expires_at: new Date(this.#environment.schedule.nowMs + 86_400_000).toISOString(),
     })
     await this.#deposit(caller, asset)
   }
 
   /** Those who are paid become known for something, or what is held against them is lifted. */
   async #screen(asset: string): Promise<void> {
-    const { outside, chance } = this.#world
+    const { externalServices, random } = this.#environment
     const to = this.#place(asset).to[asset] as string
-    if (chance.below(2) === 0) {
-      this.#world.noted('an address became risky')
-      outside.risks.set(to, 'SEVERE')
+    if (random.below(2) === 0) {
+      this.#environment.noted('an address became risky')
+      externalServices.risks.set(to, 'SEVERE')
       return
     }
-    outside.risks.delete(to)
+    externalServices.risks.delete(to)
     await this.unfreeze()
   }
 
   /** Lifts every freeze. */
   async unfreeze(): Promise<void> {
     const rows = await this.#callers.outside('look for freezes', () =>
-      this.#world.database.query<Freeze>(
+      this.#environment.database.query<Freeze>(
         'select sub_account_id, asset, address, address_tag from frozen_addresses where unfrozen_at is null order by id',
       ),
     )
     for (const { sub_account_id: id, asset, address, address_tag: tag } of rows) {
-      const caller = this.#world.callers.find(({ subAccountId }) => subAccountId === id) as Caller
-      this.#world.noted('an address was unfrozen')
+      const caller = this.#environment.callers.find(
+        ({ subAccountId }) => subAccountId === id,
+      ) as Caller
+      this.#environment.noted('an address was unfrozen')
       await this.#callers
         .until(caller, '/dac/v1/unfreeze-address', {
           asset,
@@ -185,9 +187,9 @@ export class TransferLog {
   }
 
   async #stake(caller: Caller): Promise<void> {
-    if (!this.#world.assets.includes('TRX'))
-      return this.#deposit(caller, this.#world.assets[0] as string)
-    const { chance, database } = this.#world
+    if (!this.#environment.assets.includes('TRX'))
+      return this.#deposit(caller, this.#environment.assets[0] as string)
+    const { random, database } = this.#environment
     const own = await this.#callers.outside('look for an address', () =>
       database.one<{ address: string }>(
         `select address from chain_addresses where network = 'TRX' and sub_account_id = $1 and kind = 'omnibus'`,
@@ -195,12 +197,12 @@ export class TransferLog {
       ),
     )
     if (!own) return
-    const what = chance.of(['stake', 'stake', 'unstake'])
-    this.#world.noted(`a ${what} was asked for`)
+    const what = random.of(['stake', 'stake', 'unstake'])
+    this.#environment.noted(`a ${what} was asked for`)
     await this.#callers.until(caller, `/dav/v1/${what}`, {
       asset: 'TRX',
       address: own.address,
-      resource: chance.of(['ENERGY', 'BANDWIDTH']),
+      resource: random.of(['ENERGY', 'BANDWIDTH']),
       amount: 5,
       sequence_id: `${what}-${++this.#count}`,
     })

@@ -17,10 +17,10 @@ const CODE = 'TEMPLATE'
 const TO = 'tmpl1qgpqyqszqgpqyqszqgpqyqszqgpqyqsz74akjy'
 
 async function staged(
-  play: (stage: NonceFixture, chain: TemplateChain, caller: Caller) => Promise<void>,
+  play: (fixture: NonceFixture, chain: TemplateChain, caller: Caller) => Promise<void>,
 ): Promise<void> {
   const chain = new TemplateChain()
-  const stage = new NonceFixture(database.get(), 1, {
+  const fixture = new NonceFixture(database.get(), 1, {
     code: CODE,
     held: 10_000_000n,
     to: TO,
@@ -33,11 +33,11 @@ async function staged(
         chain.fetch,
       )[0] ?? assert.fail('it is in no list'),
   })
-  await stage.open()
+  await fixture.open()
   try {
-    await play(stage, chain, stage.callers[0] as Caller)
+    await play(fixture, chain, fixture.callers[0] as Caller)
   } finally {
-    stage.close()
+    fixture.close()
   }
 }
 
@@ -50,20 +50,20 @@ const ofTransfer = <T>(id: string) =>
     )
 
 test('transfers reach their receiver, and the books agree with the chain', () =>
-  staged(async (stage, chain, caller) => {
-    for (let count = 0; count < 3; count++) await stage.create(caller, 'good')
-    await stage.run(60_000)
-    assert.deepEqual(await stage.check(), { 'good CONFIRMED': 3 })
+  staged(async (fixture, chain, caller) => {
+    for (let count = 0; count < 3; count++) await fixture.create(caller, 'good')
+    await fixture.run(60_000)
+    assert.deepEqual(await fixture.check(), { 'good CONFIRMED': 3 })
     assert.equal(chain.balances.get(TO), 3000n)
-    assert.equal(chain.balances.get(stage.addressOf(1)), 10_000_000n - 3n * (1000n + 1000n))
+    assert.equal(chain.balances.get(fixture.addressOf(1)), 10_000_000n - 3n * (1000n + 1000n))
   }))
 
 test('the nodes sign no other amount than the caller has', () =>
-  staged(async (stage, chain, caller) => {
-    const id = await stage.create(caller, 'good')
+  staged(async (fixture, chain, caller) => {
+    const id = await fixture.create(caller, 'good')
     let own: { state: string; unsigned: UnsignedTransaction }[] = []
     while (own.length === 0) {
-      assert.ok(await stage.turn(60_000))
+      assert.ok(await fixture.turn(60_000))
       own = await ofTransfer(id)
     }
     // The last byte of the amount, which lies between the fee and the key.
@@ -79,9 +79,9 @@ test('the nodes sign no other amount than the caller has', () =>
         id,
         JSON.stringify(altered),
       ])
-    stage.fates.set(id, 'pay')
-    await stage.run(60_000)
-    assert.deepEqual(await stage.check(), { 'pay FAILED': 1 })
+    fixture.fates.set(id, 'pay')
+    await fixture.run(60_000)
+    assert.deepEqual(await fixture.check(), { 'pay FAILED': 1 })
     const row = await database
       .get()
       .one<{ reason: string }>('select failure_reason reason from transactions where id = $1', [id])
@@ -90,13 +90,13 @@ test('the nodes sign no other amount than the caller has', () =>
   }))
 
 test('one that dies is built again at its number, and pays once', () =>
-  staged(async (stage, chain, caller) => {
-    const id = await stage.create(caller, 'good')
-    while (chain.pool.size === 0) assert.ok(await stage.turn(60_000))
+  staged(async (fixture, chain, caller) => {
+    const id = await fixture.create(caller, 'good')
+    while (chain.pool.size === 0) assert.ok(await fixture.turn(60_000))
     // No block takes it before its end.
     chain.ahead = 700
-    await stage.run(120_000)
-    assert.deepEqual(await stage.check(), { 'good CONFIRMED': 1 })
+    await fixture.run(120_000)
+    assert.deepEqual(await fixture.check(), { 'good CONFIRMED': 1 })
     assert.deepEqual(
       (await ofTransfer<{ state: string; nonce: string }>(id)).map(({ state, nonce }) => [
         state,
@@ -111,11 +111,11 @@ test('one that dies is built again at its number, and pays once', () =>
   }))
 
 test('a deposit is found, credited, and swept to the omnibus address', () =>
-  staged(async (stage, chain, caller) => {
+  staged(async (fixture, chain, caller) => {
     const { workspaceId, subAccountId } = caller
-    const deposit = familyOf(stage.network).address(
-      stage.network,
-      publicKeyAt(pathOf(stage.network, 1, 1)),
+    const deposit = familyOf(fixture.network).address(
+      fixture.network,
+      publicKeyAt(pathOf(fixture.network, 1, 1)),
     )
     await database
       .get()
@@ -131,9 +131,9 @@ test('a deposit is found, credited, and swept to the omnibus address', () =>
       )
     chain.pay(deposit, 500_000n)
     for (let count = 0; count < 3; count++) chain.mine()
-    await stage.scan()
-    await stage.run(60_000)
-    assert.deepEqual(await stage.check(), {})
+    await fixture.scan()
+    await fixture.run(60_000)
+    assert.deepEqual(await fixture.check(), {})
     const kinds = await database
       .get()
       .query<{ kind: string; state: string }>('select kind, state from transactions order by kind')
@@ -142,5 +142,5 @@ test('a deposit is found, credited, and swept to the omnibus address', () =>
       ['DEPOSIT SWEPT', 'SWEEP CONFIRMED'],
     )
     assert.equal(chain.balances.get(deposit), 0n)
-    assert.equal(chain.balances.get(stage.addressOf(1)), 10_000_000n + 500_000n - 1000n)
+    assert.equal(chain.balances.get(fixture.addressOf(1)), 10_000_000n + 500_000n - 1000n)
   }))

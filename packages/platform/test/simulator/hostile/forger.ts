@@ -14,7 +14,7 @@ import {
 } from '../../../../signer/test/signer-cluster.ts'
 import type { WholeKeys } from '../../whole-keys.ts'
 import type { SeededRandom } from '../seeded-random.ts'
-import type { People, Wish } from './requests.ts'
+import type { People, PlannedRequest } from './requests.ts'
 import { SINKS } from './requests.ts'
 
 /** How many of a thousand details are forged. */
@@ -29,7 +29,7 @@ export interface Item {
 
 /** What a platform asks of the nodes that is honest in most details, and forged in some. */
 export class Forger {
-  readonly #chance: SeededRandom
+  readonly #random: SeededRandom
   readonly #keys: WholeKeys
   readonly #people: People
   /** The next number of each account, as far as the platform cares. */
@@ -40,24 +40,24 @@ export class Forger {
   readonly coins = new Map<string, bigint>()
   readonly #funding: { path: number[]; coin: ReturnType<typeof funding> }[] = []
 
-  constructor(chance: SeededRandom, keys: WholeKeys, people: People) {
-    this.#chance = chance
+  constructor(random: SeededRandom, keys: WholeKeys, people: People) {
+    this.#random = random
     this.#keys = keys
     this.#people = people
   }
 
   #forge<T>(honest: T, forged: () => T): T {
-    return this.#chance.rarely(FORGED) ? forged() : honest
+    return this.#random.rarely(FORGED) ? forged() : honest
   }
 
   address(network: Network, path: number[]): string {
     return addressAt(network, this.#keys.keys.secp256k1, path)
   }
 
-  #request(wish: Wish): SignedRequest {
+  #request(wish: PlannedRequest): SignedRequest {
     const { request } = wish
     return this.#forge(request, () =>
-      this.#chance.of([
+      this.#random.of([
         { ...request, body: request.body.replace(/"amount":"?[0-9.]+"?/, '"amount":"9.9"') },
         {
           ...request,
@@ -66,21 +66,21 @@ export class Forger {
             `"destination_address":"${SINKS[1]}"`,
           ),
         },
-        { ...request, token: this.#chance.of(this.#people.wishes).request.token },
+        { ...request, token: this.#random.of(this.#people.wishes).request.token },
         { ...request, uri: `${request.uri}/other/cancel` },
       ]),
     )
   }
 
   /** The payment's purpose, with receipts that are its own, another's, or none. */
-  pay(wish: Wish): Record<string, unknown> {
+  pay(wish: PlannedRequest): Record<string, unknown> {
     const receipts = this.#forge(
       wish.receipts,
-      () => this.#chance.of(this.#people.wishes).receipts,
+      () => this.#random.of(this.#people.wishes).receipts,
     ).slice(0, 3)
     const faster = this.#forge(
       wish.speedUps,
-      () => this.#chance.of(this.#people.wishes).cancels,
+      () => this.#random.of(this.#people.wishes).cancels,
     ).at(-1)
     return {
       kind: 'pay',
@@ -90,8 +90,8 @@ export class Forger {
     }
   }
 
-  cancel(wish: Wish): Record<string, unknown> {
-    const cancels = this.#forge(wish.cancels, () => this.#chance.of(this.#people.wishes).cancels)
+  cancel(wish: PlannedRequest): Record<string, unknown> {
+    const cancels = this.#forge(wish.cancels, () => this.#random.of(this.#people.wishes).cancels)
     return { kind: 'cancel', of: this.pay(wish), request: cancels.at(-1) ?? wish.request }
   }
 
@@ -99,33 +99,33 @@ export class Forger {
     const placed = this.placed.get(of)
     const next =
       placed !== undefined && plus === 0 ? placed : (this.nonces.get(path.join('/')) ?? 0) + plus
-    return this.#forge(next, () => Math.max(0, next + this.#chance.of([-2, -1, -1, 1, 2])))
+    return this.#forge(next, () => Math.max(0, next + this.#random.of([-2, -1, -1, 1, 2])))
   }
 
   /** @param plus how many of a run come before it; `own`: it is to pay the payer's own wallet */
-  unsigned(wish: Wish, own: boolean, plus = 0): UnsignedTransaction {
-    const sub = this.#forge(wish.person.subAccount, () => this.#chance.of([0, 1, 2, 3]))
+  unsigned(wish: PlannedRequest, own: boolean, plus = 0): UnsignedTransaction {
+    const sub = this.#forge(wish.person.subAccount, () => this.#random.of([0, 1, 2, 3]))
     if (wish.asset === 'BTC') return this.#btc(sub, wish, own)
     const path = [sub, ETH.chain_index, this.#forge(0, () => 1)]
     const options: EthOptions = {
       nonce: this.#nonce(path, plus, wish.name),
       maxFeePerGas: this.#forge(2n * GWEI, () =>
-        this.#chance.of([GWEI, 3n * GWEI, 100_000n * GWEI]),
+        this.#random.of([GWEI, 3n * GWEI, 100_000n * GWEI]),
       ),
-      ...(this.#chance.rarely(20) ? { chainId: 1 } : {}),
+      ...(this.#random.rarely(20) ? { chainId: 1 } : {}),
     }
     const to = this.#forge(own ? this.address(ETH, path) : wish.to, () =>
-      this.#chance.of([...SINKS, this.address(ETH, [0, ETH.chain_index, 0])]),
+      this.#random.of([...SINKS, this.address(ETH, [0, ETH.chain_index, 0])]),
     )
     const units = this.#forge(
       own ? 0n : wish.units,
-      () => wish.units + BigInt(this.#chance.of([-1, 1, 1000])),
+      () => wish.units + BigInt(this.#random.of([-1, 1, 1000])),
     )
     const isToken = this.#forge(wish.asset === 'USDT_ETH' && !own, () => wish.asset !== 'USDT_ETH')
     return isToken ? usdt(path, to, units, options) : eth(path, { ...options, to, value: units })
   }
 
-  #btc(sub: number, wish: Wish, own: boolean): UnsignedTransaction {
+  #btc(sub: number, wish: PlannedRequest, own: boolean): UnsignedTransaction {
     const workspace = {
       key: this.#keys.keys.secp256k1,
       publicKeyAt: this.#keys.at.secp256k1,
@@ -133,18 +133,18 @@ export class Forger {
     const path = [sub, BTC.chain_index, 0]
     // A coin that was there before, or another one.
     const mine = this.#funding.filter((each) => each.path[0] === sub)
-    if (mine.length === 0 || this.#chance.below(4) === 0) {
+    if (mine.length === 0 || this.#random.below(4) === 0) {
       const coin = funding(workspace, [{ path, value: 300_000n }])
       mine.push({ path, coin })
       this.#funding.push({ path, coin })
       this.coins.set(`${coin.getId()}:0`, 300_000n)
     }
-    const { coin, path: from } = this.#chance.of(this.#forge(mine, () => this.#funding))
+    const { coin, path: from } = this.#random.of(this.#forge(mine, () => this.#funding))
     const amount = this.#forge(own ? 290_000n : wish.units, () => wish.units + 1n)
     const changePath = this.#forge([sub, BTC.chain_index, CHANGE_INDEX], () => [
-      this.#chance.of([0, 1, 2]),
+      this.#random.of([0, 1, 2]),
       BTC.chain_index,
-      this.#chance.of([0, 5, CHANGE_INDEX]),
+      this.#random.of([0, 5, CHANGE_INDEX]),
     ])
     const back = scriptOf(this.address(BTC, [sub, BTC.chain_index, CHANGE_INDEX]))
     return btc(workspace, {
@@ -156,7 +156,7 @@ export class Forger {
         : {
             change: {
               path: changePath,
-              value: this.#forge(290_000n - amount, () => this.#chance.of([1000n, 400_000n])),
+              value: this.#forge(290_000n - amount, () => this.#random.of([1000n, 400_000n])),
             },
           }),
     })
@@ -164,12 +164,12 @@ export class Forger {
 
   /** What a deposit address holds, to the first address of its wallet. */
   sweep(subAccount: number): Item {
-    const index = 1 + this.#chance.below(2)
-    const asset = this.#chance.of(['ETH', 'USDT_ETH'])
-    const path = [subAccount, ETH.chain_index, this.#forge(index, () => this.#chance.of([0, 1, 2]))]
+    const index = 1 + this.#random.below(2)
+    const asset = this.#random.of(['ETH', 'USDT_ETH'])
+    const path = [subAccount, ETH.chain_index, this.#forge(index, () => this.#random.of([0, 1, 2]))]
     const home = this.address(ETH, [subAccount, ETH.chain_index, 0])
     const to = this.#forge(home, () =>
-      this.#chance.of([...SINKS, this.address(ETH, [3 - subAccount, ETH.chain_index, 0])]),
+      this.#random.of([...SINKS, this.address(ETH, [3 - subAccount, ETH.chain_index, 0])]),
     )
     const options = {
       nonce: this.#nonce(path),
@@ -178,7 +178,7 @@ export class Forger {
     return {
       purpose: {
         kind: 'sweep',
-        sub_account: this.#forge(subAccount, () => this.#chance.of([0, 1, 2])),
+        sub_account: this.#forge(subAccount, () => this.#random.of([0, 1, 2])),
         asset,
         address_index: index,
       },
@@ -190,8 +190,8 @@ export class Forger {
   }
 
   /** Fuel for one payment, or for several that share it. */
-  fuel(wishes: readonly Wish[]): Item {
-    const [first, ...others] = wishes as [Wish, ...Wish[]]
+  fuel(wishes: readonly PlannedRequest[]): Item {
+    const [first, ...others] = wishes as [PlannedRequest, ...PlannedRequest[]]
     const cost = (): { gas: string; max_fee_per_gas: string } => ({
       gas: this.#forge('65000', () => '6500000'),
       max_fee_per_gas: this.#forge(String(2n * GWEI), () => String(2000n * GWEI)),
@@ -207,9 +207,9 @@ export class Forger {
       0,
     ])
     const to = this.#forge(this.address(ETH, [first.person.subAccount, ETH.chain_index, 0]), () =>
-      this.#chance.of(SINKS),
+      this.#random.of(SINKS),
     )
-    const value = this.#forge(most, () => this.#chance.of([most + 1n, 2n * most, most / 2n]))
+    const value = this.#forge(most, () => this.#random.of([most + 1n, 2n * most, most / 2n]))
     const purpose = {
       kind: 'fuel',
       for: this.pay(first),

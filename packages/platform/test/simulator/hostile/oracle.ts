@@ -1,7 +1,7 @@
 import { address as btcAddress, networks, Transaction } from 'bitcoinjs-lib'
 import type { UnsignedTransaction } from '@custody/chains'
 import { decodeFunctionData, erc20Abi, parseTransaction } from 'viem'
-import { DECIMALS, type Wish } from './requests.ts'
+import { DECIMALS, type PlannedRequest } from './requests.ts'
 
 /**
  * An unsigned transaction as the oracle reads it: with other libraries than the nodes. `place`: two
@@ -78,7 +78,7 @@ export class Signatures {
    * Checks a payment, or a transaction that replaces it: it pays what its caller requested, or pays
    * no one.
    */
-  payment(wish: Wish | undefined, found: Read, bytes: string, own: string | null): void {
+  payment(wish: PlannedRequest | undefined, found: Read, bytes: string, own: string | null): void {
     if (!wish) return this.#wrong('a payment that nobody wished', found)
     const [pays, more] = found.pays
     const isCancel = own !== null
@@ -116,7 +116,7 @@ export class Signatures {
    *   empty
    */
   fuel(
-    wishes: readonly (Wish | undefined)[],
+    wishes: readonly (PlannedRequest | undefined)[],
     faster: string,
     most: bigint,
     to: string | null,

@@ -5,7 +5,7 @@ import { WholeKeys } from '../../whole-keys.ts'
 import { SeededRandom } from '../seeded-random.ts'
 import { Forger, type Item } from './forger.ts'
 import { read, Signatures } from './oracle.ts'
-import { People, type Wish } from './requests.ts'
+import { People, type PlannedRequest } from './requests.ts'
 
 const ACTS = 90
 const WORKSPACE = 'acme'
@@ -30,16 +30,16 @@ export async function playHostile(
   seed: number,
   given: readonly number[] | null = null,
 ): Promise<Hostile> {
-  const stage = new Stage(seed, given)
+  const fixture = new HostileFixture(seed, given)
   try {
-    return await stage.play()
+    return await fixture.play()
   } finally {
-    stage.room.close()
+    fixture.room.close()
   }
 }
 
-class Stage {
-  readonly chance: SeededRandom
+class HostileFixture {
+  readonly random: SeededRandom
   readonly room: InProcessNodes
   readonly #people: People
   readonly #forger: Forger
@@ -53,17 +53,17 @@ class Stage {
   readonly #asks: string[] = []
 
   constructor(seed: number, given: readonly number[] | null) {
-    this.chance = new SeededRandom(seed, given)
+    this.random = new SeededRandom(seed, given)
     const keys = new WholeKeys(seed)
     this.room = new InProcessNodes(3, () => this.#nowMs, keys)
     this.room.fault = () => {
-      if (!this.chance.rarely(60)) return undefined
-      const fault = this.chance.of(['torn', 'lost'] as const)
+      if (!this.random.rarely(60)) return undefined
+      const fault = this.random.of(['torn', 'lost'] as const)
       this.#noted(fault === 'torn' ? 'a node ended in mid-round' : 'an answer of a node was lost')
       return fault
     }
-    this.#people = new People(seed, this.chance, () => this.#nowMs)
-    this.#forger = new Forger(this.chance, keys, this.#people)
+    this.#people = new People(seed, this.random, () => this.#nowMs)
+    this.#forger = new Forger(this.random, keys, this.#people)
     for (const { apiKey, subAccount } of this.#people.list) {
       this.room.enrol({
         api_key: apiKey,
@@ -85,7 +85,7 @@ class Stage {
     const { problems, count } = this.#signatures
     return {
       failure: problems.length > 0 ? problems.join('\n') : null,
-      draws: this.chance.draws,
+      draws: this.random.draws,
       asked: this.#asked,
       signed: count,
       refusals: this.#refusals,
@@ -95,9 +95,9 @@ class Stage {
   }
 
   async #act(): Promise<void> {
-    const { chance } = this
-    const wish = chance.of(this.#people.wishes)
-    switch (chance.below(18)) {
+    const { random } = this
+    const wish = random.of(this.#people.wishes)
+    switch (random.below(18)) {
       case 0:
         return this.#people.wish()
       case 1:
@@ -105,27 +105,27 @@ class Stage {
       case 2:
         return this.#people.cancel(wish)
       case 3:
-        return chance.below(4) === 0 ? this.#void(wish) : this.#people.wish()
+        return random.below(4) === 0 ? this.#void(wish) : this.#people.wish()
       case 4:
         this.#noted('time passed')
-        this.#nowMs += chance.of([
+        this.#nowMs += random.of([
           5000,
           20_000,
           20_000,
           60_000,
           200_000,
           700_000,
-          chance.rarely(100) ? 90_000_000 : 1000,
+          random.rarely(100) ? 90_000_000 : 1000,
         ])
         return
       case 5:
         this.#noted('a node was restarted')
-        return this.room.restart(1 + chance.below(3))
+        return this.room.restart(1 + random.below(3))
       case 6:
         this.#noted('the clock of a node was off')
         this.room.offMs.set(
-          1 + chance.below(3),
-          1000 * (chance.rarely(200) ? chance.below(1200) - 600 : chance.below(40) - 20),
+          1 + random.below(3),
+          1000 * (random.rarely(200) ? random.below(1200) - 600 : random.below(40) - 20),
         )
         return
       case 7:
@@ -138,7 +138,7 @@ class Stage {
       case 12:
         return this.#run()
       case 13:
-        return this.#sign([this.#forger.sweep(chance.of(this.#people.list).subAccount)])
+        return this.#sign([this.#forger.sweep(random.of(this.#people.list).subAccount)])
       case 14:
         return this.#people.speedUp(wish)
       default:
@@ -172,16 +172,16 @@ class Stage {
     }
   }
 
-  async #show(wish: Wish): Promise<void> {
-    const receipt = await this.#ask(1 + this.chance.below(3), '/receipt', { request: wish.request })
+  async #show(wish: PlannedRequest): Promise<void> {
+    const receipt = await this.#ask(1 + this.random.below(3), '/receipt', { request: wish.request })
     if (receipt !== null) wish.receipts.push(receipt)
   }
 
   /** One node, or several, are told never to sign for it any more. */
-  async #void(wish: Wish): Promise<void> {
+  async #void(wish: PlannedRequest): Promise<void> {
     for (const node of [1, 2, 3]) {
       if (
-        this.chance.below(3) === 0 ||
+        this.random.below(3) === 0 ||
         (await this.#ask(node, '/void', { request: wish.request })) === null
       )
         continue
@@ -191,7 +191,7 @@ class Stage {
     }
   }
 
-  async #cancel(wish: Wish): Promise<void> {
+  async #cancel(wish: PlannedRequest): Promise<void> {
     if (wish.cancels.length === 0) await this.#people.cancel(wish)
     await this.#sign([
       { purpose: this.#forger.cancel(wish), unsigned: this.#forger.unsigned(wish, true) },
@@ -199,11 +199,11 @@ class Stage {
   }
 
   async #fuel(): Promise<void> {
-    const wishes = Array.from({ length: 1 + this.chance.below(3) }, () =>
-      this.chance.of(this.#people.wishes),
+    const wishes = Array.from({ length: 1 + this.random.below(3) }, () =>
+      this.random.of(this.#people.wishes),
     )
     const mine =
-      this.chance.below(4) === 0
+      this.random.below(4) === 0
         ? wishes
         : wishes.filter(({ person }) => person.subAccount === wishes[0]?.person.subAccount)
     await this.#sign([this.#forger.fuel(mine)])
@@ -211,25 +211,25 @@ class Stage {
 
   /** Payments that one session signs, of one account or of several. */
   async #run(): Promise<void> {
-    const first = this.chance.of(this.#people.wishes)
+    const first = this.random.of(this.#people.wishes)
     const alike = this.#people.wishes.filter(
       ({ asset, person }) => asset !== 'BTC' && person.subAccount === first.person.subAccount,
     )
-    const from = this.chance.below(5) === 0 || alike.length === 0 ? this.#people.wishes : alike
-    const items = Array.from({ length: 2 + this.chance.below(4) }, (_, at) => {
-      const wish = this.chance.of(from)
+    const from = this.random.below(5) === 0 || alike.length === 0 ? this.#people.wishes : alike
+    const items = Array.from({ length: 2 + this.random.below(4) }, (_, at) => {
+      const wish = this.random.of(from)
       return { purpose: this.#forger.pay(wish), unsigned: this.#forger.unsigned(wish, false, at) }
     })
     await this.#sign(items)
   }
 
   async #sign(items: readonly Item[]): Promise<void> {
-    const node = 1 + this.chance.below(3)
-    const partner = 1 + ((node + this.chance.below(2)) % 3)
-    const times = this.chance.rarely(100) ? 2 : 1
+    const node = 1 + this.random.below(3)
+    const partner = 1 + ((node + this.random.below(2)) % 3)
+    const times = this.random.rarely(100) ? 2 : 1
     for (let time = 0; time < times; time++) {
       const answer =
-        items.length === 1 && this.chance.below(8) > 0
+        items.length === 1 && this.random.below(8) > 0
           ? await this.#ask(node, '/sign', {
               workspace: WORKSPACE,
               partner,
@@ -246,7 +246,7 @@ class Stage {
     }
   }
 
-  #wishOf(pay: unknown): Wish | undefined {
+  #wishOf(pay: unknown): PlannedRequest | undefined {
     const { request } = pay as { request: { token: string; body: string; uri: string } }
     return this.#people.wishes.find(
       ({ request: { token, body, uri } }) =>

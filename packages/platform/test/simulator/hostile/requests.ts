@@ -16,7 +16,7 @@ export interface Person {
 }
 
 /** What a caller really wanted. No order of the platform is covered by anything else. */
-export interface Wish {
+export interface PlannedRequest {
   person: Person
   asset: string
   units: bigint
@@ -38,13 +38,13 @@ const text = (units: bigint, decimals: number): string =>
 /** Callers, and all that they have ever signed. */
 export class People {
   readonly list: readonly Person[]
-  readonly wishes: Wish[] = []
-  readonly #chance: SeededRandom
+  readonly wishes: PlannedRequest[] = []
+  readonly #random: SeededRandom
   readonly #now: () => number
   #count = 0
 
-  constructor(seed: number, chance: SeededRandom, now: () => number) {
-    this.#chance = chance
+  constructor(seed: number, random: SeededRandom, now: () => number) {
+    this.#random = random
     this.#now = now
     this.list = [1, 1, 2].map((subAccount, at) => ({
       subAccount,
@@ -70,15 +70,15 @@ export class People {
 
   /** A wish, or one that was had before under the same `sequence_id`: the same payment. */
   async wish(): Promise<void> {
-    const chance = this.#chance
-    const old = this.wishes.length > 0 && chance.below(4) === 0 ? chance.of(this.wishes) : null
-    const person = old?.person ?? chance.of(this.list)
-    const asset = old?.asset ?? chance.of(['ETH', 'ETH', 'USDT_ETH', 'BTC'])
+    const random = this.#random
+    const old = this.wishes.length > 0 && random.below(4) === 0 ? random.of(this.wishes) : null
+    const person = old?.person ?? random.of(this.list)
+    const asset = old?.asset ?? random.of(['ETH', 'ETH', 'USDT_ETH', 'BTC'])
     const units = old?.units ?? BigInt(100_000 + this.wishes.length)
-    const to = old?.to ?? (asset === 'BTC' ? SINK_BTC : chance.of(SINKS))
+    const to = old?.to ?? (asset === 'BTC' ? SINK_BTC : random.of(SINKS))
     const sequence = old
       ? /"sequence_id":"([^"]+)"/.exec(old.request.body)?.[1]
-      : chance.below(2) === 0
+      : random.below(2) === 0
         ? `sequence-${this.wishes.length}`
         : undefined
     const body = JSON.stringify({
@@ -105,11 +105,11 @@ export class People {
     })
   }
 
-  async cancel(wish: Wish): Promise<void> {
+  async cancel(wish: PlannedRequest): Promise<void> {
     wish.cancels.push(await this.#sign(wish.person, `/dac/v1/transaction/${wish.id}/cancel`, '{}'))
   }
 
-  async speedUp(wish: Wish): Promise<void> {
+  async speedUp(wish: PlannedRequest): Promise<void> {
     wish.speedUps.push(
       await this.#sign(wish.person, `/dac/v1/transaction/${wish.id}/speed-up`, '{}'),
     )
