@@ -208,13 +208,20 @@ async function answered(
   }
   const wantsEvents = method === 'GET' && headers.accept?.includes('text/event-stream') === true
   if (wantsEvents && rpc.events && asked.stream?.(rpc.events)) return 'streamed'
-  const body =
-    method === 'GET'
-      ? JSON.stringify(Object.fromEntries(new URL(url, 'http://localhost').searchParams))
-      : await asked.read(rpc.isBinary ? 'latin1' : 'utf8')
+  const body = await bodyOf(asked, rpc.isBinary)
   const answer = await rpc.handle(body, method)
   if (rpc.faults.mode === 'lag') await new Promise((resolve) => setTimeout(resolve, LAG_MS).unref())
   return answer ? { ...answer, headers: { 'content-type': rpc.contentType } } : 'cut'
+}
+
+/** Returns the body of a request; of a GET request its query parameters as JSON. */
+async function bodyOf(
+  { method, url, read }: Asked,
+  isBinary: boolean | undefined,
+): Promise<string> {
+  return method === 'GET'
+    ? JSON.stringify(Object.fromEntries(new URL(url, 'http://localhost').searchParams))
+    : read(isBinary ? 'latin1' : 'utf8')
 }
 
 const json = (status: number, body: unknown): HttpAnswer => ({

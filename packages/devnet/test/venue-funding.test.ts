@@ -252,7 +252,13 @@ test('a long range of blocks is read in parts; a chain that is not running is le
   const routes = routesOf(BINANCE_RULES.coins, [chain as unknown as LocalChain])
   const owner = { account: 'A1', network: 'LTC', address: 'here', tag: null, createdMs: 0 }
   const read = (after: number, at: unknown = chain) =>
-    look(at as LocalChain, after, routes, BINANCE_RULES.coins, () => owner, 0)
+    look(at as LocalChain, {
+      after,
+      routes,
+      coins: BINANCE_RULES.coins,
+      ownerOf: () => owner,
+      nowMs: 0,
+    })
   assert.deepEqual(await read(0), { final: [], waiting: [], height: 500 })
   const last = await read(1000)
   assert.deepEqual(

@@ -42,9 +42,15 @@ const refusal =
     new Response(JSON.stringify(body), { status, headers })
 const taken = () => new Response('{"id":"1","amount":1.50}')
 const send = (api: Api) =>
-  callApi(api, 'http://api.test', USER, 'POST', '/dac/v1/transaction', {
-    amount: '1',
-    sequence_id: 'demo-BTC',
+  callApi(api, {
+    base: 'http://api.test',
+    user: USER,
+    method: 'POST',
+    path: '/dac/v1/transaction',
+    body: {
+      amount: '1',
+      sequence_id: 'demo-BTC',
+    },
   })
 
 test('a chain that is not reached yet: sends the same body, signed again, as soon as Retry-After allows', async () => {

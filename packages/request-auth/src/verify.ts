@@ -40,9 +40,38 @@ export async function verifyRequest({
   age,
   legacy = false,
 }: VerifyOptions): Promise<Claims> {
-  if (request.token.length > TOKEN_BYTES_MAX)
+  const claims = readObject(authenticPayload(request.token, publicKey), 'payload')
+  const validity = validityOf(claims)
+  if (age === 'live') assertLive(validity, now)
+  const sub = claims['sub']
+  if (typeof sub !== 'string' || !equal(sub, apiKey))
+    throw new AuthError('sub', 'must equal the x-api-key header')
+  const uri = claims['uri']
+  const path = request.uri.split('?', 1)[0] as string
+  if (typeof uri !== 'string' || (uri !== path && uri !== request.uri)) {
+    throw new AuthError('uri', 'must be the path of the request, with or without its query')
+  }
+  const hash = checkedBodyHash(claims, request.body, legacy)
+  const { iat, exp, nbf } = validity
+  return {
+    uri,
+    nonce: nonceOf(claims['nonce']),
+    iat,
+    exp,
+    sub,
+    bodyHash: hash,
+    ...(nbf === undefined ? {} : { nbf }),
+  }
+}
+
+/**
+ * Verifies a token's format, algorithm and signature, and returns its payload in base64url.
+ * @throws AuthError
+ */
+function authenticPayload(token: string, publicKey: KeyObject): string {
+  if (token.length > TOKEN_BYTES_MAX)
     throw new AuthError('token', `is longer than ${TOKEN_BYTES_MAX} characters`)
-  const segments = request.token.split('.')
+  const segments = token.split('.')
   const [header, payload, signature] = segments as [string, string, string]
   // A second encoding of the same token must be rejected, so the base64url text is compared with
   // its own re-encoding.
@@ -69,54 +98,62 @@ export async function verifyRequest({
   )
   if (!authentic)
     throw new AuthError('signature', 'does not match the public key registered for this API key')
-  const claims = readObject(payload, 'payload')
+  return payload
+}
+
+/** Validity period of a token, in Unix seconds. */
+interface Validity {
+  iat: number
+  exp: number
+  nbf: number | undefined
+}
+
+/**
+ * Reads a token's validity period, whose length is limited.
+ * @throws AuthError
+ */
+function validityOf(claims: Record<string, unknown>): Validity {
   const iat = integer(claims, 'iat')
   const exp = integer(claims, 'exp')
   if (exp <= iat) throw new AuthError('exp', 'must be later than iat')
   if (exp - iat >= WINDOW_S)
     throw new AuthError('exp', `must be strictly less than iat + ${WINDOW_S}`)
   const nbf = claims['nbf'] === undefined ? undefined : integer(claims, 'nbf')
-  if (age === 'live') {
-    if (iat > now + CLOCK_SKEW_S)
-      throw new AuthError('iat', `is in the future: check the clock (server time ${now})`)
-    if (nbf !== undefined && nbf > now + CLOCK_SKEW_S) {
-      throw new AuthError(
-        'nbf',
-        `is in the future: the token is not valid yet (server time ${now})`,
-      )
-    }
-    if (exp <= now - CLOCK_SKEW_S) throw new AuthError('exp', `has passed (server time ${now})`)
+  return { iat, exp, nbf }
+}
+
+/**
+ * Checks that a token is valid now, within the allowed clock skew.
+ * @throws AuthError
+ */
+function assertLive({ iat, exp, nbf }: Validity, now: number): void {
+  if (iat > now + CLOCK_SKEW_S)
+    throw new AuthError('iat', `is in the future: check the clock (server time ${now})`)
+  if (nbf !== undefined && nbf > now + CLOCK_SKEW_S) {
+    throw new AuthError('nbf', `is in the future: the token is not valid yet (server time ${now})`)
   }
-  const sub = claims['sub']
-  if (typeof sub !== 'string' || !equal(sub, apiKey))
-    throw new AuthError('sub', 'must equal the x-api-key header')
-  const uri = claims['uri']
-  const path = request.uri.split('?', 1)[0] as string
-  if (typeof uri !== 'string' || (uri !== path && uri !== request.uri)) {
-    throw new AuthError('uri', 'must be the path of the request, with or without its query')
-  }
+  if (exp <= now - CLOCK_SKEW_S) throw new AuthError('exp', `has passed (server time ${now})`)
+}
+
+/**
+ * Returns the hash of a request's body, after comparing it with the claim.
+ * @param legacy whether the claim may be missing if there is no body
+ * @throws AuthError
+ */
+function checkedBodyHash(claims: Record<string, unknown>, body: string, legacy: boolean): string {
   const hash = claims['bodyHash'] ?? claims['bodyhash']
-  const empty = request.body === ''
-  const expected = empty ? HASH_OF_NOTHING : bodyHash(request.body)
-  if (!(hash === undefined && empty && legacy)) {
-    if (typeof hash !== 'string') {
-      throw new AuthError(
-        'bodyHash',
-        'is missing: lowercase hex SHA-256 of the raw body, or of the empty string if there is no body',
-      )
-    }
-    if (!equal(hash, expected))
-      throw new AuthError('bodyHash', 'is not the lowercase hex SHA-256 of the body received')
+  const isEmpty = body === ''
+  const expected = isEmpty ? HASH_OF_NOTHING : bodyHash(body)
+  if (hash === undefined && isEmpty && legacy) return expected
+  if (typeof hash !== 'string') {
+    throw new AuthError(
+      'bodyHash',
+      'is missing: lowercase hex SHA-256 of the raw body, or of the empty string if there is no body',
+    )
   }
-  return {
-    uri,
-    nonce: nonceOf(claims['nonce']),
-    iat,
-    exp,
-    sub,
-    bodyHash: expected,
-    ...(nbf === undefined ? {} : { nbf }),
-  }
+  if (!equal(hash, expected))
+    throw new AuthError('bodyHash', 'is not the lowercase hex SHA-256 of the body received')
+  return expected
 }
 
 /** Returns the unverified API key and nonce of a token, to look up the key for the verification. */

@@ -46,6 +46,11 @@ export interface RunningNode {
   stop: () => Promise<void>
 }
 
+/**
+ * Starts a signer node: it opens the vault and the record, connects its modules, listens, and
+ * begins housekeeping.
+ * @throws ConfigError if keys.json was changed during the start
+ */
 export async function startNode(
   config: Config,
   environment: Environment,
@@ -56,6 +61,50 @@ export async function startNode(
   // needs that lock.
   const written = keysAsWritten(config.home)
   const vault = await awaitVault(config, env, log, () => environment.now(), listenOperator)
+  const store = openStore(config, environment, written)
+  const registry = loadRegistry(config.mode)
+  freezeRegistry(registry, store)
+  const parts = connectModules({ config, environment, log, store, registry, vault })
+  const { server, channels } = openPeerServer(parts)
+  const ownCertificate = new OwnCertificate({ config, server, now: () => environment.now(), log })
+  const operator: Server = openOperator(parts)
+  await listenOperator(operator, config.socket)
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(config.port, config.host, resolve)
+  })
+  const housekeeping = housekeepingOf(parts, ownCertificate)
+  const timer = setInterval(() => {
+    void housekeeping()
+  }, TICK_MS)
+  void housekeeping()
+
+  let stopping: Promise<void> | null = null
+  const stop = (): Promise<void> => {
+    stopping ??= (async () => {
+      clearInterval(timer)
+      parts.keyring.stop()
+      await closeServers({ server, channels, operator })
+      parts.peers.close()
+      rmSync(config.socket, { force: true })
+      store.saveClock()
+      store.close()
+    })()
+    return stopping
+  }
+  return { parts, housekeeping, stop }
+}
+
+/**
+ * Opens and locks the record.
+ * @param written keys.json as it was before
+ * @throws ConfigError if keys.json was changed since then
+ */
+function openStore(
+  config: Config,
+  environment: Environment,
+  written: ReturnType<typeof keysAsWritten>,
+): Store {
   const store = new Store(
     join(config.home, 'record.sqlite'),
     () => environment.now(),
@@ -65,12 +114,26 @@ export async function startNode(
     store.close()
     throw new ConfigError('keys.json was changed while this node was starting: start it again')
   }
-  const registry = loadRegistry(config.mode)
-  freezeRegistry(registry, store)
+  return store
+}
+
+/** Creates the modules of a node; calls of coordinators are handled from then on. */
+function connectModules({
+  config,
+  environment,
+  log,
+  store,
+  registry,
+  vault,
+}: Pick<
+  NodeContext,
+  'config' | 'environment' | 'log' | 'store' | 'registry' | 'vault'
+>): NodeContext {
   const bans = new Bans({ config, store, log })
-  const peers = new Peers(config, store, environment, log, (node) => {
+  const assertNotBanned = (node: number): void => {
     bans.assertNot(node)
-  })
+  }
+  const peers = new Peers({ config, store, environment, log, assertNotBanned })
   const banReports = new BanReports({ config, store, peers, bans, log })
   const tests = new PairTests({ config, environment, store, peers, vault, bans })
   const ceremonies = new Ceremonies({ config, store, peers, environment, log, vault, bans, tests })
@@ -85,33 +148,12 @@ export async function startNode(
   const catchUp = new CatchUp({ config, store, peers, log })
   const hostClock = new HostClock({ store, peers, log })
   const confirmation = new Confirmation({ config, store, peers })
-  const signing = {
-    config,
-    environment,
-    store,
-    registry,
-    vault,
-    judge,
-    keyring,
-    peers,
-    bans,
-    catchUp,
-    slots: new Slots(),
-    log,
-  }
+  const base = { config, environment, log, store, registry, vault, peers, bans, keyring, judge }
+  const signing = { ...base, catchUp, slots: new Slots() }
   const parts: NodeContext = {
-    config,
-    environment,
-    log,
-    store,
-    registry,
-    vault,
-    peers,
+    ...base,
     hostClock,
-    bans,
     banReports,
-    keyring,
-    judge,
     subAccounts: new SubAccounts({ config, store, peers, identities: keyring.identities }),
     coordinator: new Coordinator(signing),
     backups: new Backups({ config, store, peers, keyring, vault, log, confirmation }),
@@ -119,7 +161,12 @@ export async function startNode(
     restoring: () => store.state.restoring || store.state.recovering,
   }
   new Participant(signing).listen()
+  return parts
+}
 
+/** Opens the server for the platform and the peers; it does not listen yet. */
+function openPeerServer(parts: NodeContext): ReturnType<typeof openServer> {
+  const { config, environment, log, peers } = parts
   const prints = fingerprintsOf({
     own: {
       node: config.node,
@@ -132,7 +179,7 @@ export async function startNode(
     })),
     platform: config.platform_certificate,
   })
-  const { server, channels } = openServer(
+  return openServer(
     config,
     {
       hello: () => ({ node: config.node, mode: config.mode, clock: environment.now(), prints }),
@@ -145,13 +192,16 @@ export async function startNode(
     log,
     () => environment.now(),
   )
-  const ownCertificate = new OwnCertificate({ config, server, now: () => environment.now(), log })
-  const operator: Server = openOperator(parts)
-  await listenOperator(operator, config.socket)
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(config.port, config.host, resolve)
-  })
+}
+
+/**
+ * Returns the function that runs a round of housekeeping, or joins the round in progress. Errors
+ * are logged.
+ */
+function housekeepingOf(
+  { log, store, peers, bans, banReports, keyring, refresher }: NodeContext,
+  ownCertificate: OwnCertificate,
+): () => Promise<void> {
   let round: Promise<void> | null = null
   let ticks = 0
   const tick = async (): Promise<void> => {
@@ -169,55 +219,45 @@ export async function startNode(
       // Not awaited, because a key generation takes seconds and pings must continue.
       if (peers.nodes.every((node) => peers.reachable(node))) {
         void keyring.fill()
-        void parts.refresher.forgetOld()
+        void refresher.forgetOld()
       }
     } catch (error) {
       log('warn', 'housekeeping failed', { reason: reason(error) })
     }
   }
-  const housekeeping = (): Promise<void> => {
+  return () => {
     round ??= tick().finally(() => {
       round = null
     })
     return round
   }
-  const timer = setInterval(() => {
-    void housekeeping()
-  }, TICK_MS)
-  void housekeeping()
+}
 
-  let stopping: Promise<void> | null = null
-  const stop = (): Promise<void> => {
-    stopping ??= (async () => {
-      clearInterval(timer)
-      keyring.stop()
-      const closed = Promise.all(
-        [server, operator].map(
-          (each) =>
-            new Promise<void>((resolve) => {
-              each.close(() => {
-                resolve()
-              })
-            }),
-        ),
-      )
-      // Requests in progress get some time to complete; idle connections are closed immediately.
-      server.closeIdleConnections()
-      channels.closeIdle()
-      operator.closeIdleConnections()
-      const cut = setTimeout(() => {
-        server.closeAllConnections()
-        channels.closeAll()
-        operator.closeAllConnections()
-      }, 2000)
-      await closed
-      clearTimeout(cut)
-      peers.close()
-      rmSync(config.socket, { force: true })
-      store.saveClock()
-      store.close()
-    })()
-    return stopping
-  }
-  return { parts, housekeeping, stop }
+/** Closes both servers. Requests in progress have two seconds to complete. */
+async function closeServers({
+  server,
+  channels,
+  operator,
+}: ReturnType<typeof openServer> & { operator: Server }): Promise<void> {
+  const closed = Promise.all(
+    [server, operator].map(
+      (each) =>
+        new Promise<void>((resolve) => {
+          each.close(() => {
+            resolve()
+          })
+        }),
+    ),
+  )
+  // Requests in progress get some time to complete; idle connections are closed immediately.
+  server.closeIdleConnections()
+  channels.closeIdle()
+  operator.closeIdleConnections()
+  const cut = setTimeout(() => {
+    server.closeAllConnections()
+    channels.closeAll()
+    operator.closeAllConnections()
+  }, 2000)
+  await closed
+  clearTimeout(cut)
 }

@@ -273,7 +273,11 @@ const USAGE = [
   '--mode    mainnet or local (default: local)',
 ] as const
 
-async function main(): Promise<void> {
+/**
+ * Parses the arguments of this process.
+ * @throws TypeError if an option is unknown
+ */
+function readOptions() {
   const { values } = parseArgs({
     options: {
       home: { type: 'string' },
@@ -297,68 +301,95 @@ async function main(): Promise<void> {
       print: { type: 'string' },
     },
   })
-  if (values.help) return printLines(USAGE)
-  const node = values.node === undefined ? undefined : Number(values.node)
-  const kek = values.kek === undefined ? {} : { kek: readKek('--kek', values.kek) }
-  if (values.as === 'recovery') {
-    if (!values.out) throw new SetupError(...USAGE)
-    return tell(setupRecovery(node, resolve(values.out)), undefined)
+  return values
+}
+
+type Options = ReturnType<typeof readOptions>
+
+async function main(): Promise<void> {
+  const options = readOptions()
+  if (options.help) return printLines(USAGE)
+  const node = options.node === undefined ? undefined : Number(options.node)
+  const kek = options.kek === undefined ? {} : { kek: readKek('--kek', options.kek) }
+  if (options.as === 'recovery') {
+    if (!options.out) throw new SetupError(...USAGE)
+    return tell(setupRecovery(node, resolve(options.out)), undefined)
   }
-  if (!values.home) throw new SetupError(...USAGE)
-  if (values.restore) {
-    if (!values['recovery-secret-file']) throw new SetupError(...USAGE)
-    if (values.print === undefined && values.mode !== 'local')
-      throw new SetupError('--print is required', ...USAGE)
-    const reported = await restoreHome({
-      home: values.home,
-      file: values.restore,
-      recoverySecretFile: values['recovery-secret-file'],
-      print: values.print ?? null,
-      ...kek,
-    })
-    printNotice(restoredLines(resolve(values.home), reported))
-    return
-  }
-  const home = resolve(values.home)
-  if (values.check) return checkHome(home)
-  if (values['repair-clock']) {
+  if (!options.home) throw new SetupError(...USAGE)
+  if (options.restore) return runRestore(options, options.home, options.restore, kek)
+  const home = resolve(options.home)
+  if (options.check) return checkHome(home)
+  if (options['repair-clock']) {
     printLines(await repairClock(home))
     return
   }
-  const mode = modeOf(values.mode)
-  if (values.as !== 'node' && values.as !== 'platform')
+  const mode = modeOf(options.mode)
+  if (options.as !== 'node' && options.as !== 'platform')
     throw new SetupError('--as: must be node, platform or recovery')
-  if (values.as === 'platform')
-    return runPlatformSetup({ home, mode, peers: values.peers, out: values.out })
-  const peers =
-    values.peers === undefined
-      ? {}
-      : { peers: values.peers.split(',').map((file) => resolve(file)) }
-  const ports = (values.port ?? values.ports)?.split(',').map(Number) ?? []
-  if (!ports.every((port) => Number.isInteger(port) && port > 0 && port < 65_536))
-    throw new SetupError('--port, --ports: must be port numbers from 1 to 65535')
+  if (options.as === 'platform')
+    return runPlatformSetup({ home, mode, peers: options.peers, out: options.out })
+  const ports = portsOf(options)
   if (mode === 'local' && node === undefined) {
     if (ports.length === 0) throw new SetupError(...USAGE)
     return setup({ home, ports, mode, ...kek })
   }
   if (ports.length > 1)
     throw new SetupError('--ports: a node on its own host has one port: use --node N --port P')
-  const [port] = ports
   tell(
-    await setupNode({
-      home,
-      mode,
-      ...peers,
-      ...kek,
-      ...(node === undefined ? {} : { node }),
-      ...(port === undefined ? {} : { port }),
-      ...(values.host === undefined ? {} : { host: values.host }),
-      ...(values.listen === undefined ? {} : { listen: values.listen }),
-      ...(values.platform === undefined ? {} : { platform: resolve(values.platform) }),
-      ...(values.recovery === undefined ? {} : { recovery: resolve(values.recovery) }),
-    }),
-    values.out,
+    await setupNode({ home, mode, ...kek, ...nodeOptions(options, node, ports[0]) }),
+    options.out,
   )
+}
+
+/**
+ * Returns the given port numbers.
+ * @throws SetupError if one of them is not a port number
+ */
+function portsOf(options: Options): number[] {
+  const ports = (options.port ?? options.ports)?.split(',').map(Number) ?? []
+  if (!ports.every((port) => Number.isInteger(port) && port > 0 && port < 65_536))
+    throw new SetupError('--port, --ports: must be port numbers from 1 to 65535')
+  return ports
+}
+
+/**
+ * Restores the home of a lost node from a backup and prints the next steps.
+ * @throws SetupError if an option is missing
+ */
+async function runRestore(
+  options: Options,
+  home: string,
+  file: string,
+  kek: Pick<RestoreHome, 'kek'>,
+): Promise<void> {
+  if (!options['recovery-secret-file']) throw new SetupError(...USAGE)
+  if (options.print === undefined && options.mode !== 'local')
+    throw new SetupError('--print is required', ...USAGE)
+  const reported = await restoreHome({
+    home,
+    file,
+    recoverySecretFile: options['recovery-secret-file'],
+    print: options.print ?? null,
+    ...kek,
+  })
+  printNotice(restoredLines(resolve(home), reported))
+}
+
+/** Returns the given options of a node on its own host, without those that are absent. */
+function nodeOptions(
+  { peers, host, listen, platform, recovery }: Options,
+  node: number | undefined,
+  port: number | undefined,
+) {
+  return {
+    ...(peers === undefined ? {} : { peers: peers.split(',').map((file) => resolve(file)) }),
+    ...(node === undefined ? {} : { node }),
+    ...(port === undefined ? {} : { port }),
+    ...(host === undefined ? {} : { host }),
+    ...(listen === undefined ? {} : { listen }),
+    ...(platform === undefined ? {} : { platform: resolve(platform) }),
+    ...(recovery === undefined ? {} : { recovery: resolve(recovery) }),
+  }
 }
 
 /** Runs the set-up with the arguments of this process; errors are printed to standard error. */

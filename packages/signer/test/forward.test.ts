@@ -725,7 +725,14 @@ test('rule 13: a standing rule outlives the age of requests where it was seen li
     content = 'content',
   ): string | null => {
     try {
-      assertStands(store.state, identities, proven(id), rule(id, content), receipts, at)
+      assertStands({
+        state: store.state,
+        identities,
+        proven: proven(id),
+        rule: rule(id, content),
+        receipts,
+        now: at,
+      })
       return null
     } catch (error) {
       return (error as Refusal).code

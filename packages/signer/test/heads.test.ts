@@ -15,7 +15,7 @@ after(() => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-type Parts = ConstructorParameters<typeof Peers>
+type Parts = ConstructorParameters<typeof Peers>[0]
 const identities = [1, 2, 3].map(() => generateKeyPairSync('ed25519'))
 interface Node {
   peers: Peers
@@ -46,15 +46,18 @@ class Trio {
         .filter((other) => other !== node)
         .map((other) => ({ node: other, identity: identities[other - 1]!.publicKey })),
     }
-    const peers = new Peers(
-      config as unknown as Parts[0],
+    const peers = new Peers({
+      config: config as unknown as Parts['config'],
       store,
-      { now: () => 1, random: (bytes: number) => randomBytes(bytes) } as unknown as Parts[2],
-      (level, message) => {
+      environment: {
+        now: () => 1,
+        random: (bytes: number) => randomBytes(bytes),
+      } as unknown as Parts['environment'],
+      log: (level, message) => {
         if (level === 'alert') alerts.push(message)
       },
-      () => {},
-      (peer) => ({
+      assertNotBanned: () => {},
+      link: (peer) => ({
         peer,
         close: () => {},
         post: async (path, sealed) => {
@@ -62,7 +65,7 @@ class Trio {
           return this.nodes.get(peer.node)!.peers.receive(node, path, sealed)
         },
       }),
-    )
+    })
     peers.handle('/peer/test', async () => ({}))
     this.nodes.set(node, { peers, store, alerts })
     return this.nodes.get(node)!

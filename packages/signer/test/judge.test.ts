@@ -144,14 +144,14 @@ test("rule 3: how old a request may be, and the refusal's message; within a minu
   } as unknown as Proven
   const aged = (after: number, more: object = {}) => {
     const refusal = said(() => {
-      assertAge(
-        { notBefore: 0, seen: new Map(), ...more } as unknown as State,
-        new Map(),
+      assertAge({
+        state: { notBefore: 0, seen: new Map(), ...more } as unknown as State,
+        identities: new Map(),
         proven,
-        'c',
-        [],
-        1_000_000 + after,
-      )
+        content: 'c',
+        receipts: [],
+        now: 1_000_000 + after,
+      })
     })
     return refusal && (refusal as { message: string }).message
   }

@@ -95,13 +95,13 @@ test('attack: a call with a short answer reads no more than that from any peer',
   const { lie, sent } = flood(0xffff_ffff)
   const { config, close } = await lying(lie)
   const store = new Store(join(home, 'flood.sqlite'), () => 1)
-  const peers = new Peers(
+  const peers = new Peers({
     config,
     store,
-    realEnvironment,
-    () => {},
-    () => {},
-  )
+    environment: realEnvironment,
+    log: () => {},
+    assertNotBanned: () => {},
+  })
   try {
     for (const call of ['/peer/ping', '/peer/hash', '/peer/generation', '/peer/head-of']) {
       const before = sent()

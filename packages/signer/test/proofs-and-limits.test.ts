@@ -48,7 +48,7 @@ const receipt = (more: Partial<Receipt['receipt']> = {}, by = second): Receipt =
 const stateOf = (more: object = {}): State =>
   ({ notBefore: 0, seen: new Map(), ...more }) as unknown as State
 const aged = (at: number, receipts: Receipt[] = [], state = stateOf()) =>
-  codeOf(() => assertAge(state, identities, proven, 'content', receipts, at))
+  codeOf(() => assertAge({ state, identities, proven, content: 'content', receipts, now: at }))
 
 test('rule 3: a day without a proof, a week with one, and not a second more', () => {
   assert.deepEqual([aged(IAT + DAY_S), aged(IAT + DAY_S + 1)], [null, 'TOO_OLD'])

@@ -112,7 +112,7 @@ test('rule 3: 24 hours; 7 days for a request seen live, here or by a peer who si
   const late = { ...told, seen_at: IAT + 25 + 61 }
   const age = (nonce: string, now: number, receipts = [receipt], content = 'content') =>
     code(() => {
-      assertAge(store.state, identities, proven(nonce), content, receipts, now)
+      assertAge({ state: store.state, identities, proven: proven(nonce), content, receipts, now })
     })
   assert.equal(age('a', IAT + DAY_S), null)
   assert.equal(age('a', IAT + DAY_S + 1), 'TOO_OLD')

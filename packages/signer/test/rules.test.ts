@@ -367,14 +367,14 @@ test('rule 13: a rule is valid until its end, if it was seen live or is on recor
   const rule = { ...RULE, content: 'c', expires_at: 9000 } as unknown as ForwardIntent
   const stands = (now: number, more: object = {}) =>
     said(() => {
-      assertStands(
-        { rules: new Map(), notBefore: 0, ...more } as unknown as State,
-        new Map(),
+      assertStands({
+        state: { rules: new Map(), notBefore: 0, ...more } as unknown as State,
+        identities: new Map(),
         proven,
         rule,
-        [],
+        receipts: [],
         now,
-      )
+      })
     })
   const known = (content: string) => ({ rules: new Map([['r', { content }]]) })
   const unknown =

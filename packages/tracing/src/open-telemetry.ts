@@ -58,14 +58,23 @@ function shareOf(env: NodeJS.ProcessEnv): number {
   return share
 }
 
-/**
- * Starts OpenTelemetry.
- * @throws Error if a setting is invalid
- */
-export function openTelemetry(service: string, env: NodeJS.ProcessEnv): Tracing {
-  const sampler = new TraceIdRatioBasedSampler(shareOf(env))
-  const idGenerator = new Ids()
-  const provider = new TracerProvider({
+/** Returns the context of a span of another process. */
+const remoteContext = (traceId: string, spanId: string, isSampled: boolean): Context =>
+  trace.setSpanContext(ROOT_CONTEXT, {
+    traceId,
+    spanId,
+    traceFlags: isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
+    isRemote: true,
+  })
+
+/** Returns the provider that samples spans and sends them to the configured endpoint. */
+const providerOf = (
+  service: string,
+  env: NodeJS.ProcessEnv,
+  sampler: TraceIdRatioBasedSampler,
+  idGenerator: Ids,
+): TracerProvider =>
+  new TracerProvider({
     resource: resourceFromAttributes({
       'service.name': env['OTEL_SERVICE_NAME'] || service,
       'service.instance.id': `${process.pid}`,
@@ -74,22 +83,42 @@ export function openTelemetry(service: string, env: NodeJS.ProcessEnv): Tracing 
     idGenerator,
     spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter() })],
   })
+
+/** Sends the remaining spans within the maximum time. */
+async function shutDown(provider: TracerProvider): Promise<void> {
+  await Promise.race([
+    provider.shutdown().catch(() => undefined),
+    new Promise((resolve) => setTimeout(resolve, STOP_MS_MAX).unref()),
+  ])
+}
+
+/** Marks a span as failed, with the code or name of its error. */
+function markFailed(span: Span, error: unknown): void {
+  // Without a message, because messages may contain text of other parties.
+  span.setStatus({ code: SpanStatusCode.ERROR })
+  span.setAttribute(
+    'error.type',
+    error instanceof Error ? String((error as { code?: unknown }).code ?? error.name) : 'unknown',
+  )
+}
+
+/**
+ * Starts OpenTelemetry.
+ * @throws Error if a setting is invalid
+ */
+export function openTelemetry(service: string, env: NodeJS.ProcessEnv): Tracing {
+  const sampler = new TraceIdRatioBasedSampler(shareOf(env))
+  const idGenerator = new Ids()
+  const provider = providerOf(service, env, sampler, idGenerator)
   const tracer = provider.getTracer('custody')
   const current = new AsyncLocalStorage<Context>()
 
-  const within = (traceId: string, spanId: string, isSampled: boolean): Context =>
-    trace.setSpanContext(ROOT_CONTEXT, {
-      traceId,
-      spanId,
-      traceFlags: isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
-      isRemote: true,
-    })
   const isSampled = (traceId: string) =>
     sampler.shouldSample(ROOT_CONTEXT, traceId).decision === SamplingDecision.RECORD_AND_SAMPLED
   const ofTransaction = (id: string): Context | null => {
     if (!UUID.test(id)) return null
     const traceId = traceIdOf(id)
-    return within(traceId, wholeSpanOf(id), isSampled(traceId))
+    return remoteContext(traceId, wholeSpanOf(id), isSampled(traceId))
   }
 
   async function during<T>(
@@ -103,14 +132,7 @@ export function openTelemetry(service: string, env: NodeJS.ProcessEnv): Tracing 
     try {
       return await current.run(trace.setSpan(parent, span), work)
     } catch (error) {
-      // Without a message, because messages may contain text of other parties.
-      span.setStatus({ code: SpanStatusCode.ERROR })
-      span.setAttribute(
-        'error.type',
-        error instanceof Error
-          ? String((error as { code?: unknown }).code ?? error.name)
-          : 'unknown',
-      )
+      markFailed(span, error)
       throw error
     } finally {
       span.end()
@@ -124,7 +146,11 @@ export function openTelemetry(service: string, env: NodeJS.ProcessEnv): Tracing 
       const [, traceId, spanId, flags] = TRACEPARENT.exec(header ?? '') ?? []
       if (traceId === undefined || spanId === undefined) return work()
       return during(
-        within(traceId, spanId, (Number.parseInt(flags ?? '0', 16) & TraceFlags.SAMPLED) !== 0),
+        remoteContext(
+          traceId,
+          spanId,
+          (Number.parseInt(flags ?? '0', 16) & TraceFlags.SAMPLED) !== 0,
+        ),
         name,
         attributes,
         work,
@@ -149,11 +175,6 @@ export function openTelemetry(service: string, env: NodeJS.ProcessEnv): Tracing 
         span && `00-${span.traceId}-${span.spanId}-${span.traceFlags.toString(16).padStart(2, '0')}`
       )
     },
-    async stop() {
-      await Promise.race([
-        provider.shutdown().catch(() => undefined),
-        new Promise((resolve) => setTimeout(resolve, STOP_MS_MAX).unref()),
-      ])
-    },
+    stop: () => shutDown(provider),
   }
 }

@@ -253,29 +253,9 @@ export function selectCoins(network: Network, o: Order): Selection {
     )
   const changeTo = addressBytes(network, o.changeAddress)
   const required = o.required ?? []
-  const taken = new Set(required.map(outpointOf))
-  const free = o.coins.filter((coin) => !taken.has(outpointOf(coin)))
-  const ordered = [
-    ...free.filter(isPlain).sort(largestFirst),
-    ...free.filter((coin) => !isPlain(coin)).sort(largestFirst),
-  ]
-
-  const feeAt = (chosen: readonly Coin[], change: Output | null): { fee: bigint; size: number } => {
-    const body: Body = {
-      inputs: inputsOf(chosen),
-      outputs: change ? [payment, change] : [payment],
-      fee: o.parameters.feeConstant,
-      ttl: o.ttl,
-    }
-    const size = signedBytes(
-      encodeBody(body).length,
-      new Set(chosen.map(({ address }) => address)).size,
-    )
-    return {
-      fee: o.rate * BigInt(size) + o.parameters.feeConstant + scriptFee(scriptBytesOf(chosen)),
-      size,
-    }
-  }
+  const ordered = optionalCoins(o.coins, required)
+  const feeAt = (chosen: readonly Coin[], change: Output | null) =>
+    feeOf(o, chosen, change ? [payment, change] : [payment])
   const withChange = (chosen: readonly Coin[]): Selection | null => {
     const assets = assetsOf(chosen)
     const rest = total(chosen) - o.amount
@@ -305,44 +285,90 @@ export function selectCoins(network: Network, o: Order): Selection {
       ? { coins: [...chosen], fee: fee + surplus, change: 0n, assets: NO_ASSETS, size }
       : null
   }
-  const fits = (chosen: readonly Coin[]): boolean => {
-    const assets = assetsOf(chosen)
-    return (
-      encodeValue(QUANTITY_MAX, assets).length <= o.parameters.valueBytesMax &&
-      [...assets.values()].every((quantity) => quantity <= QUANTITY_MAX)
-    )
-  }
   const search = (finish: (chosen: readonly Coin[]) => Selection | null): Selection | null => {
     const chosen = [...required]
     for (let next = 0; ; next++) {
-      const found = chosen.length > 0 ? finish(chosen) : null
-      if (found || chosen.length > INPUTS_MAX) {
-        if (!found || found.size > o.parameters.transactionBytesMax) {
+      const selection = chosen.length > 0 ? finish(chosen) : null
+      if (selection || chosen.length > INPUTS_MAX) {
+        if (!selection || selection.size > o.parameters.transactionBytesMax) {
           throw new ChainError(
             'TOO_MANY_INPUTS',
             `requires ${chosen.length} inputs, more than fit into a transaction; send a smaller amount first`,
           )
         }
-        return found
+        return selection
       }
       const coin = ordered[next]
       if (!coin) return null
-      if (isPlain(coin) || fits([...chosen, coin])) chosen.push(coin)
+      if (isPlain(coin) || fitsIntoChange([...chosen, coin], o.parameters)) chosen.push(coin)
     }
   }
-  const found =
+  const selection =
     search((chosen) => withoutChange(chosen, false) ?? withChange(chosen)) ??
     search((chosen) => withoutChange(chosen, true))
-  if (found) return found
+  if (selection) return selection
   const all = [...required, ...ordered.filter(isPlain), ...ordered.filter((coin) => !isPlain(coin))]
+  throw insufficient(o, all, payment, changeTo)
+}
+
+/** Returns the coins that are not required: those of lovelace alone first, the largest first. */
+function optionalCoins(coins: readonly Coin[], required: readonly Coin[]): Coin[] {
+  const taken = new Set(required.map(outpointOf))
+  const free = coins.filter((coin) => !taken.has(outpointOf(coin)))
+  return [
+    ...free.filter(isPlain).sort(largestFirst),
+    ...free.filter((coin) => !isPlain(coin)).sort(largestFirst),
+  ]
+}
+
+/** Returns the fee and the size in bytes of a transaction with these coins and outputs. */
+function feeOf(
+  { rate, ttl, parameters }: Order,
+  chosen: readonly Coin[],
+  outputs: Output[],
+): { fee: bigint; size: number } {
+  const body: Body = {
+    inputs: inputsOf(chosen),
+    outputs,
+    fee: parameters.feeConstant,
+    ttl,
+  }
+  const size = signedBytes(
+    encodeBody(body).length,
+    new Set(chosen.map(({ address }) => address)).size,
+  )
+  return {
+    fee: rate * BigInt(size) + parameters.feeConstant + scriptFee(scriptBytesOf(chosen)),
+    size,
+  }
+}
+
+/** Returns whether the native tokens of these coins fit into one change output. */
+function fitsIntoChange(chosen: readonly Coin[], { valueBytesMax }: Parameters): boolean {
+  const assets = assetsOf(chosen)
+  return (
+    encodeValue(QUANTITY_MAX, assets).length <= valueBytesMax &&
+    [...assets.values()].every((quantity) => quantity <= QUANTITY_MAX)
+  )
+}
+
+/** Returns the error of a payment that all coins cannot pay, with the missing amount. */
+function insufficient(
+  order: Order,
+  all: readonly Coin[],
+  payment: Output,
+  changeTo: Uint8Array,
+): ChainError {
+  const { amount, parameters } = order
   const tokens = assetsOf(all)
-  const kept =
+  const reserve =
     tokens.size > 0
-      ? leastCoin({ address: changeTo, coin: 0xffff_ffffn, assets: tokens }, o.parameters)
+      ? leastCoin({ address: changeTo, coin: 0xffff_ffffn, assets: tokens }, parameters)
       : 0n
-  const missing = o.amount + feeAt(all.slice(0, 1), null).fee + kept - total(all)
-  const ofThem = kept > 0n ? `, of which ${kept} must stay with the native tokens` : ''
-  throw new ChainError(
+  const { fee } = feeOf(order, all.slice(0, 1), [payment])
+  const missing = amount + fee + reserve - total(all)
+  const ofThem = reserve > 0n ? `, of which ${reserve} must stay with the native tokens` : ''
+  return new ChainError(
     'INSUFFICIENT',
     `amount and network fee exceed the coins by ${missing > 0n ? missing : 1n} lovelace${ofThem}`,
   )

@@ -105,19 +105,16 @@ function signers(spent: readonly Spent[]): Spent[] {
 }
 
 /**
- * See Family.decode. Allows exactly one payment, of lovelace alone, and at most one change output
- * on the change path, which returns every native token of the inputs. Inputs and outputs must
- * balance to the last lovelace.
+ * Reads the outputs as payments and change.
+ * @returns also the native tokens of the inputs that the change does not return
+ * @throws ChainError
  */
-export function decode(
+function readOutputs(
   network: Network,
   unsigned: UnsignedTransaction,
-  assets: readonly Asset[],
   publicKeyAt: PublicKeyAt,
-): DecodedTransaction {
-  const { bytes, body, spent } = read(network, unsigned, publicKeyAt)
-  const native = assets.find((asset) => asset.type === 'native')
-  if (!native) throw new ChainError('NETWORK', `${network.code} has no native asset`)
+  { body, spent }: Pick<ReturnType<typeof read>, 'body' | 'spent'>,
+): Pick<DecodedTransaction, 'payments' | 'change'> & { left: Map<string, bigint> } {
   let change: DecodedTransaction['change'] = null
   const payments: DecodedTransaction['payments'] = []
   const left = new Map<string, bigint>()
@@ -149,6 +146,24 @@ export function decode(
     }
     for (const [unit, quantity] of output.assets) left.set(unit, (left.get(unit) ?? 0n) - quantity)
   }
+  return { payments, change, left }
+}
+
+/**
+ * See Family.decode. Allows exactly one payment, of lovelace alone, and at most one change output
+ * on the change path, which returns every native token of the inputs. Inputs and outputs must
+ * balance to the last lovelace.
+ */
+export function decode(
+  network: Network,
+  unsigned: UnsignedTransaction,
+  assets: readonly Asset[],
+  publicKeyAt: PublicKeyAt,
+): DecodedTransaction {
+  const { bytes, body, spent } = read(network, unsigned, publicKeyAt)
+  const native = assets.find((asset) => asset.type === 'native')
+  if (!native) throw new ChainError('NETWORK', `${network.code} has no native asset`)
+  const { payments, change, left } = readOutputs(network, unsigned, publicKeyAt, { body, spent })
   if (unsigned.change && change === null)
     throw new ChainError('CHANGE', 'the change output does not exist')
   if (payments.length !== 1) throw new ChainError('SHAPE', 'must have exactly one payment')

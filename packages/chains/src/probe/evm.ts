@@ -267,14 +267,22 @@ async function checkTransactions(
   )
 }
 
+/** Checks that a request returns a number. */
+type QuantityCheck = (
+  code: string,
+  method: string,
+  params: unknown[],
+  more?: Partial<Check>,
+) => Promise<unknown>
+
 async function checkState(
   context: ProbeContext,
   call: JsonRpc,
   head: TimedBlock,
   tokens: string[],
 ): Promise<void> {
-  const { report, network, assets, endpoint, fetch } = context
-  const quantity = (code: string, method: string, params: unknown[], more: Partial<Check> = {}) =>
+  const { report, network } = context
+  const quantity: QuantityCheck = (code, method, params, more = {}) =>
     report.check({ code, what: method, advice: NEEDED, ...more }, async () => {
       new Answer(network.code, method).quantity(await call<unknown>(method, params), 'a number')
     })
@@ -293,6 +301,17 @@ async function checkState(
     }
   })
   await quantity('estimate_gas', 'eth_estimateGas', [{ from: ADDRESS, to: ADDRESS, value: '0x0' }])
+  await checkFees(context, call, head, quantity)
+  await checkScan(context, head)
+}
+
+/** Checks the requests from which fee rates are read. */
+async function checkFees(
+  { report, network, assets, endpoint, fetch }: ProbeContext,
+  call: JsonRpc,
+  head: TimedBlock,
+  quantity: QuantityCheck,
+): Promise<void> {
   const isMarket = network.legacy_gas_price !== true && typeof head.baseFeePerGas === 'string'
   if (isMarket) {
     await report.check(
@@ -304,13 +323,13 @@ async function checkState(
         when: isUnknown,
       },
       async () => {
-        const found = await call<{ baseFeePerGas?: unknown; reward?: unknown } | null>(
+        const history = await call<{ baseFeePerGas?: unknown; reward?: unknown } | null>(
           'eth_feeHistory',
           [hex(10), 'latest', [25, 50, 75]],
         )
-        if (!Array.isArray(found?.baseFeePerGas))
+        if (!Array.isArray(history?.baseFeePerGas))
           throw new Error('eth_feeHistory returns no baseFeePerGas')
-        if (!Array.isArray(found.reward)) throw new Error('eth_feeHistory returns no reward')
+        if (!Array.isArray(history.reward)) throw new Error('eth_feeHistory returns no reward')
       },
     )
     const without = 'where blocks contain no tips, the tip is 1 wei'
@@ -344,6 +363,13 @@ async function checkState(
       say.note(`at most ${low.maxFeePerGas} to ${high.maxFeePerGas} wei per gas`)
     },
   )
+}
+
+/** Reads the newest block as a scan does. */
+async function checkScan(
+  { report, network, assets, endpoint, fetch }: ProbeContext,
+  head: TimedBlock,
+): Promise<void> {
   await report.check(
     {
       code: 'scan',

@@ -110,12 +110,7 @@ export async function probeEndpoint(
       )
     }
     const other = await nameOther(probe, network, endpoint, questions.fetch)
-    const reason = other === null ? error.message : `${error.message}: it serves ${other.name}`
-    const advice =
-      other === null || other.mode === network.mode
-        ? 'correct the URL, or name the network that it serves'
-        : `set CUSTODY_NETWORK=${other.mode} to check it as that network`
-    report.add({ code: 'network', state: 'missing', reason, advice })
+    report.add(wrongNetworkLine(network, error, other))
     return result('wrong network', null, null)
   }
   const head = await probe.run({ network, assets, endpoint, fetch: questions.fetch, report })
@@ -127,15 +122,7 @@ export async function probeEndpoint(
       await client.tip()
     }, elapsed).catch(() => null)
   }
-  if (questions.rateLimited > 0) {
-    report.add({
-      code: 'rate_limit',
-      state: 'limited',
-      reason: `${questions.rateLimited} of ${questions.count} requests were rejected by a rate limit (HTTP 429)`,
-      advice:
-        'use a plan with more requests: a platform sends requests continuously (docs/mainnet.md)',
-    })
-  }
+  if (questions.rateLimited > 0) report.add(rateLimitLine(questions))
   const has = (state: CheckLine['state']) => report.lines.some((line) => line.state === state)
   return result(
     has('missing') ? 'not usable' : has('limited') ? 'usable with limits' : 'usable',
@@ -143,6 +130,28 @@ export async function probeEndpoint(
     headAge,
   )
 }
+
+/** Returns the line of the report about an endpoint that serves another network. */
+function wrongNetworkLine(
+  network: Network,
+  error: ChainError,
+  other: { name: string; mode: NetworkMode } | null,
+): CheckLine {
+  const reason = other === null ? error.message : `${error.message}: it serves ${other.name}`
+  const advice =
+    other === null || other.mode === network.mode
+      ? 'correct the URL, or name the network that it serves'
+      : `set CUSTODY_NETWORK=${other.mode} to check it as that network`
+  return { code: 'network', state: 'missing', reason, advice }
+}
+
+/** Returns the line of the report about requests that a rate limit rejected. */
+const rateLimitLine = ({ rateLimited, count }: MeteredFetch): CheckLine => ({
+  code: 'rate_limit',
+  state: 'limited',
+  reason: `${rateLimited} of ${count} requests were rejected by a rate limit (HTTP 429)`,
+  advice: 'use a plan with more requests: a platform sends requests continuously (docs/mainnet.md)',
+})
 
 async function medianOf(work: () => Promise<void>, elapsed: () => number): Promise<number> {
   const times: number[] = []
@@ -202,6 +211,21 @@ async function nameOther(
   return null
 }
 
+const UNREACHABLE = 'the host cannot be reached: check the firewall'
+const UNKNOWN_HOST = 'the host does not exist: check its name'
+/** Why no response arrived, by the cause of the failed request. */
+const CONNECTION_PROBLEMS = new Map([
+  ['ENOTFOUND', UNKNOWN_HOST],
+  ['EAI_AGAIN', UNKNOWN_HOST],
+  ['ECONNREFUSED', 'no process listens there: check the port, and whether the node runs'],
+  ['REDIRECT', 'the endpoint redirects: use the target URL'],
+  ['TIMEOUT', 'there is no response: check the host, the port and the firewall'],
+  ['EHOSTUNREACH', UNREACHABLE],
+  ['ENETUNREACH', UNREACHABLE],
+  ['ETIMEDOUT', UNREACHABLE],
+  ['UND_ERR_CONNECT_TIMEOUT', UNREACHABLE],
+])
+
 /** Returns why the first request got no response of the network's protocol. */
 function notAnEndpoint(
   network: Network,
@@ -217,30 +241,14 @@ function notAnEndpoint(
     return `${host}: the endpoint limits requests (HTTP 429): wait, or use a plan with more requests`
   if (isPage)
     return `${host}: the endpoint returns a web page (HTTP ${String(status)}) instead of its protocol: check the path of the URL`
-  switch (cause) {
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return `${host}: the host does not exist: check its name`
-    case 'ECONNREFUSED':
-      return `${host}: no process listens there: check the port, and whether the node runs`
-    case 'REDIRECT':
-      return `${host}: the endpoint redirects: use the target URL`
-    case 'TIMEOUT':
-      return `${host}: there is no response: check the host, the port and the firewall`
-    case 'EHOSTUNREACH':
-    case 'ENETUNREACH':
-    case 'ETIMEDOUT':
-    case 'UND_ERR_CONNECT_TIMEOUT':
-      return `${host}: the host cannot be reached: check the firewall`
-    default: {
-      const reason = reasonOf(error)
-      if (error instanceof RpcRefused) {
-        return `${host}: the endpoint rejects the first request of ${network.name} (${reason}): check the URL and the type of node`
-      }
-      return (
-        `${reason.startsWith(host) ? reason : `${host}: ${reason}`}${cause === null ? '' : ` (${cause})`}` +
-        `${status !== null && status >= 400 ? ` (HTTP ${status})` : ''}`
-      )
-    }
+  const problem = cause === null ? undefined : CONNECTION_PROBLEMS.get(cause)
+  if (problem !== undefined) return `${host}: ${problem}`
+  const reason = reasonOf(error)
+  if (error instanceof RpcRefused) {
+    return `${host}: the endpoint rejects the first request of ${network.name} (${reason}): check the URL and the type of node`
   }
+  return (
+    `${reason.startsWith(host) ? reason : `${host}: ${reason}`}${cause === null ? '' : ` (${cause})`}` +
+    `${status !== null && status >= 400 ? ` (HTTP ${status})` : ''}`
+  )
 }

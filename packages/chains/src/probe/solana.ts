@@ -41,58 +41,11 @@ export const solana: FamilyProbe = {
           rewards: false,
         },
       ])
-    const tip = await report.check(
-      { code: 'head', what: 'getLatestBlockhash', advice: NEEDED },
-      async (say) => {
-        const {
-          context: { slot },
-        } = await call<Context<unknown>>('getLatestBlockhash', [FINALIZED])
-        await call<Context<unknown>>('getLatestBlockhash', [{ commitment: 'confirmed' }])
-        say.note(`slot ${slot}`)
-        return slot
-      },
-    )
+    const tip = await checkHead(context, call)
     if (tip === undefined) return null
-    const slot = await report.check(
-      { code: 'slots', what: 'getBlocksWithLimit', advice: NEEDED },
-      async () => {
-        const from = Math.max(0, tip - SLOTS_BACK)
-        const slots = await call<number[]>('getBlocksWithLimit', [from, tip - from + 1, FINALIZED])
-        const found = Array.isArray(slots) ? slots.at(-1) : undefined
-        if (found === undefined)
-          throw new Error(`getBlocksWithLimit returns no slot with a block from ${from} on`)
-        return found
-      },
-    )
+    const slot = await checkSlots(context, call, tip)
     if (slot === undefined) return null
-    const block = await report.check(
-      {
-        code: 'scan',
-        what: 'getBlock',
-        advice: 'use another endpoint: deposits cannot be read from this one',
-      },
-      async (say) => {
-        const found = await call<Block | null>('getBlock', [
-          slot,
-          {
-            ...FINALIZED,
-            encoding: 'json',
-            transactionDetails: 'accounts',
-            maxSupportedTransactionVersion: 1,
-            rewards: false,
-          },
-        ])
-        if (!found)
-          throw new Error(
-            `getBlock does not return slot ${slot}, which getBlocksWithLimit returned`,
-          )
-        const read = await paymentsOf(context, slot)
-        say.note(
-          `slot ${slot} can be read as in a scan, with transactions of versions 0 and 1, and ${read} payments`,
-        )
-        return found
-      },
-    )
+    const block = await checkScan(context, call, slot)
     if (!block) return null
     const mark: BlockMark = { height: slot, time: block.blockTime ?? 0 }
     await checkTransactions(context, call, block, tip)
@@ -224,6 +177,68 @@ async function checkAccounts(
     async (say) => {
       const { low, high } = await client.unitPrices()
       say.note(`${low} to ${high} millionths of a lamport per compute unit`)
+    },
+  )
+}
+
+/** Checks the newest slot and returns it; undefined if the check failed. */
+async function checkHead({ report }: ProbeContext, call: JsonRpc): Promise<number | undefined> {
+  return report.check({ code: 'head', what: 'getLatestBlockhash', advice: NEEDED }, async (say) => {
+    const {
+      context: { slot },
+    } = await call<Context<unknown>>('getLatestBlockhash', [FINALIZED])
+    await call<Context<unknown>>('getLatestBlockhash', [{ commitment: 'confirmed' }])
+    say.note(`slot ${slot}`)
+    return slot
+  })
+}
+
+/** Searches the newest slot that has a block and returns it; undefined if the check failed. */
+async function checkSlots(
+  { report }: ProbeContext,
+  call: JsonRpc,
+  tip: number,
+): Promise<number | undefined> {
+  return report.check({ code: 'slots', what: 'getBlocksWithLimit', advice: NEEDED }, async () => {
+    const from = Math.max(0, tip - SLOTS_BACK)
+    const slots = await call<number[]>('getBlocksWithLimit', [from, tip - from + 1, FINALIZED])
+    const newest = Array.isArray(slots) ? slots.at(-1) : undefined
+    if (newest === undefined)
+      throw new Error(`getBlocksWithLimit returns no slot with a block from ${from} on`)
+    return newest
+  })
+}
+
+/** Reads a block as a scan does and returns it; undefined if the check failed. */
+async function checkScan(
+  context: ProbeContext,
+  call: JsonRpc,
+  slot: number,
+): Promise<Block | undefined> {
+  return context.report.check(
+    {
+      code: 'scan',
+      what: 'getBlock',
+      advice: 'use another endpoint: deposits cannot be read from this one',
+    },
+    async (say) => {
+      const block = await call<Block | null>('getBlock', [
+        slot,
+        {
+          ...FINALIZED,
+          encoding: 'json',
+          transactionDetails: 'accounts',
+          maxSupportedTransactionVersion: 1,
+          rewards: false,
+        },
+      ])
+      if (!block)
+        throw new Error(`getBlock does not return slot ${slot}, which getBlocksWithLimit returned`)
+      const payments = await paymentsOf(context, slot)
+      say.note(
+        `slot ${slot} can be read as in a scan, with transactions of versions 0 and 1, and ${payments} payments`,
+      )
+      return block
     },
   )
 }

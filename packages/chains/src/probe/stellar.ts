@@ -1,8 +1,8 @@
-import { jsonRpc, RpcRefused } from '../rpc.ts'
+import { jsonRpc, RpcRefused, type JsonRpc } from '../rpc.ts'
 import { SECONDS_TO_LIVE } from '../stellar/build.ts'
 import { StellarClient } from '../stellar/rpc.ts'
 import { checkBroadcast } from './broadcast.ts'
-import { NEEDED, type FamilyProbe } from './context.ts'
+import { NEEDED, type FamilyProbe, type ProbeContext } from './context.ts'
 import { measureHistory, type BlockMark } from './history-depth.ts'
 import { isNotServed } from './report.ts'
 
@@ -24,21 +24,12 @@ interface Found {
 export const stellar: FamilyProbe = {
   client: ({ network, endpoint, fetch }) => new StellarClient(network, endpoint, fetch),
 
-  async run({ network, endpoint, fetch, report }) {
+  async run(context) {
+    const { network, endpoint, fetch, report } = context
     const call = jsonRpc(endpoint, fetch)
     const client = new StellarClient(network, endpoint, fetch)
-    const markOf = async (height: number): Promise<BlockMark | null> => {
-      const { ledgers } = await call<Ledgers>('getLedgers', {
-        startLedger: height,
-        pagination: { limit: 1 },
-      })
-      const [ledger] = ledgers ?? []
-      return ledger && Number(ledger.sequence) === height
-        ? { height, time: Number(ledger.ledgerCloseTime) }
-        : null
-    }
     const keptMarkOf = (sequence: number): Promise<BlockMark | null> =>
-      markOf(sequence).catch((error: unknown) => {
+      markOf(call, sequence).catch((error: unknown) => {
         if (error instanceof RpcRefused && !isNotServed(error, report.questions.last)) return null
         throw error
       })
@@ -55,7 +46,7 @@ export const stellar: FamilyProbe = {
     const mark = await report.check(
       { code: 'ledgers', what: 'getLedgers', advice: NEEDED },
       async () => {
-        const found = await markOf(height)
+        const found = await markOf(call, height)
         if (!found || !Number.isSafeInteger(found.time)) {
           throw new Error(
             `getLedgers does not return the newest ledger ${height} with ledgerCloseTime`,
@@ -65,44 +56,8 @@ export const stellar: FamilyProbe = {
       },
     )
     if (!mark) return null
-    await report.check(
-      {
-        code: 'scan',
-        what: 'getTransactions',
-        advice: 'use another endpoint: deposits cannot be read from this one',
-      },
-      async (say) => {
-        const block = await client.block(height)
-        if (!block) throw new Error(`getLedgers does not return the newest ledger ${height}`)
-        say.note(
-          `ledger ${height} can be read as in a scan, with ${block.transfers.length} payments`,
-        )
-      },
-    )
-    await report.check(
-      {
-        code: 'transaction',
-        what: 'getTransaction',
-        advice:
-          'use an endpoint with a longer retention window: without it, expired transfers never end',
-      },
-      async (say) => {
-        const found = await call<Found>('getTransaction', { hash: '0'.repeat(64) })
-        const seconds = Number(found.latestLedgerCloseTime) - Number(found.oldestLedgerCloseTime)
-        if (!Number.isFinite(seconds))
-          throw new Error(
-            'getTransaction returns no latestLedgerCloseTime and oldestLedgerCloseTime',
-          )
-        if (seconds < SECONDS_TO_LIVE + MARGIN_S) {
-          if (await keptMarkOf(1))
-            return say.note('getTransaction has all ledgers of this young network')
-          throw new Error(
-            `getTransaction retains ${seconds} s, and a transfer lives ${SECONDS_TO_LIVE} s`,
-          )
-        }
-        return say.note(`getTransaction retains ${(seconds / 86_400).toFixed(1)} days`)
-      },
-    )
+    await checkScan(context, client, height)
+    await checkRetention(context, call, keptMarkOf)
     await report.check({ code: 'account', what: 'getLedgerEntries', advice: NEEDED }, async () => {
       await client.account(ZERO_ACCOUNT)
     })
@@ -129,4 +84,69 @@ export const stellar: FamilyProbe = {
     )
     return mark
   },
+}
+
+/** Returns a ledger's height and time; null if the endpoint returns another ledger. */
+async function markOf(call: JsonRpc, height: number): Promise<BlockMark | null> {
+  const { ledgers } = await call<Ledgers>('getLedgers', {
+    startLedger: height,
+    pagination: { limit: 1 },
+  })
+  const [ledger] = ledgers ?? []
+  return ledger && Number(ledger.sequence) === height
+    ? { height, time: Number(ledger.ledgerCloseTime) }
+    : null
+}
+
+/**
+ * Checks that the endpoint retains transactions longer than a transfer lives.
+ * @param keptMarkOf returns a ledger; null if it is no longer retained
+ */
+async function checkRetention(
+  { report }: ProbeContext,
+  call: JsonRpc,
+  keptMarkOf: (sequence: number) => Promise<BlockMark | null>,
+): Promise<void> {
+  await report.check(
+    {
+      code: 'transaction',
+      what: 'getTransaction',
+      advice:
+        'use an endpoint with a longer retention window: without it, expired transfers never end',
+    },
+    async (say) => {
+      const found = await call<Found>('getTransaction', { hash: '0'.repeat(64) })
+      const seconds = Number(found.latestLedgerCloseTime) - Number(found.oldestLedgerCloseTime)
+      if (!Number.isFinite(seconds))
+        throw new Error('getTransaction returns no latestLedgerCloseTime and oldestLedgerCloseTime')
+      if (seconds < SECONDS_TO_LIVE + MARGIN_S) {
+        if (await keptMarkOf(1))
+          return say.note('getTransaction has all ledgers of this young network')
+        throw new Error(
+          `getTransaction retains ${seconds} s, and a transfer lives ${SECONDS_TO_LIVE} s`,
+        )
+      }
+      return say.note(`getTransaction retains ${(seconds / 86_400).toFixed(1)} days`)
+    },
+  )
+}
+
+/** Reads the newest ledger as a scan does. */
+async function checkScan(
+  { report }: ProbeContext,
+  client: StellarClient,
+  height: number,
+): Promise<void> {
+  await report.check(
+    {
+      code: 'scan',
+      what: 'getTransactions',
+      advice: 'use another endpoint: deposits cannot be read from this one',
+    },
+    async (say) => {
+      const block = await client.block(height)
+      if (!block) throw new Error(`getLedgers does not return the newest ledger ${height}`)
+      say.note(`ledger ${height} can be read as in a scan, with ${block.transfers.length} payments`)
+    },
+  )
 }

@@ -22,33 +22,7 @@ export const tron: FamilyProbe = {
   async run(context) {
     const { network, assets, endpoint, fetch, report } = context
     const client = new TronClient(network, assets, endpoint, fetch)
-    const post: Post = async <T>(path: string, body: Record<string, unknown> = {}): Promise<T> => {
-      const { status, text } = await exchange(endpoint, fetch, {
-        url: `${endpoint.url.replace(/\/+$/, '')}/${path}`,
-        what: path,
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-      })
-      const odd = () => new RpcUnavailable(`${path}: the response is not a Tron node's`)
-      if (status < 200 || status >= 300) throw odd()
-      let answer: { Error?: unknown } | null
-      try {
-        answer = JSON.parse(text) as { Error?: unknown } | null
-      } catch {
-        throw odd()
-      }
-      if (typeof answer !== 'object' || answer === null) throw odd()
-      if (answer.Error !== undefined) throw new RpcRefused(0, String(answer.Error).slice(0, 300))
-      return answer as T
-    }
-    const markOf = ({ blockID: id, block_header: header }: Block): BlockMark | null =>
-      id === undefined || !header
-        ? null
-        : {
-            height: header.raw_data.number ?? 0,
-            time: Math.floor((header.raw_data.timestamp ?? 0) / 1000),
-          }
+    const post = tronPost(context)
     const mark = await report.check(
       { code: 'head', what: 'wallet/getnowblock', advice: NEEDED },
       async (say) => {
@@ -226,3 +200,36 @@ async function checkAccounts(
     STAKING,
   )
 }
+
+/** Returns the function that sends one request; it throws an error that the node returns. */
+function tronPost({ endpoint, fetch }: ProbeContext): Post {
+  return async <T>(path: string, body: Record<string, unknown> = {}): Promise<T> => {
+    const { status, text } = await exchange(endpoint, fetch, {
+      url: `${endpoint.url.replace(/\/+$/, '')}/${path}`,
+      what: path,
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    const odd = () => new RpcUnavailable(`${path}: the response is not a Tron node's`)
+    if (status < 200 || status >= 300) throw odd()
+    let answer: { Error?: unknown } | null
+    try {
+      answer = JSON.parse(text) as { Error?: unknown } | null
+    } catch {
+      throw odd()
+    }
+    if (typeof answer !== 'object' || answer === null) throw odd()
+    if (answer.Error !== undefined) throw new RpcRefused(0, String(answer.Error).slice(0, 300))
+    return answer as T
+  }
+}
+
+/** Returns a block's height and time; null if the response contains no block. */
+const markOf = ({ blockID: id, block_header: header }: Block): BlockMark | null =>
+  id === undefined || !header
+    ? null
+    : {
+        height: header.raw_data.number ?? 0,
+        time: Math.floor((header.raw_data.timestamp ?? 0) / 1000),
+      }

@@ -35,26 +35,7 @@ export const utxo: FamilyProbe = {
       const hash = await call<string>('getblockhash', [height])
       return { ...(await call<Header>('getblockheader', [hash])), hash }
     }
-    const head = await report.check(
-      { code: 'head', what: 'getblockchaininfo', advice: NEEDED },
-      async (say) => {
-        interface Info {
-          blocks: number
-          headers?: number
-          initialblockdownload?: boolean
-        }
-        const {
-          blocks,
-          headers = blocks,
-          initialblockdownload: isSyncing,
-        } = await call<Info>('getblockchaininfo', [])
-        if (!Number.isSafeInteger(blocks)) throw new Error('getblockchaininfo returns no blocks')
-        if (isSyncing === true && headers > blocks)
-          throw new Error(`the node is still synchronising: it has ${blocks} of ${headers} blocks`)
-        say.note(`block ${blocks}`)
-        return blocks
-      },
-    )
+    const head = await checkHead(context, call)
     if (head === undefined) return null
     const newest = await report.check(
       { code: 'header', what: 'getblockheader', advice: NEEDED },
@@ -269,4 +250,25 @@ async function checkFees(
       }
     },
   )
+}
+
+/** Checks that the node is synchronised, and returns its height; undefined if the check failed. */
+async function checkHead({ report }: ProbeContext, call: JsonRpc): Promise<number | undefined> {
+  return report.check({ code: 'head', what: 'getblockchaininfo', advice: NEEDED }, async (say) => {
+    interface Info {
+      blocks: number
+      headers?: number
+      initialblockdownload?: boolean
+    }
+    const {
+      blocks,
+      headers = blocks,
+      initialblockdownload: isSyncing,
+    } = await call<Info>('getblockchaininfo', [])
+    if (!Number.isSafeInteger(blocks)) throw new Error('getblockchaininfo returns no blocks')
+    if (isSyncing === true && headers > blocks)
+      throw new Error(`the node is still synchronising: it has ${blocks} of ${headers} blocks`)
+    say.note(`block ${blocks}`)
+    return blocks
+  })
 }

@@ -223,26 +223,36 @@ export class SolanaClient implements ChainClient, ResignedClient {
         refuse(`with ${id} without accountKeys`)
       if (!meta || meta.err === undefined) return refuse(`with ${id} without meta.err`)
       if (meta.err !== null) continue
-      const { preBalances, postBalances, preTokenBalances, postTokenBalances } = meta
-      if (preBalances?.length !== keys.length || postBalances?.length !== keys.length) {
-        refuse(`with ${id} without the balances of its accounts`)
-      }
-      if (![...preBalances, ...postBalances].every(isAmount))
-        refuse(`with ${id} with a balance that is not a whole number`)
-      const isRegistered = ({ mint }: TokenBalance) =>
-        this.#assets.some(({ contract_address: contract }) => contract === mint)
-      const registered = [preTokenBalances ?? [], postTokenBalances ?? []].map((each) =>
-        each.filter(isRegistered),
-      )
-      if (registered.flat().some((each) => amountOf(each) === null)) {
-        refuse(`with ${id} without uiTokenAmount.amount`)
-      }
-      if (registered[1]?.some(({ owner }) => owner === undefined))
-        refuse(`with ${id} without an owner of tokens`)
-      const usesTokens = keys.some(({ pubkey }) => pubkey === TOKEN_PROGRAM)
-      if (usesTokens && (!Array.isArray(preTokenBalances) || !Array.isArray(postTokenBalances)))
-        refuse(`with ${id} without token balances`)
+      this.#checkBalances(id, keys, meta, refuse)
     }
+  }
+
+  /** Checks the balances of a successful transaction, from which its payments are read. */
+  #checkBalances(
+    id: string,
+    keys: readonly { pubkey: string }[],
+    meta: NonNullable<Block['transactions'][number]['meta']>,
+    refuse: (problem: string) => never,
+  ): void {
+    const { preBalances, postBalances, preTokenBalances, postTokenBalances } = meta
+    if (preBalances?.length !== keys.length || postBalances?.length !== keys.length) {
+      refuse(`with ${id} without the balances of its accounts`)
+    }
+    if (![...preBalances, ...postBalances].every(isAmount))
+      refuse(`with ${id} with a balance that is not a whole number`)
+    const isRegistered = ({ mint }: TokenBalance) =>
+      this.#assets.some(({ contract_address: contract }) => contract === mint)
+    const registered = [preTokenBalances ?? [], postTokenBalances ?? []].map((each) =>
+      each.filter(isRegistered),
+    )
+    if (registered.flat().some((each) => amountOf(each) === null)) {
+      refuse(`with ${id} without uiTokenAmount.amount`)
+    }
+    if (registered[1]?.some(({ owner }) => owner === undefined))
+      refuse(`with ${id} without an owner of tokens`)
+    const usesTokens = keys.some(({ pubkey }) => pubkey === TOKEN_PROGRAM)
+    if (usesTokens && (!Array.isArray(preTokenBalances) || !Array.isArray(postTokenBalances)))
+      refuse(`with ${id} without token balances`)
   }
 
   /**

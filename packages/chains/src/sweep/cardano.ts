@@ -46,6 +46,51 @@ const shape = z.strictObject({
   } satisfies Record<keyof Parameters, typeof digits>),
 })
 
+/** Converts the protocol parameters of a plan to numbers. */
+const parametersOf = (texts: z.infer<typeof shape>['parameters']): Parameters => ({
+  feePerByte: BigInt(texts.feePerByte),
+  feeConstant: BigInt(texts.feeConstant),
+  coinsPerByte: BigInt(texts.coinsPerByte),
+  transactionBytesMax: Number(texts.transactionBytesMax),
+  valueBytesMax: Number(texts.valueBytesMax),
+})
+
+/** Returns the coins that cannot be moved, with the reason. */
+function unspendableCoins(
+  all: readonly Coin[],
+  {
+    asset,
+    isShown,
+    unread,
+  }: {
+    asset: string
+    /** Returns whether the transaction that created a coin is known. */
+    isShown: (coin: Coin) => boolean
+    /** Why transactions could not be read, by ID. */
+    unread: Readonly<Record<string, string>>
+  },
+): Left[] {
+  const left: Left[] = all
+    .filter(({ riders }) => riders !== null)
+    .map(({ address, value }) => ({
+      address,
+      asset,
+      amount: value.toString(),
+      why: 'it carries native tokens or a script, which these nodes do not move',
+    }))
+  left.push(
+    ...all
+      .filter((coin) => coin.riders === null && !isShown(coin))
+      .map(({ address, value, txid, vout }) => ({
+        address,
+        asset,
+        amount: value.toString(),
+        why: `${txid}:${vout} cannot be spent: ${unread[txid] ?? 'its transaction is missing'}`,
+      })),
+  )
+  return left
+}
+
 export const cardano = sweeper(shape, {
   life: 'one hour',
   client: (_registry, network, endpoint, fetch) => new CardanoClient(network, endpoint, fetch),
@@ -75,35 +120,12 @@ export const cardano = sweeper(shape, {
   },
   plan({ network, found, to }) {
     const { coins, previous, unread = {}, rate: fee, validUntil, parameters: texts } = found
-    const parameters: Parameters = {
-      feePerByte: BigInt(texts.feePerByte),
-      feeConstant: BigInt(texts.feeConstant),
-      coinsPerByte: BigInt(texts.coinsPerByte),
-      transactionBytesMax: Number(texts.transactionBytesMax),
-      valueBytesMax: Number(texts.valueBytesMax),
-    }
+    const parameters = parametersOf(texts)
     const rate = BigInt(fee)
     const all = coins.map((coin): Coin => ({ ...coin, value: BigInt(coin.value) }))
     const asset = network.native_asset
-    const left: Left[] = all
-      .filter(({ riders }) => riders !== null)
-      .map(({ address, value }) => ({
-        address,
-        asset,
-        amount: value.toString(),
-        why: 'it carries native tokens or a script, which these nodes do not move',
-      }))
     const isShown = ({ txid }: Coin): boolean => previous[txid] !== undefined
-    left.push(
-      ...all
-        .filter((coin) => coin.riders === null && !isShown(coin))
-        .map(({ address, value, txid, vout }) => ({
-          address,
-          asset,
-          amount: value.toString(),
-          why: `${txid}:${vout} cannot be spent: ${unread[txid] ?? 'its transaction is missing'}`,
-        })),
-    )
+    const left = unspendableCoins(all, { asset, isShown, unread })
     const plain = all
       .filter((coin) => coin.riders === null && isShown(coin))
       .sort((a, b) => (a.value > b.value ? -1 : 1))

@@ -40,6 +40,45 @@ export interface FeePayingChain {
   to: string
 }
 
+/** Returns an address's balance of an asset. */
+const balanceOf = (holder: Holder, { asset_name: name }: Asset): bigint =>
+  BigInt(holder.balances[name] ?? '0')
+
+/** Returns the report of a balance that stays at its address. */
+const leftOf = (holder: Holder, asset: Asset, why: string): Left => ({
+  address: holder.address,
+  asset: asset.asset_name,
+  amount: balanceOf(holder, asset).toString(),
+  why,
+})
+
+/** Tokens of an address, and the cost of moving them. */
+interface TokenNeed {
+  holder: Holder
+  held: Asset[]
+  need: bigint
+}
+
+/** Returns the tokens of an address with the cost of moving them; nothing if it has none. */
+function tokenNeedOf(
+  holder: Holder,
+  tokens: readonly Asset[],
+  tokenCost: FeePayingChain['tokenCost'],
+): TokenNeed[] {
+  const held = tokens.filter((asset) => balanceOf(holder, asset) > 0n)
+  const need = held.reduce((sum, asset) => sum + tokenCost(holder, asset), 0n)
+  return held.length === 0 ? [] : [{ holder, held, need }]
+}
+
+/** Returns the address with the largest rest that is not excluded. */
+const richestOther = (
+  rest: ReadonlyMap<Holder, bigint>,
+  excluded: readonly Holder[],
+): [Holder, bigint] | undefined =>
+  [...rest]
+    .filter(([holder]) => !excluded.includes(holder))
+    .sort(([, a], [, b]) => (a > b ? -1 : 1))[0]
+
 /**
  * Plans one round: native coin for addresses that cannot pay for their tokens, and the tokens of
  * those that can. Once no movable token is left, the native coin of all addresses.
@@ -56,9 +95,7 @@ export function planRound({
 }: FeePayingChain): Plan {
   const native = assets.find(({ asset_name: name }) => name === network.native_asset) as Asset
   const tokens = assets.filter(({ type }) => type === 'token')
-  const of = (holder: Holder, { asset_name: name }: Asset): bigint =>
-    BigInt(holder.balances[name] ?? '0')
-  const rest = new Map(holders.map((holder) => [holder, of(holder, native)]))
+  const rest = new Map(holders.map((holder) => [holder, balanceOf(holder, native)]))
   const counts = new Map<Holder, number>()
   const transactions: Planned[] = []
   const left: Left[] = []
@@ -79,22 +116,15 @@ export function planRound({
       ...(fuel ? { fuel } : {}),
     })
   }
-  const needs = holders.flatMap((holder) => {
-    const held = tokens.filter((asset) => of(holder, asset) > 0n)
-    return held.length === 0
-      ? []
-      : [{ holder, held, need: held.reduce((sum, asset) => sum + tokenCost(holder, asset), 0n) }]
-  })
+  const needs = holders.flatMap((holder) => tokenNeedOf(holder, tokens, tokenCost))
   const needy = needs.filter(({ holder, need }) => (rest.get(holder) as bigint) < need + kept)
   for (const { holder, held, need } of needs.filter((each) => !needy.includes(each))) {
-    for (const asset of held) pay(holder, asset, to, of(holder, asset))
+    for (const asset of held) pay(holder, asset, to, balanceOf(holder, asset))
     rest.set(holder, (rest.get(holder) as bigint) - need)
   }
   for (const { holder, held, need } of needy) {
     const missing = need + kept - (rest.get(holder) as bigint)
-    const source = [...rest]
-      .filter(([each]) => each !== holder && !needy.some((other) => other.holder === each))
-      .sort(([, a], [, b]) => (a > b ? -1 : 1))[0]
+    const source = richestOther(rest, [holder, ...needy.map((other) => other.holder)])
     const cost = source ? missing + nativeCost(source[0], true) + kept : 0n
     if (source && source[1] >= cost) {
       pay(source[0], native, holder.address, missing, holder.path)
@@ -104,7 +134,7 @@ export function planRound({
         ...held.map((asset) => ({
           address: holder.address,
           asset: asset.asset_name,
-          amount: of(holder, asset).toString(),
+          amount: balanceOf(holder, asset).toString(),
           waits: true as const,
           why: `its fees require ${missing} more of ${native.asset_name}, in the smallest unit, at this address: send it, and gather again`,
         })),
@@ -113,24 +143,13 @@ export function planRound({
   }
   const more = transactions.length > 0
   for (const holder of more ? [] : holders) {
-    const held = of(holder, native)
+    const held = balanceOf(holder, native)
     if (held === 0n) continue
     const amount = held - nativeCost(holder, false)
-    if (needy.some((each) => each.holder === holder)) {
-      left.push({
-        address: holder.address,
-        asset: native.asset_name,
-        amount: held.toString(),
-        why: 'kept for the fees of its tokens',
-      })
-    } else if (amount > 0n) pay(holder, native, to, amount)
-    else
-      left.push({
-        address: holder.address,
-        asset: native.asset_name,
-        amount: held.toString(),
-        why: 'less than its fee',
-      })
+    if (needy.some((each) => each.holder === holder))
+      left.push(leftOf(holder, native, 'kept for the fees of its tokens'))
+    else if (amount > 0n) pay(holder, native, to, amount)
+    else left.push(leftOf(holder, native, 'less than its fee'))
   }
   return { transactions, left, more }
 }

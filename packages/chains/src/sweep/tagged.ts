@@ -19,6 +19,24 @@ const shape = z.strictObject({
 })
 type Fixed = Parameters<typeof stellarPayment>[1]
 
+/** Reads the accounts of the sub-accounts that exist on the chain. */
+async function readAccounts(ask: Ask, client: TaggedClient): Promise<Account[]> {
+  const accounts: Account[] = []
+  for (const subAccount of ask.subAccounts) {
+    const place = ask.placeAt(subAccount, OMNIBUS_INDEX)
+    const state = await client.account(place.address)
+    if (!state) continue
+    const { balance, reserve, sequence } = state
+    accounts.push({
+      ...place,
+      balance: balance.toString(),
+      reserve: reserve.toString(),
+      sequence: sequence.toString(),
+    })
+  }
+  return accounts
+}
+
 /** Sweeper of XRP and Stellar, where each sub-account has one account, whose reserve stays. */
 function tagged(
   make: (network: Network, endpoint: RpcEndpoint, fetch: Fetch) => TaggedClient,
@@ -31,19 +49,7 @@ function tagged(
     async look(ask: Ask) {
       const client = make(ask.network, ask.endpoint, ask.fetch)
       await client.probe()
-      const accounts: Account[] = []
-      for (const subAccount of ask.subAccounts) {
-        const place = ask.placeAt(subAccount, OMNIBUS_INDEX)
-        const state = await client.account(place.address)
-        if (!state) continue
-        const { balance, reserve, sequence } = state
-        accounts.push({
-          ...place,
-          balance: balance.toString(),
-          reserve: reserve.toString(),
-          sequence: sequence.toString(),
-        })
-      }
+      const accounts = await readAccounts(ask, client)
       const creates = (await client.account(ask.to)) === null
       const fee = ((await client.feeRates()) satisfies LevelRates).high.toString()
       return { accounts, creates, fee, validUntil: await client.validUntil() }

@@ -17,6 +17,7 @@ import {
   sweeper,
   unread as unreadShape,
 } from './schemas.ts'
+import type { Network } from '../types.ts'
 import type { Left, Planned } from './types.ts'
 import { coinsAt, previousOf } from './address-scan.ts'
 
@@ -34,6 +35,26 @@ const shape = z.strictObject({
   rate: digits,
   unread: unreadShape,
 })
+
+/** Returns why coins cannot be spent, by coin; other coins are absent. */
+function problemsOf(
+  network: Network,
+  coins: readonly Utxo[],
+  { previous, unread = {} }: Pick<z.infer<typeof shape>, 'previous' | 'unread'>,
+): Map<Utxo, string> {
+  const problemOf = (coin: Utxo): string | null => {
+    const before = previous[coin.txid]
+    return before === undefined
+      ? (unread[coin.txid] ?? 'its transaction is missing')
+      : unspendable(network, coin, before)
+  }
+  return new Map(
+    coins.flatMap((coin): [Utxo, string][] => {
+      const problem = problemOf(coin)
+      return problem === null ? [] : [[coin, problem]]
+    }),
+  )
+}
 
 export const utxo = sweeper(shape, {
   life: 'until the coins are spent',
@@ -53,7 +74,7 @@ export const utxo = sweeper(shape, {
     return { coins, ...shown, rate: (await client.feeRates()).high.toString() }
   },
   plan({ network, found, to }) {
-    const { coins, previous, rate, unread = {} } = found
+    const { coins, previous, rate } = found
     const params = paramsOf(network)
     const script = scriptOf(network, to)
     const feeAt = (inputs: number): bigint =>
@@ -62,18 +83,7 @@ export const utxo = sweeper(shape, {
     const given = coins
       .map((coin): Utxo => ({ ...coin, value: BigInt(coin.value) }))
       .sort((a, b) => (a.value > b.value ? -1 : 1))
-    const problemOf = (coin: Utxo): string | null => {
-      const before = previous[coin.txid]
-      return before === undefined
-        ? (unread[coin.txid] ?? 'its transaction is missing')
-        : unspendable(network, coin, before)
-    }
-    const problems = new Map(
-      given.flatMap((coin) => {
-        const problem = problemOf(coin)
-        return problem === null ? [] : [[coin, problem]]
-      }),
-    )
+    const problems = problemsOf(network, given, found)
     const all = given.filter((coin) => !problems.has(coin))
     const left: Left[] = [...problems].map(([coin, problem]) => ({
       address: coin.address,

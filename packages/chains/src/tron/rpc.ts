@@ -188,16 +188,11 @@ export class TronClient implements ChainClient {
         `${this.network.code}: the block at ${info.blockNumber} does not contain ${hash}`,
       )
     }
-    const succeeded =
-      transaction.ret?.[0]?.contractRet === SUCCESS &&
-      info.result !== 'FAILED' &&
-      (info.receipt?.result ?? SUCCESS) === SUCCESS &&
-      (expected === undefined || hasTransfer(info.log ?? [], expected))
     return {
       state: 'included',
       height: info.blockNumber,
       blockHash: block.blockID,
-      succeeded,
+      succeeded: hasSucceeded(transaction, info, expected),
       fee: BigInt(info.fee ?? 0),
       staking: {
         withdrawn: BigInt(info.withdraw_expire_amount ?? 0),
@@ -486,4 +481,18 @@ function plain(message: string | undefined): string {
   return /^(?:[0-9a-f]{2})+$/i.test(message)
     ? Buffer.from(message, 'hex').toString('utf8')
     : message
+}
+
+/** Returns whether an included transaction succeeded and, if expected, made the transfer. */
+function hasSucceeded(
+  { ret }: NonNullable<Block['transactions']>[number],
+  { result, receipt, log }: Info,
+  expected: ExpectedTransfer | undefined,
+): boolean {
+  return (
+    ret?.[0]?.contractRet === SUCCESS &&
+    result !== 'FAILED' &&
+    (receipt?.result ?? SUCCESS) === SUCCESS &&
+    (expected === undefined || hasTransfer(log ?? [], expected))
+  )
 }

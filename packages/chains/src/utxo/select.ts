@@ -48,26 +48,42 @@ export function wasteOf(network: Network, selection: Selection, feeRate: bigint)
 /** Length of the script of a network's own addresses, in bytes. */
 const scriptLength = (params: UtxoParams): number => (params.script === 'p2wpkh' ? 22 : 25)
 
+/** Returns the selection with the least waste; of equal ones the first. */
+function leastWasteful(
+  network: Network,
+  candidates: readonly (Selection | null)[],
+  feeRate: bigint,
+): Selection | null {
+  return candidates.reduce(
+    (best, each) =>
+      each !== null &&
+      (best === null || wasteOf(network, each, feeRate) < wasteOf(network, best, feeRate))
+        ? each
+        : best,
+    null,
+  )
+}
+
+/** A payment for which coins are chosen. */
+interface CoinRequest {
+  utxos: readonly Utxo[]
+  to: string
+  amount: bigint
+  changeAddress: string
+  /** Satoshi per 1000 vbytes. */
+  feeRate: bigint
+  /** Outpoints that must be among the inputs, because a replacement shares them. */
+  required?: readonly Utxo[]
+}
+
 /**
  * Chooses coins by three methods and takes the result with the least waste: an exact match without
  * change (branch and bound, with a limit), the largest coins first, and the smallest coin that
  * suffices alone. Change below its dust limit goes to the fee.
  *
- * @param o.feeRate satoshi per 1000 vbytes
- * @param o.required outpoints that must be among the inputs (a replacement shares them)
  * @throws ChainError `INSUFFICIENT` with `missing` satoshi in the message, `DUST`
  */
-export function selectCoins(
-  network: Network,
-  o: {
-    utxos: readonly Utxo[]
-    to: string
-    amount: bigint
-    changeAddress: string
-    feeRate: bigint
-    required?: readonly Utxo[]
-  },
-): Selection {
+export function selectCoins(network: Network, o: CoinRequest): Selection {
   const params = paramsOf(network)
   const target = scriptOf(network, o.to)
   const changeScript = scriptOf(network, o.changeAddress)
@@ -125,14 +141,7 @@ export function selectCoins(
     }
     chosen.push(utxo)
   }
-  const least = candidates.reduce(
-    (best, each) =>
-      each !== null &&
-      (best === null || wasteOf(network, each, o.feeRate) < wasteOf(network, best, o.feeRate))
-        ? each
-        : best,
-    null,
-  )
+  const least = leastWasteful(network, candidates, o.feeRate)
   if (least) return least
   const sum = chosen.reduce((total, utxo) => total + utxo.value, 0n)
   const fee = feeAt(Math.max(1, chosen.length), false).fee

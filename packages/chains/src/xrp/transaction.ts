@@ -69,7 +69,11 @@ const encode = (json: Record<string, unknown>): string =>
 const sha512Half = (prefix: Uint8Array, bytes: Uint8Array): Uint8Array =>
   sha512(concatBytes(prefix, bytes)).subarray(0, 32)
 
-function parse(unsigned: UnsignedTransaction): Payment {
+/**
+ * Decodes the bytes of a transaction, which must be in their only encoding.
+ * @throws ChainError
+ */
+function decodeExact(unsigned: UnsignedTransaction): Record<string, unknown> {
   if (!/^(?:[0-9a-f]{2})+$/.test(unsigned.bytes) || unsigned.bytes.length > 2 * BYTES_MAX) {
     throw new ChainError('TRANSACTION', 'bytes must be lower-case hex without 0x')
   }
@@ -83,6 +87,15 @@ function parse(unsigned: UnsignedTransaction): Payment {
   }
   if (again !== unsigned.bytes)
     throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
+  return json
+}
+
+/**
+ * Parses a transaction of the allowed shape.
+ * @throws ChainError
+ */
+function parse(unsigned: UnsignedTransaction): Payment {
+  const json = decodeExact(unsigned)
   if (json['TransactionType'] !== 'Payment')
     throw new ChainError('SHAPE', 'only payments are allowed')
   for (const name of Object.keys(json))

@@ -14,6 +14,30 @@ const answer = (status: number, body: unknown): HttpAnswer => ({
   body: JSON.stringify(body),
 })
 
+/** Returns the risks of an address with a level. */
+const riskIndicators = (score: number, label: string) => [
+  {
+    category: 'Local test entity',
+    categoryId: '1',
+    categoryRiskScoreLevel: score,
+    categoryRiskScoreLevelLabel: label,
+    incomingVolumeUsd: '0',
+    outgoingVolumeUsd: '0',
+    riskType: 'OWNERSHIP',
+    totalVolumeUsd: '0',
+  },
+  {
+    category: 'Exchange',
+    categoryId: '2',
+    categoryRiskScoreLevel: 1,
+    categoryRiskScoreLevelLabel: 'Low',
+    incomingVolumeUsd: '0',
+    outgoingVolumeUsd: '0',
+    riskType: 'COUNTERPARTY',
+    totalVolumeUsd: '0',
+  },
+]
+
 /** Wallet Screening, v2: a list of addresses with their chains, and one result for each. */
 export function trm(
   { method, path, headers, body }: HttpRequest,
@@ -56,31 +80,7 @@ export function trm(
         addressIncomingVolumeUsd: '0',
         addressOutgoingVolumeUsd: '0',
         addressTotalVolumeUsd: '0',
-        addressRiskIndicators:
-          level === null
-            ? []
-            : [
-                {
-                  category: 'Local test entity',
-                  categoryId: '1',
-                  categoryRiskScoreLevel: score,
-                  categoryRiskScoreLevelLabel: label,
-                  incomingVolumeUsd: '0',
-                  outgoingVolumeUsd: '0',
-                  riskType: 'OWNERSHIP',
-                  totalVolumeUsd: '0',
-                },
-                {
-                  category: 'Exchange',
-                  categoryId: '2',
-                  categoryRiskScoreLevel: 1,
-                  categoryRiskScoreLevelLabel: 'Low',
-                  incomingVolumeUsd: '0',
-                  outgoingVolumeUsd: '0',
-                  riskType: 'COUNTERPARTY',
-                  totalVolumeUsd: '0',
-                },
-              ],
+        addressRiskIndicators: level === null ? [] : riskIndicators(score, label),
         entities: [],
         trmAppUrl: `https://app.trmlabs.com/address/${String(address)}`,
       }

@@ -31,6 +31,18 @@ export function witnessProgram(script: Buffer): { version: number; program: Buff
   return { version: op === 0 ? 0 : op - 0x50, program: script.subarray(2) }
 }
 
+/** Returns the type of a witness program. */
+function witnessType({
+  version,
+  program,
+}: NonNullable<ReturnType<typeof witnessProgram>>): ScriptType {
+  if (version === 0 && program.length === 20) return 'witness_v0_keyhash'
+  if (version === 0 && program.length === 32) return 'witness_v0_scripthash'
+  if (version === 1 && program.length === 32) return 'witness_v1_taproot'
+  if (version === 1 && program.toString('hex') === '4e73') return 'anchor'
+  return version === 0 ? 'nonstandard' : 'witness_unknown'
+}
+
 /**
  * Returns the type of a script. Without segwit a witness program is a non-standard script, which
  * nodes do not relay.
@@ -39,14 +51,7 @@ export function scriptType(script: Buffer, segwit = true): ScriptType {
   if (isP2pkh(script)) return 'pubkeyhash'
   if (isP2sh(script)) return 'scripthash'
   const witness = segwit ? witnessProgram(script) : undefined
-  if (witness) {
-    const { version, program } = witness
-    if (version === 0 && program.length === 20) return 'witness_v0_keyhash'
-    if (version === 0 && program.length === 32) return 'witness_v0_scripthash'
-    if (version === 1 && program.length === 32) return 'witness_v1_taproot'
-    if (version === 1 && program.toString('hex') === '4e73') return 'anchor'
-    return version === 0 ? 'nonstandard' : 'witness_unknown'
-  }
+  if (witness) return witnessType(witness)
   if (script[0] === 0x6a && pushesOnly(script.subarray(1))) return 'nulldata'
   if (
     ((script.length === 35 && script[0] === 33) || (script.length === 67 && script[0] === 65)) &&

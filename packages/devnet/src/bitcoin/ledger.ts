@@ -56,6 +56,13 @@ export class Ledger {
     return this.blocks[Math.max(0, height)]!.medianTime
   }
 
+  /** Returns why a script of the inputs fails; undefined if none does or needs to be verified. */
+  #scriptFault(tx: Tx, coins: readonly Coin[]): string | undefined {
+    return isAssetUnlock(tx) || tx.isHogEx
+      ? undefined
+      : verifyScripts(this.network, tx, coins, 'consensus')
+  }
+
   connect(parsed: ParsedBlock, scripts: boolean): Block {
     const tip = this.tip
     const height = tip.height + 1
@@ -94,10 +101,7 @@ export class Ledger {
         const fee = isAssetUnlock(tx) ? unlockFee(tx) : sum(coins) - sum(tx.outs)
         if (fee < 0n) fail('bad-txns-in-belowout')
         if (!this.sequenceLocksHold(tx, coins, height)) fail('bad-txns-nonfinal')
-        const script =
-          scripts && !isAssetUnlock(tx) && !tx.isHogEx
-            ? verifyScripts(this.network, tx, coins, 'consensus')
-            : undefined
+        const script = scripts ? this.#scriptFault(tx, coins) : undefined
         if (script !== undefined) fail(`mandatory-script-verify-flag-failed (${script})`)
         fees += fee
         spent.push(coins)

@@ -77,16 +77,8 @@ export class Mempool {
     if (conflicts.some((entry) => !this.isReplaceable(entry)))
       return { rejection: rejection('txn-mempool-conflict') }
 
-    const coins: Coin[] = []
-    for (const { txid, vout } of tx.ins) {
-      const coin = this.coin(outpoint(txid, vout))
-      if (!coin) {
-        const known = tx.outs.some((_, index) => ledger.coins.has(outpoint(tx.txid, index)))
-        if (known) return { rejection: rejection('txn-already-known') }
-        return { rejection: { reason: 'bad-txns-inputs-missingorspent', missingInputs: true } }
-      }
-      coins.push(coin)
-    }
+    const coins = this.#spentCoins(tx)
+    if ('reason' in coins) return { rejection: coins }
     if (!ledger.sequenceLocksHold(tx, coins, height))
       return { rejection: rejection('non-BIP68-final') }
     for (const coin of coins) {
@@ -101,16 +93,8 @@ export class Mempool {
       }
     }
     const [valueIn, valueOut] = [sum(coins), sum(tx.outs)]
-    if (valueIn > network.maxMoney)
-      return { rejection: rejection('bad-txns-inputvalues-outofrange') }
-    if (valueIn < valueOut) {
-      return {
-        rejection: rejection(
-          'bad-txns-in-belowout',
-          `value in (${formatAmount(valueIn, 8)}) < value out (${formatAmount(valueOut, 8)})`,
-        ),
-      }
-    }
+    const wrongValue = checkValues(valueIn, valueOut, network.maxMoney)
+    if (wrongValue) return { rejection: wrongValue }
     const nonstandard = checkInputs(
       tx,
       coins.map(({ script }) => script),
@@ -123,30 +107,48 @@ export class Mempool {
     if (fee < floor) return { rejection: rejection('min relay fee not met', `${fee} < ${floor}`) }
     const entry: Entry = { tx, coins, fee, time: now, height: ledger.tip.height }
     const ancestors = this.ancestors(tx)
-    if (ancestors.length + 1 > CHAIN_MAX) {
-      return {
-        rejection: rejection(
-          'too-long-mempool-chain',
-          `too many unconfirmed ancestors [limit: ${CHAIN_MAX}]`,
-        ),
-      }
-    }
-    for (const ancestor of ancestors) {
-      if (this.descendants(ancestor.tx).length + 2 > CHAIN_MAX) {
-        return {
-          rejection: rejection(
-            'too-long-mempool-chain',
-            `too many descendants for tx ${ancestor.tx.txid} [limit: ${CHAIN_MAX}]`,
-          ),
-        }
-      }
-    }
+    const tooLong = this.#checkChainLength(tx, ancestors)
+    if (tooLong) return { rejection: tooLong }
     const replacement = this.#checkReplacement(entry, conflicts, ancestors)
     if ('reason' in replacement) return { rejection: replacement }
     const script = verifyScripts(network, tx, coins, 'policy')
     if (script !== undefined)
       return { rejection: rejection(scriptReason(network, tx, coins, script)) }
     return { entry, replaced: replacement }
+  }
+
+  /** Returns the coins that a transaction spends, or why they are missing. */
+  #spentCoins(tx: Tx): Coin[] | Rejection {
+    const coins: Coin[] = []
+    for (const { txid, vout } of tx.ins) {
+      const coin = this.coin(outpoint(txid, vout))
+      if (!coin) {
+        const known = tx.outs.some((_, index) => this.#ledger.coins.has(outpoint(tx.txid, index)))
+        if (known) return rejection('txn-already-known')
+        return { reason: 'bad-txns-inputs-missingorspent', missingInputs: true }
+      }
+      coins.push(coin)
+    }
+    return coins
+  }
+
+  /** Checks the lengths of the chains of unconfirmed transactions that this one would extend. */
+  #checkChainLength(tx: Tx, ancestors: Entry[]): Rejection | undefined {
+    if (ancestors.length + 1 > CHAIN_MAX) {
+      return rejection(
+        'too-long-mempool-chain',
+        `too many unconfirmed ancestors [limit: ${CHAIN_MAX}]`,
+      )
+    }
+    for (const ancestor of ancestors) {
+      if (this.descendants(ancestor.tx).length + 2 > CHAIN_MAX) {
+        return rejection(
+          'too-long-mempool-chain',
+          `too many descendants for tx ${ancestor.tx.txid} [limit: ${CHAIN_MAX}]`,
+        )
+      }
+    }
+    return undefined
   }
 
   /** Applies BIP125 as nodes do today; returns the transactions that would be replaced. */
@@ -321,4 +323,16 @@ export class Mempool {
 
 function rate({ fee, tx }: Entry): string {
   return formatAmount((fee * 1000n) / BigInt(tx.vsize), 8)
+}
+
+/** Checks that the inputs are in range and suffice for the outputs. */
+function checkValues(valueIn: bigint, valueOut: bigint, maxMoney: bigint): Rejection | undefined {
+  if (valueIn > maxMoney) return rejection('bad-txns-inputvalues-outofrange')
+  if (valueIn < valueOut) {
+    return rejection(
+      'bad-txns-in-belowout',
+      `value in (${formatAmount(valueIn, 8)}) < value out (${formatAmount(valueOut, 8)})`,
+    )
+  }
+  return undefined
 }

@@ -91,12 +91,7 @@ export function readTx(reader: Reader, forms: Forms): Tx {
   const outCount = count === 0 && flag === 0 && !isSpecial ? 0 : reader.compact()
   for (let index = 0; index < outCount; index += 1)
     outs.push({ value: reader.uint64(), script: reader.data() })
-  if (flag === WITNESS_FLAG) {
-    for (const input of ins)
-      for (let left = reader.compact(); left > 0; left -= 1) input.witness.push(reader.data())
-    if (ins.every((input) => input.witness.length === 0))
-      throw new Error('superfluous witness record')
-  }
+  if (flag === WITNESS_FLAG) readWitnesses(reader, ins)
   if (flag === EXTENSION_FLAG && reader.uint8() !== 0)
     throw new Error('a part of the extension blocks')
   const locktime = reader.uint32()
@@ -110,6 +105,17 @@ export function readTx(reader: Reader, forms: Forms): Tx {
     isHogEx: flag === EXTENSION_FLAG ? true : undefined,
   }
   return finish(parts, reader.buffer.subarray(start, reader.at))
+}
+
+/**
+ * Reads the witnesses of all inputs.
+ * @throws Error if all of them are empty
+ */
+function readWitnesses(reader: Reader, ins: readonly TxIn[]): void {
+  for (const input of ins)
+    for (let left = reader.compact(); left > 0; left -= 1) input.witness.push(reader.data())
+  if (ins.every((input) => input.witness.length === 0))
+    throw new Error('superfluous witness record')
 }
 
 export function makeTx(parts: Parts): Tx {

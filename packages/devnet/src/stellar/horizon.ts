@@ -112,7 +112,7 @@ function read(
       records,
       query,
     )
-  const list = (kind: string | undefined, places: StellarPlace[], account?: string): unknown => {
+  const list: List = (kind, places, account) => {
     const isShown = ({ outcome }: StellarPlace) =>
       query['include_failed'] === 'true' || outcome.code === 'tx_success'
     if (kind === 'transactions') {
@@ -141,47 +141,89 @@ function read(
       return page(ledgers.ledgers.map((ledger) => ledgerRecord(base, ledger)))
     return list(resource, [...ledgers.places.values()])
   }
+  const request: ResourceRequest = { ledgers, base, id, under, key, list }
   switch (resource) {
-    case 'accounts': {
-      const account = ledgers.accounts.get(id)
-      if (readKey(id)?.account !== id)
-        throw badRequest(
-          'account_id',
-          'Account ID must start with `G` and contain 56 alphanum characters',
-        )
-      if (!account) throw missing()
-      if (under === undefined)
-        return accountRecord(base, id, account, ledgers.ledger(account.changed)?.time ?? 0)
-      if (under !== 'data') return list(under, [...ledgers.places.values()], id)
-      const value = account.data[key ?? '']
-      if (value === undefined) throw missing()
-      return { value: Buffer.from(value, 'hex').toString('base64') }
-    }
-    case 'ledgers': {
-      const ledger = /^\d{1,10}$/.test(id) ? ledgers.ledger(Number(id)) : undefined
-      if (!ledger) throw missing()
-      return under === undefined
-        ? ledgerRecord(base, ledger)
-        : list(
-            under,
-            ledger.transactions.map((included, order) => ({ ...included, ledger, order })),
-          )
-    }
-    case 'transactions': {
-      const place = ledgers.places.get(id.toLowerCase())
-      if (!place) throw missing()
-      return under === undefined ? transactionRecord(base, place) : list(under, [place])
-    }
-    case 'operations': {
-      const found = [...ledgers.places.values()]
-        .flatMap((place) => operationRecords(base, place))
-        .find(({ record }) => record['id'] === id)
-      if (!found || under !== undefined) throw missing()
-      return found.record
-    }
+    case 'accounts':
+      return readAccount(request)
+    case 'ledgers':
+      return readLedger(request)
+    case 'transactions':
+      return readTransaction(request)
+    case 'operations':
+      return readOperation(request)
     default:
       throw missing()
   }
+}
+
+/** Returns a page of transactions, operations or payments. */
+type List = (kind: string | undefined, places: StellarPlace[], account?: string) => unknown
+
+/** A request of one resource by its ID. */
+interface ResourceRequest {
+  ledgers: StellarChain['ledgers']
+  base: string
+  id: string
+  under: string | undefined
+  key: string | undefined
+  list: List
+}
+
+/**
+ * Returns an account, one entry of its data, or a list of it.
+ * @throws an HTTP problem if it does not exist
+ */
+function readAccount({ ledgers, base, id, under, key, list }: ResourceRequest): unknown {
+  const account = ledgers.accounts.get(id)
+  if (readKey(id)?.account !== id)
+    throw badRequest(
+      'account_id',
+      'Account ID must start with `G` and contain 56 alphanum characters',
+    )
+  if (!account) throw missing()
+  if (under === undefined)
+    return accountRecord(base, id, account, ledgers.ledger(account.changed)?.time ?? 0)
+  if (under !== 'data') return list(under, [...ledgers.places.values()], id)
+  const value = account.data[key ?? '']
+  if (value === undefined) throw missing()
+  return { value: Buffer.from(value, 'hex').toString('base64') }
+}
+
+/**
+ * Returns a ledger, or a list of it.
+ * @throws an HTTP problem if it does not exist
+ */
+function readLedger({ ledgers, base, id, under, list }: ResourceRequest): unknown {
+  const ledger = /^\d{1,10}$/.test(id) ? ledgers.ledger(Number(id)) : undefined
+  if (!ledger) throw missing()
+  return under === undefined
+    ? ledgerRecord(base, ledger)
+    : list(
+        under,
+        ledger.transactions.map((included, order) => ({ ...included, ledger, order })),
+      )
+}
+
+/**
+ * Returns a transaction, or a list of it.
+ * @throws an HTTP problem if it does not exist
+ */
+function readTransaction({ ledgers, base, id, under, list }: ResourceRequest): unknown {
+  const place = ledgers.places.get(id.toLowerCase())
+  if (!place) throw missing()
+  return under === undefined ? transactionRecord(base, place) : list(under, [place])
+}
+
+/**
+ * Returns an operation.
+ * @throws an HTTP problem if it does not exist
+ */
+function readOperation({ ledgers, base, id, under }: ResourceRequest): unknown {
+  const found = [...ledgers.places.values()]
+    .flatMap((place) => operationRecords(base, place))
+    .find(({ record }) => record['id'] === id)
+  if (!found || under !== undefined) throw missing()
+  return found.record
 }
 
 function concerns(place: StellarPlace, account: string): boolean {

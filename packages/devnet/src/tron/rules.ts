@@ -235,14 +235,14 @@ export async function apply(
     unfrozen: 0n,
   }
   const creates = tx.type === 'TransferContract' && !draft.account(text(tx, 'to_address'))
-  payBandwidth(draft, owner, tx, creates, slot, outcome)
+  const execution = { draft, owner, tx, time, slot, isContract, outcome }
+  payBandwidth(execution, creates)
   if (tx.memo.length > 0) {
     burn(owner, BigInt(PARAMETERS.getMemoFee))
     outcome.fee += BigInt(PARAMETERS.getMemoFee)
   }
-  if (tx.type === 'TriggerSmartContract')
-    await trigger(draft, owner, tx, slot, isContract, run, outcome)
-  else ACTUATORS[tx.type]?.(draft, owner, tx, time, isContract, outcome)
+  if (tx.type === 'TriggerSmartContract') await trigger(execution, run)
+  else ACTUATORS[tx.type]?.(execution)
   return outcome
 }
 
@@ -260,14 +260,19 @@ function burn(account: Account, sun: bigint): void {
   account.balance -= sun
 }
 
-function payBandwidth(
-  draft: Draft,
-  owner: Account,
-  tx: Tx,
-  creates: boolean,
-  slot: bigint,
-  outcome: Outcome,
-): void {
+/** A transaction in execution, and what it may read and change. */
+interface Execution {
+  draft: Draft
+  owner: Account
+  tx: Tx
+  /** Time of the block in ms, and the slot of resource usage that it is in. */
+  time: number
+  slot: bigint
+  isContract: (address: string) => boolean
+  outcome: Outcome
+}
+
+function payBandwidth({ draft, owner, tx, slot, outcome }: Execution, creates: boolean): void {
   const points = BigInt(tx.size + RESULT_BYTES)
   const usage = owner.usage[BANDWIDTH]
   if (limitOf(draft, owner, BANDWIDTH) - usedOf(usage, slot) >= points) {
@@ -290,13 +295,8 @@ function payBandwidth(
 }
 
 async function trigger(
-  draft: Draft,
-  owner: Account,
-  tx: Tx,
-  slot: bigint,
-  isContract: (address: string) => boolean,
+  { draft, owner, tx, slot, isContract, outcome }: Execution,
   run: Run,
-  outcome: Outcome,
 ): Promise<void> {
   const to = text(tx, 'contract_address')
   if (!isContract(to)) throw invalid('No contract or not a smart contract')
@@ -338,14 +338,7 @@ async function trigger(
   }
 }
 
-type Actuator = (
-  draft: Draft,
-  owner: Account,
-  tx: Tx,
-  time: number,
-  isContract: (address: string) => boolean,
-  outcome: Outcome,
-) => void
+type Actuator = (execution: Execution) => void
 
 function resourceOf(tx: Tx): 0 | 1 {
   const index = RESOURCE_NAMES.indexOf(text(tx, 'resource') as (typeof RESOURCE_NAMES)[number])
@@ -372,7 +365,7 @@ export function unfreezesLeft(owner: Account | undefined, time: number): number 
 }
 
 const ACTUATORS: Record<string, Actuator> = {
-  TransferContract(draft, owner, tx, time, isContract, outcome) {
+  TransferContract({ draft, owner, tx, time, isContract, outcome }) {
     const amount = number(tx, 'amount')
     const address = text(tx, 'to_address')
     if (!/^41[0-9a-f]{40}$/.test(address)) throw invalid('Invalid toAddress!')
@@ -389,7 +382,7 @@ const ACTUATORS: Record<string, Actuator> = {
     outcome.fee += fee
   },
 
-  FreezeBalanceV2Contract(draft, owner, tx) {
+  FreezeBalanceV2Contract({ draft, owner, tx }) {
     const amount = number(tx, 'frozen_balance')
     const resource = resourceOf(tx)
     if (amount < SUN) throw invalid('frozenBalance must be greater than or equal to 1 TRX')
@@ -400,7 +393,7 @@ const ACTUATORS: Record<string, Actuator> = {
     draft.staked[resource] += amount
   },
 
-  UnfreezeBalanceV2Contract(draft, owner, tx, time, _isContract, outcome) {
+  UnfreezeBalanceV2Contract({ draft, owner, tx, time, outcome }) {
     const amount = number(tx, 'unfreeze_balance')
     const resource = resourceOf(tx)
     if (owner.frozen[resource] === 0n)
@@ -420,12 +413,12 @@ const ACTUATORS: Record<string, Actuator> = {
     })
   },
 
-  WithdrawExpireUnfreezeContract(_draft, owner, _tx, time, _isContract, outcome) {
+  WithdrawExpireUnfreezeContract({ owner, time, outcome }) {
     if (matured(owner, time) === 0n) throw invalid('no unFreeze balance to withdraw ')
     outcome.withdrawn = release(owner, time)
   },
 
-  DelegateResourceContract(draft, owner, tx, time, isContract) {
+  DelegateResourceContract({ draft, owner, tx, time, isContract }) {
     const amount = number(tx, 'balance')
     const resource = resourceOf(tx)
     const receiver = receiverOf(draft, owner, tx, isContract)
@@ -443,7 +436,7 @@ const ACTUATORS: Record<string, Actuator> = {
     draft.setDelegation(owner.address, receiver.address, resource, amount)
   },
 
-  UnDelegateResourceContract(draft, owner, tx, time, isContract) {
+  UnDelegateResourceContract({ draft, owner, tx, time, isContract }) {
     const amount = number(tx, 'balance')
     const resource = resourceOf(tx)
     const receiver = receiverOf(draft, owner, tx, isContract)

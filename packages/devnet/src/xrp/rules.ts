@@ -154,10 +154,8 @@ function apply(
   const to = fields['Destination'] as string
   const amount = deliveredOf(tx)
   const target = view.get(to)
-  if (!target && amount < RESERVE_BASE) return claim('tecNO_DST_INSUF_XRP')
-  if (target && (target.flags & REQUIRE_TAG) !== 0 && fields['DestinationTag'] === undefined)
-    return claim('tecDST_TAG_NEEDED')
-  if (target && (target.flags & DEPOSIT_AUTH) !== 0) return claim('tecNO_PERMISSION')
+  const refusal = refusalOf(target, amount, fields['DestinationTag'] !== undefined)
+  if (refusal) return claim(refusal)
   const reserve = RESERVE_BASE + BigInt(source.owned) * RESERVE_INCREMENT
   if (source.balance < amount + (reserve > fee ? reserve : fee)) return claim('tecUNFUNDED_PAYMENT')
   view.set(from, { ...paid, balance: paid.balance - amount })
@@ -169,6 +167,17 @@ function apply(
       : { balance: amount, sequence: index, flags: 0, owned: 0 },
   )
   return done('tesSUCCESS', fee, amount)
+}
+
+/** Returns why an account does not accept a payment; undefined if it does. */
+function refusalOf(
+  target: Account | undefined,
+  amount: bigint,
+  hasTag: boolean,
+): string | undefined {
+  if (!target) return amount < RESERVE_BASE ? 'tecNO_DST_INSUF_XRP' : undefined
+  if ((target.flags & REQUIRE_TAG) !== 0 && !hasTag) return 'tecDST_TAG_NEEDED'
+  return (target.flags & DEPOSIT_AUTH) === 0 ? undefined : 'tecNO_PERMISSION'
 }
 
 /**

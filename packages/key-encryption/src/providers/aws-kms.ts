@@ -62,14 +62,66 @@ function readCredentials(text: string, profile: string): Credentials {
   return { accessKeyId, secretAccessKey, ...(sessionToken ? { sessionToken } : {}) }
 }
 
-/**
- * Opens AWS KMS: `Encrypt` and `Decrypt` with one symmetric key, named by its ARN in every call,
- * with an encryption context.
- */
-export function openAws(
-  settings: SettingsOf<'aws-kms'>,
-  surroundings: Surroundings,
-): KeyEncryption {
+/** Returns the headers of a call, with its signature (AWS Signature Version 4). */
+function signedHeaders({
+  region,
+  host,
+  action,
+  body,
+  now,
+  credentials,
+}: {
+  region: string
+  host: string
+  action: 'Encrypt' | 'Decrypt'
+  body: string
+  /** Unix ms. */
+  now: number
+  credentials: Credentials
+}) {
+  const { headers } = aws4.sign(
+    {
+      service: 'kms',
+      region,
+      method: 'POST',
+      host,
+      path: '/',
+      body,
+      headers: {
+        'Content-Type': 'application/x-amz-json-1.1',
+        'X-Amz-Target': `TrentService.${action}`,
+        'X-Amz-Date': new Date(now).toISOString().replace(/[:-]|\.\d{3}/g, ''),
+      },
+    },
+    credentials,
+  )
+  return headers
+}
+
+/** Returns the error of a response that is not a success. */
+function refusal(status: number, json: Record<string, unknown> | null): KekError {
+  const name = String(json?.['__type'] ?? '')
+    .split('#')
+    .at(-1)!
+  const [code, text] = Object.hasOwn(REFUSALS, name)
+    ? REFUSALS[name]!
+    : status >= 500 ||
+        status === 429 ||
+        name === 'ThrottlingException' ||
+        name === 'LimitExceededException'
+      ? (['AWAY', `busy or failing (${status})`] as const)
+      : (['SETTING', `refused (${status} ${name.slice(0, 60)})`] as const)
+  return new KekError(code, `aws-kms: ${text}`)
+}
+
+/** Sends an operation with one key, and returns the fields of the response. */
+type KeyOperation = (
+  action: 'Encrypt' | 'Decrypt',
+  fields: Record<string, unknown>,
+) => Promise<Record<string, unknown>>
+
+/** Returns the function that calls AWS KMS; it throws KekError. */
+function keyOperation(settings: SettingsOf<'aws-kms'>, surroundings: Surroundings): KeyOperation {
   const [, partition, , region] = settings.key.split(':') as [string, string, string, string]
   const domain = partition === 'aws-cn' ? 'amazonaws.com.cn' : 'amazonaws.com'
   const address = addressOf(
@@ -81,41 +133,29 @@ export function openAws(
       ? undefined
       : readFileSync(pathOf('aws-kms: ca_file', settings.ca_file, surroundings), 'utf8')
   const read = credential('aws-kms: credentials_file', settings.credentials_file, surroundings)
-  const id = `aws-kms:${settings.key}`
   const now = surroundings.now ?? Date.now
 
-  async function ask(
-    action: 'Encrypt' | 'Decrypt',
-    fields: Record<string, unknown>,
-  ): Promise<Record<string, unknown>> {
+  return async (action, fields) => {
     const body = JSON.stringify({
       KeyId: settings.key,
       EncryptionAlgorithm: 'SYMMETRIC_DEFAULT',
       ...fields,
     })
     const answer = await call(() => {
-      const signed = aws4.sign(
-        {
-          service: 'kms',
-          region,
-          method: 'POST',
-          host: address.host,
-          path: '/',
-          body,
-          headers: {
-            'Content-Type': 'application/x-amz-json-1.1',
-            'X-Amz-Target': `TrentService.${action}`,
-            'X-Amz-Date': new Date(now()).toISOString().replace(/[:-]|\.\d{3}/g, ''),
-          },
-        },
-        readCredentials(read().toString('utf8'), settings.profile),
-      )
+      const headers = signedHeaders({
+        region,
+        host: address.host,
+        action,
+        body,
+        now: now(),
+        credentials: readCredentials(read().toString('utf8'), settings.profile),
+      })
       const { timeoutMs } = surroundings
       return {
         provider: 'aws-kms',
         method: 'POST',
         url: new URL('/', address),
-        headers: signed.headers,
+        headers,
         body,
         ca,
         timeoutMs,
@@ -127,24 +167,25 @@ export function openAws(
         throw new KekError('REFUSED', 'aws-kms: the response is for another key than requested')
       return json
     }
-    const name = String(json?.['__type'] ?? '')
-      .split('#')
-      .at(-1)!
-    const [code, text] = Object.hasOwn(REFUSALS, name)
-      ? REFUSALS[name]!
-      : answer.status >= 500 ||
-          answer.status === 429 ||
-          name === 'ThrottlingException' ||
-          name === 'LimitExceededException'
-        ? (['AWAY', `busy or failing (${answer.status})`] as const)
-        : (['SETTING', `refused (${answer.status} ${name.slice(0, 60)})`] as const)
-    throw new KekError(code, `aws-kms: ${text}`)
+    throw refusal(answer.status, json)
   }
+}
+
+/**
+ * Opens AWS KMS: `Encrypt` and `Decrypt` with one symmetric key, named by its ARN in every call,
+ * with an encryption context.
+ */
+export function openAws(
+  settings: SettingsOf<'aws-kms'>,
+  surroundings: Surroundings,
+): KeyEncryption {
+  const id = `aws-kms:${settings.key}`
+  const request = keyOperation(settings, surroundings)
   return {
     id,
     async wrap(dataKey, binding) {
       const plain = Buffer.from(dataKey).toString('base64')
-      const { CiphertextBlob: blob } = await ask('Encrypt', {
+      const { CiphertextBlob: blob } = await request('Encrypt', {
         Plaintext: plain,
         EncryptionContext: binding,
       })
@@ -157,7 +198,7 @@ export function openAws(
       }
     },
     async unwrap({ text }, binding) {
-      const { Plaintext: opened } = await ask('Decrypt', {
+      const { Plaintext: opened } = await request('Decrypt', {
         CiphertextBlob: text,
         EncryptionContext: binding,
       })

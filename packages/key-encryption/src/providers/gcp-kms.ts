@@ -1,4 +1,4 @@
-import { createPrivateKey, sign } from 'node:crypto'
+import { createPrivateKey, sign, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { associatedData, dataKeyOf, fromBase64 } from '../binding.ts'
@@ -54,14 +54,53 @@ function refusal(answer: Answer, doing: 'token' | 'encrypt' | 'decrypt'): KekErr
   )
 }
 
+type Account = z.infer<typeof accountSchema>
+
 /**
- * Opens Google Cloud KMS: `:encrypt` and `:decrypt` with one key and additional data. The checksums
- * of requests and responses are verified.
+ * Reads the key file of a service account.
+ * @throws KekError if it cannot be read, or is not such a file
  */
-export function openGcp(
-  settings: SettingsOf<'gcp-kms'>,
-  surroundings: Surroundings,
-): KeyEncryption {
+function readAccount(read: () => Buffer): { account: Account; privateKey: KeyObject } {
+  try {
+    const account = accountSchema.parse(JSON.parse(read().toString('utf8')))
+    return { account, privateKey: createPrivateKey(account.private_key) }
+  } catch (error) {
+    if (error instanceof KekError) throw error
+    throw new KekError(
+      'SETTING',
+      'gcp-kms: credentials_file: is not a key file of a service account',
+    )
+  }
+}
+
+/** Returns the signed assertion for an access token. `at`: Unix seconds. */
+function assertionOf(account: Account, privateKey: KeyObject, at: number): string {
+  const claims = {
+    iss: account.client_email,
+    scope: SCOPE,
+    aud: account.token_uri,
+    iat: at,
+    exp: at + TOKEN_S,
+  }
+  const signed = `${base64url({ alg: 'RS256', typ: 'JWT', kid: account.private_key_id })}.${base64url(claims)}`
+  return `${signed}.${sign('sha256', Buffer.from(signed), privateKey).toString('base64url')}`
+}
+
+/** Returns a checksum as Google's JSON represents 64-bit numbers: as text. */
+const sum = (bytes: Uint8Array): string => String(crc32c(bytes))
+
+function damaged(): never {
+  throw new KekError('AWAY', 'gcp-kms: a checksum does not match: the data changed in transit')
+}
+
+/** Sends an operation with one key, and returns the fields of the response. */
+type KeyOperation = (
+  operation: 'encrypt' | 'decrypt',
+  fields: Record<string, string>,
+) => Promise<Record<string, unknown>>
+
+/** Returns the function that calls Google Cloud KMS; it throws KekError. */
+function keyOperation(settings: SettingsOf<'gcp-kms'>, surroundings: Surroundings): KeyOperation {
   const { key } = settings
   const address = addressOf(
     'gcp-kms: endpoint',
@@ -72,7 +111,6 @@ export function openGcp(
       ? undefined
       : readFileSync(pathOf('gcp-kms: ca_file', settings.ca_file, surroundings), 'utf8')
   const read = credential('gcp-kms: credentials_file', settings.credentials_file, surroundings)
-  const id = `gcp-kms:${key}`
   const now = surroundings.now ?? Date.now
   const { timeoutMs } = surroundings
 
@@ -81,30 +119,10 @@ export function openGcp(
    * requested for each call, because a node makes only a few calls.
    */
   async function token(): Promise<string> {
-    let account: z.infer<typeof accountSchema>
-    let privateKey
-    try {
-      account = accountSchema.parse(JSON.parse(read().toString('utf8')))
-      privateKey = createPrivateKey(account.private_key)
-    } catch (error) {
-      if (error instanceof KekError) throw error
-      throw new KekError(
-        'SETTING',
-        'gcp-kms: credentials_file: is not a key file of a service account',
-      )
-    }
+    const { account, privateKey } = readAccount(read)
     const url = addressOf('gcp-kms: credentials_file: token_uri', account.token_uri)
     const answer = await call(() => {
-      const at = Math.floor(now() / 1000)
-      const claims = {
-        iss: account.client_email,
-        scope: SCOPE,
-        aud: account.token_uri,
-        iat: at,
-        exp: at + TOKEN_S,
-      }
-      const signed = `${base64url({ alg: 'RS256', typ: 'JWT', kid: account.private_key_id })}.${base64url(claims)}`
-      const assertion = `${signed}.${sign('sha256', Buffer.from(signed), privateKey).toString('base64url')}`
+      const assertion = assertionOf(account, privateKey, Math.floor(now() / 1000))
       return {
         provider: 'gcp-kms',
         method: 'POST',
@@ -123,34 +141,43 @@ export function openGcp(
       throw refusal(answer, 'token')
     return input
   }
-  async function ask(
-    doing: 'encrypt' | 'decrypt',
+  async function request(
+    operation: 'encrypt' | 'decrypt',
     fields: Record<string, string>,
   ): Promise<Record<string, unknown>> {
     const bearer = await token()
     const answer = await call(() => ({
       provider: 'gcp-kms',
       method: 'POST',
-      url: new URL(`/v1/${key}:${doing}`, address),
+      url: new URL(`/v1/${key}:${operation}`, address),
       ca,
       timeoutMs,
       headers: { 'content-type': 'application/json', authorization: `Bearer ${bearer}` },
       body: JSON.stringify(fields),
     }))
     const json = jsonOf(answer)
-    if (answer.status !== 200 || !json) throw refusal(answer, doing)
+    if (answer.status !== 200 || !json) throw refusal(answer, operation)
     return json
   }
-  /** Google represents 64-bit numbers as JSON strings. */
-  const sum = (bytes: Uint8Array): string => String(crc32c(bytes))
-  const damaged = (): never => {
-    throw new KekError('AWAY', 'gcp-kms: a checksum does not match: the data changed in transit')
-  }
+  return request
+}
+
+/**
+ * Opens Google Cloud KMS: `:encrypt` and `:decrypt` with one key and additional data. The checksums
+ * of requests and responses are verified.
+ */
+export function openGcp(
+  settings: SettingsOf<'gcp-kms'>,
+  surroundings: Surroundings,
+): KeyEncryption {
+  const { key } = settings
+  const id = `gcp-kms:${key}`
+  const request = keyOperation(settings, surroundings)
   return {
     id,
     async wrap(dataKey, binding) {
       const aad = associatedData(binding)
-      const json = await ask('encrypt', {
+      const json = await request('encrypt', {
         plaintext: Buffer.from(dataKey).toString('base64'),
         plaintextCrc32c: sum(dataKey),
         additionalAuthenticatedData: aad.toString('base64'),
@@ -173,7 +200,7 @@ export function openGcp(
     },
     async unwrap({ text }, binding) {
       const aad = associatedData(binding)
-      const json = await ask('decrypt', {
+      const json = await request('decrypt', {
         ciphertext: text,
         ciphertextCrc32c: sum(fromBase64(text, 'gcp-kms')),
         additionalAuthenticatedData: aad.toString('base64'),

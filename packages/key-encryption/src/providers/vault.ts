@@ -51,14 +51,18 @@ function refusal(answer: Answer, key: string, doing: 'encrypt' | 'decrypt' | 'lo
   )
 }
 
-/**
- * Opens the transit engine of HashiCorp Vault or OpenBao: `encrypt` and `decrypt` with one key and
- * associated data.
- */
-export function openVault(
-  settings: SettingsOf<'vault'>,
-  surroundings: Surroundings,
-): KeyEncryption {
+/** Calls Vault's transit engine with one key. */
+interface TransitClient {
+  id: string
+  /** @throws KekError */
+  call(
+    operation: 'encrypt' | 'decrypt',
+    body: Record<string, string>,
+  ): Promise<Record<string, unknown>>
+}
+
+/** Returns the client of a key, which logs in for each call if a role is configured. */
+function transitClient(settings: SettingsOf<'vault'>, surroundings: Surroundings): TransitClient {
   const { mount, key, namespace, role_id: role } = settings
   const address = addressOf('vault: address', settings.address)
   const ca =
@@ -85,7 +89,7 @@ export function openVault(
         ...(namespace ? { 'x-vault-namespace': namespace } : {}),
       },
     }))
-  async function token(): Promise<string> {
+  async function login(): Promise<string> {
     if (role === undefined) return line(secret())
     const answer = await post(
       `auth/${settings.auth_mount}/login`,
@@ -96,23 +100,35 @@ export function openVault(
     if (answer.status !== 200 || typeof input !== 'string') throw refusal(answer, id, 'login')
     return input
   }
-  async function ask(
-    doing: 'encrypt' | 'decrypt',
-    body: Record<string, string>,
-  ): Promise<Record<string, unknown>> {
-    const held = await token()
-    if (!/^[\x21-\x7e]+$/.test(held))
-      throw new KekError('SETTING', 'vault: token_file: does not contain a token')
-    const answer = await post(`${mount}/${doing}/${key}`, body, held)
-    const data = jsonOf(answer)?.['data']
-    if (answer.status !== 200 || typeof data !== 'object' || data === null)
-      throw refusal(answer, id, doing)
-    return data as Record<string, unknown>
+  return {
+    id,
+    async call(operation, body) {
+      const token = await login()
+      if (!/^[\x21-\x7e]+$/.test(token))
+        throw new KekError('SETTING', 'vault: token_file: does not contain a token')
+      const answer = await post(`${mount}/${operation}/${key}`, body, token)
+      const data = jsonOf(answer)?.['data']
+      if (answer.status !== 200 || typeof data !== 'object' || data === null)
+        throw refusal(answer, id, operation)
+      return data as Record<string, unknown>
+    },
   }
+}
+
+/**
+ * Opens the transit engine of HashiCorp Vault or OpenBao: `encrypt` and `decrypt` with one key and
+ * associated data.
+ */
+export function openVault(
+  settings: SettingsOf<'vault'>,
+  surroundings: Surroundings,
+): KeyEncryption {
+  const client = transitClient(settings, surroundings)
+  const { id } = client
   return {
     id,
     async wrap(dataKey, binding) {
-      const data = await ask('encrypt', {
+      const data = await client.call('encrypt', {
         plaintext: Buffer.from(dataKey).toString('base64'),
         associated_data: associatedData(binding).toString('base64'),
       })
@@ -130,7 +146,7 @@ export function openVault(
           'vault: the wrapped key has another version than stated, or a version unknown to Vault',
         )
       }
-      const data = await ask('decrypt', {
+      const data = await client.call('decrypt', {
         ciphertext: text,
         associated_data: associatedData(binding).toString('base64'),
       })

@@ -102,17 +102,10 @@ async function takeNodes(
 }
 
 /**
- * Creates a backup: database, secrets, nodes, and a manifest of all of them. The folder gets its
- * final name only after everything has been flushed to disk. Nodes are backed up after the
- * database, so that they never have fewer records than it does.
- * @throws Error if a part is missing; nothing remains then
+ * Creates the folder in which a backup is written before it gets its final name.
+ * @throws Error if the backup or the folder exists already, or the home does not exist
  */
-export async function takeBackup(
-  backup: Backup,
-): Promise<{ manifest: Manifest; manifestSha256: string; bytes: number }> {
-  const { home, out, network, databaseUrl, walArchive, recoveryKey, signingKey, tell, clock } =
-    backup
-  const draft = `${out}.partial`
+function createDraft(draft: string, { home, out }: Pick<Backup, 'home' | 'out'>): void {
   if (existsSync(out)) throw new Error(`${out} exists already; choose another folder`)
   if (!existsSync(home)) throw new Error(`the home ${home} does not exist`)
   mkdirSync(dirname(out), { recursive: true, mode: 0o700 })
@@ -125,6 +118,21 @@ export async function takeBackup(
       { cause: error },
     )
   }
+}
+
+/**
+ * Creates a backup: database, secrets, nodes, and a manifest of all of them. The folder gets its
+ * final name only after everything has been flushed to disk. Nodes are backed up after the
+ * database, so that they never have fewer records than it does.
+ * @throws Error if a part is missing; nothing remains then
+ */
+export async function takeBackup(
+  backup: Backup,
+): Promise<{ manifest: Manifest; manifestSha256: string; bytes: number }> {
+  const { home, out, network, databaseUrl, walArchive, recoveryKey, signingKey, tell, clock } =
+    backup
+  const draft = `${out}.partial`
+  createDraft(draft, { home, out })
   try {
     const at = clock()
     const folder = join(draft, 'database')

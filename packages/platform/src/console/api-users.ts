@@ -5,6 +5,7 @@ import {
   parsePublicKey,
 } from '@custody/request-auth'
 import { z } from 'zod'
+import type { Queryable } from '../database/pool.ts'
 import { ApiError } from '../errors.ts'
 import type { ApiUserRequest } from '../people/api-user-requests.ts'
 import { panelEndpoint } from '../people/endpoint.ts'
@@ -128,39 +129,8 @@ export const requestApiUser = panelEndpoint({
       services,
       visitor,
       async (tx) => {
-        const open = await tx.one<{ all: number; own: number }>(
-          `select count(*)::int "all", count(*) filter (where requested_by = $2)::int own from api_user_requests
-         where workspace_id = $1 and api_key is null and withdrawn_at is null`,
-          [member.workspaceId, session.personId],
-        )
-        if (open && (open.all >= REQUESTS_MAX.workspace || open.own >= REQUESTS_MAX.person)) {
-          const waiting =
-            open.own >= REQUESTS_MAX.person
-              ? `${REQUESTS_MAX.person} of your requests`
-              : `${REQUESTS_MAX.workspace} requests`
-          throw new ApiError(
-            'INVALID_REQUEST',
-            `${waiting} are waiting for an operator, which is the maximum: withdraw one`,
-          )
-        }
-        await tx.query(
-          `insert into api_user_requests (id, workspace_id, sub_account, role, public_key_pem, key_fingerprint, label, rate_limit,
-           ip_allow_list, person_id, requested_by, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-          [
-            request.id,
-            member.workspaceId,
-            request.sub_account,
-            request.role,
-            pem,
-            request.key_fingerprint,
-            request.label,
-            request.rate_limit,
-            request.ip_allow_list,
-            request.person_id,
-            session.personId,
-            request.created_at,
-          ],
-        )
+        await assertRequestLeft(tx, member.workspaceId, session.personId)
+        await insertRequest(tx, member.workspaceId, session.personId, request)
       },
       () => ({
         action: 'api_user.requested',
@@ -185,6 +155,59 @@ export const requestApiUser = panelEndpoint({
     }
   },
 })
+
+/**
+ * Checks that neither the person nor the workspace has the maximum number of open requests.
+ * @throws ApiError `INVALID_REQUEST`
+ */
+async function assertRequestLeft(
+  tx: Queryable,
+  workspaceId: string,
+  personId: string,
+): Promise<void> {
+  const open = await tx.one<{ all: number; own: number }>(
+    `select count(*)::int "all", count(*) filter (where requested_by = $2)::int own from api_user_requests
+   where workspace_id = $1 and api_key is null and withdrawn_at is null`,
+    [workspaceId, personId],
+  )
+  if (open && (open.all >= REQUESTS_MAX.workspace || open.own >= REQUESTS_MAX.person)) {
+    const waiting =
+      open.own >= REQUESTS_MAX.person
+        ? `${REQUESTS_MAX.person} of your requests`
+        : `${REQUESTS_MAX.workspace} requests`
+    throw new ApiError(
+      'INVALID_REQUEST',
+      `${waiting} are waiting for an operator, which is the maximum: withdraw one`,
+    )
+  }
+}
+
+/** Records a person's request for an API user. */
+async function insertRequest(
+  tx: Queryable,
+  workspaceId: string,
+  personId: string,
+  request: ApiUserRequest,
+): Promise<void> {
+  await tx.query(
+    `insert into api_user_requests (id, workspace_id, sub_account, role, public_key_pem, key_fingerprint, label, rate_limit,
+     ip_allow_list, person_id, requested_by, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+    [
+      request.id,
+      workspaceId,
+      request.sub_account,
+      request.role,
+      request.public_key_pem,
+      request.key_fingerprint,
+      request.label,
+      request.rate_limit,
+      request.ip_allow_list,
+      request.person_id,
+      personId,
+      request.created_at,
+    ],
+  )
+}
 
 /**
  * Returns the key in canonical form.

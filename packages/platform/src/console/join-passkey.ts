@@ -61,7 +61,13 @@ export const joinPasskey = panelEndpoint({
       throw new ApiError('SIGN_IN_FAILED', 'the confirmation was not finished in time: begin again')
     const joining = step.data
     const passkey = await verifyRegistration(body.response, joining)
-    return signIn(services, joining.person, 'passkey', from, someone, async (tx) => {
+    const confirmed = {
+      personId: joining.person,
+      factor: 'passkey' as const,
+      from,
+      before: someone,
+    }
+    return signIn(services, confirmed, async (tx) => {
       if (!(await endStep(tx, body.challenge_id)))
         throw new ApiError('SIGN_IN_FAILED', 'the invitation was accepted before: sign in')
       await makePerson(services, tx, joining)

@@ -112,7 +112,12 @@ export const joinTotp = panelEndpoint({
         from,
       )
       return {
-        cookie: await openSession(services, tx, joining.person, 'totp', from, someone),
+        cookie: await openSession(services, tx, {
+          personId: joining.person,
+          factor: 'totp',
+          from,
+          before: someone,
+        }),
         codes: recoveryCodes,
       }
     })

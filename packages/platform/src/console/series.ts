@@ -99,37 +99,21 @@ function daysOf(services: Services, caller: Caller, metric: string, o: Of): Prom
         o.from,
       )
     case 'volume':
-      return o.asset
-        ? flows(
-            services,
-            caller,
-            'amount',
-            o.asset,
-            o.from,
-            `asset = $3 and ${IN_OR_OUT}`,
-            o.asset.asset_name,
-          )
-        : flows(
-            services,
-            caller,
-            'amount_usd',
-            null,
-            o.from,
-            `$3::text is null and ${IN_OR_OUT}`,
-            null,
-          )
+      return flows(services, caller, {
+        column: o.asset ? 'amount' : 'amount_usd',
+        asset: o.asset,
+        from: o.from,
+        condition: o.asset ? `asset = $3 and ${IN_OR_OUT}` : `$3::text is null and ${IN_OR_OUT}`,
+        value: o.asset?.asset_name ?? null,
+      })
     default:
-      return o.coin
-        ? flows(
-            services,
-            caller,
-            'fee',
-            o.coin,
-            o.from,
-            `network = $3 and kind <> 'DEPOSIT'`,
-            o.network,
-          )
-        : flows(services, caller, 'platform_fee', null, o.from, '$3::text is null', null)
+      return flows(services, caller, {
+        column: o.coin ? 'fee' : 'platform_fee',
+        asset: o.coin,
+        from: o.from,
+        condition: o.coin ? `network = $3 and kind <> 'DEPOSIT'` : '$3::text is null',
+        value: o.coin ? o.network : null,
+      })
   }
 }
 
@@ -164,17 +148,24 @@ async function levels(
   }
 }
 
+/** The transactions whose amounts are added, and the column that is added. */
+interface Flow {
+  column: 'amount' | 'amount_usd' | 'fee' | 'platform_fee'
+  /** Asset of the column; null: it is in USD. */
+  asset: Asset | null
+  from: Date
+  /** Condition in SQL, in which `$3` is `value`. */
+  condition: string
+  value: string | null
+}
+
 /**
  * Returns the incoming and outgoing amounts of each day, of transactions that were confirmed on it.
  */
 async function flows(
   { database }: Services,
   caller: Caller,
-  column: 'amount' | 'amount_usd' | 'fee' | 'platform_fee',
-  asset: Asset | null,
-  from: Date,
-  condition: string,
-  value: string | null,
+  { column, asset, from, condition, value }: Flow,
 ): Promise<Days> {
   const rows = await database.query<{ day: string; sum: string }>(
     `select to_char(confirmed_at at time zone 'utc', 'YYYY-MM-DD') as day, coalesce(sum(${column}), 0)::text sum from transactions

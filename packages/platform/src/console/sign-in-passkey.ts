@@ -45,7 +45,8 @@ export const signInPasskey = panelEndpoint({
     const { personId } = await services.database.transaction((tx) =>
       takePasskey(tx, body.response, step.data),
     )
-    return signIn(services, personId, 'passkey', from, someone, async (tx) => {
+    const confirmed = { personId, factor: 'passkey' as const, from, before: someone }
+    return signIn(services, confirmed, async (tx) => {
       if (!(await endStep(tx, body.challenge_id)))
         throw new ApiError('SIGN_IN_FAILED', 'this sign-in was finished before')
     })

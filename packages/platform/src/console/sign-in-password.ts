@@ -27,7 +27,13 @@ const secondHalf = (factor: 'totp' | 'recovery', summary: string) =>
     body: z.strictObject({ mfa_token: token, code }),
     response: sessionShape,
     handler: ({ services, body, visitor }) =>
-      finishSignIn(services, body.mfa_token, factor, body.code, visitor.from, visitor.someone),
+      finishSignIn(services, {
+        token: body.mfa_token,
+        factor,
+        code: body.code,
+        from: visitor.from,
+        before: visitor.someone,
+      }),
   })
 
 /** Second step: a code of the authenticator app, or a recovery code. */

@@ -5,6 +5,7 @@ import type { Services } from '../engine/services.ts'
 import { presentNow, presentTransaction, transactionNowShape } from '../engine/present.ts'
 import { replacementsOf } from '../engine/replacement.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
+import type { Caller } from '../http/endpoint.ts'
 import { panelEndpoint } from '../people/endpoint.ts'
 import { time } from '../people/schemas.ts'
 import { findTransaction } from '../transactions/find-transaction.ts'
@@ -124,44 +125,13 @@ export const readTimeline = panelEndpoint({
     const { database, registry } = services
     const replacements = await replacementsOf(database, row)
     const references = [row.id, ...replacements.map(({ id }) => id)]
-    const [states, request, screening, holds, attempts, ledger, related, events] =
-      await Promise.all([
-        database.query(
-          'select state, reason, at from transaction_states where workspace_id = $3 and transaction_id = $1 order by id limit $2',
-          [row.id, ROWS_MAX, row.workspace_id],
-        ),
-        requestOf(services, row),
-        database.query(
-          `select provider, address_key address, risk_level, screened_at at from aml_screenings
-         where workspace_id = $3 and transaction_id = $1 order by id limit $2`,
-          [row.id, ROWS_MAX, row.workspace_id],
-        ),
-        database.query(
-          `select f.address, f.source, f.risk_level, h.held_at, h.released_at from aml_holds h
-           join frozen_addresses f on f.workspace_id = h.workspace_id and f.id = h.freeze_id
-         where h.workspace_id = $3 and h.transaction_id = $1 order by h.held_at limit $2`,
-          [row.id, ROWS_MAX, row.workspace_id],
-        ),
-        attemptsOf(services, row),
-        ledgerOf(services, row, references),
-        database.query<TransactionRow>(
-          `select * from transactions where workspace_id = $3 and id in (
-           select id from transactions where workspace_id = $3 and parent_id = $1
-           union select fuel_id from fuel_parts where workspace_id = $3 and transaction_id = $1)
-         order by created_at, id limit $2`,
-          [row.id, ROWS_MAX, row.workspace_id],
-        ),
-        database.query<{ id: string; type: string; at: Date }>(
-          `select uid id, type, created_at at from events where workspace_id = $2 and object = $1 order by position limit $3`,
-          [row.id, caller.workspaceId, ROWS_MAX],
-        ),
-      ])
-    const deliveries = await database.query(
-      `select d.id, d.webhook_id webhook, d.event_uid event, d.status, d.tries attempts, d.created_at at
-       from webhooks w join webhook_deliveries d on d.workspace_id = w.workspace_id and d.webhook_id = w.id and d.event_uid = any($1)
-       where w.workspace_id = $2 and w.sub_account_id = $3 order by d.created_at, d.id limit $4`,
-      [events.map(({ id }) => id), caller.workspaceId, caller.subAccountId, ROWS_MAX],
+    const [states, request, screening, holds, attempts, ledger, related, events] = await partsOf(
+      services,
+      caller,
+      row,
+      references,
     )
+    const deliveries = await deliveriesOf(services, caller, events)
     const shown = presentNow(row, registry)
     const network = registry.network(row.network)
     const paid = row.status === 'confirmed' || attempts.some(({ fee }) => fee !== null)
@@ -202,6 +172,52 @@ export const readTimeline = panelEndpoint({
     }
   },
 })
+
+/** Reads what is recorded about a transaction. */
+function partsOf(services: Services, caller: Caller, row: TransactionRow, references: string[]) {
+  const { database } = services
+  return Promise.all([
+    database.query(
+      'select state, reason, at from transaction_states where workspace_id = $3 and transaction_id = $1 order by id limit $2',
+      [row.id, ROWS_MAX, row.workspace_id],
+    ),
+    requestOf(services, row),
+    database.query(
+      `select provider, address_key address, risk_level, screened_at at from aml_screenings
+     where workspace_id = $3 and transaction_id = $1 order by id limit $2`,
+      [row.id, ROWS_MAX, row.workspace_id],
+    ),
+    database.query(
+      `select f.address, f.source, f.risk_level, h.held_at, h.released_at from aml_holds h
+       join frozen_addresses f on f.workspace_id = h.workspace_id and f.id = h.freeze_id
+     where h.workspace_id = $3 and h.transaction_id = $1 order by h.held_at limit $2`,
+      [row.id, ROWS_MAX, row.workspace_id],
+    ),
+    attemptsOf(services, row),
+    ledgerOf(services, row, references),
+    database.query<TransactionRow>(
+      `select * from transactions where workspace_id = $3 and id in (
+       select id from transactions where workspace_id = $3 and parent_id = $1
+       union select fuel_id from fuel_parts where workspace_id = $3 and transaction_id = $1)
+     order by created_at, id limit $2`,
+      [row.id, ROWS_MAX, row.workspace_id],
+    ),
+    database.query<{ id: string; type: string; at: Date }>(
+      `select uid id, type, created_at at from events where workspace_id = $2 and object = $1 order by position limit $3`,
+      [row.id, caller.workspaceId, ROWS_MAX],
+    ),
+  ])
+}
+
+/** Reads the deliveries of events to the webhooks of a sub-account. */
+function deliveriesOf({ database }: Services, caller: Caller, events: readonly { id: string }[]) {
+  return database.query(
+    `select d.id, d.webhook_id webhook, d.event_uid event, d.status, d.tries attempts, d.created_at at
+     from webhooks w join webhook_deliveries d on d.workspace_id = w.workspace_id and d.webhook_id = w.id and d.event_uid = any($1)
+     where w.workspace_id = $2 and w.sub_account_id = $3 order by d.created_at, d.id limit $4`,
+    [events.map(({ id }) => id), caller.workspaceId, caller.subAccountId, ROWS_MAX],
+  )
+}
 
 /** Returns the signed request without its token. */
 async function requestOf({ database }: Services, row: TransactionRow) {

@@ -1,5 +1,5 @@
 import { stringifyJson } from '@custody/request-auth'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Services } from '../engine/services.ts'
 import { ApiError } from '../errors.ts'
 import { decimalsOf, TEXT_AMOUNTS, wantsTexts, withTexts, type Decimals } from './amounts.ts'
@@ -42,14 +42,7 @@ export function register<O extends Operation>(
       if (answer.stream)
         return streams.sendEvents(request, reply, holder, answer.stream, answer.resource)
       if (answer.pieces) return streams.sendPieces(request, reply, holder, answer.pieces)
-      reply.code(answer.status ?? 200)
-      const text = answer.text ?? stringifyJson(answer.body)
-      const isJson = answer.headers?.['content-type'] === undefined
-      if (isJson)
-        reply.type(isText ? `${TEXT_AMOUNTS}; charset=utf-8` : 'application/json; charset=utf-8')
-      return reply
-        .serializer((data) => data as string)
-        .send(isText && isJson ? withTexts(text, decimalsHere()) : text)
+      return sendText(reply, answer, isText ? decimalsHere : null)
     },
   })
   async function answered(
@@ -65,24 +58,9 @@ export function register<O extends Operation>(
     )
     let body: unknown
     try {
-      // Without a schema the body may be absent or an empty object.
-      const input =
-        definition.body || (definition.method !== 'GET' && rawBody.trim() !== '')
-          ? readBody(definition.body ?? null, rawBody)
-          : undefined
-      const query = readQuery(definition.query ?? null, request.query as Record<string, unknown>)
-      const params = definition.params ? readParams(definition.params, request.params) : undefined
-      body = input
-      const lastEventId = request.headers['last-event-id']?.toString()
-      const context = {
-        services,
-        ...(admission as Admission),
-        body,
-        query,
-        params,
-        askedAt,
-        lastEventId,
-      }
+      const input = readInput(definition, request, rawBody)
+      body = input.body
+      const context = { services, ...(admission as Admission), ...input, askedAt }
       const handled = () => definition.handler(context)
       // A write has a longer timeout, because after a timeout the caller would not know whether it
       // was done.
@@ -91,31 +69,78 @@ export function register<O extends Operation>(
         answer: await (definition.method === 'GET' ? services.database.soon(handled) : handled()),
       }
     } catch (refusal) {
-      const earlier = await earlierAnswer(
-        refusal,
+      const earlier = await earlierAnswer(definition, refusal, {
+        services,
         rawBody,
         body,
-        request.params as Record<string, string>,
-        admission as Admission,
-      )
+        params: request.params as Record<string, string>,
+        caller: (admission as Admission).caller,
+      })
       if (earlier) return { holder, answer: earlier }
       throw refusal
     }
   }
+}
 
-  /**
-   * Returns the earlier response to the request's idempotency key, which replaces the error. A lost
-   * database connection is not a rejection, so it returns nothing.
-   */
-  async function earlierAnswer(
-    refusal: unknown,
-    rawBody: string,
-    body: unknown,
-    params: Record<string, string>,
-    { caller }: Admission,
-  ): Promise<Reply | null> {
-    if (definition.earlier === undefined || !(refusal instanceof ApiError)) return null
-    const fields = fieldsOf(rawBody)
-    return fields && definition.earlier({ services, caller, fields, body, params })
-  }
+/**
+ * Reads the validated parts of a request.
+ * @throws ApiError
+ */
+function readInput(definition: Operation, request: FastifyRequest, rawBody: string) {
+  // Without a schema the body may be absent or an empty object.
+  const body =
+    definition.body || (definition.method !== 'GET' && rawBody.trim() !== '')
+      ? readBody(definition.body ?? null, rawBody)
+      : undefined
+  const query = readQuery(definition.query ?? null, request.query as Record<string, unknown>)
+  const params = definition.params ? readParams(definition.params, request.params) : undefined
+  const lastEventId = request.headers['last-event-id']?.toString()
+  return { body, query, params, lastEventId }
+}
+
+/**
+ * Returns the earlier response to the request's idempotency key, which replaces the error. A lost
+ * database connection is not a rejection, so it returns nothing.
+ */
+async function earlierAnswer(
+  definition: Operation,
+  refusal: unknown,
+  {
+    services,
+    rawBody,
+    body,
+    params,
+    caller,
+  }: {
+    services: Services
+    rawBody: string
+    body: unknown
+    params: Record<string, string>
+    caller: Admission['caller']
+  },
+): Promise<Reply | null> {
+  if (definition.earlier === undefined || !(refusal instanceof ApiError)) return null
+  const fields = fieldsOf(rawBody)
+  return fields && definition.earlier({ services, caller, fields, body, params })
+}
+
+/**
+ * Sends a response with its text or JSON body.
+ * @param decimalsHere returns the decimals, which are sent as strings; null: they are sent as numbers
+ */
+function sendText(
+  reply: FastifyReply,
+  answer: Reply,
+  decimalsHere: (() => Decimals) | null,
+): FastifyReply {
+  reply.code(answer.status ?? 200)
+  const text = answer.text ?? stringifyJson(answer.body)
+  const isJson = answer.headers?.['content-type'] === undefined
+  if (isJson)
+    reply.type(
+      decimalsHere === null ? 'application/json; charset=utf-8' : `${TEXT_AMOUNTS}; charset=utf-8`,
+    )
+  return reply
+    .serializer((data) => data as string)
+    .send(decimalsHere !== null && isJson ? withTexts(text, decimalsHere()) : text)
 }

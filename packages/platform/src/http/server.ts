@@ -35,6 +35,32 @@ const REQUEST_TIMEOUT_MS = 30_000
  */
 const REQUEST_CHECK_EVERY_MS = 1000
 
+/** Returns the options of a server that do not depend on its services. */
+const fixedOptions = () => ({
+  bodyLimit: BODY_BYTES_MAX,
+  requestTimeout: REQUEST_TIMEOUT_MS,
+  keepAliveTimeout: 65_000,
+  exposeHeadRoutes: true,
+  // Requests that arrive while the server closes are still answered, because their dependencies
+  // are closed after the server.
+  return503OnClosing: false,
+  // Node would respond to such a request itself, without this server's headers; it is rejected
+  // below instead.
+  http: {
+    requireHostHeader: false,
+    connectionsCheckingInterval: REQUEST_CHECK_EVERY_MS,
+    // If this timeout is longer than the request timeout, as by default, Node swaps the two.
+    headersTimeout: REQUEST_TIMEOUT_MS,
+  },
+  rewriteUrl: originForm,
+  routerOptions: {
+    maxParamLength: PATH_PART_MAX,
+    ignoreTrailingSlash: false,
+    querystringParser: parseQuery,
+  },
+  logger: false as const,
+})
+
 /** Endpoints with their own authenticator, which are not part of the API. */
 export interface OtherEndpoints<O extends Operation = never> {
   list: readonly O[]
@@ -72,31 +98,10 @@ export async function buildServer<O extends Operation = never>(
     })
   }
   const server = Fastify({
-    bodyLimit: BODY_BYTES_MAX,
+    ...fixedOptions(),
     // Number of trusted proxies. A client can forge the entries before theirs.
     trustProxy: (_address, hop) => hop < services.settings.trustProxy,
     genReqId: () => services.environment.uuid(),
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    keepAliveTimeout: 65_000,
-    exposeHeadRoutes: true,
-    // Requests that arrive while the server closes are still answered, because their dependencies
-    // are closed after the server.
-    return503OnClosing: false,
-    // Node would respond to such a request itself, without this server's headers; it is rejected
-    // below instead.
-    http: {
-      requireHostHeader: false,
-      connectionsCheckingInterval: REQUEST_CHECK_EVERY_MS,
-      // If this timeout is longer than the request timeout, as by default, Node swaps the two.
-      headersTimeout: REQUEST_TIMEOUT_MS,
-    },
-    rewriteUrl: originForm,
-    routerOptions: {
-      maxParamLength: PATH_PART_MAX,
-      ignoreTrailingSlash: false,
-      querystringParser: parseQuery,
-    },
-    logger: false,
     frameworkErrors(error, request, reply) {
       // No hook runs for these requests.
       finish(request as FastifyRequest, reply as unknown as FastifyReply)
@@ -107,27 +112,8 @@ export async function buildServer<O extends Operation = never>(
   })
   server.decorateRequest('rate', null)
   server.decorateRequest('problem', null)
-  server.server.on('connect', (_request, socket) =>
-    answerOnSocket(
-      services,
-      limits,
-      new ApiError('METHOD_NOT_ALLOWED', 'CONNECT is not supported: this server is not a proxy'),
-      socket as Parameters<typeof answerOnSocket>[3],
-    ),
-  )
-  // An unknown expectation may be ignored (RFC 9110); Node would respond without this server's
-  // headers.
-  server.server.on(
-    'checkExpectation',
-    (request, response) => void server.server.emit('request', request, response),
-  )
-  server.removeAllContentTypeParsers()
-  // The body is hashed before it is parsed, because the caller signed the raw bytes.
-  server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) =>
-    done(refusedBytes(request, body as Buffer), body),
-  )
-  server.setValidatorCompiler(() => () => true)
-  server.setSerializerCompiler(() => (data) => stringifyJson(data))
+  handleUnusualRequests(server, services, limits)
+  setBodyHandling(server)
   const routes = new Routes(server)
   const sendUnrouted = async (
     request: FastifyRequest,
@@ -145,22 +131,7 @@ export async function buildServer<O extends Operation = never>(
     // Checked before the body is read, which may be of any type.
     if (request.is404 || routes.lacks(request.method, request.url))
       return sendUnrouted(request, reply)
-    if (!request.url.startsWith('/'))
-      throw new ApiError(
-        'INVALID_REQUEST',
-        'path: must begin with a slash, or with http:// or https:// and a host',
-        { field: 'path' },
-      )
-    if ((request.method === 'GET' || request.method === 'HEAD') && hasBody(request)) {
-      throw new ApiError(
-        'INVALID_REQUEST',
-        `body: must be empty for ${request.method}; send the values as query parameters`,
-        {
-          field: 'body',
-        },
-      )
-    }
-    assertPlainBody(request)
+    assertForm(request)
     return undefined
   })
   server.addHook('onSend', (request, reply, payload, done) => {
@@ -168,14 +139,67 @@ export async function buildServer<O extends Operation = never>(
     done(null, payload)
   })
   server.addHook('onResponse', (request, reply, done) => {
-    const path = request.routeOptions.url ?? 'none'
-    services.metrics.requests.labels(request.method, path, String(reply.statusCode)).inc()
-    services.metrics.requestSeconds.labels(request.method, path).observe(reply.elapsedTime / 1000)
-    if (reply.statusCode >= 400) logProblem(services, request, reply)
+    observeResponse(services, request, reply)
     done()
   })
   server.setErrorHandler((error, request, reply) => sendError(services, request, reply, error))
   server.setNotFoundHandler((request, reply) => sendUnrouted(request, reply))
+  registerRoutes(server, services, limits, { endpoints, pages, webhooks, others, auditWrite })
+  return server
+}
+
+/** Handles the requests that Node passes to no route: CONNECT, and unknown expectations. */
+function handleUnusualRequests(
+  server: FastifyInstance,
+  services: Services,
+  limits: AddressLimits,
+): void {
+  server.server.on('connect', (_request, socket) =>
+    answerOnSocket(
+      services,
+      limits,
+      new ApiError('METHOD_NOT_ALLOWED', 'CONNECT is not supported: this server is not a proxy'),
+      socket as Parameters<typeof answerOnSocket>[3],
+    ),
+  )
+  // An unknown expectation may be ignored (RFC 9110); Node would respond without this server's
+  // headers.
+  server.server.on(
+    'checkExpectation',
+    (request, response) => void server.server.emit('request', request, response),
+  )
+}
+
+/** Sets how bodies are received and sent; endpoints validate them. */
+function setBodyHandling(server: FastifyInstance): void {
+  server.removeAllContentTypeParsers()
+  // The body is hashed before it is parsed, because the caller signed the raw bytes.
+  server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) =>
+    done(refusedBytes(request, body as Buffer), body),
+  )
+  server.setValidatorCompiler(() => () => true)
+  server.setSerializerCompiler(() => (data) => stringifyJson(data))
+}
+
+/** Registers all endpoints, pages and probes. */
+function registerRoutes<O extends Operation>(
+  server: FastifyInstance,
+  services: Services,
+  limits: AddressLimits,
+  {
+    endpoints,
+    pages,
+    webhooks,
+    others,
+    auditWrite,
+  }: {
+    endpoints: readonly Endpoint[]
+    pages: readonly Page[]
+    webhooks: (components: Components) => Record<string, object>
+    others: OtherEndpoints<O> | undefined
+    auditWrite: AuditWrite | undefined
+  },
+): void {
   const streams = new Streams(services)
   // Closing waits for every open response, and a stream does not end by itself.
   server.addHook('preClose', async () => streams.close())
@@ -191,7 +215,37 @@ export async function buildServer<O extends Operation = never>(
       openApiDocument({ base, endpoints, open: OPEN_OPERATIONS, webhooks }),
     )
   }
-  return server
+}
+
+/**
+ * Checks the form of a request's target and body.
+ * @throws ApiError
+ */
+function assertForm(request: FastifyRequest): void {
+  if (!request.url.startsWith('/'))
+    throw new ApiError(
+      'INVALID_REQUEST',
+      'path: must begin with a slash, or with http:// or https:// and a host',
+      { field: 'path' },
+    )
+  if ((request.method === 'GET' || request.method === 'HEAD') && hasBody(request)) {
+    throw new ApiError(
+      'INVALID_REQUEST',
+      `body: must be empty for ${request.method}; send the values as query parameters`,
+      {
+        field: 'body',
+      },
+    )
+  }
+  assertPlainBody(request)
+}
+
+/** Counts a response in the metrics, and logs an error response. */
+function observeResponse(services: Services, request: FastifyRequest, reply: FastifyReply): void {
+  const path = request.routeOptions.url ?? 'none'
+  services.metrics.requests.labels(request.method, path, String(reply.statusCode)).inc()
+  services.metrics.requestSeconds.labels(request.method, path).observe(reply.elapsedTime / 1000)
+  if (reply.statusCode >= 400) logProblem(services, request, reply)
 }
 
 const hasBody = ({ headers }: FastifyRequest): boolean =>

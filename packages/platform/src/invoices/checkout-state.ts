@@ -83,18 +83,31 @@ export const checkoutShape = z
   .meta({ id: 'Checkout' })
 export type CheckoutState = z.output<typeof checkoutShape>
 
-/** Returns the current state of an invoice for its payer. */
-export async function checkoutState(services: Services, invoice: Invoice): Promise<CheckoutState> {
-  const { row, offers, payments } = invoice
-  const { displayName } = await readInvoiceSettings(services.database, row.workspace_id)
-  const merchant =
+/**
+ * Returns a network's name for tags. A network whose endpoint was removed from the configuration
+ * may still have invoices.
+ */
+const tagNameOf = ({ networks }: Services, code: string): string =>
+  (networks.has(code) ? networks.get(code).tagName : undefined) ?? 'tag'
+
+/** Returns the name that the payer sees: the configured one, or the workspace's. */
+async function merchantOf({ database }: Services, workspaceId: string): Promise<string> {
+  const { displayName } = await readInvoiceSettings(database, workspaceId)
+  return (
     displayName ??
     (
-      await services.database.one<{ name: string }>('select name from workspaces where id = $1', [
-        row.workspace_id,
+      await database.one<{ name: string }>('select name from workspaces where id = $1', [
+        workspaceId,
       ])
     )?.name ??
     ''
+  )
+}
+
+/** Returns the current state of an invoice for its payer. */
+export async function checkoutState(services: Services, invoice: Invoice): Promise<CheckoutState> {
+  const { row, offers, payments } = invoice
+  const merchant = await merchantOf(services, row.workspace_id)
   const show = (name: string, value: bigint) =>
     formatAmount(value, services.registry.asset(name)?.decimals ?? 0)
   const coinOf = (name: string) => {
@@ -107,16 +120,13 @@ export async function checkoutState(services: Services, invoice: Invoice): Promi
       network_name: network.name,
     }
   }
-  // A network whose endpoint was removed from the configuration may still have invoices.
-  const tagName = (code: string) =>
-    (services.networks.has(code) ? services.networks.get(code).tagName : undefined) ?? 'tag'
   const selectedOf = (offer: OfferRow & { address: string }) => {
     const { paid, due } = stillDue(invoice, offer)
     return {
       ...coinOf(offer.asset),
       address: offer.address,
       address_tag: offer.address_tag,
-      tag_name: offer.address_tag === null ? null : tagName(offer.network),
+      tag_name: offer.address_tag === null ? null : tagNameOf(services, offer.network),
       crypto_amount: show(offer.asset, BigInt(offer.amount)),
       paid_amount: show(offer.asset, paid),
       due_amount: show(offer.asset, due),

@@ -30,8 +30,7 @@ export async function placeFor(
   services: Services,
   tx: Queryable,
   owner: SubAccount,
-  asset: Asset,
-  network: Network,
+  { asset, network }: { asset: Asset; network: Network },
   invoice: string,
 ): Promise<PaymentAddress> {
   const made = await handOutAddress(
@@ -104,7 +103,7 @@ export async function choose(services: Services, id: string, asset: string): Pro
         },
       )
     }
-    const place = await placeFor(services, tx, owner, match.asset, match.network, id)
+    const place = await placeFor(services, tx, owner, match, id)
     await tx.query(
       `update invoice_offers set wallet_id = $3, address = $4, address_tag = $5, path = $6, chosen_at = $7
        where workspace_id = $8 and invoice_id = $1 and asset = $2`,

@@ -1,4 +1,5 @@
 import { stringifyJson } from '@custody/request-auth'
+import type { Queryable } from '../database/pool.ts'
 import { hashPayload, UNREADABLE_PAYLOAD } from '../engine/payload.ts'
 import type { Services } from '../engine/services.ts'
 import { endpoint, type Caller, type Reply } from '../http/endpoint.ts'
@@ -77,32 +78,15 @@ async function create(
     body.tolerance === undefined ? settings.tolerance : readTolerance(body.tolerance)
   const lifeS = readLife(services, body.expires_in) ?? settings.expiresInS
   const now = new Date(services.environment.now())
-  const row: InvoiceRow = {
+  const row = newRow({
     id: newInvoiceId(services),
-    workspace_id: caller.workspaceId,
-    sub_account_id: caller.subAccountId,
-    status: 'Pending',
-    exception: null,
-    fiat: request.fiat?.currency ?? null,
-    fiat_amount: request.fiat?.amount.toString() ?? null,
-    memo: body.memo ?? null,
-    order_id: body.order_id ?? null,
-    payer: body.payer ?? null,
-    webhook_url: body.webhook_url ?? null,
-    success_url: body.success_url ?? null,
-    failed_url: body.failed_url ?? null,
+    caller,
+    body,
+    fiat: request.fiat,
     tolerance,
-    selected: null,
-    cancelled_at: null,
-    marked: null,
-    marked_reason: null,
-    marked_at: null,
-    version: 1,
-    sequence_id: body.sequence_id ?? null,
-    expires_at: new Date(now.getTime() + lifeS * 1000),
-    created_at: now,
-    updated_at: now,
-  }
+    createdAt: now,
+    expiresAt: new Date(now.getTime() + lifeS * 1000),
+  })
   const confirmations = depthFor(settings.depths, request.value && microOf(request.value))
   const rows = offers.map(({ asset, network, amount, rate }): OfferRow => ({
     asset: asset.asset_name,
@@ -121,7 +105,7 @@ async function create(
   if (only)
     await readyFor(services, caller, only, only.amount, request.fiat ? 'fiat_amount' : 'amount')
   const response = await services.database.transaction(async (tx) => {
-    const place = only && (await placeFor(services, tx, caller, only.asset, only.network, row.id))
+    const place = only && (await placeFor(services, tx, caller, only, row.id))
     const invoice: Invoice = {
       row: { ...row, selected: only?.asset.asset_name ?? null },
       offers: place
@@ -137,48 +121,103 @@ async function create(
       refunds: [],
     }
     const text = stringifyJson(presentInvoice(services, invoice))
-    await tx.query(
-      `insert into invoices (id, workspace_id, sub_account_id, fiat, fiat_amount, memo, order_id, payer, webhook_url, success_url,
-         failed_url, tolerance, selected, due_at, sequence_id, payload_hash, response, expires_at, created_at, updated_at)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $14, $18, $18)`,
-      [
-        row.id,
-        row.workspace_id,
-        row.sub_account_id,
-        row.fiat,
-        row.fiat_amount,
-        row.memo,
-        row.order_id,
-        row.payer,
-        row.webhook_url,
-        row.success_url,
-        row.failed_url,
-        row.tolerance,
-        invoice.row.selected,
-        row.expires_at,
-        row.sequence_id,
-        payloadHash,
-        text,
-        now,
-      ],
-    )
-    await tx.query(
-      `insert into invoice_offers (workspace_id, invoice_id, asset, network, position, amount, rate, rate_at, confirmations, wallet_id,
-         address, address_tag, path, chosen_at)
-       select $4, $1, o.asset, o.network, o.n, o.amount, o.rate, o.rate_at, o.confirmations, $3, o.address, o.address_tag, o.path,
-         o.chosen_at
-       from jsonb_to_recordset($2) as o(asset text, network text, n integer, amount numeric, rate numeric, rate_at timestamptz,
-         confirmations integer, address text, address_tag text, path integer[], chosen_at timestamptz)`,
-      [
-        row.id,
-        JSON.stringify(invoice.offers.map((offer, n) => ({ ...offer, n }))),
-        place?.wallet_id ?? null,
-        row.workspace_id,
-      ],
-    )
+    await insertInvoice(tx, invoice, { text, payloadHash, walletId: place?.wallet_id ?? null })
     await publishInvoiceEvent(services, tx, invoice, 'invoice.created')
     return text
   })
   services.environment.checkpoint('invoice.created')
   return { text: response }
+}
+
+/** Returns the row of a new invoice, for which no asset is selected yet. */
+function newRow({
+  id,
+  caller,
+  body,
+  fiat,
+  tolerance,
+  createdAt,
+  expiresAt,
+}: {
+  id: string
+  caller: Caller
+  body: InvoiceBody
+  fiat: ReturnType<typeof whatIsAsked>['fiat']
+  tolerance: number
+  createdAt: Date
+  expiresAt: Date
+}): InvoiceRow {
+  return {
+    id,
+    workspace_id: caller.workspaceId,
+    sub_account_id: caller.subAccountId,
+    status: 'Pending',
+    exception: null,
+    fiat: fiat?.currency ?? null,
+    fiat_amount: fiat?.amount.toString() ?? null,
+    memo: body.memo ?? null,
+    order_id: body.order_id ?? null,
+    payer: body.payer ?? null,
+    webhook_url: body.webhook_url ?? null,
+    success_url: body.success_url ?? null,
+    failed_url: body.failed_url ?? null,
+    tolerance,
+    selected: null,
+    cancelled_at: null,
+    marked: null,
+    marked_reason: null,
+    marked_at: null,
+    version: 1,
+    sequence_id: body.sequence_id ?? null,
+    expires_at: expiresAt,
+    created_at: createdAt,
+    updated_at: createdAt,
+  }
+}
+
+/** Inserts a new invoice with its offers and the response to the request that created it. */
+async function insertInvoice(
+  tx: Queryable,
+  { row, offers }: Invoice,
+  { text, payloadHash, walletId }: { text: string; payloadHash: string; walletId: string | null },
+): Promise<void> {
+  await tx.query(
+    `insert into invoices (id, workspace_id, sub_account_id, fiat, fiat_amount, memo, order_id, payer, webhook_url, success_url,
+       failed_url, tolerance, selected, due_at, sequence_id, payload_hash, response, expires_at, created_at, updated_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $14, $18, $18)`,
+    [
+      row.id,
+      row.workspace_id,
+      row.sub_account_id,
+      row.fiat,
+      row.fiat_amount,
+      row.memo,
+      row.order_id,
+      row.payer,
+      row.webhook_url,
+      row.success_url,
+      row.failed_url,
+      row.tolerance,
+      row.selected,
+      row.expires_at,
+      row.sequence_id,
+      payloadHash,
+      text,
+      row.created_at,
+    ],
+  )
+  await tx.query(
+    `insert into invoice_offers (workspace_id, invoice_id, asset, network, position, amount, rate, rate_at, confirmations, wallet_id,
+       address, address_tag, path, chosen_at)
+     select $4, $1, o.asset, o.network, o.n, o.amount, o.rate, o.rate_at, o.confirmations, $3, o.address, o.address_tag, o.path,
+       o.chosen_at
+     from jsonb_to_recordset($2) as o(asset text, network text, n integer, amount numeric, rate numeric, rate_at timestamptz,
+       confirmations integer, address text, address_tag text, path integer[], chosen_at timestamptz)`,
+    [
+      row.id,
+      JSON.stringify(offers.map((offer, n) => ({ ...offer, n }))),
+      walletId,
+      row.workspace_id,
+    ],
+  )
 }

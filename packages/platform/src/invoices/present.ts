@@ -217,15 +217,64 @@ export function tagsOf(
   return { takes_tag: asset?.takes_tag ?? false, requires_tag: asset?.requires_tag ?? false }
 }
 
+/** Returns an amount with exactly the digits of its asset. */
+const exactAmount = ({ registry }: Services, asset: string, value: bigint) =>
+  exact(formatAmount(value, registry.asset(asset)?.decimals ?? 0))
+
+/** Returns the fields of the selected asset; all null if the payer has not selected one. */
+function presentSelection(services: Services, invoice: Invoice) {
+  const { row, offers } = invoice
+  const chosen = offers.find(({ asset }) => asset === row.selected) ?? null
+  const part = chosen && stillDue(invoice, chosen)
+  return {
+    asset: chosen?.asset ?? null,
+    address: chosen?.address ?? null,
+    address_tag: chosen?.address_tag ?? null,
+    path: chosen?.path ?? null,
+    crypto_amount: chosen && exactAmount(services, chosen.asset, BigInt(chosen.amount)),
+    paid_amount: chosen && part && exactAmount(services, chosen.asset, part.paid),
+    due_amount: chosen && part && exactAmount(services, chosen.asset, part.due),
+    payment_uri: chosen && uriOf(services, invoice, chosen),
+  }
+}
+
+/** Returns the API's representation of an offered asset. */
+const presentOffer = (services: Services, offer: OfferRow) => ({
+  asset: offer.asset,
+  network: offer.network,
+  ...tagsOf(services, offer.asset),
+  crypto_amount: exactAmount(services, offer.asset, BigInt(offer.amount)),
+  rate: offer.rate === null ? null : exact(showRate(BigInt(offer.rate))),
+  rate_at: offer.rate_at?.toISOString() ?? null,
+  address: offer.address,
+  address_tag: offer.address_tag,
+  path: offer.path,
+})
+
+/**
+ * Returns the API's representation of a payment.
+ * @param end time after which a payment is late, in Unix ms
+ */
+const presentPayment = (services: Services, payment: PaymentRow, end: number) => ({
+  transaction_id: payment.transaction_id,
+  hash: payment.hash,
+  asset: payment.asset,
+  amount: exactAmount(services, payment.asset, BigInt(payment.amount)),
+  status: payment.status,
+  confirmations: payment.confirmations,
+  required: payment.required,
+  counts: payment.counts,
+  note: payment.counts ? (payment.since.getTime() >= end ? 'late' : null) : 'other_asset',
+  seen_at: payment.seen_at.toISOString(),
+  explorer_url: explorerUrl(services, payment),
+})
+
 /** Returns the API's representation of an invoice, for its merchant. */
 export function presentInvoice(services: Services, invoice: Invoice) {
   const { row, offers, payments, refunds } = invoice
-  const show = (asset: string, value: bigint) =>
-    exact(formatAmount(value, services.registry.asset(asset)?.decimals ?? 0))
+  const show = (asset: string, value: bigint) => exactAmount(services, asset, value)
   const amounts = (map: Map<string, bigint>) =>
     [...map].map(([asset, value]) => ({ asset, amount: show(asset, value) }))
-  const chosen = offers.find(({ asset }) => asset === row.selected) ?? null
-  const part = chosen && stillDue(invoice, chosen)
   const end = Math.min(row.expires_at.getTime(), row.cancelled_at?.getTime() ?? Infinity)
   const left = refundable(invoice)
   return {
@@ -234,40 +283,11 @@ export function presentInvoice(services: Services, invoice: Invoice) {
     exception: row.exception,
     fiat: row.fiat,
     fiat_amount: row.fiat_amount === null ? null : exactUsd(BigInt(row.fiat_amount)),
-    asset: chosen?.asset ?? null,
-    address: chosen?.address ?? null,
-    address_tag: chosen?.address_tag ?? null,
-    path: chosen?.path ?? null,
-    crypto_amount: chosen && show(chosen.asset, BigInt(chosen.amount)),
-    paid_amount: chosen && part && show(chosen.asset, part.paid),
-    due_amount: chosen && part && show(chosen.asset, part.due),
-    payment_uri: chosen && uriOf(services, invoice, chosen),
+    ...presentSelection(services, invoice),
     expiry: row.expires_at.toISOString(),
     checkout_url: checkoutUrl(services, row.id),
-    assets: offers.map((each) => ({
-      asset: each.asset,
-      network: each.network,
-      ...tagsOf(services, each.asset),
-      crypto_amount: show(each.asset, BigInt(each.amount)),
-      rate: each.rate === null ? null : exact(showRate(BigInt(each.rate))),
-      rate_at: each.rate_at?.toISOString() ?? null,
-      address: each.address,
-      address_tag: each.address_tag,
-      path: each.path,
-    })),
-    payments: payments.slice(0, LIST_MAX).map((each) => ({
-      transaction_id: each.transaction_id,
-      hash: each.hash,
-      asset: each.asset,
-      amount: show(each.asset, BigInt(each.amount)),
-      status: each.status,
-      confirmations: each.confirmations,
-      required: each.required,
-      counts: each.counts,
-      note: each.counts ? (each.since.getTime() >= end ? 'late' : null) : 'other_asset',
-      seen_at: each.seen_at.toISOString(),
-      explorer_url: explorerUrl(services, each),
-    })),
+    assets: offers.map((offer) => presentOffer(services, offer)),
+    payments: payments.slice(0, LIST_MAX).map((payment) => presentPayment(services, payment, end)),
     refunds: refunds.slice(-LIST_MAX).map(({ transaction_id, asset, amount, status, hash }) => ({
       transaction_id,
       asset,

@@ -45,6 +45,15 @@ function waitOf(response: Response): number {
   return Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : AGAIN_MS
 }
 
+/** An API request; without a user it is not signed. */
+interface ApiCall {
+  base: string
+  user: User | null
+  method: string
+  path: string
+  body?: unknown
+}
+
 /**
  * Makes one API request, signed if there is a user. Repeats it for some minutes while a chain is
  * unreachable or the rate limit is exceeded.
@@ -53,11 +62,7 @@ function waitOf(response: Response): number {
  */
 export async function callApi<T>(
   { fetch, clock, sleep, say }: Means,
-  base: string,
-  user: User | null,
-  method: string,
-  path: string,
-  body?: unknown,
+  { base, user, method, path, body }: ApiCall,
 ): Promise<T> {
   const text = body === undefined ? '' : JSON.stringify(body)
   const until = clock() + PATIENCE_MS

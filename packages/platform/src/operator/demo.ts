@@ -59,7 +59,7 @@ const call = <T>(
   path: string,
   body?: unknown,
 ): Promise<T> =>
-  callApi<T>({ fetch, clock: Date.now, sleep: pause, say }, base, user, method, path, body)
+  callApi<T>({ fetch, clock: Date.now, sleep: pause, say }, { base, user, method, path, body })
 
 async function isFree(port: number): Promise<boolean> {
   return new Promise((done) => {

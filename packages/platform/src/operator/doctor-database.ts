@@ -69,6 +69,14 @@ export async function askDatabase(url: string, pooled: boolean): Promise<Databas
   }
 }
 
+/** Returns the finding about migrations that are not applied yet. */
+function pendingFinding(pending: readonly string[], isRunning: boolean): Finding {
+  const what = `migrations are missing: ${pending.join(', ')}`
+  return isRunning
+    ? problem('database', what, 'restart the platform with the version that is installed')
+    : warning('database', what, 'the next start of the platform applies them: make a backup first')
+}
+
 /**
  * Returns the findings about a database.
  * @param facts its state, or why it could not be read
@@ -116,21 +124,7 @@ export function databaseFindings(
       ),
     )
   }
-  if (pending.length > 0) {
-    matches.push(
-      isRunning
-        ? problem(
-            'database',
-            `migrations are missing: ${pending.join(', ')}`,
-            'restart the platform with the version that is installed',
-          )
-        : warning(
-            'database',
-            `migrations are missing: ${pending.join(', ')}`,
-            'the next start of the platform applies them: make a backup first',
-          ),
-    )
-  }
+  if (pending.length > 0) matches.push(pendingFinding(pending, isRunning))
   if (connections > connections_max * CONNECTIONS_SHARE) {
     matches.push(
       warning(

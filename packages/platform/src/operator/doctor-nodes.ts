@@ -146,28 +146,7 @@ function ofNode(
       ),
     )
   }
-  // Such a clock is stopped, so its difference has no meaning.
-  if (status.clock_doubted === true) {
-    matches.push(
-      warning(
-        'signers',
-        `the clock of ${name} has jumped ahead, as after a long suspension`,
-        'the node queries its peers at its next request; if their time differs, it signs nothing: synchronise the clocks (NTP)',
-      ),
-    )
-  } else if (offS === null || Math.abs(offS) > CLOCK_OFF_S) {
-    const message =
-      offS === null
-        ? `${name} does not report its time`
-        : `the clock of ${name} is ${Math.abs(offS)} s ${offS > 0 ? 'ahead of' : 'behind'} this machine's`
-    matches.push(
-      problem(
-        'signers',
-        message,
-        'synchronise the clocks of both hosts (NTP): requests are valid for 30 seconds',
-      ),
-    )
-  }
+  matches.push(...clockFindings(name, status, offS))
   if (status.version !== version) {
     const own =
       typeof status.version === 'string' ? `version ${status.version}` : 'an earlier version'
@@ -196,4 +175,36 @@ function ofNode(
     )
   }
   return matches
+}
+
+/** Returns the findings about a node's clock, which is `offS` seconds ahead of this machine's. */
+function clockFindings(
+  name: string,
+  status: NonNullable<NodeStatus['status']>,
+  offS: number | null,
+): Finding[] {
+  // Such a clock is stopped, so its difference has no meaning.
+  if (status.clock_doubted === true) {
+    return [
+      warning(
+        'signers',
+        `the clock of ${name} has jumped ahead, as after a long suspension`,
+        'the node queries its peers at its next request; if their time differs, it signs nothing: synchronise the clocks (NTP)',
+      ),
+    ]
+  }
+  if (offS === null || Math.abs(offS) > CLOCK_OFF_S) {
+    const message =
+      offS === null
+        ? `${name} does not report its time`
+        : `the clock of ${name} is ${Math.abs(offS)} s ${offS > 0 ? 'ahead of' : 'behind'} this machine's`
+    return [
+      problem(
+        'signers',
+        message,
+        'synchronise the clocks of both hosts (NTP): requests are valid for 30 seconds',
+      ),
+    ]
+  }
+  return []
 }

@@ -60,14 +60,7 @@ export async function sendRequest(home: string, words: string[], values: Values)
   const [method = '', path = '', body] = words
   if (!METHODS.includes(method.toUpperCase()) || !path.startsWith('/'))
     throw new OperatorError(USAGE)
-  const apiKey = values['api-key'] ?? process.env['CUSTODY_API_KEY']
-  const keyFile = values['key'] ?? process.env['CUSTODY_KEY']
-  if (typeof apiKey !== 'string')
-    throw new OperatorError('--api-key is required, or the environment variable CUSTODY_API_KEY')
-  if (typeof keyFile !== 'string')
-    throw new OperatorError(
-      '--key is required, or the environment variable CUSTODY_KEY: the file of your private key',
-    )
+  const { apiKey, keyFile } = readKeyOptions(values)
   const privateKey = readPrivateKey(keyFile)
   if (values['print-token'] === true) {
     const { token } = await signRequest({
@@ -80,6 +73,33 @@ export async function sendRequest(home: string, words: string[], values: Values)
     return { result: { token }, text: token, exitCode: 0 }
   }
   const until = typeof values['until'] === 'string' ? readUntil(values['until'], method) : null
+  const base = readBase(home, values)
+  const call = { base: base.replace(/\/$/, ''), apiKey, privateKey, method, path, body }
+  if (until === null) return send(call)
+  return repeatUntil(call, until, values)
+}
+
+/**
+ * Reads the API key and the file of the private key.
+ * @throws OperatorError if one of them is missing
+ */
+function readKeyOptions(values: Values): { apiKey: string; keyFile: string } {
+  const apiKey = values['api-key'] ?? process.env['CUSTODY_API_KEY']
+  const keyFile = values['key'] ?? process.env['CUSTODY_KEY']
+  if (typeof apiKey !== 'string')
+    throw new OperatorError('--api-key is required, or the environment variable CUSTODY_API_KEY')
+  if (typeof keyFile !== 'string')
+    throw new OperatorError(
+      '--key is required, or the environment variable CUSTODY_KEY: the file of your private key',
+    )
+  return { apiKey, keyFile }
+}
+
+/**
+ * Returns the URL of the platform: the given one, or that of the running platform.
+ * @throws OperatorError if neither exists
+ */
+function readBase(home: string, values: Values): string {
   const urlFile = join(home, 'url')
   const base =
     typeof values['url'] === 'string'
@@ -91,8 +111,18 @@ export async function sendRequest(home: string, words: string[], values: Values)
     throw new OperatorError(
       `the platform does not run on ${home}: start it with "npm start", or use --url`,
     )
-  const call = { base: base.replace(/\/$/, ''), apiKey, privateKey, method, path, body }
-  if (until === null) return send(call)
+  return base
+}
+
+/**
+ * Repeats a request until a field of the response has a value.
+ * @throws OperatorError if the request is rejected, or the time is over
+ */
+async function repeatUntil(
+  call: Call,
+  until: { field: string; value: string },
+  values: Values,
+): Promise<Outcome> {
   const seconds = values['timeout'] === undefined ? UNTIL_DEFAULT_S : Number(values['timeout'])
   if (!Number.isInteger(seconds) || seconds < 1)
     throw new OperatorError('--timeout: must be a whole number of seconds')

@@ -46,7 +46,7 @@ async function tryCode(
   await isPassword(code, null, people.passwordCost)
   const personId = await ownerOfRecoveryCode(database, trier.email, code)
   if (personId === null) throw wrong()
-  return signIn(services, personId, 'recovery', from, before, async (tx) => {
+  return signIn(services, { personId, factor: 'recovery', from, before }, async (tx) => {
     await lockPerson(tx, personId)
     // Read again under the lock: a concurrent request may have used the code or set a password.
     if (

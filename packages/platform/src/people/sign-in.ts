@@ -73,24 +73,30 @@ async function tryPassword(services: Services, trier: Trier, password: string): 
 
 const STEP_GONE = 'the sign-in was not finished in time, or had too many attempts: begin again'
 
+/** A person's request to complete the sign-in that `token` names. */
+interface SecondStep {
+  token: string
+  factor: 'totp' | 'recovery'
+  code: string
+  from: From
+  /** Earlier session of the same browser. */
+  before: Session | null
+}
+
 /**
  * Second step of a sign-in: a code of the authenticator app, or a recovery code.
  * @throws ApiError `SIGN_IN_FAILED`, `RATE_LIMITED`
  */
 export async function finishSignIn(
   services: Services,
-  token: string,
-  factor: 'totp' | 'recovery',
-  code: string,
-  from: From,
-  before: Session | null,
+  { token, factor, code, from, before }: SecondStep,
 ): Promise<Reply> {
   countSignIn(services, from)
   const step = await tryStep(services.database, 'sign-in', token)
   if (!step?.personId) throw new ApiError('SIGN_IN_FAILED', STEP_GONE)
   const { personId } = step
   return showCode(services, { personId, factor, code, from }, (trier, take) =>
-    signIn(services, personId, factor, from, before, async (tx) => {
+    signIn(services, { personId, factor, from, before }, async (tx) => {
       await take(tx)
       if (!(await endStep(tx, token))) throw new ApiError('SIGN_IN_FAILED', STEP_GONE)
       await forgive(tx, trier, { all: true })
@@ -183,6 +189,15 @@ function stepNow(
   return stepOfCode(secret, code.replaceAll(/\s/g, ''), environment.now())
 }
 
+/** A person who has confirmed their factors. */
+interface ConfirmedSignIn {
+  personId: string
+  factor: Factor
+  from: From
+  /** Earlier session of the same browser, which ends. */
+  before: Session | null
+}
+
 /**
  * Opens a session for a person who has confirmed their factors, in place of this browser's earlier
  * session. The token is new, so that it cannot have been known to others before.
@@ -190,16 +205,14 @@ function stepNow(
  */
 export async function signIn(
   services: Services,
-  personId: string,
-  factor: Factor,
-  from: From,
-  before: Session | null,
+  confirmed: ConfirmedSignIn,
   proof: (tx: Queryable) => Promise<void>,
 ): Promise<Reply> {
   const { database, people } = services
+  const { personId, from } = confirmed
   const token = await database.transaction(async (tx) => {
     await proof(tx)
-    return openSession(services, tx, personId, factor, from, before)
+    return openSession(services, tx, confirmed)
   })
   people.sessions.forget()
   return {
@@ -215,10 +228,7 @@ export async function signIn(
 export async function openSession(
   { people }: Services,
   tx: Queryable,
-  personId: string,
-  factor: Factor,
-  from: From,
-  before: Session | null,
+  { personId, factor, from, before }: ConfirmedSignIn,
 ): Promise<string> {
   if (before) await people.sessions.end(tx, before.personId, { id: before.id })
   const { id, token } = await people.sessions.open(tx, personId, from)

@@ -1,5 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { ChainError, parseAmount, type Registry, type RpcEndpoint } from '@custody/chains/basics'
+import {
+  ChainError,
+  parseAmount,
+  type Network,
+  type Registry,
+  type RpcEndpoint,
+} from '@custody/chains/basics'
 import { reasonOf } from '@custody/chains/reason'
 import { z } from 'zod'
 import { suggestName } from '../suggest-name.ts'
@@ -196,33 +202,18 @@ const configuration = (registry: Registry) =>
   file.transform(({ networks, sweep }, context): Configuration => {
     const rules: Configuration['sweep'] = {}
     for (const kind of ['networks', 'assets'] as const) {
-      for (const [of, { cost_multiple: multiple, min_amount: least }] of Object.entries(
-        sweep[kind],
-      )) {
+      for (const [name, rule] of Object.entries(sweep[kind])) {
         const tell = (message: string, ...path: string[]) => {
-          context.addIssue({ code: 'custom', message, path: ['sweep', kind, of, ...path] })
-        }
-        const amount = (
-          name: string,
-          written: string | undefined,
-          decimals: number,
-        ): bigint | null => {
-          try {
-            return written === undefined ? null : parseAmount(written, decimals)
-          } catch (error) {
-            if (!(error instanceof ChainError)) throw error
-            tell(error.message, name)
-            return null
-          }
+          context.addIssue({ code: 'custom', message, path: ['sweep', kind, name, ...path] })
         }
         try {
-          const scope = scopeNamed(registry, kind === 'networks' ? { network: of } : { asset: of })
-          if (kind === 'networks' && least !== undefined)
+          const scope = scopeNamed(
+            registry,
+            kind === 'networks' ? { network: name } : { asset: name },
+          )
+          if (kind === 'networks' && rule.min_amount !== undefined)
             tell('an amount requires an asset', 'min_amount')
-          rules[scope] = {
-            cost_multiple: amount('cost_multiple', multiple, MULTIPLE_DECIMALS),
-            min_amount: amount('min_amount', least, registry.asset(of)?.decimals ?? 0),
-          }
+          rules[scope] = readRule(rule, registry.asset(name)?.decimals ?? 0, tell)
         } catch (error) {
           tell(reasonOf(error))
         }
@@ -234,50 +225,78 @@ const configuration = (registry: Registry) =>
         endpoints: [first],
       },
     ] of Object.entries(networks)) {
-      const { fee_floors: floors, checkpoint } = first ?? {}
       const network = registry.network(code)
-      if (checkpoint !== undefined && network && !network.utxo) {
-        context.addIssue({
-          code: 'custom',
-          message:
-            'is supported only for Bitcoin and similar networks: other networks are identified by their chain id or first block',
-          path: ['networks', code, 'checkpoint'],
-        })
-      }
-      const tell = (message: string, ...path: string[]) => {
-        context.addIssue({
-          code: 'custom',
-          message,
-          path: ['networks', code, 'fee_floors', ...path],
-        })
-      }
-      if (floors === undefined || !network) continue
-      if (!network.utxo) {
-        tell(
-          'is supported only for Bitcoin and similar networks: other networks always report their fee rates',
-        )
-        continue
-      }
-      let below = BigInt(network.utxo.min_fee_rate) * 10n ** BigInt(FLOOR_DECIMALS)
-      for (const level of LEVELS) {
-        const written = floors[level] ?? network.utxo.fee_floors?.[level]
-        if (written === undefined) continue
-        try {
-          const floor = parseAmount(written, FLOOR_DECIMALS)
-          if (floor < below)
-            tell(
-              'must not be below the minimum that the network relays, nor below a lower level',
-              level,
-            )
-          else below = floor
-        } catch (error) {
-          if (!(error instanceof ChainError)) throw error
-          tell(error.message, level)
-        }
-      }
+      if (!network || !first) continue
+      checkNetwork(network, first, (message, ...path) => {
+        context.addIssue({ code: 'custom', message, path: ['networks', code, ...path] })
+      })
     }
     return { networks, sweep: rules }
   })
+
+/** Reports an issue, with the path of the field below the checked part. */
+type Tell = (message: string, ...path: string[]) => void
+
+/** Reads the amounts of a sweep rule. An invalid amount is reported and null. */
+function readRule(
+  { cost_multiple: multiple, min_amount: least }: z.output<typeof rule>,
+  decimals: number,
+  tell: Tell,
+): SweepRule {
+  const amount = (name: string, written: string | undefined, digits: number): bigint | null => {
+    try {
+      return written === undefined ? null : parseAmount(written, digits)
+    } catch (error) {
+      if (!(error instanceof ChainError)) throw error
+      tell(error.message, name)
+      return null
+    }
+  }
+  return {
+    cost_multiple: amount('cost_multiple', multiple, MULTIPLE_DECIMALS),
+    min_amount: amount('min_amount', least, decimals),
+  }
+}
+
+/** Reports a checkpoint and fee floors that a network does not support. */
+function checkNetwork(
+  { utxo }: Network,
+  { fee_floors: floors, checkpoint }: NetworkEndpoints['endpoints'][number],
+  tell: Tell,
+): void {
+  if (checkpoint !== undefined && !utxo) {
+    tell(
+      'is supported only for Bitcoin and similar networks: other networks are identified by their chain id or first block',
+      'checkpoint',
+    )
+  }
+  if (floors === undefined) return
+  if (!utxo) {
+    tell(
+      'is supported only for Bitcoin and similar networks: other networks always report their fee rates',
+      'fee_floors',
+    )
+    return
+  }
+  let below = BigInt(utxo.min_fee_rate) * 10n ** BigInt(FLOOR_DECIMALS)
+  for (const level of LEVELS) {
+    const written = floors[level] ?? utxo.fee_floors?.[level]
+    if (written === undefined) continue
+    try {
+      const floor = parseAmount(written, FLOOR_DECIMALS)
+      if (floor < below)
+        tell(
+          'must not be below the minimum that the network relays, nor below a lower level',
+          'fee_floors',
+          level,
+        )
+      else below = floor
+    } catch (error) {
+      if (!(error instanceof ChainError)) throw error
+      tell(error.message, 'fee_floors', level)
+    }
+  }
+}
 
 /**
  * Reads custody.config.json; if the file does not exist, nothing is configured.

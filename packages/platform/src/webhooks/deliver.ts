@@ -205,9 +205,20 @@ async function failed(
         ? `${hook.failures} consecutive attempts failed; the last one: ${answer.error ?? ''}`
         : null
   if (reason === null || hook.disabled_at !== null) return
+  await disable(services, tx, delivery, { ...hook, reason, at: now })
+}
+
+/** Disables a webhook and emits the event about it. */
+async function disable(
+  services: Services,
+  tx: Queryable,
+  { webhook_id: id, workspace_id: workspace }: Claimed,
+  hook: { failures: number; sub_account_id: string; url: string; reason: string; at: Date },
+): Promise<void> {
+  const { reason, at } = hook
   await tx.query(
     'update webhooks set disabled_at = $2, disabled_reason = $3, updated_at = $2 where workspace_id = $4 and id = $1',
-    [id, now, reason, workspace],
+    [id, at, reason, workspace],
   )
   await emit(
     tx,
@@ -219,7 +230,7 @@ async function failed(
       url: hook.url,
       reason,
       failures: hook.failures,
-      disabled_at: now.toISOString(),
+      disabled_at: at.toISOString(),
     }),
   )
   services.log.warn({ webhook: id, reason }, 'a webhook was disabled')

@@ -3,11 +3,11 @@ import { z } from 'zod'
 import { canonicalBytes, signBytes } from '../canonical.ts'
 import { Refusal } from '../errors.ts'
 import { intentOf } from '../intent/index.ts'
-import { prove, signedRequestSchema } from '../intent/request.ts'
+import { prove, signedRequestSchema, type Proven } from '../intent/request.ts'
 import { endNameOfRule, forwardName, voidNameOfRequest } from '../policy/identity.ts'
 import { uuidSchema } from '../policy/order.ts'
 import type { NodeContext } from '../node-context.ts'
-import type { Enrolment, StandingRule, StepEntry } from '../store/state.ts'
+import type { Enrolment, StandingRule, State, StepEntry } from '../store/state.ts'
 
 export const voidBodySchema = z
   .strictObject({
@@ -28,6 +28,8 @@ export const voidBodySchema = z
     'exactly one of request, transaction_id, forward and name',
   )
 
+type VoidBody = z.infer<typeof voidBodySchema>
+
 const VOID_KEYS = [
   'node',
   'intent',
@@ -47,6 +49,98 @@ const NAMED_MAX = 1000
 const OWN_STEPS = new Set(['fuel', 'lend'])
 const isOwn = (step: string): boolean => OWN_STEPS.has((JSON.parse(step) as string[])[0] as string)
 
+/** What a void applies to. */
+interface Target {
+  /** Names to void, without the intent's key. */
+  names: string[]
+  transactionId: string
+  /** Key of the intent, if this node can derive it. */
+  key: string | undefined
+  /** ID of the standing rule that the request deletes, if it may be reported to the caller. */
+  deletedRule: string | null
+}
+
+/** Returns what a signed request voids. */
+function targetOfRequest({ store, registry }: NodeContext, proven: Proven): Target {
+  const { state } = store
+  const { enrolment, nonce, transaction_id: transactionId } = proven
+  const names = [voidNameOfRequest(enrolment.api_key, nonce)]
+  try {
+    const want = intentOf(registry, proven)
+    if (want.action !== 'end-forward')
+      return { names, transactionId, key: want.key, deletedRule: null }
+    const rule = state.rules.get(want.rule_id)
+    return {
+      names: [endNameOfRule(enrolment.workspace, enrolment.sub_account, want.rule_id)],
+      transactionId,
+      key: undefined,
+      // This deletion does not apply to a rule of another sub-account, and nothing is returned
+      // about it.
+      deletedRule: !rule || isOwnRule(rule, enrolment) ? want.rule_id : null,
+    }
+  } catch (error) {
+    // The request could never be signed here; the request itself is voided anyway.
+    if (!(error instanceof Refusal)) throw error
+    // Method and query are not part of the signature, so the request is identified by an earlier
+    // valid form of it.
+    const key = state.intentOfTransaction.get(transactionId)
+    return { names, transactionId, key, deletedRule: null }
+  }
+}
+
+/**
+ * Returns what a void without a signed request applies to.
+ * @throws Refusal UNKNOWN_INTENT
+ */
+function targetOfName({ intentOfTransaction }: State, body: VoidBody): Target {
+  if (body.forward) {
+    const { rule, id } = body.forward
+    return { names: [], transactionId: id, key: forwardName(rule, id), deletedRule: null }
+  }
+  if (body.name) {
+    const { api_key: apiKey, nonce } = body.name
+    const transactionId = transactionIdOf(apiKey, nonce)
+    return {
+      names: [voidNameOfRequest(apiKey, nonce)],
+      transactionId,
+      key: intentOfTransaction.get(transactionId),
+      deletedRule: null,
+    }
+  }
+  const transactionId = body.transaction_id!
+  const key = intentOfTransaction.get(transactionId)
+  if (!key)
+    throw new Refusal(
+      'UNKNOWN_INTENT',
+      'This node has not received the request of that transaction; send the request itself',
+    )
+  return { names: [], transactionId, key, deletedRule: null }
+}
+
+/**
+ * Returns the recorded transactions of an intent or of a deleted rule: all of them, and those that
+ * pay others.
+ */
+function transactionsOf(
+  { intents, forwards }: State,
+  { key, deletedRule }: Target,
+): { all: readonly StepEntry[]; paying: readonly StepEntry[] } {
+  if (deletedRule !== null) {
+    const all = forwards.get(deletedRule) ?? []
+    return { all, paying: all }
+  }
+  const steps = key ? [...(intents.get(key)?.steps ?? [])] : []
+  return {
+    all: steps.flatMap(([, list]) => list),
+    paying: steps.flatMap(([step, list]) => (isOwn(step) ? [] : list)),
+  }
+}
+
+const hashesOf = (list: readonly StepEntry[]): string[] =>
+  list.flatMap((entry) => (entry.signed ? [entry.signed.hash] : []))
+const countUnfinished = (list: readonly StepEntry[]): number =>
+  list.filter((entry) => !entry.signed).length
+
 /**
  * Rule 14: voids an intent permanently; any valid request may do so. Existing signatures cannot be
  * revoked: the response names them, and without `force` nothing is voided then. By transaction_id,
@@ -56,72 +150,22 @@ const isOwn = (step: string): boolean => OWN_STEPS.has((JSON.parse(step) as stri
  * processed here, always permanently: it voids the rule and every forward that is not signed yet.
  * The response names transactions that were signed under the rule and may still be broadcast, so
  * that the rule's owner can monitor them.
+ * @throws Refusal if the request is not proven, UNKNOWN_INTENT or ALREADY_SIGNED
  */
-export async function voidIntent(
-  { store, registry, config }: NodeContext,
-  body: z.infer<typeof voidBodySchema>,
-): Promise<unknown> {
+export async function voidIntent(context: NodeContext, body: VoidBody): Promise<unknown> {
+  const { store, config } = context
   const { state } = store
   store.flush()
-  let names: string[]
-  let transactionId: string
-  let key: string | undefined
-  let ended: string | null = null
-  if (body.request) {
-    const proven = await prove(state, body.request, store.seconds(), true)
-    names = [voidNameOfRequest(proven.enrolment.api_key, proven.nonce)]
-    transactionId = proven.transaction_id
-    try {
-      const want = intentOf(registry, proven)
-      if (want.action === 'end-forward') {
-        names = [
-          endNameOfRule(proven.enrolment.workspace, proven.enrolment.sub_account, want.rule_id),
-        ]
-        // This deletion does not apply to a rule of another sub-account, and nothing is returned
-        // about it.
-        if (
-          !state.rules.has(want.rule_id) ||
-          isOwnRule(state.rules.get(want.rule_id)!, proven.enrolment)
-        )
-          ended = want.rule_id
-      } else key = want.key
-    } catch (error) {
-      // The request could never be signed here; the request itself is voided anyway.
-      if (!(error instanceof Refusal)) throw error
-      // Method and query are not part of the signature, so the request is identified by an earlier
-      // valid form of it.
-      key = state.intentOfTransaction.get(transactionId)
-    }
-  } else if (body.forward) {
-    key = forwardName(body.forward.rule, body.forward.id)
-    transactionId = body.forward.id
-    names = []
-  } else if (body.name) {
-    names = [voidNameOfRequest(body.name.api_key, body.name.nonce)]
-    transactionId = transactionIdOf(body.name.api_key, body.name.nonce)
-    key = state.intentOfTransaction.get(transactionId)
-  } else {
-    transactionId = body.transaction_id!
-    key = state.intentOfTransaction.get(transactionId)
-    if (!key)
-      throw new Refusal(
-        'UNKNOWN_INTENT',
-        'This node has not received the request of that transaction; send the request itself',
-      )
-    names = []
-  }
-  if (key) names.push(key)
-  const steps = key ? [...(state.intents.get(key)?.steps ?? [])] : []
-  const forwards = ended === null ? [] : (state.forwards.get(ended) ?? [])
-  const entries = ended === null ? steps.flatMap(([, list]) => list) : forwards
-  const hashesOf = (list: readonly StepEntry[]): string[] =>
-    list.flatMap((entry) => (entry.signed ? [entry.signed.hash] : []))
-  const signedHashes = hashesOf(entries)
-  const unfinished = entries.filter((entry) => !entry.signed).length
+  const target = body.request
+    ? targetOfRequest(context, await prove(state, body.request, store.seconds(), true))
+    : targetOfName(state, body)
+  const { transactionId, key, deletedRule } = target
+  const names = key ? [...target.names, key] : target.names
+  const { all, paying } = transactionsOf(state, target)
+  const signedHashes = hashesOf(all)
+  const unfinished = countUnfinished(all)
   const done = names.every((name) => state.voids.has(name))
-  const paying =
-    ended === null ? steps.flatMap(([step, list]) => (isOwn(step) ? [] : list)) : forwards
-  if (!done && entries.length > 0 && body.force !== true && ended === null) {
+  if (!done && all.length > 0 && body.force !== true && deletedRule === null) {
     const reported = {
       hash: signedHashes.at(-1) ?? null,
       signed_hashes: signedHashes,
@@ -147,11 +191,11 @@ export async function voidIntent(
     node: config.node,
     intent: key ?? names[0]!,
     transaction_id: transactionId,
-    rule: body.forward?.rule ?? ended,
+    rule: body.forward?.rule ?? deletedRule,
     height: first.height,
     voided_at: Math.floor(first.at / 1000),
     signed: hashesOf(paying).slice(-NAMED_MAX),
-    unfinished: paying.filter((entry) => !entry.signed).length,
+    unfinished: countUnfinished(paying),
   }
   return {
     voided: true,

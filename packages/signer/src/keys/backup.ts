@@ -105,8 +105,33 @@ export class Backups {
     this.#parts = parts
   }
 
+  /**
+   * Writes a signed backup to a new file.
+   * @throws Refusal BAD_ORDER if the file is not allowed, exists or cannot be written
+   */
   async backup(body: unknown): Promise<unknown> {
-    const { config, store, keyring, vault } = this.#parts
+    const { config, store } = this.#parts
+    const path = this.#newFile(body)
+    const recovery = new Uint8Array(Buffer.from(config.recovery_public_key, 'hex'))
+    const file = this.#backupOf(await this.#keysFor(recovery))
+    try {
+      writeNewFile(path, signedBackup(file, config.identity))
+    } catch (error) {
+      throw new Refusal(
+        'BAD_ORDER',
+        `${path} cannot be written (${String((error as NodeJS.ErrnoException).code)})`,
+      )
+    }
+    store.append('backup', { keys: file.keys.length, made_at: file.made_at })
+    return { file: path, keys: file.keys.length, enrolments: file.enrolments.length }
+  }
+
+  /**
+   * Returns the path of the backup's file.
+   * @throws Refusal BAD_ORDER if it is not absolute, or the file exists
+   */
+  #newFile(body: unknown): string {
+    const { config, store } = this.#parts
     const parsed = backupSchema.safeParse(body)
     if (!parsed.success)
       throw new Refusal('BAD_ORDER', 'backup accepts file, an absolute path, or no parameter')
@@ -116,10 +141,14 @@ export class Backups {
     // An existing backup may be the only readable one.
     if (existsSync(path))
       throw new Refusal('BAD_ORDER', `${path} already exists; choose another file`)
-    const { state } = store
-    const recovery = new Uint8Array(Buffer.from(config.recovery_public_key, 'hex'))
+    return path
+  }
+
+  /** Returns the keys of which this node has a share, each with its share sealed for `recovery`. */
+  async #keysFor(recovery: Uint8Array): Promise<BackupFile['keys']> {
+    const { store, keyring, vault } = this.#parts
     const keys: BackupFile['keys'] = []
-    for (const key of state.keys.values()) {
+    for (const key of store.state.keys.values()) {
       const material = store.shareOf(key.key_id, key.epoch)
       if (!material) continue
       const { engine, curve, keyId, epoch, party } = material
@@ -140,6 +169,13 @@ export class Backups {
         },
       })
     }
+    return keys
+  }
+
+  /** Returns the content of a backup: the given keys, the data folder's files and the record. */
+  #backupOf(keys: BackupFile['keys']): BackupFile {
+    const { config, store } = this.#parts
+    const { state } = store
     const read = (name: string): string => readFileSync(join(config.home, name), 'utf8')
     const home = JSON.stringify(
       Object.fromEntries(
@@ -149,7 +185,7 @@ export class Backups {
         ]),
       ),
     )
-    const file: BackupFile = {
+    return {
       version: 2,
       node: config.node,
       mode: config.mode,
@@ -178,16 +214,6 @@ export class Backups {
         identity === null ? [] : [{ node, identity, at, reason, cause }],
       ),
     }
-    try {
-      writeNewFile(path, signedBackup(file, config.identity))
-    } catch (error) {
-      throw new Refusal(
-        'BAD_ORDER',
-        `${path} cannot be written (${String((error as NodeJS.ErrnoException).code)})`,
-      )
-    }
-    store.append('backup', { keys: keys.length, made_at: file.made_at })
-    return { file: path, keys: keys.length, enrolments: file.enrolments.length }
   }
 
   /**
@@ -351,62 +377,89 @@ export class Backups {
     ]
   }
 
-  /** Loads shares, keys, certified bindings and bans from the file. */
+  /**
+   * Loads shares, keys, certified bindings and bans from the file.
+   * @throws Refusal if a key is not certified, or its share belongs to another node
+   */
   async #load(file: BackupFile, recoverySecretFile: string): Promise<number> {
-    const { config, store, keyring, vault } = this.#parts
+    const { store } = this.#parts
     const secret = readRecoverySecret(recoverySecretFile)
     const entries: NewEntry[] = [{ kind: 'restoring', body: { made_at: file.made_at } }]
     try {
-      for (const { ready, signatures, share } of file.keys) {
-        if (
-          ready.mode !== config.mode ||
-          !isSignedByAll(readyBytes(ready), signatures, keyring.identities)
-        ) {
-          throw new Refusal(
-            'BAD_REQUEST_FIELD',
-            `The key ${ready.key_id} is not certified by all three nodes`,
-          )
-        }
-        const meta = {
-          engine: share.engine,
-          curve: ready.curve,
-          keyId: ready.key_id,
-          epoch: share.epoch,
-          party: share.party,
-        }
-        if (share.party !== config.node)
-          throw new Refusal('BAD_REQUEST_FIELD', 'The share belongs to another node')
-        const material: KeyMaterial = {
-          ...meta,
-          engineVersion: share.engine_version,
-          publicKey: new Uint8Array(Buffer.from(ready.public_key, 'hex')),
-          chainCode: new Uint8Array(Buffer.from(ready.chain_code, 'hex')),
-          sealedShare: await vault.restoreBackup(
-            new Uint8Array(Buffer.from(share.sealed, 'base64')),
-            secret,
-            meta,
-          ),
-        }
-        const session = share.session === undefined ? {} : { session: share.session }
-        store.shares.replace(material, share.session ?? null)
-        entries.push({
-          kind: 'key',
-          body: { ...ready, signatures, ...(share.epoch === ready.epoch ? session : {}) },
-        })
-        if (share.epoch > ready.epoch) {
-          entries.push({
-            kind: 'refreshed',
-            body: { key_id: ready.key_id, epoch: share.epoch, ...session },
-          })
-        }
-      }
+      for (const key of file.keys) entries.push(...(await this.#loadKey(key, secret)))
     } finally {
       secret.fill(0)
     }
+    entries.push(...this.#certifiedKeySets(file), ...this.#certifiedSubAccounts(file))
+    // Written after the keys, so that all keys count as older than the bans: the file does not
+    // state whether a key was generated after the banned node had been replaced.
+    for (const ban of file.bans) entries.push({ kind: 'ban', body: ban })
+    store.appendAll(entries)
+    return file.keys.length
+  }
+
+  /**
+   * Stores the share of a key and returns the key's entries.
+   * @throws Refusal if the key is not certified, or the share belongs to another node
+   */
+  async #loadKey(
+    { ready, signatures, share }: BackupFile['keys'][number],
+    secret: Uint8Array,
+  ): Promise<NewEntry[]> {
+    const { config, store, keyring, vault } = this.#parts
+    if (
+      ready.mode !== config.mode ||
+      !isSignedByAll(readyBytes(ready), signatures, keyring.identities)
+    ) {
+      throw new Refusal(
+        'BAD_REQUEST_FIELD',
+        `The key ${ready.key_id} is not certified by all three nodes`,
+      )
+    }
+    const meta = {
+      engine: share.engine,
+      curve: ready.curve,
+      keyId: ready.key_id,
+      epoch: share.epoch,
+      party: share.party,
+    }
+    if (share.party !== config.node)
+      throw new Refusal('BAD_REQUEST_FIELD', 'The share belongs to another node')
+    const material: KeyMaterial = {
+      ...meta,
+      engineVersion: share.engine_version,
+      publicKey: new Uint8Array(Buffer.from(ready.public_key, 'hex')),
+      chainCode: new Uint8Array(Buffer.from(ready.chain_code, 'hex')),
+      sealedShare: await vault.restoreBackup(
+        new Uint8Array(Buffer.from(share.sealed, 'base64')),
+        secret,
+        meta,
+      ),
+    }
+    const session = share.session === undefined ? {} : { session: share.session }
+    store.shares.replace(material, share.session ?? null)
+    const entries: NewEntry[] = [
+      {
+        kind: 'key',
+        body: { ...ready, signatures, ...(share.epoch === ready.epoch ? session : {}) },
+      },
+    ]
+    if (share.epoch > ready.epoch) {
+      entries.push({
+        kind: 'refreshed',
+        body: { key_id: ready.key_id, epoch: share.epoch, ...session },
+      })
+    }
+    return entries
+  }
+
+  /** Returns the entries of the workspaces' keys that all three nodes have certified. */
+  #certifiedKeySets(file: BackupFile): NewEntry[] {
+    const { config, keyring } = this.#parts
     const byId = new Map(file.keys.map((key) => [key.ready.key_id, key.ready]))
-    for (const set of file.sets) {
+    return file.sets.flatMap((set): NewEntry[] => {
       const ready = byId.get(set.key_id)
-      if (!ready) continue
+      if (!ready) return []
       const { workspace, curve, key_id, epoch, certificates } = set
       const { public_key, chain_code } = ready
       const certified = {
@@ -419,24 +472,26 @@ export class Backups {
         epoch,
         certificates,
       }
-      if (!verifyCertificates(certified, keyring.identities)) continue
-      entries.push({ kind: 'allocate', body: { workspace, curve, key_id, epoch } })
-      entries.push({ kind: 'certificates', body: { workspace, curve, key_id, certificates } })
-    }
-    for (const { certificates, ...binding } of file.sub_accounts) {
+      if (!verifyCertificates(certified, keyring.identities)) return []
+      return [
+        { kind: 'allocate', body: { workspace, curve, key_id, epoch } },
+        { kind: 'certificates', body: { workspace, curve, key_id, certificates } },
+      ]
+    })
+  }
+
+  /** Returns the entries of the sub-accounts that all three nodes have certified. */
+  #certifiedSubAccounts(file: BackupFile): NewEntry[] {
+    const { config, keyring } = this.#parts
+    return file.sub_accounts.flatMap(({ certificates, ...binding }): NewEntry[] => {
       const { workspace, name, index } = binding
       const bytes = bindingBytes({ workspace, sub_account: name, index, mode: config.mode })
-      if (!isSignedByAll(bytes, certificates, keyring.identities)) continue
-      entries.push(
+      if (!isSignedByAll(bytes, certificates, keyring.identities)) return []
+      return [
         { kind: 'sub-account', body: binding },
         { kind: 'sub-account-set', body: { ...binding, certificates } },
-      )
-    }
-    // Written after the keys, so that all keys count as older than the bans: the file does not
-    // state whether a key was generated after the banned node had been replaced.
-    for (const ban of file.bans) entries.push({ kind: 'ban', body: ban })
-    store.appendAll(entries)
-    return file.keys.length
+      ]
+    })
   }
 
   #missing(): string[] {

@@ -19,18 +19,31 @@ export const receiptBytes = (receipt: Receipt['receipt']): Buffer =>
 
 export const isTimely = (exp: number, now: number): boolean => now <= exp + TIMELY_S
 
+/** A request whose age is checked, and what the check depends on. */
+interface AgedRequest {
+  state: State
+  /** Public identity keys of the nodes, by which receipts are verified. */
+  identities: ReadonlyMap<number, KeyObject>
+  proven: Proven
+  /** Hash of the request's meaning; a receipt for another meaning proves nothing. */
+  content: string
+  receipts: readonly Receipt[]
+  /** Unix time in seconds. */
+  now: number
+}
+
 /**
  * Checks the age of a request.
- * @param content hash of the request's meaning; a receipt for another meaning proves nothing
+ * @throws Refusal TOO_OLD
  */
-export function assertAge(
-  state: State,
-  identities: ReadonlyMap<number, KeyObject>,
-  proven: Proven,
-  content: string,
-  receipts: readonly Receipt[],
-  now: number,
-): void {
+export function assertAge({
+  state,
+  identities,
+  proven,
+  content,
+  receipts,
+  now,
+}: AgedRequest): void {
   if (proven.iat * 1000 < state.notBefore) {
     throw new Refusal(
       'TOO_OLD',

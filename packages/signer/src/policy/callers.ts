@@ -58,7 +58,8 @@ export function ageOf(
   receipts: readonly Receipt[] = [],
 ): () => void {
   return () => {
-    assertAge(store.state, identities, proven, content, receipts, store.seconds())
+    const now = store.seconds()
+    assertAge({ state: store.state, identities, proven, content, receipts, now })
   }
 }
 

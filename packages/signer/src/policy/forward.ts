@@ -49,20 +49,33 @@ export function assertForwards(subject: Subject, rule: ForwardIntent): Charge {
   }
 }
 
+/** A standing rule whose validity is checked, and what the check depends on. */
+interface CheckedRule {
+  state: State
+  /** Public identity keys of the nodes, by which receipts are verified. */
+  identities: ReadonlyMap<number, KeyObject>
+  proven: Proven
+  rule: ForwardIntent
+  receipts: readonly Receipt[]
+  /** Unix time in seconds. */
+  now: number
+}
+
 /**
  * Checks that a rule is valid: from the time at which this node saw its request before the
  * request's expiry, until the rule expires, whatever the age of the request. A peer's receipt
  * replaces this node's own observation; at a restored node only for rules that were created
  * afterwards.
+ * @throws Refusal RULE_EXPIRED, INTENT_CONFLICT or RULE_UNKNOWN
  */
-export function assertStands(
-  state: State,
-  identities: ReadonlyMap<number, KeyObject>,
-  proven: Proven,
-  rule: ForwardIntent,
-  receipts: readonly Receipt[],
-  now: number,
-): void {
+export function assertStands({
+  state,
+  identities,
+  proven,
+  rule,
+  receipts,
+  now,
+}: CheckedRule): void {
   if (now > rule.expires_at) throw new Refusal('RULE_EXPIRED', 'The rule has expired')
   const existing = state.rules.get(rule.rule_id)
   if (existing) {

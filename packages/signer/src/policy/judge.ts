@@ -153,51 +153,7 @@ export class Judge {
         },
       })
     }
-    const { unsigned, workspace, purpose } = verdict.order
-    entries.push({
-      kind: 'step',
-      body: {
-        step: verdict.step,
-        purpose: purpose.kind,
-        workspace,
-        key_id: verdict.key.key_id,
-        intent: verdict.intent?.key ?? null,
-        content: verdict.intent?.content ?? null,
-        transaction_id: verdict.intent?.transaction_id ?? null,
-        ...(verdict.beside.length === 0
-          ? {}
-          : {
-              beside: verdict.beside.map(({ step, intent: { key: intent, ...named } }) => ({
-                step,
-                intent,
-                ...named,
-              })),
-            }),
-        unsigned_hash: verdict.unsignedHash,
-        unsigned: {
-          network: unsigned.network,
-          bytes: unsigned.bytes,
-          inputs: unsigned.inputs.map(({ path }) => ({ path })),
-          change: unsigned.change,
-        },
-        decoded: encodeDecoded(verdict.decoded),
-        consumes: verdict.decoded.consumes,
-        account: accountOf(verdict),
-        nonce: verdict.decoded.nonce?.toString() ?? null,
-        // Recorded so that a deletion of the rule can name the forward.
-        rule: purpose.kind === 'forward' ? (verdict.rule?.rule ?? null) : null,
-        fuelled: verdict.fuelled && {
-          ...verdict.fuelled,
-          network: verdict.network.code,
-          amount: verdict.fuelled.amount.toString(),
-        },
-        charges: verdict.charges.map(({ budget, amount }) => ({
-          budget,
-          amount: amount.toString(),
-        })),
-        ...session,
-      },
-    })
+    entries.push({ kind: 'step', body: { ...stepOf(verdict), ...session } })
     return entries
   }
 
@@ -218,5 +174,50 @@ export class Judge {
 
   #decodedOf(entry: StepEntry): DecodedTransaction {
     return decodeDecoded(this.#parts.store.stepBodyAt(entry.height).decoded)
+  }
+}
+
+/** Returns the content of a step's entry, without its session. */
+function stepOf(verdict: Verdict): Omit<Body<'step'>, keyof Session> {
+  const { unsigned, workspace, purpose } = verdict.order
+  return {
+    step: verdict.step,
+    purpose: purpose.kind,
+    workspace,
+    key_id: verdict.key.key_id,
+    intent: verdict.intent?.key ?? null,
+    content: verdict.intent?.content ?? null,
+    transaction_id: verdict.intent?.transaction_id ?? null,
+    ...(verdict.beside.length === 0
+      ? {}
+      : {
+          beside: verdict.beside.map(({ step, intent: { key: intent, ...named } }) => ({
+            step,
+            intent,
+            ...named,
+          })),
+        }),
+    unsigned_hash: verdict.unsignedHash,
+    unsigned: {
+      network: unsigned.network,
+      bytes: unsigned.bytes,
+      inputs: unsigned.inputs.map(({ path }) => ({ path })),
+      change: unsigned.change,
+    },
+    decoded: encodeDecoded(verdict.decoded),
+    consumes: verdict.decoded.consumes,
+    account: accountOf(verdict),
+    nonce: verdict.decoded.nonce?.toString() ?? null,
+    // Recorded so that a deletion of the rule can name the forward.
+    rule: purpose.kind === 'forward' ? (verdict.rule?.rule ?? null) : null,
+    fuelled: verdict.fuelled && {
+      ...verdict.fuelled,
+      network: verdict.network.code,
+      amount: verdict.fuelled.amount.toString(),
+    },
+    charges: verdict.charges.map(({ budget, amount }) => ({
+      budget,
+      amount: amount.toString(),
+    })),
   }
 }

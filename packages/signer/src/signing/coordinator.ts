@@ -1,5 +1,5 @@
 import type { Registry, SignatureBytes, SignedTransaction, SigningItem } from '@custody/chains'
-import { ThresholdError, type Vault } from '@custody/threshold'
+import { ThresholdError, type KeyMaterial, type Vault } from '@custody/threshold'
 import { z } from 'zod'
 import { hex } from '../canonical.ts'
 import type { Config } from '../config.ts'
@@ -21,6 +21,7 @@ import {
   finish,
   fromWire,
   itemsOf,
+  participantsOf,
   sessionIds,
   split,
   toWire,
@@ -46,6 +47,18 @@ const openedSchema = z.union([
   }),
 ])
 type Begun = Extract<z.infer<typeof openedSchema>, { fresh: string }>
+/** What both nodes have agreed on when the partner has opened a session. */
+interface AgreedSession {
+  items: SigningItem[]
+  participants: [number, number]
+  /** This node's random bytes, in hex. */
+  fresh: string
+  opened: Begun
+  /** The messages of the partner's first round. */
+  bytes: Buffer
+  partner: number
+  binding: Binding
+}
 export const roundSchema = z.strictObject({ batch: z.int().min(0), messages: lengthsSchema })
 
 export interface SigningParts {
@@ -148,8 +161,7 @@ export class Coordinator {
         order,
       },
     ] = verdicts as [Verdict]
-    const participants: [number, number] =
-      config.node < partner ? [config.node, partner] : [partner, config.node]
+    const participants = participantsOf(config.node, partner)
     const fresh = hex(environment.random(32))
     const timeout = config.timeouts_ms.round
     const epoch = keyring.epochOf(keyId)
@@ -187,55 +199,15 @@ export class Coordinator {
     }
   }
 
-  /** Signs what both nodes have permitted and the partner has recorded. */
-  async #together(
-    verdicts: readonly Verdict[],
-    {
-      items,
-      participants,
-      fresh,
-      opened,
-      bytes,
-      partner,
-      binding,
-    }: {
-      items: SigningItem[]
-      participants: [number, number]
-      fresh: string
-      opened: Begun
-      bytes: Buffer
-      partner: number
-      binding: Binding
-    },
-  ): Promise<SignAnswer[]> {
-    const { config, environment, keyring, peers, judge, store, vault, bans, log } = this.#parts
-    const keyId = verdicts[0]!.key.key_id
-    const ids = sessionIds(
-      {
-        key: keyId,
-        epoch: opened.epoch,
-        participants,
-        fresh: [fresh, opened.fresh],
-        unsigned: unsignedOf(verdicts),
-      },
-      items.length,
-    )
+  /**
+   * Signs what both nodes have permitted and the partner has recorded.
+   * @throws Refusal
+   */
+  async #together(verdicts: readonly Verdict[], agreed: AgreedSession): Promise<SignAnswer[]> {
+    const { config, environment, vault, bans, log } = this.#parts
+    const { items, participants, opened, bytes, partner } = agreed
+    const { ids, key, steps } = this.#admit(verdicts, agreed)
     const session = hex(ids[0]!)
-    if (ids.some((id) => store.state.sessions.has(hex(id))))
-      throw new Refusal('SESSION_ABORTED', 'A session id was used before')
-    if (!keyring.isUsable(keyId, opened.epoch)) {
-      throw new Refusal(
-        'SESSION_ABORTED',
-        `Node ${partner} uses the epoch ${opened.epoch}, which is not in use here`,
-        { node: partner },
-      )
-    }
-    const key = keyring.material(keyId, opened.epoch)
-    const sessions = split(verdicts, ids.map(hex))
-    const steps = judge.admitAll(
-      verdicts,
-      sessions.map((each) => ({ sessions: each, partner, peer_head: peers.headOf(partner) })),
-    )
     const signatures: SignatureBytes[] = []
     const deadline = environment.now() + config.timeouts_ms.sign
     for (let batch = 0; batch * BATCH_ITEMS_MAX < items.length; batch++) {
@@ -249,31 +221,13 @@ export class Coordinator {
         participants,
         partner,
       })
-      let round = 0
-      const say = async (rounds: readonly RoundMessages[]): Promise<RoundMessages[]> => {
-        const answer = await peers.exchange(
-          partner,
-          '/peer/sign/round',
-          withRounds({ batch }, rounds),
-          {
-            timeout: config.timeouts_ms.round,
-            binding: { ...binding, session, round: ++round },
-          },
-        )
-        return roundsOf(shapeOfAnswer(roundSchema, answer.body, partner).messages, answer.bytes)
-      }
+      const say = this.#roundSender(agreed, session, batch)
       try {
         const last = await this.#converse(
           run,
           batch === 0 ? roundsOf(opened.messages, bytes) : [],
           (rounds) => {
-            if (environment.now() > deadline) {
-              throw new Refusal(
-                'PEER_UNAVAILABLE',
-                `The signature with partner ${partner} took too long`,
-                { node: partner },
-              )
-            }
+            assertInTime(environment.now(), deadline, partner)
             return say(rounds)
           },
         )
@@ -293,17 +247,70 @@ export class Coordinator {
       } catch (error) {
         run.abort()
         bans.consider(error)
-        if (error instanceof ThresholdError) {
-          throw new Refusal(
-            'SESSION_ABORTED',
-            `The session with partner ${partner} ended: ${error.code}`,
-            { node: partner },
-          )
-        }
-        throw error
+        throw sessionError(error, partner)
       }
     }
     return this.#keep(verdicts, steps, signatures)
+  }
+
+  /**
+   * Records the steps of an agreed session, before this side's first round.
+   * @throws Refusal if a session ID was used before, or the epoch is not in use here
+   */
+  #admit(
+    verdicts: readonly Verdict[],
+    { items, participants, fresh, opened, partner }: AgreedSession,
+  ): { ids: Buffer[]; key: KeyMaterial; steps: StepEntry[] } {
+    const { keyring, peers, judge, store } = this.#parts
+    const keyId = verdicts[0]!.key.key_id
+    const ids = sessionIds(
+      {
+        key: keyId,
+        epoch: opened.epoch,
+        participants,
+        fresh: [fresh, opened.fresh],
+        unsigned: unsignedOf(verdicts),
+      },
+      items.length,
+    )
+    if (ids.some((id) => store.state.sessions.has(hex(id))))
+      throw new Refusal('SESSION_ABORTED', 'A session id was used before')
+    if (!keyring.isUsable(keyId, opened.epoch)) {
+      throw new Refusal(
+        'SESSION_ABORTED',
+        `Node ${partner} uses the epoch ${opened.epoch}, which is not in use here`,
+        { node: partner },
+      )
+    }
+    const key = keyring.material(keyId, opened.epoch)
+    const sessions = split(verdicts, ids.map(hex))
+    const steps = judge.admitAll(
+      verdicts,
+      sessions.map((each) => ({ sessions: each, partner, peer_head: peers.headOf(partner) })),
+    )
+    return { ids, key, steps }
+  }
+
+  /** Returns the function that sends rounds of a batch to the partner and returns its rounds. */
+  #roundSender(
+    { partner, binding }: AgreedSession,
+    session: string,
+    batch: number,
+  ): (rounds: readonly RoundMessages[]) => Promise<RoundMessages[]> {
+    const { config, peers } = this.#parts
+    let round = 0
+    return async (rounds) => {
+      const answer = await peers.exchange(
+        partner,
+        '/peer/sign/round',
+        withRounds({ batch }, rounds),
+        {
+          timeout: config.timeouts_ms.round,
+          binding: { ...binding, session, round: ++round },
+        },
+      )
+      return roundsOf(shapeOfAnswer(roundSchema, answer.body, partner).messages, answer.bytes)
+    }
   }
 
   /**
@@ -347,4 +354,26 @@ export class Coordinator {
     })
     return answers
   }
+}
+
+/**
+ * Checks the deadline of a signature, in Unix ms.
+ * @throws Refusal PEER_UNAVAILABLE
+ */
+function assertInTime(now: number, deadline: number, partner: number): void {
+  if (now > deadline) {
+    throw new Refusal('PEER_UNAVAILABLE', `The signature with partner ${partner} took too long`, {
+      node: partner,
+    })
+  }
+}
+
+/** Returns an error of the signing engine as a refusal, and any other error unchanged. */
+function sessionError(error: unknown, partner: number): unknown {
+  if (!(error instanceof ThresholdError)) return error
+  return new Refusal(
+    'SESSION_ABORTED',
+    `The session with partner ${partner} ended: ${error.code}`,
+    { node: partner },
+  )
 }

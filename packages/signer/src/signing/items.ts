@@ -48,6 +48,10 @@ export function bindingOf(
   }
 }
 
+/** Returns the two nodes of a session, in ascending order. */
+export const participantsOf = (node: number, partner: number): [number, number] =>
+  node < partner ? [node, partner] : [partner, node]
+
 /**
  * Returns one session ID per item, derived from random bytes of both participants and from the
  * signed data.

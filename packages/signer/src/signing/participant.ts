@@ -11,7 +11,16 @@ import type { Binding, Header } from '../envelope.ts'
 import { Batch, BATCH_ITEMS_MAX, type RoundMessages } from '../sessions/batch.ts'
 import { roundSchema, type SigningParts } from './coordinator.ts'
 import { roundsOf, withRounds } from './rounds.ts'
-import { bindingOf, finish, itemsOf, sessionIds, split, toWire, unsignedOf } from './items.ts'
+import {
+  bindingOf,
+  finish,
+  itemsOf,
+  participantsOf,
+  sessionIds,
+  split,
+  toWire,
+  unsignedOf,
+} from './items.ts'
 import { inputsOf, sizeOf, type Slot } from './slots.ts'
 
 const freshSchema = { fresh: z.string().regex(/^[0-9a-f]{64}$/), epoch: z.int().min(0) }
@@ -20,7 +29,8 @@ const openSchema = z.union([
   z.strictObject({ orders: z.array(orderSchema).min(2).max(RUN_MAX), ...freshSchema }),
 ])
 
-interface Open {
+/** What both nodes have agreed on and this node has recorded, before the first round. */
+interface AgreedSession {
   verdicts: readonly Verdict[]
   items: SigningItem[]
   ids: Buffer[]
@@ -29,6 +39,11 @@ interface Open {
   steps: readonly StepEntry[]
   partner: number
   binding: Binding
+  slot: Slot
+}
+
+/** A session in progress. */
+interface Open extends AgreedSession {
   batch: number
   run: Batch | null
   round: number
@@ -37,7 +52,6 @@ interface Open {
   isBusy: boolean
   signatures: SignatureBytes[]
   timer: NodeJS.Timeout
-  slot: Slot
   /** Removes the registration by which a ban of the partner ends the session. */
   release: () => void
 }
@@ -91,6 +105,7 @@ export class Participant {
   /**
    * Opens a session.
    * @param slot released by the session that is opened with it, or by the caller if none is opened
+   * @throws Refusal
    */
   async #begun(
     partner: number,
@@ -109,8 +124,7 @@ export class Participant {
     ] = verdicts as [Verdict]
     await catchUp.prepare(verdicts[0]!)
     const items = itemsOf(registry, verdicts)
-    const participants: [number, number] =
-      config.node < partner ? [config.node, partner] : [partner, config.node]
+    const participants = participantsOf(config.node, partner)
     const binding = bindingOf(verdicts, items, '', 0, participants)
     if (!isOf(header, binding))
       throw new Refusal('SESSION_ABORTED', 'The envelope contains another digest')
@@ -146,15 +160,21 @@ export class Participant {
       sessions.map((each) => ({ sessions: each, partner, peer_head: peers.headOf(partner) })),
     )
     const session = hex(ids[0]!)
+    const agreement = { verdicts, items, ids, participants, epoch: agreed, partner, binding }
+    const open = this.#register(session, { ...agreement, steps, slot })
+    try {
+      this.#begin(open)
+      return withRounds({ fresh: mine, epoch: agreed }, await this.#toldFirst(open))
+    } catch (error) {
+      throw onceEntered(this.#ended(session, error))
+    }
+  }
+
+  /** Registers an agreed session. It is closed after a timeout, or when the partner is banned. */
+  #register(session: string, agreed: AgreedSession): Open {
+    const { config, bans } = this.#parts
     const open: Open = {
-      verdicts,
-      items,
-      ids,
-      participants,
-      epoch: agreed,
-      steps,
-      partner,
-      binding,
+      ...agreed,
       batch: -1,
       run: null,
       round: 0,
@@ -164,18 +184,12 @@ export class Participant {
       timer: setTimeout(() => {
         this.#close(session)
       }, config.timeouts_ms.sign),
-      slot,
-      release: bans.endsWith(partner, () => {
+      release: bans.endsWith(agreed.partner, () => {
         this.#close(session)
       }),
     }
     this.#open.set(session, open)
-    try {
-      this.#begin(open)
-      return withRounds({ fresh: mine, epoch: agreed }, await this.#toldFirst(open))
-    } catch (error) {
-      throw onceEntered(this.#ended(session, error))
-    }
+    return open
   }
 
   /**

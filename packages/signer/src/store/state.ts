@@ -218,159 +218,151 @@ export class State {
 
   /** Applies one entry of this node's own. */
   apply(entry: OwnEntry): void {
-    switch (entry.kind) {
-      case 'registry':
-        for (const [name, meaning] of Object.entries(entry.body.frozen))
-          this.frozen.set(name, meaning)
-        break
-      case 'enrol': {
-        const { api_key, sub_account_name = null, ...enrolled } = entry.body
-        this.enrolments.set(api_key, {
-          ...enrolled,
-          api_key,
-          sub_account_name,
-          revoked: this.revoked.has(api_key),
-        })
-        this.#holdIndex(enrolled.workspace, enrolled.sub_account, null)
-        break
-      }
-      case 'sub-account-set': {
-        const { workspace, name, index, certificates } = entry.body
-        const binding = this.subAccounts.get(State.subAccountKey(workspace, name))
-        if (binding?.index === index) binding.certificates = certificates
-        break
-      }
-      case 'key': {
-        const { key_id, curve, public_key, chain_code, epoch, session = null } = entry.body
-        const existing = this.keys.get(key_id)
-        if (existing && existing.epoch >= epoch) break
-        const workspace = existing?.workspace ?? this.#workspaceOf(key_id)
-        this.keys.set(key_id, {
-          key_id,
-          curve,
-          public_key,
-          chain_code,
-          epoch,
-          workspace,
-          height: entry.height,
-          session,
-          previous: null,
-        })
-        break
-      }
-      case 'certificates': {
-        const { workspace, curve, key_id, certificates } = entry.body
-        const allocation = this.allocations.get(State.allocationKey(workspace, curve))
-        if (allocation?.key_id === key_id) allocation.certificates = certificates
-        break
-      }
-      case 'prepared':
-        this.prepared.set(entry.body.key_id, {
-          epoch: entry.body.epoch,
-          session: entry.body.session,
-          tested: new Set(),
-        })
-        break
-      case 'tested': {
-        const prepared = this.prepared.get(entry.body.key_id)
-        if (prepared?.session === entry.body.session) prepared.tested.add(entry.body.partner)
-        break
-      }
-      case 'refreshed': {
-        const key = this.keys.get(entry.body.key_id)
-        const { key_id, epoch, session = null } = entry.body
-        if (!key || epoch <= key.epoch) break
-        // Without a prepared session the share came from a backup, and there is no previous one.
-        const isSwitch = this.prepared.get(key_id)?.session === session
-        this.keys.set(key_id, {
-          ...key,
-          epoch,
-          session,
-          previous: isSwitch ? { epoch: key.epoch, session: key.session } : null,
-        })
-        break
-      }
-      case 'forgotten': {
-        const key = this.keys.get(entry.body.key_id)
-        if (key?.previous && key.previous.epoch <= entry.body.epoch)
-          this.keys.set(key.key_id, { ...key, previous: null })
-        break
-      }
-      case 'abandoned':
-        if (this.prepared.get(entry.body.key_id)?.session === entry.body.session)
-          this.prepared.delete(entry.body.key_id)
-        break
-      case 'reverted': {
-        const key = this.keys.get(entry.body.key_id)
-        if (key?.session !== entry.body.session || !key.previous) break
-        this.keys.set(key.key_id, { ...key, ...key.previous, previous: null })
-        this.prepared.delete(key.key_id)
-        break
-      }
-      case 'signed': {
-        const step = this.stepAt.get(entry.body.step_height)
-        if (step) step.signed = { height: entry.height, hash: entry.body.hash }
-        break
-      }
-      case 'ban':
-        this.#ban(entry.body, entry)
-        break
-      case 'ban-told':
-        this.banReports.push(entry.body)
-        break
-      case 'head':
-        this.#hearHead(entry.body)
-        break
-      case 'drain':
-        this.drains.set(entry.body.order, entry.body)
-        break
-      case 'tank-stake':
-        this.tankStakes.set(entry.body.order, entry.body)
-        break
-      case 'restoring':
-        this.restoring = true
-        break
-      case 'recover':
-        this.recoveries.set(entry.body.order, entry.body)
-        break
-      case 'recovering':
-        this.restoring = false
-        this.recovering = true
-        break
-      case 'restored':
-        this.generation = entry.body.generation
-        this.notBefore = entry.body.not_before
-        this.restoring = false
-        break
-      case 'clock':
-        // This also replaces a later time that a restoration with the same wrong clock had set.
-        this.notBefore = entry.body.to
-        this.spending.clamp(entry.body.to)
-        break
-      // This entry is only a note for the operator.
-      case 'backup':
-        break
-      case 'seen':
-        this.#see(entry, entry.body.timely)
-        break
-      case 'step':
-        this.#enter(entry, false)
-        if (entry.body.peer_head) this.#hearHead(entry.body.peer_head)
-        break
-      case 'session':
-        this.#bind(entry)
-        if (
-          'kind' in entry.body &&
-          entry.body.kind === 'keygen' &&
-          !this.#keygens.has(entry.body.key_id)
-        ) {
-          this.#keygens.set(entry.body.key_id, entry.height)
-        }
-        if ('peer_head' in entry.body && entry.body.peer_head) this.#hearHead(entry.body.peer_head)
-        break
-      default:
-        this.#bind(entry)
-    }
+    const effect = State.#effects[entry.kind] as (state: State, entry: OwnEntry) => void
+    effect(this, entry)
+  }
+
+  static readonly #bindOwn = (state: State, entry: Bound<OwnEntry>): void => {
+    state.#bind(entry)
+  }
+
+  /** Effect of each kind of this node's own entries. */
+  static readonly #effects: { [K in OwnEntry['kind']]: (state: State, entry: Entry<K>) => void } = {
+    registry: ({ frozen }, { body }) => {
+      for (const [name, meaning] of Object.entries(body.frozen)) frozen.set(name, meaning)
+    },
+    enrol: (state, { body }) => {
+      const { api_key, sub_account_name = null, ...enrolled } = body
+      state.enrolments.set(api_key, {
+        ...enrolled,
+        api_key,
+        sub_account_name,
+        revoked: state.revoked.has(api_key),
+      })
+      state.#holdIndex(enrolled.workspace, enrolled.sub_account, null)
+    },
+    'sub-account-set': ({ subAccounts }, { body }) => {
+      const { workspace, name, index, certificates } = body
+      const binding = subAccounts.get(State.subAccountKey(workspace, name))
+      if (binding?.index === index) binding.certificates = certificates
+    },
+    key: (state, { body, height }) => {
+      const { key_id, curve, public_key, chain_code, epoch, session = null } = body
+      const existing = state.keys.get(key_id)
+      if (existing && existing.epoch >= epoch) return
+      const workspace = existing?.workspace ?? state.#workspaceOf(key_id)
+      state.keys.set(key_id, {
+        key_id,
+        curve,
+        public_key,
+        chain_code,
+        epoch,
+        workspace,
+        height,
+        session,
+        previous: null,
+      })
+    },
+    certificates: ({ allocations }, { body }) => {
+      const { workspace, curve, key_id, certificates } = body
+      const allocation = allocations.get(State.allocationKey(workspace, curve))
+      if (allocation?.key_id === key_id) allocation.certificates = certificates
+    },
+    prepared: ({ prepared }, { body: { key_id, epoch, session } }) => {
+      prepared.set(key_id, { epoch, session, tested: new Set() })
+    },
+    tested: (state, { body }) => {
+      const prepared = state.prepared.get(body.key_id)
+      if (prepared?.session === body.session) prepared.tested.add(body.partner)
+    },
+    refreshed: (state, { body }) => {
+      const { key_id, epoch, session = null } = body
+      const key = state.keys.get(key_id)
+      if (!key || epoch <= key.epoch) return
+      // Without a prepared session the share came from a backup, and there is no previous one.
+      const isSwitch = state.prepared.get(key_id)?.session === session
+      state.keys.set(key_id, {
+        ...key,
+        epoch,
+        session,
+        previous: isSwitch ? { epoch: key.epoch, session: key.session } : null,
+      })
+    },
+    forgotten: ({ keys }, { body }) => {
+      const key = keys.get(body.key_id)
+      if (key?.previous && key.previous.epoch <= body.epoch)
+        keys.set(key.key_id, { ...key, previous: null })
+    },
+    abandoned: ({ prepared }, { body }) => {
+      if (prepared.get(body.key_id)?.session === body.session) prepared.delete(body.key_id)
+    },
+    reverted: ({ keys, prepared }, { body }) => {
+      const key = keys.get(body.key_id)
+      if (key?.session !== body.session || !key.previous) return
+      keys.set(key.key_id, { ...key, ...key.previous, previous: null })
+      prepared.delete(key.key_id)
+    },
+    signed: ({ stepAt }, { body, height }) => {
+      const step = stepAt.get(body.step_height)
+      if (step) step.signed = { height, hash: body.hash }
+    },
+    ban: (state, entry) => {
+      state.#ban(entry.body, entry)
+    },
+    'ban-told': ({ banReports }, { body }) => {
+      banReports.push(body)
+    },
+    head: (state, { body }) => {
+      state.#hearHead(body)
+    },
+    drain: ({ drains }, { body }) => {
+      drains.set(body.order, body)
+    },
+    'tank-stake': ({ tankStakes }, { body }) => {
+      tankStakes.set(body.order, body)
+    },
+    restoring: (state) => {
+      state.restoring = true
+    },
+    recover: ({ recoveries }, { body }) => {
+      recoveries.set(body.order, body)
+    },
+    recovering: (state) => {
+      state.restoring = false
+      state.recovering = true
+    },
+    restored: (state, { body }) => {
+      state.generation = body.generation
+      state.notBefore = body.not_before
+      state.restoring = false
+    },
+    clock: (state, { body }) => {
+      // This also replaces a later time that a restoration with the same wrong clock had set.
+      state.notBefore = body.to
+      state.spending.clamp(body.to)
+    },
+    /** This entry is only a note for the operator. */
+    backup: () => {},
+    seen: (state, entry) => {
+      state.#see(entry, entry.body.timely)
+    },
+    step: (state, entry) => {
+      state.#enter(entry, false)
+      if (entry.body.peer_head) state.#hearHead(entry.body.peer_head)
+    },
+    session: (state, entry) => {
+      state.#bind(entry)
+      const { body, height } = entry
+      if ('kind' in body && body.kind === 'keygen' && !state.#keygens.has(body.key_id))
+        state.#keygens.set(body.key_id, height)
+      if ('peer_head' in body && body.peer_head) state.#hearHead(body.peer_head)
+    },
+    revoke: State.#bindOwn,
+    'sub-account': State.#bindOwn,
+    allocate: State.#bindOwn,
+    nonce: State.#bindOwn,
+    void: State.#bindOwn,
+    rule: State.#bindOwn,
   }
 
   /** Applies a peer's entry, with the peer's time: the data that binds every node. */

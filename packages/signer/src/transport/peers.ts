@@ -75,6 +75,20 @@ const ANSWER_BYTES_MAX = 24 * 1024 * 1024
 const bytesMaxOf = (call: string): number =>
   call === RECORD ? PAGE_BYTES_MAX : BEFORE_HEADS.has(call) ? SHORT_BYTES_MAX : ANSWER_BYTES_MAX
 
+interface Parts {
+  config: Config
+  store: Store
+  environment: Environment
+  log: Log
+  /**
+   * Called before a session's message is processed or answered, and before one is sent.
+   * @throws Refusal BANNED
+   */
+  assertNotBanned: (node: number) => void
+  /** Connects to a peer; default: over TLS. */
+  link?: (peer: Peer) => PeerLink
+}
+
 /**
  * Calls between nodes. Each message is signed and contains the sender's head. A peer whose head
  * goes back, or whose record differs from an earlier one, is rejected until its operator has
@@ -115,18 +129,14 @@ export class Peers {
   beforeServing: () => Promise<void> = async () => {}
   readonly boot: string
 
-  /**
-   * @param assertNotBanned throws BANNED; called before a session's message is processed or
-   *   answered, and before one is sent
-   */
-  constructor(
-    config: Config,
-    store: Store,
-    environment: Environment,
-    log: Log,
-    assertNotBanned: (node: number) => void,
-    link = (peer: Peer): PeerLink => new Link(config, peer, () => environment.now()),
-  ) {
+  constructor({
+    config,
+    store,
+    environment,
+    log,
+    assertNotBanned,
+    link = (peer): PeerLink => new Link(config, peer, () => environment.now()),
+  }: Parts) {
     this.#config = config
     this.#store = store
     this.#environment = environment
@@ -167,11 +177,13 @@ export class Peers {
   }
 
   #header(
-    to: number,
-    call: string,
-    request: string,
-    response: boolean,
-    status: number,
+    {
+      to,
+      call,
+      request,
+      response,
+      status,
+    }: Pick<Header, 'to' | 'call' | 'request' | 'response' | 'status'>,
     binding: Binding,
   ): Header {
     const { record, state } = this.#store
@@ -226,7 +238,7 @@ export class Peers {
     try {
       const sealed = seal(
         this.#config.identity,
-        this.#header(node, call, request, false, 0, binding),
+        this.#header({ to: node, call, request, response: false, status: 0 }, binding),
         said,
       )
       answer = await inSpan(`peer ${call}`, { node: link.peer.node }, () =>
@@ -338,7 +350,10 @@ export class Peers {
     }
     return seal(
       this.#config.identity,
-      this.#header(node, path, header.request, true, status, binding),
+      this.#header(
+        { to: node, call: path, request: header.request, response: true, status },
+        binding,
+      ),
       body,
     )
   }

@@ -1,6 +1,6 @@
 import { constants } from 'node:crypto'
 import { createServer, type Server } from 'node:https'
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import { checkCertificate } from '@custody/request-auth/pinned'
 import { continued, type Attributes } from '@custody/tracing'
@@ -36,6 +36,17 @@ const PLATFORM_BYTES_MAX = 64 * 1024 * 1024
  */
 const IDLE_MS_MAX = 120_000
 const REQUEST_MS_MAX = 60_000
+
+/** Client certificates, timeouts and limits of every connection. */
+const CONNECTION_OPTIONS = {
+  requestCert: true,
+  // `checkCertificate` replaces this check: there is no certificate authority.
+  rejectUnauthorized: false,
+  keepAliveTimeout: IDLE_MS_MAX,
+  requestTimeout: REQUEST_MS_MAX,
+  headersTimeout: 10_000,
+  maxHeaderSize: 8192,
+} as const
 
 /**
  * TLS settings of the server. Sessions are not resumed, so every connection presents its
@@ -73,74 +84,31 @@ export function openServer(
 ): { server: Server; channels: Channels } {
   const roles = new WeakMap<object, Role>()
   const roleOf = (request: IncomingMessage): Role | null => roles.get(request.socket) ?? null
-  const roleByPin = new Map<string, Role>([
-    [config.platformPin, { kind: 'platform' }],
-    ...config.peerList.map(({ node, pin }) => [pin, { kind: 'peer', node }] as const),
-  ])
-  const room = new MemoryBudget()
-  const channels = new Channels(log, room)
+  const roleByPin = rolesByPin(config)
+  const budget = new MemoryBudget()
+  const channels = new Channels(log, budget)
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const role = roleOf(request)
+    if (!role) {
+      response.destroy()
+      return
+    }
+    const method = request.method ?? ''
+    const path = request.url ?? ''
+    if (method === 'GET' && path === '/hello')
+      return answer(response, 200, JSON.stringify(handlers.hello()))
+    const isPeerCall = path.startsWith('/peer/')
+    if (isPeerCall !== (role.kind === 'peer'))
+      throw new Refusal('NOT_ALLOWED', 'This certificate may not call this endpoint')
+    if (role.kind === 'peer')
+      await servePeer({ request, response, node: role.node, handlers, budget })
+    else await servePlatform(request, response, handlers)
+  }
   const server = createServer(
-    {
-      ...contextOf(config),
-      requestCert: true,
-      // `checkCertificate` replaces this check: there is no certificate authority.
-      rejectUnauthorized: false,
-      keepAliveTimeout: IDLE_MS_MAX,
-      requestTimeout: REQUEST_MS_MAX,
-      headersTimeout: 10_000,
-      maxHeaderSize: 8192,
-    },
+    { ...contextOf(config), ...CONNECTION_OPTIONS },
     (request, response) => {
-      const trace = [request.headers['traceparent']].flat()[0]
-      const handle = async (): Promise<void> => {
-        const role = roleOf(request)
-        if (!role) {
-          response.destroy()
-          return
-        }
-        const method = request.method ?? ''
-        const path = request.url ?? ''
-        if (method === 'GET' && path === '/hello')
-          return answer(response, 200, JSON.stringify(handlers.hello()))
-        const isPeerCall = path.startsWith('/peer/')
-        if (isPeerCall !== (role.kind === 'peer'))
-          throw new Refusal('NOT_ALLOWED', 'This certificate may not call this endpoint')
-        if (role.kind === 'peer') {
-          const most = callBytesMax(path)
-          const said = Number(request.headers['content-length'] ?? most)
-          const release = room.take(role.node, Math.min(Number.isFinite(said) ? said : most, most))
-          try {
-            const sealed = await readBytes(request, most)
-            answer(
-              response,
-              200,
-              await within(trace, path, { from: role.node }, () =>
-                handlers.peer(role.node, path, sealed),
-              ),
-            )
-          } finally {
-            release()
-          }
-        } else {
-          const text = method === 'GET' ? '' : await readText(request, PLATFORM_BYTES_MAX)
-          const result = await within(trace, path, { from: 'platform' }, () =>
-            handlers.platform(method, path, text),
-          )
-          answer(response, result.status, JSON.stringify(result.body))
-        }
-      }
-      handle().catch((error: unknown) => {
-        const { status, body } = errorAnswer(error)
-        // The rest of the body may not have been read, so no other request may follow on this
-        // connection.
-        if (error instanceof Refusal && error.code === 'TOO_LARGE' && !response.headersSent)
-          response.setHeader('connection', 'close')
-        if (status === 500)
-          log('error', 'unexpected error', {
-            path: (request.url ?? '').slice(0, 100),
-            reason: reason(error),
-          })
-        answer(response, status, JSON.stringify(body))
+      serve(request, response).catch((error: unknown) => {
+        answerError(log, request, response, error)
       })
     },
   )
@@ -178,6 +146,86 @@ export function openServer(
   })
   return { server, channels }
 }
+
+/** Returns the role of each pinned key. */
+const rolesByPin = ({ platformPin, peerList }: Config): Map<string, Role> =>
+  new Map<string, Role>([
+    [platformPin, { kind: 'platform' }],
+    ...peerList.map(({ node, pin }) => [pin, { kind: 'peer', node }] as const),
+  ])
+
+/**
+ * Answers a peer's call, within the peer's memory budget.
+ * @throws Refusal
+ */
+async function servePeer({
+  request,
+  response,
+  node,
+  handlers,
+  budget,
+}: {
+  request: IncomingMessage
+  response: ServerResponse
+  node: number
+  handlers: Handlers
+  budget: MemoryBudget
+}): Promise<void> {
+  const path = request.url ?? ''
+  const max = callBytesMax(path)
+  const declared = Number(request.headers['content-length'] ?? max)
+  const release = budget.take(node, Math.min(Number.isFinite(declared) ? declared : max, max))
+  try {
+    const sealed = await readBytes(request, max)
+    answer(
+      response,
+      200,
+      await within(traceOf(request), path, { from: node }, () => handlers.peer(node, path, sealed)),
+    )
+  } finally {
+    release()
+  }
+}
+
+/**
+ * Answers a call of the platform.
+ * @throws Refusal
+ */
+async function servePlatform(
+  request: IncomingMessage,
+  response: ServerResponse,
+  handlers: Handlers,
+): Promise<void> {
+  const method = request.method ?? ''
+  const path = request.url ?? ''
+  const text = method === 'GET' ? '' : await readText(request, PLATFORM_BYTES_MAX)
+  const result = await within(traceOf(request), path, { from: 'platform' }, () =>
+    handlers.platform(method, path, text),
+  )
+  answer(response, result.status, JSON.stringify(result.body))
+}
+
+/** Answers a request that failed, and logs an unexpected error. */
+function answerError(
+  log: Log,
+  request: IncomingMessage,
+  response: ServerResponse,
+  error: unknown,
+): void {
+  const { status, body } = errorAnswer(error)
+  // The rest of the body may not have been read, so no other request may follow on this connection.
+  if (error instanceof Refusal && error.code === 'TOO_LARGE' && !response.headersSent)
+    response.setHeader('connection', 'close')
+  if (status === 500)
+    log('error', 'unexpected error', {
+      path: (request.url ?? '').slice(0, 100),
+      reason: reason(error),
+    })
+  answer(response, status, JSON.stringify(body))
+}
+
+const traceOf = (request: IncomingMessage): string | undefined =>
+  [request.headers['traceparent']].flat()[0]
 
 // Only the trace ID is read from a request's header; it authorises nothing and is not recorded.
 const within = <T>(

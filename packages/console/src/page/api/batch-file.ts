@@ -97,11 +97,8 @@ export function readBatch(text: string, assets: Assets, chosen?: DecimalMark): B
     const known = assets.get(line.asset)
     if (known === undefined) line.problems.push(`no asset “${line.asset}”`)
     readAmount(line, mark, chosen !== undefined || separator !== ',')
-    const amount = units(line.amount, known?.decimals ?? 18)
-    if (exact(line.amount) === null) line.problems.push(`“${of('amount')}” is no amount`)
-    else if (amount === null)
-      line.problems.push(`more than ${known?.decimals ?? 18} decimal places`)
-    else if (amount === 0n) line.problems.push('the amount is zero')
+    const wrongAmount = amountProblem(line.amount, of('amount'), known?.decimals ?? 18)
+    if (wrongAmount !== null) line.problems.push(wrongAmount)
     if (line.destination_address === '') line.problems.push('no destination_address')
     if (!['', 'low', 'medium', 'high'].includes(line.fee_level))
       line.problems.push('fee_level is low, medium or high')
@@ -125,6 +122,17 @@ export function readBatch(text: string, assets: Assets, chosen?: DecimalMark): B
     return line
   })
   return { lines, separator, mark }
+}
+
+/**
+ * Returns what is wrong with an amount; null if nothing is.
+ * @param written the amount as written in the file
+ */
+function amountProblem(text: string, written: string, decimals: number): string | null {
+  const amount = units(text, decimals)
+  if (exact(text) === null) return `“${written}” is no amount`
+  if (amount === null) return `more than ${decimals} decimal places`
+  return amount === 0n ? 'the amount is zero' : null
 }
 
 /** The format in which a spreadsheet writes a long number. */

@@ -90,19 +90,7 @@ export async function planBatch(
   )) {
     const prefix = `batch-${(await sha256(content)).slice(0, HASH_LENGTH)}-`
     const [first] = group as [Line]
-    const made = new Map<number, Earlier>()
-    for (const each of history.to(first.asset, first.payee.address)) {
-      const occurrence =
-        each.sequence_id?.startsWith(prefix) === true
-          ? Number(each.sequence_id.slice(prefix.length))
-          : NaN
-      if (
-        each.sub_account === history.subAccount &&
-        Number.isSafeInteger(occurrence) &&
-        isSame(first, each)
-      )
-        made.set(occurrence, each)
-    }
+    const made = occurrencesOf(history, first, prefix, isSame)
     planGroup(group, made, (occurrence) => prefix + occurrence, settle)
   }
 
@@ -122,6 +110,29 @@ export async function planBatch(
     if (equal.length > 0) settle(line, 'paid', equal, line.plan.sequence_id)
   }
   for (const { plan } of good) plan?.earlier.splice(SHOWN_MAX)
+}
+
+/** Returns the transfers of a group of lines, by their occurrence in its `sequence_id`. */
+function occurrencesOf(
+  history: History,
+  line: Line,
+  prefix: string,
+  isSame: (line: Line, each: Earlier) => boolean,
+): Map<number, Earlier> {
+  const made = new Map<number, Earlier>()
+  for (const each of history.to(line.asset, line.payee.address)) {
+    const occurrence =
+      each.sequence_id?.startsWith(prefix) === true
+        ? Number(each.sequence_id.slice(prefix.length))
+        : NaN
+    if (
+      each.sub_account === history.subAccount &&
+      Number.isSafeInteger(occurrence) &&
+      isSame(line, each)
+    )
+      made.set(occurrence, each)
+  }
+  return made
 }
 
 /**

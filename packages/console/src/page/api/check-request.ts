@@ -81,14 +81,11 @@ export async function checkRequest(pasted: Pasted, nowS: number | null): Promise
   const verdicts: Verdict[] = []
   const add = (rule: string, is: Verdict['is'], says: string) =>
     void verdicts.push({ rule, is, says })
-  const judge = (rule: string, isKept: boolean, kept: string, broken: string) => {
+  const judge: Judge = (rule, isKept, kept, broken) => {
     add(rule, isKept ? 'kept' : 'broken', isKept ? kept : broken)
     return isKept
   }
-  const token = pasted.token
-    .trim()
-    .replace(/^authorization:\s*/i, '')
-    .replace(/^(?:Bearer|Token)\s+/i, '')
+  const token = tokenOf(pasted.token)
   judge(
     'Length of the token',
     token.length <= TOKEN_BYTES_MAX,
@@ -140,8 +137,27 @@ export async function checkRequest(pasted: Pasted, nowS: number | null): Promise
   )
     return verdicts
   checkTimes(claims, nowS, add)
-  const sub = claims['sub']
-  if (pasted.apiKey.trim() === '')
+  checkSubject(claims['sub'], pasted.apiKey.trim(), add, judge)
+  checkUri(claims['uri'], pasted.url, add)
+  await checkBody(claims, pasted, add)
+  checkNonce(claims['nonce'], judge)
+  return verdicts
+}
+
+type Add = (rule: string, is: Verdict['is'], says: string) => void
+/** Adds the verdict of a rule, and returns whether the request keeps it. */
+type Judge = (rule: string, isKept: boolean, kept: string, broken: string) => boolean
+
+/** Returns a pasted token without the header's name and scheme. */
+const tokenOf = (text: string): string =>
+  text
+    .trim()
+    .replace(/^authorization:\s*/i, '')
+    .replace(/^(?:Bearer|Token)\s+/i, '')
+
+/** Compares the subject with the API key, if one was given. */
+function checkSubject(sub: unknown, apiKey: string, add: Add, judge: Judge): void {
+  if (apiKey === '')
     add(
       'sub is the API key',
       'skipped',
@@ -150,13 +166,14 @@ export async function checkRequest(pasted: Pasted, nowS: number | null): Promise
   else
     judge(
       'sub is the API key',
-      sub === pasted.apiKey.trim(),
+      sub === apiKey,
       'As the x-api-key header',
-      `It is ${shown(sub)}, and the header is ${JSON.stringify(pasted.apiKey.trim())}`,
+      `It is ${shown(sub)}, and the header is ${JSON.stringify(apiKey)}`,
     )
-  checkUri(claims['uri'], pasted.url, add)
-  await checkBody(claims, pasted, add)
-  const nonce = claims['nonce']
+}
+
+/** Checks the form of the nonce. */
+function checkNonce(nonce: unknown, judge: Judge): void {
   const isNonce =
     (typeof nonce === 'string' &&
       nonce.length > 0 &&
@@ -173,10 +190,7 @@ export async function checkRequest(pasted: Pasted, nowS: number | null): Promise
       ? 'It is missing'
       : `Must be a text of 1 to ${NONCE_LENGTH_MAX} characters, or a whole number`,
   )
-  return verdicts
 }
-
-type Add = (rule: string, is: Verdict['is'], says: string) => void
 
 async function checkSignature(
   pem: string,

@@ -64,13 +64,8 @@ function wishOf(venue: Venue, market: Market, given: Arguments): Wish {
   if (side !== 'buy' && side !== 'sell') throw new BinanceError(-1117, 'Invalid side.')
   if (type !== 'LIMIT' && type !== 'LIMIT_MAKER' && type !== 'MARKET')
     throw new BinanceError(-1116, 'Invalid orderType.')
-  const { timeInForce, newClientOrderId: clientId } = given
-  if (type === 'LIMIT' && !timeInForce) throw missing('timeInForce')
-  if (type !== 'LIMIT' && timeInForce)
-    throw new BinanceError(-1106, "Parameter 'timeInForce' sent when not required.")
-  const lasting = timeInForce || 'GTC'
-  if (lasting !== 'GTC' && lasting !== 'IOC' && lasting !== 'FOK')
-    throw new BinanceError(-1115, 'Invalid timeInForce.')
+  const timeInForce = timeInForceIn(given, type)
+  const { newClientOrderId: clientId } = given
   if (clientId !== undefined && !CLIENT_ID.test(clientId))
     throw illegal('newClientOrderId', '^[a-zA-Z0-9-_.:/]{1,36}$')
   const { quoteOrderQty } = given
@@ -85,12 +80,27 @@ function wishOf(venue: Venue, market: Market, given: Arguments): Wish {
     price,
     volume,
     spend,
-    timeInForce: lasting,
+    timeInForce,
     postOnly: type === 'LIMIT_MAKER',
     feeIn: 'base',
     userref: null,
     clientId: clientId ?? randomBytes(11).toString('hex'),
   }
+}
+
+/**
+ * Reads how long an order lasts.
+ * @throws BinanceError
+ */
+function timeInForceIn(given: Arguments, type: string): Wish['timeInForce'] {
+  const { timeInForce } = given
+  if (type === 'LIMIT' && !timeInForce) throw missing('timeInForce')
+  if (type !== 'LIMIT' && timeInForce)
+    throw new BinanceError(-1106, "Parameter 'timeInForce' sent when not required.")
+  const lasting = timeInForce || 'GTC'
+  if (lasting !== 'GTC' && lasting !== 'IOC' && lasting !== 'FOK')
+    throw new BinanceError(-1115, 'Invalid timeInForce.')
+  return lasting
 }
 
 function decimalIn(given: Arguments, name: string): bigint {

@@ -40,6 +40,13 @@ export interface EngineOptions {
   name: (kind: 'order' | 'trade', number: number) => string
 }
 
+/** What is traded at one price. */
+interface Fill {
+  price: bigint
+  volume: bigint
+  cost: bigint
+}
+
 /**
  * `isOwnMet`: an order of the same account would be matched. `isSpent`: the book filled the whole
  * order.
@@ -182,15 +189,18 @@ export class Engine {
     order.id = this.#options.name('order', order.number)
     this.orders.set(order.id, order)
     this.changes.orders.add(order)
-    if (!isKilled)
-      for (const { offer, volume, cost } of plan.fills)
-        this.#cross(market, book, order, offer, volume, cost)
+    if (!isKilled) for (const fill of plan.fills) this.#cross(market, book, order, fill)
+    this.#finish(order, plan, isKilled)
+    return order
+  }
+
+  /** Ends an order that was placed, or lets the rest of a limit order rest. */
+  #finish(order: Order, plan: Plan, isKilled: boolean): void {
     if (order.filled === order.volume && order.filled > 0n && plan.isSpent)
       this.#end(order, 'filled', null)
-    else if (wish.price !== null && wish.timeInForce === 'GTC' && !plan.isOwnMet)
+    else if (order.price !== null && order.timeInForce === 'GTC' && !plan.isOwnMet)
       this.#rest(order, true)
     else this.#end(order, 'cancelled', plan.isOwnMet && !isKilled ? 'own-order' : 'unfilled')
-    return order
   }
 
   /** Cancels an order; has no effect if it is no longer open. */
@@ -309,15 +319,9 @@ export class Engine {
           const rest = order.volume! - order.filled
           const volume = rest < level.volume ? rest : level.volume
           level.volume -= volume
-          this.#rested(
-            market,
-            book,
-            order,
-            order.price!,
-            volume,
-            costOf(market, order.price!, volume),
-          )
-          this.#houseTakes(market, OTHER[side], volume, costOf(market, order.price!, volume))
+          const cost = costOf(market, order.price!, volume)
+          this.#rested(market, book, order, { price: order.price!, volume, cost })
+          this.#houseTakes(market, OTHER[side], volume, cost)
         }
       }
     }
@@ -327,27 +331,19 @@ export class Engine {
     market: Market,
     book: Book,
     taker: Order,
-    offer: Offer,
-    volume: bigint,
-    cost: bigint,
+    { offer, volume, cost }: Plan['fills'][number],
   ): void {
-    this.#settle(market, taker, offer.price, volume, cost, false)
-    if (offer.order) return this.#rested(market, book, offer.order, offer.price, volume, cost)
+    const fill = { price: offer.price, volume, cost }
+    this.#settle(market, taker, fill, false)
+    if (offer.order) return this.#rested(market, book, offer.order, fill)
     offer.level!.volume -= volume
     this.#houseTakes(market, OTHER[taker.side], volume, cost)
   }
 
   /** Fills a resting order and reduces its reserved balance. */
-  #rested(
-    market: Market,
-    book: Book,
-    order: Order,
-    price: bigint,
-    volume: bigint,
-    cost: bigint,
-  ): void {
+  #rested(market: Market, book: Book, order: Order, fill: Fill): void {
     const before = this.#holdOf(market, order)
-    this.#settle(market, order, price, volume, cost, true)
+    this.#settle(market, order, fill, true)
     const isDone = order.filled === order.volume
     const after = isDone ? 0n : this.#holdOf(market, order).amount
     this.balance(order.account, before.coin).held -= before.amount - after
@@ -366,9 +362,7 @@ export class Engine {
   #settle(
     { id: market, base, quote }: Market,
     order: Order,
-    price: bigint,
-    volume: bigint,
-    cost: bigint,
+    { price, volume, cost }: Fill,
     isMaker: boolean,
   ): void {
     const isBuy = order.side === 'buy'

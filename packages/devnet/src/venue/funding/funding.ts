@@ -166,14 +166,13 @@ export class Funding {
             each.address === address &&
             (each.tag === null || each.tag === tag),
         )
-      const seen = await look(
-        chain,
+      const seen = await look(chain, {
         after,
-        this.routes,
-        this.#o.coins,
+        routes: this.routes,
+        coins: this.#o.coins,
         ownerOf,
-        this.#o.now(),
-      ).catch((error: unknown) => {
+        nowMs: this.#o.now(),
+      }).catch((error: unknown) => {
         console.error(`devnet: deposits on ${network} are not read: ${(error as Error).message}`)
         return null
       })

@@ -21,18 +21,22 @@ export interface Seen {
 /** Returns the account that a payment is for; undefined if it is not this venue's. */
 type OwnerOf = (payment: Payment) => DepositAddress | undefined
 
+interface Scan {
+  /** Last scanned height. */
+  after: number
+  routes: readonly Route[]
+  coins: ReadonlyMap<string, Coin>
+  ownerOf: OwnerOf
+  nowMs: number
+}
+
 /**
  * Returns payments to a venue's addresses since the last scan. A chain that was never started is
  * skipped.
- * @param after last scanned height
  */
 export async function look(
   chain: LocalChain,
-  after: number,
-  routes: readonly Route[],
-  coins: ReadonlyMap<string, Coin>,
-  ownerOf: OwnerOf,
-  nowMs: number,
+  { after, routes, coins, ownerOf, nowMs }: Scan,
 ): Promise<Seen | null> {
   const { head } = await chain.info()
   if (!head) return null

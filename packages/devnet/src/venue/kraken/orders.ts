@@ -1,4 +1,4 @@
-import { costOf, lotOf } from '../engine/markets.ts'
+import { costOf, lotOf, type Market } from '../engine/markets.ts'
 import { readDecimal } from '../engine/numbers.ts'
 import {
   Refused,
@@ -50,12 +50,7 @@ function wishOf(pair: Pair, given: Arguments): Wish {
   if (side !== 'buy' && side !== 'sell') throw invalid('type')
   if (kind !== 'market' && kind !== 'limit') throw invalid('ordertype')
   const isMarket = kind === 'market'
-  const flags = (given['oflags'] ?? '').split(',').filter((flag) => flag !== '')
-  const isSpending = flags.includes('viqc')
-  const isPost = flags.includes('post')
-  if (!flags.every((flag) => FLAGS.includes(flag)) || (isPost && isMarket)) throw invalid('oflags')
-  if (isSpending && (!isMarket || side === 'sell')) throw invalid('oflags')
-  if (flags.includes('fcib') && (side === 'sell' || flags.includes('fciq'))) throw invalid('oflags')
+  const { isSpending, isPost, isFeeInBase } = flagsIn(given, side, isMarket)
   const timeInForce = given['timeinforce'] ?? 'GTC'
   if (!['GTC', 'IOC', 'FOK'].includes(timeInForce) || (isPost && timeInForce !== 'GTC'))
     throw invalid('timeinforce')
@@ -66,14 +61,7 @@ function wishOf(pair: Pair, given: Arguments): Wish {
   if (volume === null || volume === 0n || (!isSpending && volume % lotOf(market) !== 0n))
     throw invalid('volume')
   const price = isMarket ? null : priceOf(pair, needed(given, 'price'))
-  if (!isSpending && volume < market.minVolume) throw invalid('volume minimum not met')
-  if (
-    isSpending
-      ? volume < market.minCost
-      : price !== null && costOf(market, price, volume) < market.minCost
-  ) {
-    throw new KrakenError('EOrder:Cost minimum not met')
-  }
+  assertMinimum(market, { volume, price, isSpending })
   return {
     side: side as Side,
     price,
@@ -81,8 +69,49 @@ function wishOf(pair: Pair, given: Arguments): Wish {
     spend: isSpending ? volume : null,
     timeInForce: timeInForce as TimeInForce,
     postOnly: isPost,
-    feeIn: flags.includes('fcib') ? 'base' : 'quote',
+    feeIn: isFeeInBase ? 'base' : 'quote',
     ...referencesOf(given),
+  }
+}
+
+/**
+ * Reads the flags of an order.
+ * @throws KrakenError if one is unknown, or two contradict each other
+ */
+function flagsIn(given: Arguments, side: string, isMarket: boolean) {
+  const flags = (given['oflags'] ?? '').split(',').filter((flag) => flag !== '')
+  const isSpending = flags.includes('viqc')
+  const isPost = flags.includes('post')
+  if (!flags.every((flag) => FLAGS.includes(flag)) || (isPost && isMarket)) throw invalid('oflags')
+  if (isSpending && (!isMarket || side === 'sell')) throw invalid('oflags')
+  if (flags.includes('fcib') && (side === 'sell' || flags.includes('fciq'))) throw invalid('oflags')
+  return { isSpending, isPost, isFeeInBase: flags.includes('fcib') }
+}
+
+/**
+ * Checks the market's minimum volume and cost.
+ * @throws KrakenError
+ */
+function assertMinimum(
+  market: Market,
+  {
+    volume,
+    price,
+    isSpending,
+  }: {
+    volume: bigint
+    price: bigint | null
+    /** Whether `volume` is the amount to spend. */
+    isSpending: boolean
+  },
+): void {
+  if (!isSpending && volume < market.minVolume) throw invalid('volume minimum not met')
+  if (
+    isSpending
+      ? volume < market.minCost
+      : price !== null && costOf(market, price, volume) < market.minCost
+  ) {
+    throw new KrakenError('EOrder:Cost minimum not met')
   }
 }
 

@@ -101,12 +101,19 @@ function tidy(value: unknown, name = ''): unknown {
       match[key] =
         key === 'examples' || key === 'default' || key === 'enum' ? inner : tidy(inner, name)
   }
+  return withFormat(match, name)
+}
+
+/** Adds the format of decimals and times to a schema. */
+function withFormat(schema: JsonSchema, name: string): JsonSchema {
   // Every number that is not a count is a decimal with exactly the digits shown.
-  const isFixed = match['const'] !== undefined || match['enum'] !== undefined
-  if (isNumber(match['type']) && !isFixed && match['format'] === undefined)
-    match['format'] = 'decimal'
+  const isFixed = schema['const'] !== undefined || schema['enum'] !== undefined
+  if (isNumber(schema['type']) && !isFixed && schema['format'] === undefined)
+    schema['format'] = 'decimal'
   const isText =
-    match['type'] === 'string' || (Array.isArray(match['type']) && match['type'].includes('string'))
-  if (isText && name.endsWith('_at') && match['format'] === undefined) match['format'] = 'date-time'
-  return match
+    schema['type'] === 'string' ||
+    (Array.isArray(schema['type']) && schema['type'].includes('string'))
+  if (isText && name.endsWith('_at') && schema['format'] === undefined)
+    schema['format'] = 'date-time'
+  return schema
 }

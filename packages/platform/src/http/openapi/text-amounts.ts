@@ -6,6 +6,19 @@ const NOTE =
   '**Amounts** are texts of digits: answers have them where the header `accept` is `application/json; ' +
   'amounts=string`, and requests take them. Events that are sent by themselves have numbers and are not in it.'
 
+interface Media {
+  schema: JsonSchema
+  example?: unknown
+}
+
+/** Follows the references of a schema to the schema itself. */
+function resolveIn(schemas: Readonly<Record<string, JsonSchema>>, schema: JsonSchema): JsonSchema {
+  const { $ref } = schema
+  return typeof $ref === 'string'
+    ? resolveIn(schemas, schemas[$ref.split('/').at(-1) ?? ''] ?? {})
+    : schema
+}
+
 /**
  * Returns the document for generated clients that read numbers as doubles: every decimal is a
  * string, in requests and in responses, and responses use the media type that requests this.
@@ -23,12 +36,7 @@ export function withTextAmounts(document: JsonSchema): JsonSchema {
     webhooks: unknown
     info: { description: string }
   }
-  const resolve = (schema: JsonSchema): JsonSchema => {
-    const { $ref } = schema
-    return typeof $ref === 'string'
-      ? resolve(components.schemas[$ref.split('/').at(-1) ?? ''] ?? {})
-      : schema
-  }
+  const resolve = (schema: JsonSchema) => resolveIn(components.schemas, schema)
   const changed = (value: unknown, isAnswer = false): unknown => {
     if (Array.isArray(value)) return value.map((each) => changed(each, isAnswer))
     if (typeof value !== 'object' || value === null) return value
@@ -59,10 +67,6 @@ export function withTextAmounts(document: JsonSchema): JsonSchema {
         ]
       }),
     )
-  }
-  interface Media {
-    schema: JsonSchema
-    example?: unknown
   }
   const contentOf = (content: Record<string, Media>, isAnswer: boolean) =>
     Object.fromEntries(

@@ -43,7 +43,14 @@ export async function forwarder(
     seen: [seenOf(context, proven, want)],
     callers: [api_key],
     assertAge: () => {
-      assertStands(store.state, identities, proven, want, purpose.receipts ?? [], store.seconds())
+      assertStands({
+        state: store.state,
+        identities,
+        proven,
+        rule: want,
+        receipts: purpose.receipts ?? [],
+        now: store.seconds(),
+      })
     },
     voidNames: [
       want.key,
