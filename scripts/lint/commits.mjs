@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util'
 import { root } from '../pinned-node.mjs'
 
 /** The last commit before the rule. */
-const BEFORE_THE_RULE = '8fc409cf6997d50feec57674e748de6af80076b6'
+const BEFORE_THE_RULE = '0795f0ff6171ace140c0da3311dd3060974dc312'
 
 const { values } = parseArgs({ options: { from: { type: 'string', default: BEFORE_THE_RULE } } })
 const git = spawnSync('git', ['merge-base', '--is-ancestor', values.from, 'HEAD'], { cwd: root })
