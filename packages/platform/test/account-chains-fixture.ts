@@ -23,7 +23,8 @@ import { registry, useDatabase } from './deposits-support.ts'
 import { truncateTables } from './truncate-tables.ts'
 
 /**
- * The chains of accounts as the platform connects to them, on the local chains and a real database.
+ * Fixture with the account-based chains, connected as the platform connects them, on the local
+ * chains and a real database.
  */
 const SECRET = createHash('sha256').update('tests of accounts').digest()
 const CONNECT = { XRP: connectXrp, XLM: connectStellar, SOL: connectSolana }
@@ -44,7 +45,7 @@ after(async () => {
   removeHome(home)
 })
 
-/** A sub-account with its wallets on one network. */
+/** Workspace and sub-account of the current test, with wallets on one network. */
 export let place: { workspace: string; subAccount: string }
 beforeEach(async () => {
   await database.started
@@ -71,8 +72,8 @@ export const addressAt = (network: Network, index: number) =>
   familyOf(network).address(network, keyOf(network.curve)(pathOf(network, 1, index)))
 
 /**
- * Index of the last used address. Each test takes unused addresses, because the local chains
- * outlive a test.
+ * Index of the last used address. Each test takes unused addresses, because the local chains keep
+ * their state between tests.
  */
 let used = 100
 export const unusedOn = (network: Network) => addressAt(network, ++used)
@@ -110,7 +111,7 @@ export async function walletOf(asset: Asset): Promise<string> {
   return id
 }
 
-/** An address of ours. */
+/** Returns the platform's own address at an index. */
 export async function own(network: Network, index: number): Promise<string> {
   const address = addressAt(network, index)
   await database.get().query(
@@ -185,7 +186,7 @@ export async function built(chain: Chain, task: Task, unswept = 0n): Promise<Bui
 export const opened = ({ network }: Chain, { unsigned }: Built) =>
   decode(registry, unsigned, keyOf(network.curve))
 
-/** As the engine writes it. */
+/** Inserts the chain transaction in the same form as the engine. */
 export async function write(
   { row }: Task,
   chosen: Built,

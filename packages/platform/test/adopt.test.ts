@@ -22,26 +22,29 @@ import { FamilyFixture } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * Ether that a contract has sent has no transaction of its own: the operator makes a deposit of it,
- * once, whatever comes later.
+ * Tests of adoption. Ether that a contract sends has no transaction of its own, so the operator
+ * adopts it as a deposit. It must be credited exactly once, whatever the scan finds later.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-adopt-'))
 const PLACE = { code: 'ETH', to: `0x${'ab'.repeat(20)}`, held: '1', amount: '0.5' }
 const stranger = privateKeyToAccount(`0x${'a9'.repeat(32)}`)
-/** Blocks until anything is final on the local chain. */
+/** Number of blocks after which a block is final on the local chain. */
 const FINAL_BLOCKS = 80
 let devnet: Devnet
 let fixture: FamilyFixture
-/** What the endpoint answers instead: a test may change it. */
+/** Replaces the endpoint's responses. Tests may assign another function. */
 let lie: (method: string, params: unknown[], answer: unknown) => unknown = (
   _method,
   _params,
   answer,
 ) => answer
 
-/** What happens on the chain just before the endpoint answers: a test may change it. */
+/**
+ * Runs just before the endpoint responds, for example to mine a block. Tests may assign another
+ * function.
+ */
 let meanwhile: (method: string, params: unknown[]) => Promise<void> = async () => undefined
 
 const ask: typeof fetch = async (url, init) => {
@@ -72,7 +75,10 @@ after(() => {
   rmSync(home, { recursive: true, force: true })
 })
 
-/** The services whose waits are over at once: nothing moves meanwhile, or as `sleep` says. */
+/**
+ * Returns the fixture's services with waits that end immediately. `sleep` runs in place of each
+ * wait.
+ */
 const services = (sleep: () => Promise<void> = async () => undefined): Services => ({
   ...fixture.services,
   environment: { ...fixture.services.environment, sleep },
@@ -83,7 +89,7 @@ async function mine(blocks: number): Promise<void> {
   await fixture.scan()
 }
 
-/** A contract that self-destructs to an address: PUSH20 address, SELFDESTRUCT. */
+/** Deploys a contract that self-destructs to an address (PUSH20 address, SELFDESTRUCT). */
 async function destroyTo(address: string, ether: string): Promise<string> {
   const chain = defineChain({
     id: 31337,
@@ -154,7 +160,7 @@ test('an adopted deposit is credited at its depth, once, and is spendable; the a
   assert.equal((await adopted()).length, 1)
 })
 
-test('several operators adopt concurrently: one deposit', async () => {
+test('several concurrent adoptions of one payment create one deposit', async () => {
   await destroyTo(fixture.source, '0.25')
   const outcomes = await Promise.allSettled([adopt(), adopt(), adopt({}, services()), adopt()])
   assert.equal(
@@ -225,8 +231,8 @@ test('a deposit that the scan had missed is found by a rescan after its adoption
     assert.equal((await fixture.available()) - before, parseEther('0.25'), when)
     await fixture.check()
   }
-  // What comes after the block by which it was adopted is a deposit of its own, of the same amount
-  // too.
+  // A payment after the block of the adoption is a separate deposit, even if its amount is the
+  // same.
   await fixture.control({ command: 'fund', asset: 'ETH', address: fixture.source, amount: '0.25' })
   await mine(1)
   await fixture.run()
@@ -234,7 +240,7 @@ test('a deposit that the scan had missed is found by a rescan after its adoption
   await fixture.check()
 })
 
-test('a reorganisation before its depth removes it, and it can be adopted again', async () => {
+test('a reorganisation before its depth removes an adopted deposit, which can be adopted again', async () => {
   await destroyTo(fixture.source, '0.25')
   const { id } = await adopt()
   await fixture.control({ command: 'reorg', depth: 2, drop: true })
@@ -362,7 +368,7 @@ test('with immediate finality, endpoints that are some blocks ahead of the scan 
   assert.equal((await sol.read(String(id))).status, 'failed')
   assert.equal((await sol.available()) - before, more)
   await sol.check()
-  // One that is there is credited.
+  // A surplus that really exists is credited.
   await database
     .get()
     .query(
@@ -375,7 +381,7 @@ test('with immediate finality, endpoints that are some blocks ahead of the scan 
   assert.equal((await sol.read(String(real['id']))).status, 'confirmed')
 })
 
-test('moves between own addresses are no surplus, during a sweep and when the ledger lacks them', async () => {
+test('transfers between own addresses are no surplus, during a sweep and when the ledger lacks them', async () => {
   Object.assign(fixture.services.settings, { sweep: sweepRules('local', undefined, {}) })
   const address = await secondAddress()
   await fixture.control({ command: 'fund', asset: 'ETH', address, amount: '0.25' })
@@ -389,7 +395,7 @@ test('moves between own addresses are no surplus, during a sweep and when the le
       states.add(sweep.state)
       const held = await fixture.services.networks.get('ETH').balance(address, fixture.asset)
       const amount = formatAmount(BigInt(sweep.amount) || held || 1n, 18)
-      // The platform's own steps go on while the operator's command looks again and again.
+      // The platform's own steps continue while the operator's command repeats its checks.
       const busy = services(async () => {
         await fixture.step()
       })
@@ -399,7 +405,7 @@ test('moves between own addresses are no surplus, during a sweep and when the le
           /only be adopted completely|also has a deficit|[\d.]+ more/,
         )
     }
-    // Its fee leaves dust, whose sweep waits for more.
+    // The sweep's fee leaves dust at the address. The next sweep waits until more arrives.
     if (
       await fixture.database.one(
         `select 1 from transactions where kind = 'SWEEP' and status = 'confirmed'`,
@@ -414,7 +420,8 @@ test('moves between own addresses are no surplus, during a sweep and when the le
   )
   assert.deepEqual((await audit(services())).differences, [])
   assert.deepEqual(await adopted(), [])
-  // A restored older database knows nothing of a sweep: a surplus here, and a deficit there.
+  // A restored older database lacks a sweep: one address then has a surplus and the other one a
+  // deficit.
   for (const [kind, change] of [
     ['available', '-1'],
     ['unswept', '1'],
@@ -429,7 +436,7 @@ test('moves between own addresses are no surplus, during a sweep and when the le
   assert.deepEqual(await adopted(), [])
 })
 
-test('with deposit screening it is held for its unknown sender until the operator releases it', async () => {
+test('with deposit screening an adopted deposit is held for its unknown sender until the operator releases it', async () => {
   Object.assign(fixture.services.aml, {
     secrets: new Secrets(new Uint8Array(32), fixture.services.environment),
   })

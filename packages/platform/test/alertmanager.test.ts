@@ -10,8 +10,8 @@ import { after, test } from 'node:test'
 import { read, ROOT } from './documents.ts'
 
 /**
- * deploy/monitoring/alertmanager.yml: what reaches people, by a real Alertmanager, a mail server
- * and a chat of the test's own.
+ * Tests deploy/monitoring/alertmanager.yml with a real Alertmanager and with the test's own mail
+ * server and chat: which messages reach a person.
  */
 const FILE = join(ROOT, 'deploy/monitoring/alertmanager.yml')
 const PROGRAMS = ['prometheus-alertmanager', 'alertmanager']
@@ -80,7 +80,10 @@ async function listening(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-/** A mail server that takes everything. @param took is called with each message */
+/**
+ * Starts a mail server that accepts every message.
+ * @param took called with each message
+ */
 const mailServer = (took: (message: string) => void): Promise<number> =>
   listening(
     createServer((socket) => {
@@ -111,7 +114,7 @@ const mailServer = (took: (message: string) => void): Promise<number> =>
     }),
   )
 
-/** An incoming webhook of a chat. */
+/** Starts a server for the incoming webhook of a chat. */
 const chatServer = (took: (body: string) => void): Promise<number> =>
   listening(
     createHttpServer((request, response) => {
@@ -127,7 +130,8 @@ const chatServer = (took: (body: string) => void): Promise<number> =>
   )
 
 /**
- * Its own address, once it listens on it. @throws Error with what it wrote, where it ends before
+ * Returns the address on which the child process listens.
+ * @throws Error with the output of the child if it ends before it listens
  */
 function addressOf(child: ChildProcess): Promise<string> {
   let text = ''

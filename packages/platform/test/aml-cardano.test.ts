@@ -11,15 +11,18 @@ import { FamilyFixture } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * The owner of a Cardano payment credential can give it another address at no cost. Screening finds
- * a listed credential in every form.
+ * Tests of screening on Cardano. The owner of a payment credential can derive further addresses
+ * from it at no cost, so screening must find a listed credential in every address form.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-aml-cardano-'))
 let devnet: Devnet
 
-/** CIP-19's vectors: one payment key with two stake parts and none, and another party. */
+/**
+ * Test vectors of CIP-19: one payment key with two different stake parts and without one, and an
+ * address of another party.
+ */
 const BASE =
   'addr_test1qz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzer3n0d3vllmyqwsx5wktcd8cc3sq835lu7drv2xwl2wywfgs68faae'
 const SCRIPT_STAKE =
@@ -70,7 +73,8 @@ test('a destination is held if OFAC’s list has another form of it, and later b
       destination_address: SCRIPT_STAKE.toUpperCase(),
     })
     await fixture.runTo(spelled, 'AML_HELD')
-    // The list no longer has it: the sub-account's own list of frozen addresses does.
+    // The sanctions list no longer contains the address, but the sub-account's list of frozen
+    // addresses does.
     aml({ has: () => false })
     await fixture.runTo(await fixture.create('base', { destination_address: BASE }), 'AML_HELD')
     assert.deepEqual(await fixture.database.query('select address, source from frozen_addresses'), [

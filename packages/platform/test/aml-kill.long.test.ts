@@ -13,7 +13,7 @@ import {
   type User,
 } from './harness.ts'
 
-/** The platform is killed at every commit of screening, holding and releasing. */
+/** Kills the platform at every commit of screening, holding and releasing. */
 const platform = new TestPlatform()
 let user: User
 let counter = 0
@@ -70,7 +70,7 @@ test(
       const { id } = (await post()).body
       await waitFor('held', async () => (await state(id)) === 'AML_HELD')
       if (!early) await dieAt(checkpoint, () => unfreeze(to))
-      // Whether the answer was lost or not, the freeze is over exactly once.
+      // Whether or not the response was lost, the address is unfrozen exactly once.
       const again = await unfreeze(to)
       assert.equal(again.status, early ? 200 : 400, again.text)
       await assertConfirmed(user, id)

@@ -69,7 +69,7 @@ const ADVANCED = `<?xml version="1.0"?><Sanctions><DateOfIssue CalendarTypeID="1
 const PLAIN = `<sdnList><publshInformation><Publish_Date>03/09/2026</Publish_Date></publshInformation><sdnEntry><idList><id><uid>1</uid><idType>Digital Currency Address - ETH</idType><idNumber>${LAZARUS}</idNumber></id>
 <id><uid>2</uid><idType>Digital Currency Address - XBT</idType><idNumber>${BITCOIN}</idNumber></id><id><uid>3</uid><idType>Passport</idType><idNumber>X12345678901234</idNumber></id></idList></sdnEntry></sdnList>`
 
-/** What is read of a file with this text. */
+/** Parses a file that contains the given text. */
 function parseList(
   text: string | Uint8Array,
   o: { asset: string | null; published: string | null },
@@ -196,7 +196,9 @@ test('secrets can be decrypted only with their key and in their own place', asyn
   assert.ok(readFileSync(join(home, 'secrets.key')).length === 32)
 })
 
-/** As OFAC might write it tomorrow: the same list in every liberty that XML allows. */
+/**
+ * The same list, written with every variation that XML allows, in case OFAC changes its formatting.
+ */
 const FREE = `\uFEFF<?xml version='1.0' encoding='utf-8'?>
 <!DOCTYPE s:Sanctions>
 <!-- <Feature ID="0" FeatureTypeID="345"><FeatureVersion><VersionDetail>0x0000000000000000000000000000000000000000</VersionDetail></FeatureVersion></Feature> -->
@@ -232,7 +234,7 @@ test('parses XML correctly: prefixes, entities, CDATA, comments, either quotes, 
       ],
     )
   }
-  // Longer than what is read at once, so that parts end anywhere.
+  // The filler is longer than one read of the file, so chunks end at arbitrary positions.
   const filler = `<Profile Name='ä${'x'.repeat(60)}'>&amp;<![CDATA[ö]]></Profile>`.repeat(3000)
   const long = await parseList(
     ADVANCED.replace('<FeatureTypeValues>', `<All>${filler}</All><FeatureTypeValues>`),

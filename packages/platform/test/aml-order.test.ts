@@ -24,9 +24,10 @@ import { prepareDatabase } from './prepared-database.ts'
 import { testEmittedEvents } from './event-assertions.ts'
 
 /**
- * Runs events in any order over the real step functions and the real database. A transfer or
- * deposit that involves a frozen or sanctioned address is never signed or credited, and neither is
- * one without a recent clear result of a provider. A transfer that is unfrozen continues once.
+ * Runs events in random order over the real step functions and the real database. A transfer or
+ * deposit that involves a frozen or sanctioned address, or that has no recent clear result of a
+ * provider, must never be signed or credited. A transfer that is unfrozen must continue exactly
+ * once.
  */
 const home = mkdtempSync(join(tmpdir(), 'custody-aml-order-'))
 const OMNIBUS = `0x${'a'.repeat(40)}`
@@ -46,7 +47,10 @@ after(async () => {
   rmSync(home, { recursive: true, force: true })
 })
 
-/** The fixture outside: what is true of each address, and what the provider has said of it. */
+/**
+ * Fixture that plays the provider: the actual risk of each address, and the levels that the
+ * provider has reported.
+ */
 class Fixture {
   now = Date.UTC(2026, 0, 1)
   isUp = true
@@ -146,8 +150,8 @@ class Fixture {
   }
 
   /**
-   * One step; where the chain would take over (build, sign), the place before the signature stands
-   * for it.
+   * Runs one step of a transaction. Building and signing are skipped: the state right before
+   * signing is set directly.
    */
   async step(id: string): Promise<void> {
     this.now += 1
@@ -171,7 +175,7 @@ class Fixture {
       await this.pass(after, row.source_id as string)
   }
 
-  /** What must hold at the moment at which a transfer is signed or a deposit credited. */
+  /** Asserts the conditions that must hold when a transfer is signed or a deposit is credited. */
   async pass(row: TransactionRow, party: string): Promise<void> {
     assert.ok(!this.passed.has(row.id), 'passed twice')
     this.passed.add(row.id)
@@ -218,7 +222,7 @@ class Fixture {
     )
   }
 
-  /** Twice at once: exactly one of them may do it. */
+  /** Sends two concurrent requests to unfreeze an address. Exactly one of them may succeed. */
   async unfreeze(party: string): Promise<void> {
     const frozen = await database.one(
       'select 1 from frozen_addresses where sub_account_id = $1 and address_key = $2 and unfrozen_at is null',
@@ -244,7 +248,8 @@ class Fixture {
   }
 
   /**
-   * The books: what is credited is spendable, what is held is frozen, and nothing else is anywhere.
+   * Checks the ledger: credited amounts are spendable, held amounts are frozen, and no other
+   * amounts exist.
    */
   async checkBooks(): Promise<void> {
     const sums = await database.query<{ kind: string; sum: string }>(
@@ -367,7 +372,8 @@ test('no order of events lets a frozen address pass', { timeout: 240_000 }, asyn
         await each(fixture)
         await fixture.checkBooks()
       }
-      // In the end, with the provider back and everything unfrozen, everything passes, once.
+      // At the end the provider is available and all addresses are unfrozen, so every transfer and
+      // deposit passes once.
       fixture.isUp = true
       fixture.truth.clear()
       fixture.sanctioned.clear()

@@ -8,7 +8,9 @@ import { elliptic } from '../src/aml/providers/elliptic.ts'
 import { ProviderError, ProviderHttp, type Provider } from '../src/aml/providers/provider.ts'
 import { trm } from '../src/aml/providers/trm.ts'
 
-/** Answers in the shapes that the providers document, and what was asked for them. */
+/**
+ * A request that a provider received. The tests respond in the formats that the providers document.
+ */
 interface Seen {
   url: string
   method: string

@@ -16,11 +16,11 @@ import {
 } from './harness.ts'
 
 const platform = new TestPlatform()
-/** What the local chains, and the screening services among them, say of what went wrong. */
+/** Captures the errors that the local chains and the emulated screening services log. */
 const said = mock.method(console, 'error', () => undefined)
 /**
- * A user of a sub-account of its own, which has its own screening; the workspace's key is made
- * once.
+ * Creates a user of a new sub-account, which has its own screening settings. The workspace's key is
+ * generated only once.
  */
 const newUser = (subAccount: string, options: { role?: 'read-only' } = {}) =>
   platform.user('aml', { subAccount, ...options })
@@ -119,7 +119,7 @@ test('a flagged withdrawal is held, and continues once when its address is unfro
   assert.deepEqual(await frozen(user), [])
   assert.equal((await unfreeze(user, 'ETH', to)).body.code, 'NOT_FROZEN')
   assert.equal((await unfreeze(user, 'NOPE', to)).status, 400)
-  // Only that freeze event has ended: the next transfer is screened again.
+  // Only that one freeze has ended: the next transfer is screened again.
   const again = (await send(user, 'ETH', '1', to)).body
   await reached(user, again.id, 'AML_HELD')
   assert.equal((await frozen(user)).length, 1)
@@ -160,7 +160,7 @@ test('a flagged deposit is on the chain but not spendable until it is unfrozen: 
     assert.equal((await balance(user, asset)).omnibus_balance, '8')
     await auditIsClean()
     await risk(sender, 'none')
-    // The list itself holds, without the provider.
+    // The sanctions list alone causes the hold, without the provider.
     await platform.fund(asset, address, '1')
     await waitFor(
       'both held',
@@ -192,8 +192,8 @@ test('BTC: every input is screened, not only the first', async () => {
     await risk(flagged, 'HIGH')
     const sent = await send(sender, 'BTC', flagged === first ? '1.5' : '0.2', address)
     assert.equal(sent.status, 200, sent.text)
-    // The second transfer spends the change of the first, whose address is the sender's own and
-    // clean.
+    // The second transfer spends the change of the first one. The change address belongs to the
+    // sender and is clean.
     if (flagged === second) {
       await waitFor('credited', async () => (await balance(user, 'BTC')).balance === '0.2')
       break
@@ -370,7 +370,8 @@ test('OFAC: a listed address is held without a provider on every chain of its fo
     (await frozen(user)).map(({ source }) => source),
     ['OFAC', 'OFAC'],
   )
-  // A refreshed list is taken up at once: what it no longer names can be unfrozen.
+  // A refreshed list takes effect immediately: an address that it no longer contains can be
+  // unfrozen.
   const file = join(platform.home, 'list.txt')
   writeFileSync(file, '# one line\nETH 0x7F367cC41522cE07553e823bf3be79A889DEbe1B\n')
   assert.equal(
@@ -470,7 +471,7 @@ test('a held deposit that a reorganisation removes leaves the ledger, and its ad
       (await deposits(user, 'BTC')).find((each) => each.sub_status === 'AML_HELD'),
     )
     await platform.operator('devnet', { command: 'reorg', network: 'BTC', depth: 4 })
-    // Its transaction returns to the mempool, is mined again, and is held again.
+    // The deposit's transaction returns to the mempool, is mined again, and is held again.
     await waitFor('taken back', async () => (await read(user, found.id)).sub_status !== 'AML_HELD')
     return found
   })

@@ -27,13 +27,16 @@ import {
 import { PUBLIC_KEY } from './harness.ts'
 
 /**
- * The nodes accept every request that the API answers with 200. A transfer that the nodes refuse
- * anyway ends as `failed`, and its money is released.
+ * The nodes must accept every request that the API answers with 200. If the nodes refuse a transfer
+ * anyway, it ends as `failed` and its amount is released.
  */
 before(openApi)
 after(closeApi)
 
-/** Texts around every limit, in letters of one, two and several UTF-16 units. */
+/**
+ * Generates texts with lengths around every limit, from characters of one, two and several UTF-16
+ * units.
+ */
 const long = (most: number) =>
   fc
     .tuple(
@@ -253,7 +256,7 @@ test('the nodes accept every other signed request that the API answers with 200'
   assert.ok(taken > 60, `only ${taken} were taken`)
 })
 
-/** A transfer whose signed bytes wait for a block. */
+/** Creates a transfer that is signed and waits for a block. Returns its id. */
 async function waitingTransfer(): Promise<string> {
   const id = (await create(transferOf('ETH'))).body['id'] as string
   const unsigned = evm.buildTransfer(network('ETH'), {
@@ -344,7 +347,7 @@ test('a signed write of more than 64 KiB gets 413 before authentication; exactly
   )
 })
 
-/** The steps of one transfer until it ends. */
+/** Runs the steps of one transfer until it ends, or at most `most` steps. */
 async function work(id: string, most = 8): Promise<TransactionRow> {
   for (let step = 0; step < most; step++) {
     const row = await database.one<TransactionRow>(
@@ -458,7 +461,7 @@ test('a stake refused only because the same one was accepted concurrently return
       if (!sql.includes('from idempotency')) return known
       Object.assign(database, { one })
       first = await ask()
-      // Now the network is away.
+      // From here on the network is unreachable.
       const away = () => {
         throw new Error('away')
       }

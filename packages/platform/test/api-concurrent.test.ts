@@ -7,8 +7,8 @@ import { useApi, type Problem } from './api-support.ts'
 import { call, PRIVATE_KEY, transferBody, waitFor, type Transfer } from './harness.ts'
 
 /**
- * What comes at the same time goes together through the database and to the nodes: each is answered
- * as if it had come alone.
+ * Concurrent requests are batched for the database and the nodes. Each request must get the
+ * response that it would get alone.
  */
 const api = useApi()
 const TO = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
@@ -35,9 +35,9 @@ const balances = async (subAccountId: string) =>
     ).map(({ kind, balance }) => [kind, BigInt(balance)]),
   )
 
-test('concurrent transfers of one wallet: those it can pay are paid, each other is refused for itself', async () => {
+test('concurrent transfers of one wallet: those that its balance covers are paid, each other one is refused', async () => {
   const user = await funded('hot', 10n * ONE)
-  // Bodies that the function itself refuses stand between those that it takes.
+  // The batch mixes bodies that the database function accepts with bodies that it refuses.
   const answers = await Promise.all(
     Array.from({ length: 30 }, (_, n) =>
       call<Transfer & Problem>(
@@ -217,7 +217,8 @@ test('each request of one call counts for its subject, and uses its nonce only w
     ],
     'of two with one nonce the first has it',
   )
-  // What is beyond its limit is refused for that, whatever its nonce is, and does not spend it.
+  // A request beyond the limit is refused for that reason, whatever its nonce is, and does not use
+  // up the nonce.
   assert.deepEqual(
     await admit(
       [mine, 'a', subject, 3],
@@ -316,7 +317,8 @@ test('receipts are stored many at a time: one that a node refuses does not affec
         'each has its own',
       )
     }
-    // Of these twelve: those of a test before may be gathered still.
+    // Only the tokens of these twelve requests count, because receipts of an earlier test may still
+    // be pending.
     const tokens = new Set(rows.map(({ token }) => token))
     assert.equal(asked.filter((token) => tokens.has(token)).length, 24)
   } finally {

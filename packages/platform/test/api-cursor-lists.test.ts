@@ -4,7 +4,7 @@ import { before, test } from 'node:test'
 import { useApi, type Problem } from './api-support.ts'
 import { call, transferBody, type User } from './harness.ts'
 
-/** Lists that are read on by a cursor: balances of all wallets, addresses of one. */
+/** Tests of lists with cursors: the balances of all wallets and the addresses of one wallet. */
 const api = useApi()
 before(() => api.started)
 
@@ -27,7 +27,7 @@ interface Address {
   address: string
 }
 
-/** All pages of a list, with so many of each. */
+/** Returns all pages of a list, with `limit` items per page. */
 async function pages<T>(user: User, path: string, limit: number): Promise<T[][]> {
   const found: T[][] = []
   for (let next: string | null = ''; next !== null;) {
@@ -147,7 +147,7 @@ test('addresses are one array as before, and pages if a page is requested: each 
   const path = '/dac/v1/addresses?asset=ETH'
   const all = (await call<Address[]>(user, 'GET', path)).body
   assert.deepEqual([Array.isArray(all), all.length], [true, 7])
-  // As if they had been made in one transaction.
+  // Sets the same creation time for all rows, as if one transaction had created them.
   await api.database.query(
     `update wallet_addresses a set created_at = '2026-01-01T00:00:00.123456Z' from wallets w
      where w.id = a.wallet_id and w.sub_account_id = $1`,

@@ -62,7 +62,7 @@ let workspaceId = ''
 export let subAccountId = ''
 
 export const FEE = { maxFeePerGas: 10n ** 9n, maxPriorityFeePerGas: 1n }
-/** What is asked of a chain when a request is taken. */
+/** Scripted chain client with the methods that the API calls when it accepts a request. */
 const CLIENT = {
   account: async () => ({
     balance: HELD,
@@ -178,7 +178,7 @@ interface Answered {
   request: SignedRequest
 }
 
-/** One signed request with exactly this target: `fetch` would tidy it up. */
+/** Sends one signed request with exactly this target. `fetch` would normalize the target. */
 export async function send(
   method: string,
   uri: string,
@@ -225,7 +225,10 @@ export async function send(
   })
 }
 
-/** What the API takes, both nodes take. */
+/**
+ * Asserts that both nodes accept the request if the API accepted it. Returns whether the API
+ * accepted it.
+ */
 export async function judged({ status, body, request }: Answered): Promise<boolean> {
   assert.ok(
     status < 500,

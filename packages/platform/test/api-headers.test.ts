@@ -32,7 +32,7 @@ const HEADERS = {
   'cache-control': /^no-store$/,
 }
 
-/** One answer as it stands on the wire. */
+/** Parses the bytes of one HTTP response. */
 function read(text: string): { status: number; headers: Map<string, string>; body: string } {
   const [head = '', body = ''] = text.split('\r\n\r\n', 2)
   const [first = '', ...lines] = head.split('\r\n')
@@ -118,7 +118,7 @@ test('every response has the rate-limit headers, whichever component sends it', 
   const remaining = async () =>
     Number(read(await api.raw('X\r\n\r\n')).headers.get('x-rate-limit-remaining'))
   const [first, second] = [await remaining(), await remaining()]
-  // A minute may turn between the two.
+  // The minute may change between the two requests.
   assert.ok(second === first - 1 || second === RATE_LIMIT - 1, `${first}, then ${second}`)
 })
 
@@ -241,7 +241,7 @@ test('HEAD returns the headers of GET without the body', async () => {
     const shown = (headers: Record<string, unknown>) =>
       Object.fromEntries(Object.entries(headers).filter(([name]) => !own.has(name)))
     assert.deepEqual(shown(head.headers), shown(get.headers), path)
-    // Ids and the word HEAD in a problem have lengths of their own.
+    // Error responses are excluded: their ids and the word HEAD change the length.
     if (get.status === 200)
       assert.equal(head.headers['content-length'], get.headers['content-length'], path)
     for (const [name, form] of Object.entries(HEADERS))
@@ -250,7 +250,7 @@ test('HEAD returns the headers of GET without the body', async () => {
 })
 
 test('public endpoints have their own allowance; probes do not use it up', async () => {
-  // One minute, and the address alone in it.
+  // Uses a minute of its own, in which no other request of this address is counted.
   const minute = Date.now() + 3_600_000
   const now = Math.floor(minute / 60_000) * 60_000
   api.now = () => now
@@ -316,7 +316,7 @@ test('the OpenAPI document omits HEAD, because it equals GET', async () => {
   for (const [path, methods] of Object.entries(body.paths)) assert.ok(!('head' in methods), path)
 })
 
-test('/ lists where to find things, and no versions', async () => {
+test('GET / returns working links and existing documents, and no version numbers', async () => {
   const { status, body } = await call<{
     name: string
     links: Record<string, string>

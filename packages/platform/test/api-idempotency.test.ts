@@ -15,8 +15,8 @@ import { useApi, type Problem } from './api-support.ts'
 import { call, transferBody, type Transfer } from './harness.ts'
 
 /**
- * A request that comes twice pays once, and is answered as it was: the real endpoints on a real
- * database.
+ * A repeated request pays only once and gets the original response. Tested with the real endpoints
+ * on a real database.
  */
 const api = useApi()
 before(() => api.started)
@@ -25,7 +25,7 @@ const TO = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
 const WARNING =
   '299 custody "sequence_id was used before with another payload; the first answer is given and nothing new was done"'
 
-/** A caller with ten BTC. */
+/** Creates a caller with ten BTC. */
 async function caller(workspace: string = randomUUID()) {
   const user = await api.user(workspace)
   const { id: wallet } = (
@@ -96,8 +96,8 @@ test('a repeated request gets the exact first response; another payload with its
   )
   assert.deepEqual(events, [{ id: first.body.id, owner: user.subAccountId }], 'told once')
 
-  // A transaction that was adopted from the nodes' records: its payload is lost, so nothing differs
-  // from it.
+  // Simulates a transaction that was adopted from the nodes' records. Its original payload is lost,
+  // so no payload counts as different.
   await api.database.query(`update idempotency set payload_hash = 'adopted' where wallet_id = $1`, [
     wallet,
   ])
@@ -166,12 +166,12 @@ test('a transfer repeated while the first is being stored gets the first, even i
   const sent: ReturnType<typeof send>[] = []
   await database
     .transaction(async (tx) => {
-      // Both have their idempotency row to write before they come to the balance.
+      // Both requests must write their idempotency row before they reach the balance.
       await tx.query('select 1 from ledger_accounts where wallet_id = $1 for update', [wallet])
       sent.push(send())
       await until(1, sent[0] as Promise<unknown>)
       await setWallet(api.services, { id: wallet, status: 'inactive' })
-      // As at another process, which does not know what this one writes.
+      // Simulates another process, which does not have the withdrawals of this process in memory.
       Object.assign(api.services, { withdrawals: new Withdrawals(database) })
       sent.push(send())
       await until(2, sent[1] as Promise<unknown>)
@@ -432,7 +432,7 @@ test('concurrent withdrawals of one wallet share one statement, 32 at most; othe
     [one, [100]],
   ]
   assert.deepEqual(statements(), [first, alone])
-  // What comes while they are written goes with those that wait.
+  // A withdrawal that arrives during the statement joins the next batch of waiting ones.
   const late = withdrawals.write('first', { n: 40 })
   asked[0]?.go()
   await turns()
@@ -471,7 +471,7 @@ test('no state is kept for wallets whose withdrawals are stored', async () => {
   } as unknown as Queryable)
   const before = queryObjects(Batch) as number
   await Promise.all(Array.from({ length: 1000 }, (_, n) => withdrawals.write(`wallet ${n}`, {})))
-  // Others may come and go in this process meanwhile.
+  // The limit leaves room for batches that other code of this process creates concurrently.
   assert.ok((queryObjects(Batch) as number) - before < 500)
   assert.deepEqual(await withdrawals.write('wallet 1', {}), { replayed: false })
 })

@@ -72,7 +72,7 @@ test('an unknown query parameter gets 400 on every endpoint, and a repeated one 
       ? await call<Problem>(null, method, `${path}?colour=red`, undefined, { base: api.base })
       : await ask(method, `${concrete(path)}?colour=red`, valid ?? signedBody)
     assert.equal(status, 400, `${method} ${path}: ${text}`)
-    // The signer nodes check a written path as it was spelt, so that any query is refused there.
+    // The signer nodes check the path of a write exactly as it was sent, so any query is refused.
     if (access === 'write')
       assert.match(problem.message, /^path: must be .* exactly, without a query string/, path)
     // The body is validated first.

@@ -1,4 +1,4 @@
-// Transactions by their memo: the whole of it, or its beginning. The real endpoint on a real
+// Searches for transactions by the whole memo or by its beginning, with the real endpoint on a real
 // database.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
@@ -47,7 +47,7 @@ const memos = async (query: Record<string, string>, user?: User) => {
   return body.data.map(({ memo }) => memo)
 }
 
-/** Confirmed withdrawals of some day, as many as asked for; `memo` is SQL over their number `n`. */
+/** Inserts `count` confirmed withdrawals. `memo` is an SQL expression over the row number `n`. */
 const insert = (count: number, memo: string) =>
   api.database.query(
     `insert into transactions (id, kind, workspace_id, sub_account_id, asset, network, amount, fee_asset, source_type, destination_type,
@@ -74,7 +74,7 @@ test('attack: an incompressible memo of 1,000 characters is accepted, and found 
       text,
     )
   }
-  // The whole of it is compared, and not only what the index holds.
+  // The whole memo is compared, not only the part that the index contains.
   const [half, more] = [random(300), random(301)]
   await send(acme, half)
   await send(acme, more)

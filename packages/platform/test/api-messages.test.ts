@@ -14,7 +14,7 @@ before(async () => {
 
 const ask = asking(() => user)
 
-test('limits are reported as they are', async () => {
+test('messages state the exact limit of a field', async () => {
   for (const asset of ['ETH', 'BTC']) await ask('POST', '/dac/v1/create-wallet', { asset })
   const to = '0x00000000000000000000000000000000000000aa'
   for (const [body, said] of [
@@ -93,15 +93,15 @@ const BAD_TEXTS = [
   ' ',
 ]
 
-/** What reads a value, within what says that it may be left out. */
+/** Returns the schema without its wrappers (optional, nullable, default). */
 const within = (schema: unknown): unknown => {
   const { innerType } = (schema as { def?: { innerType?: unknown } }).def ?? {}
   return innerType === undefined ? schema : within(innerType)
 }
 
 /**
- * Every value for the first two fields that one schema reads; for its others three, and others each
- * time.
+ * Returns a function that selects test values for a field: all values for the first two fields of
+ * each schema, and for each further field three values, which rotate.
  */
 function trying(): <T>(schema: unknown, values: readonly T[]) => readonly T[] {
   const seen = new Map<unknown, number>()
@@ -120,7 +120,8 @@ test('no message of any endpoint contains a library’s text, whatever the error
     const { status, body: problem, text } = await ask(method, path, body)
     assert.ok(status < 500 || status === 503, `${method} ${path} ${JSON.stringify(body)}: ${text}`)
     if (status < 400) return
-    // What the caller wrote may hold any word; an invoice's states are named as they are.
+    // The caller's own text may contain any word, and the states of an invoice appear under their
+    // own names.
     assert.doesNotMatch(
       problem.message.replace(/^\w+: (?:nan|"?null"?) is|(?:Expired|settled), invalid$/i, ''),
       LIBRARY,
@@ -212,7 +213,7 @@ test('no message of any endpoint contains a library’s text, whatever the error
 
 test('no body or query causes a 500, and every refusal names a field', async () => {
   const writable = endpoints.filter(({ method, access }) => method !== 'GET' && access !== 'public')
-  // What streams has no end to wait for.
+  // Streaming endpoints are left out because their responses do not end.
   const listed = endpoints.filter(({ query, streams }) => query && !streams)
   const names = (schema: unknown) =>
     Object.keys((schema as { shape?: object } | undefined)?.shape ?? {})

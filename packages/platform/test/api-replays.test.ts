@@ -6,8 +6,8 @@ import { useApi, type Problem } from './api-support.ts'
 import { call, transferBody, type Transfer, type User } from './harness.ts'
 
 /**
- * A `sequence_id` that was used before is answered as it was, whatever else the request says: the
- * real endpoints over HTTP.
+ * A request with a used `sequence_id` gets the original response, whatever else it contains. Tested
+ * with the real endpoints over HTTP.
  */
 const api = useApi()
 before(() => api.started)
@@ -18,7 +18,7 @@ const WARNING =
   '299 custody "sequence_id was used before with another payload; the first answer is given and nothing new was done"'
 type Owner = Awaited<ReturnType<typeof api.user>>
 
-/** A caller with ten BTC. */
+/** Creates a caller with ten BTC. */
 async function funded(o: Parameters<typeof api.user>[1] = {}, workspace: string = randomUUID()) {
   const user = await api.user(workspace, o)
   const { id: wallet } = (
@@ -212,7 +212,7 @@ test('a body that is refused while the first request of its key is being stored 
   const bad = () => send(user, '/dac/v1/transaction', { asset: 'BTC', sequence_id: 'raced' })
   let first: ReturnType<typeof send> | undefined
   await api.database.transaction(async (tx) => {
-    // The first has its idempotency row to write before it comes to the balance.
+    // The first request must write its idempotency row before it reaches the balance.
     await tx.query('select 1 from ledger_accounts where wallet_id = $1 for update', [wallet])
     first = send(
       user,
@@ -239,7 +239,10 @@ test('a body that is refused while the first request of its key is being stored 
   assert.deepEqual(await made(wallet), [taken.body.id])
 })
 
-/** What each endpoint keeps of a request that it has answered; `{"id":"first"}` was the answer. */
+/**
+ * Inserts the row that each endpoint stores for an answered request. The stored response is
+ * `{"id":"first"}`.
+ */
 const KEPT: Record<string, (owner: Owner) => Promise<void>> = {
   orders: async ({ workspaceId, subAccountId }) => {
     const account = await linked(workspaceId, subAccountId)

@@ -3,11 +3,14 @@ import { before, test } from 'node:test'
 import { useApi, type Problem } from './api-support.ts'
 import { call, transferBody } from './harness.ts'
 
-/** A database that does not answer: a lock that another holds, as a frozen server would. */
+/**
+ * A database that does not respond, simulated by a lock of another connection. A frozen server has
+ * the same effect.
+ */
 const api = useApi({}, [], undefined, { soonMs: 1000 })
 before(() => api.started)
 
-/** Locks until `work` has ended. */
+/** Holds locks until `work` has ended. */
 async function whileLocked(
   sql: string,
   values: unknown[],
@@ -23,7 +26,7 @@ test('a read gets 503 while the database does not answer, at the key, the nonce 
   const user = await api.user()
   assert.equal((await call(user, 'GET', '/dac/v1/coins-aside')).status, 200)
   for (const table of ['api_users', 'request_nonces', 'coins_aside']) {
-    // A key that this process remembers is not looked up again.
+    // A cached API key would not be read from the database, so this case uses a new user.
     const caller = table === 'api_users' ? await api.user() : user
     await whileLocked(`lock table ${table} in access exclusive mode`, [], async () => {
       const answers = await Promise.all(

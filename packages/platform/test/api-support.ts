@@ -35,20 +35,25 @@ import { call, PUBLIC_KEY, type User } from './harness.ts'
 import type { ManualClock } from './manual-clock.ts'
 
 /**
- * The real API on a real PostgreSQL, in this process: without chains, which all cannot be reached,
- * and without signer nodes. Wallets, addresses, lists and everything that is answered before a
- * chain is asked work as ever.
+ * The real API on a real PostgreSQL, in this process. No chain is reachable and there are no signer
+ * nodes. Wallets, addresses, lists and all requests that need no chain work normally.
  */
 export class Api {
   base = ''
   services!: Services
   server!: FastifyInstance
   now: () => number = Date.now
-  /** What is served beside the API. */
+  /** Pages that the server serves in addition to the API. */
   pages: readonly Page[] = []
-  /** Hooks of a file do not wait for each other: those that need this API wait for this. */
+  /**
+   * Resolves when the API has started. Hooks of one file do not wait for each other, so hooks that
+   * need the API await this promise.
+   */
   started: Promise<void> = Promise.resolve()
-  /** What a file's tests have running beside it: ended before it is. */
+  /**
+   * Functions that stop what the tests of a file started in addition to the API. They run before
+   * the API is stopped.
+   */
   readonly beside: (() => Promise<unknown>)[] = []
   readonly #database: ReturnType<typeof useDatabase>
   readonly #clock: ManualClock | undefined
@@ -161,7 +166,7 @@ export class Api {
     )
     Object.assign(services, { networks: new Networks(connectAll(services, nowhere, unreachable)) })
     this.services = services
-    // No chain can be asked where it stands, so that is written down.
+    // The chains cannot report their heights, so the heights are written to the database.
     for (const { code } of registry.networks)
       await database.query(
         'insert into network_scans (network, height, tip_height, final_height) values ($1, 1, 1, 1) on conflict do nothing',
@@ -205,7 +210,7 @@ export class Api {
     return { apiKey, base: this.base, workspace, workspaceId, subAccountId }
   }
 
-  /** Coins in a wallet, from nowhere. */
+  /** Credits an amount to a wallet without a deposit. */
   async fund(
     user: { workspaceId: string; subAccountId: string },
     asset: string,
@@ -222,7 +227,9 @@ export class Api {
     ])
   }
 
-  /** In place of the signer nodes: they hold every void, and are away for all else. */
+  /**
+   * Replaces the signer nodes: they confirm every void and are unavailable for all other requests.
+   */
   askNode(node: number, path: string): unknown {
     if (path !== '/void') throw new NodeUnavailable(node, 'is away')
     const record = {
@@ -238,7 +245,7 @@ export class Api {
     return { voided: true, record, signature: 'cd', signed_hashes: [], unfinished: 0 }
   }
 
-  /** What the server answers to bytes. */
+  /** Sends bytes to the server and returns its response. */
   raw(bytes: string | Uint8Array): Promise<string> {
     return new Promise((resolve, reject) => {
       const socket = connect(Number(new URL(this.base).port), '127.0.0.1', () => socket.end(bytes))
@@ -261,24 +268,26 @@ export class Api {
   }
 }
 
-/** One seed serves every workspace: each gets a branch of its own. */
+/** All workspaces share one seed, and each uses its own branch of it. */
 const tweaked =
   (at: ReturnType<typeof publicKeysBelow>, branch: number) =>
   ([sub, chain, index]: readonly number[]) =>
     at([Number(sub) + branch * 1000, Number(chain), Number(index)])
 
-/** What a request that is refused is answered with. */
+/** Body of an error response. */
 export interface Problem {
   message: string
   code: string
   field?: string
 }
 
-/** Asks as a user who is there only once the API has started. */
+/**
+ * Returns a function that sends requests as a user who is created only after the API has started.
+ */
 export const asking = (user: () => User) => (method: string, path: string, body?: unknown) =>
   call<Problem>(user(), method, path, body)
 
-/** A path that is there, with something in place of its parameters. */
+/** Replaces the parameters of a path by valid values. */
 export const concrete = (path: string): string =>
   path
     .replaceAll(/\{(?:id|delivery)\}/g, '00000000-0000-4000-8000-000000000000')
@@ -286,8 +295,8 @@ export const concrete = (path: string): string =>
     .replace('{network}', 'ETH')
 
 /**
- * The API for the tests of one file.
- * @param clock clock of the API and its database; without it that of this machine
+ * Starts the API for the tests of one file.
+ * @param clock clock of the API and its database; default: the clock of this machine
  */
 export function useApi(
   settings: Partial<Services['settings']> = {},

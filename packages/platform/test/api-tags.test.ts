@@ -6,8 +6,8 @@ import { useApi } from './api-support.ts'
 import { call, transferBody, type Transfer } from './harness.ts'
 
 /**
- * Destination tags and memos at the API: which assets take them, and what is refused before a chain
- * is asked.
+ * Destination tags and memos at the API: which assets accept them, and which requests are refused
+ * before the chain is queried.
  */
 const api = useApi()
 let user: Awaited<ReturnType<typeof api.user>>
@@ -113,7 +113,7 @@ test('validate-address states the tag of a payment, whether another is allowed, 
         ...more,
       })
     ).body
-  // No chain answers here, so whether an account refuses payments without a tag stays unknown.
+  // No chain responds here, so it is unknown whether an account refuses payments without a tag.
   assert.deepEqual(await check('XRP', xrp), {
     valid: true,
     address_tag: null,

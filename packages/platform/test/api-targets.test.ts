@@ -23,7 +23,7 @@ interface Answer {
   body: Problem
 }
 
-/** What the server answers to bytes, after which the connection stays open for writing. */
+/** Sends bytes to the server and returns its response. The connection stays open for writing. */
 const exchange = (bytes: string): Promise<string> =>
   new Promise((resolve, reject) => {
     const socket = connect(Number(new URL(api.base).port), '127.0.0.1', () =>
@@ -58,7 +58,7 @@ async function send(
   }
 }
 
-/** Headers of a signed request. */
+/** Returns the headers of a signed request. */
 async function signed(
   method: string,
   uri: string,
@@ -118,7 +118,7 @@ test('every unsupported method of a path gets 405 with the supported ones, whate
 })
 
 test('a method of a parameterised path gets 405 at a fixed path that lacks it', async () => {
-  // GET /dac/v1/conversions/{id} exists, and "quote" is no id.
+  // GET /dac/v1/conversions/{id} exists, but "quote" is not a valid id.
   for (const method of ['GET', 'HEAD', 'DELETE']) {
     const answer = await send(`${method} /dac/v1/conversions/quote`)
     assert.deepEqual([answer.status, answer.allow], [405, 'POST'], method)

@@ -7,7 +7,10 @@ import { wantsTexts } from '../src/http/amounts.ts'
 import { useApi } from './api-support.ts'
 import { call, transferBody } from './harness.ts'
 
-/** Amounts as strings of digits, on request: no digit is lost where JSON numbers become doubles. */
+/**
+ * Clients can request amounts as strings of digits, so that no digit is lost when JSON numbers are
+ * parsed as doubles.
+ */
 const api = useApi()
 before(() => api.started)
 const TEXTS = { accept: 'application/json; amounts=string' }

@@ -11,7 +11,7 @@ import { useApi } from './api-support.ts'
 import { call, transferBody, type Transfer } from './harness.ts'
 
 /**
- * What a transaction says of itself, and how it is found: the real endpoints and steps on a real
+ * Fields of a transaction and the ways to find one, with the real endpoints and steps on a real
  * database.
  */
 const api = useApi()
@@ -69,7 +69,7 @@ const lastEvent = async (id: string) =>
     )
   )?.payload
 
-/** As the worker does it, until the transfer has ended. */
+/** Runs the steps of a transfer, as the worker does, until the transfer has ended. */
 async function steps(id: string): Promise<TransferResponse> {
   for (let count = 0; count < 5; count++) {
     await runStep(api.services, await leased(id))

@@ -223,7 +223,7 @@ test('a standing rule waits while its wallet is inactive, and continues immediat
   await setWallet(api.services, { id: wallet.id, status: 'active' })
   const woken = await rule()
   assert.equal(woken.next_run_at?.getTime(), nowMs, 'it is looked at again at once')
-  // Inactive again between the look at the wallet and the commit.
+  // The wallet becomes inactive after it was checked and before the commit.
   const { database } = api
   const transaction = database.transaction.bind(database)
   Object.assign(database, {

@@ -159,7 +159,7 @@ test('a nonce works once; a changed body does not', async () => {
   assert.equal(answer.status, 401)
 })
 
-test('doubled authentication headers are refused', async () => {
+test('duplicate authentication headers are refused', async () => {
   const signed = await signRequest({
     apiKey: user.apiKey,
     privateKey: PRIVATE_KEY,
@@ -279,7 +279,7 @@ test('all exact valid spellings of addresses and amounts are accepted', async ()
   }
 })
 
-test('lists: filters, paging, refused parameters', async () => {
+test('lists are filtered and paged, and refuse invalid parameters', async () => {
   const list = (query: string) =>
     call<{ data: Transfer[]; page: string; limit: string; total: string }>(
       user,
@@ -354,7 +354,8 @@ test('foreign ids: 403 for another workspace, 404 for another sub-account or an 
 
 test('the rate limit: 429 with Retry-After beyond the allowance; other keys are not affected', async () => {
   const limited = await platform.user('limited', { rateLimit: 3 })
-  // A minute may turn between the calls: the limit is met within two windows.
+  // The minute may change between the calls, so the limit is reached within two windows at the
+  // latest.
   const answers = []
   for (let count = 0; count < 7; count++)
     answers.push(await problem('GET', '/dac/v1/transactions', undefined, {}, limited))
@@ -483,7 +484,7 @@ test('unknown paths, methods, media types and sizes have their own status', asyn
   )
 })
 
-test('validate-address returns reasons', async () => {
+test('validate-address returns the reason for its result', async () => {
   const check = async (asset: string, address: string, more = {}) =>
     (
       await call<{ valid: boolean; reason?: string }>(user, 'POST', '/dac/v1/validate-address', {
@@ -504,7 +505,7 @@ test('validate-address returns reasons', async () => {
   assert.equal((await check('ETH', '')).valid, false)
 })
 
-test('fee rates and estimates', async () => {
+test('fee rates and estimates are returned', async () => {
   const rates = await call<{
     low: string
     medium: string
@@ -569,7 +570,7 @@ test('fee rates and estimates', async () => {
   assert.equal((await problem('GET', '/dac/v1/network-fee-rates/XYZ')).status, 400)
 })
 
-test('OpenAPI, health and readiness', async () => {
+test('the OpenAPI document, health and readiness are served', async () => {
   const document = await call<{ paths: Record<string, unknown>; openapi: string }>(
     null,
     'GET',
@@ -716,7 +717,7 @@ test('no input causes a 500', async () => {
   }
 })
 
-/** What the server answers to bytes. */
+/** Sends bytes to the server and returns its response. */
 function raw(bytes: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(Number(new URL(platform.base).port), '127.0.0.1', () =>
@@ -814,8 +815,8 @@ test("the control panel displays a transfer’s whole timeline to a member, who 
       ({ network, ok, height }) => network === 'BTC' && ok && height !== null,
     ),
   )
-  // What was done is exported and verified at the operator's terminal, and one changed byte of it
-  // is found.
+  // The audit log is exported and verified at the operator's terminal. The verification detects one
+  // changed byte.
   const out = join(platform.home, 'audit.ndjson')
   const exported = await exportLog({
     home: platform.home,
@@ -830,7 +831,8 @@ test("the control panel displays a transfer’s whole timeline to a member, who 
     JSON.stringify(result),
   )
   await assert.rejects(async () => verify('0'.repeat(63) + '1'), /matches none of its lines/)
-  // Each entry is a line of the process's log, by whose hash the export is verified.
+  // Each entry is also a line of the process's log. The export is verified with the hash in that
+  // line.
   const lines = platform.output
     .split('\n')
     .filter(

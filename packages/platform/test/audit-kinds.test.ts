@@ -15,8 +15,8 @@ import { FamilyFixture } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * A stranger can make a chain hold more than the books; that is told apart from books that promise
- * more than there is.
+ * Anyone can make a chain hold more than the ledger records. The audit must distinguish this
+ * surplus from a ledger that promises more than the chain holds.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
@@ -37,7 +37,10 @@ after(async () => {
   rmSync(home, { recursive: true, force: true })
 })
 
-/** The audit looks again before it reports; nothing moves here meanwhile. */
+/**
+ * Returns services without waits. The audit checks twice before it reports a difference, and
+ * nothing changes here in between.
+ */
 const patient = (): Services => ({
   ...fixture.services,
   environment: { ...fixture.services.environment, sleep: async () => undefined },
@@ -57,8 +60,8 @@ test('Ether sent by a self-destructing contract is a surplus: exit code 1, but w
     transport: http(`${devnet.url}/eth`),
     account: stranger,
   })
-  // PUSH20 address, SELFDESTRUCT: all that the contract was given goes there, without a transaction
-  // or a log of its own.
+  // PUSH20 address, SELFDESTRUCT: the contract's whole balance goes to the address, without a
+  // transaction or log of its own.
   await wallet.sendTransaction({
     data: `0x73${fixture.source.slice(2).toLowerCase()}ff`,
     value: parseEther('0.25'),
@@ -86,7 +89,7 @@ test('Ether sent by a self-destructing contract is a surplus: exit code 1, but w
   )
 })
 
-test('a ledger that promises more than the chain holds is a deficit, also besides a surplus', async () => {
+test('a ledger that promises more than the chain holds is a deficit, even if there is also a surplus', async () => {
   const services = patient()
   const { source } = fixture
   const before = await audit(services)
@@ -113,7 +116,7 @@ test('a ledger that promises more than the chain holds is a deficit, also beside
   )
 })
 
-test('a network that cannot be queried is neither', async () => {
+test('a network that cannot be queried is reported as neither a surplus nor a deficit', async () => {
   const services = patient()
   const [chain] = services.networks.all()
   const away = { ...chain, balance: () => Promise.reject(new Error('away')) }

@@ -17,7 +17,7 @@ import {
 import { testEmittedEvents } from './event-assertions.ts'
 
 /**
- * Standing rules: an incoming deposit is forwarded to one destination, once, within the caller's
+ * Standing rules: each incoming deposit is forwarded once to one destination, within the caller's
  * own limits.
  */
 const platform = new TestPlatform()
@@ -70,7 +70,7 @@ const fund = (asset: string, place: DepositTarget, amount: string) =>
     tag: place.address_tag,
   })
 
-/** A wallet's omnibus address and a deposit address beside it. */
+/** Returns a wallet's omnibus address and a deposit address of it. */
 async function wallet(
   user: User,
   asset: string,
@@ -105,12 +105,12 @@ async function audited(): Promise<void> {
   const audit = await platform.cli('audit', '--json')
   assert.equal(audit.status, 0, audit.stdout + audit.stderr)
 }
-/** A user of its own sub-account, so that tests do not share rules. */
+/** Creates a user in a new sub-account, so that tests do not share rules. */
 const newUser = (name: string) => platform.user('shop', { subAccount: name })
 
 /**
- * Rule of another user, whose deposits are forwarded. When its forward appears, all other due work
- * has been processed before.
+ * Rule of another user, whose deposits are forwarded. When its forward appears, all earlier work
+ * has been processed.
  */
 let witness: { user: User; rule: string; place: DepositTarget; forwards: number } | undefined
 async function lookedAtAll(): Promise<void> {
@@ -138,8 +138,8 @@ before(async () => {
 })
 after(() => platform.remove())
 
-describe('what a rule may contain', () => {
-  test('each field is validated, and nothing is made', async () => {
+describe('validation of a rule', () => {
+  test('each invalid field is refused, and no rule is created', async () => {
     const { omnibus, deposit } = await wallet(shop, 'ETH')
     await wallet(shop, 'XRP')
     const { omnibus: theirs } = await wallet(customer, 'ETH')
@@ -258,7 +258,7 @@ describe('forwards', () => {
     ] as const) {
       const { omnibus, deposit } = await wallet(user, asset)
       const { omnibus: theirs } = await wallet(customer, asset)
-      // Funds that were there before the rule are not forwarded by any rule.
+      // Funds that arrived before the rule was created are not forwarded.
       await credited(user, (await fund(asset, omnibus, '7'))['hash'])
       const before = (await balance(customer, asset)).balance
       const { body: rule, text } = await make(user, {
@@ -281,7 +281,8 @@ describe('forwards', () => {
         [done?.amount, done?.status, done?.['destination_id'], done?.['memo'], done?.['type']],
         [sum, 'confirmed', theirs.address, `auto-forwarding ${rule.id}`, 'Withdraw'],
       )
-      // Ether may have come to a further address of theirs, whose sweep pays for itself.
+      // The ether may have been paid to a further address of the receiver, whose sweep pays its own
+      // fee.
       const off = asset === 'ETH' ? 0.001 : 1e-9
       await waitFor(
         'arrival',
@@ -290,8 +291,8 @@ describe('forwards', () => {
             Number((await balance(customer, asset)).balance) - Number(before) - Number(sum),
           ) < off,
       )
-      // The forward does not wait for the sweep where the wallet holds enough: the sweep brings it
-      // back, less its own fee for ether.
+      // If the wallet holds enough, the forward does not wait for the sweep. The sweep later
+      // returns the amount, for ether less its own fee.
       const least = asset === 'ETH' ? 6.999 : 7
       await waitFor(
         'the sweep is through',
@@ -336,7 +337,7 @@ describe('forwards', () => {
       const sent = Number(first?.amount) + (asset === 'TRX' ? 0 : Number(first?.fee))
       assert.ok(Math.abs(sent - (Number(amount) - Number(kept))) < 1e-9, JSON.stringify(first))
       await waitFor('settled', async () => (await left()).held === Number(kept))
-      // And again, now by a deposit address or with a tag.
+      // The same deposit again, this time to a deposit address or with a tag.
       await fund(asset, deposit, amount)
       const all = await forwarded(user, rule.id, 2)
       assert.equal(all.length, 2)
@@ -373,7 +374,8 @@ describe('forwards', () => {
       const now = await read(user, rule.id)
       return now.reason === null ? null : now
     })
-    // Room for the network fee counts against the cap, as the signer nodes count the fee itself.
+    // The estimated network fee counts against the cap, because the signer nodes count the actual
+    // fee too.
     const [only, ...more] = (await history(user, rule.id)).data.map((each) => Number(each.amount))
     assert.deepEqual([more, only! > 2.99, only! < 3], [[], true, true])
     assert.ok(Math.abs(Number(capped.waiting) - (5 - only!)) < 1e-12)
@@ -422,7 +424,8 @@ describe('forwards', () => {
     assert.equal((await history(user, rule.id)).total, '1')
     assert.equal((await history(user, short.body.id)).total, '0')
     assert.equal((await balance(user, 'ETH')).balance, '6')
-    // The key that made a rule is revoked: its authority is gone, and nothing is tried.
+    // The key that created a rule is revoked: the rule loses its authority and no forward is
+    // attempted.
     const [maker, reader] = [await newUser('ends'), user]
     const last = await make(maker, { asset: 'ETH', min_amount: 1, daily_cap: 30, ...rest(theirs) })
     assert.equal(last.status, 200, last.text)
@@ -482,7 +485,7 @@ describe('forwards', () => {
       3n * 10n ** 18n,
     )
   })
-  test('deleting a rule cancels its signed pending forward on the chain, and names it until then', async () => {
+  test('deleting a rule cancels its signed pending forward on the chain, and the rule lists the forward until then', async () => {
     const user = await newUser('outlived')
     const { omnibus } = await wallet(user, 'BTC')
     const to = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
@@ -668,7 +671,8 @@ test('a deposit address keeps amounts that are not worth a sweep, until there is
         `/dac/v1/transactions?type=Sweep&source_id=${address}`,
       )
     ).body
-    // What the sweep of ether has left of its fee waits for more.
+    // A queued sweep of ether is ignored: the rest of an earlier sweep's fee waits until more
+    // arrives.
     const states = sweeps.data
       .map(({ sub_status: state }) => state)
       .filter((state) => address === tokens.address || state !== 'QUEUED')
@@ -712,7 +716,7 @@ test(
     await lookedAtAll()
     const { data } = await history(user, rule.id)
     assert.equal(data.length, count)
-    // A rule whose creation was never answered does not stay.
+    // A rule is not kept if its creation was never answered.
     const other = await newUser('halfway')
     await wallet(other, 'ETH')
     await platform.dieAt('rule.pending', () =>
@@ -720,7 +724,7 @@ test(
     )
     user.base = other.base = platform.base
     assert.equal((await call<Page<Rule>>(other, 'GET', PATH)).body.data[0]?.status, 'pending')
-    // The test does not wait a minute.
+    // Changes the time in the database, so that the test does not wait a minute.
     const database = openDatabase(
       (
         JSON.parse(readFileSync(join(platform.home, 'runtime.json'), 'utf8')) as {
@@ -750,7 +754,7 @@ test(
   },
 )
 
-test('fewer than two nodes: no rule is made; a deletion waits for the second node', async () => {
+test('with fewer than two nodes no rule is created, and a deletion waits for the second node', async () => {
   const user = await newUser('lonely')
   const { omnibus } = await wallet(user, 'ETH')
   const { omnibus: theirs } = await wallet({ ...customer, base: platform.base }, 'ETH')

@@ -26,7 +26,10 @@ import { lockDataDir } from '../src/data-dir.ts'
 import { waitFor } from './harness.ts'
 import { runUnit } from './unit-command.ts'
 
-/** A PostgreSQL of the operator's own, where this machine has one: Debian's package postgresql. */
+/**
+ * Tests with an external PostgreSQL of the operator. They need PostgreSQL on this machine (Debian
+ * package postgresql).
+ */
 const CLI = fileURLToPath(new URL('../bin/custody.mjs', import.meta.url))
 const roots = existsSync('/usr/lib/postgresql')
   ? readdirSync('/usr/lib/postgresql')
@@ -40,8 +43,8 @@ const missing =
   bin === undefined ? 'no PostgreSQL server is installed: the package postgresql' : false
 
 /**
- * Nodes cannot be made again of their backups: nothing is left anywhere, so that the same command
- * can be run again.
+ * Asserts that nothing is left anywhere if the nodes cannot be restored from their backups, so that
+ * the same command can be repeated.
  */
 async function notRestored(databaseUrl: string, whole: string, folder: string): Promise<void> {
   const [from, home] = [join(folder, 'with-nodes'), join(folder, 'cut')]
@@ -109,7 +112,7 @@ async function notRestored(databaseUrl: string, whole: string, folder: string): 
   )
   await database.close()
   assert.deepEqual(tables, [])
-  // As a process that was killed leaves it.
+  // Simulates the home of a process that was killed during a restore.
   writeFileSync(join(home, 'restore-unfinished'), '')
   await assert.rejects(
     restore(),
@@ -118,7 +121,10 @@ async function notRestored(databaseUrl: string, whole: string, folder: string): 
   assert.throws(() => lockDataDir(home), /contains an interrupted restore/)
 }
 
-/** The command of the timer's unit makes a signed backup, in a folder named by the time. */
+/**
+ * Runs the command of the timer's unit, which makes a signed backup in a folder named after the
+ * time.
+ */
 function backedUpByTimer(databaseUrl: string, folder: string): void {
   const [keys, backups, home] = [
     join(folder, 'keys'),
@@ -157,8 +163,8 @@ function backedUpByTimer(databaseUrl: string, folder: string): void {
     { encoding: 'utf8', env },
   )
   assert.equal(verified.status, 0, verified.stderr)
-  // As systemd shows some credentials, and Kubernetes the files of a secret: the unit must not hand
-  // it over so.
+  // systemd and Kubernetes mount some secrets with this mode. The unit must not pass the file on
+  // with it.
   chmodSync(join(keys, 'recovery.key.sign'), 0o440)
   const open = runUnit('custody-backup.service', 'ExecStart', places, env)
   assert.equal(open.status, 1, open.stderr)
@@ -170,7 +176,7 @@ test(
   { skip: missing, timeout: 90_000 },
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'custody-external-'))
-    // PostgreSQL refuses to run as root.
+    // PostgreSQL refuses to run as root, so the command is run as another user.
     const wrap =
       process.getuid?.() === 0 ? ['unshare', '--user', '--map-user=65534', '--map-group=65534'] : []
     const run = (name: string, ...args: string[]): [string, string[]] => {

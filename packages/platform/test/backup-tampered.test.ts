@@ -33,9 +33,10 @@ import { openDatabase } from '../src/database/pool.ts'
 import { prepareDatabase } from './prepared-database.ts'
 
 /**
- * A writer to the backup folder, against a restore. The backup is a real one, of a real database;
- * each attack changes the folder, and is tried with the manifest as it was, with hashes computed
- * again, signed by the attacker's own key, and with a hash that the operator was made to accept.
+ * Attacks by someone who can write to the backup folder. The backup is a real one of a real
+ * database. Each attack changes the folder and is tried in four ways: with the original manifest,
+ * with recomputed hashes, with a signature by the attacker's own key, and with a hash that the
+ * operator was tricked into accepting.
  */
 const CLI = fileURLToPath(new URL('../bin/custody.mjs', import.meta.url))
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'custody-tampered-')))
@@ -91,7 +92,7 @@ before(async () => {
     })
   ).manifestSha256
 })
-/** Each copy and each restored home has the size of the backup. */
+/** Deletes the copies, because each copy and each restored home is as large as the backup. */
 afterEach(() => {
   for (const name of readdirSync(folder)) {
     if (!['home', 'whole', 'key', 'key.pub', 'key.sign'].includes(name))
@@ -109,7 +110,10 @@ const hashOf = (from: string): string =>
 const everything = (at: string): string[] =>
   existsSync(at) ? readdirSync(at, { recursive: true }).map(String).sort() : []
 
-/** @param tell is called with each line of the restore's progress */
+/**
+ * Restores a backup.
+ * @param tell called with each progress message of the restore
+ */
 const restore = (
   from: string,
   to: string,
@@ -140,8 +144,8 @@ function copyOfWhole(): string {
 }
 
 /**
- * Writes the manifest again as the attacker would: hashes of what the folder holds now, links
- * followed.
+ * Rewrites the manifest as the attacker would: with the hashes of the folder's current files,
+ * following links.
  */
 async function rehash(from: string, change: (manifest: Manifest) => void): Promise<void> {
   const manifest = manifestOf(from)
@@ -164,11 +168,14 @@ async function rehash(from: string, change: (manifest: Manifest) => void): Promi
 interface Attack {
   name: string
   change: (from: string) => void
-  /** What the manifest says of it besides, where hashes are computed again. */
+  /** Further changes to the manifest when hashes are recomputed. */
   list?: (manifest: Manifest) => void
-  /** With the manifest as it was: the file and the reason. */
+  /** Expected error with the original manifest: the file and the reason. */
   unlisted: RegExp
-  /** With hashes computed again, and a hash that the operator accepted: the file and the reason. */
+  /**
+   * Expected error with recomputed hashes and a hash that the operator accepted: the file and the
+   * reason.
+   */
   listed: RegExp
 }
 
@@ -344,7 +351,10 @@ const ATTACKS: Attack[] = [
   },
 ]
 
-/** Nothing ran, and nothing was written: neither the home, nor what the attacker pointed at. */
+/**
+ * Asserts that nothing was executed and that neither the home nor the attacker's target was
+ * written.
+ */
 function assertUntouched(to: string, before: string[], what: string): void {
   assert.equal(existsSync(marker), false, `${what}: a command of the backup ran`)
   assert.deepEqual(everything(to), [], `${what}: something was written`)
@@ -372,14 +382,14 @@ for (const attack of ATTACKS) {
           (error: Error) => (assert.match(error.message, expected, what), true),
           what,
         )
-        // A line that only PostgreSQL would read is found in the copy, which is removed.
+        // A line that only PostgreSQL can interpret is found in the copy, which is then removed.
         if (existsSync(to)) assert.deepEqual(readdirSync(to), [], what)
         assertUntouched(to, before, what)
       }
       await refused(attack.unlisted, TRUST, 'with the manifest as it was')
       await assert.rejects(verifyBackup(from, UNPROVED), attack.unlisted)
       await rehash(from, attack.list ?? (() => undefined))
-      // A link shows the same bytes: then the manifest is still the one that was signed.
+      // A link has the same content, so the recomputed manifest equals the signed one.
       const forged =
         /not authentic: manifest\.json is not the manifest that was signed: it or manifest\.sig was changed/
       const changed = hashOf(from) === printed ? attack.listed : forged

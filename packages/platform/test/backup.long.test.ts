@@ -30,14 +30,14 @@ import {
 } from './harness.ts'
 
 /**
- * What an operator does after a disaster, with the commands that he has: backup, rm -rf, restore,
- * reconcile, audit.
+ * Recovery after a disaster with the operator's commands: backup, rm -rf, restore, reconcile,
+ * audit.
  */
 const platform = new TestPlatform({ ground: 'prepared' })
 const aside = mkdtempSync(join(tmpdir(), 'custody-aside-'))
 const place = (name: string): string => join(aside, name)
 const wal = place('wal')
-/** The newest migration, by its name. */
+/** Name of the newest migration. */
 const NEWEST = readdirSync(join(import.meta.dirname, '../src/database/migrations'))
   .sort()
   .at(-1)
@@ -53,7 +53,7 @@ let user: User
 before(async () => {
   await platform.start()
   user = await platform.user('acme')
-  // They are offline, in other hands.
+  // The recovery files are kept offline by other people, so they are copied out of the home.
   for (const node of [1, 2, 3])
     cpSync(join(platform.home, 'signers', `recovery-${node}`), place(`recovery-${node}`))
 })
@@ -89,8 +89,8 @@ const balances = () =>
   Promise.all(Object.keys(ASSETS).map(async (asset) => (await balance(user, asset)).balance))
 
 /**
- * Chains are elsewhere in the world, and nodes on hosts of their own where they outlive the
- * platform.
+ * Deletes the platform's home except for `kept`: the chains run elsewhere, and nodes that survive
+ * the platform run on their own hosts.
  */
 function destroy(kept: readonly string[]): void {
   for (const name of kept) {
@@ -262,7 +262,8 @@ test(
       wal,
     ]
     const began = Date.now()
-    // The second node's secret in place of the third's: two nodes are made before it fails.
+    // The second node's secret replaces the third node's: two nodes are restored before the restore
+    // fails.
     const mixed = words.map((word) =>
       word === secrets ? secrets.replace(place('recovery-3'), place('recovery-2')) : word,
     )
@@ -272,8 +273,8 @@ test(
       cut.stderr,
       /node 3: .*the partial restore was removed from .*run the same command again/s,
     )
-    // A node that cannot start says why in a log, which goes with the home: its end is in the
-    // error.
+    // A node that cannot start writes the reason to its log, which is deleted with the home. The
+    // error therefore contains the end of the log.
     const other = createServer().listen(port, '127.0.0.1')
     await once(other, 'listening')
     const taken = await platform.cli(...words)

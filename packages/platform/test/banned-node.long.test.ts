@@ -20,8 +20,8 @@ import { prepareDatabase } from './prepared-database.ts'
 import { RecoveryDrill, registry } from './recovery-drill.ts'
 
 /**
- * Node 3 is banned and gone: nodes 1 and 2 move all funds to a second installation, by the commands
- * of the document.
+ * Node 3 is banned and gone. Nodes 1 and 2 move all funds to a second installation with the
+ * commands of the document.
  */
 const PAGE = 'docs/production/replacing-a-banned-node.md'
 const old = new TestPlatform()
@@ -34,8 +34,8 @@ const freshNodes: (() => Promise<void>)[] = []
 let devnet = ''
 
 /**
- * `subAccount` by name; `indices`: the sub-accounts whose coins it receives, 0 for the workspace's
- * gas tanks.
+ * One transfer route of the move. `subAccount` is a name. `indices` are the indices of the
+ * sub-accounts whose coins it receives, 0 for the workspace's gas tanks.
  */
 interface Leg {
   workspace: string
@@ -101,7 +101,7 @@ const usersOf = async (platform: TestPlatform): Promise<Map<string, User>> => {
 const userOf = (users: Map<string, User>, { workspace, subAccount }: Leg): User =>
   users.get(`${workspace}/${subAccount}`) as User
 
-/** Nodes with identities of their own and a platform, on the chains of the old installation. */
+/** Starts nodes with new identities and a platform on the chains of the old installation. */
 async function startFresh(): Promise<void> {
   const signers = await freePorts(3)
   const folder = signersFolder(fresh.home)
@@ -136,7 +136,10 @@ const blocks = blocksOf(PAGE)
   .filter(({ language }) => language === 'sh')
   .map(({ text }) => text.trim())
 
-/** Runs commands of the page in the folder of the operators. @returns what they printed */
+/**
+ * Runs commands of the page in the operators' folder.
+ * @returns their output
+ */
 async function typed(text: string, env: Record<string, string> = {}): Promise<string> {
   const script = `set -eu -o pipefail
 custody() { '${process.execPath}' '${ROOT}packages/platform/bin/custody.mjs' "$@"; }
@@ -213,7 +216,7 @@ test(
     await old.atRest()
     note('funded')
 
-    // Node 1 bans node 3, which is gone from here on.
+    // Node 1 bans node 3, which does not run from here on.
     assert.equal(
       (await old.cli('signer', 'ban', '--node', '1', '--peer', '3', '--reason', 'drill')).status,
       0,
@@ -273,13 +276,13 @@ async function drill(
       const { address } = (
         await call<{ address: string }>(userOf(users, leg), 'POST', '/dac/v1/address', { asset })
       ).body
-      // The coin and the tokens of a network have one address.
+      // The coin and the tokens of a network share one address.
       addresses.set(leg, addresses.get(leg) ?? address)
       assert.notEqual(address, oldAddresses.get(leg))
     }
   }
   const [first, second] = (await freePorts(2)) as [number, number]
-  // What the operators wrote down when the old nodes were set up.
+  // The data that the operators wrote down when they set up the old nodes.
   const known = JSON.parse(readFileSync(join(identityFolder(old.home), 'peers.json'), 'utf8')) as {
     nodes: (Pinned & { node: number })[]
   }
@@ -305,7 +308,7 @@ async function drill(
   )
   note('two nodes opened')
 
-  /** The page's commands for a leg: two orders and a sweep. */
+  /** Returns the page's commands for one route: two orders and a sweep. */
   const commandsOf = ({ workspace, network, most, indices }: Leg): string[] =>
     move
       .split('\n')
@@ -331,7 +334,7 @@ async function drill(
       indices.split(',').map(Number),
     )
 
-  /** Moves what a leg has, and compares the new ledger with the chain. */
+  /** Moves the funds of one route and compares the new ledger with the chain. */
   const moveLeg = async (leg: Leg): Promise<void> => {
     const to = addresses.get(leg) as string
     const had = await onChain(leg, to)
@@ -347,7 +350,7 @@ async function drill(
           asset !== native,
         asset,
       )
-      // Only the native coin pays fees, and no transaction more than its operators allowed.
+      // Only the native coin pays fees, and no transaction pays more than the operators allowed.
       const feesMax = asset === native ? BigInt(sent.length) * unitsOf(native, leg.most) : 0n
       const credited = await waitFor(
         `${leg.workspace} ${leg.subAccount} ${asset} at the new installation`,
@@ -370,7 +373,7 @@ async function drill(
       `${leg.workspace} ${leg.subAccount} ${leg.network}: ${sent.length} transactions, left ${JSON.stringify(left)}`,
     )
   }
-  // The banned node is refused as a partner by the nodes that were opened from the backups.
+  // The nodes that were restored from the backups refuse the banned node as a peer.
   const [bitcoin] = LEGS as [Leg]
   await typed(commandsOf(bitcoin)[0] as string, envOf(bitcoin))
   const withBanned = (commandsOf(bitcoin)[2] as string).replace('--partner 2', '--partner 3')
@@ -388,7 +391,7 @@ async function drill(
   for (const leg of LEGS.filter(({ network }) => network === 'BTC'))
     assert.deepEqual((await sweep(leg)).sent, [], 'a sweep that is run again sends nothing')
 
-  // A customer pays to an old address: the same command moves it.
+  // A customer pays to an old address, and the same command moves the payment.
   const before = await creditedTo(userOf(users, bitcoin), 'BTC')
   await fresh.fund('BTC', oldAddresses.get(bitcoin) as string, '0.05')
   assert.equal((await sweep(bitcoin)).sent.length, 1)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Batch } from '../src/batch.ts'
 
-/** A batch whose calls are answered by hand. */
+/** Creates a batch whose calls the test answers by hand. */
 function stage(options: { most: number; lanes: number; pause?: () => Promise<void> }) {
   const calls: {
     items: readonly number[]

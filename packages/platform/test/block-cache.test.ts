@@ -3,7 +3,9 @@ import { test } from 'node:test'
 import { forgottenBelow } from '../src/deposits/scanner.ts'
 import { useDatabase, DepositFixture } from './deposits-support.ts'
 
-/** How far back a reorganisation may go: to the final block, however fast blocks come. */
+/**
+ * The cache must cover a reorganisation back to the final block, however fast blocks are produced.
+ */
 const database = useDatabase()
 
 test('blocks are evicted only below the final height, and beyond a hard limit', () => {

@@ -18,8 +18,8 @@ import { setChains } from './chain-fixture.ts'
 import { useDatabase, DepositFixture } from './deposits-support.ts'
 
 /**
- * Every family's builder refuses what costs more than the signer nodes would sign, and books what
- * its fee takes beside the reservation under the id of what it built.
+ * Every family's builder refuses a transaction whose fee exceeds the signer nodes' cap. The part of
+ * a fee beyond the reservation is booked under the id of the built transaction.
  */
 const database = useDatabase()
 const SECRET = createHash('sha256').update('tests of building').digest()
@@ -34,7 +34,7 @@ const DESTINATIONS: Partial<Record<FamilyName, string>> = {
   solana: BLOCKHASH,
 }
 
-/** A previous transaction with one output. */
+/** Returns a previous transaction with one output. */
 function coin(script: Uint8Array): { txid: string; raw: string } {
   const value = Buffer.alloc(8)
   value.writeBigInt64LE(HELD)
@@ -189,7 +189,7 @@ const PARAMETERS = {
   transactionBytesMax: 16_384,
   valueBytesMax: 5000,
 }
-/** One output of a body, in the form from before datums. */
+/** Returns a transaction body with one output, in the format from before datums. */
 function cardanoBody(address: string): string {
   const letters = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l'
   const words = Array.from(address.slice(address.lastIndexOf('1') + 1, -6)).map((letter) =>

@@ -12,8 +12,7 @@ import { ROOT } from './documents.ts'
 import { prepareDatabase } from './prepared-database.ts'
 
 /**
- * What images are made of: nothing but what is in a bundle is needed to run a node and a platform,
- * and nothing of it is written.
+ * Bundles for images: a node and a platform need only the files of a bundle and write none of them.
  */
 const folder = mkdtempSync(join(tmpdir(), 'custody-bundle-'))
 const children: ChildProcess[] = []
@@ -42,11 +41,14 @@ function bundle(kind: string): void {
   )
   assert.equal(status, 0, stderr)
   assert.match(stdout, new RegExp(`^${kind}: \\d+ files`))
-  // As in an image: the user that runs it cannot write to it.
+  // The bundle is read-only for the user who runs it, as in an image.
   spawnSync('chmod', ['-R', 'a-w', bundleOf(kind)])
 }
 
-/** A program of a bundle, run from another folder, with nothing of this environment. */
+/**
+ * Spawn options for a program of a bundle: another working folder, and no variables of this
+ * environment.
+ */
 const bare = (env: Record<string, string> = {}) => ({
   cwd: folder,
   env: {
@@ -58,7 +60,10 @@ const bare = (env: Record<string, string> = {}) => ({
   },
 })
 
-/** The bundle's command, through a link from another folder, as a host's PATH has it. */
+/**
+ * Returns the path of the bundle's command, through a link from another folder, like an entry in
+ * PATH.
+ */
 function commandOf(kind: string): string {
   const link = join(folder, `custody-${kind}`)
   if (!existsSync(link)) symlinkSync(join(kind, 'bin/custody'), link)
@@ -117,8 +122,8 @@ test(
       !readdirSync(join(bundleOf('signer'), 'packages')).includes('console'),
       'a node has nothing of the control panel',
     )
-    // What the command of the node's operator is made of, and nothing that serves, reads a database
-    // or asks a chain.
+    // The node's bundle contains only the files of the operator's command, and none that serve
+    // requests, read a database or query a chain.
     const ofPlatform = readdirSync(join(bundleOf('signer'), 'packages/platform'), {
       recursive: true,
       encoding: 'utf8',

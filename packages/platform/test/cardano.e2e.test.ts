@@ -1,5 +1,5 @@
-// ADA end to end, on a local chain with the rules of Cardano's ledger. Two other libraries judge
-// what the platform broadcasts.
+// ADA end to end on a local chain that applies Cardano's ledger rules. Two other libraries verify
+// the transactions that the platform broadcasts.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -30,7 +30,7 @@ let user: User
 let customer: User
 let source = ''
 let devnetUrl = ''
-/** Of CIP-19's vectors: an enterprise address, and a base address. */
+/** Addresses of CIP-19's test vectors: an enterprise address and a base address. */
 const STRANGER = 'addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz'
 const BASE =
   'addr_test1qz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzer3n0d3vllmyqwsx5wktcd8cc3sq835lu7drv2xwl2wywfgs68faae'
@@ -99,8 +99,8 @@ const audited = async () => {
 }
 
 /**
- * What was broadcast, by two libraries that the builder does not use: signatures, least fee, least
- * outputs.
+ * Verifies a broadcast transaction with two libraries that the builder does not use: signatures,
+ * minimum fee and minimum outputs.
  */
 async function judged(hash: string): Promise<Utxos> {
   const { cbor } = await get<{ cbor: string }>(`txs/${hash}/cbor`)
@@ -266,12 +266,13 @@ test('native tokens on a coin: its ADA is credited, and the tokens stay in the w
     )
   const tokens = await unit(hash)
   assert.equal(tokens.length, 2)
-  // What must stay with the tokens is not spendable.
+  // The ADA that must stay with the tokens is not spendable.
   const free = (await balance(other, 'ADA')).balance
   assert.ok(Number(free) > 5 && Number(free) < 6, free)
   const refused = await send('5.9', STRANGER, {}, other)
   assert.match(refused.text, /must stay on the account/)
-  // The plain coin alone is enough at first; then the other one must be opened.
+  // The output without tokens is enough for the first transfer. The second one must also spend the
+  // output with tokens.
   const first = await confirmed('1', STRANGER, {}, other)
   assert.deepEqual(await unit(first.hash as string), [])
   const second = await confirmed('4', STRANGER, {}, other)
@@ -300,7 +301,8 @@ test('an expired, unseen transfer is built again with the same coins, and paid o
       ? found
       : null
   })
-  // Past its end, but not at full depth yet: nothing is concluded.
+  // The transaction has expired, but the expiry is not yet at full depth, so the transfer does not
+  // change.
   await devnet({ command: 'mine', blocks: 1, seconds: 4000 })
   await devnet({ command: 'mine', blocks: 20 })
   await devnet({ command: 'fault', mode: 'heal' })
@@ -312,7 +314,7 @@ test('an expired, unseen transfer is built again with the same coins, and paid o
   await audited()
 })
 
-test('nodes that are paused past the expiry of a transaction: it is paid once', async () => {
+test('a transfer is paid once if the nodes are paused past the expiry of its transaction', async () => {
   const before = await lovelaceAt(STRANGER)
   const { id } = await platform.withoutNodes(async () => {
     const made = await sent('2', STRANGER)
@@ -356,7 +358,7 @@ test('a reorganisation removes a deposit and a transfer; both return', async () 
   await audited()
 })
 
-test('a lost answer, and the platform killed in between: each transfer is paid once', async () => {
+test('each transfer is paid once if a response is lost and the platform is killed in between', async () => {
   const before = await lovelaceAt(STRANGER)
   await devnet({ command: 'fault', mode: 'drop-answer' })
   const ids = await Promise.all(['2', '2', '3'].map((amount) => sent(amount, STRANGER)))
@@ -370,7 +372,7 @@ test('a lost answer, and the platform killed in between: each transfer is paid o
   await audited()
 })
 
-test('while a chain is unreachable, rates report it, and a transfer is accepted and waits', async () => {
+test('while a chain is unreachable, the fee rates report this, and a transfer is accepted and waits', async () => {
   await devnet({ command: 'fault', mode: 'down' })
   const { id } = await sent('2', STRANGER)
   await waitFor(

@@ -15,8 +15,8 @@ import { certificateLines, diagnoseCertificates } from '../src/operator/doctor-c
 import { NodeUnavailable, SignerNodes } from '../src/signing/nodes.ts'
 
 /**
- * The platform and the expiry of TLS certificates, its own and those of three real nodes: node 2's
- * ends soon, node 3's has ended.
+ * Expiry of TLS certificates: the platform's own and those of three real nodes. Node 2's
+ * certificate expires soon, and node 3's has expired.
  */
 const DAY_MS = 86_400_000
 let cluster: SignerCluster
@@ -128,7 +128,8 @@ test('the doctor reports certificates from 30 days before their expiry, with the
     /^signer 2: the TLS certificate expires on \d{4}-\d\d-\d\d; on its host, run: custody tls renew --home HOME; the node needs no restart$/,
   )
   assert.match(lines[1] as string, /^signer 3: the TLS certificate expired on /)
-  // A day before the platform's own ends: the nodes' clocks are the real one, and answer.
+  // The clock is set to one day before the platform's certificate expires. The nodes use the real
+  // clock and still respond.
   const late = await diagnoseCertificates(folder, () => expiryOf(folder).getTime() - DAY_MS)
   assert.equal(late[0]?.state, 'expires soon')
   assert.ok(certificateLines(late[0]!)[0]?.includes(`custody tls renew --home ${folder}`))
@@ -147,7 +148,7 @@ test('a renewal of the platform’s certificate is used without a restart', asyn
     const { expires_at } = await renewCertificate(folder)
     assert.equal((await status(signers, 1)).node, 1)
     assert.equal(signers.certificateExpiries().platform.toISOString(), expires_at)
-    // A file that is no certificate, or one of another key, is not used.
+    // A file that is not a certificate, or a certificate of another key, is not used.
     for (const text of ['none', readFileSync(join(cluster.home, 'node-1', 'tls.crt'), 'utf8')]) {
       writeFileSync(join(folder, 'tls.crt'), text)
       assert.equal(signers.certificateExpiries().platform.toISOString(), expires_at)

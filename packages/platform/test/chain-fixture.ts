@@ -42,7 +42,7 @@ const MAKERS: Partial<
   cardano: (context, network, client) => cardanoChain(context, network, client as CardanoClient),
 }
 
-/** The real family of a network over a scripted client. */
+/** Creates the real chain implementation of a network's family over a scripted client. */
 export function chainOver(context: ChainContext, network: Network, client: unknown): Chain {
   const make = MAKERS[network.family]
   if (!make) throw new Error(`no scripted client stands in for a chain of ${network.family}`)
@@ -52,8 +52,8 @@ export function chainOver(context: ChainContext, network: Network, client: unkno
 const registry = loadRegistry('local')
 
 /**
- * Services with the real kinds, tanks and families, over scripted clients.
- * @param clients by network code; `networks` replaces a network of the registry
+ * Creates services with the real transaction kinds, gas tanks and families over scripted clients.
+ * @param clients scripted clients by network code; `networks` replaces a network of the registry
  */
 export function fixtureServices(
   parts: object,
@@ -88,7 +88,7 @@ export function fixtureServices(
   return services
 }
 
-/** Other scripted clients for the same services. */
+/** Replaces the scripted clients of existing services. */
 export function setChains(
   services: Services,
   clients: Readonly<Record<string, unknown>>,

@@ -1,9 +1,9 @@
 import type { Devnet } from '../../devnet/src/devnet.ts'
 
 /**
- * `fetch` for a platform in whose process the local chains run: what asks them needs no socket,
- * which takes more of a processor than the answer. Everything else goes out as it would. The HTTP
- * face itself is where others ask.
+ * Returns a `fetch` for a platform that runs in one process with the local chains. Requests to the
+ * chains are answered without a socket, because the socket costs more processor time than the
+ * response. All other requests use the network. The HTTP interface itself is tested elsewhere.
  */
 export function chainsFetch(chains: Pick<Devnet, 'url' | 'answer'>): typeof fetch {
   return async (input, init = {}) => {
@@ -27,7 +27,7 @@ export function chainsFetch(chains: Pick<Devnet, 'url' | 'answer'>): typeof fetc
         }),
       ])
       if (typeof answer === 'string') throw new TypeError('fetch failed')
-      // The rest of it never comes.
+      // The rest of the response never arrives.
       if (answer.isStalled) return await gone.promise
       return new Response(answer.body, {
         status: answer.status,

@@ -17,7 +17,7 @@ let merchant: User
 let shop: ChildProcess | null = null
 
 before(async () => {
-  // First, so that it is closed whatever becomes of the rest.
+  // Started first, so that the browser is closed even if the rest of the setup fails.
   browser = await startBrowser()
   await platform.start()
   merchant = await platform.user('shop')
@@ -161,7 +161,7 @@ test('serves the page with its headers, frame and files; an unknown id gets noth
 })
 
 test(
-  'the shop of examples/shop: charges, is paid in the widget, and learns of it by webhook only',
+  'the shop of examples/shop charges, is paid in the widget, and learns of the payment by webhook only',
   { timeout: 120_000 },
   async () => {
     const [port] = await freePorts(1)

@@ -17,7 +17,10 @@ const log = pino(
     },
   },
 )
-/** Adds a line at each start; the starts that its list names end before they are ready. */
+/**
+ * The child script appends a line at each start. It exits before it is ready at the starts that its
+ * list names.
+ */
 const script = join(folder, 'child.mjs')
 writeFileSync(
   script,
@@ -57,7 +60,7 @@ function childNamed(
   return { child, starts: () => readFileSync(starts, 'utf8').trim().split('\n').length, logFolder }
 }
 
-/** Waits for a condition. The limit only ends a test that hangs. */
+/** Waits for a condition. The time limit only ends a test that hangs. */
 async function until(what: string, holds: () => boolean): Promise<void> {
   for (const deadline = Date.now() + 120_000; !holds(); await sleep(20))
     assert.ok(Date.now() < deadline, `${what}: not within 120 s`)
@@ -76,7 +79,7 @@ test('a child that dies again before it is ready is restarted until it is', asyn
   ])
 })
 
-test('if its log cannot be opened for a while, the child is not given up and this process continues', async () => {
+test('if the log cannot be opened for a while, the child is still restarted, and this process continues', async () => {
   const { child, starts, logFolder } = childNamed('mute', '')
   await child.start()
   rmSync(logFolder, { recursive: true })

@@ -11,7 +11,7 @@ import { findField } from '../src/operator/field.ts'
 import { replayed } from '../src/http/replay.ts'
 import { PRIVATE_KEY } from './harness.ts'
 
-/** `custody request` as a script runs it, against a server of ours in the place of the platform. */
+/** Runs `custody request` as a script would, against a test server instead of the platform. */
 const CLI = fileURLToPath(new URL('../src/operator/cli.ts', import.meta.url))
 const home = mkdtempSync(join(tmpdir(), 'custody-request-'))
 const key = join(home, 'key.pem')
@@ -62,7 +62,7 @@ const request = (said: Answer[], ...words: string[]) =>
       resolve({ status, ...out })
     })
   })
-/** What the platform itself answers to a known `sequence_id`. */
+/** Returns the platform's response to a known `sequence_id`. */
 const earlier = (isSame: boolean): Answer => {
   const { text, headers } = replayed('{"id":"earlier","amount":1}', isSame)
   return { body: text ?? '', headers: headers ?? {} }

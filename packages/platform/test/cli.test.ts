@@ -18,7 +18,7 @@ import { diagnosisLine } from '../src/operator/doctor.ts'
 import { sendRequest } from '../src/operator/request.ts'
 import { PRIVATE_KEY, PUBLIC_KEY } from './harness.ts'
 
-/** The operator's command without a platform. */
+/** Tests of the operator's command without a platform. */
 const folder = mkdtempSync(join(tmpdir(), 'custody-cli-'))
 after(() => {
   rmSync(folder, { recursive: true, force: true })
@@ -144,7 +144,7 @@ test('--field prints one value of the response, selected by names and positions'
   assert.equal(fieldOf({ api_key: 'k' }, 'api_key'), 'k')
 })
 
-test('an invalid --key is reported in our own words', async () => {
+test('an invalid --key is reported with our own error message', async () => {
   const pair = (type: 'ed25519') =>
     generateKeyPairSync(type).privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
   const encrypted = generateKeyPairSync('rsa', {

@@ -6,8 +6,8 @@ import { useApi, type Problem } from './api-support.ts'
 import { call, transferBody } from './harness.ts'
 
 /**
- * Retired and deprecated assets of main networks at the API: no new wallets and addresses, and what
- * is held can leave.
+ * Retired and deprecated mainnet assets at the API: no new wallets or addresses are created, but
+ * existing coins can be sent.
  */
 const api = useApi({ network: 'mainnet', allowDeprecated: new Set(['USDC_CRO']) })
 let user: Awaited<ReturnType<typeof api.user>>
@@ -21,7 +21,7 @@ interface Listed {
   bridged: boolean
 }
 
-/** Wallets that were made before their assets were closed. */
+/** Assets whose wallets were created before the asset was closed. */
 const EARLIER = ['ONE', 'FTM', 'USDC_TRX']
 before(async () => {
   await api.started
@@ -222,7 +222,7 @@ test('validate-address and transfers refuse a payment to a token’s contract or
       sent.text,
     )
   }
-  // The same contract's address on a network where it is none of the registry's.
+  // The same contract address on a network for which the registry does not list the contract.
   assert.equal(
     (
       await call<{ valid: boolean }>(user, 'POST', '/dac/v1/validate-address', {

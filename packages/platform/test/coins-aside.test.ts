@@ -16,8 +16,8 @@ import { plain } from './harness.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * Outputs with CashTokens at own addresses, from a local Bitcoin Cash chain to the list that a
- * workspace reads.
+ * Outputs with CashTokens at own addresses: the scan of a local Bitcoin Cash chain finds them, and
+ * a workspace reads them as a list.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
@@ -110,7 +110,10 @@ const rescan = async ({ services }: FamilyFixture) => {
   await runRescan(services, chain, token)
 }
 
-/** A caller of another sub-account. @param workspaceId of this workspace; absent: of a new one */
+/**
+ * Creates a caller in another sub-account.
+ * @param workspaceId workspace of the sub-account; default: a new workspace
+ */
 async function another(fixture: FamilyFixture, workspaceId?: string): Promise<Caller> {
   const workspace =
     workspaceId ??

@@ -2,9 +2,9 @@
 type DefaultFunction = 'now' | 'gen_random_uuid'
 
 /**
- * Returns a statement that replaces, in all column defaults of the public schema, calls of the
- * given functions by other expressions.
- * @param expressions the new default by the function that it replaces
+ * Returns a statement that replaces calls of the given functions in all column defaults of the
+ * public schema.
+ * @param expressions the new default expression for each function
  */
 export function replaceColumnDefaults(
   expressions: Partial<Record<DefaultFunction, string>>,

@@ -9,7 +9,7 @@ import { COMMANDS } from '../src/operator/cli/commands.ts'
 import { completionRun, completionScript, placesOf } from '../src/operator/cli/completion.ts'
 import { wordsOf } from '../src/operator/cli/definition.ts'
 
-/** The completion of shells, in the real shells where they are installed. */
+/** Shell completion, tested in the real shells if they are installed. */
 const folder = mkdtempSync(join(tmpdir(), 'custody-completion-'))
 after(() => {
   rmSync(folder, { recursive: true, force: true })
@@ -25,7 +25,7 @@ const script = (shell: string): string => {
 const isInstalled = (shell: string): boolean => spawnSync(shell, ['-c', 'true']).status === 0
 const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
 
-/** What each shell offers for the last of some words, for each list of words. */
+/** Returns, for each list of words, the completions that the shell offers for the last word. */
 type Offer = (cases: readonly string[][]) => string[][]
 const SEPARATOR = '----'
 function run(shell: string, args: string[], text: string): string[][] {
@@ -56,8 +56,8 @@ const SHELLS: Record<string, Offer> = {
         '',
       ].join('\n'),
     ),
-  // The functions of zsh's completion system print what they are given; what matches the last word
-  // is its own part.
+  // Stubs replace the functions of zsh's completion system and print their arguments. zsh itself
+  // would match them with the last word, so the test filters the output.
   zsh: (cases) =>
     run(
       'zsh',

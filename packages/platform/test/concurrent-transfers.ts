@@ -16,8 +16,8 @@ const USDT = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
 const WALLETS = 20
 
 /**
- * Sends this number of token transfers concurrently from each of 20 wallets on one gas tank. In the
- * meantime the platform is killed and a fuel transaction is dropped.
+ * Sends `each` token transfers concurrently from each of 20 wallets that share one gas tank. While
+ * they run, the platform is killed and one fuel transaction is dropped.
  */
 export async function sendConcurrently(platform: TestPlatform, each: number): Promise<void> {
   const users = await Promise.all(
@@ -49,8 +49,8 @@ export async function sendConcurrently(platform: TestPlatform, each: number): Pr
   await platform.kill()
   await platform.start()
   for (const user of users) user.base = platform.base
-  // Removes one fuel transaction from the node's memory while the transfers behind it wait for
-  // theirs.
+  // Removes one fuel transaction from the node's mempool while the transfers behind it wait for
+  // their own fuel transactions.
   const tanks = (
     await call<{ network: string; address: string }[]>(first, 'GET', '/dac/v1/gas-tanks')
   ).body

@@ -8,8 +8,8 @@ import { useApi, type Problem } from './api-support.ts'
 import { call, transferBody, type Transfer, type User } from './harness.ts'
 
 /**
- * Withdrawals of one workspace that are written by one commit: each has the rows that it would have
- * alone, or is left alone.
+ * One commit stores several withdrawals of a workspace. Each withdrawal has the same rows as if it
+ * were stored alone, or is not stored.
  */
 const api = useApi()
 before(() => api.started)
@@ -33,7 +33,10 @@ const transfer = (user: User, amount: string, more: RequestBody = {}) =>
     transferBody('BTC', amount, TO, more),
   )
 
-/** So many sub-accounts of a workspace with ten BTC each, of which each has sent once. */
+/**
+ * Creates `count` sub-accounts of one workspace with ten BTC each. Each has already sent one
+ * transfer.
+ */
 async function callers(count: number): Promise<Caller[]> {
   const workspace = randomUUID()
   const all: Caller[] = []
@@ -58,7 +61,7 @@ async function callers(count: number): Promise<Caller[]> {
   return all
 }
 
-/** What `create_withdrawal` is given for a transfer that was asked for. */
+/** Returns the arguments that a requested transfer passes to `create_withdrawal`. */
 async function given(one: Caller): Promise<RequestBody> {
   const { withdrawals } = api.services
   let noted: RequestBody = {}
@@ -70,7 +73,7 @@ async function given(one: Caller): Promise<RequestBody> {
   return noted
 }
 
-/** Everything that a withdrawal has written, but for what is another for each. */
+/** Returns all rows of a withdrawal, without the values that differ between any two withdrawals. */
 async function rowsOf(id: string): Promise<unknown> {
   const own = (row: RequestBody) =>
     JSON.parse(JSON.stringify(row).replaceAll(id, 'ID')) as RequestBody
@@ -107,7 +110,9 @@ const balances = async (workspace: string) =>
     ).map(({ name, balance }) => [name, BigInt(balance)]),
   )
 
-/** The accounts are the sums of what was posted to them, and each entry is balanced. */
+/**
+ * Asserts that each account equals the sum of its postings and that each ledger entry is balanced.
+ */
 async function assertBooks(workspace: string): Promise<void> {
   assert.deepEqual(
     await api.database.query(
@@ -173,7 +178,7 @@ test('batched withdrawals write the same rows as single ones, with and without a
   }
 })
 
-test('repeated, excessive, inactive-wallet or locked-wallet withdrawals are left alone and keep their key', async () => {
+test('repeated, excessive, inactive-wallet or locked-wallet withdrawals are left out of the batch and keep their key', async () => {
   const [one, two, three, four] = (await callers(4)) as [Caller, Caller, Caller, Caller]
   const base = {
     one: await given(one),
@@ -189,11 +194,12 @@ test('repeated, excessive, inactive-wallet or locked-wallet withdrawals are left
   assert.deepEqual(await many(one.workspace, [known]), [known.id])
   await setWallet(api.services, { id: three.wallet, status: 'inactive' })
   const fits = make(base.one)
-  // So many that they are sorted otherwise than they came, where their key alone counts.
+  // There are enough requests that sorting by key alone would change their order.
   const twice = Array.from({ length: 20 }, () => make(base.one, { sequence_id: fits.sequence_id }))
   const again = make(base.one, { sequence_id: known.sequence_id })
   const much = make(base.two, { amount: (COINS * 2n).toString() })
-  // Not both: the wallet itself says which.
+  // Together with the previous withdrawal this one exceeds the balance, so the batch leaves both
+  // out. Each is then decided by its own call.
   const beside = make(base.two)
   const inactive = make(base.three)
   const held = make(base.four)
@@ -225,7 +231,7 @@ test('repeated, excessive, inactive-wallet or locked-wallet withdrawals are left
   await assertBooks(one.workspace)
 })
 
-test('an account that a reorganisation left negative may stay negative until it is refilled, and never again', async () => {
+test('an account that a reorganisation left negative may stay negative until refilled, but not become negative again', async () => {
   const [{ workspace, wallet }] = (await callers(1)) as [Caller]
   const accounts = async () =>
     Object.fromEntries(
@@ -356,7 +362,8 @@ test('nothing is stored if the tier differs from the quote or the prepaid balanc
     { code: 'CU001' },
   )
   assert.deepEqual(await balances(one.workspace), before)
-  // The first of them is had, the other is told what is left.
+  // The balance covers one of the two fees: the first is stored, and the second is refused with the
+  // remaining balance.
   const withdrawals = new Withdrawals(api.database)
   const [first, second] = await Promise.allSettled(
     [half, half].map((fee) => withdrawals.write(one.wallet, make({ platform_fee: fee }))),
@@ -411,7 +418,7 @@ test('concurrent withdrawals of all wallets are one call; a rejected or later on
   await assert.rejects(much, { code: 'CU003' })
   assert.deepEqual(await behind, { replayed: false })
   assert.deepEqual(calls.slice(3), ['create_withdrawal'])
-  // What is more than coins and a fee that can be checked has a call of its own.
+  // A withdrawal with fields other than coins and a verifiable fee is stored by a separate call.
   for (const more of [
     { platform_fee: null, prepaid_tier: null },
     { prepaid_tier: null },
@@ -422,7 +429,8 @@ test('concurrent withdrawals of all wallets are one call; a rejected or later on
     await write('one', more).catch((error: unknown) => assert.ok((error as { code?: string }).code))
     assert.deepEqual(calls, ['create_withdrawal'], JSON.stringify(more))
   }
-  // What passes is said at once; what a statement is refused for, of each by its own.
+  // A transient error is reported immediately. After any other error of the batch, each withdrawal
+  // is stored by its own call, which reports its own error.
   for (const [code, expected] of [
     ['40001', ['write_withdrawals']],
     ['22000', ['write_withdrawals', 'create_withdrawal']],

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import axe from 'axe-core'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 
-/** On a machine that has much else to do. */
+/** Maximum wait for the page in milliseconds, long enough for a busy machine. */
 const WAIT_MS = 30_000
 const DESK = { width: 1440, height: 900 }
 const PHONE = { width: 390, height: 844 }
-/** Where pictures go, where any are wanted. */
+/** Folder for screenshots; if it is not set, no screenshots are made. */
 const PICTURES = process.env['CUSTODY_SCREENSHOTS']
 
 interface Violation {
@@ -16,9 +16,9 @@ interface Violation {
   nodes: { html: string }[]
 }
 
-/** A browser before the control panel of one origin, and what it must never do. */
+/** A browser that visits the control panel of one origin and records every forbidden event. */
 export class Visitor {
-  /** What was thrown, what broke the policy, and what was asked of another origin. */
+  /** Uncaught errors, violations of the content security policy, and requests to other origins. */
   readonly problems: string[] = []
   readonly origin: string
   readonly #browser: Browser
@@ -28,7 +28,7 @@ export class Visitor {
     this.origin = origin
   }
 
-  /** A page of a context of its own. */
+  /** Opens a page in a new browser context. */
   async open(): Promise<{ page: Page; context: BrowserContext }> {
     const context = await this.#browser.newContext({
       locale: 'en-GB',
@@ -57,8 +57,8 @@ export class Visitor {
 }
 
 /**
- * No violation of any rule of axe. Its script is taken in once a document: that costs as much as a
- * run.
+ * Asserts that axe finds no violation of any rule. The script of axe is loaded once per document,
+ * because loading takes as long as a run.
  */
 export async function accessible(page: Page, what: string): Promise<void> {
   if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(axe.source)
@@ -75,8 +75,8 @@ export async function accessible(page: Page, what: string): Promise<void> {
 }
 
 /**
- * Axe on a desk and on a phone; a picture of each where they are wanted; on a phone nothing is too
- * wide, and no cell of a table is cut.
+ * Runs axe at desktop and phone width, with optional screenshots. At phone width nothing may be too
+ * wide and no table cell may be cut off.
  */
 export async function look(
   page: Page,
@@ -104,8 +104,9 @@ interface BrowserState {
 }
 
 /**
- * Cells of tables that a phone does not show whole, and that no other way shows: beyond the edge of
- * the table, over the next cell, cut by an ellipsis, or left out although the row opens no page.
+ * Returns the table cells that a phone does not display completely and whose content is not
+ * available otherwise: cells beyond the edge of the table, over the next cell, cut off by an
+ * ellipsis, or left out although the row opens no page.
  */
 const cutCells = (page: Page): Promise<string[]> =>
   page.locator('.table th, .table td, .table td *').evaluateAll((elements: BrowserState[]) =>
@@ -132,7 +133,7 @@ const cutCells = (page: Page): Promise<string[]> =>
     }),
   )
 
-/** A picture, where they are wanted. */
+/** Makes a screenshot if screenshots are enabled. */
 export async function picture(page: Page, name: string, isWhole = false): Promise<void> {
   if (PICTURES === undefined) return
   mkdirSync(PICTURES, { recursive: true })

@@ -1,4 +1,4 @@
-// Retired and deprecated assets of mainnet in the control panel: the wallet says why it takes no
+// Retired and deprecated mainnet assets in the control panel: the wallet explains why it creates no
 // new address, and can still send.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'

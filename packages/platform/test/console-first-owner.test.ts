@@ -1,4 +1,4 @@
-// How the first owner of an installation joins, on a real server and an empty database.
+// Tests how the first owner of an installation joins, on a real server and an empty database.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import {
@@ -57,7 +57,8 @@ test('the first owner’s link is printed to a terminal only; otherwise it is in
     const browser = new Browser(api)
     const { body } = await browser.ask<{ is_first: boolean }>('GET', `/invitations/${token}`)
     assert.equal(body.is_first, true)
-    // The next start replaces file and link, also where the file was replaced by a link to another.
+    // The next start replaces the file and the invitation link, even if the file was replaced by a
+    // symbolic link.
     const other = join(home, 'other')
     writeFileSync(other, 'other')
     rmSync(file)

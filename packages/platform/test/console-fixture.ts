@@ -5,11 +5,11 @@ import { invite } from '../src/people/invitations.ts'
 import type { Role } from '../src/people/roles.ts'
 import type { Api } from './api-support.ts'
 
-/** A browser in front of the panel: its cookie, its passkeys, and a page's headers. */
+/** A browser that uses the panel, with its cookie, its passkeys and the headers of a page. */
 export class Browser {
   readonly #api: { base: string }
   cookie = ''
-  /** In place of those that a page's request has. */
+  /** Headers that replace those of a page's request. */
   headers: Record<string, string> = { 'sec-fetch-site': 'same-origin' }
   host: string
 
@@ -22,7 +22,7 @@ export class Browser {
     return `http://${this.host}`
   }
 
-  /** One request, and the answer while its body is still coming. */
+  /** Sends one request and returns the response before its body is complete. */
   open(
     method: string,
     path: string,
@@ -96,7 +96,7 @@ export interface Somebody {
 
 const PASSWORD = 'correct horse battery staple'
 
-/** The code that an authenticator app shows. */
+/** Returns the code that an authenticator app displays at a time. */
 export const codeOf = (secret: string, at: number): string =>
   new TOTP({
     secret: Secret.fromBase32(secret),
@@ -108,8 +108,8 @@ export const codeOf = (secret: string, at: number): string =>
 let people = 0
 
 /**
- * Registers a person by password, through an invitation that the operator makes.
- * @param workspace its id; null: as the first owner of `named`
+ * Registers a person by password, with an invitation that the operator creates.
+ * @param workspace id of the workspace; null: the person becomes the first owner of `named`
  */
 export async function join(
   api: Api,
@@ -127,7 +127,7 @@ export async function join(
   return takeLink(api, token, o)
 }
 
-/** Takes an invitation's link by password and authenticator app. */
+/** Accepts an invitation link with a password and an authenticator app. */
 export async function takeLink(
   api: { base: string; now?: () => number },
   token: string,
@@ -167,8 +167,8 @@ export async function takeLink(
 }
 
 /**
- * An authenticator as a phone has it: one ES256 key for one host, by the letter of WebAuthn Level
- * 3, sections 6.1 and 7.
+ * Emulates the authenticator of a phone: one ES256 key for one host, according to WebAuthn Level 3,
+ * sections 6.1 and 7.
  */
 export class Authenticator {
   readonly id = randomBytes(16)
@@ -185,7 +185,7 @@ export class Authenticator {
     this.#host = host
   }
 
-  /** Made for `navigator.credentials.create`. */
+  /** Returns the response to `navigator.credentials.create`. */
   create(
     { challenge, user }: { challenge: string; user: { id: string } },
     origin: string,
@@ -204,7 +204,10 @@ export class Authenticator {
     })
   }
 
-  /** Shown for `navigator.credentials.get`. @param flags user present 1, user verified 4 */
+  /**
+   * Returns the response to `navigator.credentials.get`.
+   * @param flags user present 1, user verified 4
+   */
   get({ challenge }: { challenge: string }, origin: string, flags = 0x05): Record<string, unknown> {
     this.counter++
     const data = clientData('webauthn.get', challenge, origin)

@@ -1,4 +1,4 @@
-// Lists of the control panel in a real browser: the search of transactions, and what is shown
+// Lists of the control panel in a real browser: the search for transactions, and the display
 // without a connection.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -141,7 +141,7 @@ test('commands are displayed as installed: npx custody in a checkout, custody in
           await command.innerText(),
         )
       }
-      // A write that this browser cannot sign is shown as a command.
+      // A write that this browser cannot sign is displayed as a command.
       await page.goto(`${origin}/console/w/acme/main/wallets?new=`)
       await page.getByLabel('Asset', { exact: true }).selectOption('XRP')
       await page.getByRole('button', { name: 'Create', exact: true }).click()
@@ -167,7 +167,7 @@ test("a shortened value is marked and has all digits on hovering; the transactio
   await rows().nth(2).waitFor()
   const value = page.getByText('≈ $1,312.50', { exact: true })
   assert.equal(await value.getAttribute('title'), '$1,312.509001')
-  // What is whole in cents is exact as it stands.
+  // A value in whole cents is exact as displayed, so it has no title.
   const whole = page.getByText('$0.10', { exact: true }).first()
   assert.equal(await whole.getAttribute('title'), null)
   await page.getByText('−1,234,567,890.12345678 BTC', { exact: true }).waitFor()
@@ -228,13 +228,13 @@ test('a platform that fails for a while: the notice names the reason, and the bu
       body: JSON.stringify({ code: 'UNAVAILABLE', message: 'the database does not answer' }),
     })
   })
-  // Away and back: what was read before is shown immediately, and read again.
+  // After leaving and returning, the cached list is displayed immediately and then read again.
   await page.getByRole('link', { name: 'Overview', exact: true }).click()
   await page.getByText('Total balance').waitFor()
   await page.getByRole('link', { name: 'Transactions', exact: true }).click()
   await notice().getByText('the database does not answer').waitFor()
   assert.equal(await rows().count(), 3)
-  // Repeated in the background too, and the notice stays meanwhile.
+  // The page also retries in the background, and the notice stays until a retry succeeds.
   const before = failed
   while (failed === before) await new Promise((resolve) => setTimeout(resolve, 100))
   await notice().getByText('the database does not answer').waitFor()

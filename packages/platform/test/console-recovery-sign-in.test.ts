@@ -1,5 +1,5 @@
-// Sign-in by e-mail address and recovery code, for people without a password, on the real server
-// and database.
+// Sign-in by e-mail address and recovery code for people without a password, on the real server and
+// database.
 import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
 import { resetPerson } from '../src/operator/console.ts'
@@ -27,13 +27,13 @@ before(async () => {
     await api.database.one<{ id: string }>(`select id from workspaces where name = 'acme'`)
   )?.id as string
 })
-// Failures of the previous test are forgotten after a day, also those counted for the client
-// address.
+// The clock advances by a day, so failures of the previous test expire, including those counted for
+// the client address.
 beforeEach(() => {
   now += 86_400_001
 })
 
-/** Takes a link by a new passkey. */
+/** Accepts an invitation link with a new passkey. */
 async function takeByPasskey(token: string, email: string) {
   const browser = new Browser(api)
   const phone = new Authenticator()
@@ -57,8 +57,8 @@ async function makeCodes(browser: Browser): Promise<string[]> {
 }
 
 /**
- * A person who joined by passkey and has no password. @param withCodes whether they made recovery
- * codes
+ * Registers a person by passkey, without a password.
+ * @param withCodes whether the person creates recovery codes
  */
 async function passkeyPerson(withCodes = true) {
   const email = `passkey${++people}@example.test`
@@ -76,7 +76,10 @@ async function passkeyPerson(withCodes = true) {
 const byCode = (email: string, code: string, browser = new Browser(api)) =>
   browser.ask<SignedIn & Problem>('POST', '/sign-in/recovery-code', { email, code })
 
-/** The refusal of an attempt, without what differs between any two requests. */
+/**
+ * Asserts that an attempt is refused. Returns the response without the values that differ between
+ * any two requests.
+ */
 async function refused(attempt: ReturnType<Browser['ask']>, status: number, code: string) {
   const { status: answered, body, text, headers } = await attempt
   const problem = body as unknown as Problem & {
@@ -117,8 +120,8 @@ test('a person without a password signs in by a recovery code; each works once, 
     { action: 'session.opened', details: { factor: 'recovery', user_agent: '' } },
   ])
   await refused(byCode(who.email, first), 401, 'SIGN_IN_FAILED')
-  // The new session counts as a recent sign-in, so that the person can make a passkey and remove
-  // the lost one.
+  // The new session counts as a recent sign-in, so the person can create a passkey and remove the
+  // lost one.
   const options = await browser.ask<{
     challenge_id: string
     options: { challenge: string; user: { id: string } }
@@ -158,7 +161,7 @@ test('one recovery code sent twelve times concurrently opens at most one session
 test('unknown address, wrong code, no codes, and a right code with a password set: same response, same cost', async () => {
   const [passkey, withoutCodes] = [await passkeyPerson(), await passkeyPerson(false)]
   const withPassword = await join(api, workspace, 'viewer')
-  // Every try computes one hash, whatever is stored.
+  // Every attempt computes one hash, whatever is stored.
   let hashes = 0
   const { people: real } = api.services
   const cost = real.passwordCost
@@ -182,7 +185,7 @@ test('unknown address, wrong code, no codes, and a right code with a password se
     1,
     JSON.stringify(answers),
   )
-  // A stranger's guesses write nothing into an owner's audit log, and take no code.
+  // Guesses by a stranger add no entry to an owner's audit log and use up no code.
   assert.deepEqual(
     (await linesOf(passkey.email)).filter(({ action }) => action === 'sign_in.failed'),
     [],
@@ -245,7 +248,7 @@ test('wrong codes and wrong passwords lock an address together, existing or not,
   await refused(byCode(who.email, who.codes[0] as string), 429, 'RATE_LIMITED')
   now += MINUTE_MS
   assert.equal((await byCode(who.email, who.codes[0] as string)).status, 200)
-  // The sign-in forgets the failures: four more lock nothing.
+  // A successful sign-in resets the failure count, so four more failures do not lock the address.
   for (let failure = 0; failure < 4; failure++)
     await refused(byCode(who.email, WRONG), 401, 'SIGN_IN_FAILED')
   assert.equal((await byCode(who.email, who.codes[1] as string)).status, 200)
@@ -289,7 +292,7 @@ test('codes sign in until the operator’s reset link is used; codes made afterw
   const [first = '', second = ''] = who.codes
   const { link } = await resetPerson(api.services, { email: who.email })
   const token = /\/join\/([^/]+)$/.exec(String(link))?.[1] ?? assert.fail(String(link))
-  // The link alone changes nothing: who lost it must not be locked out by it.
+  // The reset link alone changes nothing, so that a person who loses it is not locked out.
   assert.equal((await byCode(who.email, first, who.browser)).status, 200)
   const again = await takeByPasskey(token, who.email)
   assert.deepEqual(

@@ -1,4 +1,4 @@
-// A person who joins by passkey keeps recovery codes, loses the device, and gets back in, in a real
+// A person joins by passkey, stores recovery codes, loses the device, and regains access, in a real
 // browser.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -31,7 +31,7 @@ const button = (name: string, page: Page) => page.getByRole('button', { name, ex
 const heading = (name: string, page: Page) =>
   page.getByRole('heading', { level: 1, name }).waitFor()
 
-/** A browser on a device with an authenticator of its own. */
+/** Opens a browser on a new device with its own authenticator. */
 async function device(): Promise<{ page: Page; context: BrowserContext }> {
   const opened = await visitor.open()
   const session = await opened.context.newCDPSession(opened.page)

@@ -1,5 +1,5 @@
-// Attacks of people who were let in once: by links that they made or were sent, and by sessions of
-// a factor that is gone.
+// Attacks by people who had access earlier: with links that they created or received, and with
+// sessions of a removed factor.
 import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
 import { resetPerson } from '../src/operator/console.ts'
@@ -180,7 +180,8 @@ test('attack: a reset link that was replaced, or whose sibling was used, sets no
   await assertClosed(first)
   await takeLink(api, second, { email: victim.email })
   await assertClosed(second)
-  // Links that were made at one moment, as an older version left them: one is used.
+  // Two links with the same creation time, as an older version could create them: only one can be
+  // used.
   const [one, other] = await Promise.all(
     [1, 2].map(() =>
       invite(api.services, api.database, {
@@ -232,7 +233,7 @@ test('attack: of reset links made concurrently, one is valid', async () => {
   assert.equal(open.length, 1)
 })
 
-/** Signs a person in by a passkey of theirs. */
+/** Signs a person in by passkey. */
 async function byPasskey(phone: Authenticator): Promise<Browser> {
   const browser = new Browser(api)
   const { body } = await browser.ask<{ challenge_id: string; options: { challenge: string } }>(

@@ -1,5 +1,5 @@
-// What each role may ask of the control panel, whose it is, and what is written down of it: every
-// route, by sweeps.
+// Tests the permissions of each role in the control panel, the access to data of others, and the
+// audit entries, for every route.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'
@@ -29,7 +29,7 @@ import { call as callAt, PUBLIC_KEY, waitFor, type User } from './harness.ts'
 
 const clock = new ManualClock()
 const api = useApi({}, [], clock)
-/** Signed by the test's clock. */
+/** Sends a request that is signed with the time of the test's clock. */
 const call: typeof callAt = (user, method, path, body, options = {}) =>
   callAt(user, method, path, body, {
     ...options,
@@ -53,7 +53,7 @@ before(async () => {
   evil = await api.user('evil corp')
   for (const role of ROLES) people[role] = await join(api, acme.workspaceId, role)
   stranger = await join(api, evil.workspaceId, 'owner')
-  // The operator may do this while there is no owner, and also when there is one.
+  // The operator may create this link whether or not the workspace has an owner.
   assert.match(
     String((await inviteToConsole(api.services, { workspace: 'acme', role: 'owner' }))['link']),
     /\/console\/join\/[\w-]{43}$/,
@@ -61,8 +61,8 @@ before(async () => {
 })
 
 /**
- * Who may ask what: a route that does not stand here fails. What stands below `/api/` is the API's
- * own reading, for every member.
+ * Role or sign-in state that each route requires. A route that is missing here fails the test. The
+ * routes below `/api/` mirror the read endpoints of the API and are open to every member.
  */
 const NEEDS: Record<string, PanelEndpoint['needs']> = {
   'GET /session': 'nobody',
@@ -122,7 +122,7 @@ const S = `${W}/sub-accounts/{sub_account}`
 const shortOf = ({ method, path }: PanelEndpoint) =>
   `${method} ${path.replace('/console/api', '').replace(S, 'S').replace(W, 'W')}`
 const isMirror = (each: PanelEndpoint) => shortOf(each).includes(' S/api/')
-/** A stream has no end of its own. */
+/** Streaming endpoints are left out because their responses do not end. */
 const ended = panelEndpoints.filter(({ streams }) => !streams)
 const ofWorkspace = ended.filter(({ path }) => path.includes('{workspace}'))
 const concrete = ({ path }: PanelEndpoint, workspace = 'acme', subAccount = 'main') =>
@@ -139,7 +139,7 @@ test('every route is in the table of roles, with the role that the route itself 
     panelEndpoints.filter((each) => !isMirror(each)).map((each) => [shortOf(each), each.needs]),
   )
   assert.deepEqual(told, NEEDS)
-  // What changes a factor: a session alone is not enough.
+  // Routes that change a factor: a session alone is not enough.
   assert.deepEqual(
     panelEndpoints
       .filter(({ isSensitive }) => isSensitive)
@@ -159,7 +159,8 @@ test('every route is in the table of roles, with the role that the route itself 
   const mirrored = panelEndpoints.filter(isMirror)
   assert.equal(mirrored.length, 44)
   assert.ok(mirrored.every(({ needs }) => needs === 'viewer'))
-  // Reading, though some of it is asked by POST: no route of the panel writes what the API writes.
+  // These routes only read, although some use POST. No route of the panel writes data that the API
+  // writes.
   assert.deepEqual(
     mirrored.filter(({ method }) => method !== 'GET').map(({ path }) => path.split('/api/').at(-1)),
     ['dac/v1/validate-address', 'dac/v1/estimate-fee', 'dac/v1/prepaid-fee'],
@@ -208,8 +209,8 @@ test('a person who is not a member gets the response for an unknown workspace, a
   for (const each of ended.filter(({ needs }) => needs === 'anybody')) {
     assert.equal((await nobody.ask(each.method, concrete(each))).status, 401, shortOf(each))
   }
-  // A sub-account of another workspace is none of this one's; nor is its people's, keys', or
-  // transactions' id.
+  // A sub-account of another workspace is not accessible, and neither are the ids of its people,
+  // keys or transactions.
   assert.equal(
     (await stranger.browser.ask('GET', '/workspaces/evil%20corp/sub-accounts/none/overview'))
       .status,
@@ -264,7 +265,7 @@ test('a change requested by another site is refused at every route, for every si
     (await browser.ask('PUT', path, { views: [] }, { 'content-type': 'text/plain' })).status,
     415,
   )
-  // A name that leads here from elsewhere, and a plain connection that is not this machine's.
+  // A foreign host name that resolves to this server, over an unencrypted connection, is refused.
   const rebound = new Browser(api)
   Object.assign(rebound, { cookie: browser.cookie, host: 'evil.test' })
   assert.deepEqual((await rebound.ask<Problem>('GET', '/session')).body.code, 'HTTPS_REQUIRED')
@@ -290,8 +291,8 @@ test('attack: Host: localhost from another machine, or through a local proxy, do
     assert.deepEqual(await from(remote, 'localhost:8080'), [200, undefined], remote)
     assert.deepEqual(await from(remote, 'evil.test'), [403, 'HTTPS_REQUIRED'], remote)
   }
-  // Over a real connection, as nginx and Caddy pass a request on, whether or not the platform
-  // trusts them.
+  // Sends requests over a real connection, as nginx and Caddy forward them, both with and without
+  // trusted proxies.
   for (const trustProxy of [0, 1]) {
     Object.assign(api.services.settings, { trustProxy })
     for (const header of ['x-forwarded-for', 'forwarded', 'via', 'x-real-ip']) {
@@ -444,7 +445,7 @@ test('roles: a person cannot assign or remove a higher role, the last owner stay
     'LAST_OWNER',
   )
   assert.equal((await ask(owner, 'DELETE', `/people/${owner.id}`)).body.code, 'LAST_OWNER')
-  // Two owners who leave at once: one of them stays.
+  // Two owners leave concurrently: one of them remains.
   const second = await join(api, acme.workspaceId, 'owner')
   const third = await join(api, acme.workspaceId, 'owner')
   assert.equal((await ask(second, 'PATCH', `/people/${owner.id}`, { role: 'admin' })).status, 200)
@@ -597,7 +598,7 @@ test("attack: a key whose lines are commands runs none of them when operators pa
       const ran = readFileSync(joinPath(folder, 'ran'), 'utf8').trim().split('\n')
       assert.deepEqual(ran.slice(0, 2), ['npx', 'custody'])
       assert.ok(!ran.includes('pwned'))
-      // What the command takes is the very key whose fingerprint is compared.
+      // The command contains the same key whose fingerprint is compared.
       const typed = readPublicKey(ran[ran.indexOf('--public-key') + 1] ?? '')
       assert.equal(fingerprintOfKey(parsePublicKey(typed)), made.key_fingerprint)
     }
@@ -640,7 +641,7 @@ test('attack: a request with another person’s public key gets neither their AP
     public_key_pem: PUBLIC_KEY,
     role: 'full',
   }
-  // The stranger asks first, and as often as one person may.
+  // The stranger sends the first request, and repeats it up to the limit for one person.
   const blocking = { ip_allow_list: ['203.0.113.66'], rate_limit: 1 }
   const first = await request(stranger, 'Stranger', blocking)
   for (let times = 1; times < 20; times++)
@@ -655,12 +656,12 @@ test('attack: a request with another person’s public key gets neither their AP
     ['Mine', owner.email, [], null],
   )
   assert.equal((await rowOf(first))?.enrolment, 'pending')
-  // A key that the operator enters without a request belongs to no person in the panel.
+  // A key that the operator enrols without a request belongs to no person in the panel.
   const machine = randomUUID()
   await createApiUser(api.services, { ...typed, api_key: machine })
   const other = await rowOf(machine)
   assert.deepEqual([other?.label, other?.person, other?.ip_allow_list], [null, null, []])
-  // Requests that are withdrawn, fulfilled, unknown or of another workspace are refused, and make
+  // Requests that are withdrawn, fulfilled, unknown or of another workspace are refused, and create
   // no API user.
   await stranger.browser.ask('POST', `${path}/${first}/revoke`)
   const made = randomUUID()
@@ -688,7 +689,7 @@ test('attack: a request with another person’s public key gets neither their AP
     /was not created for this request/,
   )
   assert.equal(await rowOf(made), undefined)
-  // Neither the stranger nor their removal ends the owner's key.
+  // Neither the stranger nor the stranger's removal revokes the owner's key.
   assert.equal((await stranger.browser.ask('POST', `${path}/${apiKey}/revoke`)).status, 404)
   assert.equal(
     (await people.admin.browser.ask('DELETE', `/workspaces/acme/people/${stranger.id}`)).status,
@@ -751,7 +752,7 @@ test('an API user is requested, made by the operator, displayed in use, and revo
     [pending?.api_key, pending?.enrolment, pending?.person?.email],
     [null, 'pending', operator.email],
   )
-  // Another role than was asked for is another key.
+  // A key with a role other than the requested one does not fulfil the request.
   const typed = {
     workspace: 'acme',
     sub_account: 'main',
@@ -816,7 +817,8 @@ test('an API user is requested, made by the operator, displayed in use, and revo
   clock.advance(1000)
   await call(user, 'GET', '/dac/v1/supported-assets')
   await used(clock.now())
-  // What a person's own key changes is written down, and of machines' keys what changes settings.
+  // The audit log contains every change by a person's own key, and changes of settings by keys of
+  // machines.
   const hook = { url: 'http://127.0.0.1:9/', events: ['*'] }
   for (const each of [user, acme])
     assert.equal((await call(each, 'POST', '/dac/v1/webhooks', hook)).status, 200)
@@ -851,7 +853,8 @@ test('an API user is requested, made by the operator, displayed in use, and revo
     told(acme.apiKey, acme.apiKey, null, '/dac/v1/webhooks', hook),
     told(apiKey, operator.email, operator.id, '/dac/v1/create-wallet', { asset: 'NOPE' }),
   ])
-  // An operator ends what is his, an admin everybody's; a request is withdrawn by its own id.
+  // Operators can revoke only their own keys, admins the keys of all. A request is withdrawn by its
+  // own id.
   assert.equal((await ask(operator, 'POST', `/${acme.apiKey}/revoke`)).status, 404)
   const { body } = await ask<{ commands: { command: string }[] }>(
     operator,
@@ -866,7 +869,7 @@ test('an API user is requested, made by the operator, displayed in use, and revo
   const again = await ask<{ id: string }>(operator, 'POST', '', wish)
   assert.equal((await ask(people.admin, 'POST', `/${again.body.id}/revoke`)).status, 200)
   assert.equal((await ask(people.admin, 'PATCH', `/${apiKey}`, { label: 'x' })).status, 404)
-  // Who leaves takes his own keys and requests with him.
+  // When a person leaves, their keys and requests end too.
   const leaves = await ask<{ id: string }>(operator, 'POST', '', wish)
   const last = randomUUID()
   await createApiUser(api.services, {
@@ -989,7 +992,7 @@ test('the audit log is exported completely, and any change of the export is dete
         await broken((all) => ([all[at], all[other]] = [all[other] as string, all[at] as string]))
         await broken((all) => (all[at] = foreign[0] as string))
         await broken((all) => {
-          // One letter or digit of a line, outside its hash too.
+          // Changes one letter or digit of a line, inside or outside its hash.
           const line = all[at] as string
           const i = place % line.length
           if (/[a-z0-9]/.test(line[i] as string))
@@ -1034,7 +1037,7 @@ const insertMany = (count: number, memo: string) =>
     [acme.workspaceId, acme.subAccountId, memo, new Date(clock.now()), count],
   )
 
-/** A reader of CSV by the letter of RFC 4180. */
+/** Parses CSV according to RFC 4180. */
 function readCsv(text: string): string[][] {
   const rows: string[][] = [[]]
   for (const match of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/g)) {
@@ -1115,7 +1118,7 @@ test('overview, series, health and settings report what exists, and no secrets',
     total_usd: number
     counts: { failed_24h: number }
   }>('/sub-accounts/main/overview')
-  // The stage's price is 1 USD.
+  // The fixture's price is 1 USD.
   assert.deepEqual(
     overview.balances.map(({ asset, balance, available, usd }) => [asset, balance, available, usd]),
     [['BTC', 1.5, 1.5, 1.5]],

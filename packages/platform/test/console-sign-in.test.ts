@@ -1,5 +1,5 @@
-// Who gets into the control panel and who does not, on the real server and database, without chains
-// or nodes.
+// Sign-in to the control panel: who is admitted and who is refused, on the real server and
+// database, without chains or nodes.
 import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
 import { networkOf } from '../src/http/client-network.ts'
@@ -25,7 +25,8 @@ before(async () => {
     await api.database.one<{ id: string }>(`select id from workspaces where name = 'acme'`)
   )?.id as string
 })
-// A code is taken once, and an address may begin so many sign-ins in a minute.
+// The clock advances between tests, because a code is accepted only once and the number of sign-ins
+// per minute and address is limited.
 beforeEach(() => {
   now += 2 * MINUTE_MS
 })
@@ -36,7 +37,10 @@ const begin = (who: { email: string; password: string }, browser: Browser) =>
     password: who.password,
   })
 
-/** Signs a person in by password and app, at a later step than before. */
+/**
+ * Signs a person in by password and authenticator app, at a later time step than the previous
+ * sign-in.
+ */
 async function signIn(who: Somebody, browser = new Browser(api)): Promise<Browser> {
   now += 30_000
   const { body } = await begin(who, browser)
@@ -68,7 +72,7 @@ const linkFor = (o: { role?: 'owner' | 'viewer'; email?: string; person?: string
     by: null,
   }).then(({ token }) => token)
 
-/** Registers a person by a passkey. */
+/** Registers a person by passkey. */
 async function joinByPasskey(phone: Authenticator, email: string, token: string) {
   const browser = new Browser(api)
   const asked = await browser.ask<{
@@ -87,7 +91,10 @@ async function joinByPasskey(phone: Authenticator, email: string, token: string)
   }
 }
 
-/** Signs in by a passkey. @param change what an attacker does to the answer */
+/**
+ * Signs in by passkey.
+ * @param change the attacker's change to the response
+ */
 async function showPasskey(
   phone: Authenticator,
   o: { origin?: string; flags?: number; challenge?: string } = {},
@@ -115,8 +122,8 @@ async function showPasskey(
 }
 
 test('accepts RFC 6238’s codes, also of the step before and after, and no other', () => {
-  // Appendix B, SHA-1: eight digits there, of which six are shown; its secret is
-  // 12345678901234567890.
+  // RFC 6238, appendix B, SHA-1. The vectors have eight digits, of which the app displays six. The
+  // secret is 12345678901234567890.
   const secret = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ'
   for (const [second, code] of [
     [59, '287082'],
@@ -154,7 +161,8 @@ test('password and code sign in by a cookie that no page can read, and each sign
   const stolen = new Browser(api)
   stolen.cookie = first
   await refused(stolen.ask('GET', '/me/sessions'), 401, 'SIGN_IN_REQUIRED')
-  // Session fixation: a cookie that an attacker set before signs no one in, and is replaced.
+  // Session fixation: a cookie that an attacker set before the sign-in is not accepted and is
+  // replaced.
   const fixed = new Browser(api)
   fixed.cookie = `custody=${'A'.repeat(43)}`
   await signIn(owner, fixed)
@@ -285,7 +293,7 @@ test('failures lock an e-mail address, registered or not, for doubling times; a 
   for (let failure = 0; failure < 4; failure++)
     await refused(begin({ ...who, password: 'wrong' }, new Browser(api)), 401, 'SIGN_IN_FAILED')
   await signIn(who)
-  // Tries that arrive together are counted together.
+  // Concurrent attempts are counted together.
   now += 5 * MINUTE_MS
   const all = await Promise.all(
     Array.from({ length: 12 }, () => begin({ ...who, password: 'wrong' }, new Browser(api))),
@@ -349,7 +357,7 @@ test('a passkey registers and signs in; one for another site or challenge, or wi
       'SIGN_IN_FAILED',
     )
   }
-  // A copy of it, that was made before.
+  // Simulates a copy of the authenticator that was made earlier, with a lower counter.
   phone.counter = 0
   await refused(
     showPasskey(phone).then(({ shown }) => shown),
@@ -363,7 +371,7 @@ test('a passkey registers and signs in; one for another site or challenge, or wi
     401,
     'SIGN_IN_FAILED',
   )
-  // One that was made for another page.
+  // A passkey that was created for another site is refused.
   const browser = new Browser(api)
   const token = await linkFor()
   const { body } = await browser.ask<{
@@ -447,7 +455,7 @@ test('an invitation is accepted once, by its addressee; a person with an account
   await refused(old.ask('GET', '/me/sessions'), 401, 'SIGN_IN_REQUIRED')
   now += 7 * 86_400_000
   await refused(browser.ask('GET', `/invitations/${token}`), 410, 'INVITATION_CLOSED')
-  // A link that offers less takes nothing away.
+  // An invitation with a lower role does not reduce the person's role.
   await signIn(owner, owner.browser)
   await owner.browser.ask('POST', `/join/${await linkFor()}`)
   assert.equal(
@@ -537,7 +545,7 @@ test('factors are changed only by a person who has just used one, and the last o
   await refused(owner.browser.ask('POST', '/me/confirm/passkey', shown), 401, 'SIGN_IN_REQUIRED')
   assert.equal((await browser.ask('POST', '/me/confirm/passkey', shown)).status, 200)
   assert.notEqual(browser.cookie, before)
-  // A password signs in once an app is set up, and not before.
+  // A password can be used for sign-in only after an authenticator app is set up.
   assert.deepEqual((await browser.ask('POST', '/me/password', { password: owner.password })).body, {
     has_totp: false,
   })
@@ -667,7 +675,7 @@ test('in a bundle the session and the documents name its command, and no npx', a
       (await browser.ask<{ command: string }>('GET', '/session')).body.command,
       'custody',
     )
-    // Another base than that of other tests: the text of a document is kept.
+    // The base differs from that of other tests, because the text of a document is cached.
     api.services.checkout.base = 'http://bundle.test'
     for (const path of ['/openapi.json', '/openapi.json?amounts=string']) {
       const text = await (await fetch(`${api.base}${path}`)).text()

@@ -1,5 +1,5 @@
-// Destination tags in the control panel: what a person types in Send, a batch file and a rule
-// arrives on the local XRP Ledger.
+// Destination tags in the control panel: tags that a person enters in Send, in a batch file and in
+// a rule arrive on the local XRP Ledger.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -30,7 +30,7 @@ before(async () => {
   visitor = new Visitor(browser, origin)
   ;({ page, context: desk } = await visitor.open())
   for (const { address } of [EXCHANGE, SHOP]) await fund(address, '20')
-  // The account of an exchange: it refuses payments without a tag.
+  // The account of an exchange, which refuses payments without a tag.
   const { devnet } = JSON.parse(readFileSync(join(platform.home, 'ports.json'), 'utf8')) as {
     devnet: number
   }
@@ -71,8 +71,8 @@ interface Paid {
   failure_reason: string | null
 }
 /**
- * Tags with which an account was paid by the wallet, as the ledger has them, by the transfer's
- * memo.
+ * Returns the tags of the wallet's payments to an account, as recorded on the ledger, by the memo
+ * of the transfer.
  */
 async function tagsAt(address: string, count: number): Promise<Record<string, number | null>> {
   const rows = await waitFor(`${count} payments to ${address}`, async () => {
@@ -272,7 +272,7 @@ step(
     await page.getByText('All 4 lines are sent.').waitFor()
     await tagsAt(target, 4)
 
-    // Another tag with the same amount, and a reference that a paid line did not have.
+    // Another tag with the same amount, and a reference that no paid line had.
     await choose(`XRP,1.5,${target},5,fifth,`, `${one}inv-1`, three)
     await page.getByText('2 lines are left out').waitFor()
     await look(page, 'a batch with lines like earlier payments', {
@@ -316,8 +316,8 @@ step(
           [target],
         )
       ).map(({ status }) => status)
-    // While the chain is away, an amount that is too small for a new account is found out after the
-    // transfer was ordered.
+    // While the chain is unreachable, an amount that is too small to create an account is refused
+    // only after the transfer was requested.
     await choose()
     await fault('down')
     await page.getByText('I have looked at the lines').click()

@@ -1,5 +1,5 @@
-// The control panel in a real browser, on a platform with its nodes and local chains: every main
-// path, once.
+// The control panel in a real browser, on a platform with its nodes and local chains. Every main
+// path is covered once.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -28,7 +28,7 @@ let visitor: Visitor
 let recovery: string[] = []
 let secret = ''
 
-/** Takes what a webhook sends. */
+/** Ids of the deliveries that the webhook receiver got. */
 const taken: string[] = []
 const receiver = createServer((request, response) => {
   taken.push(String(request.headers['webhook-id']))
@@ -37,7 +37,7 @@ const receiver = createServer((request, response) => {
 })
 
 before(async () => {
-  // First, so that it is closed whatever becomes of the rest.
+  // Started first, so that the browser is closed even if the rest of the setup fails.
   browser = await startBrowser()
   await platform.start()
   origin = `http://localhost:${new URL(platform.base).port}`
@@ -69,8 +69,8 @@ const button = (name: string | RegExp, of = page) =>
   of.getByRole('button', { name, exact: typeof name === 'string' })
 const totp = () => codeOf(secret, Date.now())
 /**
- * A code works once: the next one comes with the next half minute, so the person's last step is
- * forgotten instead of waited for.
+ * Returns a valid code. A code works once, and the next one would appear only after half a minute,
+ * so the person's last used step is cleared.
  */
 const freshCode = async () => {
   await platform.database.query('update people set totp_step = totp_step - 2 where email = $1', [
@@ -137,7 +137,7 @@ step('a key is made in the browser, enrolled by the operator, and signs from the
   )
   const fingerprint = await page.locator('.id .code').first().innerText()
   await look(page, 'a key that waits', { picture: 'browser-key', isWhole: true })
-  // What the operator's command does.
+  // Does the same as the operator's command.
   const request = /--request (\S+)/.exec(command)?.[1] ?? assert.fail(command)
   const enrolled = await createApiUserEverywhere(platform.home, {
     workspace: 'acme',
@@ -291,8 +291,8 @@ step('a batch says what is wrong with each line, is sent once, and never twice',
     [],
   )
   assert.equal(amounts.length, 3)
-  // As Excel saves it in Germany: semicolons, decimal commas, Windows-1252. An amount that could be
-  // two is asked about.
+  // A file as a German Excel saves it: semicolons, decimal commas, Windows-1252. The page asks
+  // which value is meant if an amount is ambiguous.
   const german = Buffer.from(
     `asset;amount;destination_address;memo\r\nETH;0,125;${DESTINATION};Miete, März\r\nETH;1.234,5;${DESTINATION};\r\n`,
     'latin1',
@@ -432,7 +432,7 @@ step(
     await dialog.getByText('204').first().waitFor()
     await accessible(page, 'a delivery')
     await button('Send again').click()
-    // Events of its own may come in between.
+    // Deliveries of other events may arrive in between.
     await waitFor('the same delivery, once more', async () => taken.length > new Set(taken).size)
     await page.goto(at('/webhooks'))
     await page.locator('tbody tr').first().waitFor()
@@ -614,7 +614,7 @@ step(
       `update sessions set confirmed_at = confirmed_at - interval '1 hour' where person_id = (select id from people where email = $1)`,
       [EMAIL],
     )
-    // Behind the platform's back: it remembers for a moment what it read of a session.
+    // The change bypasses the platform, which caches a session for a moment.
     await new Promise((resolve) => setTimeout(resolve, REMEMBER_MS + 50))
     await button('Add a passkey').click()
     await page.getByLabel('Name').fill('token in the safe')

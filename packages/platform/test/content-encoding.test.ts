@@ -1,4 +1,4 @@
-// Compressed request bodies at every operation, on the real server and database.
+// Sends compressed request bodies to every operation, on the real server and database.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { gzipSync } from 'node:zlib'

@@ -5,12 +5,15 @@ import { dirname, join } from 'node:path'
 import { after, test } from 'node:test'
 import { ModifiedCopy, fencedBlocks } from './modified-copy.ts'
 
-// Carries out the examples of CONTRIBUTING.md in a copy of the source tree: the files as they are
-// printed there, the changes as patches, and the commands that follow.
+// Carries out the examples of CONTRIBUTING.md in a copy of the source tree: writes the printed
+// files, applies the patches and runs the commands that follow.
 const copy = new ModifiedCopy()
 after(() => copy.remove())
 
-/** Writes the files and applies the patches below a heading. @returns the paths of its new files */
+/**
+ * Writes the files and applies the patches below a heading.
+ * @returns the paths of the new files
+ */
 function follow(heading: string): string[] {
   const paths = fencedBlocks('CONTRIBUTING.md', heading, 'ts').map((block) => {
     const [, path, text] = /^\/\/ (packages\/\S+)\n([^]*)$/.exec(block) ?? []

@@ -13,8 +13,8 @@ import { useDatabase } from './deposits-support.ts'
 import { TradingFixture, type Order } from './trading-fixture.ts'
 
 /**
- * One coin for another at the best of the linked accounts: what a book makes of an amount, and
- * orders over real ccxt.
+ * Conversions of one coin into another at the best linked account: the calculation from an order
+ * book, and orders over the real ccxt.
  */
 interface Conversion {
   id: string
@@ -107,7 +107,7 @@ test('for any book: spends at most the amount with its fee, takes only what exis
       (asks, bids, given, side) => {
         const made = convert(market, { symbol: 'BTC/USD', at: 0, bids, asks }, side, given)
         if (typeof made === 'string') return
-        // Done again by hand, at the limit.
+        // Recomputes the cost independently, up to the limit price.
         let [left, cost] = [made.amount, 0n]
         for (const each of side === 'sell' ? bids : asks) {
           if (side === 'sell' ? each.price < made.price : each.price > made.price) continue
@@ -199,7 +199,7 @@ test('an immediate conversion uses an idempotency key; another payload with it d
   assert.equal(fixture.kraken.adds.length, 1)
 })
 
-test('refused while the same request waits, by key or quote: it is refused too, and the first response stays', async () => {
+test('a refusal while the same request waits, by key or quote, refuses that one too, and the first response stays', async () => {
   const fixture = await open()
   const caller = await fixture.tenant('poor', 0)
   await fixture.link({ api_key: 'other' }, caller)
@@ -272,7 +272,7 @@ test('an impossible conversion reports why for each account, and nothing to anot
   ] as const)
     await assert.rejects(ask(body), refused(code, message), JSON.stringify(body))
   fixture.kraken.bid = { price: 1, volume: 0 }
-  // Public answers are shared for a moment.
+  // Public responses are cached for a few seconds.
   fixture.now += 5000
   await assert.rejects(
     ask({ from_asset: 'BTC', to_asset: 'USD', amount: '1' }),

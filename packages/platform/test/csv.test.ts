@@ -6,12 +6,12 @@ import { csvLine } from '../src/console/csv.ts'
 
 type Cell = string | number | JsonNumber | null
 const OPERATORS = '=+-@＝＋－＠﹦﹢﹣﹫−'
-/** What a spreadsheet may skip before a formula. */
+/** Characters that a spreadsheet may skip before a formula. */
 const SKIPPED = /^[\s\p{Cc}\p{Cf}"'`“”‘’«»＂＇]*/u
 
 /**
- * Cells of one line by the letter of RFC 4180, at one separator. A quote within an unquoted cell is
- * a character like any other.
+ * Splits one line into cells at a separator, according to RFC 4180. A quote within an unquoted cell
+ * is an ordinary character.
  */
 function split(text: string, separator: string): string[] {
   const cells: string[] = []
@@ -38,7 +38,7 @@ function split(text: string, separator: string): string[] {
 }
 const lineOf = (cells: readonly Cell[]) => csvLine(cells).replace(/\r\n$/, '')
 const isFormula = (cell: string) => {
-  // An apostrophe at the very beginning makes a cell text.
+  // A spreadsheet treats a cell that begins with an apostrophe as text.
   if (cell.startsWith("'")) return false
   return OPERATORS.includes(cell.replace(SKIPPED, '')[0] ?? 'x')
 }
@@ -132,7 +132,7 @@ test('no text begins a formula, with any separator; only apostrophes are added, 
         for (const cell of split(line, separator))
           assert.ok(!isFormula(cell), `${JSON.stringify(cell)} of ${JSON.stringify(line)}`)
       }
-      // A spreadsheet that takes no notice of quotes.
+      // A spreadsheet may also ignore quotes.
       for (const cell of line.split(/[;\t\r\n]/))
         assert.ok(!isFormula(cell), `${JSON.stringify(cell)} of ${JSON.stringify(line)}`)
     }),

@@ -11,8 +11,8 @@ import { madeOnce } from '../src/http/replay.ts'
 import { useDatabase } from './deposits-support.ts'
 
 /**
- * What a primary that changes does to connections, on one server: it is made to read only, and to
- * wait for a standby that is not there.
+ * Effects of a change of the primary on connections, simulated on one server: the server becomes
+ * read-only, or waits for a standby that does not exist.
  */
 
 const installation = useDatabase({ migrated: false })
@@ -38,7 +38,7 @@ async function fresh(
   return database
 }
 
-/** Real timers, also for a test that replaces them. */
+/** The real timer function, also for tests that replace timers. */
 const realSetTimeout = setTimeout
 
 const failure = (work: Promise<unknown>): Promise<unknown> =>
@@ -59,7 +59,7 @@ async function until<T>(read: () => Promise<T | undefined>): Promise<T> {
   }
 }
 
-/** Of the backends of a database those that wait for the standby. */
+/** Returns the backends of a database that wait for the standby. */
 const waiting = (name: string) =>
   installation
     .get()
@@ -77,7 +77,8 @@ async function standbys(names: string): Promise<void> {
         .get()
         .one(`select 1 where current_setting('synchronous_standby_names') = $1`, [names])) && true,
   )
-  // Whether commits wait the checkpointer tells all others, and it may hear of it last.
+  // The checkpointer informs all other processes whether commits wait, and may read the new setting
+  // last.
   const commits = () =>
     installation.get().query(`select pg_logical_emit_message(true, 'probe', '')`)
   if (names === '') return void (await commits())
@@ -111,7 +112,7 @@ test('a read-only server counts as a lost connection: its connections close, and
   const kept = await database.query<{ pid: number }>('select pg_backend_pid() pid')
   await readsOnly(true)
   await installation.get().query('select pg_terminate_backend($1)', [kept[0]?.pid])
-  // What is asked on it before its end is seen here is lost.
+  // A query on the connection fails until this process notices that the connection has ended.
   await until(
     async () =>
       (await database.query<{ pid: number }>('select pg_backend_pid() pid').catch(() => kept))[0]
@@ -121,7 +122,8 @@ test('a read-only server counts as a lost connection: its connections close, and
   assert.equal((refused as { code: string }).code, '25006')
   assert.equal(isConnectionError(refused), true)
 
-  // Three connections to what is a standby now, and back again.
+  // Opens three connections while the server is read-only, and uses them after it accepts writes
+  // again.
   const atOnce = () =>
     Promise.all(Array.from({ length: 3 }, () => database.query('select pg_sleep(0.1)')))
   await atOnce()
@@ -138,7 +140,7 @@ test('a read-only server counts as a lost connection: its connections close, and
 })
 
 test('a commit that waits for a standby is reported in time as unknown, never cancelled, and done with the standby', async (t) => {
-  // Time stands still but for the ticks below, so that a slow machine exceeds neither limit.
+  // Time advances only by the ticks below, so a slow machine exceeds neither limit.
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const database = await fresh(t, 'hanging', { commitMs: 300, answerMs: 600 })
   await standbys(NOBODY)
@@ -171,7 +173,7 @@ for (const [how, end] of [
   ['cancelled', 'pg_cancel_backend'],
   ['ended', 'pg_terminate_backend'],
 ] as const) {
-  test(`a wait for the standby that is ${how} has committed here alone: unknown, neither done nor failed`, async (t) => {
+  test(`a commit is unknown if its wait for the standby is ${how}, because it exists on this server alone`, async (t) => {
     const name = `alone_${how}`
     const told: unknown[] = []
     const database = await fresh(t, name, { onEvent: (event) => told.push(event) })

@@ -4,8 +4,8 @@ import { CommitUnknown, isConnectionError, openDatabase } from '../src/database/
 import { useDatabase } from './deposits-support.ts'
 
 /**
- * Callers that can ask again wait for the database no longer than clients of HTTP do. Time stands
- * still but for the ticks below.
+ * Callers that can retry wait for the database no longer than HTTP clients wait. Time advances only
+ * by the ticks below.
  */
 const installation = useDatabase({ migrated: false })
 const realSetTimeout = setTimeout
@@ -43,7 +43,7 @@ test('if the caller can retry, an answer and a connection have 8 seconds; other 
     assert.deepEqual([isConnectionError(error), error instanceof CommitUnknown], [true, false])
   }
   let patient: Promise<number[]> | undefined
-  // A lock of another is a database that does not answer.
+  // A lock of another transaction simulates a database that does not respond.
   await other.transaction(async (tx) => {
     await tx.query('lock table kept in access exclusive mode')
     const statement = failure(insert(1))

@@ -25,7 +25,7 @@ const filesOf = (name: string) =>
 const functionsIn = (text: string) =>
   [...text.matchAll(/^create (?:or replace )?function (\w+)/gim)].map((found) => found[1])
 
-/** A database of its own, empty. */
+/** Creates an empty database for one test. */
 async function fresh(t: TestContext, name: string): Promise<Database> {
   await installation.get().query(`create database ${name}`)
   const { socket } = (await installation
@@ -77,7 +77,7 @@ test('concurrent starts create every table and function of an empty database onc
   assert.deepEqual(await migrate(database), [])
 })
 
-/** Creates the table of migrations from before the squash, with these names. */
+/** Creates the table of migrations in the format from before the squash, with these names. */
 async function beforeSquash(database: Database, names: readonly string[]): Promise<void> {
   for (const { file, text } of filesOf('migrations'))
     if (SQUASHED.includes(file)) await database.query(text)
@@ -91,8 +91,8 @@ test('a database with every migration from before the squash keeps its rows and 
   const database = await fresh(t, 'yesterday')
   const names = filesOf('migrations').map(({ file }) => file)
   await beforeSquash(database, BEFORE_SQUASH)
-  // Its functions were made by migrations: their texts are not stored, and one function is
-  // outdated.
+  // In this database, migrations created the functions: the function texts are not stored, and one
+  // function is outdated.
   await database.query(
     'create or replace function prepaid_balance(p_workspace uuid) returns numeric language sql as $$ select -1::numeric $$',
   )
@@ -116,7 +116,7 @@ test('a database that lacks the last steps before the squash is migrated through
   await migrate(now)
   const steps = ['025_shown.sql', '025_suspense.sql', '026_api.sql', '028_installation.sql']
   assert.deepEqual(readdirSync(folder('earlier')).sort(), steps)
-  // What those steps made, taken back.
+  // Reverts the changes of those steps.
   await beforeSquash(
     then,
     BEFORE_SQUASH.filter((name) => !steps.includes(name)),
@@ -302,7 +302,7 @@ test('a lost connection is reported as such, during any statement; an error of a
     failure(
       database.transaction(async (tx) => {
         await failure(tx.query('select pg_sleep(60)'))
-        // Its connection cannot be used any more.
+        // The connection of the transaction is no longer usable.
         await tx.query('select 1')
       }),
     ),
@@ -326,8 +326,8 @@ test('a single statement that PostgreSQL ends in a deadlock is retried once', as
   await database.query('create table knots (id integer primary key, n integer not null)')
   await database.query('insert into knots values (1, 0), (2, 0)')
   await database.query('create sequence tried')
-  // The retry takes the rows in the other's order. Otherwise it could lock them before the other
-  // wakes, and deadlock again.
+  // The retry locks the rows in the order of the other transaction. Otherwise it could lock them
+  // before the other one wakes, and deadlock again.
   await database.query(`create function tie() returns void language plpgsql as $$
     declare first integer := case nextval('tried') when 1 then 2 else 1 end;
   begin
@@ -340,7 +340,7 @@ test('a single statement that PostgreSQL ends in a deadlock is retried once', as
     )
   let tied: Promise<unknown> = Promise.resolve()
   await database.transaction(async (tx) => {
-    // So the other one is ended.
+    // The longer timeout makes PostgreSQL end the other transaction of the deadlock.
     await tx.query(`set local deadlock_timeout = '1min'`)
     await tx.query('update knots set n = n + 1 where id = 1')
     tied = database.query('select tie()')

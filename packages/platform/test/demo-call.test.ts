@@ -4,7 +4,7 @@ import { replayed } from '../src/http/replay.ts'
 import { callApi, type Means } from '../src/operator/demo-call.ts'
 import { PRIVATE_KEY } from './harness.ts'
 
-/** The demo's calls while the local chains are still starting. */
+/** Tests of the demo's requests while the local chains are still starting. */
 const USER = {
   apiKey: '7c9e6679-7425-40de-944b-e07fc1f90ae7',
   privateKey: PRIVATE_KEY,

@@ -15,7 +15,10 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { read, ROOT } from './documents.ts'
 
-/** Checks files of deploy/ that cannot run here with their own linters, if these are installed. */
+/**
+ * Checks files of deploy/ that cannot run here with their own linters, if the linters are
+ * installed.
+ */
 const folder = mkdtempSync(join(tmpdir(), 'custody-deploy-'))
 after(() => {
   rmSync(folder, { recursive: true, force: true })
@@ -44,7 +47,7 @@ test('the Dockerfile copies existing files, and pins the Node version that the c
   for (const [, from = ''] of text.matchAll(/^COPY (packages\/\S+(?: packages\/\S+)*) \.\/?/gm)) {
     for (const path of from.split(' ')) assert.equal(globSync(path, { cwd: ROOT }).length, 1, path)
   }
-  // What a bundle takes and no checkout has is built by the image.
+  // The image must build the native files that a bundle contains and a checkout does not.
   for (const [addon] of read('scripts/bundle.mjs').matchAll(/packages\/[\w-]+\/native\/\w+\.node/g))
     assert.ok(text.includes(` ${addon}\n`), addon)
   const rust = /^rust-version = "([\d.]+)"/m.exec(read('packages/threshold/native/Cargo.toml'))?.[1]
@@ -78,7 +81,7 @@ test('hadolint finds nothing in the Dockerfile', needs('hadolint'), () => {
   run('hadolint', 'deploy/docker/Dockerfile')
 })
 
-/** All scheduled work switched on. */
+/** Helm values that enable all scheduled jobs. */
 const TIMERS = [
   'audit.enabled=true',
   'backup.enabled=true',
@@ -125,7 +128,7 @@ test(
         `deploy/helm/${chart}`,
         ...args.slice(2).filter((each) => each !== '--kube-version'),
       )
-      // YAML takes a bare y for true.
+      // YAML parses an unquoted y as true.
       writeFileSync(
         join(folder, `${at}.yaml`),
         run('helm', 'template', 'y', `deploy/helm/${chart}`, ...args),
@@ -141,8 +144,8 @@ test(
 )
 
 /**
- * The scalars of a YAML file of mappings and lists of scalars, by their path: `restapi.listen`. A
- * list is its items, with commas.
+ * Returns the scalars of a YAML file of mappings and lists of scalars, by path (`restapi.listen`).
+ * A list is returned as its items, joined by commas.
  */
 function scalarsOf(file: string): Map<string, string> {
   const found = new Map<string, string>()
@@ -202,8 +205,8 @@ test('Patroni in deploy/patroni authenticates every change, and has no password 
     'changes need a client certificate',
   )
   assert.equal(patroni.get('restapi.allowlist'), 'ADDRESS1,ADDRESS2,ADDRESS3')
-  // Without the password Patroni does not start where there is a name (patroni.long.test.ts);
-  // without a name its API would be open.
+  // With a user name but no password Patroni does not start (patroni.long.test.ts). Without a user
+  // name its API would be open.
   assert.equal(patroni.get('restapi.authentication.username'), 'patroni')
   assert.equal(patroni.get('etcd.protocol'), 'https')
   for (const name of [

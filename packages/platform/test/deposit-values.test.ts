@@ -10,8 +10,8 @@ const database = useDatabase()
 const MINUTE_MS = 60_000
 
 /**
- * A fixture whose platform has the real price memory over one source, which answers what the test
- * sets.
+ * Opens a fixture whose platform has the real price cache with one source. The test sets the prices
+ * of the source.
  */
 async function openPriced(): Promise<{
   fixture: DepositFixture
@@ -52,8 +52,8 @@ const paid = (alice: Tenant, amount: bigint) => ({
 })
 
 /**
- * Returns `amount_in_usd` of each event so far, in the order of the events, exactly as the event's
- * text contains it.
+ * Returns the type and `amount_in_usd` of each event so far, in order, exactly as the event's text
+ * contains them.
  */
 async function told(): Promise<[type: string, usd: string][]> {
   const rows = await database
@@ -75,7 +75,7 @@ test('a deposit keeps the exact USD value at the time it was recorded, also when
   await setPrice('1.0003')
   fixture.chain.mine(paid(alice, 123_456_789_123_456_789n))
   await fixture.scan()
-  // (123456789123.456789 USDT × 1.0003), to a millionth of a USD.
+  // The value is 123456789123.456789 USDT × 1.0003, to a millionth of a USD.
   assert.deepEqual(await values(fixture), [['CONFIRMING', '123493826160193826']])
   await setPrice('2')
   fixture.chain.bury()

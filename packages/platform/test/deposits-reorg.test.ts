@@ -14,9 +14,9 @@ import {
 import { testEmittedEvents } from './event-assertions.ts'
 
 /**
- * Whatever reorganisations do, at rest each customer has what the final chain pays to the addresses
- * of that customer: no deposit becomes another one, none is credited twice, and none that came back
- * is missed.
+ * After any reorganisations, each customer has exactly the amounts that the final chain pays to the
+ * customer's addresses. No deposit turns into another one, none is credited twice, and none that is
+ * mined again is missed.
  */
 const database = useDatabase()
 
@@ -158,7 +158,7 @@ test('a coin that a node later returns under the same outpoint for another custo
   )
 })
 
-/** A payment of a random transaction: to whom, how much, and on chains with tags with which. */
+/** A payment of a random transaction: receiver, amount and, on chains with tags, the tag. */
 interface Payment {
   to: number
   asset: number
@@ -196,7 +196,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 2, arbitrary: fc.constant('settle' as const) },
 )
 
-/** Where each family's client says that a transfer stands. */
+/** Assigns positions to transfers as the client of each family does. */
 class Positions {
   #inBlock = 0
   readonly #family: FamilyName
@@ -225,8 +225,8 @@ class Positions {
         ...(tagged ? { tag: [null, '1', '99'][tag] as string | null } : {}),
       }
       if (this.#family === 'evm' || this.#family === 'tron') {
-        // At most one movement of the native coin, beside any number of logs: counted through the
-        // block, or through the transaction.
+        // A transaction has at most one movement of the native coin and any number of logs. Logs
+        // are counted per block or per transaction.
         if (name !== fixture.network.native_asset)
           return [{ ...paid, position: this.#family === 'evm' ? this.#inBlock++ : rank++ }]
         if (isPaid) return []
@@ -239,7 +239,10 @@ class Positions {
   }
 }
 
-/** Ids of coins commit to what is paid: such a transaction can never come to another outcome. */
+/**
+ * Families whose transaction ids commit to the payments, so a transaction always has the same
+ * outcome.
+ */
 const FIXED = new Set<FamilyName>(['utxo', 'cardano'])
 
 for (const family of Object.keys(FAMILIES) as FamilyName[]) {
@@ -274,7 +277,7 @@ for (const family of Object.keys(FAMILIES) as FamilyName[]) {
               } else mine(each.mine)
             }
           }
-          // A branch that is longer than whatever was seen before.
+          // The final branch is longer than every earlier one.
           for (let count = 0; count < 8; count++) fixture.chain.mine()
           await fixture.settle()
           await check(fixture, [alice, bob])
@@ -285,7 +288,7 @@ for (const family of Object.keys(FAMILIES) as FamilyName[]) {
   )
 }
 
-/** The books, the deposits and the coins against the final chain. */
+/** Compares the ledger, the deposits and the coins with the final chain. */
 async function check(fixture: DepositFixture, tenants: readonly Tenant[]): Promise<void> {
   const paid = fixture.chain.blocks.flatMap(({ transfers }) => transfers)
   for (const tenant of tenants) {

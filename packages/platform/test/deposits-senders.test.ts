@@ -6,14 +6,14 @@ import { FAMILIES, useDatabase, DepositFixture, type Tenant } from './deposits-s
 import { testEmittedEvents } from './event-assertions.ts'
 
 /**
- * Longest pause of a scan for the senders of a block: the constant of this name in
- * src/deposits/record.ts.
+ * Longest pause of a scan that waits for the senders of a block, in milliseconds. Copy of the
+ * constant with this name in src/deposits/record.ts.
  */
 const SENDERS_PATIENCE_MS = 3000
 
 /**
- * Everyone who paid is screened; who cannot be known is held until the operator lets that deposit
- * go.
+ * Every sender of a deposit is screened. If a sender cannot be determined, the deposit is held
+ * until the operator releases it.
  */
 const database = useDatabase()
 
@@ -24,7 +24,8 @@ async function openWorld(family: FamilyName): Promise<{ fixture: DepositFixture;
 }
 
 /**
- * Pays alice 7 by these senders: in the block's own words, or as the node answers when it is asked.
+ * Pays 7 to alice from these senders. Depending on the family, the block contains the senders or
+ * the node returns them on request.
  */
 function pay(fixture: DepositFixture, alice: Tenant, txid: string, senders: Senders | Error): void {
   const isCoin = fixture.network.family === 'utxo' || fixture.network.family === 'cardano'

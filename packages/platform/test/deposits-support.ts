@@ -29,16 +29,16 @@ import { clockPool, followClock, type ManualClock } from './manual-clock.ts'
 import { prepareDatabase } from './prepared-database.ts'
 
 /**
- * The real scanner, screening and crediting on a real PostgreSQL; only the chain and the providers
- * are scripted.
+ * Fixture with the real scanner, screening and crediting on a real PostgreSQL. Only the chain and
+ * the providers are scripted.
  */
 export const registry = loadRegistry('local')
 /**
- * Blocks after which the scripted chain calls a block final; reorganisations of the tests go
- * deeper.
+ * Number of blocks after which the scripted chain reports a block as final. Some reorganisations in
+ * the tests are deeper.
  */
 export const DEPTH = 2
-/** Of each family that is staged one network, and its assets. */
+/** One network, with its assets, for each family that the fixture supports. */
 export const FAMILIES: Partial<
   Record<FamilyName, { code: string; assets: [string, ...string[]] }>
 > = {
@@ -52,8 +52,8 @@ export const FAMILIES: Partial<
 }
 
 /**
- * A fresh database for the tests of one file.
- * @param clock the time of `now()` and of the columns that PostgreSQL fills in by default
+ * Creates a database for the tests of one file.
+ * @param clock clock for `now()` and for the columns that PostgreSQL fills in by default
  */
 export function useDatabase(
   { migrated, clock, ...options }: { migrated: boolean; clock?: ManualClock } & DatabaseOptions = {
@@ -72,7 +72,7 @@ export function useDatabase(
     })
     if (clock) await followClock(database)
   }
-  // Hooks of a file do not wait for each other.
+  // The start is shared, because hooks of one file do not wait for each other.
   const started = start()
   before(() => started)
   after(async () => {
@@ -83,7 +83,7 @@ export function useDatabase(
   return { get: () => database, started }
 }
 
-/** What a transaction of the scripted chain does. */
+/** Transfers of one transaction on the scripted chain. */
 export type Outcome = (Partial<ChainTransfer> &
   Pick<ChainTransfer, 'position' | 'asset' | 'address' | 'amount'>)[]
 export interface ScriptedTransaction {
@@ -94,12 +94,12 @@ export interface ScriptedTransaction {
 const KNOWN: Senders = { addresses: ['somebody'], complete: true }
 const hashOf = (text: string) => createHash('sha256').update(text).digest('hex')
 
-/** A chain of blocks that can be taken back. Heights are indices. */
+/** A chain whose last blocks can be removed. The height of a block is its index. */
 export class ScriptedChain {
   blocks: ChainBlock[] = [
     { height: 0, hash: hashOf('genesis'), parent: '', txids: [], transfers: [] },
   ]
-  /** Where coins are spent: who paid a transaction, as the node says when it is asked. */
+  /** Senders of each transaction that the node returns on request, for families based on coins. */
   readonly paidBy = new Map<string, Senders | Error>()
   #made = 0
 
@@ -124,12 +124,12 @@ export class ScriptedChain {
     return block
   }
 
-  /** Takes the last blocks back; the first one stays. */
+  /** Removes the last `count` blocks. The first block always stays. */
   drop(count: number): void {
     this.blocks.splice(Math.max(1, this.blocks.length - count))
   }
 
-  /** Until everything that stands on the chain is final. */
+  /** Mines blocks until all earlier blocks are final. */
   bury(): void {
     for (let count = 0; count < DEPTH; count++) this.mine()
   }
@@ -165,7 +165,10 @@ export class ScriptedChain {
   }
 }
 
-/** Where coins are spent a block does not say whose they were: the node is asked. */
+/**
+ * Scripted chain of the families based on coins. Their blocks do not contain the senders, so the
+ * node is queried.
+ */
 class ScriptedCoins extends ScriptedChain {
   async senders(txid: string): Promise<Senders> {
     const found = this.paidBy.get(txid) ?? KNOWN
@@ -191,7 +194,7 @@ export class DepositFixture {
   readonly database: Database
   readonly services: Services
   readonly risks = new Map<string, 'SEVERE'>()
-  /** Whom the provider was asked about. */
+  /** Addresses for which the provider was queried. */
   readonly asked: string[] = []
   readonly sanctioned = new Set<string>()
   readonly logged: { level: string; fields: Record<string, unknown>; message: string }[] = []
@@ -237,7 +240,7 @@ export class DepositFixture {
     this.#scan = () => loop.run(new AbortController().signal)
   }
 
-  /** Empties the database; the scan starts at the chain's first block. */
+  /** Empties the database. The scan starts at the chain's first block. */
   async open(): Promise<void> {
     await truncateTables(this.database, 'workspaces', 'blocks', 'network_scans', 'ledger_entries')
     const [first] = this.chain.blocks as [ChainBlock]
@@ -281,7 +284,7 @@ export class DepositFixture {
     return { workspace, subAccount, omnibus, deposit, wallets }
   }
 
-  /** Switches the screening of deposits on. */
+  /** Enables the screening of deposits. */
   async screenDeposits(tenant: Tenant): Promise<void> {
     await this.database.query(
       `insert into aml_settings (sub_account_id, provider, sealed_token, risk_levels, screen_deposits, screen_withdrawals, updated_at, workspace_id)
@@ -294,7 +297,7 @@ export class DepositFixture {
     while (await this.#scan());
   }
 
-  /** One step of each deposit that is due, until none of them moves. */
+  /** Runs the steps of all due deposits until none of them changes. */
   async step(): Promise<void> {
     for (let round = 0; round < 3; round++) {
       const rows = await this.database.query<TransactionRow>(
@@ -305,7 +308,7 @@ export class DepositFixture {
     }
   }
 
-  /** Scans to the tip and does what is to be done with the deposits. */
+  /** Scans to the tip and processes the deposits. */
   async settle(): Promise<void> {
     await this.scan()
     await this.scan()
@@ -319,7 +322,7 @@ export class DepositFixture {
     )
   }
 
-  /** What the books say that a tenant has, by asset; nothing: no entry. */
+  /** Returns a tenant's ledger balances by asset, without zero balances. */
   async books(tenant: Tenant): Promise<Record<string, string>> {
     const rows = await this.database.query<{ asset: string; sum: string }>(
       `select asset, sum(balance)::text sum from ledger_accounts where workspace_id = $1 and kind <> 'chain' group by asset

@@ -8,7 +8,10 @@ import { presentTransaction } from '../src/engine/present.ts'
 import { newId, registry, useDatabase, DepositFixture, type Tenant } from './deposits-support.ts'
 import { testEmittedEvents } from './event-assertions.ts'
 
-/** Coins that no wallet holds yet are booked, and no tenant reads of them as confirmed. */
+/**
+ * Coins that do not belong to a wallet yet are booked in suspense, and no tenant sees them as
+ * confirmed.
+ */
 const database = useDatabase()
 
 async function suspended(): Promise<{ fixture: DepositFixture; alice: Tenant; id: string }> {
@@ -106,7 +109,7 @@ test('a deposit that waits for its wallet is confirmed when the wallet is made',
   assert.deepEqual((await events()).slice(before.length), ['deposit.confirmed'])
 })
 
-test('a reorganisation removes it from suspense', async () => {
+test('a reorganisation removes a deposit from suspense', async () => {
   const { fixture, alice } = await suspended()
   fixture.chain.drop(fixture.chain.blocks.length - 1)
   for (let count = 0; count < 6; count++) fixture.chain.mine()

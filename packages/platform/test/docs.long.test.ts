@@ -9,8 +9,8 @@ import { blocksOf, documents, ROOT, type Block } from './documents.ts'
 import { TestPlatform } from './harness.ts'
 
 /**
- * Every command of the documents is run, in one sitting a document, in its order: what bites the
- * next one is found here.
+ * Runs every command of the documents in order, with one session per document, to detect commands
+ * that break a later one.
  */
 const platform = new TestPlatform({ ground: 'own' })
 const folder = mkdtempSync(join(tmpdir(), 'custody-docs-'))
@@ -20,7 +20,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** Commands that something else runs: the checks themselves, and the stage that stands already. */
+/** Commands that are tested elsewhere: the checks, and the environment that already runs. */
 const ELSEWHERE: Record<string, string> = {
   'npm ci && npm run demo': 'installing is done; the demo’s steps are tested one by one',
   'npm ci && npm test': 'this is it',
@@ -33,7 +33,10 @@ const ELSEWHERE: Record<string, string> = {
   'npm test -- toy registry': 'there, too',
 }
 const NODE_HOME = '/var/lib/custody-signer'
-/** A command that ends by itself fails slowly; one that hangs must not hang the tests. */
+/**
+ * Time in milliseconds after which a command is taken to hang. A command that ends by itself may
+ * take long to fail.
+ */
 const TIMEOUT_MS = 240_000
 
 const shellBlocks = (file: string): Block[] =>
@@ -53,8 +56,8 @@ async function freePort(): Promise<number> {
 }
 
 /**
- * A line as it is run here. What names a node's own host is run at node 1, or, with what node 1 has
- * printed, at the two others.
+ * Adapts the lines of a block to this environment. A line that names a node's home runs at node 1;
+ * if it uses a value that node 1 has printed, it runs at nodes 2 and 3.
  */
 function lines(text: string): string[] {
   return text
@@ -68,15 +71,17 @@ function lines(text: string): string[] {
     })
 }
 
-/** What a reader is told to take from the output of one block into the next. */
+/**
+ * Values that a reader copies from the output of one block into the next, as variable and pattern.
+ */
 const TAKEN: [string, RegExp][] = [
   ['API_KEY', /^API key ([0-9a-f-]{36}), index/m],
   ['ORDER', /--order ([0-9a-f]{32})/],
 ]
 
 /**
- * Runs documents' blocks in one shell after the other, each with the variables that the ones before
- * it have set.
+ * Runs the blocks of documents in sequence in one shell. Each block has the variables that the
+ * earlier blocks have set.
  */
 async function sitting(...files: string[]): Promise<number> {
   const run = files.flatMap((file) => {
@@ -112,7 +117,10 @@ ${text}
   return commands
 }
 
-/** @param until where given, standard input stays open until the output matches it */
+/**
+ * Runs a script with bash.
+ * @param until if given, standard input stays open until the output matches
+ */
 async function execute(
   script: string,
   until?: RegExp,
@@ -138,7 +146,7 @@ async function execute(
   return { status, output }
 }
 
-/** Pages that go on in the terminal of the README's first transfer, in the order of the site. */
+/** Pages that continue in the terminal of the README's first transfer, in the order of the site. */
 const GOES_ON = [
   'wallets',
   'transfers',
@@ -159,23 +167,27 @@ test(
 )
 
 test(
-  'docs/enrolment.md: one machine, then node by node, then an order about a tank',
+  'docs/enrolment.md works: one machine, then node by node, then an order about a tank',
   { timeout: 200_000 },
   async () => {
     await sitting('docs/enrolment.md')
   },
 )
 
-test('docs/invoices.md: from a wallet to a paid invoice', { timeout: 100_000 }, async () => {
+test('docs/invoices.md works from a wallet to a paid invoice', { timeout: 100_000 }, async () => {
   await sitting('docs/invoices.md')
 })
 
-test('docs/adding-a-chain.md: the address of a local contract', { timeout: 100_000 }, async () => {
-  await sitting('docs/adding-a-chain.md')
-})
+test(
+  'docs/adding-a-chain.md prints the address of a local contract',
+  { timeout: 100_000 },
+  async () => {
+    await sitting('docs/adding-a-chain.md')
+  },
+)
 
 test(
-  'docs/trading.md: an account, a market order, a limit order that is cancelled',
+  'docs/trading.md works: an account, a market order, a limit order that is cancelled',
   { timeout: 100_000 },
   async () => {
     await sitting('docs/trading.md')
@@ -183,14 +195,14 @@ test(
 )
 
 test(
-  'docs/console.md: an invitation, and the audit log exported and verified',
+  'docs/console.md works: an invitation, and the audit log exported and verified',
   { timeout: 100_000 },
   async () => {
     await sitting('docs/console.md')
   },
 )
 
-test('docs/local-exchange.md: a key, an address, a fault', { timeout: 100_000 }, async () => {
+test('docs/local-exchange.md works: a key, an address, a fault', { timeout: 100_000 }, async () => {
   await sitting('docs/local-exchange.md')
 })
 
@@ -206,7 +218,7 @@ test(
           .replace('7101,7102,7103', ports.join(','))
           .replace('--port 7200', `--port ${ports[0]}`)
           .replaceAll('npx node packages/', `'${process.execPath}' ${ROOT}packages/`)
-        // They end with their standard input.
+        // The processes end when their standard input closes.
         const ready = /^(signer 1|devnet) ready http/m
         writeFileSync(script, `set -eu\n${text}`)
         const { status, output } = await execute(script, ready)
@@ -229,9 +241,9 @@ test('every documented command is run by a session, and every exception exists',
     'docs/console.md',
     'packages/signer/README.md',
     'packages/devnet/README.md',
-    // banned-node.long runs it.
+    // Run by banned-node.long.
     'docs/production/replacing-a-banned-node.md',
-    // production.long follows them with bundles.
+    // Run by production.long, with bundles.
     'docs/production/several-hosts.md',
     'docs/production/disaster.md',
     'docs/production/upgrades.md',

@@ -18,8 +18,8 @@ import {
 } from './documents.ts'
 
 /**
- * What the documents tell a reader to type: that nothing escapes the sitting of docs.long.test.ts,
- * and that shells take it as it stands.
+ * Commands in the documents: docs.long.test.ts must run each of them, and shells must accept them
+ * unchanged.
  */
 const folder = mkdtempSync(join(tmpdir(), 'custody-docs-'))
 after(() => {
@@ -45,7 +45,7 @@ test('every fenced block names its language, and only shell blocks contain comma
   }
 })
 
-/** A heading as GitHub and the site spell its anchor. */
+/** Returns the anchor that GitHub and the site generate for a heading. */
 const anchorOf = (heading: string): string =>
   heading
     .toLowerCase()
@@ -96,7 +96,7 @@ test('the list of decisions contains each of them, with its own title', () => {
   )
 })
 
-test('no command needs a Node version that the checkout does not bring', () => {
+test('no command needs a Node version that the checkout does not provide', () => {
   for (const block of shell)
     assert.doesNotMatch(block.text, /^\s*node /m, `${at(block)}: use npx node`)
   for (const file of documents())
@@ -108,8 +108,8 @@ test('no command needs a Node version that the checkout does not bring', () => {
 })
 
 /**
- * Fails where the operator's command does not know these words, or one of their options. @param
- * words after `custody`
+ * Fails if the operator's command does not know these words or one of their options.
+ * @param words the words after `custody`
  */
 function assertKnown(where: string, words: readonly string[]): void {
   if (words[0] === 'COMMAND' || words[0] === '…' || words[0]?.startsWith('--')) return
@@ -120,7 +120,7 @@ function assertKnown(where: string, words: readonly string[]): void {
       assert.ok(['help', ...program.options].includes(option), `${where}: --${option}`)
     return
   }
-  // `signer enrol|revoke` is two commands.
+  // `signer enrol|revoke` stands for two commands.
   const named = words.filter((word) => !word.startsWith('-')).slice(0, 2)
   const alternatives = (named[1] ?? '')
     .split('|')
@@ -173,8 +173,8 @@ test("the pages about production use a bundle's command, and no program of a che
 })
 
 /**
- * Runs a text as if it had been pasted: read from standard input by an interactive shell. Answers
- * the words of each command.
+ * Runs a text as if it had been pasted: an interactive shell reads it from standard input.
+ * @returns the words of each command
  */
 function pasted(program: string, args: string[], text: string): string[][] {
   const out = join(folder, 'words')
@@ -211,7 +211,8 @@ test('bash and zsh accept each block unchanged, and read the same commands in it
     for (const words of bash)
       assert.ok(!words.includes('#'), `${at(block)}: a comment is an argument to zsh`)
     if (hasZsh) assert.deepEqual(pasted('zsh', ['-f', '-i'], block.text), bash, at(block))
-    // What zsh would expand in bare words, where it is not asked.
+    // Removes quoted text: zsh expands these characters only in unquoted words. The check also runs
+    // if zsh is not installed.
     const bare = block.text.replaceAll(/'[^']*'|"(?:[^"\\]|\\.)*"/g, '')
     assert.doesNotMatch(bare, /[?*[\]!#~]/, `${at(block)}: quote it`)
   }

@@ -22,7 +22,7 @@ import { diagnosePublic } from '../src/operator/doctor-public.ts'
 import { diagnosePrices, priceLines } from '../src/prices/coverage.ts'
 import { useApi } from './api-support.ts'
 
-/** The doctor on real signer nodes, a real database and a real TLS server. */
+/** Tests of the doctor with real signer nodes, a real database and a real TLS server. */
 const api = useApi({})
 let cluster: SignerCluster
 let folder: string
@@ -30,9 +30,9 @@ const none = mkdtempSync(join(tmpdir(), 'custody-doctor-'))
 before(async () => {
   cluster = await SignerCluster.start()
   folder = join(cluster.home, 'platform')
-  // A node knows which others it reaches once it has compared its record with theirs. These homes
-  // were made some time ago: a request, whatever it holds, has each node ask its peers whether the
-  // time that passed since is right.
+  // A node knows which peers it can reach only after it has compared its record with theirs. These
+  // homes were created some time ago. Any request makes a node ask its peers to confirm the time
+  // that has passed since.
   const isSettled = async (node: number): Promise<boolean> => {
     await cluster.post(node, '/void', {})
     const { body } = await cluster.get(node, '/status')
@@ -54,7 +54,7 @@ const expected = (more: Partial<{ mode: string; version: string; clock: () => nu
   ...more,
 })
 const levels = (findings: Finding[]) => findings.map(({ level, message }) => `${level}: ${message}`)
-/** Whatever is found, each finding that is not ok says what to do. */
+/** Asserts that each finding that is not ok contains advice. */
 const advised = (findings: Finding[]): Finding[] => {
   for (const each of findings) assert.equal(each.advice === null, each.level === 'ok', each.message)
   return findings

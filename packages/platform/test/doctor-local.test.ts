@@ -11,8 +11,8 @@ import { doctor, type Diagnosis } from '../src/operator/doctor.ts'
 import type { Finding } from '../src/operator/doctor-findings.ts'
 
 /**
- * The doctor at a home with local chains, real ones: each starts with its first request, and a
- * question after health is none.
+ * Tests of the doctor for a home with real local chains. Each chain starts at its first request,
+ * and a health query does not start a chain.
  */
 const folder = mkdtempSync(join(tmpdir(), 'custody-doctor-local-'))
 const ENV = { ...process.env }
@@ -32,7 +32,7 @@ beforeEach(() => {
   delete process.env['CUSTODY_LOCAL_CHAINS']
 })
 
-/** Codes of the local chains that run. */
+/** Returns the codes of the running local chains. */
 async function running(): Promise<string[]> {
   const { networks } = (await devnetControl(devnet.url)({ command: 'info' })) as {
     networks: Record<string, { height: number | null }>
@@ -66,7 +66,7 @@ test('running chains are queried, and none is started', async () => {
   assert.match(text, /^TRX +not started +it starts with its first use$/m)
   assert.match(text, /^ETH +ok +127\.0\.0\.1:\d+, block \d+, \d+ ms$/m)
   assert.equal(exitCode, 0, text)
-  // One more is used, and is asked from then on.
+  // Another chain is used, and the doctor queries it from then on.
   await devnetControl(devnet.url)({ command: 'mine', network: 'DOGE', blocks: 1 })
   assert.deepEqual((await examined()).states('ok'), [...before, 'DOGE'].sort())
 })

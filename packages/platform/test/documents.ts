@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url'
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 
 /**
- * A fenced block of a document, without its indentation. `place`: the words after the language,
- * which say on which host it is run.
+ * A fenced block of a document, without its indentation. `place` contains the words after the
+ * language, which name the host that runs the block.
  */
 export interface Block {
   file: string
@@ -21,7 +21,8 @@ export interface Block {
  * reader copies commands.
  */
 export function documents(): string[] {
-  // Tools that build the site are installed there, with documents of their own.
+  // Excludes the tools that build the site. They are installed in this folder and contain their own
+  // documents.
   const inDocs = globSync('**/*.md', {
     cwd: join(ROOT, 'docs'),
     exclude: (path) => path.startsWith('node_modules'),
@@ -41,7 +42,7 @@ export function documents(): string[] {
   )
 }
 
-/** The rows of a document's tables as their cells, headings among them. */
+/** Returns the rows of a document's tables as lists of cells, including the headings. */
 export const tableRows = (markdown: string): string[][] =>
   markdown
     .split('\n')
@@ -81,15 +82,15 @@ export function blocksOf(file: string): Block[] {
 }
 
 /**
- * Pages about hosts with a bundle, whose command is `custody`; in all others it is `npx custody`,
- * as in a checkout.
+ * Returns whether a page is about hosts with a bundle, where the command is `custody`. On all other
+ * pages it is `npx custody`, as in a checkout.
  */
 export const isOfBundles = (file: string): boolean =>
   file.startsWith('docs/production/') || file === 'docs/operating.md'
 
 /**
- * Commands in running text: what stands between backticks and begins with the operator's command.
- * Without `npx`.
+ * Returns the commands in running text: text between backticks that begins with the operator's
+ * command, without `npx`.
  */
 export function inlineCommands(file: string): string[] {
   const prose = read(file).replaceAll(/^( *)```.*?^\1```/gms, '')

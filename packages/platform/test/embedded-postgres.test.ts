@@ -40,8 +40,8 @@ test(
   { skip },
   async () => {
     await prepareDatabase(home)
-    // As after a container that was killed: its process ids are given again, to other programs of
-    // the same user.
+    // Simulates a start after a container was killed: its process ids now belong to other programs
+    // of the same user.
     const stranger = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], {
       stdio: 'ignore',
     })

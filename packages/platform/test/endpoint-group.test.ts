@@ -11,7 +11,7 @@ import {
 } from '@custody/chains'
 import { EndpointGroup, oneEndpoint, type EndpointState } from '../src/engine/endpoint-group.ts'
 
-/** An endpoint as a test wants it. Each question is noted by its endpoint. */
+/** An endpoint whose behaviour a test sets. It records each request. */
 class Endpoint implements ChainClient {
   readonly name: string
   readonly asked: string[]
@@ -93,7 +93,7 @@ function staged(names: string[], quorum = 1) {
     await ask()
     return asked.filter((each) => !each.endsWith('probe'))
   }
-  /** Lets pending work end that no caller awaits. */
+  /** Waits until pending work that no caller awaits has ended. */
   const settled = async () => {
     for (let turn = 0; turn < 20; turn++) await Promise.resolve()
   }

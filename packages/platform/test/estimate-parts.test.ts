@@ -8,8 +8,8 @@ import { fixtureServices } from './chain-fixture.ts'
 import { plain } from './harness.ts'
 
 /**
- * `fee` is all that a transfer pays: a caller who reads nothing else knows what it costs. The parts
- * stand beside it.
+ * `fee` is the total cost of a transfer, so a caller that reads only `fee` knows the cost. The
+ * parts are listed in separate fields.
  */
 const SOL_TO = '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin'
 const TRX_TO = 'TJRabPrwbZy45sbavfcjinPJC18kjpRTv8'

@@ -10,7 +10,7 @@ import {
   type User,
 } from './harness.ts'
 
-/** An estimate at the rate that a transfer then used, against the fee that it paid. */
+/** Compares the estimate at a transfer's actual rate with the fee that the transfer paid. */
 const platform = new TestPlatform()
 
 before(() => platform.start())
@@ -76,7 +76,7 @@ const CASES: {
     percent: 2,
   },
 ]
-/** What a family's transfer used as its rate, where the chain does not take the offered one. */
+/** Returns the rate that a transfer actually used, for chains that do not use the offered one. */
 async function rateUsed(asset: string, hash: string, offered: string): Promise<string> {
   if (!['ETH', 'USDT_ETH', 'BASE'].includes(asset)) return offered
   const { effectiveGasPrice } = await rpc<{ effectiveGasPrice: string }>(
@@ -93,7 +93,7 @@ after(() => {
   for (const line of table) process.stdout.write(`${line}\n`)
 })
 
-describe('an estimate', { concurrency: CASES.length }, () => {
+describe('fee estimates', { concurrency: CASES.length }, () => {
   for (const { asset, fund, amount, to: fixed, percent, also } of CASES) {
     test(`${asset}: within ${percent} % of the fee paid`, async () => {
       const user = await platform.user('estimates', { subAccount: asset })
@@ -114,7 +114,8 @@ describe('an estimate', { concurrency: CASES.length }, () => {
         assert.equal(answer.status, 200, answer.text)
         return answer.body
       }
-      // The second payment of a token meets a receiver who holds some, which costs less.
+      // The receiver of a second token payment already holds the token, which makes the payment
+      // cheaper.
       for (const payment of asset.startsWith('USDT_') ? ['first', 'second'] : ['only']) {
         const before = await estimate(offered)
         const created = await call<{ id: string }>(
@@ -127,8 +128,8 @@ describe('an estimate', { concurrency: CASES.length }, () => {
         const done = await terminal(user, created.body.id)
         assert.equal(done.status, 'confirmed', String(done.failure_reason))
         const used = await rateUsed(asset, done.hash as string, offered)
-        // The state has changed by now (coins spent, a receiver who holds the token): there the
-        // estimate from before counts.
+        // The state has changed in the meantime (coins were spent, the receiver now holds the
+        // token). In these cases the earlier estimate is used.
         const at = used === offered || payment !== 'only' ? before : await estimate(used)
         const total = Number(at['fee']) * (payment === 'only' ? 1 : Number(used) / Number(offered))
         const off = (100 * (total - Number(done.fee))) / Number(done.fee)

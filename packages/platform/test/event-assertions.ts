@@ -38,11 +38,11 @@ export async function wrongEvents(database: Database, from = new Date(0)): Promi
 }
 
 /**
- * Adds the last test of a file: all emitted events match the registry, and the listed types were
- * emitted.
+ * Adds the last test of a file: it checks that all emitted events match the registry and that the
+ * listed types were emitted.
  */
 export function testEmittedEvents(database: () => Database, types: readonly EventType[]): void {
-  test(`what was told is what the registry says: ${types.join(', ')}`, async () => {
+  test(`emitted events match the registry, and every listed type was emitted: ${types.join(', ')}`, async () => {
     assert.deepEqual(await wrongEvents(database()), [])
     const told = new Set(
       (await database().query<{ type: EventType }>('select distinct type from events')).map(

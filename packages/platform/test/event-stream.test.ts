@@ -11,8 +11,8 @@ import { createMetrics } from '../src/metrics.ts'
 import { LoadMonitor } from '../src/load-monitor.ts'
 
 /**
- * Server-sent events as they stand on the wire, on the real server; the clock's pauses are the
- * test's own.
+ * Server-sent events as bytes on the connection, from the real server. The test controls the
+ * clock's pauses.
  */
 const pauses = new Set<() => void>()
 const environment = {
@@ -35,7 +35,7 @@ const log = {
   error: quiet,
 }
 const services = {
-  // Streams of these tests ask no database.
+  // The streams of these tests do not query the database.
   database: { soon: (work: () => Promise<unknown>) => work() },
   settings: { trustProxy: 1, rateLimit: 100_000 },
   checkout: { base: 'http://streams.test' },
@@ -46,7 +46,7 @@ const services = {
   readiness: async () => ({ ready: true, signing: true, checks: {} }),
 } as unknown as Services
 
-/** What each open stream is told, and those that have ended. */
+/** The open streams: a function that sends an event to the stream, and the signal that ends it. */
 const open: { tell(event: ServerEvent | Error): void; signal: AbortSignal }[] = []
 let ended = 0
 async function* told(signal: AbortSignal): AsyncGenerator<ServerEvent> {
@@ -114,7 +114,9 @@ before(async () => {
 })
 after(() => server.close())
 
-/** An open stream: what has come of it, and when it ends. */
+/**
+ * Client of one stream: the text received so far, and a promise that resolves when the stream ends.
+ */
 class Client {
   text = ''
   readonly response: Promise<IncomingMessage>

@@ -13,7 +13,7 @@ import * as fc from '../../../test/property.ts'
 import { useApi, type Problem } from './api-support.ts'
 import { call, PRIVATE_KEY, waitFor, type User } from './harness.ts'
 
-/** The log of events: its order, who sees what, its cursors, its stream. */
+/** Tests of the event log: its order, who can read which events, its cursors, and its stream. */
 const api = useApi()
 type Owner = User & { workspaceId: string; subAccountId: string }
 let alice: Owner
@@ -62,7 +62,7 @@ const told = ({ data }: Page) =>
 test('readers do not miss late commits: the log is in the order of publishing', async () => {
   const [early, late] = [randomUUID(), randomUUID()]
   await api.database.transaction(async (tx) => {
-    // Its id is lower than that of the event which is committed before it.
+    // This event has a lower id than the event that is committed before it.
     await tell(tx, alice, late)
     await tell(api.database, alice, early)
     await published()
@@ -314,10 +314,10 @@ test('a home from before the log: its events get positions in their order, and o
 
 test('without events nothing is written', async () => {
   await published()
-  // Under a clock far ahead of the database's, events of the earlier tests are old enough to be
-  // deleted.
+  // The clock is far ahead of the database's clock, so events of the earlier tests are old enough
+  // to be deleted.
   await forgetEvents(api.services)
-  // Autovacuum takes transaction numbers too, once a minute.
+  // Autovacuum also uses transaction numbers, once a minute.
   await api.database.query('alter system set autovacuum = off')
   await api.database.query('select pg_reload_conf()')
   await waitFor(
@@ -341,7 +341,7 @@ test('without events nothing is written', async () => {
   assert.deepEqual((await written())?.xid, before?.xid, 'no transaction has taken a number')
 })
 
-/** A stream of events as a client reads it, over a signed request. */
+/** Opens an event stream with a signed request, as a client does. */
 async function open(user: User, o: { path?: string; lastEventId?: string } = {}) {
   const path = o.path ?? '/dac/v1/events/stream'
   const signed = await signRequest({

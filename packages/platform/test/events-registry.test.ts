@@ -12,8 +12,8 @@ import { withTable } from '../src/events/table.ts'
 import { read, ROOT } from './documents.ts'
 
 /**
- * The list of events, held against the code that tells them, the tests that see them and the
- * documents that promise them.
+ * Compares the registry of events with the code that emits them, the tests that expect them and the
+ * documents that describe them.
  */
 const below = (folder: string): string[] =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
@@ -36,7 +36,7 @@ test('each event is emitted somewhere, and a test expects it', () => {
   const tests = below('packages/platform/test')
     .filter((file) => !/events-registry|documents/.test(file))
     .map(textOf)
-  // Named by `testEmittedEvents`, or looked for where it comes.
+  // A test expects the event if it lists the event in `testEmittedEvents` or queries it by type.
   const isSeen = (type: EventType) =>
     tests.some(
       (text) =>

@@ -16,8 +16,8 @@ import {
   type User,
 } from './harness.ts'
 
-// Every EVM network and token of the registry, and those that docs/adding-a-chain.md adds, in a
-// copy of the tree.
+// Tests every EVM network and token of the registry, and those that docs/adding-a-chain.md adds, in
+// a copy of the source tree.
 const copy = new ModifiedCopy()
 const added = fencedBlocks(
   'docs/adding-a-chain.md',
@@ -25,7 +25,10 @@ const added = fencedBlocks(
   'json',
 ).map((block) => JSON.parse(block) as Record<string, unknown>)
 copy.addToRegistry(added)
-/** "Tokens of Tron and Solana are added in the same way." */
+/**
+ * Further tokens, because the document states: "Tokens of Tron and Solana are added in the same
+ * way."
+ */
 const elsewhere = [
   ['TRX', 'TL4b31DTpMxnUaraRLwV4QvvxyPmT9aevS'],
   ['SOL', '7c8HY9BeBrbcUWgnXHPLgY69T42HJmdBEgVDHE3SDa2Z'],
@@ -52,7 +55,7 @@ let assets: Listed[] = []
 const networks = () => [...new Set(assets.map((asset) => asset.network))]
 
 before(async () => {
-  // An id that is corrected is what the local source of prices is asked for too.
+  // The local price source is queried with the corrected id, too.
   await platform.start({ CUSTODY_COINGECKO_IDS: 'EURC=another-euro', CUSTODY_PRICE_REFRESH_S: '1' })
   alice = await platform.user('alice')
   assets = (await call<Listed[]>(alice, 'GET', '/assets')).body.filter(
@@ -84,7 +87,8 @@ test('every EVM network and token of the registry, and those that the document a
     file.networks.filter(({ family, local }) => family === 'evm' && local).map(({ code }) => code),
   )
   assert.deepEqual(networks(), [...evm, 'GNOSIS'])
-  // Keyed by network and contract: a contract of one network says nothing on another.
+  // Token contracts are identified by network and address, because the same address can be another
+  // contract on another network.
   const tokens = assets.filter((asset) => asset.type === 'token')
   const known = file.assets
     .filter((asset) => evm.has(asset.network) && asset.contract_address?.local)
@@ -178,7 +182,7 @@ test(
   },
 )
 
-/** One network: each of its assets receives and sends, fuelled by the tank. */
+/** Tests one network: each of its assets receives and sends, with gas paid by the tank. */
 async function journey(network: string): Promise<string> {
   let omnibus = ''
   for (const asset of assets.filter((each) => each.network === network)) {
@@ -222,8 +226,8 @@ test('every asset receives and sends, and its tank pays', { timeout: 240_000 }, 
     networks().map(async (network) => {
       const omnibus = await journey(network)
       if (network !== 'OP_ETH' && network !== 'BASE') return
-      // What was fuelled for the chain below and the operator sufficed, and its head-room is still
-      // there.
+      // The fuel transaction covered the fee of the base chain and the operator fee. The safety
+      // margin is still at the address.
       const fuelled = (await coinsOf(network, omnibus)) - (whole(18) * 3_999_999n) / 1_000_000n
       assert.ok(fuelled > 0n, `${network}: ${fuelled} wei are left of the fuel`)
     }),
@@ -241,7 +245,7 @@ test(
         ).body
         assert.notEqual(address, undefined)
         await platform.fund(ticker, address, '2.000001')
-        // The native coin's sweep pays for itself.
+        // The sweep of the native coin pays its own fee.
         await waitFor(
           `${ticker} sweep`,
           async () =>

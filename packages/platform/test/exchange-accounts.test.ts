@@ -23,13 +23,13 @@ import { testEmittedEvents, wrongEvents } from './event-assertions.ts'
 import { TradingFixture } from './trading-fixture.ts'
 
 /**
- * Accounts at exchanges: their keys, what they hold, and how the books are held against the
- * exchange.
+ * Tests of accounts at exchanges: their API keys, their balances, and the comparison of the ledger
+ * with the exchange.
  */
 let current: TradingFixture | undefined
 const database = useDatabase({ migrated: true, now: () => current?.now ?? Date.now() })
 const open = async () => {
-  // What the test before has told is what the registry says.
+  // The events of the previous test must match the registry.
   if (current) assert.deepEqual(await wrongEvents(database.get()), [])
   return (current = new TradingFixture(database.get())).begin()
 }
@@ -310,7 +310,7 @@ test('unlinking: not while orders are pending; then its secrets are deleted, and
   await fixture.link()
 })
 
-test('another tenant cannot see, test, change or unlink it', async () => {
+test('another tenant cannot read, test, change or unlink an account', async () => {
   const fixture = await open()
   const caller = await fixture.tenant('two')
   const params = { id: fixture.accountId }

@@ -28,7 +28,10 @@ interface Exchange {
   requiredCredentials: Record<string, boolean>
 }
 
-/** What ccxt says of each exchange for immediate delivery. It loads all of them. */
+/**
+ * Returns the features of each exchange that ccxt reports for immediate delivery (spot). Loads all
+ * exchanges of ccxt.
+ */
 export function exchangeFeatures(): {
   exchange: string
   name: string
@@ -41,7 +44,7 @@ export function exchangeFeatures(): {
   return all.exchanges.flatMap((exchange) => {
     const { name, alias, has, requiredCredentials } = new (all[exchange] as new () => Exchange)()
     if (alias === true || has['spot'] !== true) return []
-    // What ccxt emulates out of other calls works as well, and costs more of them.
+    // Features that ccxt emulates with other calls also work, but need more calls.
     const features = Object.fromEntries(CALLS.map((call) => [call, has[call] === true]))
     return [
       {

@@ -13,8 +13,8 @@ import {
 import { testEmittedEvents } from './event-assertions.ts'
 
 /**
- * Coins from wallet to exchange and back, and converted there: real chains, real nodes, the local
- * exchanges on their own protocols.
+ * Transfers between a wallet and an exchange in both directions, and conversions there, with real
+ * chains, real nodes, and local exchanges that use their own protocols.
  */
 const platform = new TestPlatform()
 let user: User
@@ -67,8 +67,8 @@ before(async () => {
 after(() => platform.remove())
 
 /**
- * What the account's holder does with a key of his own at the exchange itself. Signed as Kraken's
- * documentation says.
+ * Sends a request to the exchange with a separate key of the account's owner, signed according to
+ * Kraken's documentation.
  */
 async function kraken(method: string, fields: Record<string, string>): Promise<void> {
   const { api_key: key, api_secret: secret } = await platform.operator('devnet', {

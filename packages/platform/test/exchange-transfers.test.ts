@@ -39,8 +39,8 @@ interface Transfer {
 }
 
 /**
- * Coins between a BTC wallet and an exchange: real endpoints, steps, scanner, crediting and books;
- * exchange and blocks are the test's.
+ * Transfers between a BTC wallet and an exchange with real endpoints, steps, scanner, crediting and
+ * ledger. The test controls the exchange and the blocks.
  */
 class TransferFixture extends InvoiceFixture {
   readonly venue = new FakeVenue(() => this.now)
@@ -91,7 +91,7 @@ class TransferFixture extends InvoiceFixture {
   show = async (id: string): Promise<Transfer> =>
     (await this.ask<Transfer>(readExchangeTransfer, {}, { id })).body
 
-  /** All that is due within so many seconds. */
+  /** Processes all work that becomes due within `seconds`. */
   async work(seconds = 0): Promise<void> {
     for (let at = 0; ; at++) {
       for (
@@ -106,7 +106,7 @@ class TransferFixture extends InvoiceFixture {
     }
   }
 
-  /** The exchange pays, a block holds it, and it is deep enough. */
+  /** Makes the exchange pay a withdrawal and mines the payment to full depth. */
   async arrive(at = 0): Promise<string> {
     const payout = this.venue.payouts[at] ?? assert.fail('no such withdrawal')
     const txid = 'ab'.repeat(31) + String(at).padStart(2, '0')
@@ -127,7 +127,7 @@ class TransferFixture extends InvoiceFixture {
     return txid
   }
 
-  /** Whether the exchange says what the books claim. */
+  /** Returns whether the exchange's balances match the ledger. */
   async agrees(): Promise<boolean> {
     const row = await this.database.one('select * from exchange_accounts where id = $1', [
       this.account,
@@ -144,7 +144,10 @@ class TransferFixture extends InvoiceFixture {
       )?.sum ?? '0',
     )
 
-  /** A transfer that its caller has signed to the exchange, as the engine leaves it. */
+  /**
+   * Creates a transfer to the exchange that its caller has signed, in the state in which the engine
+   * leaves it.
+   */
   async carry(body: Record<string, unknown> = {}): Promise<{ id: string; transaction: string }> {
     const asset = this.services.registry.asset('BTC') as Asset
     const given = {
@@ -187,7 +190,7 @@ class TransferFixture extends InvoiceFixture {
     return { id: checked.row.id, transaction: transaction.id }
   }
 
-  /** What the chain did with it. */
+  /** Sets columns of a transaction to simulate its outcome on the chain. */
   async becomes(
     transaction: string,
     change: { hash?: string; confirmations?: number; status?: string; state?: string },
@@ -240,7 +243,7 @@ test("an exchange that pays through a contract: the operator's adopted deposit e
   const { id } = (await fixture.withdraw()).body
   await fixture.work()
   const txid = await fixture.arrive()
-  // As an adoption writes it: no scan has read a transaction.
+  // Simulates the rows of an adoption: no scan has read the transaction.
   await fixture.database.query(
     `update deposits set adopted = true, txid = 'adopted:' || transaction_id where txid = $1`,
     [txid],
@@ -395,7 +398,7 @@ test('a process that dies at any point: the next one continues, nothing is sent 
     } = await fixture.withdraw()
     fixture.crashAt = `exchange-withdrawal.${name}`
     await fixture.work(1)
-    // The lease of the dead one runs out.
+    // The lease of the dead process expires.
     await fixture.work(130)
     if (name !== 'sending') await fixture.arrive()
     await fixture.work(260)
@@ -608,7 +611,7 @@ test("the address is the exchange's current one, which the caller signed; a chan
   assert.equal((await fixture.database.query('select 1 from exchange_transfers')).length, 3)
 })
 
-test('the loop of a platform does the same', async () => {
+test('the loop of a platform completes transfers in the same way', async () => {
   const fixture = await open()
   const {
     body: { id },

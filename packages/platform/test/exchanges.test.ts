@@ -50,7 +50,7 @@ const bitstampError = (response_code: string, why: string, status = 400) => ({
   body: { status: 'error', reason: { __all__: [why] }, response_code },
 })
 
-/** What each venue answers to an order, and what is known afterwards. */
+/** Responses of each venue to an order, and the outcome that each response proves. */
 const PLACED: Record<string, [what: string, answer: Scripted, known: string][]> = {
   kraken: [
     [
@@ -250,7 +250,7 @@ const PLACED: Record<string, [what: string, answer: Scripted, known: string][]> 
 }
 
 for (const [exchange, table] of Object.entries(PLACED)) {
-  test(`${exchange}: what each answer to an order proves`, async () => {
+  test(`${exchange}: each response to an order leads to the expected outcome`, async () => {
     for (const [what, answer, known] of table) {
       const { venue, script } = await stagedVenue(
         exchange,

@@ -1,17 +1,21 @@
-/** A process that its tests have let go of ends by itself. */
+/**
+ * Time in milliseconds that the process has to exit by itself after its tests have removed
+ * everything.
+ */
 const GRACE_MS = 240_000
 let watch: NodeJS.Timeout | null = null
 
-/** Something is under way again. */
+/** Cancels the pending exit, because the process has work again. */
 export function keepAlive(): void {
   if (watch) clearTimeout(watch)
   watch = null
 }
 
 /**
- * The last platform of this process is gone. What still holds the process some minutes later is
- * told, and does not hold it until the whole run is ended for it: its tests have been told of by
- * then. @param failed what was told of last was wrong
+ * Schedules the exit of the process after its last platform was removed. If resources still keep
+ * the process alive some minutes later, they are logged and the process exits, so that the whole
+ * run is not ended because of it. All tests have been reported by then.
+ * @param failed whether the last reported result was a failure
  */
 export function exitAfterTests(failed: boolean): void {
   keepAlive()
@@ -21,6 +25,6 @@ export function exitAfterTests(failed: boolean): void {
     )
     process.exit(failed ? 1 : undefined)
   }, GRACE_MS)
-  // Alone it holds nothing.
+  // The timer alone does not keep the process alive.
   watch.unref()
 }

@@ -17,8 +17,8 @@ import { startOperatorServer } from '../src/operator/server.ts'
 import { useDatabase, DepositFixture } from './deposits-support.ts'
 
 /**
- * A loop that fails for minutes is reported with its reason by /readyz, the metrics and the doctor,
- * and ends the service of no other.
+ * A loop that fails for minutes is reported with its reason by /readyz, the metrics and the doctor.
+ * The other loops continue to work.
  */
 let now = Date.UTC(2026, 0, 1)
 const opened = useDatabase({ migrated: true, now: () => now })
@@ -58,7 +58,7 @@ async function stage() {
     world: fixture,
     services,
     other: () => others,
-    /** Runs all loops for some minutes of their clock, in which they sleep at no cost. */
+    /** Runs all loops for some minutes of their clock. Their sleeps take no real time. */
     async run(minutes: number): Promise<void> {
       const end = new AbortController()
       const until = now + minutes * MINUTE_MS
@@ -71,7 +71,8 @@ async function stage() {
         if (now >= until) end.abort()
       }
       const environment = { ...services.environment, now: () => now, sleep }
-      // Without `due`, by which the database is asked for what waits: each loop runs at its pace.
+      // Removes `due`, which queries the database for due work, so each loop runs at its regular
+      // interval.
       const { due: _, ...paced } = scan
       const loops = [paced, other, heartbeat]
       await runLoops({ ...services, environment }, loops, end.signal, health)

@@ -28,8 +28,8 @@ interface FakeTrade {
 const FEE = 0.004
 
 /**
- * An exchange of one market that does what a test says, on Kraken's protocol. Its clock is the
- * test's.
+ * Emulates an exchange with one market on Kraken's protocol. The test controls its behaviour and
+ * its clock.
  */
 export class FakeKraken {
   readonly orders = new Map<string, FakeOrder>()
@@ -39,18 +39,21 @@ export class FakeKraken {
     ['XXBT', 10],
   ])
   permissions = ['query-funds', 'modify-trades']
-  /** Best prices, and how much may be had at them. */
+  /** Best prices, and the volume available at each. */
   ask = { price: 60_000, volume: 1000 }
   bid = { price: 59_990, volume: 1000 }
-  /** Taken orders can be seen only after so long. */
+  /** Time in milliseconds after which an accepted order becomes visible. */
   visibleAfterMs = 0
-  /** Once: the answer to the next order is lost, after it was taken or before. */
+  /**
+   * Loses the response to the next order (after the order was accepted) or the request itself,
+   * once.
+   */
   lose: 'answer' | 'request' | null = null
-  /** What every private call answers while it is set. */
+  /** Error that every private call returns while it is set. */
   error: string | null = null
-  /** What they answer from the next order on. */
+  /** Error that every private call returns from the next order on. */
   errorAfterAdd: string | null = null
-  /** Fills are told only once this is false. */
+  /** Whether fills are left out of the responses. */
   hidesTrades = false
   readonly adds: Record<string, string>[] = []
   readonly script: ScriptedExchange
@@ -235,7 +238,7 @@ export class FakeKraken {
     return { descr: { order: '' }, txid: [id] }
   }
 
-  /** The market does a part of an order. */
+  /** Fills a part of an order. */
   fill(id: string, volume: number, price?: number): void {
     const order = this.orders.get(id) as FakeOrder
     const at = price ?? Number(order.price)

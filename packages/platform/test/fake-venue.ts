@@ -9,12 +9,11 @@ import {
   type VenueTraits,
 } from '../src/exchanges/venue.ts'
 
-/** How the next request for a withdrawal is answered. */
+/** Response to the next withdrawal request. */
 export type Mood = 'ok' | 'lost' | 'never' | 'refuse' | 'later'
 
 /**
- * The funding side of an exchange, in memory: what it holds is the truth that books are compared
- * with.
+ * Emulates the funding side of an exchange in memory. Tests compare the ledger with its balances.
  */
 export class FakeVenue implements Venue {
   readonly exchange = 'kraken'
@@ -112,7 +111,7 @@ export class FakeVenue implements Venue {
     return this.payouts
   }
 
-  /** Pays one, or gives it back. */
+  /** Marks a withdrawal as paid. */
   pay(payout: Transfer, hash: string): void {
     Object.assign(payout, { hash, status: 'done' })
   }
@@ -122,7 +121,7 @@ export class FakeVenue implements Venue {
     this.held += payout.amount + (payout.fee ?? 0n)
   }
 
-  /** Credits what came to an address of its own. */
+  /** Credits a deposit to the exchange's own address. */
   credit(hash: string, amount: bigint): void {
     this.credits.push({
       venueId: randomUUID(),

@@ -24,12 +24,12 @@ import {
   type Code,
 } from './account-chains-fixture.ts'
 
-/** What the families of accounts answer to the engine. */
+/** Responses of the account-based families to the engine. */
 for (const code of TAGGED) {
   const asset = assetOf(code)
   const unit = 10n ** BigInt(asset.decimals)
 
-  /** A funded account, and the wallet that sends from it. */
+  /** Funds an account. Returns its address and the wallet that sends from it. */
   const sender = async (chain: Chain) => {
     const from = await own(chain.network, 0)
     await fund(code, from, '100')
@@ -79,7 +79,7 @@ for (const code of TAGGED) {
     assert.equal(await chain.refusal({ to: from, tag: null, amount: 1n, asset }), null)
   })
 
-  test(`${code}: a missing account is waited for, ever more slowly, and fails no payment`, async () => {
+  test(`${code}: a payment from a missing account waits, at growing intervals, and does not fail`, async () => {
     const chain = connect(code)
     const wallet = await walletOf(asset)
     const from = unusedOn(chain.network)
@@ -150,7 +150,7 @@ for (const code of TAGGED) {
     })
     await write(again, first, 'EXPIRED', 'its own')
     assert.equal((await built(chain, again)).nonce, next)
-    // The next free one is behind all of these.
+    // The next free sequence follows all of these.
     assert.equal(
       (await built(chain, await taskOf(asset, { wallet, from, to: from, amount: 1n }))).nonce,
       next + 3n,
@@ -345,7 +345,7 @@ test("SOL: a coin's sweep pays from what it moves; the omnibus address pays a to
     [signers, payments[0]?.address, payments[0]?.amount, paid.amount],
     [[omnibus, deposit], omnibus, 6n, 6n],
   )
-  // The rent of the omnibus address's account for the token counts until there is one.
+  // The cost includes the rent of the omnibus address's token account until that account exists.
   assert.deepEqual((await prepared(chain, tokens)).cost, {
     worst: (paid.fee as bigint) + RENT,
     own: false,

@@ -31,9 +31,9 @@ import { connectUtxo } from '../src/families/utxo/index.ts'
 import { registry, useDatabase, DepositFixture, type Tenant } from './deposits-support.ts'
 
 /**
- * What the families whose wallets are coins answer, on the real database and with their real
- * clients: only the endpoint's answers are scripted. They write nothing: what the engine would
- * write is written here.
+ * Responses of the coin-based families to the engine, on the real database with their real clients.
+ * Only the endpoint's responses are scripted. The families write nothing, so the tests write the
+ * engine's rows.
  */
 const database = useDatabase()
 const SECRET = createHash('sha256').update('tests of coins').digest()
@@ -139,8 +139,8 @@ class Fixture {
   }
 
   /**
-   * A coin of the wallet: answers the id of the transaction that made it, which the scripted chain
-   * shows.
+   * Adds a coin to the wallet.
+   * @returns the id of the transaction that created the coin; the scripted chain contains it
    */
   async coin(value = COIN, o: { spentBy?: string } = {}): Promise<string> {
     const { network } = this.fixture
@@ -234,7 +234,7 @@ class Fixture {
     return database.get().transaction((tx) => prepared.build(tx, 0n))
   }
 
-  /** As the engine writes it. */
+  /** Inserts the chain transaction in the same form as the engine. */
   async write(
     row: TransactionRow,
     built: Built,

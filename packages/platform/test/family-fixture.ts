@@ -36,15 +36,18 @@ import { InProcessNodes } from './in-process-nodes.ts'
 import { WholeKeys } from './whole-keys.ts'
 
 /**
- * One family's transfers through the API's functions, the real steps, a real database, the real
- * client, the family's local chain and the rules of real nodes, in this one process. Blocks come
- * when nothing else is to be done, and time is what the rows wait for: it is turned forward, never
- * slept.
+ * Runs one family's transfers in one process, with the API's functions, the real steps, a real
+ * database, the real client, the family's local chain and the rules of real nodes. A block is mined
+ * when no other work is due. The fixture advances the clock to the next due row instead of
+ * sleeping.
  */
 const registry = loadRegistry('local')
-/** Rounds in which everything ends, whatever was broken; more are a loop. */
+/**
+ * Maximum number of rounds. Every test ends within it, whatever fails; more rounds mean an endless
+ * loop.
+ */
 const ROUNDS_MAX = 400
-/** Maximum total wait in milliseconds. A transaction with an expiry expires before it. */
+/** Maximum total wait in milliseconds. A transaction with an expiry expires earlier. */
 const WAITED_MS_MAX = 3 * 3_600_000
 
 const OPERATION_MS = 1
@@ -68,9 +71,9 @@ export class FamilyFixture {
   caller!: Caller
   walletId = ''
   source = ''
-  /** The commit at which the process ends, once. */
+  /** Name of the commit at which the process ends, once. */
   crashAt: string | null = null
-  /** How far {@link turn} has advanced the clock. */
+  /** Time in milliseconds by which {@link turn} has advanced the clock. */
   turnedMs = 0
   readonly #clock: ManualClock
   readonly #devnet: Devnet
@@ -78,8 +81,8 @@ export class FamilyFixture {
   #fill: () => Promise<boolean>
 
   /**
-   * @param ask how endpoints are reached: a test may change their answers
-   * @param endpoints the network's; absent: the local chain itself
+   * @param ask function that sends requests to endpoints; a test may change the responses
+   * @param endpoints endpoints of the network; default: the local chain
    */
   constructor(
     database: Database,
@@ -93,10 +96,10 @@ export class FamilyFixture {
     this.place = place
     this.#devnet = devnet
     this.asset = registry.asset(place.code) as Asset
-    // The chain's clock stands at its start, so each stage begins there too.
+    // The chain's clock is at its start time, so the fixture's clock starts there too.
     clock.reset()
     this.#clock = clock
-    // No address of a test before it.
+    // A new seed, so that no address of an earlier test is used again.
     const keys = new WholeKeys(nextSeed++)
     this.nodes = new InProcessNodes(3, clock.now, keys)
     const environment = {
@@ -157,7 +160,7 @@ export class FamilyFixture {
     return this.#devnet.chains.find(({ code }) => code === this.place.code) as LocalChain
   }
 
-  /** An empty database, and a wallet with coins in it. */
+  /** Empties the database and creates a wallet with coins. */
   async open(): Promise<void> {
     await truncateTables(
       this.database,
@@ -194,7 +197,8 @@ export class FamilyFixture {
       subAccountIndex: index,
     }
     const body = { asset: this.place.code }
-    // Its first start takes longer than an endpoint may for an answer, where the machine is busy.
+    // On a busy machine the first start of the chain takes longer than the time limit of a request
+    // to an endpoint.
     await this.#chain.start()
     const wallet = await this.#ask(createWallet, body)
     this.walletId = wallet['id'] as string
@@ -222,7 +226,10 @@ export class FamilyFixture {
     >
   }
 
-  /** A wallet of another asset of the same network. @returns its address */
+  /**
+   * Creates a wallet of another asset of the same network.
+   * @returns its address
+   */
   async openWallet(asset: string): Promise<string> {
     await this.#ask(createWallet, { asset })
     return this.newAddress(asset)
@@ -239,8 +246,8 @@ export class FamilyFixture {
   }
 
   /**
-   * Advances the clock by what any operation takes, so that rows of successive operations differ in
-   * their times.
+   * Advances the clock by the duration of an operation, so that rows of successive operations have
+   * different times.
    */
   #tick(): void {
     this.#clock.advance(OPERATION_MS)
@@ -254,7 +261,7 @@ export class FamilyFixture {
     })
   }
 
-  /** Creates a transfer; the same sequence is the same transfer. */
+  /** Creates a transfer. The same sequence returns the same transfer. */
   async create(sequence: string, more: Record<string, unknown> = {}): Promise<string> {
     this.#tick()
     const { code, amount, to } = this.place
@@ -271,7 +278,7 @@ export class FamilyFixture {
     try {
       return (await this.#ask(createTransaction, body, signed))['id'] as string
     } catch (error) {
-      // The answer was lost with the process: the caller asks again.
+      // The response was lost with the process, so the caller repeats the request.
       if ((error as Error).message !== 'the process ended here') throw error
       return this.create(sequence, more)
     }
@@ -292,7 +299,7 @@ export class FamilyFixture {
     })
   }
 
-  /** The hash of a transfer that was sent and that no block has taken. */
+  /** Returns the hash of a transfer that was sent and is not in a block yet. */
   async sentHash(id: string): Promise<string> {
     for (let round = 0; round < ROUNDS_MAX; round++) {
       const { hash, state } = await this.read(id)
@@ -313,7 +320,7 @@ export class FamilyFixture {
     })
   }
 
-  /** From now on nodes refuse the payments of transfers, or are away for them. */
+  /** From now on the nodes refuse to sign payments of transfers, or are unavailable for them. */
   set fault(fault: 'refuse' | 'away' | undefined) {
     this.nodes.fault = ({ purpose }: Order) => (purpose.kind === 'pay' ? fault : undefined)
   }
@@ -327,7 +334,10 @@ export class FamilyFixture {
     while (await this.#scan());
   }
 
-  /** What is due, as workers take it. False: nothing was. */
+  /**
+   * Runs all due work, as the workers do.
+   * @returns false if no work was due
+   */
   async step(): Promise<boolean> {
     this.#tick()
     const due = await claim(this.services, 16)
@@ -336,8 +346,9 @@ export class FamilyFixture {
   }
 
   /**
-   * One round: what is due; else a block where one is waited for; else the time until the next row
-   * is due. False: all has ended.
+   * Runs one round: runs due work; otherwise mines a block if a row waits for one; otherwise
+   * advances the clock until the next row is due.
+   * @returns false if all work has ended
    */
   async turn(): Promise<boolean> {
     while (await this.#fill()) await this.scan()
@@ -364,7 +375,7 @@ export class FamilyFixture {
     return true
   }
 
-  /** Until everything has ended. */
+  /** Runs rounds until all work has ended. */
   async run(): Promise<void> {
     for (let round = 0; await this.turn(); round++) {
       if (round === ROUNDS_MAX)
@@ -373,8 +384,9 @@ export class FamilyFixture {
   }
 
   /**
-   * Takes turns until a condition holds. @throws where everything has ended first, or after as many
-   * rounds as end everything
+   * Runs rounds until a condition holds.
+   * @throws AssertionError if all work ends before the condition holds, or after the maximum number
+   *   of rounds
    */
   async turnUntil(what: string, holds: () => boolean): Promise<void> {
     for (let round = 0; !holds(); round++) {
@@ -383,7 +395,7 @@ export class FamilyFixture {
     }
   }
 
-  /** Until a transfer has reached a state. */
+  /** Runs rounds until a transfer has reached a state. */
   async runTo(id: string, state: string): Promise<void> {
     for (let round = 0; (await this.read(id)).state !== state; round++) {
       if (!(await this.turn()) || round === ROUNDS_MAX)
@@ -404,7 +416,7 @@ export class FamilyFixture {
     )) as TransactionRow
   }
 
-  /** What the wallet may spend, in the smallest unit. */
+  /** Returns the wallet's available balance in the smallest unit. */
   async available(): Promise<bigint> {
     const row = await this.database.one<{ balance: string }>(
       `select coalesce(sum(balance), 0)::text balance from ledger_accounts where wallet_id = $1 and asset = $2 and kind = 'available'`,
@@ -417,7 +429,10 @@ export class FamilyFixture {
     return parseAmount(this.place.amount, this.asset.decimals)
   }
 
-  /** How many of a wallet's chain transactions the chain has, and has executed. */
+  /**
+   * Returns the number of a transfer's transactions that the chain contains and has executed
+   * successfully.
+   */
   async onChain(id: string): Promise<number> {
     const rows = await this.database.query<{ hash: string }>(
       `select hash from chain_transactions where transaction_id = $1 and step is null and hash is not null`,
@@ -431,7 +446,7 @@ export class FamilyFixture {
     return count
   }
 
-  /** Books and chain agree, and nothing is reserved or open. */
+  /** Asserts that ledger and chain agree, and that nothing is reserved or pending. */
   async check(): Promise<void> {
     assert.deepEqual(await this.pending(), [])
     assert.deepEqual((await audit(this.services)).differences, [])

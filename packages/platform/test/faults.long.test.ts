@@ -22,7 +22,10 @@ let user: User
 
 const BTC_TO = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
 let counter = 0
-/** A destination of its own for each test, so that the chain can be asked what arrived. */
+/**
+ * Returns a new destination for each test, so that the test can query the chain for the amount
+ * received.
+ */
 const freshAddress = () => `0x${(++counter).toString(16).padStart(40, 'c')}`
 const received = async (address: string) =>
   BigInt(await rpc<string>(platform, 'ETH', 'eth_getBalance', [address, 'latest']))
@@ -149,7 +152,7 @@ test('PostgreSQL restarts under load: accepted transfers are confirmed once', as
     Array.from({ length: 12 }, async (_, at) => {
       await sleep(at * 120)
       for (let attempt = 0; attempt < 40; attempt++) {
-        // The same sequence_id until there is an answer: what a careful client does.
+        // Sends the same sequence_id until there is a response, as a careful client does.
         const answer = await post(
           transferBody('ETH', '0.5', to, { sequence_id: `pg-${at}` }),
         ).catch(() => null)
@@ -199,7 +202,7 @@ test('a deposit that a reorganisation removes before its depth is taken back, an
     )
     await platform.operator('devnet', { command: 'reorg', network: 'BTC', depth: 2 })
   })
-  // Its transaction returns to the mempool and is mined again.
+  // The deposit's transaction returns to the mempool and is mined again.
   await waitFor('credited', async () => (await balance(reorgs, 'BTC')).balance === '3')
   await platform.operator('devnet', { command: 'reorg', network: 'BTC', depth: 20, drop: true })
   await waitFor('taken back', async () => (await balance(reorgs, 'BTC')).balance === '0')
@@ -224,8 +227,8 @@ test('a transfer whose block is removed by a reorganisation is confirmed anyway,
   assert.equal(await received(to), ETHER)
 })
 
-// A platform that has not stopped 9.5 s after SIGTERM ends itself with exit code 1 (src/run.ts), so
-// the code says that it was in time.
+// A platform that has not stopped 9.5 s after SIGTERM exits with code 1 (src/run.ts), so exit code
+// 0 proves that it stopped in time.
 test('SIGTERM drains and exits 0 in time; the next start continues', async () => {
   const to = freshAddress()
   const { body } = await post(transferBody('ETH', '1', to))

@@ -10,8 +10,8 @@ import { FamilyFixture } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * A restarted node has no estimate: earlier rates count with their age, and without any rate a
- * transfer waits.
+ * A restarted node has no fee estimate. Earlier rates are returned with their age, and without any
+ * rate a transfer waits.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
@@ -41,7 +41,10 @@ interface Rates {
   warning?: string
 }
 
-/** @param hasEstimate asked at each request for one */
+/**
+ * Creates a fixture whose node may lack a fee estimate.
+ * @param hasEstimate called at each request for an estimate; whether the node has one
+ */
 function staged(hasEstimate: () => boolean): FamilyFixture {
   return new FamilyFixture(database.get(), devnet, PLACE, clock, async (url, init) => {
     const { method } = JSON.parse(String(init.body)) as { method: string }

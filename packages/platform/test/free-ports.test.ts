@@ -9,7 +9,7 @@ import { freePorts } from '../src/app/free-ports.ts'
 const MODULE = new URL('../src/app/free-ports.ts', import.meta.url).href
 const COUNT = 20
 
-/** Listens on a port and resolves with what closes it. */
+/** Listens on a port. Returns a function that closes the server. */
 async function listen(port: number): Promise<() => void> {
   const server = createServer().listen(port, '127.0.0.1')
   await once(server, 'listening')
@@ -37,7 +37,7 @@ test('processes that search from the same port at the same time get different po
   )
   assert.equal(new Set(ports).size, 3 * COUNT)
   assert.ok(!ports.includes(from), 'the port of this process is reserved too')
-  // The reservation is not a TCP socket: the server of each port can listen.
+  // A reserved port has no TCP socket yet, so a server can listen on each of them.
   for (const port of ports) (await listen(port))()
 })
 

@@ -20,10 +20,10 @@ import { ManualClock } from './manual-clock.ts'
 import { wrongInBooks } from './simulator/oracle-books.ts'
 
 /**
- * The screening of another transfer freezes an address while a transfer to it is about to be
- * signed: after its last look at the frozen list, and before a signer node has seen it. What was
- * frozen by the moment at which a transfer is noted as shown is not shown; a freeze that comes
- * later waits for that commit.
+ * The screening of another transfer freezes an address while a transfer to that address is about to
+ * be signed: after its last check of the frozen list and before a signer node receives it. If the
+ * address is frozen before the transfer is marked as submitted, the transfer is not submitted. A
+ * later freeze waits for that commit.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
@@ -55,8 +55,9 @@ const FAMILIES: Record<string, WalletAddress> = {
 }
 
 /**
- * Once, in the step that is about to sign this transfer: after the look at the frozen list that no
- * commit follows.
+ * Point at which a function runs once, in the step that is about to sign the transfer `id`: inside
+ * the transaction that marks the transfer as submitted (`within`), or after the earlier check of
+ * the frozen list, outside a transaction.
  */
 interface PausePoint {
   id: string
@@ -65,13 +66,13 @@ interface PausePoint {
 }
 
 /**
- * A fixture whose sub-account screens withdrawals by a provider that flags the place's address from
- * when it is told to.
+ * A fixture whose sub-account screens withdrawals. The provider flags the destination address once
+ * the test sets its risk.
  */
 class Scenario {
   readonly fixture: FamilyFixture
   readonly risks = new Map<string, RiskLevel>()
-  /** Whom the bytes paid that were shown to nodes, each as often as it was asked for. */
+  /** Destinations of the payments that were submitted to nodes, one entry per request. */
   readonly shown: string[] = []
   gate: PausePoint | null = null
 
@@ -171,7 +172,10 @@ class Scenario {
     )
   }
 
-  /** Another transfer to the same address, whose screening freezes it. */
+  /**
+   * Creates another transfer to the same address, whose screening freezes the address. Returns its
+   * id.
+   */
   async freeze(): Promise<string> {
     this.risks.set(this.fixture.place.to, 'SEVERE')
     const id = await this.fixture.create(`freezes ${randomUUID()}`)
@@ -241,7 +245,7 @@ async function told(
 
 for (const [name, family] of Object.entries(FAMILIES)) {
   describe(name, () => {
-    test('a freeze right before signing: no node receives it, no transfer waits for it, and it is paid once when unfrozen', () =>
+    test('a transfer frozen right before signing is not submitted, blocks no other one, and is paid once when unfrozen', () =>
       told(family, async (scenario) => {
         const { fixture } = scenario
         const id = await fixture.create('first')
@@ -272,7 +276,8 @@ for (const [name, family] of Object.entries(FAMILIES)) {
     test('a freeze concurrent with marking a transfer as submitted waits for that commit', () =>
       told(family, async (scenario) => {
         const { fixture } = scenario
-        // Where numbers are counted, the first of an account asks its chain before.
+        // On chains with sequence numbers, the first transfer of an account queries the chain
+        // first.
         await fixture.create('before', { destination_address: await scenario.someone() })
         await fixture.run()
         const id = await fixture.create('first')
@@ -294,7 +299,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
         await scenario.confirmed(id, other)
       }))
 
-    test('the process ends while marking a transfer as submitted: it is submitted again', () =>
+    test('a transfer is submitted again if the process ends while marking it as submitted', () =>
       told(family, async (scenario) => {
         const { fixture } = scenario
         fixture.crashAt = 'transaction.shown'
@@ -335,7 +340,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
         assert.equal(count, 1)
       }))
 
-    test('a freeze of another sub-account does not hold it', () =>
+    test('a freeze of another sub-account does not hold the transfer', () =>
       told(family, async (scenario) => {
         const { fixture } = scenario
         const id = await fixture.create('first')
@@ -372,7 +377,7 @@ test('one transfer of a run is frozen while the run is assembled: earlier ones a
       database.get().query('update transactions set next_run_at = $2 where id = $1', [id, at])
     const first = await fixture.create('first', { destination_address: other })
     await fixture.runTo(first, 'SIGNING')
-    // Until three wait behind each other the first of them rests.
+    // The first transfer is not due until three transfers are queued.
     await due(first, 'infinity')
     const second = await fixture.create('second', { destination_address: other })
     await fixture.runTo(second, 'SIGNING')
@@ -398,13 +403,16 @@ test('one transfer of a run is frozen while the run is assembled: earlier ones a
     await scenario.confirmed(first, second, id, freezing)
   }))
 
-/** Time after which an operation that neither waits for a lock nor ends is taken to hang. */
+/**
+ * Time in milliseconds after which an operation that neither waits for a lock nor ends is taken to
+ * hang.
+ */
 const HANG_MS = 60_000
 const POLL_MS = 10
 
 /**
- * Resolves when PostgreSQL reports a connection that waits for an advisory lock. @throws where
- * `operation` ends without such a wait
+ * Resolves when PostgreSQL reports a connection that waits for an advisory lock.
+ * @throws if `operation` ends without such a wait
  */
 async function lockWait(operation: Promise<unknown>): Promise<void> {
   let outcome: string | null = null

@@ -8,7 +8,10 @@ import { useDatabase } from './deposits-support.ts'
 import { FamilyFixture } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
-/** A transfer that waits for its fuel: nothing but the fuel wakes it, and the fuel always does. */
+/**
+ * A transfer that waits for its fuel transaction: only the fuel transaction wakes the transfer, and
+ * it always does.
+ */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-fuel-'))
@@ -47,7 +50,7 @@ const due = async (fixture: FamilyFixture, id: string) =>
     )
   )?.due
 
-test('blocks without its fuel do not wake a transfer: many that wait for one tank cost nothing', () =>
+test('blocks without its fuel transaction do not wake a transfer, so many that wait for one tank cost nothing', () =>
   staged(async (fixture, id) => {
     await fixture.runTo(id, 'FUELING')
     assert.equal(await due(fixture, id), false)
@@ -56,7 +59,7 @@ test('blocks without its fuel do not wake a transfer: many that wait for one tan
     assert.equal(await due(fixture, id), false, 'a block is no reason to look again')
   }))
 
-test('fuel that is booked while its transfer is being processed wakes it anyway', () =>
+test('a fuel transaction that is booked while its transfer is being processed wakes the transfer anyway', () =>
   staged(async (fixture, id) => {
     await fixture.runTo(id, 'FUELING')
     const { arrived } = fixture.services.tanks
@@ -83,7 +86,7 @@ test('fuel that is booked while its transfer is being processed wakes it anyway'
     }
   }))
 
-test('fuel whose block is replaced by another with another base fee: the tank pays by the last one', () =>
+test("if the fuel transaction's block is replaced by one with another base fee, the tank pays by the last one", () =>
   staged(async (fixture, id) => {
     await fixture.runTo(id, 'FUELING')
     const booked = () => fixture.database.one(`select 1 from ledger_entries where kind = 'fuel'`)
@@ -101,7 +104,7 @@ test('fuel whose block is replaced by another with another base fee: the tank pa
     assert.notEqual(await feeOf(), before, 'the fee is another')
   }))
 
-test('a transfer whose block is removed between two queries is not final by a later head', () =>
+test('a transfer whose block is removed between two queries does not become final by a later head', () =>
   staged(async (fixture, id) => {
     await fixture.runTo(id, 'CONFIRMING')
     const { hash } = await fixture.read(id)

@@ -53,7 +53,7 @@ const audit = async () => {
 }
 
 test(
-  '60 concurrent transfers of 20 wallets on one tank, killed midway, one fuel dropped: every nonce once, none stuck',
+  '60 concurrent transfers of 20 wallets on one tank, killed midway, one fuel transaction dropped: every nonce once, none stuck',
   { timeout: 600_000 },
   () => sendConcurrently(platform, 3),
 )
@@ -82,7 +82,8 @@ test('a low or empty tank is reported once; transfers fail with the missing amou
     0,
   )
   await waitFor('the tank is empty', async () => (await tankOf(user, 'AVAX')).status === 'empty')
-  // A state that lasts for less than the watch's interval is never told of.
+  // Waits for the event, because a state that is shorter than the monitoring interval is not
+  // reported.
   await told('gas_tank.empty')
   const before = await balance(user, 'USDT_AVAX')
   const failed = await terminal(
@@ -101,8 +102,8 @@ test('a low or empty tank is reported once; transfers fail with the missing amou
   await waitFor('the tank is low', async () => (await tankOf(user, 'AVAX')).status === 'low')
   await told('gas_tank.low')
   await assertConfirmed(user, (await post(user, transferBody('USDT_AVAX', '5', ETH_TO))).body.id)
-  // Every movement is in the entries: they sum to what the tank holds and what it left at the
-  // address.
+  // The entries contain every movement: their sum equals the tank's balance plus the remainder at
+  // the address.
   const now = await waitFor('the books of the tank rest', async () => {
     const shown = await tankOf(user, 'AVAX')
     return shown.status === 'low' ? shown : null
@@ -157,8 +158,8 @@ test('the operator limits what a tank pays: cap, gas price, threshold; mistakes 
   )
   assert.match(String(capped.failure_reason), /exceeds the gas tank's cap of 0.000001 POL/)
   assert.equal((await balance(user, 'USDT_POL')).balance, '100')
-  // A maximum price far below the chain's: the transfer waits, and continues once the limit is
-  // removed.
+  // The maximum gas price is far below the chain's price, so the transfer waits. It continues once
+  // the limit is removed.
   assert.equal((await set('--fee-cap', 'none', '--max-gas-price', '0.000000001')).status, 0)
   const { id } = (await post(user, transferBody('USDT_POL', '5', ETH_TO))).body
   await platform.tried(id, 1)

@@ -2,7 +2,10 @@ import { after, before, test } from 'node:test'
 import { sendConcurrently } from './concurrent-transfers.ts'
 import { TestPlatform } from './harness.ts'
 
-/** A larger crowd, and a platform that is killed as a process. */
+/**
+ * More concurrent transfers than in gas-tanks.e2e.test.ts, with a platform that is killed as a
+ * process.
+ */
 const platform = new TestPlatform({ ground: 'prepared' })
 before(() => platform.start())
 after(() => platform.remove())

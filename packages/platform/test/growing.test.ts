@@ -19,12 +19,12 @@ import {
   type Plan,
 } from './workspace-first.ts'
 
-/** What docs/production/growing.md says of tables and lists is what the database has. */
+/** The statements about tables and lists in docs/production/growing.md must match the database. */
 
 const database = useDatabase()
 const page = readFileSync(new URL('../../../docs/production/growing.md', import.meta.url), 'utf8')
 
-/** The names in code of a row of the page's table. */
+/** Returns the names in code format from one row of the page's table. */
 function namesIn(row: string): string[] {
   const cells = tableRows(page).find(([first]) => first === row)
   assert.ok(cells !== undefined, `the page has no row "${row}"`)
@@ -38,7 +38,10 @@ interface Table {
   others: string[]
 }
 
-/** `leads`: the primary key begins with the workspace; `others`: unique indexes that do not. */
+/**
+ * Returns all tables. `leads`: the primary key begins with the workspace. `others`: unique indexes
+ * that do not.
+ */
 const tablesOf = () =>
   database.get().query<Table>(
     `with columns as (
@@ -52,7 +55,7 @@ const tablesOf = () =>
    from columns t order by relname`,
   )
 
-test('each table is listed once on the page, in the section of its keys; what is unique over all workspaces has a reason', async () => {
+test('each table is listed once on the page, in the section of its keys; indexes unique over all workspaces have a reason', async () => {
   const tables = await tablesOf()
   const named = (is: (table: Table) => boolean) =>
     tables
@@ -155,7 +158,7 @@ test('a statement that names no workspace is found, whatever surrounds it', () =
   assert.equal(told('insert into utxos (network, txid) values ($1, $2)'), false)
 })
 
-/** Lists as they are asked for, each by its owner. */
+/** Conditions and orders of the lists, each with its owner. */
 const LISTS = {
   coins_aside: 'workspace_id = $1 and sub_account_id = $1 order by found_at desc, id desc limit 50',
   transactions:
@@ -183,7 +186,8 @@ test('each list is read by an index that begins with its owner, without full sca
       for (const each of plan.Plans ?? []) collect(each)
     }
     await database.get().transaction(async (tx) => {
-      // Of empty tables the planner would read all; without it, what is left is what has no index.
+      // The planner would read empty tables completely. With this setting, a full scan remains only
+      // where no index can be used.
       await tx.query('set local enable_seqscan = off')
       await tx.query('set local enable_bitmapscan = off')
       const owner = '00000000-0000-0000-0000-000000000000'
