@@ -14,9 +14,9 @@ import { startFloor } from './floor/index.ts'
 import { cpuMsOf, fire, signAll, timed, type Ask, type Fired, type Signed } from './load.ts'
 
 /**
- * The API beside the least program that does the same (`floor/server.ts`), on the same database
- * server, which waits for the disk at each commit. Server on one processor, load on the other; the
- * same signed requests are sent to both, in turn, round by round.
+ * Compares the API with a minimal program that does the same (`floor/server.ts`), on the same
+ * database server, which waits for the disk at each commit. The server uses one processor and the
+ * load generator the other. Both receive the same signed requests, alternately, round by round.
  */
 
 const CONNECTIONS = 32
@@ -32,7 +32,7 @@ const wanted = (name: string) => only.length === 0 || only.includes(name)
 
 const platform = new TestPlatform({ ground: 'prepared' })
 
-/** Processes below one, itself included. */
+/** Returns a process and all its descendants. */
 function family(pid: number): number[] {
   const parents = new Map<number, number>()
   for (const name of readdirSync('/proc')) {
@@ -45,7 +45,7 @@ function family(pid: number): number[] {
         ),
       )
     } catch {
-      /* it has ended */
+      /* The process has ended. */
     }
   }
   const found = [pid]
@@ -59,7 +59,10 @@ const show = (fired: readonly Fired[]): string => {
   return `p50 ${of('p50').toFixed(1)} ms, p99 ${of('p99').toFixed(1)} ms, CPU ${of('cpuMs').toFixed(2)} ms a request`
 }
 
-/** One figure: the platform's rate beside the floor's, in turn, and what each costs. */
+/**
+ * Reports one figure: the rate of the platform compared with the floor's, measured alternately, and
+ * the cost of a request in each.
+ */
 function tell(
   name: string,
   ours: readonly Fired[],
@@ -67,7 +70,7 @@ function tell(
   atLeast?: number,
 ): void {
   const rate = (fired: readonly Fired[]) => median(fired.map((each) => each.rate))
-  // The middle of the rounds' own ratios: both halves of a round see the machine alike.
+  // Median of the ratios of the rounds: both halves of a round run under the same conditions.
   const ratio = median(ours.map((each, round) => each.rate / (floors[round] as Fired).rate))
   const value = rate(ours)
   report({
@@ -83,9 +86,9 @@ function tell(
 let floor: Awaited<ReturnType<typeof startFloor>> | null = null
 const others: TestPlatform[] = []
 try {
-  // Blocks come as they do by default; the tests' chains are ten times as fast.
+  // Blocks are produced at the default rate; the local chains of the tests are ten times as fast.
   await platform.start({ CUSTODY_RATE_LIMIT: '1000000', CUSTODY_LOCAL_PACE: '1' })
-  // The tests' database does not wait for the disk.
+  // By default, the tests' database does not wait for the disk.
   await platform.database.query('alter system reset all')
   await platform.database.query('select pg_reload_conf()')
   const users: User[] = []
@@ -153,8 +156,8 @@ try {
       }),
     }))
   /**
-   * The floor is measured while the platform's workers stand still: they digest what was asked of
-   * it before.
+   * The floor is measured while the platform's workers are paused, because they would still process
+   * earlier requests.
    */
   const floored = async (
     requests: Parameters<typeof fire>[1],
@@ -178,7 +181,7 @@ try {
     connections = CONNECTIONS,
   ): Promise<void> => {
     const [ours, floors]: [Fired[], Fired[]] = [[], []]
-    // The first round makes both warm.
+    // The first round is a warm-up.
     for (let round = 0; round <= ROUNDS; round++) {
       const requests = await signAll(asks())
       const order = round % 2 === 0 ? ['floor', 'ours'] : ['ours', 'floor']
@@ -275,7 +278,7 @@ try {
     for (const each of others.splice(0)) await each.stop()
     pinAll()
   }
-  // Last, for the workers go on with what these leave behind.
+  // Measured last, because the workers continue to process these requests.
   if (wanted('post'))
     await measure('POST /transaction, 16 wallets, workers running', () => posts(POSTS, users), 0.75)
   if (wanted('hot'))
@@ -287,7 +290,7 @@ try {
 } finally {
   await floor?.stop()
   for (const other of others) await other.stop()
-  // What is still under way need not end.
+  // Pending transfers need not end.
   await platform.kill()
   await sleep(100)
   await platform.remove()

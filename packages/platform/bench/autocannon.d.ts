@@ -1,4 +1,4 @@
-/** As much of autocannon as `load.ts` uses: the package has no types of its own. */
+/** The parts of autocannon that `load.ts` uses; the package has no types of its own. */
 declare module 'autocannon' {
   interface Client {
     setRequests(requests: autocannon.Request[]): void

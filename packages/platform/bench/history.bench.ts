@@ -14,9 +14,9 @@ import type { Services } from '../src/engine/services.ts'
 import { listTransactions } from '../src/transactions/list-transactions.ts'
 
 /**
- * A page of GET /dac/v1/transactions of a sub-account with many transactions, against one with ten
- * thousand in the same database, by filter and by depth: p99, asked in turn. `--rows N` (1,000,000
- * unless told; CUSTODY_BENCH_ROWS the same).
+ * Measures a page of GET /dac/v1/transactions of a sub-account with many transactions, compared
+ * with one that has ten thousand in the same database, by filter and by depth: p99 of alternating
+ * requests. `--rows N` or CUSTODY_BENCH_ROWS: number of transactions, 1,000,000 by default.
  */
 const {
   values: { rows: given },
@@ -24,7 +24,7 @@ const {
 const MANY = Number(given ?? process.env['CUSTODY_BENCH_ROWS'] ?? 1_000_000)
 const FEW = 10_000
 const ROUNDS = 60
-/** So many transactions have one address, memo or sender, in the long list and in the short one. */
+/** Number of transactions with the same address, memo or sender, in both lists. */
 const ALIKE = 20
 const START_S = 1_767_225_600
 const SPAN_S = 300 * 86_400
@@ -38,7 +38,7 @@ try {
   await database.query('insert into workspaces (id, name) values ($1, $2)', [workspace, workspace])
   const many = await fill(workspace, MANY, 1)
   const few = await fill(workspace, FEW, 2)
-  // What the triggers would have written, folded as the worker folds.
+  // Inserts the rows that the triggers would have written, folded as the worker folds them.
   await unlimited(`insert into list_deltas (list, owner, bucket, dims, n)
     select 'transactions', sub_account_id, date_trunc('hour', created_at, 'UTC'), jsonb_build_object('kind', kind, 'asset', asset,
       'status', status, 'source_type', source_type, 'destination_type', destination_type), count(*)
@@ -58,7 +58,7 @@ try {
     } as never)
     return { ms: performance.now() - started, total: (body as { total: number }).total }
   }
-  /** What is asked, of a list of so many. */
+  /** Queries of a list with this number of rows. */
   const questions: Record<string, (count: number) => Record<string, unknown>> = {
     everything: () => ({}),
     'everything, page 10': () => ({ page: '10' }),
@@ -126,7 +126,7 @@ try {
   rmSync(home, { recursive: true, force: true })
 }
 
-/** Statements that may take longer than the platform's. */
+/** Runs statements without the platform's time limits. */
 async function unlimited(text: string): Promise<void> {
   const patient = new pg.Client(postgres.url)
   await patient.connect()
@@ -134,14 +134,18 @@ async function unlimited(text: string): Promise<void> {
   await patient.end()
 }
 
-/** A sub-account with so many transactions, spread over the same months. @returns its id */
+/**
+ * Creates a sub-account with this number of transactions, spread over the same months.
+ * @returns its id
+ */
 async function fill(workspace: string, count: number, index: number): Promise<string> {
   const owner = randomUUID()
   await database.query(
     'insert into sub_accounts (id, workspace_id, name, path_index) values ($1, $2, $3, $4)',
     [owner, workspace, `of ${count}`, index],
   )
-  // In parts, each in one commit; triggers and checks of references would take ten times as long.
+  // Number of rows per commit. Triggers and checks of references are skipped, because they would
+  // take ten times as long.
   const PART = 250_000
   for (let from = 0; from < count; from += PART) {
     await unlimited(`begin; set local session_replication_role = replica;

@@ -15,7 +15,7 @@ import { cpuSeconds, memoryMb } from './processes.ts'
  * local chains and npm, which a production service does not have, are reported separately.
  */
 const WATCHED_S = Number(process.argv[2] ?? 60)
-/** PostgreSQL looks a minute after its start at what the start has written. */
+/** A minute after its start, PostgreSQL analyzes the tables that the start has written. */
 const SETTLED_S = 100
 const STARTS = 3
 const root = fileURLToPath(new URL('../../..', import.meta.url))
@@ -26,7 +26,10 @@ interface Started {
   child: ChildProcess
   readyMs: number
 }
-/** `npm start` on the home. @throws Error where it ends before it is ready */
+/**
+ * Runs `npm start` on the home directory.
+ * @throws Error if it ends before it is ready
+ */
 async function start(): Promise<Started> {
   const begun = performance.now()
   const child = spawn('npm', ['start'], {
@@ -46,7 +49,10 @@ async function start(): Promise<Started> {
   return started
 }
 
-/** npm ends before what it has started: the database's lock file tells when that is gone. */
+/**
+ * npm ends before the processes that it started; the database's lock file shows when these have
+ * ended.
+ */
 async function stop(started: Started): Promise<void> {
   running.delete(started)
   started.child.kill('SIGTERM')
@@ -68,7 +74,7 @@ const walBytes = async (): Promise<number> => {
   }
 }
 
-/** Of all but what no service has. */
+/** Processes that a production service does not have; sums exclude them. */
 const APART = new Set(['chains', 'npm'])
 const sum = (parts: Record<string, number>): number =>
   Object.entries(parts).reduce((all, [name, part]) => (APART.has(name) ? all : all + part), 0)
@@ -78,7 +84,7 @@ const told = (parts: Record<string, number>): string =>
     .join(', ')}; chains and npm not counted`
 
 try {
-  // The first start makes the home.
+  // The first start creates the home directory.
   await stop(await start())
   const times = await interleaved(STARTS, {
     postgres: async () => {

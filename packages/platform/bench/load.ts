@@ -5,7 +5,7 @@ import autocannon from 'autocannon'
 import { percentile } from '../../../test/figures.ts'
 import { PRIVATE_KEY } from '../test/harness.ts'
 
-/** A request, before it is signed: each has a nonce of its own, and can be sent once. */
+/** A request before it is signed. Each has a separate nonce and can be sent once. */
 export interface Ask {
   apiKey: string
   method: 'GET' | 'POST'
@@ -19,7 +19,7 @@ export interface Signed {
   body: string
 }
 
-/** Signed now, so to be sent within half a minute. */
+/** Signs the requests with the current time, so they must be sent within half a minute. */
 export const signAll = (asks: readonly Ask[]): Promise<Signed[]> =>
   Promise.all(
     asks.map(async ({ apiKey, method, path, body = '' }) => {
@@ -29,8 +29,8 @@ export const signAll = (asks: readonly Ask[]): Promise<Signed[]> =>
   )
 
 /**
- * A second; milliseconds; milliseconds of all its processors' time that the server took for one
- * request.
+ * Requests per second; latencies in milliseconds; processor time in milliseconds that the server
+ * used per request, on all processors.
  */
 export interface Fired {
   rate: number
@@ -40,9 +40,9 @@ export interface Fired {
 }
 
 /**
- * Sends all requests, each once, over kept-alive connections.
- * @param pids of the servers, whose processors' time is told
- * @throws Error where one is not answered with 200
+ * Sends all requests, each once, over keep-alive connections.
+ * @param pids of the servers whose processor time is measured
+ * @throws Error if a response is not 200
  */
 export async function fire(
   base: string,
@@ -94,8 +94,9 @@ export async function fire(
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
 
 /**
- * Sends one request alone. @returns milliseconds until its answer was there. @throws Error where
- * that is not 200
+ * Sends one request alone.
+ * @returns milliseconds until the response
+ * @throws Error if the response is not 200
  */
 export async function timed(
   base: string,
@@ -114,16 +115,17 @@ export async function timed(
   return performance.now() - startedAt
 }
 
-/** Linux counts processors' time in hundredths of a second. */
+/** Linux counts processor time in hundredths of a second. */
 const TICK_MS = 10
 
 /**
- * Processors' time that these processes have taken; NaN where the system does not tell (no /proc).
+ * Returns the processor time that these processes have used; NaN if the system does not report it
+ * (no /proc).
  */
 export function cpuMsOf(pids: readonly number[]): number {
   try {
     return pids.reduce((sum, pid) => {
-      // The name, in brackets, may hold blanks.
+      // The name, in brackets, may contain spaces.
       const fields = (readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1) as string).split(
         ' ',
       )

@@ -11,9 +11,9 @@ import {
 import { cpuSeconds } from './processes.ts'
 
 /**
- * Payouts of one hot wallet beside as many of many wallets, in one run: `node
- * bench/payouts.bench.ts [payouts] [wallets] [assets]`. A payout counts when its bytes are first
- * sent; confirming it is the chain's pace.
+ * Compares payouts of one hot wallet with the same number of payouts of many wallets, in one run:
+ * `node bench/payouts.bench.ts [payouts] [wallets] [assets]`. A payout counts when it is first
+ * broadcast, because the chain determines the time until it is confirmed.
  */
 const [payouts, wallets] = [Number(process.argv[2] ?? 200), Number(process.argv[3] ?? 10)]
 const assets = (process.argv[4] ?? 'ETH,USDT_ETH').split(',')
@@ -26,7 +26,7 @@ const SINKS: Record<string, string> = {
 }
 const platform = new TestPlatform({ ground: 'prepared' })
 
-/** Half of the payouts were so many milliseconds in each state, from the first on. */
+/** Returns the median time in milliseconds in each state, in order. */
 async function stages(ids: readonly string[]): Promise<string> {
   const rows = await platform.database.query<{ state: string; ms: number }>(
     `select state, percentile_disc(0.5) within group (order by ms)::float ms from (
@@ -128,7 +128,7 @@ try {
       await fundedWallet(platform, user, asset, String(amount))
       return user
     }
-    // A local tank's first fill is enough for a few dozen transfers of a token.
+    // The first fill of a local gas tank is sufficient for only a few dozen token transfers.
     const fillTank = async (user: User) => {
       const network = asset.split('_').at(-1) as string
       const tank = (

@@ -1,15 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
 /**
- * What a process and all that descend from it have used of a processor, in seconds, by what they
- * are. Linux only.
+ * Returns the processor time in seconds that a process and all its descendants have used, by kind
+ * of process. Linux only.
  */
 export const cpuSeconds = (root: number): Record<string, number> =>
   summed(root, ({ seconds }) => seconds)
 
-/**
- * What they hold of the memory, in MB; of pages that several share each holds its part. Linux only.
- */
+/** Returns the memory of these processes in MB; shared pages count proportionally. Linux only. */
 export const memoryMb = (root: number): Record<string, number> =>
   summed(root, ({ pid }) => {
     try {
@@ -18,7 +16,7 @@ export const memoryMb = (root: number): Record<string, number> =>
         1024
       )
     } catch {
-      return 0 // It has ended since it was listed.
+      return 0 // The process has ended since it was listed.
     }
   })
 
@@ -35,11 +33,11 @@ function summed(
       const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
       const command = readFileSync(`/proc/${entry}/cmdline`, 'utf8').replaceAll('\0', ' ')
       parents.set(Number(entry), Number(fields[1]))
-      // Of ended children too: PostgreSQL has many.
+      // Includes ended child processes, of which PostgreSQL has many.
       const seconds = fields.slice(11, 13).reduce((sum, ticks) => sum + Number(ticks), 0) / 100
       used.set(Number(entry), { seconds, name: nameOf(command) })
     } catch {
-      /* it has ended */
+      /* The process has ended. */
     }
   }
   const isOurs = (pid: number): boolean =>

@@ -10,16 +10,16 @@ import { advance, claim } from '../src/engine/lease.ts'
 import type { Services } from '../src/engine/services.ts'
 
 /**
- * Transfers that wait in the queue, 30,000 unless CUSTODY_BENCH_QUEUE says how many: how fast the
- * worker's own statements take them and bring them on, without any chain, the first thousand
- * against the last one. Those between are brought to their end in crowds, as fast as the server
- * writes, so that as many dead rows and entries of the index lie about as a hard day leaves.
+ * Measures how fast the worker's own statements claim and advance queued transfers, without any
+ * chain: the first thousand compared with the last thousand. The queue has 30,000 transfers, or the
+ * number in CUSTODY_BENCH_QUEUE. Those in between are completed in bulk, as fast as the server
+ * writes, so that they leave as many dead rows and index entries as a busy day.
  */
 const COUNT = Number(process.env['CUSTODY_BENCH_QUEUE'] ?? 30_000)
 const MEASURED = 1000
-/** Each part may take some more than it needs. */
+/** Reserve for parts that process more transfers than they need. */
 const SPARE = 500
-/** As many steps are under way at a time in one process. */
+/** Number of concurrent steps in one process. */
 const AT_ONCE = 16
 
 const untriggered = (text: string) =>
@@ -49,7 +49,10 @@ try {
   }
   await database.query('analyze transactions')
   const services = { database } as unknown as Services
-  /** Brings so many through two steps each: signed, and confirmed. @returns transfers a second */
+  /**
+   * Runs this number of transfers through two steps each: signed, and confirmed.
+   * @returns transfers per second
+   */
   const work = async (count: number): Promise<number> => {
     const started = performance.now()
     let done = 0

@@ -16,10 +16,10 @@ import { createMetrics } from '../src/metrics.ts'
 import { fixtureServices } from '../test/chain-fixture.ts'
 
 /**
- * The scanner over a real PostgreSQL with a million addresses, and a scripted node in a process of
- * its own: a full Bitcoin block and an Ethereum block against fetching and parsing the same block
- * alone, and how fast many blocks are caught up with against how fast the node answers. `--blocks
- * N`: 2,000 unless told; `--addresses N`.
+ * Measures the scanner on a real PostgreSQL with a million addresses, and a scripted node in a
+ * separate process. A full Bitcoin block and an Ethereum block are compared with fetching and
+ * parsing the same block alone, and the catch-up rate over many blocks with the node's own rate.
+ * `--blocks N`: 2,000 by default; `--addresses N`.
  */
 const { values: given } = parseArgs({
   options: { blocks: { type: 'string' }, addresses: { type: 'string' } },
@@ -27,10 +27,10 @@ const { values: given } = parseArgs({
 const BLOCKS = Number(given.blocks ?? process.env['CUSTODY_BENCH_BLOCKS'] ?? 2000)
 const ADDRESSES = Number(given.addresses ?? 1_000_000)
 const ROUNDS = 15
-/** Addresses that are written in one statement. */
+/** Number of addresses that are inserted by one statement. */
 const PART = 100_000
 const registry = loadRegistry('local')
-// The scripted node has a genesis block of its own.
+// The scripted node has a different genesis block.
 const { genesis: _, checkpoints: __, ...btc } = registry.network('BTC') as Network
 const eth: Network = { ...(registry.network('ETH') as Network), chain_id: 1 }
 const assets = registry.assets.filter(({ network }) => network === 'ETH')
@@ -108,7 +108,7 @@ try {
     ['ETH', OWN, `'0x' || md5(n::text) || '00000000'`],
   ]) {
     for (let from = 0; from < ADDRESSES; from += PART) {
-      // Without the checks of references, which take most of the time.
+      // Checks of references are disabled, because they take most of the time.
       await database.query(
         `begin; set local session_replication_role = replica;
          insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind)
@@ -127,7 +127,7 @@ try {
   }
   await database.query('vacuum analyze chain_addresses')
 
-  /** A scanner of one network at a height of a node. */
+  /** Returns a scanner of one network at a height of a node. */
   const scannerOf = async (network: Network, node: Node, client: UtxoClient | EvmClient) => {
     const services = fixtureServices(
       {
@@ -215,7 +215,7 @@ try {
     })
   }
 
-  // A node that takes eight milliseconds for an answer, eight at a time.
+  // A node that takes eight milliseconds for a response, and handles eight requests concurrently.
   const far = await startNode(20, 20, 8, 8, 50)
   nodes.push(far)
   const scanner = await scannerOf(
@@ -231,8 +231,8 @@ try {
     return response.text()
   }
   /**
-   * Milliseconds that the node takes to answer for so many blocks, asked as many at a time as it
-   * answers.
+   * Returns the time in milliseconds in which the node answers requests for this number of blocks,
+   * with as many concurrent requests as it handles.
    */
   const answered = async (from: number, count: number): Promise<number> => {
     let next = from
@@ -253,7 +253,7 @@ try {
   const part = Math.floor(BLOCKS / TURNS)
   let at = 1
   const times = await interleaved(TURNS, {
-    // The first to ask for a block has it made.
+    // The first request for a block makes the node generate it.
     made: () => answered(at + 1, part),
     node: () => answered(at + 1, part),
     scanned: async () => {

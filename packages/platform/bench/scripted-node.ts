@@ -3,11 +3,11 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 /**
- * A process that answers as a Bitcoin and an Ethereum node do, with made blocks: each height holds
- * the same transactions, under a hash of its own. POST /btc, /eth: JSON-RPC. Arguments:
- * transactions of a Bitcoin block, transfers of an Ethereum block, the milliseconds that each
- * answer takes, how many are made at once, and in which of how many blocks an address of ours is
- * paid.
+ * A process that responds like a Bitcoin node and an Ethereum node, with generated blocks: each
+ * height has the same transactions, under a separate hash. POST /btc, /eth: JSON-RPC. Arguments:
+ * transactions of a Bitcoin block, transfers of an Ethereum block, delay of a response in
+ * milliseconds, number of concurrent responses, and the interval in blocks at which an address of
+ * the platform is paid.
  */
 const [coins, tokens, answerMs, atOnce, paidEvery] = process.argv.slice(2, 7).map(Number) as [
   number,
@@ -20,7 +20,7 @@ const [OWN_SCRIPT, OWN_ADDRESS, CONTRACT] = process.argv.slice(7) as [string, st
 const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
 const hash = (text: string): string => createHash('sha256').update(text).digest('hex')
 const heightOf = (text: string): number => Number.parseInt(text.slice(-8), 16)
-/** A block's hash says its height, so that nothing is kept. */
+/** Returns a block hash that encodes the height, so that no state is needed. */
 const blockHash = (height: number): string =>
   hash('block').slice(8) + height.toString(16).padStart(8, '0')
 
@@ -127,7 +127,8 @@ function logsOf(height: number): string {
 }
 
 /**
- * Cache of answers by request, so that a round measures the caller and not the making of answers.
+ * Cache of responses by request, so that a round measures the caller and not the generation of
+ * responses.
  */
 const made = new Map<string, string>()
 let tip = 0
@@ -156,7 +157,7 @@ function answer(method: string, params: unknown[]): string {
       return logsOf(heightOf((first as { blockHash: string }).blockHash))
     case 'eth_chainId':
       return '"0x1"'
-    // The payer: any sender, with a coin of the same shape.
+    // The transaction of the payer: any sender, with a coin of the same shape.
     case 'getrawtransaction':
       return JSON.stringify({
         txid: first,

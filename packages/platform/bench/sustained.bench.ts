@@ -14,14 +14,15 @@ import {
 import { cpuSeconds, memoryMb } from './processes.ts'
 
 /**
- * Transfers of many wallets without a pause, from their POST until they are confirmed, beside what
- * the nodes could sign; and what is held of the memory at the end, beside what was held soon after
- * the beginning: `node bench/sustained.bench.ts [under way] [wallets]`, for
- * `CUSTODY_BENCH_MINUTES`. At the end each transfer must be confirmed, and books and chains agree.
+ * Measures continuous transfers of many wallets, from their POST until they are confirmed, compared
+ * with the signing rate of the nodes; and the memory at the end, compared with the memory soon
+ * after the beginning: `node bench/sustained.bench.ts [under way] [wallets]`, for
+ * `CUSTODY_BENCH_MINUTES`. At the end each transfer must be confirmed, and the ledger must agree
+ * with the chains.
  */
 const [underWay, wallets] = [Number(process.argv[2] ?? 50), Number(process.argv[3] ?? 50)]
 const loadMs = Number(process.env['CUSTODY_BENCH_MINUTES'] ?? 3) * 60_000
-/** Left out of what is measured. */
+/** Initial time in milliseconds that is excluded from the measurement. */
 const rampMs = Math.min(30_000, loadMs / 6)
 /**
  * Time in milliseconds before the first memory measurement. The last one is at the end of the load.
@@ -35,9 +36,9 @@ const [LOOK_MS, LOOKS] = [30_000, 15]
 const WORKSPACE = 'bench-sustained'
 const SINK = '0x00000000000000000000000000000000000000be'
 const ENDED_WITHIN_MS = 180_000
-/** The floor's: accounts at once, and signatures of each. */
+/** Concurrent accounts, and signatures of each, in the measurement of the floor. */
 const [IN_FLIGHT, EACH] = [8, 24]
-/** What no service has beside it. */
+/** Processes that a production service does not have. */
 const APART = new Set(['chains', 'npm'])
 
 const platform = new TestPlatform({ ground: 'prepared' })
@@ -52,8 +53,8 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
 async function nodesPerSecond(): Promise<number> {
   const cluster = await SignerCluster.start(() => {}, 'prepared', 'apart')
   try {
-    // The platform's make way for others; where the machine is shared both must get as little of
-    // it.
+    // The platform's nodes run at a lower priority. The measured nodes get the same priority, so
+    // that both are affected equally if the machine is shared.
     const niceness = getPriority(platform.childPid('signer/src/main.ts.*HOME'))
     for (const { pid } of cluster.processes.values()) setPriority(pid as number, niceness)
     const workspace = await cluster.workspace()
@@ -71,8 +72,8 @@ async function nodesPerSecond(): Promise<number> {
 }
 
 /**
- * Wallets with enough in them for all that is to come, and a tank and a prepaid account that last
- * as long.
+ * Creates wallets with sufficient coins for the whole run, and a gas tank and a prepaid account
+ * that are sufficient too.
  */
 async function openWallets(): Promise<User[]> {
   const users = await Promise.all(
@@ -105,8 +106,8 @@ const workspaceId = async (): Promise<string> =>
   )?.id as string
 
 /**
- * Who waits for the ends of transfers; the database is asked for all of them at once, since a
- * signed request costs far more.
+ * Waits for the ends of transfers. One database query reads all of them, because a signed request
+ * costs far more.
  */
 class Ends {
   readonly #workspace: string
@@ -120,7 +121,8 @@ class Ends {
   }
 
   /**
-   * Resolves when a transfer is confirmed. @throws Error where it ends otherwise, or not in time
+   * Resolves when a transfer is confirmed.
+   * @throws Error if it ends otherwise, or not in time
    */
   of(id: string): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -128,7 +130,7 @@ class Ends {
     })
   }
 
-  /** Looks until the signal. */
+  /** Polls until the signal is aborted. */
   async watch(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const rows = await platform.database.query<{
@@ -155,8 +157,8 @@ class Ends {
 }
 
 /**
- * Keeps so many transfers under way until the time; resolves when all have ended. @param posted
- * when each was asked for
+ * Keeps this number of transfers pending until the given time; resolves when all have ended.
+ * @param posted time of each request
  */
 async function load(
   users: readonly User[],
@@ -186,8 +188,8 @@ async function load(
 }
 
 /**
- * What each kind of process holds of the memory, in MB: the middle of several looks, the last of
- * them in half a minute.
+ * Returns the memory of each kind of process in MB: the median of several readings within half a
+ * minute.
  */
 async function memory(): Promise<Record<string, number>> {
   const looks: Record<string, number>[] = []
@@ -207,7 +209,7 @@ const told = (parts: Record<string, number>): string =>
 const sum = (parts: Record<string, number>): number =>
   Object.entries(parts).reduce((all, [name, part]) => (APART.has(name) ? all : all + part), 0)
 
-/** What was measured of the transfers that were confirmed between the two times. */
+/** Returns the figures of the transfers that were confirmed between the two times. */
 async function measured(
   workspace: string,
   posted: ReadonlyMap<string, number>,
@@ -244,7 +246,7 @@ async function measured(
   }
 }
 
-/** Half of the transfers were so many milliseconds in each state, from the first on. */
+/** Returns the median time in milliseconds in each state, in order. */
 async function stages(workspace: string, kind: string): Promise<string> {
   const rows = await platform.database.query<{ state: string; ms: number }>(
     `select state, percentile_disc(0.5) within group (order by ms)::float ms from (
@@ -260,8 +262,8 @@ async function stages(workspace: string, kind: string): Promise<string> {
 }
 
 /**
- * How many fuels were signed in one session, half of them in no more: those of one session are
- * committed at once.
+ * Returns the median number of fuel transactions that are signed in one session; those of one
+ * session are committed together.
  */
 async function fuelsTogether(workspace: string): Promise<number> {
   const rows = await platform.database.query<{ count: number }>(
@@ -274,7 +276,7 @@ async function fuelsTogether(workspace: string): Promise<number> {
 
 try {
   await platform.start({ CUSTODY_RATE_LIMIT: '1000000' })
-  // What tests are spared: each commit waits for the disk, as it does everywhere else.
+  // Enables the settings that tests disable: each commit waits for the disk, as in production.
   for (const setting of ['fsync', 'full_page_writes'])
     await platform.database.query(`alter system set ${setting} = on`)
   await platform.database.query('select pg_reload_conf()')

@@ -5,9 +5,9 @@ import { report } from '../../../test/figures.ts'
 import { call, TestPlatform, type User } from '../test/harness.ts'
 
 /**
- * Deliveries a second of one workspace's webhook, alone and beside another workspace's whose
- * receivers take every delivery and never answer, as a ratio. Floor: 0.95. Both rates are of the
- * same run, measured in turn, the better of a few.
+ * Measures deliveries per second of one workspace's webhook, alone and while another workspace's
+ * receivers accept connections and never respond, as a ratio. Floor: 0.95. Both rates are measured
+ * in the same run, alternately; the better of a few counts.
  */
 
 const EVENTS = 600
@@ -45,7 +45,7 @@ const hook = async (user: User, url: string) => {
   if (answer.status !== 200) throw new Error(answer.text)
   return answer.body.id
 }
-/** Many events of a workspace at once, each of an object of its own. */
+/** Emits many events of a workspace at once, each of a separate object. */
 const tell = (workspace: string, events: number) =>
   platform.database.query(
     `insert into events (workspace_id, sub_account_id, type, payload)
@@ -54,7 +54,7 @@ const tell = (workspace: string, events: number) =>
     [workspace, events, new Date(0).toISOString()],
   )
 
-/** Deliveries a second, from the first that arrives to the last. */
+/** Returns deliveries per second, from the first arrival to the last. */
 async function rate(workspace: string): Promise<number> {
   count = 0
   await tell(workspace, EVENTS)
@@ -87,7 +87,7 @@ try {
     while (hanging < HANGING) await new Promise((resolve) => setTimeout(resolve, 20))
     beside.push(await rate('alice'))
     for (const id of hooks) await call(mallory, 'DELETE', `/dac/v1/webhooks/${id}`, {})
-    // What hangs holds its places until then.
+    // Deliveries without a response occupy their slots until then.
     silent.closeAllConnections()
     await new Promise((resolve) => setTimeout(resolve, 500))
   }

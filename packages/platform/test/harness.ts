@@ -62,7 +62,7 @@ const DEATH_MS = 120_000
  */
 type SetupMode = 'here' | 'prepared' | 'own'
 
-/** Platforms of this test process. */
+/** Factor by which blocks are produced faster than on an interactive platform. */
 const platforms: TestPlatform[] = []
 /** Home directories that still exist. */
 const homes = new Set<string>()
@@ -105,7 +105,8 @@ export class TestPlatform {
     ground?: SetupMode
     clock?: () => number
   } = {}) {
-    // A separate process would have another clock than the requests that it verifies.
+    // A separate process uses the system clock, but the test would sign its requests with another
+    // one.
     if (ground !== 'here' && clock !== Date.now)
       throw new Error('a clock reaches only a platform that runs in this process')
     this.clock = clock
@@ -133,8 +134,8 @@ export class TestPlatform {
     const { devnet } = JSON.parse(readFileSync(join(this.home, 'ports.json'), 'utf8')) as {
       devnet: number
     }
-    // Imports a module only when it is needed, because most of it is used by platforms only. A
-    // modified copy of the tree imports its own modules.
+    // Imports a module only when it is needed, because most modules are used only to run a
+    // platform. A modified copy of the tree imports its own modules.
     const ofTree = async <T>(path: string): Promise<T> =>
       (await import(pathToFileURL(join(this.package, '..', path)).href)) as T
     const { InProcessPlatform } = await ofTree<typeof import('./in-process-platform.ts')>(
@@ -170,7 +171,8 @@ export class TestPlatform {
 
   async start(env: Record<string, string> = {}): Promise<void> {
     this.output = ''
-    // The local chains get the environment of their start, as in a separate process.
+    // The local chains run in this process and get the environment variables of the start, as they
+    // would in a separate process.
     if (this.#ground === 'here') Object.assign(process.env, env)
     if (this.#ground !== 'own' && !existsSync(join(this.home, 'ports.json'))) await this.#prepare()
     if (this.#ground === 'here' && !this.#here) await this.#startParts()
@@ -234,8 +236,8 @@ export class TestPlatform {
   }
 
   /**
-   * Ends everything and removes the home directory. Checks the events of a platform in this process
-   * against the registry of events.
+   * Ends all processes and removes the home directory. Checks the events of a platform in this
+   * process against the registry of events.
    */
   async remove(): Promise<void> {
     const wrong = this.#here ? await wrongEvents(this.database, this.eventsFrom) : []
@@ -317,7 +319,7 @@ export class TestPlatform {
     await this.start()
   }
 
-  /** Runs a function while a chain makes blocks by command only. */
+  /** Runs a function while a chain produces blocks only by command. */
   async halted<T>(network: string, run: () => Promise<T>): Promise<T> {
     const halt = (halted: boolean) => this.operator('devnet', { command: 'halt', network, halted })
     await halt(true)
@@ -329,8 +331,8 @@ export class TestPlatform {
   }
 
   /**
-   * Makes a block on a halted chain whenever a transaction waits for one, until a condition holds.
-   * The transaction that fulfils it is in the last block.
+   * Produces a block on a halted chain whenever a transaction is waiting, until a condition holds.
+   * The transaction that fulfils the condition is in the last block.
    */
   async mineUntil(network: string, what: string, holds: () => Promise<unknown>): Promise<void> {
     await waitFor(what, async () => {
@@ -355,8 +357,8 @@ export class TestPlatform {
   }
 
   /**
-   * Runs a function while none of the three nodes answers. The nodes answer the requests
-   * afterwards, or too late.
+   * Runs a function while none of the three nodes answers. The nodes answer the pending requests
+   * afterwards, unless the requests have timed out by then.
    */
   async withoutNodes<T>(run: () => Promise<T>): Promise<T> {
     return (this.#here as InProcessPlatform).withoutNodes(run)
@@ -377,8 +379,8 @@ export class TestPlatform {
   }
 
   /**
-   * Resolves once a transaction, or the one it waits for, was tried this number of times in its
-   * state, or has ended.
+   * Resolves once a transaction, or the transaction it waits for, has been attempted this number of
+   * times in its state, or has ended.
    */
   async tried(id: string, times = 2): Promise<void> {
     await waitFor(`${times} tries of ${id}`, () =>

@@ -7,8 +7,8 @@ import { HeadPolling } from '../src/engine/head-polling.ts'
 import { useDatabase, DepositFixture } from './deposits-support.ts'
 
 /**
- * How often an endpoint is asked for its head: by the blocks that come, and by what its plan
- * allows.
+ * How often an endpoint is polled for its head: by the chain's block time, and by the limits of the
+ * endpoint's plan.
  */
 const database = useDatabase()
 const POLL_MS = 5000
@@ -39,7 +39,7 @@ test('each main network states its block time, and no local one does', () => {
 })
 
 /**
- * Requests of a day in which only the head is polled.
+ * Returns the number of requests in a day in which only the head is polled.
  * @param each requests for each poll
  * @param otherPerHour other requests
  */
@@ -71,7 +71,8 @@ test('polling stays within the plan with any other requests, at least once a min
       (perDay, each, others) => {
         const asked = dayOf(perDay, each, others)
         const least = (DAY_MS / 60_000) * each + others * 24
-        // An hour's worth may be used before, and the last hour's burst comes when it comes.
+        // The allowance of one hour may be used in advance, and the burst of the last hour can come
+        // at any time.
         const most = Math.max(perDay, least) * 1.05 + perDay / 24 + others + each
         assert.ok(asked <= most, `${asked} of ${perDay}; ${least} at least`)
       },
@@ -80,7 +81,7 @@ test('polling stays within the plan with any other requests, at least once a min
   )
 })
 
-test('a sufficient plan does not slow polling, and a burst slows it for at most its hour', () => {
+test('a sufficient plan does not slow polling, and a burst slows polling for at most an hour', () => {
   assert.equal(dayOf(100_000, 2), Math.ceil(DAY_MS / POLL_MS) * 2)
   let now = 0
   const pace = new HeadPolling({

@@ -2,8 +2,8 @@ import { createInterface } from 'node:readline'
 import { openDatabase } from '../src/database/pool.ts'
 
 /**
- * On the caller's host: asks what it is told to ask, a line of JSON each, by HTTP, and the database
- * as an observer.
+ * Runs on the caller's host. Reads requests from standard input, one JSON object per line, and
+ * sends them by HTTP, or to the database as an observer.
  */
 interface CallerRequest {
   id: number

@@ -12,9 +12,9 @@ import { callerKey } from '../../signer/test/prepared.ts'
 import { DIES_WITH_US, Hosts, whyNoHosts, type Host } from './network-hosts.ts'
 
 /**
- * Ten machines and a caller's, made by the commands of docs/production/several-hosts.md:
- * PostgreSQL, two of each role, three signer nodes, and the local chains in the place of real ones.
- * What is copied here from one folder to another an operator carries.
+ * Ten hosts and a caller's host, set up by the commands of docs/production/several-hosts.md:
+ * PostgreSQL, two hosts of each role, three signer nodes, and the local chains instead of real
+ * ones. The test copies between folders the files that operators would carry between hosts.
  */
 
 const skip = whyNoHosts() ?? false
@@ -30,7 +30,7 @@ const POSTGRES = join(
   'native',
   'bin',
 )
-/** PostgreSQL refuses root. */
+/** PostgreSQL refuses to run as root. */
 const AS_NOBODY = ['--user', '--map-user=65534', '--map-group=65534']
 const TO = '0x00000000000000000000000000000000000000c5'
 const PASSWORD = randomBytes(12).toString('hex')
@@ -50,7 +50,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** Asks from the caller's host. */
+/** Sends requests from the caller's host. */
 class Caller {
   readonly #child: ChildProcess
   readonly #waiting = new Map<number, (answer: Record<string, unknown>) => void>()
@@ -73,7 +73,7 @@ class Caller {
     })
   }
 
-  /** Status 0: no answer. */
+  /** Status 0 means that there was no response. */
   async fetch(
     url: string,
     init: { method?: string; headers?: Record<string, string>; body?: string } = {},
@@ -152,7 +152,7 @@ test(
     ] as const
     const databaseUrl = `postgresql://custody:${PASSWORD}@${db.address}:5432/postgres`
 
-    // PostgreSQL, with a password and from its own network alone.
+    // PostgreSQL, with a password, and reachable only from the network of the hosts.
     const database = (async () => {
       writeFileSync(db.path('password'), PASSWORD, { mode: 0o644 })
       await db.run('unshare', [
@@ -202,8 +202,8 @@ test(
       /^devnet ready/m,
     )
 
-    // Each node's operator: keys, and a public half. Recovery keys come from elsewhere: here, the
-    // caller's host.
+    // Each node's operator creates keys and a public configuration file. Recovery keys are created
+    // elsewhere: here, on the caller's host.
     const passphrase = (host: Host) => ({ CUSTODY_SIGNER_PASSPHRASE_FILE: host.path('passphrase') })
     const carry = (from: Host, name: string, ...to: Host[]) => {
       for (const host of to) copyFileSync(from.path(name), host.path(name))
@@ -298,7 +298,7 @@ test(
       '--peers',
       [1, 2, 3].map((node) => api1.path(`node-${node}.json`)).join(','),
     ])
-    // The platform's own hosts have one identity and one key for secrets.
+    // The hosts of the platform share one identity and one secrets key.
     for (const [host] of platforms)
       if (host !== api1) cpSync(api1.path('signers'), host.path('signers'), { recursive: true })
     const secretsKey = randomBytes(32).toString('base64')
@@ -342,8 +342,8 @@ test(
     for (const [host] of platforms)
       await until(`${host.name} says that all is there`, () => isWhole(host))
 
-    // Enrolment at each node, at its own socket, on its own host; then at the platform, where a
-    // worker has the operator's socket.
+    // The key is enrolled at each node, through the socket on the node's own host, and then at the
+    // platform, where a worker has the operator's socket.
     for (const host of [...nodes, worker1]) writeFileSync(host.path('caller.pem.pub'), publicKey)
     const wish = (host: Host) => [
       '--workspace',
@@ -426,7 +426,7 @@ test(
     }
     await until('the deposit', () => credited(api1, 5n))
 
-    /** Of what was accepted: id and sequence. */
+    /** Id and sequence_id of each accepted transfer. */
     const made: string[] = []
     let sequences = 0
     const pay = async (host: Host): Promise<string> => {
@@ -439,7 +439,7 @@ test(
         source_type: 'INTERNAL',
         sequence_id: sequence,
       }
-      // The same again until there is an answer: that is what a sequence is for.
+      // The request is repeated with the same sequence_id until there is a response.
       const id = await until(`a transfer at ${host.name}`, async () => {
         const { status, text } = await call(host, 'POST', '/dac/v1/transaction', body)
         return status === 200 ? (JSON.parse(text) as { id: string }).id : null
@@ -464,7 +464,7 @@ test(
       })
       return performance.now()
     }
-    // What is asked of the first API while it dies is asked of the other one again.
+    // A request that the first API process receives while it dies is repeated at the second one.
     const underWay = pay(api2)
     let since = await kill(api1, running.get(api1))
     await confirmed(api2, await pay(api2))
@@ -482,7 +482,7 @@ test(
     for (const id of [...many, await pay(api2)]) await confirmed(api2, id)
     says(`a worker is killed: all that was under way is confirmed after ${seconds(since)} s`)
 
-    // The one that follows the chain; where processes are is told by their beat.
+    // Returns the process that scans the chain. The heartbeats show on which host it runs.
     const active = async () =>
       (
         await caller.sql<{ holder: string }>(
@@ -539,7 +539,7 @@ test(
     )
     says(`… and put back: the node is there again after ${seconds(since)} s`)
 
-    // Each was paid once: by the chain, not by who says so.
+    // Each transfer was paid once. The chain shows this; the platform's own report is not trusted.
     const rows = await caller.sql<{ status: string; hash: string }>(
       `select status, hash from transactions where kind = 'WITHDRAWAL'`,
     )
@@ -567,7 +567,7 @@ test(
       `${made.length} transfers, each paid once; the audit: ${/^\d+ ledger entries/.exec(audit.stdout)?.[0] ?? ''}, no difference`,
     )
 
-    // The operator's commands at a node on its own host, and the end of a caller: at the nodes,
+    // Runs the operator's commands for a node on its own host, and revokes a caller: at the nodes,
     // then at the platform.
     const { stdout: status } = await n2.node(CUSTODY, [
       'signer',

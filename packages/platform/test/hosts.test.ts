@@ -25,8 +25,8 @@ import { signOrder } from '../src/signing/sign.ts'
 import type { Role } from '../src/settings/settings.ts'
 import { useDatabase, DepositFixture } from './deposits-support.ts'
 
-// What processes on several hosts have of one another is a database and clocks that are about
-// alike.
+// Processes on several hosts share only a database, and their clocks are approximately
+// synchronized.
 
 const START = Date.UTC(2026, 0, 1)
 let now = START
@@ -141,7 +141,7 @@ test('of two scanners one scans a network; the other takes over when the first d
     [true, false],
     'for as long as it lives',
   )
-  // Killed.
+  // The process was killed.
   let waitedMs = 0
   for (; !second.holds('ETH'); waitedMs += 1000) {
     assert.ok(waitedMs <= HOLD_MS + 1000, 'taken over in time')
@@ -170,7 +170,7 @@ test('a pass whose lease was taken over writes nothing, not even the undo of a r
   const scan = scanLoop(fixture.services, chain, first.followed)
   for (let count = 0; count < 3; count++) fixture.chain.mine()
   while (await scan.run(signal)) {
-    /* more */
+    /* The loop continues while there are more blocks. */
   }
   const height = async () =>
     (
@@ -181,8 +181,8 @@ test('a pass whose lease was taken over writes nothing, not even the undo of a r
   const before = await height()
   const blocks = async () => (await database.query('select 1 from blocks')).length
   const known = await blocks()
-  // It goes back over a reorganisation, and is asleep before it has written that: another has taken
-  // the network meanwhile.
+  // The scanner rolls back after a reorganisation and is paused before it has written the rollback;
+  // another scanner has taken over the network by then.
   fixture.chain.drop(2)
   for (let count = 0; count < 3; count++) fixture.chain.mine()
   const block = chain.client.block.bind(chain.client)
@@ -206,7 +206,7 @@ test('a pass whose lease was taken over writes nothing, not even the undo of a r
   assert.deepEqual([await height(), await blocks()], [before, known])
 })
 
-test("long work of a worker stays its own; a dead worker's work is taken after its lease", async () => {
+test("a worker keeps its long-running work; a dead worker's work is taken over after its lease", async () => {
   const tenant = await fixture.tenant(`alice ${randomUUID()}`)
   const id = randomUUID()
   await database.query(
@@ -257,17 +257,17 @@ test("while one process adopts the nodes' records, other hosts use the database,
     )
   })
   assert.equal(await isAdoptedSomewhere(here), false)
-  // One that dies over it.
+  // Simulates a process that dies during the adoption.
   void whileAdopting(here, () => new Promise(() => undefined))
   while (!(await isAdoptedSomewhere(here))) {
-    /* it is about to say so */
+    /* Waits until the process has reported that it is adopting. */
   }
   pass(61_000)
   assert.equal(await isAdoptedSomewhere(here), false)
   await whileAdopting(here, async () => undefined)
 })
 
-test('a node of a dead host is tried once, with any pair first, because it costs its whole time-out', async () => {
+test('a node on a dead host is tried only once, whichever pair is first, because it costs the whole time-out', async () => {
   for (let account = 0; account < 12; account++) {
     for (const gone of [1, 2, 3]) {
       const waits: string[] = []
@@ -289,8 +289,8 @@ test('a node of a dead host is tried once, with any pair first, because it costs
         }
         if (partner === gone) {
           waits.push(`${first} for ${partner}`)
-          // The node waits for its partner and has already sent requests to others. A caller that
-          // waits for both therefore also waits for the first without success.
+          // The node waits for its partner and has already sent requests to others, so a caller
+          // that waits for both nodes also waits for the first one without success.
           throw account % 2 === 0
             ? new NodeUnavailable(first, 'no response within 6000 ms')
             : new NodeUnavailable(first, 'the peer did not answer', 'PEER_UNAVAILABLE')

@@ -11,8 +11,8 @@ import { FamilyFixture } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * Transfers that wait at one address share a fuel, and are signed together: through the real steps
- * and the rules of real nodes.
+ * Transfers that wait at one address share a fuel transaction and are signed together. The tests
+ * use the real steps and the rules of real nodes.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
@@ -62,7 +62,7 @@ async function confirmed(fixture: FamilyFixture, ids: readonly string[]): Promis
     )
   }
 }
-/** Tokens of the requests that an order to the nodes shows. */
+/** Returns the tokens of the requests that an order to the nodes contains. */
 const shown = ({ purpose }: Order): string[] =>
   purpose.kind === 'fuel' && purpose.for.kind === 'pay'
     ? [purpose.for, ...(purpose.beside ?? []).map((each) => each.for)].map(
@@ -72,7 +72,7 @@ const shown = ({ purpose }: Order): string[] =>
 const tokenOf = async (fixture: FamilyFixture, id: string) =>
   (await fixture.read(id)).request?.token ?? ''
 
-test('thirty concurrent transfers: two or three fuels pay for all of them, and every payment is made once', () =>
+test('thirty concurrent transfers: two or three fuel transactions pay for all, and every payment is made once', () =>
   staged(async (fixture) => {
     let asked = 0
     fixture.nodes.fault = () => {
@@ -112,7 +112,7 @@ for (const commit of [
     }))
 }
 
-test('the nodes refuse one of many transfers: the others get their own fuel, and it fails with its money released', () =>
+test('the nodes refuse one of many transfers: it fails and its money is released; the others get a new fuel transaction', () =>
   staged(async (fixture) => {
     const before = await fixture.available()
     const ids = await crowd(fixture, 5)
@@ -129,7 +129,7 @@ test('the nodes refuse one of many transfers: the others get their own fuel, and
     assert.equal(before - (await fixture.available()), 4n * fixture.amount)
   }))
 
-test('one of many transfers is cancelled while its fuel is pending: the others continue, and its fuel is float', () =>
+test('a transfer is cancelled while its shared fuel is pending: the others continue, and its part of the fuel becomes float', () =>
   staged(async (fixture) => {
     const ids = await crowd(fixture, 4)
     await fixture.runTo(ids[3] as string, 'FUELING')
@@ -139,7 +139,7 @@ test('one of many transfers is cancelled while its fuel is pending: the others c
     assert.equal((await fixture.read(ids[3] as string)).state, 'CANCELLED')
   }))
 
-test('a transfer that arrives while a fuel is pending waits to be batched, for a limited time', () =>
+test('a transfer that arrives while fuel is pending waits to be batched, for a limited time', () =>
   staged(async (fixture) => {
     const first = await fixture.create('first')
     await fixture.runTo(first, 'FUELING')
@@ -148,7 +148,7 @@ test('a transfer that arrives while a fuel is pending waits to be batched, for a
     )
     await fixture.runTo((fuel as { id: string }).id, 'CONFIRMING')
     const ids = [first, ...(await crowd(fixture, 3))]
-    // Without a block nothing wakes it but its own patience.
+    // Without a new block, only the transfer's own timer wakes it.
     for (const id of ids.slice(1)) await fixture.runTo(id, 'FUELING')
     assert.deepEqual(
       (await fuels(fixture)).map(({ parts }) => parts),
@@ -158,7 +158,7 @@ test('a transfer that arrives while a fuel is pending waits to be batched, for a
     await confirmed(fixture, ids)
   }))
 
-/** How many payments are shown to the nodes together, call by call. */
+/** Returns the number of payments in each signing request to the nodes, in order. */
 function watchRuns(fixture: FamilyFixture): number[] {
   const runs: number[] = []
   const { signers } = fixture.services
@@ -178,8 +178,8 @@ function watchRuns(fixture: FamilyFixture): number[] {
   return runs
 }
 /**
- * How many are at hand when the first of them is signed depends on who comes first; that they are
- * signed together does not.
+ * How many payments are queued when the first is signed depends on timing; that they are signed
+ * together does not.
  */
 const wereTogether = (runs: readonly number[]) => assert.ok(Math.max(...runs) >= 3, runs.join())
 const numbers = async (fixture: FamilyFixture) =>
@@ -191,7 +191,7 @@ const numbers = async (fixture: FamilyFixture) =>
   ).map(({ nonce }) => nonce)
 const upTo = (count: number) => Array.from({ length: count }, (_, at) => at)
 
-test('transfers behind one payment are signed with it; the answer is lost and one is cancelled: no nonce is left open', () =>
+test('transfers queued behind a payment are signed with it; a lost response and a cancellation leave no nonce open', () =>
   staged(async (fixture) => {
     const runs = watchRuns(fixture)
     const ids = await crowd(fixture, 8)
@@ -200,7 +200,7 @@ test('transfers behind one payment are signed with it; the answer is lost and on
       purpose.kind === 'pay' && lost < 8 && runs.length > 0 && ++lost > 0 ? 'lost' : undefined
     await fixture.turnUntil('the nodes sign and the answer is lost', () => lost > 0)
     // Nodes may store signatures that the platform does not know, so every submitted transaction
-    // keeps its number.
+    // keeps its nonce.
     await fixture.cancel(ids[3] as string)
     await fixture.run()
     wereTogether(runs)
@@ -211,7 +211,7 @@ test('transfers behind one payment are signed with it; the answer is lost and on
     assert.deepEqual(await numbers(fixture), upTo(8).slice(0, (await numbers(fixture)).length))
   }))
 
-test('one in the middle of a run is refused: earlier ones are signed without it, later ones move up', () =>
+test('a payment in the middle of a batch is refused: earlier ones are signed without it, later ones move up', () =>
   staged(async (fixture) => {
     const runs = watchRuns(fixture)
     const ids = await crowd(fixture, 9)
@@ -228,7 +228,7 @@ test('one in the middle of a run is refused: earlier ones are signed without it,
     wereTogether(runs)
   }))
 
-test('while the nodes are unreachable a run waits as a whole, and it continues when they are back', () =>
+test('while the nodes are unreachable the whole batch waits, and it continues when they are back', () =>
   staged(async (fixture) => {
     const ids = await crowd(fixture, 5)
     fixture.fault = 'away'
@@ -246,7 +246,7 @@ test('while the nodes are unreachable a run waits as a whole, and it continues w
     assert.deepEqual(await numbers(fixture), upTo(5))
   }))
 
-test('one of a run must wait for a temporary condition: the earlier ones do not wait with it', () =>
+test('one payment of a batch must wait for a temporary condition: the earlier ones do not wait with it', () =>
   staged(async (fixture) => {
     const runs = watchRuns(fixture)
     const { signers } = fixture.services
@@ -255,8 +255,8 @@ test('one of a run must wait for a temporary condition: the earlier ones do not 
     let poor = ''
     let isShort = true
     /**
-     * How many stand before it in the first run that has several; signed when it is asked for
-     * again.
+     * Number of earlier transfers in the first batch that contains several; the transfer is signed
+     * when it is requested again.
      */
     let before = 0
     let signedMeanwhile = 0

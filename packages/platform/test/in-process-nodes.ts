@@ -16,22 +16,22 @@ import { NodeRefused, NodeUnavailable, type SignerNodes } from '../src/signing/n
 import { WholeKeys } from './whole-keys.ts'
 
 /**
- * The rules and records of real signer nodes in this process, without their sockets and rounds:
- * what they admit is signed with one whole key. Their entrance (`platformCall`) reads the same text
- * that it reads over TLS.
+ * The rules and records of real signer nodes in this process, without their sockets and signing
+ * rounds. Admitted requests are signed with one whole key. The nodes' entry point (`platformCall`)
+ * reads the same text that it reads over TLS.
  */
 const registry = loadRegistry('local')
 const shared = new WholeKeys(7)
-/** Of every room that was not given keys of its own. */
+/** Public key of every workspace that was not assigned keys of its own. */
 export const publicKeyAt = shared.at.secp256k1
 
 /**
- * What a step of signing meets; `undefined`: nothing out of the ordinary. `torn`: one node has
- * written it down, and the other ends.
+ * Fault of a signing step; `undefined` for none. `torn`: one node has recorded the signature, and
+ * the other one ends.
  */
 export type Fault = 'refuse' | 'lost' | 'away' | 'torn' | undefined
 
-/** The same each time: a simulation's story is not to depend on it. */
+/** Returns the same key each time, because a simulation must be reproducible. */
 function identityOf(node: number): KeyObject {
   const secret = createHash('sha256').update(`identity of node ${node}`).digest()
   return createPrivateKey({
@@ -44,10 +44,12 @@ function identityOf(node: number): KeyObject {
 export class InProcessNodes {
   readonly home = mkdtempSync(join(tmpdir(), 'custody-nodes-'))
   readonly #nodes = new Map<number, NodeContext>()
-  /** Asked before every signature: `lost` signs and loses the answer. */
+  /**
+   * Returns the fault of a signature, before each signature; `lost` signs and drops the response.
+   */
   fault: (order: Order) => Fault = () => undefined
   now: () => number
-  /** How far a node's clock is off, in milliseconds. */
+  /** Offset of each node's clock in milliseconds. */
   readonly offMs = new Map<number, number>()
 
   readonly #keys: WholeKeys
@@ -97,7 +99,7 @@ export class InProcessNodes {
     } as unknown as NodeContext)
   }
 
-  /** A node ends and starts again: it knows what its record says. */
+  /** Ends a node and starts it again; the node then knows only its stored record. */
   restart(node: number): void {
     this.#nodes.get(node)?.store.close()
     this.#start(node, this.#identities)
@@ -115,14 +117,14 @@ export class InProcessNodes {
   }
 
   /**
-   * What nodes write down in a moment is written down now: a simulation's story is not to depend on
-   * when that is.
+   * Makes the nodes write their delayed records immediately, because a simulation must not depend
+   * on when they would write them.
    */
   flush(): void {
     for (const { store } of this.#nodes.values()) store.flush()
   }
 
-  /** As `SignerNodes.call`, through the nodes' own entrance. */
+  /** Like `SignerNodes.call`, through the nodes' own entry point. */
   async call(node: number, method: string, path: string, body: unknown): Promise<unknown> {
     const parts = this.#nodes.get(node)
     if (!parts) throw new NodeUnavailable(node, 'is not there')
@@ -150,7 +152,8 @@ export class InProcessNodes {
         parts.judge.assertAllAllowed(verdicts)
         judged.push(verdicts)
       } catch (error) {
-        // What the partner refuses is passed on with its number: the first would sign with another.
+        // A refusal by the partner is passed on with its number, because the first node could sign
+        // with another partner.
         if (!(error instanceof Refusal) || parts === pair[0]) throw error
         throw new Refusal(error.code, error.message, { ...error.detail, node: second })
       }
@@ -193,7 +196,7 @@ export class InProcessNodes {
     return signed.map(({ signatures }) => ({ signatures }))
   }
 
-  /** A node asks its peers for what they signed without it. */
+  /** Makes a node query its peers for transactions that they signed without it. */
   #learn({ store }: NodeContext, verdict: Verdict): void {
     const account = accountOf(verdict)
     if (account === null || !isNonceGap(store.state, verdict)) return
@@ -204,7 +207,7 @@ export class InProcessNodes {
     }
   }
 
-  /** What the platform has of them. */
+  /** The platform's interface to the nodes. */
   get signers(): SignerNodes {
     const peers = [...this.#nodes.keys()].map((node) => ({ node }))
     return {

@@ -12,7 +12,8 @@ import { startOperatorServer } from '../src/operator/server.ts'
 import { readSettings } from '../src/settings/settings.ts'
 
 /**
- * Controls what a platform receives from outside: nothing while it is paused or once it is dead.
+ * Controls the data that a platform receives from outside: none while it is paused or once it is
+ * dead.
  */
 class FaultInjector {
   isDead = false
@@ -34,7 +35,8 @@ class FaultInjector {
   }
 
   /**
-   * Wraps a call to the outside. A dead platform does not make the call, and never gets its result.
+   * Wraps a call to an outside service. A dead platform does not make the call, and never gets its
+   * result.
    */
   over<Arguments extends unknown[], Result>(
     ask: (...given: Arguments) => Promise<Result>,
@@ -50,7 +52,9 @@ class FaultInjector {
   }
 }
 
-/** The process has ended within a database transaction; the server rolls the transaction back. */
+/**
+ * Thrown if the process ends within a database transaction; the server rolls the transaction back.
+ */
 class EndedWithin extends Error {}
 
 function breathingDatabase(database: Database, faults: FaultInjector): Database {
@@ -138,7 +142,7 @@ export class InProcessPlatform {
       }),
       log: { write: this.#hear },
     }
-    // Most tests never change a price, and reading all prices each second is a sixth of an idle
+    // Most tests never change a price, and reading all prices each second causes a sixth of an idle
     // platform's load.
     const settings = readSettings({
       CUSTODY_HOME: this.#home,
@@ -150,7 +154,7 @@ export class InProcessPlatform {
     try {
       this.#running = await startPlatform(settings, startOperatorServer, runtime)
     } catch (error) {
-      // It has released everything, and there is no process to kill.
+      // The platform has released everything, and there is no process to kill.
       faults.isDead = true
       ended.resolve()
       throw error
@@ -192,7 +196,8 @@ export class InProcessPlatform {
   }
 
   /**
-   * Runs a function while no node answers. The nodes answer the requests afterwards, or too late.
+   * Runs a function while no node answers. The nodes answer the pending requests afterwards, unless
+   * the requests have timed out by then.
    */
   async withoutNodes<T>(run: () => Promise<T>): Promise<T> {
     const { signers } = (this.#running as RunningPlatform).services

@@ -47,12 +47,12 @@ export interface Answered<T> {
 const MINUTE_MS = 60_000
 
 /**
- * Invoices of one sub-account over the real scanner, screening, crediting and database; only chain,
- * keys and prices are scripted.
+ * Invoices of one sub-account with the real scanner, screening, crediting and database; only the
+ * chain, keys and prices are scripted.
  */
 export class InvoiceFixture extends DepositFixture {
   caller!: Caller
-  /** USD of a coin. */
+  /** Price of each coin in USD. */
   readonly prices = new Map<string, string>([
     ['ETH', '2000'],
     ['USDT', '1'],
@@ -61,7 +61,7 @@ export class InvoiceFixture extends DepositFixture {
     ['BTC', '60000'],
   ])
   readonly stale = new Set<string>()
-  /** The commit at which the process ends, once. */
+  /** Name of the commit at which the process ends, once. */
   crashAt: string | null = null
 
   constructor(database: Database, family: FamilyName, seed = 77) {
@@ -93,7 +93,7 @@ export class InvoiceFixture extends DepositFixture {
     })
   }
 
-  /** An empty database with a sub-account that has wallets of these assets. */
+  /** Empties the database and creates a sub-account with wallets of these assets. */
   async begin(assets: readonly string[] = this.assets): Promise<this> {
     await this.open()
     const one = async (sql: string, values: unknown[]) =>
@@ -157,7 +157,9 @@ export class InvoiceFixture extends DepositFixture {
   unfreeze = (asset: string, address: string) =>
     this.ask<unknown>(unfreezeAddress, { asset, address })
 
-  /** A block with payments; each a transaction of its own. Amounts in the smallest unit. */
+  /**
+   * Produces a block with payments, each in its own transaction. Amounts are in the smallest unit.
+   */
   pay(
     ...payments: {
       address: string | null
@@ -186,14 +188,14 @@ export class InvoiceFixture extends DepositFixture {
     return transactions.map(({ txid }) => txid)
   }
 
-  /** Scans, credits what is deep enough, and looks at what is due. */
+  /** Scans, credits deposits with enough confirmations, and checks invoices that are due. */
   override async settle(): Promise<void> {
     await super.settle()
     await this.look()
   }
 
   async look(): Promise<void> {
-    // A look that fails comes later, so that this ends.
+    // A failed check is scheduled for later, so this loop ends.
     while ((await lookAtDue(this.services)) > 0);
   }
 
@@ -201,13 +203,13 @@ export class InvoiceFixture extends DepositFixture {
     this.now += minutes * MINUTE_MS
   }
 
-  /** Status and exception, as they are shown. */
+  /** Returns the status and exception of an invoice as the API returns them. */
   async state(id: string): Promise<string> {
     const { inv_status, exception } = await this.read(id)
     return exception === null ? inv_status : `${inv_status} ${exception}`
   }
 
-  /** Types of the events of an invoice, in order. */
+  /** Returns the types of an invoice's events, in order. */
   async events(id: string): Promise<string[]> {
     return (
       await this.database.query<{ type: string }>(

@@ -8,11 +8,11 @@ import { DEPTH, newId, useDatabase, type ScriptedTransaction } from './deposits-
 import { InvoiceFixture, type Invoice } from './invoices-fixture.ts'
 
 /**
- * What is seen of a payment before a block holds it: a real database, scanner and evaluation;
- * blocks and pool are scripted.
+ * Detection of unconfirmed payments. The database, scanner and evaluation are real; blocks and
+ * mempool are scripted.
  */
 class MempoolFixture extends InvoiceFixture {
-  /** What waits, as the node shows it. */
+  /** Waiting transactions, as the node reports them. */
   readonly pool = new Map<string, ScriptedTransaction>()
   memory = new PoolMemory()
   readonly questions: string[] = []
@@ -53,7 +53,7 @@ class MempoolFixture extends InvoiceFixture {
     return end
   }
 
-  /** A transaction whose outputs pay these amounts. */
+  /** Creates a transaction whose outputs pay these amounts. */
   make(...outputs: [string | null, bigint][]): ScriptedTransaction {
     return {
       txid: newId(),
@@ -66,13 +66,13 @@ class MempoolFixture extends InvoiceFixture {
     }
   }
 
-  /** It waits. */
+  /** Adds a transaction to the mempool. */
   send(transaction: ScriptedTransaction): ScriptedTransaction {
     this.pool.set(transaction.txid, transaction)
     return transaction
   }
 
-  /** Blocks take what they hold out of the pool. */
+  /** Produces a block with these transactions and removes them from the mempool. */
   mine(...transactions: ScriptedTransaction[]): void {
     for (const { txid } of transactions) this.pool.delete(txid)
     this.chain.mine(...transactions)
@@ -82,7 +82,7 @@ class MempoolFixture extends InvoiceFixture {
 let current: MempoolFixture | undefined
 const database = useDatabase({ migrated: true, now: () => current?.now ?? Date.now() })
 const open = async () => (current = await new MempoolFixture(database.get(), 'utxo').begin())
-/** 0.001 BTC, of which 60,000 USD are asked for one. */
+/** 60 USD are 0.001 BTC at a price of 60,000 USD. */
 const SIXTY = { fiat: 'USD', fiat_amount: 60, assets: ['BTC'] }
 const ALL = 100_000n
 const shown = ({ payments }: Invoice) => payments.map(({ amount, status }) => `${amount} ${status}`)
@@ -115,13 +115,14 @@ test('a waiting payment: Processing immediately, not counted again in its block,
     fixture.cancel(id),
     (error: unknown) => error instanceof ApiError && error.code === 'INVOICE_FINAL',
   )
-  // However long it waits.
+  // The time that the payment waits does not matter.
   fixture.pass(600)
   await fixture.watch()
   await fixture.settle()
   assert.equal(await fixture.state(id), 'Processing')
   fixture.mine(payment)
-  // Between its block and the scan of that, it is in neither.
+  // Between the production and the scan of its block, the payment is neither in the mempool nor in
+  // a scanned block.
   await fixture.watch()
   await fixture.watch()
   assert.deepEqual(shown(await fixture.read(id)), ['0.001 seen'])
@@ -147,7 +148,7 @@ test('a waiting payment: Processing immediately, not counted again in its block,
   )
 })
 
-test('parts, several outputs, and one transaction for two invoices: each counts its own payment', async () => {
+test('partial payments, several outputs, and one transaction for two invoices: each invoice counts its own payment', async () => {
   const fixture = await open()
   const [one, other] = [await fixture.create(SIXTY), await fixture.create(SIXTY)]
   const split = fixture.send(
@@ -389,7 +390,7 @@ test('the pool is queried only while a payment is possible, and a node that list
   assert.equal(await fixture.state(id), 'Pending')
 })
 
-test('whatever pool and chain do, an output counts once, and a Paid invoice was credited', async () => {
+test('for any sequence of mempool and chain changes, an output counts once, and a Paid invoice was credited', async () => {
   const fixture = await open()
   const step = fc.record({
     tx: fc.integer({ min: 0, max: 2 }),

@@ -15,7 +15,9 @@ import { amountFor, microOf, stepOf, valueOfFiat } from '../src/invoices/quote.t
 import { depthFor } from '../src/invoices/settings.ts'
 import { tableRows } from './documents.ts'
 
-/** Pure parts of invoices: the states row by row as docs/invoices.md has them, and amounts. */
+/**
+ * Tests of the pure functions of invoices: each row of the states in docs/invoices.md, and amounts.
+ */
 const DOCUMENT = readFileSync(new URL('../../../docs/invoices.md', import.meta.url), 'utf8')
 const MINUTE = 60_000
 const AGREED: Terms = {
@@ -69,7 +71,7 @@ function termsIn(cell: string): Terms {
     : { ...AGREED, marked: word as 'settled' | 'invalid' }
 }
 
-test('every row of the document’s table', () => {
+test('each row of the state table in docs/invoices.md is implemented', () => {
   assert.ok(rows.length > 30, 'the table was found')
   for (const { what, payments, merchant, minute, status, exception } of rows) {
     assert.deepEqual(
@@ -107,7 +109,7 @@ const payment = fc.record({
 const payments = fc.array(payment, { maxLength: 6 })
 const minute = fc.integer({ min: 0, max: 90 }).map((value) => value * MINUTE)
 
-test('in any order: nothing is Paid before all of it is confirmed, and time alone makes nothing Paid', () => {
+test('in any order of events, an invoice is Paid only when everything is confirmed, and never by time alone', () => {
   fc.assert(
     fc.property(payments, minute, minute, (all, now, later) => {
       const state = evaluate(AGREED, all, now)
@@ -116,7 +118,8 @@ test('in any order: nothing is Paid before all of it is confirmed, and time alon
         ({ asset, status, seenAt }) =>
           asset !== 'C' && status === 'confirmed' && seenAt < AGREED.expiresAt,
       )
-      // In halves of a thousandth of the whole, by hand: 1000 A or 500 B.
+      // Sums in units of half a thousandth of the total, calculated by hand: the total is 1000 A or
+      // 500 B.
       const parts = credited.reduce(
         (sum, { asset, amount }) => sum + amount * (asset === 'A' ? 1n : 2n),
         0n,
@@ -192,14 +195,14 @@ test('an amount is worth at least the requested value, and exceeds it by less th
       const value = valueOfFiat(fiat)
       assert.equal(microOf(value), fiat)
       const amount = amountFor(value, rate, decimals)
-      // amount / 10^decimals × rate / 10^12 against fiat / 10^6, all whole numbers.
+      // Compares amount / 10^decimals × rate / 10^12 with fiat / 10^6 in integers.
       const worth = (coins: bigint) => coins * rate
       const owed = fiat * 10n ** BigInt(12 - 6 + decimals)
       assert.ok(worth(amount) >= owed)
       const step = stepOf(amount)
       assert.equal(amount % step, 0n)
-      // Rounding up may have brought the amount to the next power of ten: the step before it was a
-      // tenth.
+      // Rounding up may have increased the amount to the next power of ten, for which the previous
+      // step was a tenth.
       const least = [step, step / 10n].some((each) => each > 0n && worth(amount - each) < owed)
       assert.ok(least, 'one step less would be too little')
       const exact = (owed + rate - 1n) / rate

@@ -16,8 +16,8 @@ import {
 import { testEmittedEvents } from './event-assertions.ts'
 
 /**
- * Invoices from outside, as merchant and payer: a coin, a token, a coin with tags, over real HTTP
- * and real chains.
+ * Invoices as the merchant and the payer use them, with a coin, a token and a coin with tags, over
+ * real HTTP and real chains.
  */
 const platform = new TestPlatform()
 let merchant: User
@@ -96,7 +96,7 @@ const pay = (
 const choose = (id: string, asset: string) =>
   call<State>(null, 'POST', `/checkout/${id}/asset`, { asset }, { base: platform.base })
 
-/** What a page hears of an invoice, until something holds. */
+/** Returns the states of an invoice that a page receives, until a condition holds. */
 async function heard(id: string, holds: (state: State) => boolean): Promise<State[]> {
   const states: State[] = []
   const response = await fetch(`${platform.base}/checkout/${id}/events`)
@@ -110,14 +110,14 @@ async function heard(id: string, holds: (state: State) => boolean): Promise<Stat
       const data = /^event: state\ndata: (.*)$/m.exec(block)?.[1]
       if (data === undefined) continue
       states.push(JSON.parse(data) as State)
-      // Leaving the loop leaves the stream.
+      // Returning from the loop closes the stream.
       if (holds(states.at(-1) as State)) return states
     }
   }
   return states
 }
 
-/** What a merchant's server is sent, by its path. */
+/** Webhook requests to the merchant's server, by path. */
 const sent: {
   path: string
   type: string
@@ -178,7 +178,7 @@ test('a coin: a page receives the payment in its block and its settlement, and t
     early.text,
   )
   const page = heard(invoice.inv_id, ({ inv_status }) => inv_status === 'Paid')
-  // No further block comes before the page has heard of the first.
+  // No further block is produced before the page has received the event of the first.
   await platform.halted('BTC', async () => {
     const seen = heard(invoice.inv_id, ({ inv_status }) => inv_status === 'Processing')
     await pay('BTC', invoice.address, invoice.crypto_amount)
@@ -245,7 +245,7 @@ test('a coin: a page receives the payment in its block and its settlement, and t
   assert.equal(refund.status, 200, refund.text)
   assert.equal((await back('0.0003', 'r1')).headers.get('idempotent-replayed'), 'true')
   assert.equal((await back('0.0003', 'r2')).status, 400, 'what is under way counts')
-  // The nodes have judged the request under its own path.
+  // The nodes have verified the request under its own path.
   await assertConfirmed(merchant, refund.body.id)
   const given = await read(invoice.inv_id)
   assert.deepEqual(
@@ -296,7 +296,8 @@ test('before any block: a page receives a waiting payment, its cancellation, and
       (await back).at(-1)?.payments.map(({ status }) => status),
       ['dropped'],
     )
-    // The next one spends what the cancellation pays back, as soon as that is final.
+    // The next transfer spends the coins that the cancellation returns, as soon as the cancellation
+    // is final.
     const second = transfer()
     await platform.operator('devnet', { command: 'mine', network: 'BTC', blocks: 3 })
     const again = heard(
@@ -379,9 +380,9 @@ test('an unpaid invoice expires, and a later payment is late until the merchant 
     webhook_url: shopUrl('/paid?order=2'),
   })
   await waitFor('expiry', async () => (await read(invoice.inv_id)).inv_status === 'Expired')
-  // A payment counts as in time unless the chain and the mempool are known to be without it after
-  // the expiry. The scan records when it last knew the chain; the mempool is read as often, and its
-  // time is kept in memory only, so the scan has to be 3 seconds past the expiry.
+  // A payment counts as in time unless the chain and the mempool are known not to contain it after
+  // the expiry. The scan records when it last read the chain. The mempool is read as often, but the
+  // time of that is kept in memory only, so the scan must be 3 seconds past the expiry.
   await waitFor('a scan after the expiry', () =>
     platform.database.one(
       `select 1 from network_scans s, invoices i

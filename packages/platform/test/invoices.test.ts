@@ -10,7 +10,7 @@ import { frameAncestors } from '../src/invoices/frame-ancestors.ts'
 import { ApiError } from '../src/errors.ts'
 import { testEmittedEvents } from './event-assertions.ts'
 
-/** Each way in which money comes to an invoice, from block to books to state to event. */
+/** Every way in which an invoice is paid: from the block to the ledger, the state and the event. */
 let current: InvoiceFixture | undefined
 const database = useDatabase({ migrated: true, now: () => current?.now ?? Date.now() })
 const open = async (family: 'evm' | 'xrp' = 'evm') =>
@@ -21,7 +21,7 @@ const HUNDRED = { fiat: 'USD', fiat_amount: 100, assets: ['USDT_ETH'] }
 const refused = (code: string, message: RegExp) => (error: unknown) =>
   error instanceof ApiError && error.code === code && (assert.match(error.message, message), true)
 
-test('paid in two parts: partial, then Processing in its block, then Paid once credited', async () => {
+test('an invoice paid in two parts: partial, then Processing in its block, then Paid once credited', async () => {
   const fixture = await open()
   const { inv_id: id, address } = await fixture.create(HUNDRED)
   assert.equal(await fixture.state(id), 'Pending')
@@ -53,7 +53,7 @@ test('paid in two parts: partial, then Processing in its block, then Paid once c
   assert.equal(Number(version), told.length, 'each change is one event')
 })
 
-test('overpaid, underpaid within the tolerance, and underpaid beyond it', async () => {
+test('an invoice is overpaid, underpaid within the tolerance, or underpaid beyond it', async () => {
   const fixture = await open()
   const [over, within, beyond] = [
     await fixture.create(HUNDRED),
@@ -132,7 +132,7 @@ test('a payment after cancellation: Invalid late; an invoice that is being paid 
     { address: one.address, asset: 'USDT_ETH', amount: USDT(100) },
     { address: other.address, asset: 'USDT_ETH', amount: USDT(100) },
   )
-  // Found, and not yet processed.
+  // The payment was found and is not processed yet.
   await fixture.scan()
   await assert.rejects(
     fixture.cancel(other.inv_id),
@@ -207,7 +207,7 @@ test('a payment with the wrong tag pays no invoice; the right tag pays it', asyn
   )
 })
 
-test('its block is removed by a reorganisation: Pending again, then as before in the next block; after expiry Expired', async () => {
+test("a payment's block is removed by a reorganisation: Pending again, then as before; after expiry Expired", async () => {
   const fixture = await open()
   const { inv_id: id, address } = await fixture.create(HUNDRED)
   const payment = {
@@ -256,7 +256,7 @@ test('its block is removed by a reorganisation: Pending again, then as before in
   ])
 })
 
-test('frozen by screening: Processing while it is held, and Paid only once it is released', async () => {
+test('a payment frozen by screening: Processing while it is held, and Paid only once it is released', async () => {
   const fixture = await open()
   await fixture.screenDeposits({ subAccount: fixture.caller.subAccountId } as never)
   fixture.risks.set('0x00000000000000000000000000000000000000aa', 'SEVERE')
@@ -457,7 +457,7 @@ test('a payment that was made while no scanner ran is in time, whenever it is fo
   const fixture = await open()
   const { inv_id: id, address } = await fixture.create(HUNDRED)
   await fixture.settle()
-  // The chain advances and the platform does not; in this time the invoice expires.
+  // The chain advances while the platform is stopped, and the invoice expires in this time.
   fixture.pass(20)
   fixture.pay({ address, asset: 'USDT_ETH', amount: USDT(100) })
   fixture.chain.bury()
@@ -468,7 +468,7 @@ test('a payment that was made while no scanner ran is in time, whenever it is fo
   assert.equal(await fixture.state(id), 'Paid')
 })
 
-test('a process that ends at any point only delays: the next one processes what was due', async () => {
+test('a process that ends at any point only causes a delay: the next one processes the due invoices', async () => {
   const fixture = await open()
   const { inv_id: id, address } = await fixture.create({ ...HUNDRED, sequence_id: 'one' })
   for (const place of ['scan.block', 'deposit.deep', 'deposit.credited']) {
@@ -512,7 +512,7 @@ test('a check that dies at any statement is repeated, also concurrently, and eac
       died = true
       return Promise.reject(new Error('the connection is gone'))
     }
-    // Whatever the transaction did before is rolled back by the database.
+    // The database rolls back the earlier statements of the transaction.
     fixture.services.database = {
       ...real,
       transaction: (work) =>
@@ -619,7 +619,8 @@ test('an idle platform writes nothing', async () => {
 test('1,000 invoices paid in one block', async (t) => {
   const fixture = await open()
   await fixture.create(HUNDRED)
-  // Made as the one that the API has made: 1,000 derivations of keys would prove nothing here.
+  // Creates copies of the invoice that the API created; deriving 1,000 keys would test nothing
+  // here.
   for (const statement of [
     `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind)
      select network, '0xpaid' || n, workspace_id, sub_account_id, 1000 + n, kind from chain_addresses, generate_series(2, 1000) n where kind = 'deposit'`,
@@ -651,8 +652,8 @@ test('1,000 invoices paid in one block', async (t) => {
   await fixture.look()
   const looked = performance.now() - began
   assert.equal(await counted('Processing'), 1000)
-  // Crediting is the same for every deposit and not an invoice's work: all but the last are as if
-  // it were done.
+  // Crediting is the same for every deposit and is not part of an invoice's work, so all deposits
+  // but the last are marked as credited.
   await fixture.database.query(
     `update transactions set state = 'CREDITED', status = 'confirmed' where kind = 'DEPOSIT' and id <> (select max(id::text)::uuid from transactions)`,
   )

@@ -13,7 +13,7 @@ import {
   type User,
 } from './harness.ts'
 
-/** Every await that follows a commit on a transfer's way; the process is killed there. */
+/** Checkpoints after each commit of a transfer, at which the process is killed. */
 const CHECKPOINTS = [
   'transaction.created',
   'transaction.queued',
@@ -55,7 +55,7 @@ test(
           ['USDT_ETH', '2', ETH_TO],
         ] as const) {
           const body = transferBody(asset, amount, to, { sequence_id: `${checkpoint}-${asset}` })
-          // The answer may be lost with the process: the retry after the restart brings the same
+          // The response may be lost with the process. The retry after the restart returns the same
           // transfer.
           await call<Transfer>(user, 'POST', '/dac/v1/transaction', body).catch(() => null)
           sent[asset]?.push(body)

@@ -7,8 +7,8 @@ import { useDatabase } from './deposits-support.ts'
 import * as fc from '../../../test/property.ts'
 
 /**
- * The books against a second writing of their rules: whatever is posted, in whatever order, and
- * refused or not.
+ * Compares the ledger with a second implementation of its rules, for random entries in random
+ * order, accepted or refused.
  */
 const told: ToldEvent[] = []
 const installation = useDatabase({ migrated: true, onEvent: (event) => told.push(event) })
@@ -39,7 +39,7 @@ const emptied = () =>
   )
 afterEach(emptied)
 
-/** Below zero these may be, as they stand for what is outside. */
+/** These accounts may be negative, because they represent external parties. */
 const UNBOUND: readonly AccountKind[] = ['chain', 'fees']
 const account = fc.record({
   place: fc.nat(1),
@@ -48,7 +48,7 @@ const account = fc.record({
   address: fc.constantFrom(null, '0xa', '0xb'),
 })
 const amount = fc.constantFrom(-3n, -1n, 0n, 1n, 2n, 3n)
-/** Most are made to balance, of which some lie in one account alone. */
+/** Most entries balance; some have all their postings in one account. */
 const entry = fc.record({
   home: fc.nat(1),
   kind: fc.constantFrom('reserve', 'settle'),
@@ -62,12 +62,12 @@ const entry = fc.record({
 const nameOf = ({ workspace, wallet, asset, kind, address }: Account) =>
   `${workspace} ${wallet} ${asset} ${kind} ${address}`
 
-/** What the books should say. */
+/** The expected state of the ledger. */
 class Model {
   readonly balances = new Map<string, { account: Account; balance: bigint; overdrawn: boolean }>()
   readonly posted = new Set<string>()
 
-  /** @returns what `post` should answer, or throw */
+  /** @returns the expected result of `post`, or the error that it must throw */
   post(
     kind: string,
     reference: string,
@@ -110,7 +110,7 @@ class Model {
         },
       ]) => balance < 0n && !overdrawn && !UNBOUND.includes(what),
     )
-    // Whichever is found first, in the order of the accounts.
+    // Either error may be reported, depending on the order of the accounts.
     if (isUnbalanced && isBelow) return /does not balance|ledger_not_negative/
     if (isUnbalanced) return /does not balance/
     if (isBelow) return /ledger_not_negative/
@@ -189,7 +189,7 @@ test('postings balance, are made once, in their own account, and never go below 
   )
 })
 
-test('concurrent requests make an account once, and each form of its name is another account', async () => {
+test('concurrent requests create an account once, and each form of its name is another account', async () => {
   const forms = places.flatMap(({ workspace, wallet }) =>
     ['ETH', 'USDT_ETH'].flatMap((asset) =>
       (['available', 'chain'] as const).flatMap((kind) =>

@@ -10,7 +10,7 @@ const database = () => installation.get()
 const START = Date.UTC(2026, 0, 30, 21, 30)
 const HOUR_MS = 3_600_000
 
-/** A workspace with a sub-account, whose lists are empty. */
+/** Creates a workspace with a sub-account whose lists are empty. */
 async function subAccount(): Promise<{ workspace: string; owner: string }> {
   const workspace = randomUUID()
   const owner = randomUUID()
@@ -30,7 +30,7 @@ const ASSETS = ['ETH', 'BTC'] as const
 const STATUSES = ['pending', 'confirmed', 'failed'] as const
 const STATES = { pending: 'CONFIRMING', confirmed: 'CONFIRMED', failed: 'FAILED' }
 
-/** Rows are made some hours apart, many at one instant, and some exactly on the hour. */
+/** Rows are created some hours apart, many at the same time, and some exactly on the hour. */
 const row = fc.record({
   kind: fc.constantFrom(...KINDS),
   asset: fc.constantFrom(...ASSETS),
@@ -144,7 +144,7 @@ test('a page and the length of a list equal a row-by-row count, for any query, w
           const page = all
             .slice((each.page - 1) * each.limit, each.page * each.limit)
             .map(({ id }) => id)
-          // In order through the index, and by the counts.
+          // 2000: the page is found by walking through the index; 0: it is found by the counts.
           for (const walkMax of [2000, 0]) {
             const answer = await readList<{ id: string }>(
               database(),

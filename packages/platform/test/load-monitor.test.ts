@@ -37,14 +37,17 @@ test('a burst has priority for two seconds, and again only if requests were few 
   await Promise.all(asked)
 })
 
-/** Meters that stand still until a test advances them. */
+/** Meters whose values change only when a test advances them. */
 class FakeMeters implements Meters {
   readonly #loop = { all: 0, busy: 0 }
   readonly #processors = { all: 0, busy: 0 }
   loop = () => ({ ...this.#loop })
   processors = () => ({ ...this.#processors })
 
-  /** Lets time pass; `loop` and `machine` are the shares of it in which each is busy. */
+  /**
+   * Advances the time; `loop` and `machine` are the shares of the time in which the event loop and
+   * the machine are busy.
+   */
   pass(ms: number, { loop = 0, machine = 0 } = {}): void {
     this.#loop.all += ms
     this.#loop.busy += ms * loop
@@ -107,7 +110,7 @@ test('the meters of this process advance, and are busy part of the time', async 
   const pressure = new LoadMonitor()
   assert.equal(pressure.isHigh, false, 'there is no request')
   const [before, began] = [systemMeters.processors(), systemMeters.loop()]
-  // Both count whole moments of the system, so the first reading may be unchanged for a while.
+  // The system updates both counters in steps, so the first reading may be unchanged for a while.
   while (systemMeters.processors().all === before.all || systemMeters.loop().all === began.all)
     await sleep(10)
   for (const { all, busy } of [systemMeters.processors(), systemMeters.loop()])

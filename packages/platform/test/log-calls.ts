@@ -4,8 +4,8 @@ import { parseSync } from 'vite'
 import { ROOT } from './documents.ts'
 
 /**
- * A call that writes a line of the log. `message`: as written, with … for what is filled in; null
- * where it is a variable.
+ * A call that writes a log line. `message` is the literal text with … for each inserted value, or
+ * null if the message is a variable.
  */
 export interface LogCall {
   file: string
@@ -26,8 +26,8 @@ const nameOf = (node: Node): string =>
   node.type === 'MemberExpression' ? nameOf(node['property'] as Node) : String(node['name'] ?? '')
 
 /**
- * The fixed words of an expression: of strings, templates and sums of them, also where a function
- * is given them.
+ * Returns the literal text of an expression: of strings, templates and their concatenations, also
+ * in the arguments of a function.
  */
 function wordsOf(node: Node | undefined): string | null {
   if (node?.type === 'Literal' && typeof node['value'] === 'string') return node['value']
@@ -42,8 +42,8 @@ function wordsOf(node: Node | undefined): string | null {
 }
 
 /**
- * `services.log.warn(…)`, `this.#log.warn(…)`, `log.warn(…)` of the platform; `log('warn', …)`,
- * `this.#log('warn', …)` of the signer.
+ * Matches `services.log.warn(…)`, `this.#log.warn(…)` and `log.warn(…)` of the platform, and
+ * `log('warn', …)` and `this.#log('warn', …)` of the signer.
  */
 function callOf(node: Node): { level: string; message: Node | undefined } | null {
   if (node.type !== 'CallExpression') return null
@@ -68,7 +68,7 @@ function callsBelow(
   for (const child of Object.values(value)) callsBelow(child, found)
 }
 
-/** Every call in a package's sources that writes a line of the log at `info` or above. */
+/** Returns every call in a package's sources that writes a log line at `info` or above. */
 export function logCalls(name: 'platform' | 'signer'): LogCall[] {
   const folder = join(ROOT, 'packages', name, 'src')
   return globSync('**/*.ts', { cwd: folder })

@@ -18,7 +18,10 @@ import { after, test } from 'node:test'
 import { read, ROOT, tableRows } from './documents.ts'
 import { logCalls, type LogCall } from './log-calls.ts'
 
-/** docs/production/log-events.md against the sources: what a SIEM matches on is what is written. */
+/**
+ * Compares docs/production/log-events.md with the sources, so that the messages that a SIEM matches
+ * are the ones that are logged.
+ */
 const folder = mkdtempSync(join(tmpdir(), 'custody-log-events-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -47,7 +50,7 @@ const sources = (of: Row['of']) =>
   globSync(`packages/${of}/src/**/*.ts`, { cwd: ROOT }).map(read).join('\n')
 const texts = { platform: sources('platform'), signer: sources('signer') }
 
-/** A row's `…` at its end stands for any rest. */
+/** A `…` at the end of a row matches any rest of the message. */
 const isOf = ({ level, message }: Row, call: LogCall): boolean =>
   level === call.level &&
   call.message !== null &&
@@ -56,7 +59,7 @@ const isOf = ({ level, message }: Row, call: LogCall): boolean =>
 
 test('the calls of the logger are found in the sources', () => {
   for (const kind of ['platform', 'signer'] as const) {
-    // By words as well, so that a form of call that the parser's reader does not know is noticed.
+    // Also searches by text, to notice a form of call that the parser does not detect.
     const byWords = [
       ...texts[kind].matchAll(
         kind === 'platform'
@@ -76,7 +79,7 @@ test('each message of the page is in the sources, with its level', () => {
   assert.ok(rows.length > 60, `${rows.length} rows`)
   for (const row of rows) {
     if (calls[row.of].some((call) => isOf(row, call))) continue
-    // Written through a function that is given the message: ['warn', 'words'], or the words alone.
+    // The message is an argument of a function: ['warn', 'text'], or the text alone.
     const literal = `'${row.message.replaceAll("'", String.raw`\'`)}'`
     assert.ok(
       texts[row.of].includes(literal),
@@ -152,7 +155,7 @@ test(
       .replace('su custody custody', `su ${who('-un')} ${who('-gn')}`)
     const file = join(folder, 'rotate.conf')
     writeFileSync(file, text, { mode: 0o600 })
-    // As the platform opens the log of a process that it starts.
+    // Opens the log in the same way as the platform does for a process that it starts.
     const appended = openSync(log, 'a', 0o600)
     const child = spawn(
       '/bin/sh',

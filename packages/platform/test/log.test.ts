@@ -15,7 +15,8 @@ import type { Services } from '../src/engine/services.ts'
 import { useDatabase } from './deposits-support.ts'
 
 /**
- * What an operator reads after "ready": a line for what was committed, and for what was refused.
+ * The log that an operator reads after "ready": one line for each committed event, and one for each
+ * refusal.
  */
 const lines: Record<string, unknown>[] = []
 const log: Logger = pino(

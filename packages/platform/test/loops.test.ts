@@ -6,7 +6,7 @@ import type { Services } from '../src/engine/services.ts'
 
 /** Loops with a manual clock and a database with scripted answers. */
 class Fixture {
-  /** Which loops something is due to, by their place; null: the database is away. */
+  /** Loops that have due work, by index; null if the database is unreachable. */
   due: string | null = ''
   asked: string[] = []
   role = 'all'
@@ -64,7 +64,7 @@ class Fixture {
     this.ran = []
   }
 
-  /** What is on its way is done. */
+  /** Resolves once pending work is done. */
   settle = () =>
     new Promise<void>((resolve) => {
       setImmediate(() => {
@@ -124,7 +124,8 @@ test('the statement gets its configured interval even if no loop needs it, as in
   )
   await fixture.pass(1000)
   await fixture.stop()
-  // PostgreSQL refuses a value that the statement has no place for.
+  // PostgreSQL refuses a parameter that the statement does not use, so each statement must contain
+  // $1.
   assert.deepEqual(
     [fixture.asked.length > 0, fixture.asked.every((text) => text.includes('$1'))],
     [true, true],
@@ -165,7 +166,7 @@ test('a notifier runs its loop immediately, also if notified while it runs; furt
   left = 2
   notifier.ring()
   await fixture.settle()
-  // Two that there were, and one for the ring in between.
+  // The two earlier runs, and one for the notification in between.
   assert.equal(fixture.ran.length, 3)
   assert.equal(fixture.asked.length, 0)
   await fixture.stop()
@@ -212,7 +213,7 @@ test('after ten idle seconds the query runs once a second until something change
     notifier.ring()
     await fixture.settle()
     assert.deepEqual(fixture.ran, ['a'])
-    // What the step made due for a moment later is not left for a second.
+    // Work that the step scheduled for a moment later does not wait for a full second.
     await fixture.pass(250)
     assert.equal(fixture.asked.length, 1)
     await fixture.pass(1000)

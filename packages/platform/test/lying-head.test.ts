@@ -19,10 +19,11 @@ const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-lying-head-'))
 let devnet: Devnet
 /**
- * By so many blocks the endpoint is ahead of what it can show: more than any of these chains wants.
+ * Number of blocks by which the reported head exceeds the blocks that the endpoint can return; more
+ * confirmations than any of these chains requires.
  */
 const AHEAD = 60
-/** Passes of a scan after which it is taken for one without end. */
+/** Number of passes after which a scan is considered endless. */
 const PASSES_MAX = 50
 
 const PLACES: readonly WalletAddress[] = [
@@ -44,7 +45,7 @@ after(() => {
   rmSync(home, { recursive: true, force: true })
 })
 
-/** From now on the endpoint tells of a head that is not there, until `end` is called. */
+/** Makes the endpoint report a head that does not exist, until `end` is called. */
 function lie({ services, place }: FamilyFixture, ahead = AHEAD): { end(): void } {
   const { client } = services.networks.get(place.code)
   const honest = client.tip.bind(client)
@@ -62,7 +63,7 @@ function lie({ services, place }: FamilyFixture, ahead = AHEAD): { end(): void }
 }
 
 for (const place of PLACES) {
-  test(`${place.code}: a transfer is not final by blocks that cannot be read, and ends well when its block is gone`, async () => {
+  test(`${place.code}: blocks that cannot be read do not make a transfer final, and it completes when its block is gone`, async () => {
     const fixture = new FamilyFixture(database.get(), devnet, place, clock)
     try {
       await fixture.open()
@@ -88,7 +89,7 @@ for (const place of PLACES) {
     }
   })
 
-  test(`${place.code}: a deposit is not credited by blocks that cannot be read`, async () => {
+  test(`${place.code}: blocks that cannot be read do not make a deposit credited`, async () => {
     const fixture = new FamilyFixture(database.get(), devnet, place, clock)
     try {
       await fixture.open()

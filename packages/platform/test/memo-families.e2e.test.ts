@@ -26,8 +26,8 @@ import {
 } from './harness.ts'
 
 /**
- * XRP and XLM: one address with a tag or memo for each deposit address, a reserve, accounts that
- * come to life, transactions that expire.
+ * XRP and XLM: deposit addresses that share one address and differ by tag or memo, the account
+ * reserve, accounts that a payment creates, and transactions that expire.
  */
 const platform = new TestPlatform()
 let alice: User
@@ -246,8 +246,8 @@ test('XRP: a destination that requires a tag is refused without one, before anyt
     requires_tag: false,
   })
   await confirmed(await send('XRP', '1', shop.address, { address_tag: '0' }))
-  // While the chain is unreachable the API cannot check this: the worker detects it, and nothing is
-  // signed.
+  // While the chain is unreachable the API cannot check the destination. The worker detects the
+  // missing tag, and nothing is signed.
   await fault('XRP', 'down')
   const blind = await send('XRP', '1', shop.address)
   await fault('XRP', 'heal')
@@ -289,8 +289,8 @@ test('XLM: accounts are created or paid, with every kind of memo, and M-addresse
   ]
   const [[to, tag]] = cases as [(typeof cases)[number]]
   await confirmed(await send('XLM', '1', to, { address_tag: tag }))
-  // The rest side by side: each takes a sequence of its own, and the network takes one of an
-  // account in each ledger.
+  // The other payments run concurrently: each uses a sequence number of its own, and the network
+  // includes one transaction of an account in each ledger.
   await Promise.all(
     cases.slice(1).map(async ([account, spelt, memo], at) => {
       const done = await confirmed(
@@ -315,7 +315,7 @@ test('XLM: accounts are created or paid, with every kind of memo, and M-addresse
       assert.equal(tx.operations[0]?.body.payment.destination, account)
     }),
   )
-  // SEP-29: an account that says that it wants a memo.
+  // SEP-29: the account states that it requires a memo.
   const builder = new TransactionBuilder(await server.getAccount(shop.publicKey()), {
     fee: BASE_FEE,
     networkPassphrase: (await server.getNetwork()).passphrase,
@@ -425,7 +425,8 @@ test('XRP: an expired transfer that cannot be paid is voided at the nodes, fails
   const { Sequence: sequence } = (
     await xrp('account_info', { account: own['XRP'], ledger_index: 'validated' })
   ).account_data
-  // The platform sleeps while its transaction dies and the destination begins to require a tag.
+  // The platform is paused while its transaction expires and the destination begins to require a
+  // tag.
   const control = (command: Record<string, unknown>) =>
     fetch(`${devnet}/control`, { method: 'POST', body: JSON.stringify(command) })
   await platform.asleep(async () => {

@@ -53,7 +53,7 @@ export class ModifiedCopy {
 
   /** Runs a program of the copy with Node. */
   node(...args: string[]): { status: number | null; output: string } {
-    // Not as a part of the run that this is in.
+    // Without this variable, the program is not treated as a part of the current test run.
     const { NODE_TEST_CONTEXT: _, ...env } = process.env
     const { status, stdout, stderr } = spawnSync(process.execPath, args, {
       encoding: 'utf8',
@@ -64,7 +64,8 @@ export class ModifiedCopy {
   }
 
   /**
-   * What the copy has that the original has not, and what both have and differs: files, by path.
+   * Returns the paths of the files that only the copy has, and of those that differ from the
+   * original.
    */
   changes(): { added: string[]; changed: string[] } {
     const filesOf = (root: string) =>
@@ -93,7 +94,7 @@ export class ModifiedCopy {
     appendFileSync(join(this.root, path), line)
   }
 
-  /** Adds lines to the asset registry, each to the list that lines of its kind are in. */
+  /** Adds entries to the asset registry, each to the list of entries of its kind. */
   addToRegistry(lines: readonly Record<string, unknown>[]): void {
     const file = join(this.root, 'packages', 'chains', 'data', 'registry.json')
     const registry = JSON.parse(readFileSync(file, 'utf8')) as Registry
@@ -112,7 +113,7 @@ export class ModifiedCopy {
   }
 }
 
-/** The blocks of one language below a document's heading, in order. */
+/** Returns the code blocks of one language below a document's heading, in order. */
 export function fencedBlocks(document: string, heading: string, language: string): string[] {
   const text =
     readFileSync(join(ROOT, document), 'utf8')

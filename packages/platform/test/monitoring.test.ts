@@ -8,8 +8,8 @@ import { createMetrics } from '../src/metrics.ts'
 import { read, ROOT } from './documents.ts'
 
 /**
- * The alerts and the dashboard of deploy/monitoring: each asks for metrics that there are, has a
- * runbook, and does what it says.
+ * Tests of the alerts and the dashboard in deploy/monitoring: each uses existing metrics, has a
+ * runbook, and fires under its documented conditions.
  */
 const FOLDER = join(ROOT, 'deploy/monitoring')
 const rules = readFileSync(join(FOLDER, 'custody.rules.yml'), 'utf8')

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * Hosts for a test: Linux network namespaces with an address each on a bridge that is in a
- * namespace too, so that nothing of this machine's own network is touched. Processes run in them by
- * `ip netns exec`; each host has a folder of its own.
+ * Hosts for a test: Linux network namespaces, each with an address on a bridge. The bridge is in a
+ * namespace too, so this machine's own network is not changed. Processes run in them by `ip netns
+ * exec`, and each host has a folder of its own.
  */
 
 const TREE = fileURLToPath(new URL('../../../', import.meta.url))
@@ -18,7 +18,7 @@ const PREFIX = '10.88.7'
  */
 export const DIES_WITH_US = ['setpriv', '--pdeathsig', 'KILL']
 
-/** Why there can be none here; null: there can. */
+/** Returns why network namespaces cannot be used here, or null if they can. */
 export function whyNoHosts(): string | null {
   if (process.platform !== 'linux') return 'network namespaces are Linux’s'
   if (process.getuid?.() !== 0) return 'network namespaces need root'
@@ -38,12 +38,12 @@ function ip(...args: string[]): void {
   if (status !== 0) throw new Error(`ip ${args.join(' ')}: ${stderr.trim()}`)
 }
 
-/** One machine: a namespace, an address, a folder. */
+/** A host: a network namespace, an address and a folder. */
 export class Host {
   readonly name: string
   readonly address: string
   readonly home: string
-  /** Its namespace's name. */
+  /** Name of the host's network namespace. */
   readonly space: string
   readonly #children = new Set<ChildProcess>()
 
@@ -71,7 +71,7 @@ export class Host {
     const child = spawn('ip', ['netns', 'exec', this.space, ...DIES_WITH_US, command, ...args], {
       stdio: [stdin, 'pipe', 'pipe'],
       cwd: this.home,
-      // Nothing of the test's own environment but where programs are.
+      // Contains no variables of the test's own environment except the search path of programs.
       env: {
         PATH: process.env['PATH'] ?? '',
         HOME: this.home,
@@ -85,7 +85,10 @@ export class Host {
     return child
   }
 
-  /** A command to its end. @throws where it fails, with what it said */
+  /**
+   * Runs a command and waits until it has ended.
+   * @throws Error with the command's output if the command fails
+   */
   async run(
     command: string,
     args: string[],
@@ -105,7 +108,7 @@ export class Host {
     return said
   }
 
-  /** A program of this tree, by Node. */
+  /** Runs a program of this source tree with Node. */
   node(
     script: string,
     args: string[],
@@ -153,7 +156,7 @@ export class Host {
     return this.start(process.execPath, [join(TREE, script), ...args], ready, env)
   }
 
-  /** Its cable. */
+  /** Connects or disconnects the host's network link. */
   link(state: 'up' | 'down'): void {
     ip('-n', this.space, 'link', 'set', 'eth0', state)
   }
@@ -164,7 +167,7 @@ export class Host {
       : ''
   }
 
-  /** As a power cut. Resolves when nothing of it runs any more. */
+  /** Simulates a power cut. Resolves when no process of the host is running. */
   async cutPower(): Promise<void> {
     await Promise.all(
       [...this.#children].map(
@@ -175,7 +178,7 @@ export class Host {
           }),
       ),
     )
-    // What those have started themselves.
+    // Also ends processes that were started by the ended ones.
     for (let tries = 0; tries < 50; tries++) {
       const { stdout } = spawnSync('ip', ['netns', 'pids', this.space], { encoding: 'utf8' })
       const pids = stdout.split('\n').filter(Boolean).map(Number)
@@ -184,14 +187,14 @@ export class Host {
         try {
           process.kill(pid, 'SIGKILL')
         } catch {
-          /* it has ended */
+          /* The process has ended. */
         }
       await new Promise((resolve) => setTimeout(resolve, 50))
     }
   }
 }
 
-/** A compiled program need not be compiled again by each of a dozen processes. */
+/** Returns the compile cache, so that a dozen processes do not each compile the same program. */
 const cacheOf = (): Record<string, string> =>
   Object.fromEntries(
     ['NODE_COMPILE_CACHE', 'NODE_OPTIONS', 'CUSTODY_TEST_MODULES'].flatMap((name) =>
@@ -199,7 +202,7 @@ const cacheOf = (): Record<string, string> =>
     ),
   )
 
-/** Hosts on one bridge. Whatever happens, `remove` is to be called. */
+/** Hosts on one bridge. The test must always call `remove`. */
 export class Hosts {
   readonly #id = `cu${randomBytes(3).toString('hex')}`
   readonly #folder: string
@@ -250,13 +253,13 @@ export class Hosts {
     return this.#hosts.map((host) => `--- ${host.name}\n${host.lastLines()}`).join('\n')
   }
 
-  /** Ends every process in them, and them. */
+  /** Ends all processes in the hosts and removes the hosts. */
   async remove(): Promise<void> {
     await Promise.all(this.#hosts.map((host) => host.cutPower()))
     this.destroy()
   }
 
-  /** The same at once, for an end that waits for nothing. */
+  /** Does the same synchronously, for an exit that cannot wait. */
   destroy(): void {
     for (const space of this.#spaces.splice(0)) {
       const { stdout } = spawnSync('ip', ['netns', 'pids', space], { encoding: 'utf8' })
@@ -264,7 +267,7 @@ export class Hosts {
         try {
           process.kill(Number(pid), 'SIGKILL')
         } catch {
-          /* it has ended */
+          /* The process has ended. */
         }
       spawnSync('ip', ['netns', 'del', space])
     }

@@ -4,13 +4,13 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { ModifiedCopy, fencedBlocks } from './modified-copy.ts'
 
-// Adds a family of chains as docs/adding-a-chain.md says, word for word, in a copy of the tree.
+// Adds a family of chains to a copy of the tree, following docs/adding-a-chain.md exactly.
 const DOCUMENT = 'docs/adding-a-chain.md'
 const HEADING = 'A new family'
 const copy = new ModifiedCopy()
 after(() => copy.remove())
 
-/** Each line of code, and the file that the document names before it. */
+/** Files to which the document's lines of code are added, in the order of the lines. */
 const LISTS = ['packages/chains/src/list.ts', 'packages/platform/src/app/families.ts']
 
 test('the document’s commands and lines are all that a family needs: no other file is changed', () => {
@@ -47,7 +47,8 @@ test('the document’s commands and lines are all that a family needs: no other 
 })
 
 test('its types fit, the registry’s test accepts its lines, and its own tests send transfers through steps and node rules', () => {
-  // The users of the family and its own files; the types of other tests were checked before.
+  // The files that use the family, and the family's own files; the types of other tests were
+  // checked before.
   const include = [
     'packages/*/src/**/*.ts',
     'packages/chains/test/toy.test.ts',
@@ -57,7 +58,7 @@ test('its types fit, the registry’s test accepts its lines, and its own tests 
     join(copy.root, 'tsconfig.toy.json'),
     JSON.stringify({ extends: './tsconfig.json', include }),
   )
-  // Several checkers each look at the same libraries: twice the work.
+  // Runs one type checker, because several would each check the same libraries.
   const types = copy.node(
     'node_modules/typescript/bin/tsc',
     '--noEmit',

@@ -10,8 +10,8 @@ import { FamilyFixture, type WalletAddress } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * A real local chain behind an endpoint that answers oddly: what was paid is credited, and a scan
- * that cannot go on says why.
+ * A real local chain behind an endpoint that returns unusual responses. Payments are credited, and
+ * a scan that cannot continue reports why.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
@@ -35,7 +35,9 @@ after(() => {
 
 type Change = (result: never, params: unknown[]) => unknown
 
-/** Answers of the endpoint as `changes` has them by method, while there is one. */
+/**
+ * Replaces the endpoint's responses by method, as long as `changes` has an entry for the method.
+ */
 function changing(changes: Map<string, Change>): Fetch {
   return async (url, init) => {
     const response = await fetch(url, init)
@@ -89,7 +91,7 @@ for (const [what, price] of [
       const { state, fee } = await fixture.read(id)
       assert.equal(state, 'CONFIRMED')
       assert.ok(BigInt(fee) > 0n, `a fee of ${fee} was booked`)
-      // The books agree with the chain to the wei.
+      // The ledger agrees with the chain to the wei.
       await fixture.check()
     })
   })
@@ -116,7 +118,7 @@ test('ETH: a token deposit is credited after logs of another block, without a bl
         address: fixture.source,
         amount: '25',
       })
-      // An inconsistent answer ends the pass; the next one reads the block again.
+      // An inconsistent response ends the pass; the next pass reads the block again.
       await fixture.scan().catch(() => undefined)
       await fixture.scan()
       assert.ok(asked > 0, 'the logs were asked for')

@@ -18,7 +18,7 @@ import {
 } from './harness.ts'
 
 /**
- * One node's host is lost, and its operator brings it back with the commands of
+ * One node's host is lost, and its operator restores the node with the commands of
  * docs/production/disaster.md.
  */
 const platform = new TestPlatform()
@@ -84,11 +84,11 @@ test(
     const restored = await restore('--confirm', code as string)
     assert.equal(restored.status, 0, restored.stderr)
     assert.match(restored.stdout, /^signer 3: restored from a backup of/m)
-    // A request of the second in which the node was restored may be older than that, and is
-    // refused.
+    // A request that is signed in the second of the restore may be older than the restore, and
+    // would be refused.
     const second = Math.floor(Date.now() / 1000)
     await waitFor('the next second', async () => Math.floor(Date.now() / 1000) > second)
-    // With one of the others away the restored node signs.
+    // The restored node signs while one of the other nodes is stopped.
     await platform.nodesDown([1], async () => {
       const body = transferBody('ETH', '0.5', '0x00000000000000000000000000000000000000AA', {
         sequence_id: 'after',

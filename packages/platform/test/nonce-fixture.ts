@@ -35,8 +35,8 @@ import { ScriptedXrp } from './scripted-xrp.ts'
 
 /**
  * Runs transfers through the real steps, a real database and the rules of real nodes, on a chain in
- * memory. The clock stands still: where only time can make a row due, all rows are moved into the
- * past by that time, so that no test sleeps and the machine's speed changes nothing.
+ * memory. The clock does not advance. If only time can make a row due, all rows are moved into the
+ * past by that time, so no test sleeps and the machine's speed changes nothing.
  */
 const NOW = Date.now()
 /**
@@ -46,23 +46,23 @@ const NOW = Date.now()
 export const now = (): number => NOW
 const registry = loadRegistry('local')
 const PRICE = { maxFeePerGas: 2n * BASE_FEE + 10n ** 8n, maxPriorityFeePerGas: 10n ** 8n }
-/** A chain in memory: balances by address, what waits, what was included by hash. */
+/**
+ * A chain in memory: balances by address, waiting transactions, and included transactions by hash.
+ */
 interface StagedChain {
   readonly balances: Map<string, bigint>
   readonly pool: ReadonlyMap<string, unknown>
   readonly mined: ReadonlyMap<string, { from: string; nonce: number }>
   readonly height: number
-  /** A block of what is next in order. */
+  /** Produces a block with the transactions that are next in order. */
   mine(): void
   /**
-   * Where depth decides what is final: the scan begins here, and blocks count once it has read
-   * them.
+   * For chains on which depth decides finality: the block at which the scan begins. Later blocks
+   * count once the scan has read them.
    */
   readonly head?: { height: number; hash: string; parent: string }
 }
-/**
- * Where transfers are made: what accounts hold, whom they pay, and whether a tank pays their fees.
- */
+/** The environment of the transfers: balances, receivers, and whether a gas tank pays the fees. */
 export interface NonceAddress {
   code: string
   held: bigint
@@ -103,7 +103,7 @@ export const NONCE_ADDRESSES = {
     }),
 }
 
-/** mulberry32: the same numbers for the same seed. */
+/** mulberry32 random generator: returns the same numbers for the same seed. */
 function chance(seed: number): () => number {
   let state = seed
   return () => {
@@ -114,10 +114,10 @@ function chance(seed: number): () => number {
   }
 }
 
-/** How a transfer is to fare: `fuel` and `pay` are refused by the nodes at that step. */
+/** Planned outcome of a transfer; nodes refuse `fuel` and `pay` at that step. */
 export type Outcome = 'good' | 'fuel' | 'pay' | 'cancelled'
 
-/** One network with its tank, two sub-accounts, three nodes, and everything that goes wrong. */
+/** One network with its gas tank, two sub-accounts, three nodes, and injected faults. */
 export class NonceFixture {
   readonly database: Database
   readonly place: NonceAddress
@@ -128,9 +128,9 @@ export class NonceFixture {
   readonly random: () => number
   readonly fates = new Map<string, Outcome>()
   readonly callers: Caller[] = []
-  /** By how much rows were moved into the past, in all. */
+  /** Total time in milliseconds by which rows were moved into the past. */
   waitedMs = 0
-  /** How often a worker died between two steps. */
+  /** Number of times that a worker ended between two steps. */
   processesEnded = 0
   /** Tokens of the requests that nodes refuse, by step. */
   readonly refused = new Map<string, 'fuel' | 'pay'>()
@@ -164,11 +164,12 @@ export class NonceFixture {
     )
     for (const token of refused) {
       const isFirst = !this.#asked.has(token)
-      // One of several stops the fuel for all of them, so that each is asked for alone.
+      // One refused transfer blocks the shared fuel transaction, so the platform then requests a
+      // signature for each transfer separately.
       if (about.length > 1) return 'refuse'
       this.#asked.add(token)
-      // The node signs, the answer is lost, and the node refuses from then on. No transfer may wait
-      // for a signature that only the nodes have.
+      // The node signs, the response is lost, and the node refuses from then on. No transfer may
+      // wait for a signature that only the nodes have.
       return purpose.kind === 'fuel' && isFirst && drawn < 4 * this.faults ? 'lost' : 'refuse'
     }
     if (drawn >= this.faults) return undefined
@@ -368,17 +369,17 @@ export class NonceFixture {
     }
   }
 
-  /** The chain has moved: what waits for it is woken, by the scan where there is one. */
+  /** Wakes the transfers that wait for a new block, through the scan if the network has one. */
   async scan(): Promise<void> {
     await (this.#scan ? this.#scan() : wake(this.database, this.code))
   }
 
   /**
-   * Runs what is due, as the workers do. If nothing is due it mines a block, and if no block can
+   * Runs due work as the workers do. If nothing is due it produces a block, and if no block can
    * change anything it moves all rows into the past until the next one is due.
-   * @param mostMs bound of `waitedMs` without faults; each process that ended may add the lease
-   *   and the longest retry pause
-   * @returns whether anything was left to do
+   * @param mostMs bound of `waitedMs` without faults; each process that ended may add the lease and
+   *   the longest retry pause
+   * @returns whether any work was left
    */
   async turn(mostMs: number): Promise<boolean> {
     const due = await claim(this.services, 16)
@@ -392,8 +393,8 @@ export class NonceFixture {
     if (pooled !== '' && pooled !== this.#stuckPool) this.#buriedAt = this.chain.height + 4
     if (this.chain.height < this.#buriedAt) {
       this.chain.mine()
-      // Whatever the pool still holds waits for a number that no transaction has taken yet: more
-      // blocks cannot include it.
+      // All transactions in the pool wait for a nonce that no transaction has used yet, so more
+      // blocks cannot include them.
       if (this.#pooled() === pooled) this.#stuckPool = pooled
       await this.scan()
       return true
@@ -420,12 +421,12 @@ export class NonceFixture {
     return true
   }
 
-  /** Identifies what the pool holds; empty where it holds nothing. */
+  /** Returns a string that identifies the content of the pool; empty if the pool is empty. */
   #pooled(): string {
     return [...this.chain.pool.keys()].sort().join(' ')
   }
 
-  /** What the pool held when the last block included none of it. */
+  /** Content of the pool when the last block included none of its transactions. */
   #stuckPool = ''
   #buriedAt = 0
 
@@ -440,7 +441,7 @@ export class NonceFixture {
     )
   }
 
-  /** What must hold when everything has ended. */
+  /** Checks the properties that must hold when all transfers have ended. */
   async check(): Promise<Record<string, number>> {
     assert.deepEqual(await this.pending(), [])
     const ended = await this.database.query<{

@@ -7,9 +7,9 @@ import type { ScriptedEvm } from './scripted-evm.ts'
 import type { ScriptedXrp } from './scripted-xrp.ts'
 
 /**
- * Transfers of two sub-accounts that share one gas tank, while nodes refuse, answers are lost,
- * processes end, callers cancel and the pool forgets: no nonce stays open, and no transfer waits
- * for a bad one of another sub-account.
+ * Transfers of two sub-accounts that share one gas tank, while nodes refuse, responses are lost,
+ * processes end, callers cancel and the pool drops transactions. No nonce stays open, and no
+ * transfer waits for a failing one of another sub-account.
  */
 const database = useDatabase({ migrated: true, now })
 
@@ -40,7 +40,7 @@ for (const code of ['ETH', 'XRP'] as const)
   test(`${code}: a gap in the wallet’s own numbers is closed immediately too`, () =>
     staged(2, code, async (fixture) => {
       const [caller] = fixture.callers as [Caller]
-      // Everybody waits at his nonce before the first of them is refused.
+      // All transfers wait at their nonces before the first of them is refused.
       for (let count = 0; count < 12; count++)
         await fixture.create(caller, count % 4 === 1 ? 'pay' : 'good')
       await fixture.run(3000)
@@ -65,8 +65,8 @@ test('XRP: a dead transfer is built again at its own sequence, and later ones fo
   }))
 
 /**
- * What refusals, lost answers and forgotten transactions may cost in retries, in milliseconds of
- * the rows' time.
+ * Maximum delay that refusals, lost responses and dropped transactions may cause by retries, in
+ * milliseconds of the rows' time.
  */
 const WAITED_MS_MAX = 60_000
 
@@ -86,8 +86,7 @@ test('200 transfers of two sub-accounts with refusals, lost answers, crashes, ca
         fate,
       )
       if (fate === 'cancelled') unasked.push(id)
-      // Between two arrivals the workers take a few steps, so that transfers meet each other at
-      // every step.
+      // Between two requests the workers run a few steps, so that transfers overlap at every step.
       for (let turns = Math.floor(fixture.random() * 3); turns > 0; turns--)
         await fixture.turn(WAITED_MS_MAX)
       chain.drop(() => fixture.random() < 0.1)

@@ -14,7 +14,7 @@ interface Media {
   example?: unknown
 }
 
-/** The committed document, which `openapi.test.ts` holds against the endpoints. */
+/** The committed document, which `openapi.test.ts` compares with the endpoints. */
 export const document = JSON.parse(
   readFileSync(new URL('../../../docs/openapi.json', import.meta.url), 'utf8'),
 ) as {
@@ -25,7 +25,7 @@ export const document = JSON.parse(
   }
 }
 
-/** What every answer carries. */
+/** Headers that every response has. */
 const HEADERS = [
   'x-request-id',
   'x-rate-limit-remaining',
@@ -34,8 +34,8 @@ const HEADERS = [
 ]
 
 /**
- * A field that the document does not name is a fault here, while callers are told to pass over
- * such.
+ * Disallows fields that the document does not list. Callers must ignore such fields, but here they
+ * are an error.
  */
 function closed(value: unknown, isPart = false): unknown {
   if (Array.isArray(value)) return value.map((each) => closed(each, isPart))
@@ -54,9 +54,9 @@ let ajv: Ajv2020 | undefined
 const compiled = new Map<string, ValidateFunction>()
 
 /**
- * What checks a schema of the document, made at its first use.
+ * Returns the validator of a schema of the document, which is compiled at its first use.
  * @param pointer JSON pointer into the document, without its `#`
- * @param of the document, or the one whose amounts are texts
+ * @param of `api`: the document; `texts`: the document in which amounts are texts
  */
 function validator(pointer: string, of: 'api' | 'texts'): ValidateFunction {
   const known = compiled.get(of + pointer)
@@ -93,7 +93,10 @@ function validator(pointer: string, of: 'api' | 'texts'): ValidateFunction {
 const escaped = (part: string) =>
   encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))
 
-/** Validates a value by a schema of the document. @returns what is wrong, or null */
+/**
+ * Validates a value by a schema of the document.
+ * @returns the violation, or null
+ */
 export function violationOf(
   pointer: readonly string[],
   value: unknown,
@@ -128,11 +131,9 @@ export interface Answered {
 }
 
 /**
- * Holds an answer against the document: its status, its headers, its content type, its body, an
- * error's code. What is no operation of the document is passed over: pages, paths that are not
- * there, other methods.
- *
- * @throws Error that says what the document does not
+ * Compares a response with the document: status, headers, content type, body and error code.
+ * Ignores requests that are not operations of the document: pages, unknown paths and other methods.
+ * @throws Error with the part of the response that the document does not describe
  */
 export function assertMatchesDocument({ method, path, status, headers, text }: Answered): void {
   const plain = path.split('?', 1)[0] as string
@@ -154,7 +155,8 @@ export function assertMatchesDocument({ method, path, status, headers, text }: A
     reference === undefined ? response.content : document.components.responses[reference]?.content
   const type = headers.get('content-type')?.split(';', 1)[0] as string
   if (content?.[type] === undefined) fail(`${type} is not described`)
-  // The answer of another request, as the header says that the document describes.
+  // The response is the original one of an earlier, different request, which the described
+  // `warning` header states.
   const isAnothers = headers.get('warning') !== null && 'warning' in (response.headers ?? {})
   if (!type.endsWith('json') || isAnothers) return
   const at =

@@ -1,5 +1,4 @@
-// Every value in the OpenAPI document states its bounds, and the bounds are the ones that the code
-// keeps.
+// Every value in the OpenAPI document states its bounds, and the code enforces these bounds.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -24,7 +23,7 @@ const DATA = new Set(['example', 'examples', 'default', 'enum', 'const', 'requir
 
 const has = (schema: Node, ...names: string[]) => names.some((name) => schema[name] !== undefined)
 
-/** What a schema leaves open, by the type that it names. */
+/** Returns the bounds that a schema does not state, by the schema's type. */
 function openEnds(schema: Node): string[] {
   const { type, properties, additionalProperties } = schema
   if (has(schema, 'enum', 'const') || (typeof type !== 'string' && !Array.isArray(type))) return []
@@ -48,8 +47,8 @@ function openEnds(schema: Node): string[] {
 }
 
 /**
- * JSON paths of everything below `value` that states no bounds. @param isNames whether the keys of
- * `value` are names of fields
+ * Returns the JSON paths of all values below `value` that state no bounds.
+ * @param isNames whether the keys of `value` are names of fields
  */
 function unbounded(value: unknown, path: string, isNames = false): string[] {
   if (Array.isArray(value)) return value.flatMap((each, at) => unbounded(each, `${path}/${at}`))
@@ -102,12 +101,12 @@ interface Parameter {
 }
 
 /**
- * Amounts: the endpoint refuses a greater number when it reads it in the asset's units, as the test
- * below shows.
+ * Maximum of amounts: the endpoint refuses a greater number when it converts the number to the
+ * asset's units, as the test below shows.
  */
 const AMOUNT_MAX = 1e78
 
-/** Schemas of a value that may be null or of one of several types, one by one. */
+/** Returns the alternatives of a schema whose value may be null or of one of several types. */
 const branches = (schema: Node): Node[] =>
   Array.isArray(schema['anyOf']) ? (schema['anyOf'] as Node[]).flatMap(branches) : [schema]
 

@@ -1,5 +1,5 @@
-// The OpenAPI document: complete, true to the endpoints, and with examples that its own schemas
-// take.
+// The OpenAPI document is complete, matches the endpoints, and has examples that match its own
+// schemas.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -65,7 +65,7 @@ test('every code of the registry is returned by an operation, or is listed here 
   const declared = new Set(
     Object.keys(document.components.responses).flatMap((name) => name.split('.')),
   )
-  // The panel's own stand in its own document.
+  // The operations of the control panel are in a document of their own.
   const panel = [
     'SIGN_IN_REQUIRED',
     'SIGN_IN_FAILED',

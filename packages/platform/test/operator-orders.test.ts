@@ -12,8 +12,8 @@ import { SignerCluster, type Json } from '../../signer/test/signer-cluster.ts'
 import { differences } from '../src/operator/nodes.ts'
 
 /**
- * The operator's orders beside a platform that was taken over: it answers every command with its
- * own words. Nothing of them may reach a signer node; three real ones listen.
+ * The operator's commands when the platform is compromised and answers every command with data of
+ * the attacker. None of this data may reach a signer node; three real nodes listen.
  */
 const CLI = fileURLToPath(new URL('../src/operator/cli.ts', import.meta.url))
 const pem = () =>
@@ -29,7 +29,7 @@ const home = mkdtempSync(join(tmpdir(), 'custody-hostile-'))
 const keyFile = join(home, 'mine.pub')
 let cluster: SignerCluster
 let platform: Server
-/** What the platform heard, and what it lies. */
+/** Commands that the platform received, and its false responses. */
 const heard: { command: string; input: Json }[] = []
 let lie: (command: string, input: Json) => Json = () => ({})
 
@@ -98,7 +98,7 @@ const create = (workspace: string, subAccount: string, ...more: string[]) =>
     ...more,
   )
 
-/** Everything that an enrolment has, as the attacker would have it. */
+/** All fields of an enrolment, with the attacker's values. */
 const HOSTILE = {
   api_key: STRANGE,
   public_key_pem: strangers,
@@ -146,7 +146,7 @@ test('attack: the platform answers api-user create with a foreign key, a full ro
     )
   }
   assert.equal(made.nodes.length, 3)
-  // What the caller pins comes from the nodes as well.
+  // The data that the caller pins comes from the nodes as well.
   const trust = JSON.parse(readFileSync(join(home, 'trust.json'), 'utf8')) as Json
   assert.deepEqual(
     [trust.version, trust.network, trust.workspace, trust.sub_account, trust.sub_account_index],
@@ -187,7 +187,8 @@ test('attack: a revocation revokes the entered key, whatever the platform answer
     const state = new Map((await enrolledAt(node)).map((each) => [each.api_key, each.revoked]))
     assert.deepEqual([state.get(first.api_key), state.get(second.api_key)], [true, false])
   }
-  // A platform that refuses, or is not there, does not stop it at the nodes; the exit status tells.
+  // A platform that refuses or is unreachable does not prevent the revocation at the nodes; the
+  // exit status reports the failure.
   lie = () => ({ error: 'no' })
   const refused = await cli('api-user', 'revoke', '--api-key', second.api_key)
   assert.equal(refused.status, 1)
@@ -246,7 +247,7 @@ test('attack: a stake of 1 TRX stays one, and a drain goes to the entered addres
   assert.match(bad.stderr, /^custody: --to: /)
 })
 
-test('a platform that refuses leaves no key behind; an unreachable one prints how to continue', async () => {
+test('if the platform refuses, no key file is left; if it is unreachable, the command prints how to continue', async () => {
   lie = (command) => (command === 'api-user create' ? { error: 'no room' } : {})
   const before = (await enrolledAt(1)).length
   const refused = await create('refused', 'main')
@@ -270,7 +271,7 @@ test('a platform that refuses leaves no key behind; an unreachable one prints ho
   assert.equal((await enrolledAt(1)).length, before + 1, 'what was mistyped reached a node')
 })
 
-test('on a node’s own host: enrol, the same at the others, revoke', async () => {
+test('on a node’s own host, a key is enrolled, enrolled again at the other nodes, and revoked', async () => {
   const [one, two, three] = cluster.peers.nodes.map((each) => each.home) as [string, string, string]
   const enrol = (at: string, ...more: string[]) =>
     cli(

@@ -6,8 +6,8 @@ import { wrongEvents } from './event-assertions.ts'
 import { TradingFixture } from './trading-fixture.ts'
 
 /**
- * Whatever a venue and a process do to orders: each is sent at most once, and what was there plus
- * what was traded is what is there.
+ * For any behaviour of a venue and a process, each order is sent at most once, and the earlier
+ * balance plus the trades equals the final balance.
  */
 let current: TradingFixture | undefined
 const database = useDatabase({ migrated: true, now: () => current?.now ?? Date.now() })
@@ -167,7 +167,7 @@ test('random histories of a venue: money at the venue and fees equal what went i
             await fixture.reconcile().catch(() => undefined)
         }
       }
-      // Everything heals, and what still rests is cancelled.
+      // All faults end, and resting orders are cancelled.
       Object.assign(fixture.kraken, {
         error: null,
         lose: null,

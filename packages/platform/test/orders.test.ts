@@ -15,12 +15,13 @@ import { testEmittedEvents, wrongEvents } from './event-assertions.ts'
 import { TradingFixture } from './trading-fixture.ts'
 
 /**
- * Orders from the request to the books, over real ccxt on a Kraken that does what each test says.
+ * Orders from the request to the ledger, with real ccxt and a fake Kraken that is controlled by
+ * each test.
  */
 let current: TradingFixture | undefined
 const database = useDatabase({ migrated: true, now: () => current?.now ?? Date.now() })
 const open = async () => {
-  // What the test before has told is what the registry says.
+  // The events of the previous test match the registry of events.
   if (current) assert.deepEqual(await wrongEvents(database.get()), [])
   return (current = new TradingFixture(database.get())).begin()
 }
@@ -121,7 +122,7 @@ test('the price moves beyond the protection: nothing is done or charged, and the
   })
 })
 
-test('the answer is lost after the order was accepted: it is found, and none is sent again', async () => {
+test('the response is lost after the order was accepted: the order is found, and not sent again', async () => {
   const fixture = await open()
   fixture.kraken.lose = 'answer'
   const { id } = await fixture.create()
@@ -134,7 +135,7 @@ test('the answer is lost after the order was accepted: it is found, and none is 
   assert.deepEqual((await fixture.events(id)).slice(2, 3), ['updated unknown ASKING'])
 })
 
-test('the venue lists it only a minute later: unknown until then, never sent again', async () => {
+test('an order that the venue lists only a minute later is unknown until then, and never sent again', async () => {
   const fixture = await open()
   Object.assign(fixture.kraken, { lose: 'answer', visibleAfterMs: 60_000 })
   const { id } = await fixture.create()
@@ -160,7 +161,7 @@ test('an accepted, hidden order whose id is known waits until it is listed', asy
   assert.equal((await fixture.read(id)).status, 'filled')
 })
 
-test('the request is lost: rejected once no list of the venue can contain it, and the fee is returned', async () => {
+test('the request is lost: the order is rejected once no list of the venue can contain it; the fee is returned', async () => {
   const fixture = await open()
   fixture.kraken.lose = 'request'
   const { id } = await fixture.create()
@@ -172,7 +173,7 @@ test('the request is lost: rejected once no list of the venue can contain it, an
   assert.equal((await fixture.books())['prepaid USD'], '1000')
 })
 
-test('a venue without an answer: unknown with one alert, and found once it answers', async () => {
+test('a venue does not respond: the order is unknown, with one alert, and found once the venue responds', async () => {
   const fixture = await open()
   const { id } = await fixture.create()
   Object.assign(fixture.kraken, { lose: 'answer', errorAfterAdd: 'EService:Unavailable' })
@@ -282,7 +283,7 @@ test('a partial fill and a concurrent cancellation: cancelled, with the filled a
     fixture.cancel(id),
     refused('ORDER_FINAL', /^id: the order is already cancelled/),
   )
-  // A fill that the venue tells after the cancellation is one of those that the second look is for.
+  // A fill that the venue reports after the cancellation is detected by the second query.
   const late = await fixture.create({ price: '50000' })
   await fixture.pass(2)
   const other = [...fixture.kraken.orders.values()].at(-1) as typeof there
@@ -297,7 +298,7 @@ test('a partial fill and a concurrent cancellation: cancelled, with the filled a
   )
 })
 
-test('filled before the cancellation arrived is filled; cancelled before it was sent is never sent', async () => {
+test('an order filled before its cancellation arrived is filled; one cancelled before it was sent is never sent', async () => {
   const fixture = await open()
   const { id } = await fixture.create({ price: '50000' })
   await fixture.pass(2)
@@ -323,7 +324,7 @@ test('50 orders on a balance for 20: the venue accepts 20, the rest are rejected
   )
   const controller = new AbortController()
   const loop = orderLoop(fixture.services)
-  // The workers themselves, as many at once as there are.
+  // Runs the real workers, with the real number of concurrent ones.
   while (
     (await fixture.database.query(`select 1 from orders where state in ('NEW', 'SENDING')`))
       .length > 0
@@ -374,7 +375,7 @@ for (const death of DEATHS) {
     }
     await fixture.work()
     assert.equal(fixture.dieAt, null, 'it was reached')
-    // What the dead worker held is another's at once, as after a restart.
+    // Another worker can take the dead worker's orders immediately, as after a restart.
     await fixture.database.query(
       'update orders set lease_until = null, next_run_at = $1 where next_run_at is not null',
       [new Date(fixture.now)],
@@ -404,7 +405,8 @@ test('a worker that is too slow writes nothing, and a request that waited too lo
   const { id } = await fixture.create()
   const slow = await claimOrder(fixture.services, [])
   const real = fixture.services.exchanges.account.bind(fixture.services.exchanges)
-  // Between the commit and the request a minute passes: another has asked for the order by then.
+  // A minute passes between the commit and the request, so another process has already queried the
+  // order.
   fixture.services.exchanges.account = async (o) => {
     const venue = await real(o)
     return Object.assign(Object.create(venue) as typeof venue, {
@@ -531,7 +533,7 @@ test('the same sequence_id returns the same order; another payload gets a warnin
   )
 })
 
-test('refused while the same request waits: that is refused too; one after the refusal is accepted', async () => {
+test('if a request is refused while an equal one waits, both are refused; one after the refusal is accepted', async () => {
   const fixture = await open()
   const caller = await fixture.tenant('poor', 0)
   const body = {
@@ -595,7 +597,7 @@ test('a request that came before the refusal and was paused until after it is re
   )
 })
 
-test('refused while the same key waits with another payload: that is another request, and is accepted', async () => {
+test('if a request is refused while its key waits with another payload, the other request is accepted', async () => {
   const fixture = await open()
   const caller = await fixture.tenant('poor', 10)
   const body = {
@@ -634,7 +636,7 @@ test('the refusal of a key is forgotten when no request with that key can still 
   assert.deepEqual(await kept(), [])
 })
 
-test('another tenant sees no account and no order of it', async () => {
+test('a tenant sees no accounts and no orders of another tenant', async () => {
   const fixture = await open()
   const { id } = await fixture.create()
   const other = await fixture.tenant('two')
@@ -668,7 +670,7 @@ test('another tenant sees no account and no order of it', async () => {
     )
 })
 
-test('wrong orders are refused by the field, with the limit; nothing is sent or stored', async () => {
+test('invalid orders are refused by the field, with the limit; nothing is sent or stored', async () => {
   const fixture = await open()
   const market = { type: 'market', price: undefined }
   for (const [more, code, message] of [
@@ -751,7 +753,7 @@ test('wrong orders are refused by the field, with the limit; nothing is sent or 
   )
 })
 
-test('the last order of this file', async () => {
+test('creates an order whose events are checked at the end of this file', async () => {
   const fixture = await open()
   await fixture.create()
   await fixture.pass(2)

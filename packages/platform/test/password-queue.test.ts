@@ -1,4 +1,4 @@
-// Attacks on the hashing of passwords, on the real server and database.
+// Attacks on password hashing, on the real server and database.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import * as fc from '../../../test/property.ts'
@@ -17,7 +17,7 @@ before(async () => {
   owner = await join(api, null, 'owner', { named: 'acme', email: 'owner@example.test' })
 })
 
-/** The first half of a sign-in, from an address. */
+/** Sends the first step of a sign-in from an address. */
 const begin = (ip: string, email: string, password = 'wrong') =>
   new Browser(api).ask<Problem>(
     'POST',
@@ -25,7 +25,7 @@ const begin = (ip: string, email: string, password = 'wrong') =>
     { email, password },
     { 'x-forwarded-for': ip },
   )
-/** Keeps the hashing of passwords busy until `release`. */
+/** Keeps password hashing busy until `release` is called. */
 function occupy() {
   const { promise, resolve } = Promise.withResolvers<void>()
   const refused: unknown[] = []
@@ -76,7 +76,7 @@ test('a queue filled by many addresses has a slot for another one', async () => 
   void asked.finally(() => {
     isAnswered = true
   })
-  // Refused itself, it is answered while the queue is busy.
+  // The address is refused as well, and gets its response while the queue is busy.
   while (busy.refused.length === 0 && !isAnswered) await new Promise(setImmediate)
   busy.release()
   const { status, text } = await asked

@@ -1,4 +1,4 @@
-/** The first call of a method waits until it is let go; those that come after it pass. */
+/** Pauses the first call of a method until it is released; later calls are not paused. */
 export function pauseMethod<T extends object, K extends keyof T>(
   of: T,
   method: K,

@@ -21,10 +21,10 @@ import {
 } from './workspace-first.ts'
 
 /**
- * Every statement that a platform sends while it works and answers, those of its loops and inside
- * its functions too, as PostgreSQL planned it (auto_explain): none reads a table that grows from
- * end to end. Scans are made so dear that one is left only where there is no other way, so that a
- * few rows tell what would be done with millions.
+ * Checks the plans of all statements that a platform sends, including those of its loops and
+ * functions, as logged by PostgreSQL (auto_explain): none scans a whole table that grows.
+ * Sequential scans have a very high cost setting, so PostgreSQL uses one only if there is no other
+ * way, and a few rows are enough to show the behaviour with millions.
  */
 const platform = new TestPlatform({ ground: 'here' })
 const OPTIONS = {
@@ -38,8 +38,8 @@ const OPTIONS = {
 }
 
 /**
- * Tables that hold a row for each workspace, network, node or setting, and those that are emptied
- * as they fill.
+ * Tables with one row for each workspace, network, node or setting, and tables whose rows are
+ * deleted regularly.
  */
 const SMALL = new Set([
   'workspaces',
@@ -73,7 +73,7 @@ const SMALL = new Set([
   'sign_in_failures',
   'signer_marks',
 ])
-/** Indices that hold only what is under way. */
+/** Indices that contain only unfinished work. */
 const SHORT =
   /_(work|due|open|waiting|unpublished|deep|pending|unplaced|unsigned|unfinished|expiring|tank_deposits|network_state|leased|fresh|again)$/
 
@@ -82,7 +82,7 @@ interface Explained {
   Plan: Plan
 }
 
-/** The plans in a server's log. */
+/** Returns the plans in a server's log. */
 function plansIn(log: string): Explained[] {
   return log.split(/^(?=\d{4}-\d\d-\d\d )/m).flatMap((entry) => {
     const at = entry.indexOf('plan:\n')
@@ -92,13 +92,13 @@ function plansIn(log: string): Explained[] {
   })
 }
 
-/** What a plan reads from end to end. */
+/** Returns the tables and indices that a plan scans completely. */
 const wholes = ({ Plan: plan }: Explained): string[] =>
   nodesOf(plan).flatMap((node) => {
     const table = node['Relation Name']
     const index = node['Index Name']
     if (node['Node Type'] === 'Seq Scan' && table !== undefined && !SMALL.has(table)) return [table]
-    // A bitmap's index names no table.
+    // The index part of a bitmap scan names no table.
     const isSmall = SMALL.has(table ?? '') || [...SMALL].some((small) => index === `${small}_pkey`)
     const isWhole =
       /^(?:Index Scan|Index Only Scan|Bitmap Index Scan)$/.test(node['Node Type']) &&
@@ -158,7 +158,7 @@ test('no statement of a transfer, a deposit, the lists and the loops scans a gro
   assert.equal(sent.status, 200, sent.text)
   const ended = await terminal(user, sent.body.id)
   assert.equal(ended.status, 'confirmed')
-  // The first of a wallet is written alone, for one of its accounts is new.
+  // The first transfer of a wallet is not batched, because one of its accounts is new.
   const next = await call<Transfer>(
     user,
     'POST',

@@ -16,7 +16,7 @@ import {
 } from './harness.ts'
 
 /**
- * The platform behind a real PgBouncer in transaction mode: each statement may come to another
+ * The platform behind a real PgBouncer in transaction mode, where each statement may run in another
  * session than the one before.
  */
 
@@ -34,7 +34,10 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** Of the file in `deploy/pgbouncer`, with this test's places and few sessions. */
+/**
+ * Starts PgBouncer with the file in `deploy/pgbouncer`, with the paths of this test and few
+ * sessions.
+ */
 async function startPooler(socketOfServer: string): Promise<string> {
   const changed = new Map([
     ['custody', ` host=${socketOfServer} dbname=custody user=custody`],
@@ -55,7 +58,7 @@ async function startPooler(socketOfServer: string): Promise<string> {
     })
   const file = join(folder, 'pgbouncer.ini')
   writeFileSync(file, text.join('\n'))
-  // It refuses root.
+  // PgBouncer refuses to run as root.
   const as =
     process.getuid?.() === 0 ? ['unshare', '--user', '--map-user=65534', '--map-group=65534'] : []
   const [command = '', ...args] = [...as, PGBOUNCER as string, file]
@@ -66,7 +69,7 @@ async function startPooler(socketOfServer: string): Promise<string> {
         if (child.exitCode !== null || child.signalCode !== null) return resolve()
         child.once('exit', () => resolve())
         child.kill('SIGINT')
-        // Those who are still there are not waited for.
+        // Does not wait for the remaining clients.
         child.kill('SIGKILL')
       }),
   )
@@ -95,7 +98,7 @@ test(
       /CUSTODY_DATABASE_POOLER=transaction/,
     )
     await platform.start({ DATABASE_URL: url, CUSTODY_DATABASE_POOLER: 'transaction' })
-    // The harness looks in by itself, past the pooler.
+    // The harness connects to the database directly, without the pooler.
     writeFileSync(
       join(platform.home, 'runtime.json'),
       JSON.stringify({ database_url: postgres.url }),
@@ -112,7 +115,7 @@ test(
       created.body.id,
     )
 
-    // What a transaction is held to ends with it, and nothing is kept in a session.
+    // Settings of a transaction end with the transaction, and no state remains in a session.
     const pooled = openDatabase(url, { pooled: true, max: 1 })
     undo.push(() => pooled.close())
     const limits = `select current_setting('statement_timeout') statement, current_setting('idle_in_transaction_session_timeout') idle`

@@ -59,8 +59,8 @@ const setVolume = (daysAgo: number, amount: bigint) =>
     [workspaceId, today(), daysAgo, amount.toString()],
   )
 /**
- * Makes the account one that was last decided yesterday, and waits until the platform has decided
- * it today.
+ * Makes the account's tier one that was last decided yesterday, and waits until the platform has
+ * decided it today.
  */
 const nextDay = async () => {
   await platform.database.query(
@@ -107,8 +107,8 @@ test(
       'an upgrade pays the difference',
     )
 
-    // A month later, with a balance that does not cover the subscription. The platform decides
-    // after both changes.
+    // A month later, the balance does not cover the subscription. The platform decides after both
+    // changes.
     await platform.operator('prepaid-fee adjust', { workspace: 'growing', amount: '-98000' })
     await platform.database.query(
       `update prepaid_accounts set paid_month = (date_trunc('month', $2::date) - interval '1 month')::date where workspace_id = $1`,

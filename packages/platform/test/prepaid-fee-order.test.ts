@@ -14,9 +14,9 @@ import { prepareDatabase } from './prepared-database.ts'
 import { testEmittedEvents } from './event-assertions.ts'
 
 /**
- * Any order of reservations, charges, refunds and adjustments, one by one and at once, over the
- * real database: the account never falls below zero, each thing happens once, and every millionth
- * of a USD is where it belongs.
+ * Reservations, charges, refunds and adjustments in any order, sequentially and concurrently, on
+ * the real database. The account never becomes negative, each operation is executed once, and every
+ * millionth of a USD is accounted for.
  */
 const home = mkdtempSync(join(tmpdir(), 'custody-prepaid-order-'))
 let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
@@ -36,7 +36,7 @@ after(async () => {
 const LEAST = 50n
 const DAY = '2026-02-03'
 
-/** What must be true, kept by the answers alone. */
+/** Expected state, derived only from the responses. */
 class Model {
   workspace = ''
   adjusted = 0n
@@ -280,7 +280,7 @@ test('each level begins exactly at its share, and is reported with the balance a
   assert.deepEqual(await after(10_000_000n, 8_000_000n), [low])
   assert.deepEqual(await after(10_000_000n, 8_000_000n, 1_499_999n), [low])
   assert.deepEqual(await after(10_000_000n, 8_000_000n, 1_500_000n), [low, twentieth])
-  // The least fee of this test is 50 millionths.
+  // The minimum fee of this test is 50 millionths.
   assert.deepEqual(
     (await after(10_000_000n, 9_999_950n)).map(({ type, ...more }) => [type, more]),
     [['prepaid_fee.low', { balance: 0.00005, percent: 5, ...usd }]],
@@ -543,7 +543,7 @@ test("an account that another transaction creates is locked like an existing one
   )
 })
 
-test('tiers by volume and name; fees are shares with a minimum, rounded up; mistakes in the setting are named', () => {
+test('tiers by volume and name; fees are percentages with a minimum, rounded up; invalid settings are reported by name', () => {
   const tiers = readTiers(DEFAULT_TIERS)
   const usd = (amount: number) => BigInt(amount) * 1_000_000n
   assert.deepEqual(

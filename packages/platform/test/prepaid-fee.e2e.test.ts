@@ -18,7 +18,9 @@ import {
 } from './harness.ts'
 import { testEmittedEvents } from './event-assertions.ts'
 
-/** The prepaid fee account from outside: reserve, charge, give back, suspend; prices. */
+/**
+ * The prepaid fee account through the API: reservations, charges, refunds, suspension and prices.
+ */
 const platform = new TestPlatform()
 let database: Database
 
@@ -102,7 +104,7 @@ const audit = async () => {
   const report = (await platform.operator('audit')) as { ok: boolean; differences: unknown }
   assert.equal(report.ok, true, JSON.stringify(report.differences))
 }
-/** The entries explain the balance, to the last digit. */
+/** Asserts that the entries sum to the balance, to the last digit. */
 const explains = async (user: User) => {
   const { data } = await entries(user, '?limit=500')
   const micro = (text: string) => BigInt(Math.round(Number(text) * 1e6))
@@ -110,7 +112,7 @@ const explains = async (user: User) => {
     data.reduce((sum, each) => sum + micro(each.balance_change), 0n),
     micro((await account(user)).balance),
   )
-  // So does each line, from the newest backwards, also on a later page.
+  // Each entry's balance also matches, from the newest backwards, on later pages too.
   let after = micro((await account(user)).balance)
   for (const each of data) {
     assert.equal(micro(each.balance_after), after, each.id)
@@ -313,8 +315,8 @@ test(
     assert.equal((await entries(user, '?limit=2&page=2')).data.length, 2)
     assert.equal((await entries(user)).total, '7')
     await explains(user)
-    // The wallet paid none of it: what is left is what it had, less what it sent; the gas tank pays
-    // the network.
+    // The wallet paid no fee: its balance decreased by the sent amount only, and the gas tank paid
+    // the network fee.
     assert.equal((await balance(user, 'ETH')).balance, '1.99')
     await audit()
   },
@@ -363,7 +365,8 @@ test(
       1,
     )
 
-    // At a zero balance, replays, deposits and reads still work; a refused key is not used up.
+    // At a zero balance, repeated requests, deposits and reads still work, and a refused
+    // sequence_id can be used again.
     const at = answers.findIndex(({ status }) => status === 200)
     const replay = await post(
       users[at % 5] as User,
@@ -411,7 +414,7 @@ test(
       200,
       'the last price is younger than five minutes',
     )
-    // A process that starts now has never heard a price.
+    // A process that starts now has not received a price yet.
     const api = await platform.startApi()
     const before = (
       await call<{ total: string }>(user, 'GET', '/dac/v1/transactions?type=Withdraw')
@@ -439,7 +442,7 @@ test(
       (await call<{ total: string }>(user, 'GET', '/dac/v1/transactions?type=Withdraw')).body.total,
       before,
     )
-    // An old price is shown as what it is, and nothing is created by it.
+    // A stale price is reported as stale, and no transaction is created with it.
     await fault('PRICES', 'stale')
     const old = await waitFor('the old price is read', async () => {
       const answer = await prices(user, 'BTC', api.base)

@@ -13,8 +13,8 @@ const SOURCES = [
 ]
 
 /**
- * Puts a database with all tables and nothing in them into a home, where the platform's embedded
- * server finds it.
+ * Copies a database with empty tables into a home directory, where the platform's embedded server
+ * finds it.
  */
 export async function prepareDatabase(home: string): Promise<void> {
   const folder = await prepared('postgres', SOURCES, async (draft) => {
@@ -23,8 +23,8 @@ export async function prepareDatabase(home: string): Promise<void> {
       const postgres = await startEmbeddedPostgres(place)
       const database = openDatabase(postgres.url)
       await migrate(database)
-      // A killed server keeps what it wrote, because the machine keeps running; waiting for the
-      // disk proves nothing here.
+      // A killed server keeps its written data, because the machine continues to run. Waiting for
+      // the disk would test nothing here.
       for (const setting of ['fsync', 'full_page_writes'])
         await database.query(`alter system set ${setting} = off`)
       await database.close()

@@ -17,7 +17,7 @@ import type { Services } from '../src/engine/services.ts'
 import { useApi, type Problem } from './api-support.ts'
 import { call, transferBody } from './harness.ts'
 
-/** Coins without a price: who is told, and what a transfer of one does. */
+/** Coins without a price: where they are reported, and how a transfer of such a coin behaves. */
 const mainnet = loadRegistry('mainnet')
 const api = useApi({
   prices: { ...readSettings({}).prices, feesWithoutPrice: { XRP: 2_500_000n } },
@@ -25,7 +25,7 @@ const api = useApi({
 const home = mkdtempSync(join(tmpdir(), 'custody-prices-'))
 after(() => rmSync(home, { recursive: true, force: true }))
 
-/** CoinGecko's `simple/price`, which leaves out ids that it does not know. */
+/** Coin ids that are known to the stub of CoinGecko's `simple/price`; the stub omits other ids. */
 const KNOWN = new Set(['ethereum', 'tether', 'usd-coin', 'kaia'])
 let server: Server
 let coinGecko = ''

@@ -24,7 +24,7 @@ const IDS = {
   XLM: 'other-id',
 }
 
-/** Answers by path, and what was asked. */
+/** Returns scripted responses by path, and records the requests. */
 function scripted(
   answers: Record<string, unknown>,
   status = 200,
@@ -139,7 +139,7 @@ test('CoinGecko: unreachable, silent, limited, broken or refused is an error tha
   }
 })
 
-/** Shapes of the exchange's public documentation. */
+/** Response format of the exchange's public documentation. */
 const pair = (base: string, alt: string, more: Record<string, unknown> = {}) => ({
   altname: `${alt}USD`,
   wsname: `${alt}/USD`,
@@ -244,7 +244,7 @@ test('exchange tickers through ccxt: the exact middle of bid and ask; a closed o
   )
 })
 
-test('exchange: unreachable, in maintenance or broken is an error, and it recovers', async () => {
+test('an exchange that is unreachable, in maintenance or broken is an error, and it recovers', async () => {
   for (const answer of ['cut', '<html>', { error: ['EService:Unavailable'] }]) {
     const answers: Record<string, unknown> = { ...kraken, '/0/public/Ticker': answer }
     const source = exchange({
@@ -267,7 +267,7 @@ const quote = (source: string, price: string, ageMs = 0): Quote & { source: stri
   at: NOW - ageMs,
 })
 
-test('agreement: the median of fresh prices, without those more than 2 % off', () => {
+test('the agreed price is the median of fresh prices, without those more than 2 % off', () => {
   assert.deepEqual(consensusPrice([quote('a', '100'), quote('b', '101')], NOW), {
     price: usd('100.5'),
     at: NOW,
@@ -362,8 +362,8 @@ test('a price outlives its sources for five minutes, then it is stale; disagreem
   now += 10_000
   await prices.refresh(sources[0])
   await prices.refresh(sources[1])
-  // The last moment of agreement: one source had just answered, and the other's quote was still
-  // fresh.
+  // The last moment of agreement: one source had just answered, and the other source's quote was
+  // still fresh.
   const kept = { price: usd('100.5'), at: NOW + 10_000, sources: ['a', 'b'] }
   assert.deepEqual(prices.price('BTC'), { ...kept, stale: false })
   said['a'] = said['b'] = null
@@ -374,7 +374,7 @@ test('a price outlives its sources for five minutes, then it is stale; disagreem
   assert.equal(prices.price('BTC')?.stale, true)
 })
 
-test('CoinGecko is queried with the ids of the asset registry, which the setting overrides', () => {
+test('CoinGecko is queried with the ids of the asset registry, unless the setting overrides them', () => {
   const registry = loadRegistry('mainnet')
   const read = (setting: string) =>
     pricesInstallation(

@@ -14,7 +14,10 @@ import type { Values } from '../src/operator/cli/typed.ts'
 import { OperatorError } from '../src/operator/command.ts'
 import { probe } from '../src/operator/probe.ts'
 
-/** `custody probe` against the local chains, whole and with one capability taken away at a time. */
+/**
+ * `custody probe` against the local chains, with all capabilities and with one capability removed
+ * at a time.
+ */
 const home = mkdtempSync(join(tmpdir(), 'custody-probe-'))
 const CLI = fileURLToPath(new URL('../bin/custody.mjs', import.meta.url))
 const CLOCKS = {
@@ -22,7 +25,7 @@ const CLOCKS = {
   elapsed: () => performance.now(),
   sleep: async () => undefined,
 }
-/** One network of each family, and those in which networks of a family differ. */
+/** One network of each family, and networks that differ within their family. */
 const CODES = [
   'BTC',
   'DASH',
@@ -61,7 +64,7 @@ interface Question {
   url: string
   init: RequestInit
 }
-/** What an endpoint answers in place of the local chain; undefined: what the chain answers. */
+/** Returns the response that replaces the local chain's; undefined to use the chain's response. */
 type Change = (
   question: Question,
   answer: () => Promise<Json>,
@@ -71,7 +74,7 @@ type Json = any
 
 const urlOf = (code: string): string => `${devnet.url}/${code.toLowerCase()}`
 
-/** Asks the local chain, except where a change answers. */
+/** Queries the local chain, unless a change replaces the response. */
 const changed =
   (code: string, change: Change, asked: Question[] = []): Fetch =>
   async (url, init) => {
@@ -117,7 +120,7 @@ const refused = (code: number, message: string) => ({
   error: { code, message },
 })
 const NOT_FOUND = refused(-32601, 'Method not found')
-/** A change of the answers of one method. */
+/** Changes the responses of one method. */
 const on =
   (method: string, answer: (params: Json, whole: () => Promise<Json>) => Json): Change =>
   (question, whole) =>
@@ -147,7 +150,8 @@ test('every check passes on the local chains of all families, and only malformed
     const asked: Question[] = []
     const { checks, text, exitCode, questions, ok } = await ask(code, () => undefined, asked)
     whole[code] = checks
-    // Dogecoin's nodes estimate nothing without traffic: the registry's floors are the rates.
+    // Dogecoin's nodes return no fee estimate without traffic, so the floors of the registry are
+    // the rates.
     const bad = checks.filter(
       ({ state, code: of }) => state !== 'ok' && !(code === 'DOGE' && of === 'fee_rates'),
     )
@@ -734,7 +738,7 @@ test('an endpoint of another network is named, and nothing else is queried', asy
 })
 
 const KEY = 'k3y-0f-the-pr0vider'
-/** A server that answers one thing, whatever is asked. */
+/** Starts a server that returns the same response to every request. */
 async function serving(answer: {
   status: number
   body: string

@@ -14,18 +14,18 @@ import { join } from 'node:path'
 
 /**
  * Hosts for the commands of the pages about production, all in the network namespace of this
- * process. Each has a root folder in the place of `/`, a bundle in its `/opt`, and a PATH with the
- * programs of the operating system but no Node and no npm.
+ * process. Each host has a root folder instead of `/`, a bundle in its `/opt`, and a PATH with the
+ * programs of the operating system but without Node and npm.
  */
 
-/** Folders of the pages that are below a host's root. */
+/** Folders in the pages that are placed below a host's root. */
 const PLACES =
   /(?<![\w.$/}])\/(?=(?:opt|usr\/local\/bin|var\/lib\/custody|etc\/custody|backups)\b)/g
 const COMMAND_TIMEOUT_MS = 120_000
 
 /**
- * A folder with a link to each program of the operating system, apart from those that a bundle must
- * not need.
+ * Creates a folder with a link to each program of the operating system, except those that a bundle
+ * must not need.
  */
 export function systemPrograms(folder: string): string {
   const to = join(folder, 'programs')
@@ -43,7 +43,7 @@ export function systemPrograms(folder: string): string {
 export class ProductionHost {
   readonly name: string
   readonly root: string
-  /** The operator's own variables. */
+  /** Environment variables that the operator sets. */
   readonly env: Record<string, string> = {}
   readonly #programs: string
   readonly #running = new Set<ChildProcess>()
@@ -70,7 +70,7 @@ export class ProductionHost {
   path(...names: string[]): string {
     return join(this.root, ...names)
   }
-  /** A file in the folder in which the operator works. */
+  /** Returns the path of a file in the operator's working directory. */
   work(name: string): string {
     return this.path('work', name)
   }
@@ -93,8 +93,9 @@ export class ProductionHost {
   }
 
   /**
-   * Runs commands to their end. @returns what they printed @throws Error with that, where the exit
-   * code is another one
+   * Runs commands until they end.
+   * @returns their output
+   * @throws Error with their output if the exit code is not the expected one
    */
   async run(text: string, expected = 0): Promise<string> {
     const child = this.#spawn(text)
@@ -116,8 +117,8 @@ export class ProductionHost {
   }
 
   /**
-   * Runs something that stays, as a unit would: its last command is the process itself. Resolves
-   * once it says that it is ready.
+   * Starts a long-running command as a systemd unit would: the last command replaces the shell.
+   * Resolves once the process reports that it is ready.
    */
   async start(text: string): Promise<void> {
     const lines = text.trim().split('\n')
@@ -138,7 +139,7 @@ export class ProductionHost {
     })
   }
 
-  /** The executables of what runs here. */
+  /** Paths of the executables of the processes on this host. */
   get executables(): string[] {
     return [...this.#running].map(({ pid }) => readlinkSync(`/proc/${String(pid)}/exe`))
   }
@@ -159,14 +160,14 @@ export class ProductionHost {
     )
   }
 
-  /** As a host that burns down. */
+  /** Simulates the complete loss of the host. */
   async lose(): Promise<void> {
     await this.stop('SIGKILL')
     rmSync(this.root, { recursive: true, force: true })
   }
 }
 
-/** Why the pages cannot be followed here; null: they can. */
+/** Returns why the commands of the pages cannot be run here, or null if they can. */
 export function whyNoProduction(): string | null {
   if (process.platform !== 'linux') return 'network namespaces are Linux’s'
   if (process.getuid?.() !== 0) return 'an empty network namespace needs root'

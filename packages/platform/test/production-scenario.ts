@@ -8,11 +8,11 @@ import { blocksOf, inlineCommands, type Block } from './documents.ts'
 import { ProductionHost, systemPrograms } from './production-hosts.ts'
 
 /**
- * `node production-scenario.ts FOLDER POSTGRES`, in an empty network namespace: follows the pages
- * about production from empty hosts with a bundle each (FOLDER/platform, FOLDER/signer) to a
- * transfer, and through backup, loss, rotation and upgrade. The commands are the pages' own blocks;
- * what a block says after `sh` is the kind of host. POSTGRES: a folder with programs of PostgreSQL.
- * Prints a line for each step.
+ * `node production-scenario.ts FOLDER POSTGRES`, in an empty network namespace: runs the commands
+ * of the pages about production, from empty hosts with a bundle each (FOLDER/platform,
+ * FOLDER/signer) to a transfer, and then backup, loss, rotation and upgrade. The commands are the
+ * pages' own code blocks; the text after `sh` of a block is the kind of host. POSTGRES is a folder
+ * with programs of PostgreSQL. Prints a line for each step.
  */
 const [folder = '', postgres = ''] = process.argv.slice(2)
 const began = performance.now()
@@ -32,10 +32,10 @@ let platform = hostOf('platform', 'platform')
 const at = (node: Node): ProductionHost => nodes.get(node) as ProductionHost
 const everyone = (): ProductionHost[] => [...nodes.values(), keeper, caller, platform]
 
-/** A page's commands as this rehearsal has them, with local chains. */
+/** Adapts a page's commands to this test, which uses local chains. */
 const rehearsed = (text: string): string =>
   text.replaceAll('--mode mainnet', '--mode local').replaceAll('npx custody', 'custody')
-/** What the page shows for node 1, as the operator of another node types it. */
+/** Returns a command that the page lists for node 1, as the operator of another node enters it. */
 function forNode(text: string, node: Node): string {
   const swapped = (digit: string): string =>
     digit === '1' ? String(node) : digit === String(node) ? '1' : digit
@@ -44,7 +44,7 @@ function forNode(text: string, node: Node): string {
     (_, before: string, digit: string) => before + swapped(digit),
   )
 }
-/** Files that operators carry to each other, by who has them and who gets them. */
+/** Copies the files that operators send to each other, by sender and receiver. */
 function carry(): void {
   const give = (from: ProductionHost, name: string, ...to: ProductionHost[]): void => {
     if (existsSync(from.work(name)))
@@ -66,7 +66,7 @@ const inShell = 'set -a; . /etc/custody/platform.env; . /etc/custody/secrets.env
 const atPlatform = (text: string, expected = 0): Promise<string> =>
   platform.run(`${inShell}${rehearsed(text)}`, expected)
 
-/** The shell blocks of a page, from a heading to the next one of its rank where one is given. */
+/** Returns the shell blocks of a page, or of the section that begins at a given heading. */
 function pageOf(file: string): Block[] {
   const blocks = blocksOf(file).filter(({ language }) => language === 'sh')
   assert.ok(blocks.length > 0, file)
@@ -113,7 +113,7 @@ const isReady = () =>
     async () => (await fetch(`${API}/readyz?deep`).catch(() => null))?.status === 200,
   )
 
-/** The operator's own PostgreSQL. It refuses root. */
+/** Starts the operator's own PostgreSQL, which refuses to run as root. */
 async function startDatabase(): Promise<(name: string) => string> {
   const wrap = ['--user', '--map-user=65534', '--map-group=65534']
   const data = join(folder, 'database')
@@ -200,7 +200,7 @@ async function transfer(sequence: string): Promise<void> {
   const commands = transferLines.map((line) => line.replaceAll('payout-1', sequence))
   for (const line of commands) await caller.run(`${rehearsed(line)} --url ${API}`)
 }
-/** The transfer of the README and the wait for it. */
+/** The transfer of the README, and the command that waits for it. */
 const readme = blocksOf('README.md')
   .filter(({ language }) => language === 'sh')
   .flatMap(({ text }) => text.split('\n'))
@@ -213,7 +213,7 @@ mkdirSync(join(folder, 'chains'))
 const chains = await Devnet.start(join(folder, 'chains'), 7200, { pace: 10 })
 note('a database and local chains')
 
-// Set-up: several-hosts.md, from the first block to the last.
+// Set-up: all blocks of several-hosts.md.
 const secretsKey = randomBytes(32).toString('base64')
 for (const host of everyone()) host.env['VERSION'] = '1'
 for (const node of NODES)
@@ -233,7 +233,7 @@ for (const host of [...nodes.values(), platform]) {
 }
 note('three nodes and a platform are set up')
 
-// Enrolment: the blocks for nodes on hosts of their own.
+// Enrolment: the blocks for nodes on separate hosts.
 const enrolment = blocksOf('docs/enrolment.md').filter(({ language }) => language === 'sh')
 const lineWith = (...words: string[]): string => {
   const found = enrolment
@@ -269,7 +269,7 @@ await until('the deposit', async () =>
 await transfer('first')
 note('a transfer is confirmed')
 
-// Backups: the blocks of disaster.md before its first loss; then what is lost.
+// Backups: the blocks of disaster.md before its first loss; then the losses.
 const disaster = pageOf('docs/production/disaster.md')
 const isOf = (place: RegExp) => disaster.filter((block) => place.test(block.place))
 for (const block of disaster.slice(
@@ -322,7 +322,7 @@ for (const block of lostBlocks) {
   const [, code] = /--confirm ([0-9a-f]{16})$/m.exec(said) ?? []
   if (code !== undefined) lost.env['CODE'] = code
 }
-// With another node away the restored one signs.
+// The restored node signs while another node is stopped.
 await at(1).stop('SIGKILL')
 await transfer('by-the-restored-node')
 const startBlock = pageOf('docs/production/several-hosts.md').find(
@@ -331,7 +331,7 @@ const startBlock = pageOf('docs/production/several-hosts.md').find(
 await at(1).start(forNode(startBlock.text, 1))
 note('a lost node is restored, signs, and the shares are refreshed')
 
-// The platform is lost: a fresh machine, an empty database, the backup from before the last
+// The platform is lost: a new host, an empty database, and the backup from before the last
 // transfers.
 await platform.lose()
 platform = hostOf('platform-again', 'platform')
@@ -363,7 +363,7 @@ assert.equal(
 await transfer('after-the-restore')
 note('a lost platform is restored from its backup, and nothing is paid twice')
 
-// Rotation, a node at a time.
+// Rotation, one node at a time.
 const inline = (page: string, beginning: string): string => {
   const found = inlineCommands(page).filter((command) => command.startsWith(beginning))
   assert.ok(found.length > 0, `${page}: ${beginning}`)
@@ -384,7 +384,8 @@ await transfer('by-the-rotated-node')
 await at(3).start(forNode(startBlock.text, 3))
 note('keys are rotated and a certificate is renewed')
 
-// Upgrade: all of the platform, then a node after the other, then the platform.
+// Upgrade: all processes of the platform are stopped, then the nodes are upgraded one after the
+// other, then the platform.
 for (const host of everyone()) host.env['VERSION'] = '2'
 const [beforehand, change] = pageOf('docs/production/upgrades.md') as [Block, Block]
 assert.match(await follow(beforehand), /^nothing would be applied$[^]*^running: all on /m)

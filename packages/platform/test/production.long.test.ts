@@ -8,8 +8,8 @@ import { ROOT } from './documents.ts'
 import { whyNoProduction } from './production-hosts.ts'
 
 /**
- * The pages about production, followed with bundles: no checkout, no npm, no Node of the host, and
- * no network.
+ * The commands of the pages about production, run with bundles: without a checkout, npm, Node on
+ * the host, or a network.
  */
 const folder = mkdtempSync(join(tmpdir(), 'custody-production-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -38,7 +38,7 @@ test(
       )
       assert.equal(status, 0, stderr)
     }
-    // Addresses of the pages; all else is not reachable in there.
+    // Addresses in the pages; no other address is reachable in this namespace.
     const network =
       'ip link set lo up; for n in 1 2 3; do ip address add 10.0.0.$n/32 dev lo; done; exec "$@"'
     const child = spawn(

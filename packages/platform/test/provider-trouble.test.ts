@@ -10,14 +10,14 @@ import { FamilyFixture } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * A provider's own trouble says nothing about a transfer: it waits, says why, and is paid once the
- * provider answers again.
+ * A failure of the provider says nothing about a transfer: the transfer waits, reports the reason,
+ * and is paid once the provider works again.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-provider-trouble-'))
 let devnet: Devnet
-/** More looks than a transfer that would revert has, by far. */
+/** Number of attempts, far more than the number after which a reverting transfer fails. */
 const LOOKS = 30
 const REVERTED = { code: 3, message: 'execution reverted: paused' }
 
@@ -36,8 +36,8 @@ interface Trouble {
 }
 
 /**
- * The transfer's state, with the endpoint in trouble whenever a transfer is estimated, for as long
- * as there is one.
+ * Returns a fixture with a transfer, and an endpoint that returns the current error, if there is
+ * one, whenever a transfer is estimated.
  */
 async function staged(
   run: (fixture: FamilyFixture, id: string, trouble: { now: Trouble | null }) => Promise<void>,
@@ -68,7 +68,7 @@ async function staged(
   }
 }
 
-/** As many steps of the transfer as workers would take in hours. */
+/** Runs as many steps of the transfer as workers would run in hours. */
 async function look(fixture: FamilyFixture, id: string, times: number): Promise<void> {
   for (let at = 0; at < times; at++) {
     await fixture.database.query('update transactions set next_run_at = $2 where id = $1', [
@@ -117,8 +117,8 @@ test('quotas, overload and lost state never end a transfer, however long they la
       assert.ok(last_error, 'it says why it waits')
     }
     await look(fixture, id, LOOKS)
-    // After the outage a node that lags behind says once that the transfer would fail: that proves
-    // nothing yet.
+    // After the outage, a node that lags behind reports once that the transfer would fail. A single
+    // report is not sufficient proof.
     trouble.now = { error: REVERTED }
     await look(fixture, id, 1)
     assert.equal((await fixture.read(id)).status, 'pending')
@@ -136,7 +136,7 @@ test('a transfer that the chain itself would refuse ends after several attempts,
   ]) {
     await staged(async (fixture, id, trouble) => {
       trouble.now = { error }
-      // Screened, then planned.
+      // The transfer is screened, then planned.
       await look(fixture, id, 2)
       const { status, last_error } = await fixture.read(id)
       assert.deepEqual(

@@ -4,7 +4,7 @@ import * as fc from '../../../test/property.ts'
 import { AddressLimit, SITE_FACTOR } from '../src/http/rate-limit.ts'
 
 const NOW = Date.UTC(2026, 5, 1)
-/** The address of a number: each in a /48 of its own. */
+/** Returns the IPv6 address with this number; each address is in a /48 of its own. */
 const ipv6 = (n: number) => `2001:${(n >> 16).toString(16)}:${(n & 0xffff).toString(16)}::1`
 
 test('50,001 new addresses do not reset the counter of a limited one', () => {

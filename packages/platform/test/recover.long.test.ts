@@ -9,8 +9,8 @@ import { fundedWallet, TestPlatform, call, type User } from './harness.ts'
 import { RecoveryDrill, registry } from './recovery-drill.ts'
 
 /**
- * Platform, database and one node are gone for good: two operators move every family's funds with
- * two backups.
+ * Platform, database and one node are permanently lost: two operators move every family's funds
+ * with two backups.
  */
 const platform = new TestPlatform()
 const operators = new RecoveryDrill()
@@ -18,7 +18,10 @@ const place = (name: string): string => operators.place(name)
 const recover = (...words: string[]) => operators.recover(...words)
 const done = (...words: string[]) => operators.done(...words)
 
-/** `to` holds nothing before; `most` is what the operators let one transaction cost. */
+/**
+ * `to` is an address without a balance; `most` is the maximum cost that the operators allow for one
+ * transaction.
+ */
 const NETWORKS: Record<string, { to: string; most: string; fund: Record<string, string> }> = {
   BTC: { to: 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080', most: '0.001', fund: { BTC: '0.5' } },
   ETH: {
@@ -115,7 +118,7 @@ test(
       ))
         await fundedWallet(platform, user, asset, amount)
     }
-    // Another address of some, and a token where nothing pays for it.
+    // Second addresses of some wallets, and a token at an address without coins for the fee.
     for (const asset of ['BTC', 'ADA', 'ETH', 'USDT_TRX']) {
       const { address } = (
         await call<{ address: string }>(user, 'POST', '/dac/v1/address', { asset })
@@ -159,7 +162,7 @@ async function drill(note: (line: string) => void): Promise<void> {
   }
   assert.deepEqual(shown.workspaces, [{ workspace: 'acme', sub_accounts: [0, 1] }])
 
-  // By files, step by step, with what must be refused.
+  // The transfer by files, step by step, including the requests that must be refused.
   const bitcoin = registry.network('BTC') as Network
   const before = await ours(bitcoin)
   const { to, most } = NETWORKS['BTC'] as { to: string; most: string }

@@ -20,7 +20,8 @@ export interface Said {
 type PlaceAt = (subAccount: number, index: number) => { path: number[]; address: string }
 
 /**
- * Two operators with two backups in a folder of their own, and what an observer sees on the chains.
+ * Two operators with two backups in a folder of their own, and the balances that an observer reads
+ * from the chains.
  */
 export class RecoveryDrill {
   readonly folder = mkdtempSync(join(tmpdir(), 'custody-recover-'))
@@ -41,7 +42,7 @@ export class RecoveryDrill {
     return new Promise((resolve) => child.once('close', (status) => resolve({ status, ...said })))
   }
 
-  /** @returns what the command printed, once it has succeeded */
+  /** @returns the command's output, once the command has succeeded */
   async done(...words: string[]): Promise<string> {
     const { status, stdout, stderr } = await this.recover(...words)
     assert.equal(status, 0, `${words.join(' ')}: ${stderr}`)
@@ -79,7 +80,10 @@ export class RecoveryDrill {
     )
   }
 
-  /** What the chain shows at addresses, by asset. @param devnet URL of the local chains */
+  /**
+   * Returns the balances at addresses on the chain, by asset.
+   * @param devnet URL of the local chains
+   */
   async held(
     devnet: string,
     network: Network,
@@ -115,7 +119,7 @@ export class RecoveryDrill {
     return sums
   }
 
-  /** What the chain shows at the addresses of a workspace, whose keys backup 1 names. */
+  /** Returns the balances at the addresses of a workspace, whose keys are in backup 1. */
   ofWorkspace(
     devnet: string,
     workspace: string,

@@ -28,8 +28,8 @@ import { runStep } from '../src/engine/run.ts'
 import type { TransactionRow } from '../src/engine/transaction.ts'
 
 /**
- * Nodes that tell what they recorded, and an Ethereum that did it; the database is real and knows
- * less.
+ * Nodes that return their records, and an Ethereum chain that contains the recorded transactions.
+ * The database is real and lacks some of them.
  */
 const registry = loadRegistry('local')
 const ETH = registry.network('ETH') as Network
@@ -129,7 +129,7 @@ export class RecoveryFixture {
       },
       { ETH: client },
     )
-    // One key serves every world: what another has left would be in its way.
+    // All fixtures use the same key, so rows of an earlier fixture would interfere.
     await truncateTables(
       this.database,
       'workspaces',
@@ -218,7 +218,7 @@ export class RecoveryFixture {
     }
   }
 
-  /** Signed by two of the three, as the chain would take it. */
+  /** Returns a transaction signed by two of the three nodes, in the form that the chain accepts. */
   sign(
     purpose: string,
     o: {
@@ -258,7 +258,10 @@ export class RecoveryFixture {
     return { unsigned, signatures, ...assemble(registry, unsigned, signatures, publicKeyAt) }
   }
 
-  /** Into the records of a pair; `change` is what one of them says otherwise. */
+  /**
+   * Adds a transaction to the records of two nodes; `change` contains the fields that differ at one
+   * of them.
+   */
   record(
     pair: readonly number[],
     purpose: string,
@@ -308,7 +311,7 @@ export class RecoveryFixture {
     return reconcile(this.services, { dryRun: false, scanFrom: {}, gap: 2, waitMs: 0 })
   }
 
-  /** The ordinary steps, as the workers would take them. */
+  /** Runs the regular steps, as the workers would. */
   async work(): Promise<void> {
     for (let round = 0; round < 6; round++) {
       const rows = await this.database.query<TransactionRow>(
@@ -320,7 +323,10 @@ export class RecoveryFixture {
     }
   }
 
-  /** But for the sweep that takes what a sweep has left at its address. */
+  /**
+   * Returns all transactions, except a queued sweep of the amount that an earlier sweep left at its
+   * address.
+   */
   async transactions(): Promise<TransactionRow[]> {
     return this.database.query<TransactionRow>(
       `select * from transactions where workspace_id = $1 and not (kind = 'SWEEP' and state = 'QUEUED') order by id`,
@@ -328,7 +334,7 @@ export class RecoveryFixture {
     )
   }
 
-  /** Everything that a second run must leave as it is. */
+  /** Returns all data that a second run must not change. */
   async books(): Promise<unknown> {
     return this.database.query(
       `select a.kind, a.address, a.balance::text, (select count(*)::int from ledger_postings p where p.account_id = a.id) postings

@@ -12,7 +12,10 @@ import { compareRecords } from '../src/recovery/compare-records.ts'
 import { prepareDatabase } from './prepared-database.ts'
 import { addressAt, FEE, START, STRANGER, RecoveryFixture } from './recovery-fixture.ts'
 
-/** What the nodes recorded becomes rows and books of a database that has lost it. */
+/**
+ * Transactions that the nodes recorded are restored as rows and ledger entries of a database that
+ * has lost them.
+ */
 const home = mkdtempSync(join(tmpdir(), 'custody-recovery-'))
 let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
 let database: Database
@@ -51,7 +54,10 @@ interface Step {
   isKnown: boolean
 }
 
-/** Signed after the backup; a known one was created before it, and not signed. */
+/**
+ * Signs a transaction after the backup. A known transaction was created before the backup and not
+ * signed by then.
+ */
 async function happen(
   at: RecoveryFixture,
   { kind, pair, amount, chain, isKnown }: Step,
@@ -115,7 +121,7 @@ const step: fc.Arbitrary<Step> = fc.record({
 })
 
 test(
-  'whatever was recorded, and wherever adoption stops, the ledger becomes that of the chain, once',
+  'for any records, and wherever adoption stops, the ledger becomes that of the chain, once',
   { timeout: 300_000 },
   async () => {
     await fc.assert(
@@ -140,7 +146,7 @@ test(
           const report = await at.reconcile()
           assert.deepEqual(report.unadopted, [])
           assert.equal(at.services.hold.because, null)
-          // The chain takes what it had not.
+          // The chain includes the transactions that it lacked.
           await at.work()
           const rows = await at.transactions()
           assert.equal(rows.length, steps.length, 'one row for each')
@@ -172,7 +178,8 @@ test(
             [[], [], [], [], []],
           )
           assert.deepEqual(await at.books(), books, 'a second run changes nothing')
-          // What was on its way is mined at last, and then every address holds what the books say.
+          // The pending transactions are mined, and then the balance of every address agrees with
+          // the ledger.
           at.height = 200
           for (const { hash, kind, source_id: from, destination_id: to, amount } of rows) {
             if (hash !== null && !at.mined.has(hash))
@@ -214,15 +221,15 @@ test('nothing that only a lying node reports is adopted, and the other records a
   // Signatures of another transaction.
   const forged = payOf(at, 'forged', START / 2n)
   at.record([3], 'pay', { ...at.sign('pay', forged), signatures: made.signatures }, forged)
-  // A payment to a stranger is called a sweep, and fuel.
+  // A payment to a foreign address that is recorded as a sweep, and as a fuel transaction.
   const named = payOf(at, 'named')
   const named2 = payOf(at, 'named-2')
   at.record([3], 'sweep', at.sign('pay', named), { step: ['sweep', at.workspace, 1, 'ETH', 1] })
   at.record([3], 'fuel', at.sign('pay', named2), { step: ['fuel', 'x'] })
-  // Another id for what the partner knows under its own.
+  // A different id for a transaction that the partner has recorded under its own id.
   const disputed = payOf(at, 'disputed')
   at.record([3, 1], 'pay', at.sign('pay', disputed), disputed, { transaction_id: randomUUID() })
-  // A payment of another, unknown workspace; and one of another network.
+  // A payment of another, unknown workspace, and a payment on another network.
   const foreign = payOf(at, 'foreign')
   at.record([3], 'pay', at.sign('pay', foreign), foreign, { workspace: 'nobody' })
   const odd = payOf(at, 'odd')
@@ -247,7 +254,7 @@ test('nothing that only a lying node reports is adopted, and the other records a
     (await at.transactions()).map(({ id, state }) => [id, state]),
     [[good.id, 'CONFIRMED']],
   )
-  // It delays no other transfer, and is reported again.
+  // The false report delays no other transfer, and is reported again.
   assert.equal(await compareRecords(at.services), null)
   assert.equal((await at.reconcile()).unadopted.length, 6)
 })
@@ -288,7 +295,7 @@ test('signed and never mined: the same bytes are sent, and nothing is booked', a
   )
 })
 
-test('users come from two nodes, never from one, and so do revocations', async () => {
+test('users and revocations are restored only if two nodes report them, never from one node', async () => {
   const at = await world()
   const enrol = (subAccount: number) => ({
     api_key: randomUUID(),
@@ -339,7 +346,7 @@ test('one node alone releases nothing and allows no adoption', async () => {
   at.down.clear()
   await at.reconcile()
   assert.equal(at.services.hold.because, null)
-  // Compared as far as it goes: little is read the next time.
+  // The compared part of the records is marked, so that the next comparison reads little.
   const marks = await database.query<{ node: number; height: string }>(
     'select node, height::text from signer_marks order by node',
   )
@@ -423,7 +430,7 @@ test('a drain leaves the tank, and two sweeps of one address are both booked', a
   assert.deepEqual((await at.reconcile()).audit?.differences, [])
 })
 
-test('fuel and a sweep with equal number, amount and receiver have equal bytes: each stays with its own account', async () => {
+test('a fuel transaction and a sweep with identical bytes (number, amount, receiver) stay with their own accounts', async () => {
   const at = await world()
   const amount = 10n ** 12n
   const fuel = {

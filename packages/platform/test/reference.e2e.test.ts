@@ -1,5 +1,5 @@
-// The reference as the platform serves it, in a real browser: nothing is asked of anybody else, and
-// a request that is signed in the page is answered.
+// The API reference as the platform serves it, in a real browser: the page sends no requests to
+// other servers, and a request that is signed in the page gets a response.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
@@ -22,7 +22,10 @@ before(async () => {
 })
 after(() => browser?.close())
 
-/** A page in a context of its own, what it asks of others, and what of its policy it breaks. */
+/**
+ * Opens a page in a context of its own, and records its requests to other servers and its
+ * violations of the content security policy.
+ */
 async function open(path: string) {
   const context = await browser.newContext({
     viewport: { width: 1440, height: 900 },
@@ -55,7 +58,7 @@ async function open(path: string) {
   }
 }
 
-/** Sends the request of the page that is open, from its own window. */
+/** Sends the request of the open page, from the page's own window. */
 async function send(page: Page, button: RegExp, path: string) {
   await page.getByRole('button', { name: button }).click()
   const answered = page.waitForResponse((response) => response.url().endsWith(path))
@@ -101,7 +104,7 @@ test(
   async () => {
     const user = await api.user('reference')
     const { page, end } = await open('/reference/errors')
-    // As the panel does, of whose store this is a part.
+    // Stores the key as the control panel does; the reference reads the panel's key store.
     const der = PRIVATE_KEY.replaceAll(/-----[^-]+-----|\s/g, '')
     await page.evaluate(`(async () => {
     const der = Uint8Array.from(atob('${der}'), (char) => char.charCodeAt(0))

@@ -15,7 +15,8 @@ import {
 } from './harness.ts'
 
 /**
- * Speed-up, cancellation and the automatic bump, on chains whose blocks take only what pays enough.
+ * Speed-up, cancellation and the automatic bump, on chains whose blocks include only transactions
+ * with a sufficient fee.
  */
 const platform = new TestPlatform()
 let alice: User
@@ -164,7 +165,7 @@ test('the platform automatically speeds up a waiting transfer, within the caller
     )
   await congest('BTC', '0')
   await assertConfirmed(alice, low.id)
-  // Taken at the calm market's price, then the market rises.
+  // The fee is fixed at a low market price; then the price rises.
   await waitFor(
     'the rates are calm again',
     async () =>
@@ -181,7 +182,7 @@ test('the platform automatically speeds up a waiting transfer, within the caller
   const done = await terminal(alice, id)
   assert.equal(done.status, 'confirmed', String(done.failure_reason))
   assert.notEqual(done.hash, signed)
-  // Rates are kept for ten seconds, so that the first bump may not be enough.
+  // Rates are cached for ten seconds, so the first bump may not be sufficient.
   const bumps = (await read(id)).replacements ?? []
   assert.ok(
     bumps.length > 0 && bumps.every(({ kind, state }) => kind === 'automatic' && state === 'done'),
@@ -191,7 +192,7 @@ test('the platform automatically speeds up a waiting transfer, within the caller
   await audit()
 })
 
-test('Ethereum: speeds up a token transfer below the base fee beyond its fuel, cancels one; the nonce advances', async () => {
+test('Ethereum: speeds up a token transfer beyond its fuel, cancels another, and the nonce advances', async () => {
   await congest('ETH', '40')
   const token = await balance(alice, 'USDT_ETH')
   const low = await waiting(

@@ -13,8 +13,8 @@ import { startOperatorServer } from '../src/operator/server.ts'
 import { DEPTH, FAMILIES, useDatabase, DepositFixture, type Tenant } from './deposits-support.ts'
 
 /**
- * Deposits that a lying endpoint hid from the scan are found by a rescan, once, with the screening
- * of every deposit.
+ * A rescan finds deposits that a lying endpoint hid from the scan. It finds each once, and screens
+ * it like every deposit.
  */
 const database = useDatabase()
 const home = mkdtempSync(join(tmpdir(), 'custody-rescan-'))
@@ -39,8 +39,8 @@ async function openWorld(
 }
 
 /**
- * Heights that the endpoint shows without their transactions, each time that it is asked, and
- * heights that it cannot show.
+ * Heights that the endpoint returns without their transactions on each request, and heights that it
+ * cannot return.
  */
 class Lies {
   readonly empty = new Set<number>()
@@ -67,7 +67,7 @@ const pay = (
 ) =>
   fixture.chain.mine({ txid, outcome: [{ position: 0, asset, address: tenant.deposit, amount }] })
 
-/** Until the rescan has ended, as the command waits for it. */
+/** Resolves when the rescan has ended, as the command waits for it. */
 async function run(
   services: Services,
   network: string,
@@ -170,8 +170,8 @@ test('a removed deposit is not credited, and a reorganisation after a rescan rem
     (await fixture.deposits()).map(({ state }) => state),
     ['REORGED'],
   )
-  // An endpoint that still shows the block which has gone is not believed: the scan has read
-  // another.
+  // If the endpoint still returns the block that was removed, the result is ignored, because the
+  // scan has read another block at that height.
   const honest = fixture.chain.block.bind(fixture.chain)
   fixture.chain.block = async (height) =>
     height === gone.height ? structuredClone(gone) : honest(height)
@@ -214,7 +214,7 @@ test('a rescan that was interrupted, or whose endpoint fails, resumes where it w
   )
   const done = Number(failed['heights'])
   assert.ok(done > 0 && done < 30)
-  // The process ends after a part; the next one continues after that part.
+  // The process ends after one part of the range; the next process continues after that part.
   lies.missing.clear()
   let parts = 0
   services.environment.checkpoint = (name) => {
@@ -357,7 +357,7 @@ test('whatever the endpoint hid and whichever heights are re-read: each payment 
         fixture.chain.mine()
         await fixture.settle()
         for (const [from, to] of [...ranges, [0, 1000] as const]) await again(from, to)
-        // A scan whose chain stands still asks for what waits each few seconds.
+        // While no new block arrives, the scan checks for waiting deposits only every few seconds.
         fixture.now += 60_000
         await fixture.settle()
         const owed = fixture.chain.blocks

@@ -1,5 +1,5 @@
 // Reserves of a real platform on local chains: published, signed by its real nodes, and verified
-// without it.
+// without the platform.
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -31,7 +31,7 @@ interface Published {
   signed_by: number[]
   assets: Statement['assets']
 }
-/** The first statement, of deposits of two workspaces. */
+/** The first statement, which contains deposits of two workspaces. */
 let firstStatement: Published
 
 const trustOf = (workspace: string, sub_account = 'main', sub_account_index = 1): Trust => ({
@@ -80,7 +80,7 @@ async function deposit(user: User, trust: Trust, asset: string, amount: string):
   await custody.createWallet(asset)
   const { address } = await custody.createAddress(asset)
   await platform.fund(asset, address, amount)
-  // Solana's minimum balance of an account cannot be spent, but is owed anyway.
+  // Solana's minimum balance of an account cannot be spent, but counts as a liability.
   await waitFor(
     `${amount} ${asset}`,
     async () => Number((await custody.wallets(asset))[0]?.balance) > Number(amount) - 0.01,
@@ -102,7 +102,7 @@ test('a statement counts the deposits of two workspaces as held and owed, and th
   assert.deepEqual([of('BTC').held, of('BTC').operating], ['575000000', '0'])
   for (const { asset, held, operating, owed } of firstStatement.assets)
     assert.equal(BigInt(held) - BigInt(operating), BigInt(owed), asset)
-  // The balance of the tank that pays fees is held, and belongs to no caller.
+  // The balance of the gas tank that pays fees is an asset, and does not belong to any caller.
   assert.ok(BigInt(of('ETH').operating) > 0n)
 })
 
@@ -151,7 +151,7 @@ test('each caller verifies their own part offline, with the addresses, and canno
       /signed by signer nodes 1, 2, 3[\s\S]*addresses are derived from certified keys/,
     )
   }
-  // A proof names the caller who requests it.
+  // A proof contains the name of the caller who requests it.
   const mine = await clientOf(acme, trustOf('acme')).reserves.proof(firstStatement.id)
   const theirs = await clientOf(other, trustOf('other')).reserves.proof(firstStatement.id)
   assert.deepEqual([mine.workspace, theirs.workspace], ['acme', 'other'])
@@ -219,7 +219,8 @@ test('a tampered balance, statement, address list or signature is refused', asyn
     },
     /signed by 1 of/,
   )
-  // Another list is not bound; one whose hash a liar had signed still has to be derived.
+  // A different list does not match the signed hash. A list whose hash was signed by an attacker
+  // must still match the derived addresses.
   const list = JSON.parse(holdings) as Holdings
   const foreign = canonicalJson({
     ...list,
@@ -326,7 +327,7 @@ test('the page checks a proof in the browser without other requests, and reports
       asked.filter((url) => !url.startsWith(platform.base)),
       [],
     )
-    // What is typed goes nowhere.
+    // The entered text is not sent anywhere.
     assert.deepEqual(
       asked
         .map((url) => new URL(url).pathname)

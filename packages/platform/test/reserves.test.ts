@@ -1,5 +1,5 @@
-// The tree of what is owed: made by the platform's code, verified by the client's, and both held to
-// hashes that a third one made.
+// The Merkle tree of liabilities: built by the platform's code, verified by the client's code, and
+// both compared with hashes from a third implementation.
 import assert from 'node:assert/strict'
 import { createHash, createHmac } from 'node:crypto'
 import { test } from 'node:test'
@@ -46,7 +46,7 @@ interface Made {
   proofs: ReservesProof[]
 }
 
-/** A statement of one asset, and the proof of each owner. */
+/** Returns a statement of one asset, and the proof of each owner. */
 function made(owners: readonly Owner[], asset = 'BTC', id = ID): Made {
   const leaves = owners
     .map(({ workspace, sub_account: name, balance }, at) => {
@@ -113,7 +113,7 @@ const verify = (statement: unknown, proof: ReservesProof) =>
   verifyReserves({ published: { statement: canonicalJson(statement), signatures: [] }, proof })
 const refused = (error: unknown): boolean =>
   error instanceof VerificationError && error.code === 'RESERVES'
-/** The entry with its root made to fit, as a liar would. */
+/** Returns the entry with a root that matches the change, as an attacker would compute it. */
 function rooted(statement: Statement, change: Partial<Statement['assets'][number]>): Statement {
   const entry = { ...statement.assets[0]!, ...change }
   const { asset, network, leaves, depth, owed, top } = entry
@@ -266,7 +266,7 @@ test('a changed balance, nonce, secret, name, sibling, sum, order, asset, root, 
     ),
     { numRuns: 200 },
   )
-  // Each of them at least once, whatever the seed.
+  // Applies each change at least once, whatever the seed is.
   const { statement, proofs } = made(
     [5n, 7n, 0n].map((each, at) => ({ workspace: 'w', sub_account: `s${at}`, balance: each })),
   )
@@ -284,7 +284,7 @@ test('two sub-accounts cannot share one leaf, and a proof is of its own sub-acco
     verify(statement, { ...proofs[0]!, sub_account: 'b', secret: proofs[1]!.secret }),
     refused,
   )
-  // No other cut of the same letters is the same name.
+  // Other names with the same concatenated characters do not match the leaf.
   await assert.rejects(
     verify(statement, { ...proofs[0]!, workspace: 'w"', sub_account: '"a' }),
     refused,
@@ -297,7 +297,8 @@ test('a liability hidden by a negative sum is refused when a tree is made and wh
   assert.throws(() => leafOf(ID, 'BTC', blind, bytes('nonce'), LIMIT), RangeError)
   const whole = leafOf(ID, 'BTC', blind, bytes('nonce'), LIMIT - 1n)
   assert.throws(() => treeOf(ID, 'BTC', [whole, whole]), RangeError, 'a sum that turns over')
-  // A liar’s own code: 100 is owed, beside it −90 in two’s complement, and 10 is stated.
+  // An attacker's own implementation: 100 is owed, the sibling is −90 in two's complement, and the
+  // stated sum is 10.
   const own = leafOf(ID, 'BTC', blindOf(SECRET, 'w', 'a'), bytes('nonce'), 100n)
   const hidden = { hash: bytes('hidden'), sum: LIMIT - 90n }
   const raw = (sum: bigint) => Buffer.from(sum.toString(16).padStart(32, '0'), 'hex')
@@ -351,7 +352,7 @@ test('the hashes are those of the document, computed here independently from its
       `{"asset":"BTC","depth":2,"from":{"hash":"aa","height":100},"leaves":2,"network":"BTC","owed":"250007","snapshot":"${ID}","time":"${TIME}","to":{"hash":"bb","height":101},"top":"${top.toString('hex')}"}`,
     ),
   )
-  // Made with Python's hashlib and hmac, and written into the document.
+  // Computed with Python's hashlib and hmac, and included in the document.
   assert.deepEqual(
     [context, blind, leaf, empty, top, root].map((each) => each.toString('hex')),
     VECTOR,

@@ -16,8 +16,8 @@ import {
 } from './harness.ts'
 
 /**
- * An older backup of the database is restored, while nodes and chains have gone on: what they know
- * comes back.
+ * An older backup of the database is restored, while nodes and chains have advanced: the platform
+ * recovers the later transactions from them.
  */
 const platform = new TestPlatform()
 const data = join(platform.home, 'postgres', 'data')
@@ -42,7 +42,7 @@ const ROUNDS = 5
 let user: User
 let later: User
 let receiver: User
-/** By `sequence_id`: whose it is, its body, and what became of it. */
+/** Transfers by `sequence_id`: the user, the body and the outcome. */
 const sent = new Map<string, { user: 'user' | 'later'; body: string; transfer: Transfer }>()
 
 before(async () => {
@@ -74,7 +74,8 @@ async function settled(): Promise<void> {
     async () =>
       !(await list(user)).some(
         ({ type, status, sub_status: state }) =>
-          // What a native sweep has left of its fee waits for more.
+          // The remainder of the fee of a native sweep stays at the address until it is worth a
+          // sweep.
           type === 'Sweep' && status === 'pending' && state !== 'QUEUED',
       ),
   )
@@ -93,8 +94,8 @@ async function list(who: User): Promise<Transfer[]> {
 }
 
 /**
- * The wallet stakes and unstakes, for itself and for another; the tank stakes, and lends its energy
- * to a transfer.
+ * The wallet stakes and unstakes, for itself and for another address; the gas tank stakes, and
+ * lends its energy to a transfer.
  */
 async function stake(): Promise<void> {
   const TRX = ASSETS['TRX'] as { to: string }
@@ -214,7 +215,7 @@ test(
     )
     for (const asset of NAMES) await send('user', asset, `early-${asset}`)
     await settled()
-    // Created, and not signed or not final when the backup is taken.
+    // Transfers that were created, but not signed or not final, when the backup was taken.
     for (const asset of ['BTC', 'ETH', 'XRP']) await send('user', asset, `open-${asset}`)
     assert.equal(await platform.stop(), 0)
     cpSync(data, backup, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true })
@@ -222,7 +223,7 @@ test(
     await restart()
 
     later = await platform.user('acme', { subAccount: 'later' })
-    // A workspace of its own, that never sends anything.
+    // A separate workspace that never sends anything.
     receiver = await platform.user('receiver')
     await fundedWallet(platform, receiver, 'BTC', '0.5')
     await fundedWallet(platform, later, 'ETH', '3')
@@ -384,7 +385,7 @@ test(
       [0, 0, 0, 0, 0],
     )
 
-    // What was adopted is what new transfers stand on: coins, nonces, sequences.
+    // New transfers depend on the adopted data: coins, nonces and sequence numbers.
     for (const asset of NAMES) await send('user', asset, `after-${asset}`)
     await settled()
     await platform.atRest()

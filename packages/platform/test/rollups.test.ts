@@ -12,8 +12,8 @@ import { FamilyFixture } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * Networks on which a transfer of native coin takes more than 21,000 gas, or costs more than gas
- * and price.
+ * Networks on which a transfer of native coin uses more than 21,000 gas, or costs more than gas
+ * times price.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
@@ -29,7 +29,9 @@ after(() => {
   rmSync(home, { recursive: true, force: true })
 })
 
-/** @param o.isLeftOpen something is left that waits, so that the test itself checks the books */
+/**
+ * @param o.isLeftOpen whether some work stays unfinished, so that the test checks the ledger itself
+ */
 async function staged(
   code: string,
   play: (fixture: FamilyFixture) => Promise<void>,
@@ -58,8 +60,8 @@ interface Request {
   params: { from?: string; to?: string; value?: string; data?: string }[]
 }
 /**
- * An endpoint of which a test changes the answers. @param change what it answers instead;
- * undefined: what the chain does
+ * Returns an endpoint whose responses a test can change.
+ * @param change returns the replacement of a response, or undefined to use the chain's response
  */
 const endpoint =
   (change: (request: Request) => unknown): Fetch =>
@@ -83,7 +85,8 @@ interface Made {
   account: string
 }
 /**
- * Every transaction that was signed, in the order of its making, with the gas limit of its bytes.
+ * Returns all signed transactions in the order of their creation, with the gas limit of their
+ * bytes.
  */
 async function made(fixture: FamilyFixture): Promise<Made[]> {
   const rows = await fixture.database.query<Made & { signed: string }>(
@@ -107,8 +110,8 @@ const confirmed = async (fixture: FamilyFixture, id: string) => {
 }
 
 /**
- * Deposits to a further address are swept. What a native sweep leaves of its fee waits there, until
- * it is worth a sweep of its own.
+ * Sweeps deposits to a second address. The unused fee of a native sweep stays there until it is
+ * worth a sweep of its own.
  */
 async function swept(fixture: FamilyFixture, amounts: Record<string, string>): Promise<void> {
   const address = await fixture.newAddress(Object.keys(amounts)[0] as string)
@@ -181,8 +184,8 @@ test('ARB: a waiting transfer is cancelled', () =>
     assert.ok(attempts[1]!.gas > 50_000, String(attempts[1]!.gas))
   }))
 
-test('ARB: fuel refused for its gas is made again with the same nonce, and the tank continues', async () => {
-  // As where the price of the chain below rises between the plan and the broadcast.
+test('ARB: a fuel transaction refused for its gas is rebuilt with the same nonce, and the tank continues', async () => {
+  // Simulates that the price of the base chain rises between the plan and the broadcast.
   let stale = true
   const ask = endpoint((request) => {
     const call = estimateOf(request)
@@ -220,7 +223,7 @@ test('ARB: fuel refused for its gas is made again with the same nonce, and the t
   )
 })
 
-test('ARB: the fuel of a sweep refused for its gas is made again too, because the replaced one left nothing there', async () => {
+test("ARB: a sweep's fuel transaction refused for its gas is rebuilt too, because the replaced one sent nothing", async () => {
   let to = ''
   const ask = endpoint((request) =>
     to !== '' && estimateOf(request)?.to?.toLowerCase() === to ? '0x5208' : undefined,
@@ -266,7 +269,7 @@ test('ARB: the fuel of a sweep refused for its gas is made again too, because th
   )
 })
 
-test('a withdrawal refused for its gas is made again within the balance of its address', async () => {
+test('a withdrawal refused for its gas is rebuilt within the balance of its address', async () => {
   let stale = false
   const ask = endpoint((request) => {
     const call = estimateOf(request)
@@ -294,7 +297,7 @@ test('a withdrawal refused for its gas is made again within the balance of its a
   )
 })
 
-test('a native sweep refused for its gas is made again, and moves no less', async () => {
+test('a native sweep refused for its gas is rebuilt, and moves no smaller amount', async () => {
   let from = ''
   const ask = endpoint((request) =>
     from !== '' && estimateOf(request)?.from?.toLowerCase() === from ? '0x9858' : undefined,
@@ -390,7 +393,7 @@ test('a withdrawal whose address lacks gas waits, and its caller’s speed-up fu
   )
 })
 
-test('ETH: a fuel whose first payment is estimated at 204,600 gas gets that and a third; the payment keeps its 21,000', async () => {
+test('ETH: a fuel transaction estimated at 204,600 gas gets that and a third; the payment keeps its 21,000', async () => {
   const ask = endpoint((request) => {
     const call = estimateOf(request)
     return call &&
@@ -420,7 +423,7 @@ test('ETH: a fuel whose first payment is estimated at 204,600 gas gets that and 
   )
 })
 
-test('a mined fuel that ran out of gas is not made again with the same gas', async () => {
+test('a mined fuel transaction that ran out of gas is not rebuilt with the same gas', async () => {
   let [to, estimate] = ['', '0x5208']
   const ask = endpoint((request) => {
     const call = estimateOf(request)
@@ -435,8 +438,8 @@ test('a mined fuel that ran out of gas is not made again with the same gas', asy
         .openWallet('USDT_ETH')
         .then(() => fixture.newAddress('USDT_ETH'))
       to = address.toLowerCase()
-      // What is paid to the address takes more than 21,000 gas from now on, as after an upgrade:
-      // code that never ends.
+      // From now on, a payment to the address uses more than 21,000 gas, as after an upgrade: the
+      // code at the address never ends.
       const { anvil } = await (
         devnet.chains.find(({ code }) => code === 'ETH') as unknown as {
           chain(): Promise<{
@@ -459,7 +462,7 @@ test('a mined fuel that ran out of gas is not made again with the same gas', asy
         JSON.stringify(await fixture.pending()),
       )
       assert.match((await states('SWEEP'))[0]?.failure_reason ?? '', /^its fuel failed/)
-      // The endpoint knows the upgrade now: 204,600 gas.
+      // From now on, the endpoint's estimate includes the upgrade: 204,600 gas.
       await anvil.call('anvil_setCode', address, '0x')
       estimate = '0x31f38'
       await fixture.control({ command: 'mine', blocks: 1 })

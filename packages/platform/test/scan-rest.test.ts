@@ -5,12 +5,12 @@ import type { Database } from '../src/database/pool.ts'
 import { useDatabase, DepositFixture } from './deposits-support.ts'
 
 /**
- * The scan of a chain that stands still: the chain is asked, the database is left alone, and
- * nothing that comes is late.
+ * Scan of a chain without new blocks: the chain is polled, the database is not queried, and a new
+ * block is processed without delay.
  */
 const database = useDatabase()
 
-/** A database that counts what is asked of it. */
+/** Returns a database that counts its queries. */
 function counted(inner: Database): { database: Database; asked: () => number } {
   let asked = 0
   const count =

@@ -24,8 +24,8 @@ const GAS = 21_000n
 const CONFIRMATIONS = 3
 
 /**
- * An EVM chain in memory: nonces in order, balances, a pool that keeps the dearer of two with one
- * nonce, blocks. Native coin only.
+ * An EVM chain in memory: nonces in order, balances, blocks, and a pool that keeps the transaction
+ * with the higher fee of two with the same nonce. Native coin only.
  */
 export class ScriptedEvm {
   readonly balances = new Map<string, bigint>()
@@ -94,14 +94,17 @@ export class ScriptedEvm {
     },
   }
 
-  /** Forgets some of what waits, as nodes do. */
+  /** Removes some of the waiting transactions, as nodes do. */
   drop(chosen: () => boolean): number {
     const gone = [...this.pool.keys()].filter(() => chosen())
     for (const place of gone) this.pool.delete(place)
     return gone.length
   }
 
-  /** A block of what is next in order and paid for. */
+  /**
+   * Produces a block with the transactions that are next in order and whose sender can pay for
+   * them.
+   */
   mine(): void {
     this.height++
     for (let moved = true; moved;) {

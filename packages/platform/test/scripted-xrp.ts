@@ -13,8 +13,8 @@ const FIRST_SEQUENCE = 5
 const CONFIRMATIONS = 1
 
 /**
- * An XRP Ledger in memory: sequences in order, balances, ledgers. What waits is not forgotten, and
- * lives until it is killed.
+ * An XRP Ledger in memory: sequence numbers in order, balances, ledgers. Waiting transactions are
+ * not dropped until `kill` is called.
  */
 export class ScriptedXrp {
   readonly balances = new Map<string, bigint>()
@@ -89,14 +89,14 @@ export class ScriptedXrp {
     return this.sequences.get(address) ?? FIRST_SEQUENCE
   }
 
-  /** The life of all that waits is over. */
+  /** Expires all waiting transactions. */
   kill(): void {
     for (const hash of this.pool.keys()) this.#dead.add(hash)
     this.pool.clear()
     this.height++
   }
 
-  /** A ledger of what is next in order. */
+  /** Produces a ledger with the transactions that are next in order. */
   mine(): void {
     this.height++
     for (let moved = true; moved;) {

@@ -66,7 +66,9 @@ interface Opened {
   place: string
   text: string | null
 }
-/** What every sealed column holds, as a key opens it; null where it does not. */
+/**
+ * Returns the content of every sealed column, decrypted with a key; null where the key is wrong.
+ */
 async function opened(key: Buffer): Promise<Opened[]> {
   const secrets = secretsOf(key)
   const found: Opened[] = []
@@ -79,7 +81,7 @@ async function opened(key: Buffer): Promise<Opened[]> {
       try {
         text = secrets.open(owner(row.id), row.sealed)
       } catch {
-        /* another key */
+        /* The value is sealed with another key. */
       }
       found.push({ place: `${table}.${column}`, text })
     }
@@ -240,7 +242,7 @@ test(
       checkSecretsKey(database, secretsOf(oldKey), oldKey.toString('base64')),
       /is not the key that encrypts the secrets of this database/,
     )
-    // Statements are as before: rows are only ever added.
+    // Reserve statements are not changed, because their rows are append-only.
     await assert.rejects(database.query(`update reserve_snapshots set statement = 'x'`))
   },
 )

@@ -16,7 +16,7 @@ after(() => {
 })
 const NONE = join(folder, 'none.json')
 
-/** A start on mainnet with this configuration. */
+/** Returns the settings of a start on mainnet with this configuration. */
 function configured(text: string, env: Record<string, string> = {}) {
   const file = join(folder, 'config.json')
   writeFileSync(file, text)

@@ -11,14 +11,16 @@ import { FamilyFixture } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * Several endpoints of one network, of which each may be away or lie. The chain behind them is the
- * local one.
+ * Several endpoints of one network, each of which may be unreachable or lie. The chain behind them
+ * is the local one.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-endpoints-'))
 const PLACE = { code: 'ETH', to: `0x${'ab'.repeat(20)}`, held: '1', amount: '0.25' }
-/** Blocks until anything is final on the local chain, and a few. */
+/**
+ * Number of blocks after which any transaction is final on the local chain, with a small margin.
+ */
 const FINAL_BLOCKS = 80
 let devnet: Devnet
 let fixture: FamilyFixture
@@ -32,7 +34,7 @@ const honest = (_method: string, _params: unknown[], answer: unknown): unknown =
 let behaviour: Record<string, Behaviour> = {}
 let asked: string[] = []
 
-/** Endpoints are hosts that are the local chain's. */
+/** Redirects the hosts of the endpoints to the local chain. */
 const ask: typeof fetch = async (url, init) => {
   const { hostname: host } = new URL(String(url))
   const { method, params } = JSON.parse(String(init?.body)) as { method: string; params: unknown[] }
@@ -91,7 +93,7 @@ const disagreements = async () =>
     ]),
   )
 
-/** An endpoint that calls its head final. */
+/** An endpoint that reports its head as final. */
 function callsFinal(): Behaviour {
   let head: unknown = null
   return {
@@ -110,7 +112,7 @@ interface Block {
   transactions: Record<string, unknown>[]
 }
 
-/** Shows another chain from a height on. */
+/** An endpoint that returns another chain from a height on. */
 function otherChain(from: number): Behaviour {
   const other = (hash: string, number: string) =>
     Number(number) >= from ? `0x${'e'.repeat(8)}${hash.slice(10)}` : hash
@@ -204,7 +206,7 @@ test('a deposit that one endpoint invents is never credited below the quorum; re
   const told = await disagreements()
   assert.equal(told['a'], 0)
   assert.ok((told['b'] ?? 0) > 0 && (told['c'] ?? 0) > 0, JSON.stringify(told))
-  // This continues as long as no other endpoint reports the deposit.
+  // The deposit stays uncredited as long as no other endpoint reports it.
   clock.advance(60_000)
   await mine(3)
   await settle()
@@ -303,7 +305,7 @@ test('one endpoint with another chain removes no final deposits, and is set asid
     (await deposits()).map(({ status }) => status),
     ['confirmed', 'confirmed'],
   )
-  // Where the others show it too, it is a reorganisation.
+  // When the other endpoints report the other chain too, it is treated as a reorganisation.
   clock.advance(20_000)
   behaviour['b'] = behaviour['c'] = behaviour['a'] as Behaviour
   await mine(1)

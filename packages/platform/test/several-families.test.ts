@@ -11,8 +11,8 @@ import { FamilyFixture, type WalletAddress } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * Each family behind several endpoints that must agree: what honest ones show differs in nothing
- * that agreement wants.
+ * Each family behind several endpoints that must agree. The responses of honest endpoints do not
+ * differ in any field that must match.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
@@ -105,7 +105,7 @@ test('BTC: a coin that one endpoint returns at another position is credited only
   const ask: typeof fetch = async (url, init) => {
     const { hostname, pathname } = new URL(String(url))
     const text = await (await fetch(`${devnet.url}${pathname}`, init)).text()
-    // Outputs change their places: amounts and addresses stay.
+    // The outputs change their order; amounts and addresses stay the same.
     return new Response(
       lies && hostname === 'a'
         ? text
@@ -152,7 +152,7 @@ test('BTC: a coin that one endpoint returns at another position is credited only
     await fixture.run()
     assert.equal((await fixture.available()) - held, parseAmount('0.25', 8))
     assert.equal((await coins()).length, known.length + 1)
-    // All of it can be sent.
+    // The whole amount can be sent.
     const id = await fixture.create('all', { amount: '2.2499' })
     await fixture.run()
     assert.equal((await fixture.read(id)).status, 'confirmed')

@@ -16,8 +16,8 @@ import { SignerNodes } from '../src/signing/nodes.ts'
 import { readBans } from '../src/signing/status.ts'
 
 /**
- * The operator's view of a ban: the command, the metric, the doctor, the control panel. Three real
- * nodes.
+ * The operator's view of a ban: the command, the metric, the doctor and the control panel, with
+ * three real nodes.
  */
 let cluster: SignerCluster
 let folder: string
@@ -45,7 +45,7 @@ const run = (command: typeof ban, node: number, values: Record<string, string> =
     values: { home: join(cluster.home, `node-${node}`), ...values },
   } as never)
 
-test('without a ban each pair of nodes is 0, and the doctor reports nothing', async () => {
+test('without a ban the metric of each pair of nodes is 0, and the doctor reports nothing', async () => {
   assert.equal((await gauges()).filter((line) => line.endsWith(' 0')).length, 6)
   assert.deepEqual(await diagnoseBans(folder), [])
   assert.deepEqual(await diagnoseBans(join(cluster.home, 'none')), [])

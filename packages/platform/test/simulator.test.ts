@@ -13,8 +13,8 @@ import { shrink } from './simulator/shrink.ts'
 import { simulate } from './simulator/simulate.ts'
 
 /**
- * What the simulator itself rests on: an oracle that sees, draws that replay, and a shrinker that
- * keeps what fails.
+ * Tests of the simulator itself: the oracle detects violations, recorded draws replay a run, and
+ * the shrinker keeps the draws that cause a failure.
  */
 const NO_COINS = new Map<string, bigint>()
 async function aWish() {
@@ -28,7 +28,7 @@ async function aWish() {
   return { wish, signed }
 }
 
-test('the oracle accepts the requested payment, and a more expensive one of the same number', async () => {
+test('the oracle accepts the requested payment, and a replacement with a higher fee and the same number', async () => {
   const { wish, signed } = await aWish()
   const signatures = new Signatures()
   signatures.payment(wish, ...signed({}), null)
@@ -36,7 +36,7 @@ test('the oracle accepts the requested payment, and a more expensive one of the 
   assert.deepEqual(signatures.problems, [])
 })
 
-test('the oracle detects second payments, wrong amounts, receivers or wallets, unrequested ones, and any after two voids', async () => {
+test('the oracle detects second, wrong and unrequested payments, and any payment after two voids', async () => {
   const { wish, signed } = await aWish()
   const seen = (act: (signatures: Signatures) => void): string => {
     const signatures = new Signatures()
@@ -145,7 +145,7 @@ test('the shrinker keeps the one relevant draw', async () => {
   assert.ok(draws.filter((draw) => draw !== 0).length < 20, String(draws))
 })
 
-test('no commit leaves an entry that does not sum to zero, an unposted balance or a negative one', async () => {
+test('refuses a commit that leaves an entry whose sum is not zero, an unposted balance or a negative one', async () => {
   const databaseServer = new SimulatedServer()
   try {
     await databaseServer.start()

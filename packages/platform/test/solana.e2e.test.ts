@@ -112,7 +112,7 @@ test('equal concurrent transfers are two transactions', async () => {
   assert.equal(await lamports(STRANGER), 30_000_000)
 })
 
-test("below an account's minimum, to itself, to a token account, with a tag, below the fee floor: 400 with the reason", async () => {
+test("refuses amounts below an account's minimum, itself or a token account as receiver, tags, low fees: 400 with the reason", async () => {
   const cases: [string, string, Record<string, unknown>, RegExp][] = [
     ['0.0001', NEW, {}, /at least 0\.00089088 SOL are required to create it/],
     ['0.1', source, {}, /would be sent/],
@@ -147,7 +147,8 @@ test('a further deposit address is swept: SOL pays from what it moves, tokens fr
   await call(user, 'POST', '/dac/v1/create-wallet', { asset: 'USDT_SOL' })
   await platform.fund('USDT_SOL', further, '7')
   await waitFor('the sweep of USDT', async () => (await balance(user, 'USDT_SOL')).balance === '7')
-  // Two signatures, compute units, and the omnibus address's own token account.
+  // The fee consists of two signatures and the compute units; the sweep also pays the rent of the
+  // omnibus address's own token account.
   await waitFor(
     'the fee of the sweep',
     async () => Math.abs((await total('SOL')) - sol - 0.25 + 0.000006 + 0.00205028) < 1e-9,

@@ -17,8 +17,8 @@ import { plain } from './harness.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * Coins in forms that only one chain has, from a local node to a wallet and out again: Dash's
- * special transactions, CashTokens, MWEB.
+ * Coins in forms that only one chain has, from a local node to a wallet and back: Dash's special
+ * transactions, CashTokens and MWEB.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
@@ -77,7 +77,7 @@ test('DASH: a credit pool withdrawal and a mining payout are credited, and one t
     await fixture.run()
     assert.equal(await fixture.available(), before + 2n * COIN)
     await fixture.control({ command: 'mine', blocks: 1, address: fixture.source })
-    // A coinbase is credited once it may be spent.
+    // A coinbase output is credited once it can be spent.
     await fixture.control({ command: 'mine', blocks: 100 })
     await fixture.scan()
     await fixture.run()
@@ -170,7 +170,7 @@ test('LTC: transactions within the extension blocks do not hide other waiting on
   })
 })
 
-test('LTC: an invoice is Processing by its payment in the pool and Paid by its block, during extension block traffic', async () => {
+test('LTC: an invoice is Processing once its payment is in the pool and Paid after its block, despite MWEB traffic', async () => {
   await staged(LTC, async (fixture) => {
     const [chain] = fixture.services.networks.all()
     const ask = async (endpoint: Endpoint, body?: object, params?: object) => {

@@ -21,7 +21,7 @@ import { testEmittedEvents } from './event-assertions.ts'
 const platform = new TestPlatform()
 let user: User
 let own = ''
-/** A customer of ours, whose account is active. */
+/** Address of a customer of this platform, whose account is active. */
 let other = ''
 let database: Database
 const TO = 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY'
@@ -94,7 +94,7 @@ const devnet = (command: Record<string, unknown>) => platform.operator('devnet',
 const audited = async () => {
   const { ok, differences } = await platform.operator('audit')
   assert.ok(ok, JSON.stringify(differences))
-  // What is staked, lent or cooling down is owed, and held in the name of the account.
+  // Staked, lent and cooling-down amounts count as liabilities, and as assets of the account.
   const { assets } = (await platform.operator('reserves publish')) as {
     assets: { asset: string; held: string; operating: string; owed: string }[]
   }
@@ -168,7 +168,7 @@ after(async () => {
   await platform.remove()
 })
 
-test('missing or misspelt fields or too high amounts: 400 that names the field, and nothing changes', async () => {
+test('missing or misspelt fields and excessive amounts are refused with 400 that names the field, and nothing changes', async () => {
   const whole = { asset: 'TRX', address: own, resource: 'ENERGY', amount: 100 }
   for (const path of ['stake', 'unstake'] as const) {
     for (const field of ['asset', 'address', 'resource', 'amount'] as const) {
@@ -316,7 +316,7 @@ test("staked energy lowers the next token transfer's fee and the balance that th
   console.log(
     `fee of one USDT_TRX transfer: ${dear.fee} TRX, with 15,000 TRX staked for energy ${cheap.fee} TRX; the tank gave ${held - (await tank())} sun`,
   )
-  // Two at once: what one counts on the other does not.
+  // Two concurrent transfers must not both rely on the same energy.
   const both = await Promise.all([send(), send()])
   assert.deepEqual(
     both.map(({ status }) => status),
@@ -325,7 +325,7 @@ test("staked energy lowers the next token transfer's fee and the balance that th
   await audited()
 })
 
-test('for another address: frozen, then delegated; unstaking undelegates first', async () => {
+test('a stake for another address is frozen, then delegated; unstaking undelegates first', async () => {
   const made = await done('stake', other, 50)
   assert.equal((await lent(own, other))['frozen_balance_for_energy'], 50_000_000)
   assert.deepEqual(
@@ -444,7 +444,7 @@ test('nothing is staked for an address that the sub-account has frozen', async (
   await done('stake', other, 5, 'ENERGY', {}, wary)
 })
 
-test('one sequence_id, one stake; transfers share the namespace', async () => {
+test('one sequence_id creates one stake, and transfers share the namespace', async () => {
   const body = { asset: 'TRX', address: own, resource: 'ENERGY', amount: 3, sequence_id: 'once' }
   const answers = await Promise.all([1, 2, 3, 4].map(() => ask('stake', body)))
   assert.deepEqual(new Set(answers.map(({ text }) => text)).size, 1)
@@ -468,7 +468,7 @@ test('one sequence_id, one stake; transfers share the namespace', async () => {
   )
   assert.deepEqual([transfer.status, transfer.body.id], [200, id])
   assert.equal((await staking()).staked.ENERGY, '103')
-  // A refused one does not use its key up.
+  // A refused request does not use up its key.
   await refused(
     'stake',
     { ...body, amount: 1e6, sequence_id: 'later' },
@@ -521,7 +521,8 @@ test('cooldown: nothing returns automatically or early, and everything matured r
   )[0]?.transaction_id as string
   await waitFor('staking.releasable', async () => (await events(id)).includes('staking.releasable'))
   assert.equal(Number((await balance(user, 'TRX')).balance), held)
-  // The chain would hand out what has matured with the next unstake; that is for the caller to ask.
+  // The chain would pay out matured amounts with the next unstake; this must happen only when the
+  // caller requests it.
   assert.match(
     await refused(
       'unstake',
@@ -539,8 +540,8 @@ test('cooldown: nothing returns automatically or early, and everything matured r
     user,
     (answers.find(({ status }) => status === 200) as (typeof answers)[0]).body.id,
   )
-  // With it returns what was unstaked for another address: the chain withdraws all that has
-  // matured.
+  // The amount that was unstaked for another address is returned too, because the chain withdraws
+  // everything that has matured.
   assert.deepEqual(
     [released.status, released['type'], released.amount],
     ['confirmed', 'Release', '21.5'],
@@ -654,7 +655,8 @@ test('a stake that the chain never accepts dies, and the TRX is released; a dead
         [half.body.id, step],
       )
     ).length > 0
-  // No block comes by itself: what was sent is not final before the next call would be refused.
+  // The chain produces no blocks automatically, so the sent transaction is not final before the
+  // next call would be refused.
   await platform.halted('TRX', async () => {
     half = await ask('stake', { asset: 'TRX', address: other, resource: 'ENERGY', amount: 7 }, late)
     await waitFor('the first call is sent', async () => {
@@ -705,8 +707,8 @@ test(
         amount: 10,
         sequence_id: `kill-${turn}`,
       }
-      // Here a block is final after two more blocks, which may be too soon for the transaction to
-      // be processed before.
+      // At this checkpoint a block is final after two more blocks, which may be too early for the
+      // transaction to be processed before.
       const isSlow = point === 'transaction.included'
       const halt = (halted: boolean) =>
         platform.operator('devnet', { command: 'halt', network: 'TRX', halted })
@@ -722,7 +724,7 @@ test(
       const again = await ask('stake', body, steady)
       assert.equal(again.status, 200, again.text)
       await assertConfirmed(steady, again.body.id)
-      // Under way while the next turn kills.
+      // This request is in progress while the next iteration kills the process.
       const unstake = await ask(
         'unstake',
         { asset: 'TRX', address: other, resource: 'ENERGY', amount: 1 },

@@ -26,7 +26,9 @@ import { NodeUnavailable, type SignerNodes } from '../src/signing/nodes.ts'
 import { readSettings } from '../src/settings/settings.ts'
 import { registry, useDatabase } from './deposits-support.ts'
 
-/** What a start refuses, and what says that a running platform is unwell. */
+/**
+ * Tests of configurations with which a start fails, and of the reports about an unhealthy platform.
+ */
 const folder = mkdtempSync(join(tmpdir(), 'custody-start-'))
 after(() => {
   rmSync(folder, { recursive: true, force: true })
@@ -34,7 +36,7 @@ after(() => {
 const database = useDatabase()
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 
-/** `npm start` with these settings, which it must refuse: what it says. */
+/** Runs `npm start` with settings that it must refuse, and returns its output. */
 function refused(env: Record<string, string>): string {
   const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN], {
     encoding: 'utf8',
@@ -48,7 +50,7 @@ function refused(env: Record<string, string>): string {
   return lines[0] as string
 }
 
-/** Three nodes that answer their status, or nothing. */
+/** Three nodes that return their status, or do not respond. */
 const nodes = (...statuses: (object | null)[]) =>
   ({
     peers: statuses.map((_, at) => ({ node: at + 1 })),

@@ -9,8 +9,8 @@ import { FamilyFixture, type WalletAddress } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * Every step of a transfer × every family: what is asked of one family is asked of all, unless the
- * table says why not.
+ * Every step of a transfer × every family. Each check runs for all families, unless the table
+ * states why not.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
@@ -18,9 +18,9 @@ const home = mkdtempSync(join(tmpdir(), 'custody-steps-'))
 let devnet: Devnet
 
 /**
- * `fuelled`: a tank pays. `isFinalAtOnce`: what is in a block is final. `end`: how the chain comes
- * to the end of what it never took, and what becomes of that: built again, or given back.
- * `congested`: rates of the chain, of what waits, and of what takes its place.
+ * `fuelled`: a gas tank pays. `isFinalAtOnce`: a transaction in a block is final. `end`: how a
+ * transaction that the chain never included expires, and whether the transfer is then built again
+ * or refunded. `congested`: rates of the chain, of the waiting transaction, and of its replacement.
  */
 interface Family extends WalletAddress {
   fuelled?: boolean
@@ -108,8 +108,8 @@ async function staged(
 }
 
 /**
- * A transfer that is through took amount and, where no tank pays, its fee from the wallet, and is
- * on the chain once.
+ * Asserts that a confirmed transfer deducted the amount, and its fee unless a gas tank pays, from
+ * the wallet, and is on the chain once.
  */
 async function confirmed(
   fixture: FamilyFixture,
@@ -126,7 +126,7 @@ async function confirmed(
   )
 }
 
-/** The commits on a transfer's way. */
+/** Returns the commits of a transfer, in order. */
 const commitsOf = ({ fuelled, isFinalAtOnce }: Family): string[] => [
   'created',
   'queued',
@@ -142,7 +142,7 @@ const commitsOf = ({ fuelled, isFinalAtOnce }: Family): string[] => [
 
 for (const [name, family] of Object.entries(FAMILIES)) {
   describe(name, () => {
-    test('created, built, signed, sent, confirmed, booked; the same sequence_id returns the same transfer', () =>
+    test('a transfer is created, signed, confirmed and booked; the same sequence_id returns the same transfer', () =>
       staged(family, async (fixture) => {
         const before = await fixture.available()
         const id = await fixture.create('once')

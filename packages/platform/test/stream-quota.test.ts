@@ -16,7 +16,10 @@ const key = (name: string, workspace: string): StreamOwner => ({
   share: `workspace ${workspace}`,
 })
 
-/** Takes places until one is refused. @returns how many, and the code of the refusal */
+/**
+ * Opens streams until one is refused.
+ * @returns the number of opened streams and the error code of the refusal
+ */
 function fill(
   places: StreamQuota,
   owners: Iterable<StreamOwner>,
@@ -98,7 +101,7 @@ test('a key, a network and an invoice have a quota each; IPv4 in IPv6 notation c
   )
 })
 
-test('a refused stream and assertFree end no other stream; a place that is returned twice counts once', () => {
+test('a refused stream and assertFree end no other stream; a slot that is returned twice counts once', () => {
   const places = new StreamQuota({ holder: 9, address: 9, resource: 9, keyed: 2, open: 2 })
   const end = () => assert.fail('ended')
   const give = places.take(payer('192.0.2.1'), end)
@@ -110,7 +113,7 @@ test('a refused stream and assertFree end no other stream; a place that is retur
   assert.equal(places.size, 1)
 })
 
-test('a refused stream and assertFree end no other stream; a slot that is returned twice counts once', () => {
+test('streams that must not be ended keep their slots, and a further stream is refused', () => {
   const places = new StreamQuota({ holder: 9, address: 9, resource: 9, keyed: 3, open: 3 })
   for (let at = 0; at < 3; at++) places.take(key('export', '1'), null)
   assert.throws(() => places.take(key('other', '2'), null), { code: 'UNAVAILABLE' })

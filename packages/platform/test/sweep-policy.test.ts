@@ -8,8 +8,8 @@ import { sweepRules } from '../src/settings/sweep-rules.ts'
 import { FAMILIES, useDatabase, DepositFixture } from './deposits-support.ts'
 
 /**
- * Anyone can send dust of a token to a deposit address: what its sweep costs is paid by the
- * customer's coins or the gas tank.
+ * Anyone can send dust of a token to a deposit address. Its sweep would cost the customer's coins
+ * or the gas tank's.
  */
 const database = useDatabase()
 interface Price {
@@ -18,7 +18,7 @@ interface Price {
 }
 const usd = (text: string): bigint => parseAmount(text, PRICE_DECIMALS)
 
-/** Whether a sweep of a token that came to a deposit address runs, and why not. */
+/** Returns whether a sweep of a token at a deposit address runs, and the reason if not. */
 async function asked(
   family: FamilyName,
   amount: bigint,
@@ -77,7 +77,7 @@ for (const family of ['solana', 'evm', 'tron'] as const) {
     const [coin, one] = [native, token].map(
       (name) => 10n ** BigInt(registry.asset(name)?.decimals ?? 0),
     ) as [bigint, bigint]
-    // 0.01 of the coin, of 1.50 USD.
+    // 0.01 of the coin, at a price of 1.50 USD.
     const cost = coin / 100n
     for (const prices of [PRICES, STALE]) {
       assert.match(

@@ -16,7 +16,7 @@ import { fileURLToPath } from 'node:url'
 import { runUnit, settingsOf, UNITS } from './unit-command.ts'
 
 const COMMAND = '/opt/custody/bin/custody'
-/** In tenths: systemd calls up to 2.0 safe. */
+/** In tenths: systemd rates values up to 2.0 as safe. */
 const EXPOSURE_MAX = '15'
 
 const there = spawnSync('systemd-analyze', ['--version'], { encoding: 'utf8' })
@@ -24,7 +24,7 @@ const skip = there.status === 0 ? false : 'there is no systemd-analyze (Debian: 
 const folder = mkdtempSync(join(tmpdir(), 'custody-units-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-/** The unit as it would be on a host, but for where the bundle is. */
+/** Returns the unit file as it would be on a host, except for the path of the bundle. */
 function placed(name: string, as: string): string {
   const text = readFileSync(join(UNITS, name), 'utf8')
   assert.ok(text.includes(`ExecStart=${COMMAND} `))
@@ -66,7 +66,7 @@ for (const [name, as] of [
   })
 }
 
-/** Work by the clock: each service with its timer. */
+/** Scheduled work: each service with its timer. */
 const TIMED = [
   ['custody-audit@.service', 'custody-audit@worker.service'],
   ['custody-ofac@.service', 'custody-ofac@scanner.service'],
@@ -94,8 +94,8 @@ test('each timer has a service, makes up for missed runs, and has a random delay
       [['oneshot'], 1],
       service,
     )
-    // A failure stays to be seen: nothing begins it again, and no exit code of an audit with
-    // differences is called a success.
+    // A failure stays visible: systemd does not restart the service, and no exit code of an audit
+    // with differences counts as success.
     for (const name of ['Restart', 'SuccessExitStatus', 'RemainAfterExit'])
       assert.deepEqual(settingsOf(service, name), [], `${service} ${name}`)
   }

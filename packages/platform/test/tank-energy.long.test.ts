@@ -1,4 +1,4 @@
-// Energy of a gas tank's own stake on Tron: lent for one transfer, taken back after it.
+// Energy of a gas tank's own stake on Tron: lent for one transfer and returned after it.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -150,7 +150,7 @@ test('as many transfers borrow concurrently as the stake allows, the others burn
 })
 
 test('a transfer that expires returns its energy anyway', async () => {
-  // Used energy comes back over a day.
+  // Used energy regenerates within a day.
   assert.equal((await platform.cli('devnet', 'clock', '+1d')).status, 0)
   const { body } = await send('3')
   await waitFor(
@@ -175,29 +175,37 @@ test('a transfer that expires returns its energy anyway', async () => {
   await audited()
 })
 
-test('killed while energy is lent: it is returned once', { timeout: 400_000 }, async () => {
-  for (const point of ['transaction.fuel-reserved', 'transaction.signed', 'transaction.settled']) {
-    assert.equal((await platform.cli('devnet', 'clock', '+1d')).status, 0)
-    const send = () =>
-      call<Transfer>(
-        user,
-        'POST',
-        '/dac/v1/transaction',
-        transferBody('USDT_TRX', '1', TO, { sequence_id: point }),
-      )
-    await platform.dieAt(point, send)
-    user.base = platform.base
-    const { body } = await send()
-    const done = await terminal(user, body.id)
-    assert.equal(done.status, 'confirmed', done.failure_reason ?? '')
-    assert.ok(Number(done.fee) <= 0.345, done.fee)
-  }
-  await idle()
-  assert.deepEqual([await lent(from), await staked(tank)], [0, 30_000_000_000])
-  await audited()
-})
+test(
+  'a process is killed while energy is lent: the energy is returned once',
+  { timeout: 400_000 },
+  async () => {
+    for (const point of [
+      'transaction.fuel-reserved',
+      'transaction.signed',
+      'transaction.settled',
+    ]) {
+      assert.equal((await platform.cli('devnet', 'clock', '+1d')).status, 0)
+      const send = () =>
+        call<Transfer>(
+          user,
+          'POST',
+          '/dac/v1/transaction',
+          transferBody('USDT_TRX', '1', TO, { sequence_id: point }),
+        )
+      await platform.dieAt(point, send)
+      user.base = platform.base
+      const { body } = await send()
+      const done = await terminal(user, body.id)
+      assert.equal(done.status, 'confirmed', done.failure_reason ?? '')
+      assert.ok(Number(done.fee) <= 0.345, done.fee)
+    }
+    await idle()
+    assert.deepEqual([await lent(from), await staked(tank)], [0, 30_000_000_000])
+    await audited()
+  },
+)
 
-test('the operator unstakes, waits and releases', async () => {
+test('the operator unstakes, waits for the cooldown, and releases the TRX', async () => {
   const held = await tankSun()
   const made = await order('unstake', '--amount', '10000')
   assert.equal(made.status, 0, made.stderr)

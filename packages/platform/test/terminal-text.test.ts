@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { fingerprintOfKey, parsePublicKey } from '@custody/request-auth'
 
 /**
- * Text of strangers in the operator's terminal: the real command, and a server of ours in the place
+ * Tests of untrusted text in the operator's terminal: the real command, with a test server instead
  * of the platform and of a node.
  */
 type Json = Record<string, unknown>
@@ -25,8 +25,8 @@ const pem = generateKeyPairSync('rsa', {
 let answer: (path: string, body: Json) => { status?: number; body: Json } = () => ({ body: {} })
 
 /**
- * Goes one line up, erases it, and writes the line that the operator wants to read. The last part
- * reverses what follows.
+ * Moves the cursor one line up, erases that line, and writes the line that the operator expects.
+ * The last part reverses the following text.
  */
 const FORGED = 'signer 1: full key for treasury / main (index 1), RSA key SHA-256 00'
 const ATTACK = `12\u001b[1A\u001b[2K\r${FORGED}\n${FORGED}\u2028\u009b2K\u007f\u202e321\u2066`

@@ -51,8 +51,8 @@ interface Account {
 }
 
 /**
- * Orders of one or more tenants at a scripted Kraken, over real ccxt, endpoints, steps and
- * database; time is the test's.
+ * Orders of one or more tenants at a scripted Kraken, with real ccxt, endpoints, steps and
+ * database. The test controls the time.
  */
 export class TradingFixture {
   readonly database: Database
@@ -61,10 +61,10 @@ export class TradingFixture {
   readonly services: Services
   caller!: Caller
   accountId = ''
-  /** What the log was told: as a warning, and as an alert. */
+  /** Logged warnings and alerts. */
   readonly warned: unknown[][] = []
   readonly alerts: unknown[][] = []
-  /** The commit at which the process ends, once. */
+  /** Name of the commit at which the process ends, once. */
   dieAt: string | null = null
 
   constructor(database: Database) {
@@ -125,7 +125,7 @@ export class TradingFixture {
     return this
   }
 
-  /** Another workspace, with 1,000 USD prepaid. */
+  /** Creates another workspace, with 1,000 USD prepaid. */
   async tenant(workspace: string, prepaidUsd = 1000): Promise<Caller> {
     const one = async (sql: string, values: unknown[]) =>
       ((await this.database.one<{ id: string }>(sql, values)) as { id: string }).id
@@ -208,7 +208,7 @@ export class TradingFixture {
   read = (id: string) => this.ask<Order>(readOrder, { params: { id } })
   cancel = (id: string) => this.ask<Order>(cancelOrder, { params: { id } })
 
-  /** Works on all that is due now. */
+  /** Processes all work that is due now. */
   async work(): Promise<void> {
     for (
       let row = await claimOrder(this.services, []);
@@ -218,7 +218,7 @@ export class TradingFixture {
       await workOn(this.services, row)
   }
 
-  /** Works for so long, second by second. */
+  /** Processes due work for this number of seconds, second by second. */
   async pass(seconds: number): Promise<void> {
     for (let at = 0; at < seconds; at++) {
       await this.work()
@@ -227,7 +227,10 @@ export class TradingFixture {
     await this.work()
   }
 
-  /** What is found is found for half a minute. */
+  /**
+   * Advances the time by 31 seconds, because reconciliation accepts a difference only after half a
+   * minute, and reconciles the accounts.
+   */
   async reconcile(): Promise<void> {
     this.now += 31_000
     await this.database.query(
@@ -237,7 +240,7 @@ export class TradingFixture {
     await reconcileDue(this.services)
   }
 
-  /** What the books claim, coin by coin, and what the platform charged. */
+  /** Returns the balances of the ledger by coin, and the fees that the platform charged. */
   async books(): Promise<Record<string, string>> {
     const rows = await this.database.query<{ kind: string; asset: string; balance: string }>(
       `select kind, asset, trim_scale(balance / case when asset = 'USD' then 1000000 else 1000000000000000000 end)::text balance from ledger_accounts

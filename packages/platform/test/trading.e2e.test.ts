@@ -5,7 +5,7 @@ import type { Order } from './trading-fixture.ts'
 import { testEmittedEvents } from './event-assertions.ts'
 
 /**
- * Trading from outside, at the local exchanges on their own protocols: nothing between a signed
+ * Trading through the API, at the local exchanges on their own protocols: nothing between a signed
  * request and the matching engine is scripted.
  */
 const platform = new TestPlatform()
@@ -62,7 +62,9 @@ const create = async (
   return answer.body
 }
 const read = async (id: string) => (await call<Order>(user, 'GET', `/dac/v1/orders/${id}`)).body
-/** The database is asked until then: a signed request costs ten times as much. */
+/**
+ * Polls the database until the order has ended, because a signed request costs ten times as much.
+ */
 const ended = (id: string) =>
   waitFor(
     `order ${id}`,
@@ -225,7 +227,7 @@ test('killed right after the order was sent: found by the next process, sent onc
       })
     ).id,
   )
-  // The first answer may have been lost with the process.
+  // The first response may have been lost with the process.
   assert.deepEqual(
     [order.id, order.status, order.filled],
     [id === '' ? order.id : id, 'filled', '0.001'],

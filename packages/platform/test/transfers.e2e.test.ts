@@ -112,7 +112,7 @@ test('a token transfer works from a wallet without native coin', async () => {
   assert.equal(BigInt(tokens), 250_000_001n)
 })
 
-test('sequence_id: the same request again, changed or not, returns the first and does nothing new', async () => {
+test('a repeated sequence_id, with the same request or another, returns the first transfer and creates nothing', async () => {
   const body = transferBody('USDT_ETH', '1', ETH_TO, { sequence_id: 'again' })
   const first = await post(body)
   const second = await post(body)
@@ -214,13 +214,13 @@ test('coins at further addresses are swept to the omnibus address and become spe
     ).body.address
     assert.notEqual(further, omnibus)
     await platform.fund(asset, further, '7')
-    // A token's sweep is the tank's, one of the native coin pays for itself.
+    // The gas tank pays for a token's sweep; the sweep of a native coin pays for itself.
     await waitFor(`${asset} sweep`, async () =>
       isSwept(asset, (await balance(bob, asset)).balance, 7),
     )
   }
   const sweeps = await call<{ data: Transfer[] }>(bob, 'GET', '/dac/v1/transactions?type=Sweep')
-  // What the sweep of ether has left of its fee waits for more.
+  // The unused fee of the ether sweep waits for more coins.
   assert.equal(sweeps.body.data.filter(({ status }) => status === 'confirmed').length, 2)
   const listed = await call<{ data: Transfer[] }>(bob, 'GET', '/dac/v1/transactions')
   assert.deepEqual(
@@ -369,8 +369,8 @@ test('a transfer is one trace, from its request to its end, across platform and 
   })
   for (const name of ['request', 'queued', 'signing', 'signed', 'confirming'])
     assert.equal(named(name).parentSpanId, whole.spanId, name)
-  // Across the two links: what a node tells is within what the platform asked, and the partner's
-  // within the node's.
+  // Across both connections: spans of a node are within the platform's span, and the partner's
+  // spans are within the node's.
   assert.equal(named('signer POST /sign').parentSpanId, named('signing').spanId)
   assert.equal(named('/sign').parentSpanId, named('signer POST /sign').spanId)
   const asked = spans.filter(({ name }) => name.startsWith('peer '))

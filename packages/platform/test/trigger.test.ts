@@ -13,8 +13,7 @@ import { useApi } from './api-support.ts'
 import { call, type User } from './harness.ts'
 
 /**
- * Events that did not happen, at real receivers, through the operator's command of a platform with
- * a real database.
+ * Test events, sent to real receivers by the operator's command of a platform with a real database.
  */
 const api = useApi({})
 interface Got {
@@ -173,7 +172,7 @@ test('without --webhook all subscribed, enabled webhooks receive it; with it the
   )
 })
 
-test('a webhook of the classic format receives the classic shape, also marked', async () => {
+test('a webhook of the classic format receives the classic payload, which is also marked as a test', async () => {
   const owner = await api.user('classic')
   const hook = await hookOf(owner, ['*'], { format: 'classic' })
   const [{ body }] = (await trigger('deposit.confirmed', { webhooks: hook.id })) as [Sent]
@@ -185,7 +184,7 @@ test('a webhook of the classic format receives the classic shape, also marked', 
   assert.ok('created_on_utc' in data)
 })
 
-test('attack: outside local nothing is sent, because a receiver would book it', async () => {
+test('attack: test events are sent only on the local network, because a receiver elsewhere would credit them', async () => {
   await hookOf(alice, ['*'], { description: 'all' })
   const services = {
     ...api.services,
@@ -200,7 +199,7 @@ test('attack: outside local nothing is sent, because a receiver would book it', 
   assert.equal(got.length, 0)
 })
 
-test('mistakes are named, with advice, and nothing is sent', async () => {
+test('invalid arguments are reported with advice, and nothing is sent', async () => {
   await refused(
     'deposit.confirmd',
     {},

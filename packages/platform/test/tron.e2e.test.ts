@@ -83,7 +83,7 @@ const trx = async (address: string) =>
 const exists = async (address: string) =>
   (await node<{ address?: string }>('wallet/getaccount', { address })).address !== undefined
 const DIGITS = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
-/** The twenty bytes that contracts know an address by. */
+/** Returns the twenty bytes by which contracts identify an address. */
 const wordOf = (address: string) =>
   [...address]
     .reduce((value, digit) => value * 58n + BigInt(DIGITS.indexOf(digit)), 0n)
@@ -124,7 +124,7 @@ const tankOf = async (of = user) =>
     ({ network }) => network === 'TRX',
   ) as Tank
 const tankSun = async (of = user) => Math.round(Number((await tankOf(of)).balance) * 1e6)
-/** Signed, and sent again and again. */
+/** States in which the transaction is signed and broadcast repeatedly. */
 const WAITING = ['BROADCASTING', 'CONFIRMING']
 const stateOf = async (id: string, from = user) =>
   (await call<Transfer>(from, 'GET', `/dac/v1/transaction/${id}`)).body.sub_status
@@ -144,7 +144,7 @@ test('TRX to an account that does not exist: the tank pays its creation, the wal
   await audited()
 })
 
-test('free bandwidth makes it cheaper, and the rest at the address pays for the next one', async () => {
+test('free bandwidth makes a transfer cheaper, and the remainder at the address pays for the next one', async () => {
   const before = await tankSun()
   assert.equal((await confirmed('TRX', '2.5', NEW)).fee, '0')
   const between = await tankSun()
@@ -152,7 +152,7 @@ test('free bandwidth makes it cheaper, and the rest at the address pays for the 
   const left = await trx(source)
   assert.equal((await confirmed('TRX', '2.5', NEW)).fee, '0')
   assert.equal(await tankSun(), between, 'no further fuel')
-  // Both of its free transfers are used up.
+  // Both free transfers of the address are used up.
   assert.equal((await confirmed('TRX', '2.5', NEW)).fee, '0.268')
   assert.equal(left - (await trx(source)), 5_268_000)
   await audited()
@@ -174,7 +174,7 @@ test('a token from a wallet that never had TRX, to an address that was never act
   await audited()
 })
 
-test('USDC, and a fee rate that allows the price', async () => {
+test('USDC is sent with a fee rate that allows the price', async () => {
   assert.equal(await fundedWallet(platform, user, 'USDC_TRX', '20'), source)
   const done = await confirmed('USDC_TRX', '1.25', TO, { fee_rate: 500 })
   assert.deepEqual([await tokens(USDC, TO), await tokens(USDC, source)], [1_250_000n, 18_750_000n])
@@ -182,7 +182,7 @@ test('USDC, and a fee rate that allows the price', async () => {
   await audited()
 })
 
-test('rates and estimates', async () => {
+test('TRX: returns fee rates and estimates', async () => {
   for (const [asset, rate] of [
     ['TRX', '1000'],
     ['USDT_TRX', '100'],
@@ -206,7 +206,8 @@ test('rates and estimates', async () => {
         ...more,
       })
     ).body
-  // A receiver that is not named may have no account yet: all that a transfer to one pays.
+  // If the receiver is not given, it may have no account yet, so the estimate includes all costs of
+  // a transfer to a new account.
   const unnamed = await estimate('TRX', 1000)
   assert.deepEqual(
     [unnamed['fee'], unnamed['activation'], unnamed['fee_asset']],
@@ -223,7 +224,7 @@ test('rates and estimates', async () => {
   assert.ok(Number(own['fee']) > 2.5 && Number(own['fee']) < 4, own['fee'])
 })
 
-test('a contract, itself, a tag, another format, a rate below the price: 400 with the reason', async () => {
+test('a contract, the own address, a tag, another format or a rate below the price is refused with 400 and the reason', async () => {
   const cases: [string, string, Record<string, unknown>, RegExp][] = [
     ['TRX', USDT, {}, /is a contract/],
     ['USDC_TRX', USDC, {}, /own contract/],
@@ -250,7 +251,7 @@ test('further addresses are swept: TRX and tokens, the tank pays', async () => {
   ).body.address
   assert.notEqual(further, source)
   await platform.fund('TRX', further, '3.5')
-  // TRX pays for itself: by the address's free bandwidth.
+  // The sweep of TRX pays for itself, with the address's free bandwidth.
   await waitFor(
     'the sweep of TRX',
     async () => Number((await balance(user, 'TRX')).balance) === held + 3.5,
@@ -259,7 +260,8 @@ test('further addresses are swept: TRX and tokens, the tank pays', async () => {
   await waitFor('the sweep of USDT', async () => (await balance(user, 'USDT_TRX')).balance === '7')
   assert.equal(await tokens(USDT, further), 0n)
   await audited()
-  // To a sub-account whose own address does not exist yet: TRX lands on a further address only.
+  // Payment to a sub-account whose own address does not exist yet: TRX arrives at a further address
+  // only.
   const other = await platform.user('tron', { subAccount: 'second' })
   await call(other, 'POST', '/dac/v1/create-wallet', { asset: 'TRX' })
   const first = (
@@ -268,14 +270,14 @@ test('further addresses are swept: TRX and tokens, the tank pays', async () => {
   const second = (
     await call<{ address: string }>(other, 'POST', '/dac/v1/address', { asset: 'TRX' })
   ).body.address
-  // Bringing it to life costs 1.1 TRX, which the sweep pays itself.
+  // Activating the address costs 1.1 TRX, which the sweep itself pays.
   await platform.fund('TRX', second, '5')
   await waitFor('the sweep', async () => (await balance(other, 'TRX')).balance === '3.9')
   assert.equal(await trx(first), 3_900_000)
   await audited()
 })
 
-test('an own customer is paid from several wallets concurrently', async () => {
+test('a customer of the same platform is paid from several wallets concurrently', async () => {
   const customer = await platform.user('tron-customer')
   await call(customer, 'POST', '/dac/v1/create-wallet', { asset: 'TRX' })
   const { address } = (
@@ -356,7 +358,7 @@ test('the tank is drained; then transfers fail with tank and amount in the reaso
   await platform.fund('TRX', address, '20')
   await waitFor('the top-up', async () => (await tankSun(poor)) === 20_000_000)
   await confirmed('USDC_TRX', '1', TO, {}, poor)
-  // To an account that exists: free bandwidth carries it, and nothing stays behind.
+  // Drained to an existing account: free bandwidth is sufficient, and no amount remains.
   const again = await platform.cli(
     'gas-tank',
     'drain',
@@ -382,7 +384,7 @@ test('a transfer whose answer is lost is paid once', async () => {
   assert.equal((await trx(NEW)) - before, 250_000)
 })
 
-test('a transfer or fuel that the chain never accepted expires, fails, and its money is released', async () => {
+test('a transfer or fuel transaction that the chain never accepted expires, fails, and its money is released', async () => {
   const other = await platform.user('tron-expiry')
   await fundedWallet(platform, other, 'TRX', '10')
   await fundedWallet(platform, other, 'USDT_TRX', '10')
@@ -396,7 +398,8 @@ test('a transfer or fuel that the chain never accepted expires, fails, and its m
   ]
   const before = [await trx(NEW), await tokens(USDT, TO)]
   await devnet({ command: 'fault', network: 'TRX', mode: 'reject' })
-  // TRX goes by what the first one has left at the address, USDT needs fuel.
+  // The TRX transfer uses the bandwidth that the first one left at the address; the USDT transfer
+  // needs fuel.
   const plain = await sent('TRX', '0.75', NEW, {}, other)
   await waitFor('it is signed', async () => WAITING.includes(await stateOf(plain.id, other)))
   const fuelled = await sent('USDT_TRX', '3', TO, {}, other)
@@ -422,7 +425,7 @@ test('a transfer or fuel that the chain never accepted expires, fails, and its m
   assert.deepEqual([await trx(NEW), await tokens(USDT, TO)], before)
   await audited()
   await confirmed('USDT_TRX', '3', TO, {}, other)
-  // A sweep has no caller to ask again: it is queued again by itself.
+  // A sweep has no caller who could repeat it, so the platform queues it again.
   await waitFor('the sweep', async () => (await balance(other, 'TRX')).balance === '13')
   await audited()
 })

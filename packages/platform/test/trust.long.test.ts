@@ -140,7 +140,7 @@ test('two nodes prove a transfer void that failed before signing; under another 
   await platform.fund('USDT_ETH', address, '5')
   await waitFor('the deposit', async () => (await custody.wallets('USDT_ETH'))[0]?.balance === '5')
   const requests: { nonce: string; id: string }[] = []
-  // Its gas tank is empty: it waits, unsigned.
+  // The gas tank is empty, so the transaction waits unsigned.
   const { id } = await custody.createTransaction(
     {
       asset: 'USDT_ETH',

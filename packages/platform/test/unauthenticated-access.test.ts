@@ -13,10 +13,13 @@ import type { Services } from '../src/engine/services.ts'
 import { LoadMonitor } from '../src/load-monitor.ts'
 import { readSettings } from '../src/settings/settings.ts'
 
-/** What anyone outside can make the platform do: ask its nodes, count addresses, and read. */
+/**
+ * Effects that unauthenticated clients can cause on the platform: requests to its nodes, address
+ * counters, and reads.
+ */
 const NOW = Date.UTC(2026, 0, 1)
 
-/** The HTTP server over services that are asked for nothing but readiness. */
+/** Starts the HTTP server with services of which only readiness is used. */
 async function served(o: {
   trustProxy?: number
   rateLimit?: number
@@ -73,8 +76,8 @@ test('a readiness check that failed to complete is repeated immediately', async 
 })
 
 /**
- * Statuses of three requests of one client that forges another chain of hops each time; two are
- * allowed.
+ * Returns the statuses of three requests of one client that forges a different list of hops in
+ * each; two requests are allowed.
  */
 async function forging(trustProxy: number, hops: (attempt: number) => string): Promise<number[]> {
   const { server } = await served({ trustProxy, rateLimit: 2 })
@@ -128,7 +131,7 @@ test('CUSTODY_TRUST_PROXY is the number of proxies', () => {
 })
 
 const CHUNK = new Uint8Array(1024 * 1024).fill(0x20)
-/** A body without an end, and how much of it was taken. */
+/** Returns a body without end, and a counter of the bytes that were read. */
 function endless(status = 200) {
   const taken = { bytes: 0, cancelled: false }
   const body = () =>
@@ -136,7 +139,7 @@ function endless(status = 200) {
       {
         pull: (controller) => {
           taken.bytes += CHUNK.length
-          // Who is not stopped here would read until the memory is full.
+          // Without a limit, the reader would read until the memory is full.
           if (taken.bytes > 400 * MB) throw new Error('nobody stopped reading')
           controller.enqueue(CHUNK)
         },

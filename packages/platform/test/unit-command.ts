@@ -4,19 +4,19 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** Units of deploy/systemd, read and run without systemd. */
+/** Unit files of deploy/systemd, read and run without systemd. */
 export const UNITS = fileURLToPath(new URL('../../../deploy/systemd/', import.meta.url))
 const CLI = fileURLToPath(new URL('../bin/custody.mjs', import.meta.url))
 
-/** Values of a setting of a unit, such as `ExecStart`, in their order. */
+/** Returns the values of a setting of a unit, such as `ExecStart`, in order. */
 export function settingsOf(unit: string, name: string): string[] {
   const text = readFileSync(join(UNITS, unit), 'utf8')
   return [...text.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map(([, value]) => value as string)
 }
 
 /**
- * Runs a unit's command as systemd would split and expand it, by a shell.
- * @param places what each path or specifier of the unit is here, such as `/backups` or `%S`
+ * Runs a unit's command in a shell, split and expanded as systemd would do it.
+ * @param places replacement of each path or specifier of the unit, such as `/backups` or `%S`
  */
 export function runUnit(
   unit: string,

@@ -9,8 +9,8 @@ import { FamilyFixture, type WalletAddress } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * A coin whose transaction the endpoint does not show, or shows wrongly: a wallet pays with its
- * others, and what waits for it says so.
+ * A coin whose transaction the endpoint does not return, or returns incorrectly: a wallet pays with
+ * its other coins, and a transfer that needs the coin reports the reason.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
@@ -69,7 +69,7 @@ for (const place of PLACES) {
           'select txid from utxos order by txid',
         )
         assert.equal(coins.length, 3)
-        // Whichever is chosen first, two of three cannot be read.
+        // Two of three coins cannot be read, so the selection order does not matter.
         for (const { txid } of coins.slice(0, 2)) odd.add(txid)
         const paid = await fixture.create('paid')
         await fixture.run()

@@ -11,8 +11,8 @@ import { FamilyFixture, type WalletAddress } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * Ledgers and transactions of protocols to come at a real local chain: deposits are credited,
- * transfers end, and what was left out is counted.
+ * Ledgers and transactions of future protocol versions at a real local chain: deposits are
+ * credited, transfers end, and skipped data is counted.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
@@ -39,10 +39,10 @@ const uint32 = (value: number) => {
   bytes.writeUInt32BE(value)
   return bytes
 }
-/** Where the extension of `scpValue` begins in a header without upgrades. */
+/** Offset of the extension of `scpValue` in a header without upgrades. */
 const ARM_AT = 112
 
-/** The same header with another extension of its value. */
+/** Returns the same header with another extension of its value. */
 function withArm(headerXdr: string, arm: number, content: Buffer): string {
   const bytes = Buffer.from(headerXdr, 'base64')
   assert.equal(bytes.readUInt32BE(ARM_AT), 0, 'the local chain writes arm 0')

@@ -1,4 +1,4 @@
-// Characters that PostgreSQL does not store, in every text of every operation of the control panel,
+// Characters that PostgreSQL cannot store, in every text of every operation of the control panel,
 // on the real server and database.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'

@@ -11,8 +11,8 @@ import { openDatabase, type Database } from '../src/database/pool.ts'
 import { prepareDatabase } from './prepared-database.ts'
 
 /**
- * `custody upgrade --check` against a real database, and the refusal of a start on one that a newer
- * version has changed.
+ * `custody upgrade --check` against a real database, and the refused start on a database that a
+ * newer version has migrated.
  */
 const home = mkdtempSync(join(tmpdir(), 'custody-upgrade-check-'))
 const FILES = readdirSync(join(import.meta.dirname, '../src/database/migrations')).sort()
@@ -94,7 +94,7 @@ test(
       later.stdout,
       /^NOT possible: the database was changed by a newer version \(999_later\.sql\): start that version, or restore a backup from before$/m,
     )
-    // The start itself refuses before it changes anything.
+    // The start itself is refused before it changes anything.
     await database.query('delete from migrations where name = $1', [NEWEST])
     const tables = () =>
       database.query(

@@ -18,7 +18,9 @@ import {
 } from './harness.ts'
 import { readFixture, unpack } from './upgrade/unpack.ts'
 
-/** The present version on the data directory that an earlier version left when it was killed. */
+/**
+ * Starts the current version on the data directory that an earlier version left when it was killed.
+ */
 const FOLDER = join(import.meta.dirname, 'upgrade', 'f99331a')
 const left = readFixture(FOLDER)
 // Two seconds after the earlier version was killed: nodes refuse requests that are too old.
@@ -100,7 +102,7 @@ test(
       )
     user = await platform.user('acme')
     for (const id of ids) await assertConfirmed(user, id)
-    // One of each before, and one for each state.
+    // One earlier payment, and one payment for each state.
     assert.equal(await etherOf(left.payees['ETH'] as string), 7n * ETHER)
     assert.equal(await bitcoinOf(left.payees['BTC'] as string), 0.7)
     await waitFor(

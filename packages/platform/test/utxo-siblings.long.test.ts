@@ -16,7 +16,10 @@ import {
 const platform = new TestPlatform()
 let alice: User
 
-/** Where each pays to, the sighash byte its signatures end in, and the sequence of its inputs. */
+/**
+ * Receiver of each network, the sighash byte at the end of its signatures, and the sequence of its
+ * inputs.
+ */
 const CASES = {
   LTC: {
     to: 'rltc1qw508d6qejxtdg4y5r3zarvary0c5xw7k693xs3',
@@ -39,7 +42,7 @@ const CASES = {
     sequence: 0xffffffff,
     own: /^[mn][1-9A-HJ-NP-Za-km-z]{33}$/,
   },
-  // Given in the old spelling, answered and paid as CashAddr.
+  // The address is passed in the legacy format, and returned and paid as CashAddr.
   BCH: {
     to: 'mrCDrCybB6J1vRfbwM5hemdJz73FwDBC8r',
     shown: 'bchreg:qp63uahgrxged4z5jswyt5dn5v3lzsem6c6mz8vuwd',
@@ -121,7 +124,7 @@ test(
               { base },
             )
           ).body
-          // The very next block pays it.
+          // The next block pays the new address.
           await platform.fund('DASH', address, '0.5')
           return address
         }),
@@ -135,7 +138,10 @@ test(
   },
 )
 
-/** Receives twice at two addresses, sends what needs both coins, and accounts for every unit. */
+/**
+ * Receives deposits at two addresses, sends an amount that needs both coins, and accounts for every
+ * unit.
+ */
 async function journey(ticker: Ticker): Promise<void> {
   const { to, shown, sighash, sequence, own } = CASES[ticker]
   const created = await call(alice, 'POST', '/dac/v1/create-wallet', { asset: ticker })

@@ -4,8 +4,8 @@ import { Venues, type Credentials } from '../src/exchanges/venues.ts'
 import type { Venue } from '../src/exchanges/venue.ts'
 
 /**
- * An answer of a scripted exchange: a body, with a status where it is not 200; a text as it is;
- * `cut`: none comes.
+ * A response of a scripted exchange: a body, with a status other than 200 if given; a string is
+ * returned unchanged; `cut`: the connection closes without a response.
  */
 export type Scripted = { status?: number; body: unknown } | 'cut' | 'stall'
 export interface VenueRequest {
@@ -17,8 +17,8 @@ export interface VenueRequest {
 }
 
 /**
- * Returns scripted answers by path. The answers of a list are returned in turn, and the last one is
- * repeated. A path without a script returns 404.
+ * Returns scripted responses by path. The responses of a list are returned in turn, and the last
+ * one is repeated. A path without a script returns 404.
  */
 export class ScriptedExchange {
   readonly asked: VenueRequest[] = []
@@ -65,7 +65,7 @@ export class ScriptedExchange {
     })
   }
 
-  /** Requests of a path, decoded as forms or JSON. */
+  /** Returns the requests to a path, decoded as forms or JSON. */
   sent(path: string): Record<string, string>[] {
     return this.asked
       .filter((each) => each.path === path)
@@ -76,7 +76,7 @@ export class ScriptedExchange {
   }
 }
 
-/** Numbers that rise, of one process. */
+/** Returns increasing nonces of one process, kept in memory. */
 export function memoryNonces() {
   let last = 0n
   const taken: bigint[] = []
@@ -109,7 +109,10 @@ const CREDENTIALS: Record<string, Credentials> = {
   bitstamp: { apiKey: 'key', apiSecret: 'secret', passphrase: null },
 }
 
-/** What each exchange answers when its markets are read; shapes of their public documents. */
+/**
+ * Response of each exchange to a request for its markets, in the format of its public
+ * documentation.
+ */
 export const MARKETS: Record<string, ScriptedExchange['answers']> = {
   kraken: {
     '/0/public/Assets': {
@@ -328,7 +331,7 @@ export interface StagedVenue {
   nonces: ReturnType<typeof memoryNonces>
 }
 
-/** An account at a scripted exchange, through the real client of that exchange. */
+/** Returns an account at a scripted exchange, through the real client of that exchange. */
 export async function stagedVenue(
   exchange: string,
   answers: ScriptedExchange['answers'],

@@ -54,7 +54,7 @@ test(
       )
       assert.equal(status, 200, text)
       id = body.id
-      // It waits for its fuel, and the fuel for two nodes.
+      // The transfer waits for its fuel transaction, and the fuel transaction for two nodes.
       const found = await waitFor('the reason', async () => {
         const { waiting } = await list('--workspace', 'acme', '--network', 'ETH')
         const fuel = waiting.find((row) => row.parent_id === id)
@@ -66,7 +66,8 @@ test(
         ['acme', 'WITHDRAWAL', 'FUELING', '0.5'],
       )
       assert.deepEqual([fuel.kind, fuel.state], ['FUEL', 'SIGNING'])
-      // Of the nodes that are away, or of the third about them, whichever was asked last.
+      // The reason is from a stopped node, or from the third node's report about the stopped ones,
+      // depending on which was queried last.
       assert.match(
         fuel.last_error as string,
         /^signer (?:[12]: cannot be reached|3: peer node [12]: )/,

@@ -16,7 +16,7 @@ import { FamilyFixture } from './family-fixture.ts'
 import { PRIVATE_KEY, PUBLIC_KEY } from './harness.ts'
 import { ManualClock } from './manual-clock.ts'
 
-/** Why a transfer waits, as its caller reads it from the API's own server. */
+/** The reason for which a transfer waits, as its caller reads it from the real API server. */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-waiting-'))
@@ -49,9 +49,9 @@ interface WaitingResponse {
 interface ChainState {
   fixture: FamilyFixture
   id: string
-  /** The answer to every estimate, until it is healed. */
+  /** The response to every estimate until the fault ends. */
   trouble: { now: { code: number; message: string } | null }
-  /** GET of the transfer, and that the list says the same. */
+  /** Returns the GET response of the transfer, and asserts that the list contains the same. */
   shown(): Promise<WaitingResponse>
 }
 
@@ -139,7 +139,7 @@ async function waitsFor(world: ChainState, code: string): Promise<Waiting> {
   return assert.fail(`never ${code}: ${JSON.stringify(await world.fixture.pending())}`)
 }
 
-test("a failing endpoint is ENDPOINT, with its start time, without the endpoint's text", () =>
+test("a transfer waits for a failing endpoint: ENDPOINT with the start time, without the endpoint's text", () =>
   staged(async (world) => {
     world.trouble.now = { code: -32005, message: `rate limited at ${SECRET}` }
     const first = await waitsFor(world, 'ENDPOINT')
@@ -151,27 +151,27 @@ test("a failing endpoint is ENDPOINT, with its start time, without the endpoint'
     clock.advance(60_000)
     await look(world)
     assert.deepEqual((await world.shown()).waiting, first, 'the time stays while the code does')
-    // Another reason begins at its own time.
+    // A different reason has its own start time.
     world.trouble.now = { code: 3, message: `execution reverted: ${SECRET}` }
     const second = await waitsFor(world, 'CHAIN_REFUSAL')
     assert.ok(Date.parse(second.since) >= Date.parse(first.since) + 60_000)
     assert.equal(second.reason, reasonFor('CHAIN_REFUSAL'))
   }))
 
-test('network fees that the gas tank has not sent yet are GAS_TANK', () =>
+test('a transfer waits for network fees that the gas tank has not sent yet: GAS_TANK', () =>
   staged(async (world) => {
     await world.fixture.runTo(world.id, 'FUELING')
     await waitsFor(world, 'GAS_TANK')
   }))
 
-test('signer nodes that do not answer are SIGNER_NODES', () =>
+test('a transfer waits for signer nodes that do not respond: SIGNER_NODES', () =>
   staged(async (world) => {
     await world.fixture.runTo(world.id, 'SIGNING')
     world.fixture.fault = 'away'
     await waitsFor(world, 'SIGNER_NODES')
   }))
 
-test('a gas price above what the gas tank pays is NETWORK_FEES', () =>
+test('a transfer waits because the gas price is above what the gas tank pays: NETWORK_FEES', () =>
   staged(async (world) => {
     const set = (most: string | null) =>
       world.fixture.database.query(

@@ -23,7 +23,7 @@ beforeEach(async () => {
   alice = await fixture.tenant('alice')
 })
 
-/** Registers an address of alice's as any process does. */
+/** Registers an address of the user alice in the same way as any process. */
 async function register(tx: Queryable): Promise<string> {
   const address = `0x${randomBytes(20).toString('hex')}`
   await tx.query(
@@ -68,14 +68,14 @@ test('an address that another process registers between two blocks, or during on
   await fixture.scan()
   assert.deepEqual(await found(), new Set([between]))
 
-  // The tip is told, then the address is handed out, and another block stands at that height when
-  // it is read.
+  // The tip is read, then the address is assigned, and the block at that height is a different one
+  // when it is read.
   fixture.chain.mine()
   const { block } = fixture.chain
   let within = ''
   fixture.chain.block = async (height) => {
     if (within === '') {
-      // What is asked beside the block has been answered by then.
+      // Queries that run concurrently with the block have been answered by then.
       await sleep(100)
       within = await register(database.get())
       fixture.chain.drop(1)
@@ -86,7 +86,7 @@ test('an address that another process registers between two blocks, or during on
   await fixture.scan()
   assert.deepEqual(await found(), new Set([between, within]))
 
-  // The same while many blocks are caught up with.
+  // The same during a catch-up of many blocks.
   for (let count = 0; count < 40; count++) fixture.chain.mine()
   let late = ''
   fixture.chain.block = async (height) => {
@@ -198,8 +198,7 @@ test('a database that went back in time invalidates the cache: blocks and addres
   fixture.chain.mine()
   await fixture.scan()
   assert.deepEqual(await found(), new Set([lost]))
-  // A standby was promoted that lacks the last blocks, and gives the numbers of lost transactions
-  // again.
+  // A standby was promoted that lacks the last blocks, and reuses the numbers of lost transactions.
   await database
     .get()
     .query('update network_scans set height = $1, lease_token = $2', [
@@ -234,7 +233,7 @@ test('a restored copy is not fully scanned for each block, although its rows nam
   )
 })
 
-/** A database that notes its statements, and can lose the answer to one that was done. */
+/** A database that records its statements, and can drop the response of an executed statement. */
 function counting(inner: Database): {
   database: Database
   texts: string[]

@@ -9,17 +9,17 @@ import { EgressPolicy, type Resolve } from '../src/webhooks/egress-policy.ts'
 import { Sender } from '../src/webhooks/send.ts'
 
 /**
- * Where webhooks may be sent, by every spelling of an address and every turn of a name; and what
- * the sender makes of answers.
+ * Addresses to which webhooks may be sent, for every notation of an address and every DNS change;
+ * and how the sender handles responses.
  */
 const none: Resolve = (_name, _options, done) =>
   done(Object.assign(new Error('nobody knows it'), { code: 'ENOTFOUND' }), [])
 const closed = new EgressPolicy([], none)
 const NOTHING: Record<string, string> = {}
 
-/** Spellings of addresses that nothing is sent to, as they may stand in a URL. */
+/** Notations of refused addresses, as they may occur in a URL. */
 const REFUSED = [
-  // Loopback, in every base and length that the URL standard folds.
+  // Loopback, in every base and length that the URL standard normalizes.
   '127.0.0.1',
   '127.1',
   '127.0.1',
@@ -41,7 +41,8 @@ const REFUSED = [
   '[0:0:0:0:0:ffff:7f00:1]',
   '[::127.0.0.1]',
   '[::ffff:0:127.0.0.1]',
-  // Private, link-local, carrier's NAT, benchmarks, documentation, multicast, broadcast, reserved.
+  // Private, link-local, carrier-grade NAT, benchmarking, documentation, multicast, broadcast,
+  // reserved.
   '10.0.0.1',
   '10.255.255.255',
   '172.16.0.1',
@@ -80,7 +81,7 @@ const REFUSED = [
   '[2001:0:4136:e378:8000:63bf:3fff:fdd2]',
   '[::ffff:10.0.0.1]',
   '[::ffff:169.254.169.254]',
-  // What answers with credentials in the clouds.
+  // Metadata address at which cloud providers serve credentials.
   '169.254.169.254',
   '0xa9fea9fe',
   '2852039166',
@@ -151,7 +152,7 @@ const senderOver = (reach: EgressPolicy, more: object = {}): Sender => {
   return sender
 }
 const forever = new AbortController().signal
-/** A resolver that answers differently each time, and what it was asked. */
+/** A resolver that returns a different result each time, and the names that it was queried for. */
 function turning(...answers: string[][]): { resolve: Resolve; asked: string[] } {
   const asked: string[] = []
   return {
@@ -202,7 +203,7 @@ test('a name is checked by its dialled address: refused if it turns private, and
     assert.match(answer?.error ?? '', /to which webhooks are not sent/, host)
   }
   assert.equal(reached, 0)
-  // With one of two addresses allowed, that one is dialled.
+  // If one of two addresses is allowed, the sender connects to that one.
   const mixed = turning(['169.254.169.254', '127.0.0.1'])
   assert.equal(
     (

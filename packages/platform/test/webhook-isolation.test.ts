@@ -32,15 +32,15 @@ interface Posted {
   body: string
 }
 
-/** A platform's process as far as webhooks go: its loop, with a network of its own. */
+/** The webhook part of a platform process: its delivery loop, with its own scripted network. */
 class Process {
   readonly posted: Posted[] = []
-  /** Answers for those that hang, in the order in which they were asked. */
+  /** Requests without a response so far, in the order in which they were sent. */
   readonly hanging: { url: string; answer(answer: Answer): void }[] = []
   readonly #running = new AbortController()
   readonly #work: Promise<unknown>
   dieAt: string | null = null
-  /** It was at that place, and is over. */
+  /** Whether the process has died at its checkpoint. */
   hasDied = false
   #heard: () => void = () => undefined
   readonly services: Services
@@ -93,7 +93,7 @@ class Process {
       })
   }
 
-  /** As SIGTERM ends it. */
+  /** Ends the process gracefully, as SIGTERM does. */
   async end(): Promise<void> {
     this.#running.abort()
     await this.#work
@@ -146,7 +146,7 @@ const queue = (webhook: string, more: Partial<Queue> = {}): Queue => ({
 })
 const nothing = { inFlight: 0, failing: 0, ofWorkspace: new Map<string, number>() }
 
-test('slots are shared in turn: a row of table', () => {
+test('free slots go to waiting webhooks in turn: each case of the table', () => {
   assert.deepEqual(allocateSlots([queue('a')], nothing), [
     { webhook: 'a', workspace: 'a', fresh: SLOTS.webhook, again: SLOTS.again },
   ])
@@ -175,7 +175,7 @@ test('slots are shared in turn: a row of table', () => {
     }).map(({ webhook }) => webhook),
     ['b'],
   )
-  // One place is left, and goes to the one that has least.
+  // One slot is free, and is assigned to the webhook with the fewest deliveries in progress.
   const last = allocateSlots([queue('a', { inFlight: { fresh: 2, again: 0 } }), queue('b')], {
     ...nothing,
     inFlight: SLOTS.all - 1,
@@ -258,7 +258,7 @@ test('hanging receivers block only their own slots: all others are served, and t
   await tell(mallory, 60)
   await tell(alice, 60)
   const process = new Process(t)
-  // Not one of those that hang is answered before all others are through.
+  // All other deliveries complete before any of the hanging ones gets a response.
   await process.until(() => process.of('alices').length === 60)
   assert.equal(process.hanging.length, process.of('hangs').length)
   assert.ok(
@@ -271,7 +271,7 @@ test('hanging receivers block only their own slots: all others are served, and t
     SLOTS.webhook,
     'the other webhook of the same sub-account hangs within its own places',
   )
-  // Once they have failed they have fewer.
+  // Webhooks have fewer slots after they have failed.
   for (const each of process.hanging.splice(0)) each.answer(BAD)
   const unharmed = `select 1 from webhooks where url like '%hangs%' and failures = 0`
   while ((await api.database.one(unharmed)) !== undefined) {
@@ -283,7 +283,7 @@ test('hanging receivers block only their own slots: all others are served, and t
   await tell(alice, 20)
   process.services.webhooks.due.ring()
   await process.until(() => process.of('alices').length === 80)
-  // What began before its failures were known may still be under way.
+  // Attempts that began before the failures were recorded may still be in progress.
   const tooMany = () =>
     process.hanging.find(
       ({ url }) =>

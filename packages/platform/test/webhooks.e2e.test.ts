@@ -11,8 +11,8 @@ import { call, fundedWallet, TestPlatform, transferBody, waitFor, type User } fr
 import { testEmittedEvents } from './event-assertions.ts'
 
 /**
- * Webhooks of a whole platform: from a chain to a receiver, over the platform's death; and `npx
- * custody listen`.
+ * Webhooks of a whole platform: from a chain to a receiver, across a crash of the platform; and
+ * `npx custody listen`.
  */
 const platform = new TestPlatform()
 const got: { headers: IncomingHttpHeaders; body: string; path: string; at: number }[] = []
@@ -39,7 +39,7 @@ before(async () => {
   await platform.start()
   user = await platform.user('hooks')
 })
-// A test that fails may leave the receiver refusing.
+// A failed test may leave the receiver in the refusing mode.
 beforeEach(() => {
   status = 200
 })
@@ -147,7 +147,7 @@ test('a deposit and a transfer emit events step by step, in our format and in th
     created_on_utc: iso(shown['created_at'] as string),
     created_timestamp_utc: Math.floor(Date.parse(shown['created_at'] as string) / 1000),
     status: 'confirmed',
-    // This network tells itself what is final.
+    // This network itself reports which blocks are final.
     confirmations: { required: null, actual: Number(shown['confirmations']) },
     explorer_url: null,
     last_updated_on_utc: data['last_updated_on_utc'],
@@ -298,7 +298,7 @@ test('the command itself: lines on standard output, and Ctrl-C ends it after wha
   const ended = new Promise((resolve) => {
     child.once('close', resolve)
   })
-  // What is told before it listens is not shown.
+  // Events that were emitted before the command listens are not printed.
   await waitFor('a line', async () => {
     await call(user, 'POST', '/dac/v1/address', { asset: 'BTC' })
     return text.includes('\n')

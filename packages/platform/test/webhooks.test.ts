@@ -78,7 +78,7 @@ type Answers = (
 ) => number | { status: number; headers?: Record<string, string>; body?: string } | 'hang' | 'cut'
 
 const receivers: Receiver[] = []
-/** A receiver of deliveries, which answers as it is told. */
+/** A receiver of webhook deliveries that returns the configured response. */
 class Receiver {
   readonly got: Got[] = []
   readonly #server: Server
@@ -220,7 +220,7 @@ const signatureOf = (secret: string, { headers, body }: Got) =>
     .update(`${String(headers['webhook-id'])}.${String(headers['webhook-timestamp'])}.${body}`)
     .digest('base64')}`
 
-test('a delivery: body, headers, both signatures; and its entry in the list', async () => {
+test('a delivery has body, headers and both signatures, and an entry in the list', async () => {
   const receiver = await Receiver.open(() => ({ status: 200, body: 'x'.repeat(5000) }))
   const hook = await create(alice, receiver.url, ['Wallet.*'])
   assert.match(hook.secret, /^whsec_[A-Za-z0-9+/]{43}=$/)
@@ -507,7 +507,7 @@ test('410 disables immediately; 50 failures in a row disable, with an event to t
   const broken = await Receiver.open(() => 500)
   const hook = await create(owner, broken.url, ['wallet.*'])
   for (let n = 0; n < 60; n++) await tell(owner)
-  // From ten failures in a row on it is tried once a second.
+  // After ten consecutive failures, deliveries are attempted once a second.
   for (let got = 0; watcher.got.length < 2; got = broken.got.length) {
     if (broken.got.length === got && !(await isUnderWay(hook.id))) later(1000)
     await new Promise((resolve) => setTimeout(resolve, 5))
@@ -555,7 +555,7 @@ test('a success resets the count of failures', async () => {
   assert.equal((await ask<Hook>(owner, 'GET', `/${hook.id}`)).failures, '1')
 })
 
-test('a rotation: both secrets sign for a day, then only the new one; a repeated request is no second rotation', async () => {
+test('after a rotation both secrets sign for a day, then only the new one; a repeated request is no second rotation', async () => {
   const owner = await api.user('rotation')
   const receiver = await Receiver.open()
   const hook = await create(owner, receiver.url)
@@ -586,7 +586,7 @@ test('a rotation: both secrets sign for a day, then only the new one; a repeated
     await ask(owner, 'POST', `/${hook.id}/rotate`, { overlap_s: overlap }, 400)
 })
 
-test('a test is sent immediately, to this webhook only, disabled or not, and returns the result', async () => {
+test('a test event is sent immediately, to this webhook only, disabled or not, and returns the result', async () => {
   const owner = await api.user('tests')
   const [receiver, other] = [await Receiver.open(), await Receiver.open()]
   const hook = await create(owner, receiver.url, ['deposit.*'], { disabled: true })

@@ -9,15 +9,15 @@ const littleEndian = (bytes: Uint8Array): bigint =>
   bytes.reduceRight((value, byte) => (value << 8n) | BigInt(byte), 0n)
 
 /**
- * A workspace's key of each curve in one piece, as no node ever has it; what it signs is what two
- * nodes would.
+ * A workspace's whole key of each curve, which no node ever has. Its signatures are equal to those
+ * of two nodes.
  */
 export class WholeKeys {
   readonly keys: Record<Curve, WorkspaceKey & { key_id: string }>
   readonly at: Record<Curve, PublicKeyAt>
   readonly #master: HDKey
   readonly #scalar: bigint
-  /** Keys of paths, as each is asked for many times. */
+  /** Cache of the keys by path, because each is used many times. */
   readonly #secrets = new Map<string, Uint8Array>()
   readonly #scalars = new Map<string, bigint>()
 
@@ -46,7 +46,7 @@ export class WholeKeys {
     }
   }
 
-  /** In the shape of the engines' own signatures. */
+  /** Returns a signature in the format of the signing engines. */
   sign(
     curve: Curve,
     message: Uint8Array,
@@ -63,7 +63,7 @@ export class WholeKeys {
     return { signature: signature.subarray(1), recoveryId: signature[0] as number }
   }
 
-  /** The scalar of a path: the same tweaks that its public key has. */
+  /** Returns the private scalar of a path, with the same tweaks as its public key. */
   #scalarAt(path: readonly number[]): bigint {
     const name = path.join('/')
     const known = this.#scalars.get(name)
@@ -85,8 +85,8 @@ export class WholeKeys {
   }
 
   /**
-   * RFC 8032, with a nonce of the scalar and the message: a scalar that was derived has no seed to
-   * make one of.
+   * Signs by RFC 8032, with a nonce derived from the scalar and the message, because a derived
+   * scalar has no seed from which to derive a nonce.
    */
   #signEdwards(message: Uint8Array, path: readonly number[]): Uint8Array {
     const scalar = this.#scalarAt(path)

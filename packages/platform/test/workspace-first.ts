@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 
-/** What the schema promises of workspaces, for the tests that hold the code and its plans to it. */
+/** Rules of the schema about workspaces, which tests compare with the code and its query plans. */
 
 /**
- * Tables whose rows grow with what is done: every key begins with the workspace, and so does what a
- * statement asks of them.
+ * Tables whose rows grow with usage: every key begins with the workspace, and so does the condition
+ * of every statement.
  */
 export const HOT = [
   'transactions',
@@ -64,13 +64,13 @@ export const GLOBAL = [
 
 const SRC = join(import.meta.dirname, '../src')
 const NAMES_TABLE = new RegExp(`\\b(?:from|join|into|update)\\s+(?:${HOT.join('|')})\\b`, 'i')
-/** The workspace as a value, not only as what two tables are joined by. */
+/**
+ * Matches a comparison of the workspace with a value, not only as a join condition of two tables.
+ */
 const NAMES_WORKSPACE =
   /\bworkspace_id(?:\s*=\s*(?:any\()?(?:\$|p_workspace|workspace\b|new\.)|\s+in\b)|insert into \w+(?: as \w)? \([^)]*\bworkspace_id\b/i
 
-/**
- * A statement, or a part of one, that the code writes: where it stands, and its text in one line.
- */
+/** A statement, or a part of one, in the code: its position, and its text in one line. */
 export interface Written {
   file: string
   text: string
@@ -116,11 +116,11 @@ function endOf(source: string, from: number): number {
   return source.length
 }
 
-/** Each statement of a function of the database: between semicolons. */
+/** Returns the statements of a database function, separated by semicolons. */
 const statementsIn = (sql: string): string[] =>
   sql.replaceAll(/--.*$/gm, '').split(/;|\bloop\b|\bthen\b|\bbegin\b/)
 
-/** Whatever the code says to the tables of {@link HOT}. */
+/** Returns all statements in the code that use the tables of {@link HOT}. */
 export function writtenOfHot(): Written[] {
   return filesIn(SRC).flatMap((file) => {
     const source = readFileSync(file, 'utf8')
@@ -146,7 +146,7 @@ const PART = 'by a condition or a row beside it, which names it'
 const ANOTHERS = 'whether an id is another workspace’s: 403'
 const SHOWN = 'metrics and reserves are sums over all workspaces'
 
-/** How many statements of a file name no workspace, and why. */
+/** Number of statements of a file that do not name a workspace, and the reason. */
 export const UNNAMED: Readonly<Record<string, readonly [count: number, why: string]>> = {
   'app/assemble.ts': [1, 'what a run that was killed holds, of all workspaces'],
   'app/collectors/accounts.ts': [1, SHOWN],
@@ -219,7 +219,7 @@ export const UNNAMED: Readonly<Record<string, readonly [count: number, why: stri
   'webhooks/webhook.ts': [1, ANOTHERS],
 }
 
-/** A node of a plan, as EXPLAIN tells it. */
+/** A node of a query plan in the output of EXPLAIN. */
 export interface Plan {
   'Node Type': string
   'Relation Name'?: string
@@ -230,7 +230,7 @@ export interface Plan {
 
 export const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
 
-/** An index: its table, and the first of its columns. */
+/** An index: its table and its first column. */
 export interface Index {
   name: string
   of: string
@@ -243,12 +243,15 @@ export const INDEXES = `select i.relname "name", t.relname "of", a.attname "firs
 
 const IS_HOT: ReadonlySet<string> = new Set(HOT)
 const IS_GLOBAL: ReadonlySet<string> = new Set(GLOBAL)
-/** By a lease's random token, and by an id as text where the workspace is named beside it. */
+/**
+ * Indices that are searched by a lease's random token, or by an id as text together with the
+ * workspace.
+ */
 const BY_VALUE: ReadonlySet<string> = new Set(['transactions_leased', 'transactions_text'])
 
 /**
- * Of a plan, what reads a hot table otherwise than by an index that begins with the workspace, or
- * by one that is unique over all.
+ * Returns the nodes of a plan that read a hot table without an index that begins with the workspace
+ * or is unique over all workspaces.
  */
 export const notByWorkspace = (plan: Plan, indexes: readonly Index[]): string[] =>
   nodesOf(plan).flatMap((node) => {
@@ -267,9 +270,9 @@ export const notByWorkspace = (plan: Plan, indexes: readonly Index[]): string[] 
   })
 
 /**
- * The hot table that a statement looks up by a row's id; null: it is no such look, or by a lease's
- * token, which is one row's too. Of frozen addresses and rules few are in force, and an index knows
- * those.
+ * Returns the hot table that a statement queries by a row's id, or null if it does not, or queries
+ * by a lease's token, which identifies one row too. Few frozen addresses and rules are in force,
+ * and a separate index contains these.
  */
 export function looksById(text: string): string | null {
   const [, table] =

@@ -8,8 +8,8 @@ import { Payments, type PlannedPayment } from './payments.ts'
 const REST_MS = 300_000
 
 /**
- * What the stories of one trouble each have alike: transfers before, meanwhile and afterwards, and
- * what must hold in the end.
+ * The common part of the runs with a single fault: transfers before, during and after it, and the
+ * properties that must hold at the end.
  */
 export class ChaosRun {
   readonly problems: string[] = []
@@ -42,24 +42,27 @@ export class ChaosRun {
     )
   }
 
-  /** Wants so many more, and asks for each until it is answered. Does not wait for that. */
+  /**
+   * Adds this number of payments, and repeats each request until there is a response. Does not wait
+   * for the responses.
+   */
   send(count: number): void {
     for (let at = 0; at < count; at++)
       this.#sending.push(this.payments.pay(this.payments.want(this.#random), this.#under.signal))
   }
 
-  /** Resolves when all that was sent is answered. */
+  /** Resolves when all sent requests have a response. */
   async answered(): Promise<void> {
     await Promise.all(this.#sending)
   }
 
-  /** Something that must be so. */
+  /** Records a problem if a condition does not hold. */
   expect(what: string, holds: boolean, seen: unknown = ''): void {
     this.say(`${holds ? 'yes' : 'NO '}  ${what}${holds ? '' : `: ${JSON.stringify(seen)}`}`)
     if (!holds) this.problems.push(`${what}: ${JSON.stringify(seen)}`)
   }
 
-  /** Something that must become so within a time. */
+  /** Records a problem if a condition does not hold within a time. */
   async expectSoon(
     what: string,
     holds: () => Promise<boolean>,
@@ -76,7 +79,8 @@ export class ChaosRun {
   }
 
   /**
-   * What a transfer that is wanted now is answered; it is one of those that are paid in the end.
+   * Sends one request now and returns the response; the payment must also be made by the end of the
+   * run.
    */
   async tried(): Promise<{
     wanted: PlannedPayment
@@ -102,7 +106,11 @@ export class ChaosRun {
     }
   }
 
-  /** Nothing is amiss any more: all ends, and the books, the answers and the chains agree. */
+  /**
+   * Waits until the platform is ready and all transfers have ended. Checks that the ledger, the
+   * responses and the chains agree.
+   * @returns the problems
+   */
   async end(): Promise<string[]> {
     const { installation, payments, problems } = this
     await installation.ready(180_000, '/readyz?deep')

@@ -19,7 +19,10 @@ async function atOnce<T>(list: readonly T[], work: (each: T) => Promise<void>): 
 const named = ({ sequence, amount, place, wallets }: PlannedPayment) =>
   `${sequence} (${amount} ${place.asset} of ${wallets.subAccount})`
 
-/** Waits until nothing is pending. @throws Error where something is after the time */
+/**
+ * Waits until no transfer is pending.
+ * @throws Error if transfers are still pending after the time limit
+ */
 export async function atRest(payments: Payments, timeoutMs: number): Promise<void> {
   for (
     const deadline = Date.now() + timeoutMs;
@@ -34,8 +37,9 @@ export async function atRest(payments: Payments, timeoutMs: number): Promise<voi
 }
 
 /**
- * What the service says, once everything is at rest: replays, ends, the list, the audit. @returns
- * what does not hold
+ * Checks the API once all transfers have ended: repeated requests, final states, the list and the
+ * audit.
+ * @returns the problems
  */
 async function askedAgain(installation: Installation, payments: Payments): Promise<string[]> {
   const problems: string[] = []
@@ -81,8 +85,9 @@ function parsed(text: string): { compared?: number } {
 }
 
 /**
- * What the chains' own blocks say, read of their journals while nothing else runs: each confirmed
- * transfer is in them once, with the hash that the service names, and each other not at all.
+ * Compares the API with the blocks of the chains, which are read from the chains' journals while
+ * nothing else runs: each confirmed transfer is in them once, with the hash that the API returns,
+ * and each other transfer is not.
  */
 async function onChains(
   installation: Installation,
@@ -129,8 +134,8 @@ async function onChains(
 }
 
 /**
- * Asks once more what is at rest, ends the installation, and reads the chains. @returns what does
- * not hold, and how many were compared
+ * Repeats requests of ended transfers, stops the installation, and reads the chains.
+ * @returns the problems, and the number of compared transfers
  */
 export async function endWell(
   installation: Installation,

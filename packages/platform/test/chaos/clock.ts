@@ -7,14 +7,15 @@ const LOOK_MS = 8000
 const RECOVERY_MS = 60_000
 
 /**
- * The library that tells a process another time; null where it is not installed (Debian: faketime).
+ * Returns the path of the library that changes the time of a process, or null if it is not
+ * installed (Debian: faketime).
  */
 export const fakeTime = (): string | null =>
   globSync('/usr/lib/*/faketime/libfaketimeMT.so.1').find((path) => existsSync(path)) ?? null
 
 /**
- * What the platform is started with so that its clock, and not that of the rest, is what a file
- * says.
+ * Returns the environment variables with which the clock of the platform, but not of other
+ * processes, follows a file.
  */
 export function movedBy(library: string, file: string): Record<string, string> {
   writeFileSync(file, '+0\n')
@@ -33,7 +34,7 @@ async function halt({ installation, payments }: ChaosRun, halted: boolean): Prom
 }
 
 /**
- * The platform's clock jumps by hours while transfers are under way, and back: first forward, then
+ * Moves the platform's clock by hours while transfers are pending, and back: first forward, then
  * backward.
  */
 export async function clockJumps(run: ChaosRun, file: string): Promise<string[]> {
@@ -44,8 +45,8 @@ export async function clockJumps(run: ChaosRun, file: string): Promise<string[]>
   }
   await run.begin()
   for (const offset of ['+6h', '-6h']) {
-    // No block comes meanwhile, so that what was accepted waits, by the wrong clock, for what comes
-    // later.
+    // No block is produced during this time, so accepted transfers keep waiting, by the wrong
+    // clock, for the next block.
     await halt(run, true)
     run.send(12)
     await run.answered()

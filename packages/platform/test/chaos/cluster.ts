@@ -8,9 +8,9 @@ import { DIES_WITH_US, Hosts, whyNoHosts, type Host } from '../network-hosts.ts'
 import { openDatabase } from '../../src/database/pool.ts'
 
 /**
- * PostgreSQL on three hosts under Patroni, with etcd beside it, and HAProxy on a fourth, made of
- * the files in `deploy/patroni`. The platform is outside: it comes in by HAProxy's unix socket, as
- * a network namespace does not keep files apart.
+ * PostgreSQL on three hosts under Patroni, with etcd on the same hosts, and HAProxy on a fourth
+ * host, set up with the files in `deploy/patroni`. The platform is outside and connects through
+ * HAProxy's Unix socket, because a network namespace does not separate files.
  */
 
 const FILES = new URL('../../../../deploy/patroni/', import.meta.url)
@@ -24,10 +24,10 @@ const PROGRAMS = {
   pg_ctl: 'postgresql',
   idna: 'python3-idna',
 }
-/** PostgreSQL refuses root. */
+/** PostgreSQL refuses to run as root. */
 const AS_NOBODY = ['unshare', '--user', '--map-user=65534', '--map-group=65534']
 const START_MS = 120_000
-/** In bytes: one that follows. */
+/** Maximum lag in bytes of a standby that counts as following. */
 const LAG_MAX = 1024 ** 2
 
 const binaries = (): string | null =>
@@ -45,7 +45,7 @@ const isThere = (program: string): boolean =>
           (folder) => existsSync(join(folder, program)),
         )
 
-/** Why there can be none here; null: there can. */
+/** Returns why a cluster cannot be started here, or null if it can. */
 export function whyNoCluster(): string | null {
   const missing = Object.entries(PROGRAMS)
     .filter(([program]) => !isThere(program))
@@ -55,13 +55,13 @@ export function whyNoCluster(): string | null {
     : whyNoHosts()
 }
 
-/** As Patroni tells of it. */
+/** A member of the cluster, as Patroni reports it. */
 interface Member {
   name: string
   role: string
 }
 
-/** A trouble of one database host. */
+/** Failures of a database host. */
 export const TROUBLES = [
   'PostgreSQL killed',
   'Patroni and PostgreSQL killed',
@@ -85,7 +85,7 @@ export class Cluster {
     custody: randomBytes(12).toString('hex'),
   }
 
-  /** @param folder in which each host has its own */
+  /** @param folder parent of the hosts' folders */
   constructor(folder: string) {
     this.#folder = folder
     this.#hosts = new Hosts(folder)
@@ -94,19 +94,19 @@ export class Cluster {
     this.#socket = this.#proxy.path('socket')
   }
 
-  /** For the platform. */
+  /** Database URL for the platform. */
   get url(): string {
     return this.#urlOf('custody', 'custody')
   }
 
-  /** The hosts of the database, and that of the platform, from which nothing may be changed. */
+  /** The database hosts, and the platform's host, which must not be able to change anything. */
   get members(): readonly Host[] {
     return this.#members
   }
   get proxy(): Host {
     return this.#proxy
   }
-  /** Of Patroni's API. */
+  /** Password of Patroni's API. */
   get restapiPassword(): string {
     return this.#passwords.restapi
   }
@@ -129,7 +129,7 @@ export class Cluster {
       '/etc/custody/tls': host.path('tls'),
       ...replaced,
     }
-    // The longer names first: ADDRESS is in ADDRESS1.
+    // Longer names come first, because ADDRESS is a prefix of ADDRESS1.
     for (const [from, to] of Object.entries(all).sort(([a], [b]) => b.length - a.length))
       text = text.replaceAll(from, to)
     writeFileSync(host.path(name), text, { mode: 0o600 })
@@ -148,7 +148,7 @@ export class Cluster {
     for (const host of [...this.#members, this.#proxy]) {
       mkdirSync(host.path('tls'), { recursive: true })
       copyFileSync(join(authority, 'ca.crt'), host.path('tls', 'ca.crt'))
-      // The host of the platform has the authority's certificate alone.
+      // The platform's host has only the certificate of the authority.
       if (host === this.#proxy) continue
       for (const kind of ['key', 'crt'])
         copyFileSync(join(authority, `${host.name}.${kind}`), host.path('tls', `host.${kind}`))
@@ -247,8 +247,8 @@ export class Cluster {
   }
 
   /**
-   * Whether the primary has two standbys, one of which confirms each commit and may be promoted, by
-   * PostgreSQL's word and Patroni's.
+   * Returns whether the primary has two standbys, one of which confirms each commit and may be
+   * promoted, according to both PostgreSQL and Patroni.
    */
   async #isWhole(): Promise<{ is: boolean; seen: unknown }> {
     const host = await this.primary()
@@ -288,8 +288,8 @@ export class Cluster {
   }
 
   /**
-   * Resolves once there is a primary, a synchronous standby and a third that follows, twice within
-   * some seconds.
+   * Resolves once there is a primary, a synchronous standby and a third host that follows, in two
+   * checks some seconds apart.
    */
   async whole(timeoutMs: number): Promise<void> {
     let times = 0
@@ -305,8 +305,8 @@ export class Cluster {
   }
 
   /**
-   * All processes of it, as what kills for want of memory does, and systemd: a backend that
-   * outlives its server keeps it from starting.
+   * Kills all processes of PostgreSQL, as the out-of-memory killer and systemd do. A backend that
+   * outlives its server prevents the next start.
    */
   #killPostgres(host: Host): void {
     const server = Number(
@@ -330,7 +330,7 @@ export class Cluster {
       try {
         process.kill(pid, 'SIGKILL')
       } catch {
-        /* it has ended */
+        /* The process has ended. */
       }
   }
 
@@ -342,7 +342,10 @@ export class Cluster {
     if (status !== 0) throw new Error(`nft: ${stderr}`)
   }
 
-  /** Does it to the primary. @returns its name, and what mends it */
+  /**
+   * Causes a failure at the primary.
+   * @returns its name, and a function that repairs it
+   */
   async strike(trouble: Trouble): Promise<{ name: string; mend(): Promise<void> }> {
     const host = await this.primary()
     if (!host) throw new Error(`there is no primary: ${this.#hosts.lastLines()}`)

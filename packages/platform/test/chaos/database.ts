@@ -7,14 +7,14 @@ export interface Failovers {
   cluster: Cluster
   run: ChaosRun
   seed: number
-  /** In all, beside those that ask whether there is an answer again. */
+  /** Total number of transfers, besides those that check whether the platform responds again. */
   transfers: number
   perSecond: number
-  /** One after the other; the cluster is whole again before the next. */
+  /** Failures, in order; the cluster is complete again before each of them. */
   troubles: readonly Trouble[]
 }
 
-/** Of accepted transfers, before a trouble comes. */
+/** Time in milliseconds during which transfers are accepted before each failure. */
 const BEFORE_MS = 3000
 const ASKED_EVERY_MS = 250
 const GOES_ON_WITHIN_MS = 90_000
@@ -41,8 +41,8 @@ async function goesOn(run: ChaosRun): Promise<number | null> {
 }
 
 /**
- * The primary fails under load in each way, and comes back as another's standby. @returns what does
- * not hold
+ * Causes each failure at the primary under load, and waits until that host has returned as a
+ * standby of another primary.
  */
 export async function primaryFails({
   cluster,

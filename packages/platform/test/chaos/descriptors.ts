@@ -8,7 +8,7 @@ import type { ChaosRun } from './chaos-run.ts'
 const STRANGERS = 200
 const TRIES = 8
 
-/** Sets how many file descriptors a running process may have. */
+/** Sets the maximum number of file descriptors of a running process. */
 function limit(pid: number, soft: number): boolean {
   return spawnSync('prlimit', ['--pid', String(pid), `--nofile=${soft}:`]).status === 0
 }
@@ -16,8 +16,8 @@ function limit(pid: number, soft: number): boolean {
 const openOf = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length
 
 /**
- * Processes may open no further file: first the platform, with strangers at its door, then two
- * signer nodes.
+ * Lets processes open no more files: first the platform, while unknown clients connect to it, then
+ * two signer nodes.
  */
 export async function descriptorsGone(run: ChaosRun): Promise<string[]> {
   const { installation } = run

@@ -23,8 +23,8 @@ const DISK_MIB = 400
 const BALLAST = 'ballast'
 
 /**
- * A home on a small file system of its own; null where this user may not mount one. The chains,
- * which are not ours, stay outside.
+ * Mounts a small file system for a home directory; returns null if this user may not mount one. The
+ * local chains, which are not part of the platform, stay outside.
  */
 export function smallDisk(home: string): (() => void) | null {
   mkdirSync(home, { recursive: true })
@@ -49,7 +49,7 @@ const freeBytes = (home: string): number => {
   return bavail * bsize
 }
 
-/** Writes until so many bytes are left, or none. */
+/** Writes a file until only this number of bytes is free, or none. */
 function fill(home: string, leave: number): void {
   const file = openSync(join(home, BALLAST), 'a')
   const piece = Buffer.alloc(MIB)
@@ -67,7 +67,7 @@ function fill(home: string, leave: number): void {
 const empty = (home: string): void => rmSync(join(home, BALLAST), { force: true })
 
 /**
- * Writes to the database beside the platform until it can take no more, and its server ends: it
+ * Writes to the database directly until it accepts no more data and its server ends, because it
  * cannot write its own log.
  */
 async function exhaust(installation: Installation): Promise<boolean> {
@@ -102,7 +102,7 @@ async function ask(installation: Installation, statement: string): Promise<void>
   await database.query(statement).finally(() => database.close())
 }
 
-/** The disk of the data folder runs full: nearly, then wholly. */
+/** Fills the disk of the data directory: nearly, then completely. */
 export async function diskFull(run: ChaosRun): Promise<string[]> {
   const { installation } = run
   const { home } = installation

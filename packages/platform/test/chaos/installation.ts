@@ -17,12 +17,12 @@ import { callPlatform } from '../../src/operator/connect.ts'
 import { createApiUserEverywhere } from '../../src/operator/enrol.ts'
 
 const PLATFORM = fileURLToPath(new URL('../../', import.meta.url))
-/** What a supervisor waits before it starts a service again that died. */
+/** Delay in milliseconds before a supervisor restarts a service. */
 const RESTART_MS = 500
 const STOP_MS = 15_000
 const { privateKey, publicKey } = await callerKey()
 
-/** What can be killed, one by one. */
+/** Kinds of processes that can be killed. */
 export const KINDS = [
   'platform',
   'PostgreSQL',
@@ -41,16 +41,16 @@ export interface Wallets {
 }
 
 /**
- * `npm start` on a home of its own, under a supervisor that starts it again whenever it dies, as
- * systemd does. Everything else that dies is the platform's own to start again.
+ * `npm start` in a separate home directory, under a supervisor that restarts it whenever it dies,
+ * as systemd does. The platform itself restarts all other processes.
  */
 export class Installation {
   readonly home: string
   readonly logFile: string
   port = 0
-  /** How often the platform was started. */
+  /** Number of times that the platform was started. */
   starts = 0
-  /** Why it ended by itself, where it was not killed. */
+  /** Reasons for which the platform ended without being killed. */
   readonly ended: string[] = []
   readonly #env: () => Record<string, string>
   #child: ChildProcess | null = null
@@ -108,7 +108,7 @@ export class Installation {
       : ''
   }
 
-  /** Resolves when it says that transfers are accepted. */
+  /** Resolves when the platform reports that it accepts transfers. */
   async ready(timeoutMs = 120_000, path = '/readyz'): Promise<void> {
     for (const deadline = Date.now() + timeoutMs; !(await this.answers(path)); await sleep(200)) {
       if (Date.now() > deadline)
@@ -132,7 +132,7 @@ export class Installation {
     )
   }
 
-  /** A workspace's API user on a sub-account. */
+  /** Creates a workspace's API user for a sub-account. */
   async user(workspace: string, subAccount: string): Promise<Wallets> {
     const { apiKey } = await createApiUserEverywhere(
       this.home,
@@ -155,7 +155,7 @@ export class Installation {
     await callPlatform(this.home, 'devnet', { command: 'fund', asset, address, amount, tag: null })
   }
 
-  /** The operator's command as an operator runs it. */
+  /** Runs the operator's command as an operator does. */
   async cli(...args: string[]): Promise<{ status: number | null; text: string }> {
     const child = spawn(process.execPath, [join(PLATFORM, 'bin', 'custody.mjs'), ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -170,8 +170,8 @@ export class Installation {
   }
 
   /**
-   * Process ids of a kind that run now. Found by the home in their command lines, so never a
-   * stranger's.
+   * Returns the process ids of a kind that are running now. They are found by the home directory in
+   * their command lines, so they never belong to another installation.
    */
   pids(kind: Kind): number[] {
     if (kind === 'platform') return this.#child?.pid === undefined ? [] : [this.#child.pid]
@@ -216,7 +216,7 @@ export class Installation {
     }
   }
 
-  /** Kills one process of a kind; false where none runs now. */
+  /** Kills one process of a kind; returns false if none is running. */
   kill(kind: Kind, which = 0): boolean {
     const pids = this.pids(kind)
     const pid = pids[which % Math.max(1, pids.length)]
@@ -229,7 +229,10 @@ export class Installation {
     }
   }
 
-  /** SIGTERM; @returns its exit status */
+  /**
+   * Sends SIGTERM to the platform.
+   * @returns its exit status
+   */
   async stop(): Promise<number | null> {
     this.#isWanted = false
     this.#mayEnd = true
@@ -243,14 +246,17 @@ export class Installation {
     return gone.finally(() => clearTimeout(timer))
   }
 
-  /** What of this home still runs; nothing should after a stop. */
+  /**
+   * Returns the processes of this home directory that are still running; there should be none after
+   * a stop.
+   */
   left(): string[] {
     return processes()
       .filter(({ command, pid }) => command.includes(this.home) && pid !== process.pid)
       .map(({ pid, command }) => `${pid} ${command.slice(0, 120)}`)
   }
 
-  /** Ends whatever is left. */
+  /** Ends all remaining processes. */
   end(): void {
     this.#isWanted = false
     for (const kind of KINDS)
@@ -258,7 +264,7 @@ export class Installation {
         try {
           process.kill(pid, 'SIGKILL')
         } catch {
-          /* it has ended */
+          /* The process has ended. */
         }
       }
   }

@@ -9,12 +9,14 @@ export interface KillRun {
   seed: number
   transfers: number
   assets: readonly string[]
-  /** New transfers a second. */
+  /** Number of new transfers per second. */
   perSecond: number
   secondsBetweenKills: number
-  /** Where given, each kind is killed so often in turn, in place of a storm. */
+  /**
+   * If given, each kind of process is killed this number of times in turn, instead of at random.
+   */
   rounds: number | null
-  /** The storm ends then, whatever is still under way. */
+  /** Maximum duration of fault injection in seconds, even if transfers are pending. */
   stormSecondsMax: number
   say(line: string): void
 }
@@ -25,7 +27,9 @@ const ENDED_SHARE = 0.8
 const LOOK_MS = 5000
 
 /**
- * Transfers while processes are killed; then the peace, and what must hold. @returns what does not
+ * Sends transfers while processes are killed, then waits until all have ended and checks the
+ * results.
+ * @returns the problems
  */
 export async function killed(installation: Installation, run: KillRun): Promise<string[]> {
   const { say } = run

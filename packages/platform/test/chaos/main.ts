@@ -43,7 +43,8 @@ const {
   positionals: [what = 'kills'],
 } = options()
 /**
- * Where only the database fails, the cheapest asset is enough, at a pace that lasts for all of it.
+ * If only the database fails, the cheapest asset is sufficient, at a rate that lasts for the whole
+ * run.
  */
 const values = {
   'per-second': what === 'database' ? '4' : '10',

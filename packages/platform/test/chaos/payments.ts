@@ -4,8 +4,8 @@ import type { SeededRandom } from '../simulator/seeded-random.ts'
 import type { Installation, Wallets } from './installation.ts'
 
 /**
- * An asset that is sent: where to, what a wallet gets first, and the amount to which each transfer
- * adds one smallest unit more.
+ * An asset that is sent: the receiver, the initial balance of a wallet, and the base amount, to
+ * which each transfer adds one more smallest unit.
  */
 interface PaymentTarget {
   asset: string
@@ -68,8 +68,8 @@ const PLACES: readonly PaymentTarget[] = [
 ]
 
 /**
- * What is to be paid, as the driver wrote it down before it asked anybody. Each amount is another,
- * so that the chain tells them apart.
+ * A payment that the driver recorded before it sent the first request. Every amount is different,
+ * so that the chain shows which payment was made.
  */
 export interface PlannedPayment {
   wallets: Wallets
@@ -77,7 +77,7 @@ export interface PlannedPayment {
   amount: string
   units: bigint
   sequence: string
-  /** The answers, as ids; all must be the same. */
+  /** Ids in the responses; all must be equal. */
   ids: Set<string>
   id: string | null
   refused: string | null
@@ -89,7 +89,7 @@ const CALLERS = 8
 
 export class Payments {
   readonly wanted: PlannedPayment[] = []
-  /** Answers that were none, by their code. */
+  /** Number of requests without success, by error code. */
   readonly unanswered = new Map<string, number>()
   readonly #installation: Installation
   readonly #places: readonly PaymentTarget[]
@@ -113,7 +113,7 @@ export class Payments {
     return this.#users
   }
 
-  /** Wallets of two sub-accounts, with coins. */
+  /** Creates wallets of two sub-accounts, with coins. */
   async open(): Promise<void> {
     this.#users = [
       await this.#installation.user('chaos', 'left'),
@@ -159,7 +159,10 @@ export class Payments {
     return wanted
   }
 
-  /** Asks once. @returns whether there was an answer */
+  /**
+   * Sends the request once.
+   * @returns whether there was a response
+   */
   async ask(wanted: PlannedPayment): Promise<boolean> {
     try {
       const { id } = await wanted.wallets.client.createTransaction({
@@ -176,7 +179,7 @@ export class Payments {
       const code =
         error.status === 0 ? `no answer (${error.code})` : `${error.status} ${error.code}`
       this.unanswered.set(code, (this.unanswered.get(code) ?? 0) + 1)
-      // What is refused for good is no fault of the storm's: it ends the run as a failure.
+      // A final refusal is not caused by the injected faults, so it ends the run as a failure.
       if (error.status >= 400 && error.status < 500 && error.status !== 429) {
         wanted.refused = `${error.status} ${error.code} ${error.message}`
         return true
@@ -185,7 +188,7 @@ export class Payments {
     }
   }
 
-  /** Asks until there is an answer. */
+  /** Repeats the request until there is a response. */
   async pay(wanted: PlannedPayment, signal: AbortSignal): Promise<void> {
     for (let pauseMs = FIRST_PAUSE_MS; !signal.aborted; pauseMs = Math.min(2000, pauseMs * 2)) {
       if (await this.ask(wanted)) return
@@ -193,7 +196,7 @@ export class Payments {
     }
   }
 
-  /** Sends so many, a few at a time and about so many a second. */
+  /** Sends this number of payments, a few concurrently, at about this number per second. */
   async send(
     count: number,
     perSecond: number,
@@ -209,7 +212,7 @@ export class Payments {
           const waitMs = begun + (at * 1000) / perSecond - Date.now()
           if (waitMs > 0) await sleep(waitMs)
           const wanted = this.want(random)
-          // Now and then twice at once, as a careless client does.
+          // Occasionally sends a request twice concurrently, as a careless client does.
           await Promise.all(
             Array.from({ length: random.rarely(100) ? 2 : 1 }, () => this.pay(wanted, signal)),
           )

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { SeededRandom } from '../simulator/seeded-random.ts'
 import { KINDS, type Installation, type Kind } from './installation.ts'
 
-/** How often a kind comes, of all. */
+/** Relative frequency of each kind. */
 const WEIGHTS: Record<Kind, number> = {
   platform: 2,
   PostgreSQL: 2,
@@ -27,7 +27,7 @@ const DRAWN: readonly Kind[] = KINDS.flatMap((kind) =>
   Array.from({ length: WEIGHTS[kind] }, () => kind),
 )
 
-/** Kills by kind -9 at random until it is told to end. */
+/** Kills random processes with SIGKILL until it is stopped. */
 export class Storm {
   readonly kills = new Map<Kind, number>(KINDS.map((kind) => [kind, 0]))
   readonly #installation: Installation
@@ -49,8 +49,8 @@ export class Storm {
   }
 
   /**
-   * One kill every so many milliseconds, at times that the chance spreads; what is dead already is
-   * left, and another one taken.
+   * Kills one process about every `everyMs` milliseconds, at random times. If the drawn process is
+   * not running, draws another one.
    */
   async rage(everyMs: number, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
@@ -62,13 +62,13 @@ export class Storm {
     }
   }
 
-  /** Each kind so many times, one after the other, each once its process runs. */
+  /** Kills each kind `times` times, one after the other, each once its process is running. */
   async each(times: number, pauseMs: number, signal: AbortSignal): Promise<void> {
     for (let round = 0; round < times; round++) {
       for (const kind of KINDS) {
         while (!signal.aborted && !this.strike(kind)) await sleep(50)
         await sleep(pauseMs)
-        // What else there is to kill comes with it.
+        // The other processes start together with the platform.
         if (kind === 'platform') await this.#installation.ready()
       }
     }

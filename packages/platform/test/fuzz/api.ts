@@ -68,7 +68,7 @@ function resolved(schema: Schema | undefined): Schema {
   return name === null ? (schema ?? {}) : resolved(spec.components.schemas[name])
 }
 
-/** A value that a schema means, as far as chance knows. */
+/** Returns a random value that should match a schema. */
 function meant(
   random: SeededRandom,
   given: Schema | undefined,
@@ -119,7 +119,7 @@ function meant(
   }
 }
 
-/** The API of a platform that runs in this process, asked by the document. */
+/** The API of a platform in this process, with requests generated from the OpenAPI document. */
 export class Api {
   readonly #platform = new TestPlatform()
   readonly #operations: Corpus[] = Object.entries(spec.paths)
@@ -128,14 +128,14 @@ export class Api {
         .filter(([method]) => ['get', 'post', 'put', 'patch', 'delete'].includes(method))
         .map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
     )
-    // A stream has no end.
+    // Streams are excluded because they do not end.
     .filter(({ operation }) => !JSON.stringify(operation).includes('text/event-stream'))
   user!: User
   #reader!: User
-  /** What exists: assets, addresses, ids. */
+  /** Valid assets, addresses and ids. */
   #words: string[] = []
 
-  /** A folder of the platform's, where a tool may leave what it makes. */
+  /** A folder of the platform in which a tool may store its files. */
   get home(): string {
     return this.#platform.home
   }
@@ -220,7 +220,7 @@ export class Api {
     return this.#platform.remove()
   }
 
-  /** One operation with what the document means, or with something else in its place. */
+  /** Sends one request that matches the document, or one with a random change. */
   async play(random: SeededRandom, tell: (kind: string) => void): Promise<void> {
     const { method, path: template, operation } = random.of(this.#operations)
     const wild = random.in100(75)
@@ -288,8 +288,8 @@ export class Api {
       path,
       body: typeof body === 'string' ? body.slice(0, 3000) : body,
     }
-    // It holds the answer against the document, its schema and its statuses; what it throws is what
-    // differs.
+    // `call` compares the response with the document, including its schema and statuses, and throws
+    // if they differ.
     const asked = call(user, method, path, body).catch((error: unknown) => {
       throw new Found('the answer is not as described, or none', input, error)
     })

@@ -14,7 +14,10 @@ import { addresses, corpus, type Sample } from './corpus.ts'
 import { mutateBytes, mutateText, oddText, type SeededRandom } from './seeded-random.ts'
 import { Found } from './run.ts'
 
-/** A decoder that takes longer for a few kilobytes would keep a node from its work. */
+/**
+ * Maximum processor time of a decoder in milliseconds; a slower decoder would block a node with a
+ * few kilobytes.
+ */
 const CPU_MS_MAX = 1000
 const registry = loadRegistry('local')
 const samples = corpus()
@@ -25,8 +28,9 @@ const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
 const fromHex = (text: string): Uint8Array => Buffer.from(text, 'hex')
 
 /**
- * What is asked answers, or refuses in the layer's own words, in time. @returns its answer, or null
- * where it refused
+ * Calls a function and checks that it returns, or throws an error of the chain layer, within the
+ * time limit.
+ * @returns its result, or null if it threw such an error
  */
 function asked<T>(what: string, input: unknown, ask: () => T): T | null {
   const before = process.cpuUsage()
@@ -172,7 +176,7 @@ function amounts(random: SeededRandom): void {
     throw new Found('an amount does not come back', { text, decimals, amount, shown })
 }
 
-/** Decoders of the chains: transactions, addresses, amounts. */
+/** Runs a case with the decoders of the chains: transactions, addresses, amounts. */
 export function chains(random: SeededRandom, tell: (kind: string) => void): void {
   const turn = random.below(100)
   if (turn < 70) decoding(random, tell)

@@ -21,7 +21,7 @@ import { addressBytes } from '../../../chains/src/cardano/address.ts'
 import { encodeBody, hashOf } from '../../../chains/src/cardano/body.ts'
 import { publicKeyAt as secp256k1Keys } from '../../../chains/test/support.ts'
 
-/** A transaction that is right, and addresses of its network. */
+/** A valid transaction, and addresses of its network. */
 export interface Sample {
   network: Network
   assets: readonly Asset[]
@@ -41,7 +41,7 @@ const keysOf = (network: Network): PublicKeyAt =>
 const pathOf = (network: Network, index = 0): number[] => [1, network.chain_index, index]
 const addressOf = (network: Network, index = 0): string =>
   familyOf(network).address(network, keysOf(network)(pathOf(network, index)))
-/** A foreign address to pay. */
+/** Returns a foreign receiving address. */
 const payeeOf = (network: Network): string =>
   familyOf(network).address(network, keysOf(network)([7, network.chain_index, 3]))
 
@@ -239,7 +239,7 @@ function samplesOf(network: Network, assets: readonly Asset[]): UnsignedTransact
   }
 }
 
-/** Of every network and every shape one, each of which decodes. */
+/** Returns one transaction of each network and type, each of which can be decoded. */
 export function corpus(): Sample[] {
   return registry.networks.flatMap((network) => {
     const assets = registry.assetsOf(network.code)
@@ -251,7 +251,7 @@ export function corpus(): Sample[] {
   })
 }
 
-/** Addresses of every network, and of each spelling that is known. */
+/** Returns addresses of every network, in each known notation. */
 export function addresses(): { network: Network; address: string }[] {
   return registry.networks.flatMap((network) =>
     [payeeOf(network), addressOf(network)].map((address) => ({ network, address })),

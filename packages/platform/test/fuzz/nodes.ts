@@ -31,10 +31,12 @@ const PAID: readonly [asset: string, held: string, amount: string, to: string][]
   ['SOL', '9', '1', '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin'],
 ]
 const ANSWER_MS_MAX = 20_000
-/** Three nodes make it, in seconds of a processor each. */
+/**
+ * Time-out in milliseconds for a key, which takes each of three nodes seconds of processor time.
+ */
 const KEY_MS_MAX = 120_000
 /**
- * What a node may say of itself and of its partner. A 500 is something that it has not thought of.
+ * Errors that a node may report about itself and its partner. Any other 500 is an unexpected error.
  */
 const MAY_BE_AWAY = new Set(['PEER_UNAVAILABLE', 'KEY_NOT_READY', 'SESSION_ABORTED', 'STARTING'])
 
@@ -49,8 +51,8 @@ interface Answer {
 }
 
 /**
- * Three nodes with a platform beside them, and everything that it has asked of them for payments of
- * many kinds.
+ * Three nodes with a platform, and all requests that the platform has sent to them for many kinds
+ * of payments.
  */
 export class Nodes {
   readonly #platform = new TestPlatform()
@@ -100,7 +102,7 @@ export class Nodes {
     )
     await call(user, 'POST', `/dac/v1/transaction/${waiting.id}/cancel`, {})
     await terminal(user, waiting.id)
-    // Several at once of one account are signed in one session.
+    // Concurrent payments of one account are signed in one session.
     const crowd = await Promise.all(
       Array.from({ length: 6 }, (_, at) =>
         call<Transfer>(
@@ -203,10 +205,10 @@ export class Nodes {
     })
   }
 
-  /** One call that was right, made a little wrong, or one that never was. */
+  /** Sends one recorded valid request with a small change, or an invalid request. */
   async play(random: SeededRandom, tell: (kind: string) => void): Promise<void> {
     const paths = this.paths.filter((path) => path !== '/key')
-    // A key is dear to make: few of the calls ask for one.
+    // A key is expensive to generate, so only few requests are for one.
     const call = random.in100(2) ? '/key' : random.of(paths)
     const right = random.of(this.#asked.filter(({ path }) => path === call))
     const node = random.below(3)
@@ -269,8 +271,8 @@ export class Nodes {
   }
 
   /**
-   * A node has signed what chance has changed: it must be the very transaction, or one that does
-   * the same.
+   * Checks a changed transaction that a node has signed: it must be identical to the original, or
+   * have the same effect.
    */
   #judge(right: UnsignedTransaction, signed: UnsignedTransaction, input: unknown): void {
     if (signed.bytes === right.bytes) return

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { SeededRandom } from './seeded-random.ts'
 
-/** What a case did that nothing may do. */
+/** Thrown if a case violates a property. */
 export class Found extends Error {
   readonly input: unknown
   constructor(what: string, input: unknown, cause?: unknown) {
@@ -19,7 +19,10 @@ export interface Order {
   say(line: string): void
 }
 
-/** Finds that differ are told, each once: what cannot be told apart here is one. */
+/**
+ * Maximum number of different findings that are printed. Findings with equal errors are printed
+ * once.
+ */
 const FINDS_MAX = 25
 
 const first = (error: unknown): string => {
@@ -32,9 +35,9 @@ const first = (error: unknown): string => {
 }
 
 /**
- * Plays case after case until the time is over, each from its own number, so that `--from N --count
- * 1` plays it again.
- * @returns how many were played, and how many finds are told
+ * Runs cases until the time is over. Each case has its own number, so that `--from N --count 1`
+ * repeats it.
+ * @returns the number of cases, and of printed findings
  */
 export async function fuzz(
   order: Order,
@@ -74,7 +77,7 @@ export async function fuzz(
       )
       next += 60_000
     }
-    // Timers and sockets have their turn also where nothing is waited for.
+    // Lets timers and sockets run even if no case waits for anything.
     if (played % 500 === 0)
       await new Promise((resolve) => {
         setImmediate(resolve)

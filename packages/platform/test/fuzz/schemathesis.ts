@@ -30,8 +30,9 @@ const CHECKS = [
 ]
 
 /**
- * Signs what it passes on: tokens cover path and body, which the tool knows nothing of. Where the
- * tool leaves the credentials out to see that they are needed, nothing is signed.
+ * Proxy that signs the forwarded requests: signatures cover the path and body, and the tool does
+ * not support them. If the tool omits the credentials to check that they are required, the request
+ * is not signed.
  */
 class SigningProxy {
   readonly #user: User
@@ -62,9 +63,9 @@ class SigningProxy {
   }
 
   /**
-   * The body with a sequence_id that no earlier request had. Under one that was used already the
-   * API repeats the first answer, whatever else the request says, as it promises: nothing of the
-   * request would be tried.
+   * Returns the body with a sequence_id that no earlier request had. With a used sequence_id, the
+   * API returns the first response and ignores the rest of the request, so the request would test
+   * nothing.
    */
   #withOwnSequence(body: Buffer): Buffer {
     const text = body.toString('utf8')
@@ -111,19 +112,19 @@ class SigningProxy {
 }
 
 interface Answer {
-  /** Of the request, and of its operation: they differ where the tool tries a method that there is not. */ method: string
+  /** Method of the request, and of its operation; they differ if the tool tries a method that does not exist. */ method: string
   own: string
   path: string
   status: number
-  /** Whether the request is one that the document describes. */ positive: boolean
+  /** Whether the request is valid according to the document. */ positive: boolean
   code: string | null
   field: string | null
   message: string | null
 }
 
 /**
- * Codes of a request that could not be read, whatever there is. With every other code a request was
- * read and could not be served now.
+ * Error codes of a request that could not be parsed, independently of stored data. A request with
+ * any other error code was parsed and could not be served at that time.
  */
 const UNREAD = new Set([
   'INVALID_REQUEST',
@@ -169,13 +170,16 @@ const isDependent = ({ path, field }: Answer): boolean =>
   Object.hasOwn(DEPENDENT, field ?? '') ||
   path.split('/').some((part) => Object.hasOwn(DEPENDENT, `${part} ${field}`))
 
-/** Of a message, as it is printed. */
+/** Shortens a message for printing. */
 const short = (text: string): string => text.slice(0, 200)
-/** Each kind of answer once, by what it is of. */
+/** Groups responses by a property, and returns one response of each group. */
 const kinds = (answers: readonly Answer[], by: (answer: Answer) => string): Map<string, Answer> =>
   new Map(answers.map((each): [string, Answer] => [by(each), each]))
 
-/** Prints the three figures. @returns whether each is as it must be */
+/**
+ * Prints the three figures.
+ * @returns whether each has the expected value
+ */
 function report(answers: readonly Answer[]): boolean {
   const counts = [...Map.groupBy(answers, ({ status }) => status)].sort(([a], [b]) => a - b)
   console.log(

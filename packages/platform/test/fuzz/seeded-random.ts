@@ -1,4 +1,4 @@
-/** Chance of one case: the same seed and number, the same case. */
+/** Random generator of one case: the same seed and number give the same case. */
 export class SeededRandom {
   #state: number
 
@@ -14,12 +14,12 @@ export class SeededRandom {
     return (word ^ (word >>> 14)) >>> 0
   }
 
-  /** A whole number from 0 to `below` − 1. */
+  /** Returns an integer from 0 to `below` − 1. */
   below(below: number): number {
     return below <= 1 ? 0 : this.#word() % below
   }
 
-  /** True in so many of a hundred cases. */
+  /** Returns true in this number of a hundred cases. */
   in100(count: number): boolean {
     return this.below(100) < count
   }
@@ -36,8 +36,8 @@ export class SeededRandom {
 const LENGTHS = [0xfc, 0xfd, 0xfe, 0xff, 0x7f, 0x80, 0x00, 0x01, 0x9f, 0xbf, 0x5f, 0x1b, 0xb7, 0xf7]
 
 /**
- * Bytes that were right: bits flipped, cut off, lengths that lie, pieces doubled, taken out or put
- * in from another case.
+ * Changes valid bytes: flips bits, truncates, writes wrong lengths, or duplicates, removes or
+ * inserts parts, also from another case.
  */
 export function mutateBytes(
   random: SeededRandom,
@@ -76,7 +76,7 @@ export function mutateBytes(
         bytes = Buffer.concat([bytes.subarray(0, at), other.subarray(random.below(other.length))])
         break
       }
-      // A number of eight bytes that no machine holds, and the same one a hundred levels deep.
+      // An eight-byte length that exceeds any memory, also nested a hundred levels deep.
       case 7:
         bytes = Buffer.concat([
           bytes.subarray(0, at),
@@ -143,7 +143,7 @@ const ODD_TEXTS = [
 ]
 export const oddText = (random: SeededRandom): string => random.of(ODD_TEXTS)
 
-/** A text that was right, and is a little wrong. */
+/** Returns a valid text with a small change. */
 export function mutateText(random: SeededRandom, given: string): string {
   let text = given
   for (let left = 1 + random.below(3); left > 0; left--) {
@@ -180,7 +180,7 @@ export function mutateText(random: SeededRandom, given: string): string {
   return text
 }
 
-/** A value that no schema means. */
+/** Returns a value that no schema allows. */
 export function oddValue(random: SeededRandom): unknown {
   switch (random.below(12)) {
     case 0:
@@ -223,7 +223,9 @@ export function oddValue(random: SeededRandom): unknown {
   }
 }
 
-/** JSON that was right: one of its values replaced, left out, doubled, or another beside it. */
+/**
+ * Changes valid JSON: replaces, removes or duplicates one of its values, or inserts another one.
+ */
 export function mutateJson(random: SeededRandom, given: unknown): unknown {
   const value = structuredClone(given)
   const places: { holder: Record<string, unknown> | unknown[]; key: string | number }[] = []
@@ -239,7 +241,7 @@ export function mutateJson(random: SeededRandom, given: unknown): unknown {
   for (let left = 1 + random.below(2); left > 0; left--) {
     const { holder, key } = random.of(places)
     const list = holder as Record<string | number, unknown>
-    // What was left out before may be inherited.
+    // The value may be inherited if the own property was removed before.
     const old = Object.hasOwn(list, key) ? list[key] : null
     switch (random.below(8)) {
       case 0:

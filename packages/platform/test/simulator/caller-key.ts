@@ -11,8 +11,8 @@ const PRIMES = 4
 const PRIME_BYTES = 128
 
 /**
- * The first prime from where a name's digests lead, with its two highest bits set, so that the
- * modulus has all its bits.
+ * Returns the first prime after a number derived from a name's digests. Its two highest bits are
+ * set, so that the modulus has its full length.
  */
 function primeOf(name: string): bigint {
   const parts = Array.from({ length: PRIME_BYTES / 64 }, (_, at) =>
@@ -24,7 +24,7 @@ function primeOf(name: string): bigint {
   return candidate
 }
 
-/** `value` to the power of −1, by Euclid. */
+/** Returns the modular inverse of `value`, by the extended Euclidean algorithm. */
 function inverse(value: bigint, modulus: bigint): bigint {
   let [a, b, x, y] = [value % modulus, modulus, 1n, 0n]
   while (a > 1n) [a, b, x, y] = [b % a, a, y - (b / a) * x, x]
@@ -44,9 +44,9 @@ function whole(value: bigint): Buffer {
 }
 
 /**
- * The key of all callers of a simulation: RSA of 4096 bits in four primes (RFC 8017, 3.2), which
- * signs in a third of the time that two take, and is to be verified as any other. It is the same on
- * every machine, as what is signed is part of a seed's story.
+ * Returns the key of all callers of a simulation: RSA of 4096 bits with four primes (RFC 8017,
+ * 3.2). It signs in a third of the time of a key with two primes, and is verified like any other
+ * key. The key is the same on every machine, because signed data affects the run of a seed.
  */
 function callerKey(): { privateKey: KeyObject; publicKey: string } {
   const primes = Array.from({ length: PRIMES }, (_, at) => primeOf(`caller of a simulation/${at}`))
@@ -77,7 +77,7 @@ function callerKey(): { privateKey: KeyObject; publicKey: string } {
     ),
   })
   return {
-    // Read once, it keeps what blinding its signatures takes as long as a signature to prepare.
+    // Loads the key once: preparing its blinding takes as long as a signature, and is then cached.
     privateKey: key,
     publicKey: createPublicKey(key).export({ format: 'pem', type: 'spki' }) as string,
   }

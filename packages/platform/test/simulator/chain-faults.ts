@@ -2,12 +2,14 @@ import type { FaultContext } from './fault-context.ts'
 
 type Fetch = typeof globalThis.fetch
 
-/** Longest that an answer is on its way. */
+/** Maximum delay of a response in milliseconds. */
 const LATE_MS_MAX = 8000
-/** An endpoint behind the others answers as it did up to so many questions of the same text ago. */
+/**
+ * An endpoint that lags behind returns one of this number of earlier responses to the same request.
+ */
 const OLD_MAX = 6
 
-/** Questions by which something is asked to be done; an old answer to them would be none. */
+/** RPC methods with side effects; a cached response would be wrong. */
 const BROADCASTS =
   /send_?raw|sendtransaction|broadcast|\/submit|tx\/submit|"submit"|sendTransaction/i
 
@@ -18,13 +20,13 @@ interface Answered {
 }
 
 /**
- * What stands between the platform and the chains: an endpoint that is away, slow, behind, or
+ * Faults between the platform and the chains: an endpoint that is unreachable, slow, behind, or
  * wrong.
  */
 export class ChainFaults {
   readonly #context: FaultContext
   readonly #fetch: Fetch
-  /** What was answered before, by question. */
+  /** Earlier responses, by request. */
   readonly #before = new Map<string, string[]>()
 
   constructor(context: FaultContext, fetch: Fetch) {
@@ -32,7 +34,7 @@ export class ChainFaults {
     this.#fetch = fetch
   }
 
-  /** How long the answer to the next question is under way, in simulated milliseconds. */
+  /** Returns the delay of the next response, in simulated milliseconds. */
   delay(): number {
     const { random, rates } = this.#context
     if (!random.rarely(rates.late)) return 0
@@ -80,9 +82,7 @@ export class ChainFaults {
     return new Response(answered.body, { status, headers })
   }
 
-  /**
-   * The answer as an endpoint gives it that is behind, ahead, or leaves out what it should tell.
-   */
+  /** Returns the response of an endpoint that is behind, is ahead, or omits data. */
   #wrong(url: string, question: string, answer: Answered): Answered {
     if (answer.status !== 200 || BROADCASTS.test(`${url} ${question}`)) return answer
     const { random, rates } = this.#context
@@ -109,8 +109,8 @@ export class ChainFaults {
   }
 
   /**
-   * An endpoint that has a block or a transaction and not yet its logs: it says so, or answers as
-   * if there were none.
+   * Simulates an endpoint that has a block or transaction but not yet its logs: it reports an
+   * error, or returns no logs.
    */
   #partial(question: string, answer: Answered): Answered {
     const { random, rates } = this.#context
@@ -146,7 +146,8 @@ export class ChainFaults {
 const plain = (body: string): string => body.replace(/"id":\d+/, '')
 
 /**
- * An answer about the newest block, with another height; null: it is none, or it stays as it is.
+ * Returns a response about the newest block with another height, or null if the response is not
+ * about the newest block or does not change.
  */
 function ahead(question: string, body: string, by: () => number | false): string | null {
   if (/eth_getBlockByNumber.*"latest"/.test(question)) {

@@ -3,12 +3,12 @@ import { EventEmitter } from 'node:events'
 import pg from 'pg'
 import type { ConnectionPool } from '../../src/database/pool.ts'
 
-/** Statements of which a connection keeps the plan; commands of a transaction have none. */
+/** Matches the statements whose plans a connection caches; transaction commands have no plan. */
 const PLANNED = /^\s*\(?\s*(select|with|insert|update|delete)\b/i
 
 const names = new Map<string, string | undefined>()
 
-/** A name for each statement, the same for all processes of all simulations. */
+/** Returns a name for each statement, which is the same in all processes of all simulations. */
 function nameOf(text: string): string | undefined {
   if (!names.has(text))
     names.set(
@@ -19,19 +19,19 @@ function nameOf(text: string): string | undefined {
 }
 
 /**
- * The connections of one simulation's database. A process holds a connection exclusively from the
- * beginning of a statement or transaction to its end. Between these the connection is free, and
- * another process may get it next. Connections are shared because much of a simulation's load on
- * PostgreSQL is what each connection learns of tables and plans. Nothing else of a session outlives
- * a transaction here.
+ * The connections to one simulation's database. A process holds a connection exclusively from the
+ * beginning of a statement or transaction to its end. After that the connection is free, and
+ * another process may use it next. Connections are shared because loading the metadata and plans of
+ * tables in each connection is a large part of a simulation's load on PostgreSQL. No other session
+ * state outlives a transaction here.
  */
 export class Connections {
   readonly #idle: pg.Client[] = []
   readonly #open = new Set<pg.Client>()
-  /** Who has it now. */
+  /** Current lease of each connection. */
   readonly #leases = new Map<pg.Client, Lease>()
 
-  /** As `DatabaseOptions.pool`, for the process of that name. */
+  /** Returns the value of `DatabaseOptions.pool` for the process with this name. */
   poolOf(name: string): (config: pg.PoolConfig) => ConnectionPool {
     return (config) =>
       new Pool(
@@ -91,7 +91,7 @@ export class Connections {
   }
 }
 
-/** One connection, as a process has it. */
+/** A connection that is leased to a process. */
 class Lease extends EventEmitter {
   readonly name: string
   readonly #client: pg.Client
@@ -118,7 +118,7 @@ class Lease extends EventEmitter {
   }
 }
 
-/** What one process has of them. */
+/** The connection pool of one process. */
 class Pool extends EventEmitter {
   readonly #name: string
   readonly #free: () => Promise<pg.Client>

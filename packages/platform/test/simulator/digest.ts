@@ -1,4 +1,4 @@
-/** Odd multipliers of FNV-1a and of MurmurHash3's last steps. */
+/** Odd multipliers of FNV-1a and of the final steps of MurmurHash3. */
 const [PRIME_A, PRIME_B, PRIME_C] = [0x01000193, 0x85ebca6b, 0xc2b2ae35]
 
 /**
@@ -13,7 +13,7 @@ export function digestOf(text: string): string {
     a = Math.imul(a ^ code, PRIME_A)
     b = Math.imul(b ^ code, PRIME_B)
   }
-  // The last letters have to reach all bits too.
+  // The last characters must also affect all bits.
   a = Math.imul(a ^ (a >>> 15), PRIME_B) ^ b
   b = Math.imul(b ^ (b >>> 13), PRIME_C) ^ (a >>> 16)
   return ((a >>> 0).toString(16).padStart(8, '0') + (b >>> 0).toString(16).padStart(8, '0')).slice(

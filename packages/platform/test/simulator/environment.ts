@@ -77,7 +77,7 @@ export class SimulatedEnvironment {
   readonly #databaseServer: SimulatedServer
   /** Length of the schedule's trace that belongs to the run itself. */
   storyLength = Infinity
-  /** The oracle's own connection, which is not part of the simulation. */
+  /** The oracle's own database connection, which is not part of the simulation. */
   database!: Database
   chainFaults!: ChainFaults
   readonly nodeFaults: NodeFaults

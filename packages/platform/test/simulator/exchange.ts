@@ -5,17 +5,20 @@ import type { FaultContext } from './fault-context.ts'
 
 export const EXCHANGE_URL = 'http://exchange.simulated'
 
-/** So long an answer is waited for by who asks. */
+/** Time in milliseconds that a client waits for a response. */
 const TIMEOUT_MS = 10_000
-/** Longest that a request is on its way which its sender has given up. */
+/** Maximum delay in milliseconds of a request whose sender has given up. */
 const ASTRAY_MS_MAX = 40_000
-/** Longest that a taken order is in no list, and fills are not told. */
+/**
+ * Maximum time in milliseconds for which an accepted order is missing in lists and its fills are
+ * not reported.
+ */
 const HIDDEN_MS_MAX = 60_000
-/** Longest that something is wrong with the exchange as a whole. */
+/** Maximum duration in seconds of a failure of the whole exchange. */
 const SPELL_S_MAX = 90
 const SKEW_MS = 60_000
 
-/** Of a thousand requests; which of them a storm has is drawn. */
+/** Maximum rate of each fault, per thousand requests; each simulation draws a subset. */
 const MOST = {
   refused: 200,
   lost: 400,
@@ -33,7 +36,7 @@ const MOST = {
 }
 type Fault = keyof typeof MOST
 
-/** What is wrong for a while. */
+/** Temporary failures of the whole exchange. */
 const SPELLS = ['maintenance', 'lockout', 'key', 'clock', 'away'] as const
 type Spell = (typeof SPELLS)[number]
 
@@ -43,17 +46,17 @@ const SAID: Partial<Record<Spell, string>> = {
   key: 'EAPI:Invalid key',
 }
 
-/** An account there, with a key of its own. */
+/** An account at the exchange, with its own key. */
 class Account extends FakeKraken {
   lastNonce = 0n
-  /** Until when what was taken is in no list, in simulated milliseconds. */
+  /** Time in simulated milliseconds until which accepted orders are missing in lists. */
   hiddenUntilMs = 0
 }
 
 /**
- * An exchange on Kraken's protocol, with what goes wrong at one. It takes an order, or does not, at
- * one moment; whatever is lost afterwards is an answer. A number that does not rise is refused, as
- * is a request that comes after its deadline.
+ * An exchange on Kraken's protocol, with the faults of a real one. It accepts an order, or refuses
+ * it, at one moment; only the response can be lost afterwards. A request is refused if its nonce
+ * does not increase, or if it arrives after its deadline.
  */
 export class Exchange {
   readonly #context: FaultContext
@@ -67,7 +70,7 @@ export class Exchange {
     this.#context = context
   }
 
-  /** The account of a key, with coins in it. */
+  /** Returns the account of a key, with coins in it. */
   account(key: string): Account {
     const known = this.accounts.get(key)
     if (known) return known
@@ -77,14 +80,14 @@ export class Exchange {
   }
 
   /**
-   * Loads the client of this exchange, which is read of many files: processes of the platform then
-   * find it in memory.
+   * Loads the client of this exchange, which consists of many files, so that the platform's
+   * processes find it in memory.
    */
   async ready(): Promise<void> {
     await openClient({ id: 'kraken', url: EXCHANGE_URL, fetch })
   }
 
-  /** Which faults the storm has. */
+  /** Draws the faults of this simulation. */
   draw(): void {
     const { random } = this.#context
     for (const name of Object.keys(MOST) as Fault[])
@@ -109,7 +112,7 @@ export class Exchange {
     return this.#spell?.kind === kind && this.#spell.untilMs > this.#context.schedule.nowMs
   }
 
-  /** As `fetch`, of a process. */
+  /** Handles a `fetch` of a process. */
   async asked(actor: Actor, url: string, init: RequestInit | undefined): Promise<Response> {
     const { schedule } = this.#context
     const path = url.slice(EXCHANGE_URL.length)
@@ -152,7 +155,7 @@ export class Exchange {
       return { ...none, afterMs: TIMEOUT_MS }
     }
     if (this.#meets('broken', 'the exchange answered 5xx')) {
-      // What stands before it says so whether or not it was reached.
+      // A proxy returns this error whether or not the request reached the exchange.
       if (random.below(2) === 1) await this.#do(url, init)
       return {
         body: '<html>bad gateway</html>',
@@ -180,7 +183,7 @@ export class Exchange {
     }
   }
 
-  /** What the exchange does with a request that has reached it. */
+  /** Processes a request that has reached the exchange. */
   async #do(url: string, init: RequestInit | undefined): Promise<string> {
     const {
       random,
@@ -221,7 +224,7 @@ export class Exchange {
     return missing && random.below(2) === 1 ? refused('EOrder:Unknown order') : text
   }
 
-  /** The market does a part of what rests there, or all of it. */
+  /** Fills a part of the resting orders, or all of them. */
   fill(account: Account, id?: string, isWhole = false): void {
     const { random } = this.#context
     const resting = [...account.orders.values()].filter(
@@ -232,13 +235,13 @@ export class Exchange {
     const left = Math.round((order.volume - order.filled) * LOTS)
     const lots = isWhole || left === 1 ? left : 1 + random.below(left)
     account.fill(order.id, lots / LOTS)
-    // A sum of parts is not always the whole, of numbers as JavaScript has them.
+    // Floating-point sums of the parts may differ from the whole, so the sum is rounded.
     order.filled = Math.round(order.filled * LOTS) / LOTS
     if (this.#meets('twice', 'a fill was told twice'))
       order.trades.push(order.trades.at(-1) as string)
   }
 
-  /** The market moves, fills, takes orders back, or something is wrong for a while. */
+  /** Moves the market, fills or cancels orders, or starts a temporary failure. */
   act(): void {
     const { random, schedule } = this.#context
     const account = random.of([...this.accounts.values()])
@@ -282,10 +285,10 @@ export class Exchange {
   }
 }
 
-/** Amounts are whole numbers of thousandths of a coin. */
+/** Number of lots in a coin: amounts are multiples of a thousandth. */
 const LOTS = 1000
 
-/** Tells requests of one path apart. */
+/** Returns a text that distinguishes requests to the same path. */
 const told = (init: RequestInit | undefined): string =>
   /cl_ord_id=(\w{6})|txid=(\w+)/
     .exec(String(init?.body ?? ''))

@@ -4,7 +4,7 @@ import type { Answer } from '../../src/webhooks/send.ts'
 import type { Actor } from './schedule.ts'
 import type { FaultContext } from './fault-context.ts'
 
-/** Of a thousand deliveries during the storm. */
+/** Refused deliveries per thousand during fault injection. */
 const REFUSED = 200
 
 export interface Delivery {
@@ -16,14 +16,14 @@ export interface Delivery {
 }
 
 /**
- * Services of others beside chains and nodes: the one that screens addresses, and who is told of
- * events.
+ * External services besides chains and nodes: the provider that screens addresses, and the
+ * receivers of webhooks.
  */
 export class ExternalServices {
   readonly #context: FaultContext
-  /** What the provider knows of an address. */
+  /** Risk level of each address at the provider. */
   readonly risks = new Map<string, RiskLevel>()
-  /** What came in, taken or refused. */
+  /** All received deliveries, accepted or refused. */
   readonly received: Delivery[] = []
   isStormy = false
 
@@ -46,7 +46,7 @@ export class ExternalServices {
     }
   }
 
-  /** As `Sender.post`. */
+  /** Implements `Sender.post`. */
   post(
     actor: Actor,
     webhook: string,

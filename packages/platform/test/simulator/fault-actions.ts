@@ -1,10 +1,7 @@
 import type { Instance } from './instance.ts'
 import type { SimulatedEnvironment } from './environment.ts'
 
-/**
- * What may happen to processes, chains, nodes and the database during the storm; drawn for each
- * simulation.
- */
+/** Faults of processes, chains, nodes and the database; each simulation draws a subset. */
 export const FAULTS = [
   'kill',
   'end',
@@ -18,7 +15,7 @@ export const FAULTS = [
   'cut',
 ] as const
 
-/** So many processes of one role are enough. */
+/** Maximum number of processes with one role. */
 const OF_A_ROLE_MAX = 3
 
 export async function injectFault(
@@ -49,7 +46,7 @@ export async function injectFault(
       const { role } = environment.start(random.of(environment.roles))
       const [oldest, ...others] = environment.of(role)
       if (!oldest || others.length < OF_A_ROLE_MAX) return
-      // What it had taken and not done is lost with it, as by any other end.
+      // Work that the process had claimed and not done is lost with it, as at any other end.
       environment.noted('a process was killed')
       await environment.kill(oldest)
       return

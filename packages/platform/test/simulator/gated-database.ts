@@ -2,15 +2,15 @@ import type { Database, Queryable } from '../../src/database/pool.ts'
 import { digestOf } from './digest.ts'
 import type { Actor, Schedule } from './schedule.ts'
 
-/** A process of the platform has ended in the middle of something. */
+/** Thrown if a process of the platform ends within a transaction. */
 class Ended extends Error {}
 
-/** What becomes of a commit under which its process ends. */
+/** How a process ends at a commit: before the commit is sent, or before its result is received. */
 export type LastCommit = 'unsent' | 'unheard'
 
 const heads = new Map<string, string>()
 
-/** How a statement begins. */
+/** Returns the beginning of a statement. */
 function headOf(text: string): string {
   let head = heads.get(text)
   if (head === undefined) heads.set(text, (head = text.replace(/\s+/g, ' ').slice(0, 60)))
@@ -18,8 +18,8 @@ function headOf(text: string): string {
 }
 
 /**
- * A database of which each statement, each begin and each commit is a thing of its own that
- * happens. Where its process is about to die at the next commit, `lastCommit` says how.
+ * A database for which each statement, each begin and each commit is a separate operation of the
+ * schedule. If the process is about to die at the next commit, `dying` returns how.
  */
 export function gatedDatabase(
   database: Database,
@@ -36,8 +36,8 @@ export function gatedDatabase(
     query,
     one: async (text, values) => (await query(text, values))[0] as never,
     async transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T> {
-      // The driver runs `body` again where the database asks for it; each begin, and each end, is
-      // awaited by the schedule.
+      // The driver runs `body` again if the database requires a retry; the schedule waits for each
+      // begin and each end.
       let begun = Promise.withResolvers<void>()
       let whole: Promise<T> = Promise.reject(new Error('not begun'))
       whole.catch(() => undefined)
@@ -96,14 +96,14 @@ export function gatedDatabase(
   }
 }
 
-/**
- * PostgreSQL counts its transactions on from seed to seed: which number one has is no part of a
- * story.
- */
+/** PostgreSQL's transaction numbers continue from seed to seed, so they must not affect a run. */
 const unnumbered = (values: readonly unknown[]) =>
   values.filter((value) => typeof value !== 'string' || !/^\d+$/.test(value))
 
-/** Tells questions of one name apart, so that which comes first is no matter of this process. */
+/**
+ * Returns a digest that distinguishes statements with the same name, so that their order does not
+ * depend on this process.
+ */
 export const digest = (values: readonly unknown[]): string =>
   digestOf(values.length === 0 ? '' : textOf(values)).slice(0, 6)
 
@@ -111,14 +111,14 @@ function textOf(values: readonly unknown[]): string {
   try {
     return JSON.stringify(values)
   } catch {
-    // A bigint is somewhere in them, which is seldom, and a replacer is slow.
+    // The values contain a bigint, which is rare. The replacer is slow, so it is used only here.
     return JSON.stringify(values, (_, value: unknown) =>
       typeof value === 'bigint' ? String(value) : value,
     )
   }
 }
 
-/** Of what the dead were doing nothing is heard, but their connection ends. */
+/** Drops the results of operations of dead processes; their connections still end. */
 const orDead = <T>(actor: Actor, work: Promise<T>): Promise<T> =>
   Promise.race([
     work,

@@ -1,9 +1,8 @@
 /**
- * For the simulation's databases: `simulated.begin_again()` makes one what it was when this was
- * run, but for the room that rows have taken. Structures stay, and statistics say of every table
- * that next to nothing is in it and are never changed: so a plan that a connection has made is what
- * it would make at any other time, and the same seed is the same story whatever was played before
- * it.
+ * Functions in the simulation's databases: `simulated.begin_again()` restores the state in which
+ * this script was run, except for the space that rows have used. The schema is kept. The statistics
+ * state that every table is nearly empty, and never change. A connection therefore has the same
+ * plans at any time, and a seed has the same run whatever was run before it.
  */
 export const INITIAL_STATE = `do $$
 declare

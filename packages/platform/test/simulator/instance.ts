@@ -42,7 +42,7 @@ import type { NodeFaults } from './node-faults.ts'
 import type { ExternalServices } from './external-services.ts'
 import { Actor, type Schedule } from './schedule.ts'
 
-/** Factor by which its loops look for work less often than in a platform. */
+/** Factor by which the instance's loops poll less often than in a platform. */
 const RARER = 12
 /** Minimum interval in milliseconds of loops. Short intervals of a platform are not needed here. */
 const EVERY_MS_MIN = 6000

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { SimulatedServer } from './setup-mode.ts'
 import { playSeed, type SeedOptions, type SeedResult } from './play-seed.ts'
 
-/** Plays seeds one after the other in this process. */
+/** Runs seeds one after the other in this process. */
 export async function* inThisProcess(
   first: number,
   count: number,
@@ -23,8 +23,8 @@ export async function* inThisProcess(
 }
 
 /**
- * Plays seeds in several processes, each with a database server of its own, and tells of them in
- * their order.
+ * Runs seeds in several processes, each with a database server of its own, and yields their results
+ * in order.
  */
 export async function* inProcesses(
   first: number,

@@ -1,6 +1,6 @@
 import type { Database } from '../../src/database/pool.ts'
 
-/** As PostgreSQL says that a commit would leave the ledger wrong. */
+/** PostgreSQL error code for a commit that would make the ledger inconsistent. */
 const CODE = 'LEDGR'
 
 /**
@@ -39,8 +39,8 @@ create constraint trigger watched after insert or update of balance on public.le
 end $$`
 
 /**
- * The same database; of each commit that the watch refuses `found` is told, also where the platform
- * would try again and never say so.
+ * Returns a database that calls `found` for each commit that the trigger refuses, even if the
+ * platform retries and does not report it.
  */
 export function watched(database: Database, found: (problem: string) => void): Database {
   const seen = (error: unknown): never => {

@@ -59,10 +59,7 @@ const terms = {
   given,
 }
 
-/**
- * What a simulation writes it reads again at once, and then it is thrown away: memory is the place
- * for it.
- */
+/** A simulation's files are temporary and are read again soon, so they are kept in memory. */
 const MEMORY = '/dev/shm'
 const MEMORY_BYTES_MIN = 1_500_000_000
 if (existsSync(MEMORY)) {
@@ -70,7 +67,7 @@ if (existsSync(MEMORY)) {
   if (bavail * bsize >= MEMORY_BYTES_MIN * Math.max(1, jobs)) process.env['TMPDIR'] = MEMORY
 }
 
-/** How far it is, where seeds that hold are not told of. */
+/** Number of seeds after which progress is printed, if passing seeds are not printed. */
 const TOLD_EVERY = 100
 const began = performance.now()
 const faults = new Map<string, number>()
@@ -99,5 +96,5 @@ const held = failed.length === 0 ? 'all held' : `FAILED: ${failed.join(', ')}`
 console.log(
   `${count} seeds in ${tookS} s, ${[...sums].map(([name, value]) => `${value} ${name}`).join(', ')}, ${injected} faults injected: ${held}`,
 )
-// Clients of what was simulated may still wait for an answer.
+// Clients of the simulated services may still wait for a response.
 process.exit(failed.length > 0 ? 1 : 0)

@@ -1,23 +1,24 @@
 /**
- * A network of the simulation: where it pays to, what a wallet gets, and how often a block comes.
+ * A network of the simulation: its receivers, the initial balance of a wallet, and the block
+ * interval.
  */
 export interface SimulatedNetwork {
   code: string
   assets: readonly string[]
-  /** Who is paid, by asset. */
+  /** Receiving addresses, by asset. */
   to: Record<string, string>
-  /** What each wallet has at the beginning, in coins. */
+  /** Initial balance of each wallet, in coins. */
   held: string
-  /** The least that is paid, in coins; each payment is a little more. */
+  /** Base amount of payments, in coins; each payment is slightly larger. */
   unit: string
-  /** The least that is deposited, in coins. */
+  /** Minimum deposit, in coins. */
   deposit: string
   blockMs: number
-  /** How deep reorganisations go; 0: blocks are final. */
+  /** Maximum depth of reorganisations; 0: blocks are final. */
   depthMax: number
   /**
-   * Further addresses are swept to the first; false: they are tags of it, or coins that stay where
-   * they are.
+   * Whether further addresses are swept to the first one. If false, they are tags of the first
+   * address, or their coins stay where they are.
    */
   isSwept: boolean
 }

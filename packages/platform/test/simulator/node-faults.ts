@@ -2,16 +2,18 @@ import { NodeUnavailable } from '../../src/signing/nodes.ts'
 import type { InProcessNodes } from '../in-process-nodes.ts'
 import type { FaultContext } from './fault-context.ts'
 
-/** Longest that a node is down. */
+/** Maximum downtime of a node, in seconds. */
 const DOWN_S_MAX = 150
-/** A node's clock is wrong by so much at most: a request is believed for some minutes. */
+/**
+ * Maximum offset of a node's clock, in seconds; nodes accept requests that are some minutes old.
+ */
 const OFF_S_MAX = 240
 
-/** What stands between the platform and its signer nodes, and what happens to these. */
+/** Faults between the platform and its signer nodes, and faults of the nodes themselves. */
 export class NodeFaults {
   readonly #context: FaultContext
   readonly #room: InProcessNodes
-  /** Until when each is down, in simulated milliseconds. */
+  /** End of each node's downtime, in simulated milliseconds. */
   readonly #downUntilMs = new Map<number, number>()
 
   constructor(context: FaultContext, room: InProcessNodes) {
@@ -45,7 +47,7 @@ export class NodeFaults {
     return answer as never
   }
 
-  /** One of three is down for a while, and starts again with what its record says. */
+  /** Stops one of three nodes for a while; it restarts with its stored record. */
   strikeDown(): void {
     const { random, schedule } = this.#context
     const node = 1 + random.below(3)
@@ -54,7 +56,7 @@ export class NodeFaults {
     this.#room.restart(node)
   }
 
-  /** The clock of one of three is off, until {@link heal}. */
+  /** Sets one node's clock wrong, until {@link heal} is called. */
   strikeClock(): void {
     const { random } = this.#context
     this.#context.noted('the clock of a node was off')

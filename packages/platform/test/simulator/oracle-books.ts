@@ -1,6 +1,6 @@
 import type { Database } from '../../src/database/pool.ts'
 
-/** What the books alone must say at rest, each as a statement that finds what is wrong. */
+/** Properties that the ledger alone must have at rest: each statement selects violations. */
 const RULES: Record<string, string> = {
   'an entry of the ledger does not sum to zero': `select p.entry_id::text, a.asset, sum(p.amount)::text sum
     from ledger_postings p join ledger_accounts a on a.id = p.account_id group by 1, 2 having sum(p.amount) <> 0`,

@@ -1,7 +1,8 @@
 import type { SimulatedEnvironment } from './environment.ts'
 
 /**
- * Where a try ends with its process, or waits longer than its lease, another may come before it.
+ * Matches faults that interrupt an attempt or delay it beyond its lease, so that another delivery
+ * may come first.
  */
 const DISTURBS = /^(a process|all connections)/
 

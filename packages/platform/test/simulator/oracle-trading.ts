@@ -12,7 +12,7 @@ interface Row {
   fills: string
 }
 
-/** A refusal that callers understand: the exchange takes the key no more, for now. */
+/** Matches refusals that callers must expect: the exchange temporarily rejects the key. */
 const UNDERSTOOD = /^EXCHANGE_KEY_REFUSED/
 const STATUSES: Record<string, readonly string[]> = {
   closed: ['filled'],
@@ -22,7 +22,7 @@ const STATUSES: Record<string, readonly string[]> = {
 const UNITS = 10n ** 18n
 
 /**
- * What the exchange has at rest is what the platform says, order by order; and each is charged
+ * Checks that the platform's orders at rest match those of the exchange, and that each is charged
  * once.
  */
 export async function wrongInTrading(
@@ -109,10 +109,13 @@ function judged(
   return problems
 }
 
-/** Exact: amounts at the exchange are thousandths. */
+/** The conversion is exact, because amounts at the exchange are multiples of a thousandth. */
 const units = (coins: number): bigint => (BigInt(Math.round(coins * 1000)) * UNITS) / 1000n
 
-/** What was paid in is there or was charged, once for each; nothing is held back. */
+/**
+ * Checks that the deposited prepaid amount equals the balance plus the charges, each charged once,
+ * and that no amount is still reserved.
+ */
 async function wrongInPrepaid(
   environment: SimulatedEnvironment,
   ofOrders: bigint,
@@ -124,7 +127,8 @@ async function wrongInPrepaid(
       )
     ).map(({ kind, sum }) => [kind, BigInt(sum)]),
   )
-  // Of what went out and was cancelled then it is taken too, of what never did it is given back.
+  // The fee of a transaction that was broadcast and then cancelled is charged too; the fee of one
+  // that was never broadcast is returned.
   const row = await environment.database.one<{ taken: string; count: string }>(
     `select coalesce(sum(platform_fee) filter (where plan->>'refunded' is distinct from '1'), 0)::text taken,
        count(*) filter (where plan->>'refunded' = '1' and status = 'confirmed')::text count from transactions where platform_fee is not null`,

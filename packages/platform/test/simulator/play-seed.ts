@@ -7,8 +7,7 @@ import { shrink, type Run } from './shrink.ts'
 import { simulate } from './simulate.ts'
 
 /**
- * What is told of a seed, as it is handed from process to process. `counts`: what is summed over
- * all seeds.
+ * Result of a seed, in the form in which processes exchange it. `counts` are summed over all seeds.
  */
 export interface SeedResult {
   seed: number
@@ -19,9 +18,9 @@ export interface SeedResult {
 }
 
 /**
- * Of simulations beside their seeds. `isHostile`: a hostile platform before three nodes, in place
- * of a platform in a storm; `keepIn`: folder for what is known of failures; `given`: draws in place
- * of the seed's.
+ * Options of simulations besides their seeds. `isHostile`: a hostile platform with three nodes,
+ * instead of a platform with injected faults; `keepIn`: folder for the data of failures; `given`:
+ * draws that replace those of the seed.
  */
 export interface SeedOptions {
   isHostile: boolean
@@ -67,7 +66,7 @@ async function hostile(seed: number, draws: readonly number[] | null): Promise<P
   }
 }
 
-/** Everything that is known of a failure, where it can be read at leisure. */
+/** Writes all data about a failure to files. */
 function keep(seed: number, { draws, trace, lines }: Played, keepIn: string): string {
   const folder = mkdtempSync(join(keepIn, `custody-seed-${seed}-`))
   writeFileSync(join(folder, 'draws.json'), JSON.stringify(draws))

@@ -1,10 +1,10 @@
 import type { SeededRandom } from './seeded-random.ts'
 
 /**
- * How often, in a thousand, each fault comes; drawn for each simulation, so that some have none of
- * a kind and others many. Of chains: not reached, an answer lost, an answer late, an old answer, a
- * head too high, a block without its logs, busy, a broadcast refused. Of nodes: an answer lost, not
- * reached, in mid-round, refused.
+ * Rate of each fault, per thousand. The rates are drawn for each simulation, so that a simulation
+ * may have no fault of a kind or many. Chains: unreachable, lost response, late response, outdated
+ * response, head too high, block without logs, busy, refused broadcast. Nodes: lost response,
+ * unreachable, failure during a round, refusal.
  */
 export interface FaultRates {
   refused: number
@@ -36,7 +36,7 @@ export const NO_FAULTS: FaultRates = {
   nodeRefuses: 0,
 }
 
-/** How often each comes at most. */
+/** Maximum rate of each fault, per thousand. */
 const MOST: FaultRates = {
   refused: 120,
   lost: 120,
@@ -52,7 +52,7 @@ const MOST: FaultRates = {
   nodeRefuses: 30,
 }
 
-/** Each of the storms has about half of the faults. */
+/** Draws the fault rates; each simulation has about half of the fault kinds. */
 export function drawFaultRates(random: SeededRandom): FaultRates {
   const drawn = { ...NO_FAULTS }
   for (const name of Object.keys(MOST) as (keyof FaultRates)[])

@@ -16,8 +16,8 @@ import { createWallet } from '../../src/wallets/create-wallet.ts'
 import { createWebhook } from '../../src/webhooks/create-webhook.ts'
 
 /**
- * What callers of the simulation ask for; an instance's server has these only, as all of them take
- * a tenth of a second to set up.
+ * Endpoints that callers of the simulation use. An instance's server has only these, because
+ * setting up all endpoints takes a tenth of a second.
  */
 export const ENDPOINTS: readonly Endpoint[] = [
   createWallet,

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 
 /**
- * Everything that a simulation leaves to chance is one list of draws. A seed makes the list; a
- * given list is played as it is, and where it ends every draw is 0, by which nothing out of the
- * ordinary happens. So a failing run is replayed, and made short.
+ * All random decisions of a simulation form one list of draws, which is generated from a seed. A
+ * given list is replayed unchanged, and after its end every draw is 0, which means that nothing
+ * unusual happens. A failing run can therefore be replayed and shortened.
  */
 export class SeededRandom {
   readonly draws: number[] = []
@@ -29,7 +29,7 @@ export class SeededRandom {
     return this.#block.readUInt32BE(this.#at - 4)
   }
 
-  /** A whole number from 0 to `below` − 1. */
+  /** Returns an integer from 0 to `below` − 1. */
   below(below: number): number {
     if (below <= 1) return 0
     const word = this.#word()
@@ -39,7 +39,7 @@ export class SeededRandom {
     return drawn
   }
 
-  /** True in `in1000` of a thousand cases; never where the list has ended. */
+  /** Returns true in `in1000` of a thousand cases, and never after the end of the list. */
   rarely(in1000: number): boolean {
     return in1000 > 0 && this.below(1000) >= 1000 - in1000
   }
@@ -50,7 +50,10 @@ export class SeededRandom {
   }
 }
 
-/** Bytes and ids of an instance: of the seed, yet no draws, as nothing is chosen by them. */
+/**
+ * Returns a generator of bytes and ids of an instance. They derive from the seed but are not draws,
+ * because they do not affect any decision.
+ */
 export function bytesOf(seed: string): (length: number) => Uint8Array {
   let count = 0
   return (length) => {

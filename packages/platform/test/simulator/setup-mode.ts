@@ -10,8 +10,8 @@ import { Connections } from './connections.ts'
 import { LEDGER_WATCH } from './ledger-watch.ts'
 
 /**
- * Ids and times that the database makes are counted: they decide what comes first among equals, and
- * a seed is to be one story.
+ * Makes the ids and times that the database generates sequential: they determine the order of
+ * otherwise equal rows, and a seed must be reproducible.
  */
 const COUNTED_IDS = `
   create schema simulated;
@@ -38,8 +38,9 @@ begin
 end $$`
 
 /**
- * Waiting for the disk proves nothing here, and no statement is planned twice. Rows are read
- * through an index, because their physical position depends on the machine.
+ * Database settings: commits do not wait for the disk, which would test nothing here, and each
+ * statement is planned once. Rows are read through an index, because their physical position
+ * depends on the machine.
  */
 const SETTINGS = [
   'jit = off',
@@ -55,7 +56,7 @@ const SETTINGS = [
   'enable_bitmapscan = off',
   'enable_hashjoin = off',
   'enable_mergejoin = off',
-  // The log tells when a backend that waits for a lock has checked for a deadlock; see LockLog.
+  // The server logs when a backend that waits for a lock has checked for a deadlock; see LockLog.
   'log_lock_waits = on',
   `log_timezone = 'UTC'`,
   `log_line_prefix = '%m [%p] '`,
@@ -64,27 +65,26 @@ const SETTINGS = [
 ]
 
 /**
- * Longer than an ended connection takes to go, and a server to start, also on a machine that has
- * much else to do.
+ * Time-out in milliseconds for starting the server and for closing an ended connection, long enough
+ * for a busy machine.
  */
 const START_MS_MAX = 600_000
 const CUT_MS_MAX = 300_000
-/** Simulations that one database sees. */
+/** Number of simulations for which one database is used. */
 const PLAYED_MAX = 25
-/** How often is asked whether a connection has ended. */
+/** Polling interval in milliseconds to find out whether a connection has ended. */
 const ENDED_POLL_MS = 2
-/** Turns of this process in which it sees that sockets have ended. */
+/** Event-loop turns after which this process has noticed closed sockets. */
 const CUT_SEEN_TURNS = 8
 
 /**
- * What a connection of the simulation may take: as long as it must, since this machine's clock is
- * no part of the story.
+ * Connection options without time-outs, because this machine's clock is not part of the simulation.
  */
 const PATIENCE = 'statement_timeout=0&idle_in_transaction_session_timeout=0'
 
 /**
- * An answer of the database is waited for so long as it takes: this machine's clock is no part of
- * the story.
+ * Database time-outs that are long enough never to apply, because this machine's clock is not part
+ * of the simulation.
  */
 export const DATABASE_TIMEOUTS = { answerMs: 3_600_000, commitMs: 3_600_000, soonMs: 3_600_000 }
 
@@ -104,10 +104,10 @@ interface Waiter {
 }
 
 /**
- * Connections that wait for locks of others, by their servers' process ids, the one that has waited
- * longest first. `isKnot`: some wait for each other, which the database will end. `areChecked`:
- * each has checked for a deadlock, which a backend does once per wait. So where another closes a
- * cycle later, the last one finds the deadlock and fails.
+ * Process ids of the servers whose connections wait for locks of others, longest wait first.
+ * `isKnot`: some wait for each other, which the database will end. `areChecked`: each has checked
+ * for a deadlock, which a backend does once per wait. If another connection closes a cycle later,
+ * that connection finds the deadlock and fails.
  */
 export interface Locked {
   pids: number[]
@@ -115,13 +115,13 @@ export interface Locked {
   areChecked: boolean
 }
 
-/** A simulation's database, with nothing in it but what an installation begins with. */
+/** A simulation's database, which contains only the initial data of an installation. */
 export interface SimulatedDatabase {
   name: string
-  /** `of`: the name by which a connection is known. */
+  /** @param of name under which the connection is known */
   url(of: string): string
   connections: Connections
-  /** It may be the next simulation's, as it was at first. */
+  /** Resets the database to its initial state for the next simulation, or drops it. */
   giveBack(): Promise<void>
 }
 
@@ -154,9 +154,9 @@ export class SimulatedServer {
   }
 
   /**
-   * What connections have learned of tables and plans is most of what a storm asks of the server,
-   * so a database is emptied and kept with them, until what is left of its rows takes longer to
-   * pass by.
+   * Returns a database in its initial state. Loading the metadata and plans of tables in
+   * connections is most of the server's work, so a database and its connections are reused. It is
+   * dropped when skipping its dead rows would take longer.
    */
   async database(): Promise<SimulatedDatabase> {
     const known = this.#kept.pop()
@@ -235,8 +235,8 @@ export class SimulatedServer {
       await this.#admin?.query('select pg_terminate_backend(pid) from unnest($1::integer[]) pid', [
         ending,
       ])
-      // Not by the server's own waiting, which looks every tenth of a second. A socket closes with
-      // its process, which leaves the server's list a moment before.
+      // Polls instead of using the server's own wait, which checks every tenth of a second. The
+      // socket closes when the process ends, shortly after the process has left the server's list.
       const isThere = async () =>
         (await this.#admin?.one(`select 1 ${ours} and pid = any($3)`, [name, of, ending])) !==
           undefined || ending.some((pid) => existsSync(`/proc/${pid}`))
@@ -281,10 +281,7 @@ class LockLog {
     this.#file = openSync(path, 'r')
   }
 
-  /**
-   * @param sinceMs when the wait began, rounded down: lines of earlier waits are not later than
-   *   that
-   */
+  /** @param sinceMs start of the wait, rounded down; older log lines are ignored */
   hasChecked(pid: number, sinceMs: number): boolean {
     this.#read()
     return (this.#checkedMs.get(pid) ?? 0) > sinceMs
@@ -310,7 +307,7 @@ class LockLog {
   }
 }
 
-/** Whether anybody waits, by way of others, for itself. */
+/** Returns whether a process waits for itself, directly or through other processes. */
 function isKnot(waiting: ReadonlyMap<number, readonly number[]>): boolean {
   const reaches = (from: number, to: number, seen: Set<number>): boolean =>
     (waiting.get(from) ?? []).some((next) => {

@@ -1,20 +1,20 @@
-/** What a run came to, and by which draws. */
+/** Result of a run, and its draws. */
 export interface Run {
   failure: string | null
   draws: readonly number[]
 }
 
 /**
- * A draw of 0 is what happens where nothing out of the ordinary does; so fewer draws, and more
- * zeros, are a shorter story.
+ * A draw of 0 means that nothing unusual happens, so fewer draws and more zeros make a simpler run.
  */
 const weight = (draws: readonly number[]): number =>
   draws.reduce((sum, draw) => sum + (draw === 0 ? 0 : 1), 0)
 
 /**
- * Looks for a shorter list of draws that fails too: cuts the end off, then lets span after span be
- * ordinary.
- * @param run plays draws @param withinMs of real time
+ * Searches for a shorter list of draws that also fails: cuts the end off, then replaces one range
+ * after the other with zeros.
+ * @param run runs the simulation with these draws
+ * @param withinMs limit in milliseconds of real time
  */
 export async function shrink<R extends Run>(
   failed: R,

@@ -2,23 +2,23 @@ import type { Caller } from '../../src/http/endpoint.ts'
 import { Decided, Refused, type SentRequest, type Callers } from './callers.ts'
 import type { SimulatedEnvironment } from './environment.ts'
 
-/** What a caller wants done at an exchange. */
+/** An order that a caller wants to place at an exchange. */
 export interface WantedOrder extends SentRequest {
   caller: Caller
   sequence: string
   body: Record<string, unknown>
-  /** What was answered, each time. */
+  /** All responses, in order. */
   answers: string[]
   id: string | null
 }
 
-/** Of each workspace, in millionths of a USD: more than all fees of a story. */
+/** Prepaid balance of each workspace, in millionths of a USD: more than all fees of a run. */
 export const PREPAID = 10n ** 15n
 const PREPAID_REFERENCE = '00000000-0000-4000-8000-000000000001'
-/** Those that are asked again at the end. */
+/** Maximum number of orders that are requested again at the end. */
 const AGAIN_MAX = 3
 
-/** Callers who trade; of one simulation in six. */
+/** Callers who trade; they take part in one of six simulations. */
 export class Traders {
   readonly #environment: SimulatedEnvironment
   readonly #callers: Callers
@@ -33,7 +33,7 @@ export class Traders {
     environment.hasFees = this.isOn
   }
 
-  /** Each links an account of its own, with a key of its own. */
+  /** Links an exchange account for each caller, with a separate key. */
   async begin(): Promise<void> {
     if (!this.isOn) return
     const { callers, database } = this.#environment
@@ -56,7 +56,7 @@ export class Traders {
       const answer = await this.#callers
         .until(caller, '/dac/v1/exchange-accounts', body)
         .catch((error: unknown) => {
-          // The answer to the first request was not waited for.
+          // The first request timed out and was accepted anyway.
           if (error instanceof Refused && error.code === 'EXCHANGE_ACCOUNT_EXISTS')
             return error.message
           throw error
@@ -65,7 +65,7 @@ export class Traders {
     }
   }
 
-  /** Orders something, asks again or cancels, as drawn. */
+  /** Places an order, repeats a request or cancels an order, as drawn. */
   act(): void {
     const { random } = this.#environment
     const known = this.wanted.filter(({ id }) => id !== null)
@@ -73,7 +73,7 @@ export class Traders {
     if (what < 5) {
       const wanted = this.#want()
       void this.#place(wanted)
-      // Twice at once.
+      // Sends the request twice concurrently.
       if (random.rarely(300)) void this.#place(wanted)
       return
     }
@@ -118,13 +118,13 @@ export class Traders {
     return wanted
   }
 
-  /** Who asks again at the end is answered as before. */
+  /** Repeats requests at the end, which must return the original responses. */
   again(): void {
     for (const wanted of this.wanted.slice(0, AGAIN_MAX)) void this.#place(wanted)
   }
 
   async #place(wanted: WantedOrder): Promise<void> {
-    // What was refused for good is asked for no more under its key: it could be taken by then.
+    // A finally refused request is not repeated, because it could be accepted by then.
     if (wanted.refused !== null) return
     try {
       const answer = await this.#callers.until(wanted.caller, '/dac/v1/orders', wanted.body, wanted)

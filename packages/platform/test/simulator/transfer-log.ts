@@ -3,11 +3,13 @@ import type { Caller } from '../../src/http/endpoint.ts'
 import { Refused, type Callers } from './callers.ts'
 import type { SimulatedEnvironment } from './environment.ts'
 
-/** What a simulation may have beside transfers; drawn for each. */
+/** Activities besides transfers; each simulation draws a subset. */
 const PRODUCTS = ['deposits', 'rules', 'screening', 'staking', 'invoices', 'webhooks'] as const
 type Product = (typeof PRODUCTS)[number]
 
-/** Coins that an externalServices party sent to an own address; every amount is different. */
+/**
+ * Coins that an external party sent to one of the platform's addresses; every amount is different.
+ */
 export interface SentDeposit {
   asset: string
   address: string
@@ -21,7 +23,7 @@ interface Freeze {
   address_tag: string | null
 }
 
-/** What callers do beside transfers. */
+/** Activities of callers besides transfers. */
 export class TransferLog {
   readonly #environment: SimulatedEnvironment
   readonly #callers: Callers
@@ -36,7 +38,7 @@ export class TransferLog {
     this.products = new Set(PRODUCTS.filter(() => environment.random.below(3) === 0))
   }
 
-  /** Where events go, and who is screened: asked for before anything else. */
+  /** Creates the webhooks and screening settings, before any other request. */
   async begin(): Promise<void> {
     for (const caller of this.#environment.callers) {
       if (this.products.has('webhooks')) {
@@ -57,7 +59,7 @@ export class TransferLog {
     }
   }
 
-  /** One of them, drawn. */
+  /** Starts one randomly selected activity. */
   act(): void {
     const { random } = this.#environment
     const [product, caller, asset] = [
@@ -87,7 +89,7 @@ export class TransferLog {
 
   #amount(asset: string, least: string): { text: string; units: bigint } {
     const { decimals } = this.#environment.registryAsset(asset) as Asset
-    // In the smallest unit but one, so that no payment of a caller is the same.
+    // Counts in steps of ten smallest units, so that no amount equals a payment of a caller.
     const units = parseAmount(least, decimals) + BigInt(++this.#count) * 10n
     return { text: formatAmount(units, decimals), units }
   }
@@ -149,7 +151,7 @@ export class TransferLog {
     await this.#deposit(caller, asset)
   }
 
-  /** Those who are paid become known for something, or what is held against them is lifted. */
+  /** Changes the risk level of receivers, or resets it. */
   async #screen(asset: string): Promise<void> {
     const { externalServices, random } = this.#environment
     const to = this.#place(asset).to[asset] as string

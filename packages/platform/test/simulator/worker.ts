@@ -1,4 +1,4 @@
-// A process that plays the seeds that it is given (jobs.ts).
+// A process that runs the seeds that it receives (jobs.ts).
 import { SimulatedServer } from './setup-mode.ts'
 import { playSeed, type SeedOptions } from './play-seed.ts'
 
@@ -11,7 +11,7 @@ async function end(): Promise<void> {
   await databaseServer.stop()
   process.exit(0)
 }
-// However the process ends that gave the seeds.
+// Ends when the process that sent the seeds ends, for any reason.
 process.once('disconnect', () => void end())
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void end())
 if (!terms.isHostile) await databaseServer.start()

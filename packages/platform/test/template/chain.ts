@@ -29,8 +29,8 @@ const spell = (hash: Uint8Array) => bech32.encode('tmpl', bech32.toWords(hash))
 const BYTES = 85
 
 /**
- * The chain in memory, behind its own protocol. It reads transactions with code of its own: what
- * shared the builder's would prove nothing.
+ * The chain in memory, with its own protocol. It decodes transactions with separate code, because
+ * shared code would hide errors of the builder.
  */
 export class TemplateChain {
   readonly balances = new Map<string, bigint>()
@@ -38,7 +38,7 @@ export class TemplateChain {
   readonly mined = new Map<string, Included>()
   readonly #sequences = new Map<string, number>()
   readonly #blocks: Block[] = []
-  /** Seconds by which its clock is ahead of ours. */
+  /** Seconds by which the chain's clock is ahead of the test's clock. */
   ahead = 0
 
   constructor() {
@@ -53,7 +53,7 @@ export class TemplateChain {
     return this.#blocks.at(-1) as Block
   }
 
-  /** As the platform asks it. */
+  /** Handles the platform's requests. */
   readonly fetch: Fetch = async (_url, { body }) => {
     const {
       id,
@@ -94,7 +94,7 @@ export class TemplateChain {
 
   #next = (address: string): number => this.#sequences.get(address) ?? 0
 
-  /** A faucet's payment, in the next block. */
+  /** Adds a faucet payment to the next block. */
   pay(to: string, amount: bigint): void {
     const id = hex(sha256(Buffer.from(`faucet ${to} ${this.height}`)))
     this.pool.set(id, {
@@ -146,7 +146,10 @@ export class TemplateChain {
     )
   }
 
-  /** A block of what is next in order; what is over is forgotten. */
+  /**
+   * Produces a block with the transactions that are next in order; expired transactions are
+   * dropped.
+   */
   mine(): void {
     const parent = this.#blocks.at(-1)?.hash ?? ''
     const height = this.#blocks.length

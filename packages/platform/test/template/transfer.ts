@@ -9,8 +9,8 @@ import { now, NonceFixture } from '../nonce-fixture.ts'
 import { TemplateChain } from './chain.ts'
 
 /**
- * Transfers from their request to their end: real steps, a real database, the rules of real nodes,
- * and the chain in memory.
+ * Transfers from the request to the final state: real steps, a real database, the rules of real
+ * nodes, and the chain in memory.
  */
 const database = useDatabase({ migrated: true, now })
 const CODE = 'TEMPLATE'
@@ -66,7 +66,7 @@ test('the nodes sign no other amount than the caller has', () =>
       assert.ok(await fixture.turn(60_000))
       own = await ofTransfer(id)
     }
-    // The last byte of the amount, which lies between the fee and the key.
+    // The last byte of the amount, which is between the fee and the key.
     const { unsigned } = own[0] as { unsigned: UnsignedTransaction }
     const altered = {
       ...unsigned,
@@ -89,11 +89,11 @@ test('the nodes sign no other amount than the caller has', () =>
     assert.equal(chain.balances.get(TO), undefined)
   }))
 
-test('one that dies is built again at its number, and pays once', () =>
+test('an expired transfer is built again with the same sequence number, and pays once', () =>
   staged(async (fixture, chain, caller) => {
     const id = await fixture.create(caller, 'good')
     while (chain.pool.size === 0) assert.ok(await fixture.turn(60_000))
-    // No block takes it before its end.
+    // No block includes the transaction before it expires.
     chain.ahead = 700
     await fixture.run(120_000)
     assert.deepEqual(await fixture.check(), { 'good CONFIRMED': 1 })

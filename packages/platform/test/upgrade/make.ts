@@ -36,15 +36,14 @@ const PAYEES: Record<string, string> = {
   ETH: '0x00000000000000000000000000000000000000aa',
 }
 const AMOUNTS: Record<string, string> = { BTC: '0.1', ETH: '1' }
-/**
- * In the order of their numbers at the account: what is built later than another is signed later.
- */
+/** In the order of their nonces at the account: a transfer that is built later is signed later. */
 const STATES = ['CONFIRMING', 'BROADCASTING', 'SIGNED', 'SHOWN', 'SIGNING', 'QUEUED']
-/** A receiver that the test puts in its own place. */
+/** A placeholder that the test replaces with its own receiver. */
 const HOOK = 'http://127.0.0.1:9/hook'
 
 /**
- * Each statement that makes the tables of this version, as `migrate` runs it on an empty database.
+ * Returns the statements that create the tables of this version, as `migrate` runs them on an empty
+ * database.
  */
 async function tables(): Promise<string[]> {
   const home = mkdtempSync(join(tmpdir(), 'custody-tables-'))
@@ -72,7 +71,8 @@ async function tables(): Promise<string[]> {
 }
 
 /**
- * Every row of every table, and where each sequence stands. Triggers and references rest meanwhile.
+ * Returns every row of every table, and the value of each sequence. Triggers and references are
+ * disabled while the rows are inserted.
  */
 async function rows(database: Database): Promise<string[]> {
   const said = ['set session_replication_role = replica;']
@@ -118,7 +118,7 @@ try {
   ] as const) {
     address[asset] = await fundedWallet(platform, acme, asset, amount)
   }
-  // A coin for each payment that stays under way.
+  // One coin for each payment that stays pending.
   for (let each = 0; each < 6; each++) await platform.fund('BTC', address['BTC'] as string, '1')
   const shopAddress = await fundedWallet(platform, shop, 'ETH', '1')
   const send = async (asset: string, name: string): Promise<string> => {
@@ -149,8 +149,8 @@ try {
   const hook = await call(acme, 'POST', '/dac/v1/webhooks', { url: HOOK, events: ['*'] })
   if (hook.status !== 200) throw new Error(hook.text)
 
-  // A transfer rests in the state that its name says, wherever it comes by; a SHOWN one is signed
-  // by the nodes, and the platform can never write down that it was.
+  // A transfer stops in the state that its name contains. A SHOWN transfer is signed by the nodes,
+  // and the platform cannot record that.
   for (const statement of [
     `create function rest_by_name() returns trigger language plpgsql as $$ begin
        if split_part(new.sequence_id, '-', 1) = new.state then
@@ -202,7 +202,7 @@ try {
     'drop function rest_by_name',
   ])
     await platform.database.query(statement)
-  // Arrives while the platform is stopped, to be credited and forwarded later.
+  // The deposit arrives while the platform is stopped, and is credited and forwarded later.
   const { devnet } = JSON.parse(readFileSync(join(platform.home, 'ports.json'), 'utf8')) as {
     devnet: number
   }

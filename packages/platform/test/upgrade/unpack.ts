@@ -19,7 +19,7 @@ export interface Fixture {
    */
   ids: Record<string, Record<string, string>>
   users: { apiKey: string; workspace: string }[]
-  /** PEM of the RSA key that all users sign with. */
+  /** PEM of the RSA key with which all users sign. */
   callerKey: string
 }
 

@@ -17,7 +17,7 @@ import type { SeededRandom } from '../seeded-random.ts'
 import type { People, PlannedRequest } from './requests.ts'
 import { SINKS } from './requests.ts'
 
-/** How many of a thousand details are forged. */
+/** Share of forged fields, per thousand. */
 const FORGED = 120
 const GWEI = 1_000_000_000n
 const CHANGE_INDEX = 0x7fffffff
@@ -27,16 +27,18 @@ export interface Item {
   unsigned: UnsignedTransaction
 }
 
-/** What a platform asks of the nodes that is honest in most details, and forged in some. */
+/**
+ * Builds the platform's requests to the nodes, which are correct in most fields and forged in some.
+ */
 export class Forger {
   readonly #random: SeededRandom
   readonly #keys: WholeKeys
   readonly #people: People
-  /** The next number of each account, as far as the platform cares. */
+  /** Next nonce of each account, as tracked by the platform. */
   readonly nonces = new Map<string, number>()
-  /** The number at which a payment was signed, by its name. */
+  /** Nonce with which a payment was signed, by the payment's name. */
   readonly placed = new Map<string, number>()
-  /** What every coin holds that was ever shown. */
+  /** Amount of every coin that was ever used in a request. */
   readonly coins = new Map<string, bigint>()
   readonly #funding: { path: number[]; coin: ReturnType<typeof funding> }[] = []
 
@@ -72,7 +74,7 @@ export class Forger {
     )
   }
 
-  /** The payment's purpose, with receipts that are its own, another's, or none. */
+  /** Returns the purpose of a payment, with its own receipts, those of another payment, or none. */
   pay(wish: PlannedRequest): Record<string, unknown> {
     const receipts = this.#forge(
       wish.receipts,
@@ -102,7 +104,10 @@ export class Forger {
     return this.#forge(next, () => Math.max(0, next + this.#random.of([-2, -1, -1, 1, 2])))
   }
 
-  /** @param plus how many of a run come before it; `own`: it is to pay the payer's own wallet */
+  /**
+   * @param own whether the transaction pays the payer's own wallet
+   * @param plus number of earlier transactions in the same batch
+   */
   unsigned(wish: PlannedRequest, own: boolean, plus = 0): UnsignedTransaction {
     const sub = this.#forge(wish.person.subAccount, () => this.#random.of([0, 1, 2, 3]))
     if (wish.asset === 'BTC') return this.#btc(sub, wish, own)
@@ -131,7 +136,7 @@ export class Forger {
       publicKeyAt: this.#keys.at.secp256k1,
     } as unknown as Workspace
     const path = [sub, BTC.chain_index, 0]
-    // A coin that was there before, or another one.
+    // Adds a new coin if there is none, or in one of four cases.
     const mine = this.#funding.filter((each) => each.path[0] === sub)
     if (mine.length === 0 || this.#random.below(4) === 0) {
       const coin = funding(workspace, [{ path, value: 300_000n }])
@@ -162,7 +167,7 @@ export class Forger {
     })
   }
 
-  /** What a deposit address holds, to the first address of its wallet. */
+  /** Returns a sweep of a deposit address's balance to the first address of its wallet. */
   sweep(subAccount: number): Item {
     const index = 1 + this.#random.below(2)
     const asset = this.#random.of(['ETH', 'USDT_ETH'])
@@ -189,7 +194,7 @@ export class Forger {
     }
   }
 
-  /** Fuel for one payment, or for several that share it. */
+  /** Returns a fuel transaction for one payment, or for several that share it. */
   fuel(wishes: readonly PlannedRequest[]): Item {
     const [first, ...others] = wishes as [PlannedRequest, ...PlannedRequest[]]
     const cost = (): { gas: string; max_fee_per_gas: string } => ({
@@ -222,7 +227,7 @@ export class Forger {
   }
 }
 
-/** The script of a bech32 address of version 0. */
+/** Returns the script of a bech32 address of witness version 0. */
 function scriptOf(address: string): Buffer {
   const { data } = bech32.fromBech32(address)
   return Buffer.concat([Buffer.from([0, data.length]), data])

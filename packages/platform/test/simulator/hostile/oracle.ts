@@ -4,8 +4,8 @@ import { decodeFunctionData, erc20Abi, parseTransaction } from 'viem'
 import { DECIMALS, type PlannedRequest } from './requests.ts'
 
 /**
- * An unsigned transaction as the oracle reads it: with other libraries than the nodes. `place`: two
- * that share one exclude each other.
+ * An unsigned transaction as decoded by the oracle, with other libraries than the nodes'. `places`:
+ * two transactions that share one exclude each other.
  */
 export interface Read {
   places: string[]
@@ -61,10 +61,16 @@ export function read(
 
 const same = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase()
 
-/** All that was ever signed, by authorization. It believes no node: only what callers wished. */
+/**
+ * All signed transactions, by authorization. The oracle does not trust the nodes, only the requests
+ * of the callers.
+ */
 export class Signatures {
   readonly #by = new Map<string, Read[]>()
-  /** Authorizations that two nodes hold a void of, with what was signed of them by then. */
+  /**
+   * Authorizations that two nodes have voided, with the transactions that had been signed for them
+   * by then.
+   */
   readonly #voided = new Map<string, ReadonlySet<string>>()
   readonly #bytes = new Map<string, Set<string>>()
   readonly problems: string[] = []
@@ -75,8 +81,8 @@ export class Signatures {
   }
 
   /**
-   * Checks a payment, or a transaction that replaces it: it pays what its caller requested, or pays
-   * no one.
+   * Checks a payment, or a transaction that replaces it: it pays what its caller requested, or only
+   * the own wallet.
    */
   payment(wish: PlannedRequest | undefined, found: Read, bytes: string, own: string | null): void {
     if (!wish) return this.#wrong('a payment that nobody wished', found)
@@ -100,7 +106,9 @@ export class Signatures {
     this.#add(wish.name, found, bytes, isCancel)
   }
 
-  /** Of a sweep: from a deposit address to the first address of the same sub-account. */
+  /**
+   * Checks a sweep: it goes from a deposit address to the first address of the same sub-account.
+   */
   sweep(home: string, found: Read): void {
     this.count++
     const [pays, more] = found.pays
@@ -110,10 +118,10 @@ export class Signatures {
   }
 
   /**
-   * Of fuel: to the payer's own address, once for each payment, and no more than its parts could
-   * cost.
-   * @param faster the caller's order to speed the payment up, which has a fuel of its own; else
-   *   empty
+   * Checks a fuel transaction: it goes to the payer's address, names each payment once, and does
+   * not exceed the maximum cost of these payments.
+   * @param faster the caller's order to speed the payment up, which has a separate fuel
+   *   transaction; otherwise empty
    */
   fuel(
     wishes: readonly (PlannedRequest | undefined)[],
@@ -151,7 +159,7 @@ export class Signatures {
     }
     this.#by.set(name, [...all, found])
     const known = this.#bytes.get(name) ?? new Set()
-    // A transaction that pays no one may be signed after a void.
+    // A cancellation, which pays only the own wallet, may be signed after a void.
     if (!isCancel && this.#voided.has(name) && !this.#voided.get(name)?.has(bytes))
       this.#wrong(`signed after two nodes had voided ${name}`, found)
     this.#bytes.set(name, known.add(bytes))

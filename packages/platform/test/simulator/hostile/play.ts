@@ -11,7 +11,7 @@ const ACTS = 90
 const WORKSPACE = 'acme'
 const TOKEN = registry.asset('USDT_ETH')?.contract_address as string
 
-/** What a hostile platform came to. */
+/** Result of a run with a hostile platform. */
 export interface Hostile {
   failure: string | null
   draws: readonly number[]
@@ -23,8 +23,8 @@ export interface Hostile {
 }
 
 /**
- * A platform asks three nodes, any two of them, for whatever chance makes up; the oracle reads what
- * they sign.
+ * Simulates a platform that sends randomly generated requests to any two of three nodes. The oracle
+ * checks the transactions that the nodes sign.
  */
 export async function playHostile(
   seed: number,
@@ -49,7 +49,7 @@ class HostileFixture {
   readonly #voids = new Map<string, Set<number>>()
   #nowMs = Date.UTC(2030, 0, 1)
   #asked = 0
-  /** What was asked, and what came of it. */
+  /** Requests and their results. */
   readonly #asks: string[] = []
 
   constructor(seed: number, given: readonly number[] | null) {
@@ -148,7 +148,7 @@ class HostileFixture {
     }
   }
 
-  /** @returns the answer, or null if the node refused or did not answer */
+  /** @returns the response, or null if the node refused or did not respond */
   async #ask(node: number, path: string, body: unknown): Promise<unknown> {
     this.#asked++
     const at = this.#asks.push(`${this.#nowMs} node ${node} ${path} ${JSON.stringify(body)}`) - 1
@@ -177,7 +177,7 @@ class HostileFixture {
     if (receipt !== null) wish.receipts.push(receipt)
   }
 
-  /** One node, or several, are told never to sign for it any more. */
+  /** Orders some of the nodes to never sign for a request again. */
   async #void(wish: PlannedRequest): Promise<void> {
     for (const node of [1, 2, 3]) {
       if (
@@ -209,7 +209,7 @@ class HostileFixture {
     await this.#sign([this.#forger.fuel(mine)])
   }
 
-  /** Payments that one session signs, of one account or of several. */
+  /** Requests that one session signs several payments, of one account or of several. */
   async #run(): Promise<void> {
     const first = this.random.of(this.#people.wishes)
     const alike = this.#people.wishes.filter(
@@ -241,7 +241,8 @@ class HostileFixture {
               partner,
               run: items.map(({ purpose, unsigned }) => ({ purpose, unsigned })),
             })
-      // Whether the platform heard it or not: what is signed may be public.
+      // Checks the signed transactions even if the platform lost the response, because they may be
+      // public.
       if (answer !== null) for (const item of items) this.#judge(item)
     }
   }

@@ -15,27 +15,29 @@ export interface Person {
   subAccount: number
 }
 
-/** What a caller really wanted. No order of the platform is covered by anything else. */
+/**
+ * A payment that a caller actually requested. Nothing else authorizes a request of the platform.
+ */
 export interface PlannedRequest {
   person: Person
   asset: string
   units: bigint
   to: string
-  /** Wishes of one name are one authorization. */
+  /** Requests with the same name are one authorization. */
   name: string
   id: string
   request: SignedRequest
   receipts: unknown[]
-  /** Caller's orders to cancel it. */
+  /** The caller's orders to cancel the payment. */
   cancels: SignedRequest[]
-  /** And to pay more for it. */
+  /** The caller's orders to speed the payment up. */
   speedUps: SignedRequest[]
 }
 
 const text = (units: bigint, decimals: number): string =>
   `${units / 10n ** BigInt(decimals)}.${String(units % 10n ** BigInt(decimals)).padStart(decimals, '0')}`
 
-/** Callers, and all that they have ever signed. */
+/** Callers, and all requests that they have signed. */
 export class People {
   readonly list: readonly Person[]
   readonly wishes: PlannedRequest[] = []
@@ -68,7 +70,7 @@ export class People {
     })
   }
 
-  /** A wish, or one that was had before under the same `sequence_id`: the same payment. */
+  /** Adds a request, or repeats an earlier one with the same `sequence_id` for the same payment. */
   async wish(): Promise<void> {
     const random = this.#random
     const old = this.wishes.length > 0 && random.below(4) === 0 ? random.of(this.wishes) : null
