@@ -26,7 +26,7 @@ const OPERATIONS = Object.entries(DOCUMENT.paths).flatMap(([path, methods]) =>
     pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
   })),
 )
-/** The operation that a request is; the one with the fewest parameters where several are meant. */
+/** Returns the operation of a request; if several match, the one with the fewest parameters. */
 const operationOf = (method: string, url: string): string | undefined =>
   OPERATIONS.filter(
     (each) => each.method === method && each.pattern.test(url.split('?', 1)[0] as string),
@@ -35,7 +35,7 @@ const operationOf = (method: string, url: string): string | undefined =>
 const API_KEY = '4f7bd0a2-6f0e-4b5c-9d3e-2a8f1c5b7e90'
 const pair = generateKeyPairSync('rsa', { modulusLength: 4096 })
 let server: TestServer
-/** Waits asked for, instead of waiting. */
+/** Recorded waiting times; the test does not wait. */
 let waits: number[] = []
 
 before(async () => {
@@ -472,7 +472,7 @@ test('each method calls its endpoint, signed; each operation of the document has
     ),
   )
   const missing = OPERATIONS.map(({ operationId }) => operationId).filter((id) => !called.has(id))
-  // The same as createWallet; and streams, which have tests of their own.
+  // An alias of createWallet; and streams, which have their own tests.
   assert.deepEqual(missing, ['createWalletAlias', 'streamCheckout', 'streamEvents'])
 })
 
@@ -513,7 +513,7 @@ test('the client reads counts and decimals as the document defines them', () => 
   for (const [name, schema] of Object.entries(DOCUMENT.components.schemas))
     if (!name.endsWith('Request')) walk(schema)
   walk(DOCUMENT.webhooks)
-  // Of a page it is a count, of a balance an amount.
+  // In a page `total` is a count, in a balance an amount.
   assert.deepEqual(
     [...counts].filter((name) => !COUNTS.has(name)),
     ['total'],
@@ -848,7 +848,7 @@ test('a request is aborted by its caller, also while it waits to retry', async (
 })
 
 test('429 waits for the end of the window by the service’s clock, whatever the method', async () => {
-  // The service lives ten years ahead of this machine.
+  // The server's clock is ten years ahead of this machine's.
   const limited = {
     ...problem(429, 'RATE_LIMITED'),
     headers: {
@@ -889,8 +889,8 @@ test('429: an invalid reset time is bounded, and the option turns waiting off', 
 })
 
 test('a service that does not answer in time', async (t) => {
-  // A server of its own: on a busy machine it can read a request after the client has given up, and
-  // would count it as one of the next test.
+  // A separate server: on a busy machine it can read a request after the client has given up, and
+  // would count it for the next test.
   const slow = await TestServer.start(API_KEY, pair.publicKey)
   t.after(() => slow.stop())
   slow.script({ hang: true }, { hang: true })

@@ -45,7 +45,7 @@ function derive(keys: Keys, network: Network, path: number[]): string {
   )
 }
 
-/** A deposit address as an honest platform shows it. */
+/** Returns a deposit address as an honest platform returns it. */
 function shown(
   assetName: string,
   index: number,
@@ -77,7 +77,7 @@ async function refused(promise: Promise<unknown>, code: string): Promise<Verific
   return error
 }
 
-/** An invoice as an honest platform shows it, of which half is paid. */
+/** Returns an invoice as an honest platform returns it; half of it is paid. */
 function invoiceOf(assetName: string, index: number) {
   const { address, address_tag, path } = shown(assetName, index)
   const asset = registry.asset(assetName)!
@@ -129,7 +129,10 @@ test('an invoice’s addresses are ours, and its payment URI requests the missin
   await refused(client().invoices.list(), 'ADDRESS')
 })
 
-/** The client asks for an address, then for the keys. */
+/**
+ * Verifies an address with a client whose first request returns `address` and whose second returns
+ * `keys`.
+ */
 function lie(address: object, keys: unknown = honest, trust?: Trust): Promise<unknown> {
   server.script(json(address), json(keys))
   return client(trust).createAddress('BTC')

@@ -140,7 +140,7 @@ test("the standard’s own library and this one accept each other's signatures",
           }
         }
         const ours = codeOf(() => verifyWebhook(headers, body, secret))
-        // A number that JSON.parse rounds is no matter of the signature.
+        // The signature does not depend on numbers that JSON.parse rounds.
         assert.equal(ours === 'BODY' ? 'believed' : ours, theirs())
       },
     ),

@@ -1,4 +1,4 @@
-// A file of transfers, line by line.
+// Parses a file of transfers, line by line.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseJson, JsonNumber } from '@custody/request-auth/web'
@@ -28,7 +28,7 @@ test('rows follow RFC 4180, with quotes, line breaks, empty lines and a byte ord
     { number: 1, fields: ['a', 'b "c", d', 'e'] },
     { number: 3, fields: ['two\nlines', '2'] },
   ])
-  // Only the file's own separator divides.
+  // Only the separator of the file divides fields.
   assert.deepEqual(
     rowsOf('a;b,1\tc', ';').map(({ fields }) => fields),
     [['a', 'b,1\tc']],
@@ -37,7 +37,7 @@ test('rows follow RFC 4180, with quotes, line breaks, empty lines and a byte ord
   assert.deepEqual(rowsOf('', ','), [])
 })
 
-/** As Excel of a country writes it. */
+/** Returns a file as Excel writes it in a country with this separator. */
 const excel = (separator: string, ...rows: string[][]) =>
   [['asset', 'amount', 'destination_address', 'memo'], ...rows]
     .map((row) => row.join(separator))

@@ -1,4 +1,4 @@
-// Whether the tag of a payment is settled before it can be signed.
+// Whether a payment's tag is confirmed before the payment can be signed.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isTagInMemo, tagState } from '../src/page/api/tag.ts'

@@ -41,7 +41,7 @@ test('an outside library agrees with every block, from the genesis of regtest on
     const block = Block.fromHex(call<string>('getblock', hash, 0))
     assert.equal(block.getId(), hash)
     assert.ok(block.checkProofOfWork(), `proof of work of ${height}`)
-    // A merkle root over one transaction without witness is all there is in the genesis block.
+    // The genesis block contains only a merkle root of one transaction without a witness.
     assert.ok(
       height === 0 ? block.checkTxRoots() : block.checkTxRoots() && block.hasWitnessCommit(),
       `roots of ${height}`,
@@ -99,7 +99,7 @@ test('addresses', () => {
   ]) {
     assert.equal(call<{ isvalid: boolean }>('validateaddress', wrong).isvalid, false, wrong)
   }
-  // The vectors of BIP350, in the regtest dress of the same programs.
+  // The vectors of BIP350, with the same witness programs in regtest addresses.
   assert.ok(Buffer.isBuffer(scriptOf('bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080')))
   assert.equal(descriptorChecksum('raw(deadbeef)'), '89f8spxm')
 })

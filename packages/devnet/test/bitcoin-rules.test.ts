@@ -42,7 +42,7 @@ function send(tx: Transaction): Answer {
   return call('sendrawtransaction', tx.toHex())
 }
 
-/** Both doors must give the same reason. */
+/** Checks that `sendrawtransaction` and `testmempoolaccept` return the same reason. */
 function refused(tx: Transaction, code: number, reason: RegExp, tested = reason): void {
   const [verdict] = ok<{ allowed: boolean; 'reject-reason': string }[]>('testmempoolaccept', [
     tx.toHex(),
@@ -220,7 +220,7 @@ test('coinbase outputs wait 100 blocks', async () => {
     /^bad-txns-premature-spend-of-coinbase, tried to spend coinbase at depth 99$/,
     /^bad-txns-premature-spend-of-coinbase$/,
   )
-  // Mature: it gets as far as the script, which this key cannot satisfy.
+  // The coinbase is mature: validation reaches the script, which this key cannot satisfy.
   refused(await pay([at(height - 99)]), -26, /script-verify-flag/)
 })
 

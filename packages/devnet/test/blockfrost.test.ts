@@ -1,5 +1,5 @@
-// @blockfrost/blockfrost-js, unmodified, against the local Cardano network; every answer held
-//   against Blockfrost's own schema.
+// @blockfrost/blockfrost-js, unmodified, with the local Cardano network; every response is
+//   validated with Blockfrost's own schema.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -97,7 +97,7 @@ test('responses have every field that Blockfrost requires', async () => {
     import.meta.resolve('@blockfrost/openapi').replace(/lib\/index\.js$/, 'openapi.yaml'),
   )
   const lines = readFileSync(file, 'utf8').split('\n')
-  /** The names under `required:` of a component, as the document indents them. */
+  /** Returns the names under `required:` of a component, which the document indents in this way. */
   const required = (component: string): string[] => {
     const start = lines.indexOf(`    ${component}:`)
     const at = lines.indexOf('      required:', start)

@@ -48,7 +48,7 @@ async function hashAt(running: Running, path: 'btc' | 'eth', height: number): Pr
   return block?.hash ?? 'missing'
 }
 
-/** Every hash of both chains, up to a height. */
+/** Returns every hash of both chains, up to a height. */
 async function hashes(running: Running, heights: { BTC: number; ETH: number }): Promise<string[]> {
   const found: string[] = []
   for (let height = 0; height <= heights.BTC; height += 1)
@@ -111,8 +111,8 @@ test('a kill at any moment of block making loses nothing that was readable', asy
     const running = devnet!
     const shown: { path: 'btc' | 'eth'; height: number; hash: string }[] = []
     const state = { stopped: false }
-    // Each round kills later. The moment is counted in heads that were shown, so that it does not
-    // depend on the machine's speed.
+    // Each round kills later. The moment is counted in reported heads, so that it does not depend
+    // on the machine's speed.
     const enough = Promise.withResolvers<void>()
     const watch = async () => {
       while (!state.stopped) {
@@ -232,7 +232,7 @@ test('a half-written last record is dropped', async () => {
   devnet = await startDevnet(home)
   assert.deepEqual(await hashes(devnet, at), before)
 
-  // And when the last block itself was the half-written one, the chain ends one block earlier.
+  // If the last block itself was only half written, the chain ends one block earlier.
   await devnet.killAll()
   truncateSync(
     join(home, 'btc', 'blocks.journal'),

@@ -1,5 +1,5 @@
-// What a family is to the rest: a folder with a LocalChain, and a line in the list. A toy family
-// shows that it is enough.
+// A chain family consists of a folder with a LocalChain and a line in the list. A toy family shows
+// that this is sufficient.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
@@ -13,7 +13,7 @@ import { LazyChain } from '../src/lazy-chain.ts'
 import { localStellarChains } from '../src/stellar/local.ts'
 import { removeHome, tempHome } from './support.ts'
 
-/** Blocks without content. */
+/** A chain with empty blocks. */
 class Toy {
   readonly paid: bigint[] = []
   height = 0

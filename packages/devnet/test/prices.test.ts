@@ -54,7 +54,7 @@ test('CoinGecko: prices by id with their time; unknown ids are omitted', async (
   assert.deepEqual([body['bitcoin']?.usd, body['tether']?.usd], [60_000, 1.0003])
   const updated = Number(body['bitcoin']?.last_updated_at)
   assert.ok(begun <= updated && updated <= Date.now() / 1000)
-  // Also by the id that an installation says a coin has.
+  // Prices can also be requested by an id that the installation configures for the coin.
   assert.deepEqual(Object.keys((await ask(`${SIMPLE}&ids=kaia,kaia-renamed`)).body), [
     'kaia',
     'kaia-renamed',

@@ -10,7 +10,7 @@ const home = tempHome()
 const alice = privateKeyToAccount(`0x${'a1'.repeat(32)}`)
 const bob = privateKeyToAccount(`0x${'b0'.repeat(32)}`)
 const MAX_FEE = parseGwei('5')
-/** Call of the GasPriceOracle, as the OP Stack has it. */
+/** Call of the GasPriceOracle, as OP Stack defines it. */
 const GET_OPERATOR_FEE = '0x275aedd2'
 const ORACLE = '0x420000000000000000000000000000000000000F'
 let devnet: Running

@@ -1,4 +1,4 @@
-// @solana/kit, unmodified, against the local chain; and what the Solana runtime refuses.
+// @solana/kit, unmodified, with the local chain; and transactions that the Solana runtime refuses.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { getTransferSolInstruction } from '@solana-program/system'

@@ -15,7 +15,7 @@ import {
 } from '@stellar/stellar-sdk'
 import { removeHome, startDevnet, tempHome, type Running } from './support.ts'
 
-/** stellar-sdk, unmodified, against the local ledger; and the rules that core enforces. */
+/** stellar-sdk, unmodified, with the local ledger; and the rules that stellar-core enforces. */
 let devnet: Running
 let server: stellarRpc.Server
 let passphrase = ''
@@ -58,7 +58,7 @@ async function build(
   transaction.sign(o.signer ?? alice)
   return transaction
 }
-/** The name of the refusal, or the outcome in the ledger. */
+/** Returns the name of the refusal, or the result in the ledger. */
 async function outcome(transaction: Transaction): Promise<string> {
   const sent = await server.sendTransaction(transaction)
   // oxlint-disable-next-line typescript/no-explicit-any -- the SDK's own JSON

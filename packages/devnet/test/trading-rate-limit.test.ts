@@ -1,4 +1,5 @@
-// Without manual mode, blocks are made automatically, and sooner while a transaction is waiting.
+// Without manual mode, blocks are produced automatically, and sooner while a transaction is
+// waiting.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Hex } from 'viem'
@@ -77,7 +78,7 @@ test('a producer makes blocks at its pace, and none in manual mode', async (cont
   })
   const pass = async (ms: number) => {
     context.mock.timers.tick(ms)
-    // The producer sets its next timer when its block is done.
+    // The producer sets its next timer when its block is complete.
     for (let turn = 0; turn < 5; turn += 1) await Promise.resolve()
   }
   real.wake()

@@ -1,4 +1,5 @@
-// Local Tron: what pays for what, what is refused, and what comes back after a fault.
+// The local Tron chain: resources that pay for transactions, refused transactions, and the state
+// after a fault.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -126,7 +127,7 @@ test('a signature of another key, of other bytes, or none at all is refused', as
   assert.equal(await codeOf({ signature: ['00'.repeat(65)] }), 'SIGERROR')
   assert.equal(await codeOf({ signature: [signed.signature[0]!.slice(2)] }), 'SIGERROR')
   assert.equal(await codeOf({ signature: [signed.signature[0], signed.signature[0]] }), 'SIGERROR')
-  // Other bytes under the same id, and the same bytes under another.
+  // Other bytes with the same id, and the same bytes with another id.
   const dearer = await tw.transactionBuilder.sendTrx(addressOf('bob'), 10, addressOf('alice'))
   assert.match(
     String(
@@ -343,7 +344,7 @@ test('a killed engine is restored with the same balances', async () => {
 test('a kill while blocks are made loses nothing that was readable', async () => {
   const seen: [number, string][] = []
   const state = { stopped: false }
-  // The moment of the kill is counted in heads that were shown, so that it does not depend on the
+  // The moment of the kill is counted in reported heads, so that it does not depend on the
   // machine's speed.
   const enough = Promise.withResolvers<void>()
   const watch = async () => {

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import { Client, hashes, Wallet, xrpToDrops, type Payment } from 'xrpl'
 import { removeHome, startDevnet, tempHome, type Running } from './support.ts'
 
-/** xrpl.js, unmodified, against the local ledger; and the rules that a server enforces. */
+/** xrpl.js, unmodified, with the local ledger; and the rules that a server enforces. */
 let devnet: Running
 let client: Client
 const home = tempHome()
@@ -26,7 +26,7 @@ const fund = (address: string, amount: string, tag: string | null = null, more =
   devnet.control<{ hash: string }>({ command: 'fund', asset: 'XRP', address, amount, tag, ...more })
 const account = async (address: string) =>
   (await rpc('account_info', { account: address, ledger_index: 'validated' })).account_data
-/** A payment signed by the published library, with whatever a test changes. */
+/** Returns a payment signed by the published library, with the changes of a test. */
 async function signed(change: Record<string, unknown> = {}, wallet = alice): Promise<string> {
   const prepared = await client.autofill({
     TransactionType: 'Payment',

@@ -104,7 +104,7 @@ test('a provider is read from one line or from a file; an impossible one is repo
   ] as const) {
     assert.throws(() => readKek('--kek', typed), is('SETTING', words), typed)
   }
-  // A PIN that was typed is not repeated.
+  // The error does not contain the PIN that was entered.
   assert.throws(
     () => readKek('--kek', 'pkcs11:module=m,token=t,key=k,pin_file=p,pin=123456'),
     (error: Error) => !error.message.includes('123456'),

@@ -56,7 +56,7 @@ test(
     assert.equal((await next.wrap(key, {})).kek_version, '0a')
     assert.deepEqual(Buffer.from(await next.unwrap(wrapped, { a: 'b' })), Buffer.from(key))
     await assert.rejects(next.unwrap({ ...wrapped, kek_version: '0a' }, { a: 'b' }), is('REFUSED'))
-    // Many at once, as three nodes in one process would: each has its turn.
+    // Eight concurrent calls, as by three nodes in one process: they run one after the other.
     await Promise.all(Array.from({ length: 8 }, () => next.unwrap(wrapped, { a: 'b' })))
   },
 )

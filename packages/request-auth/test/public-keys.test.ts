@@ -1,4 +1,4 @@
-// What may be enrolled as a caller's key.
+// Public keys that can be enrolled for a caller.
 import assert from 'node:assert/strict'
 import { createHash, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { test } from 'node:test'
@@ -63,7 +63,7 @@ test('a key with too few bits is refused with their number', () => {
 })
 
 test('an exponent of 3 is refused', () => {
-  // A real modulus under another exponent: nothing has to be generated.
+  // A real modulus with another exponent, so that no key has to be generated.
   const jwk = pair.publicKey.export({ format: 'jwk' })
   const withExponent = (e: string) => spki(createPublicKey({ format: 'jwk', key: { ...jwk, e } }))
   refusesSync(() => parsePublicKey(withExponent('Aw')), 'public_key', /exponent/)

@@ -78,8 +78,8 @@ for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
       [...errors.values()].every((e) => e instanceof ThresholdError && e.code === 'MALFORMED'),
     )
 
-    // Give each message the binding that its receiver expects: now the engines themselves must
-    // refuse.
+    // Each message receives the binding that its receiver expects, so that the engines themselves
+    // must refuse it.
     const bindings = new Map<number, Buffer>()
     const { results: none, errors: refused } = await carry(
       signSessions(vaults, mixed, [1, 2], [], new Uint8Array(32)),

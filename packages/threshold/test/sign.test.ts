@@ -43,14 +43,14 @@ for (const curve of ['secp256k1', 'ed25519'] as const) {
       assert.deepEqual(other.chainCode, first.chainCode)
       assert.notDeepEqual(other.sealedShare, first.sealedShare)
     }
-    // Which of them is done first is chance.
+    // The order of completion is not deterministic.
     assert.deepEqual([...keys[curve].values()].map((key) => key.party).sort(), [1, 2, 3])
   })
 
   test(`${curve}: 250 signatures over all pairs and random paths verify with noble`, async () => {
     for (let i = 0; i < 250; i += 1) {
       const pair = PAIRS[i % 3]!
-      // RFC 8032 signs whole messages, the empty one included; ECDSA a digest.
+      // RFC 8032 signs whole messages, including the empty one; ECDSA signs a digest.
       const message = randomBytes(curve === 'secp256k1' ? 32 : randomInt(0, 600))
       await signAndCheck(vaults, keys[curve], pair, randomPath(), new Uint8Array(message))
     }

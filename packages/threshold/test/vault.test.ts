@@ -162,7 +162,8 @@ test('a homeâ€™s own keys: what one sealed another opens not; an earlier vaultâ€
   await assert.rejects(opens(await own(second!), moved), sealed)
   await assert.rejects(opens(earlier, moved), sealed)
   await assert.rejects(opens(await own({ name: first!.name, key: second!.key }), moved), sealed)
-  // The name within the share counts: under the same key by another name it does not open.
+  // The name within the share is verified: the share cannot be opened with the same key under
+  // another name.
   const renamed = Buffer.from(moved.sealedShare)
   renamed.write(second!.name, 4, 'hex')
   await assert.rejects(
