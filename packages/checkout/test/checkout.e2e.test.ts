@@ -309,7 +309,7 @@ test('every final state says what to do, with its own layout, text and colour', 
   await close()
 })
 
-test('the countdown is calm until the last five minutes, follows the server’s clock, and is announced at 10, 5 and 1', async () => {
+test('the countdown is unobtrusive until the last five minutes, and is announced at 10, 5 and 1', async () => {
   // The clock of this machine is wrong by an hour.
   fixture.skewMs = 3_600_000
   const url = fixture.add('clock', { selected: selectedOf('ETH') })

@@ -154,7 +154,7 @@ export function widgetTests(browser: () => Browser, fixture: Fixture): void {
     await close()
   })
 
-  test('an origin that is not allowed sees no frame, and the payer gets a link; a wrong origin hears nothing', async (t) => {
+  test('an origin that is not allowed sees no frame and the payer gets a link; a wrong origin gets no message', async (t) => {
     const shop = await startShop(fixture.base)
     t.after(() => shop.stop())
     fixture.frameAncestors = [shop.allowed]

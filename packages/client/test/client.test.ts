@@ -81,7 +81,7 @@ async function failure(promise: Promise<unknown>): Promise<CustodyError> {
   return error
 }
 
-test('each method calls its endpoint, signed; each operation of the document has one', async () => {
+test('each method calls its endpoint with a signature, and each operation of the document has a method', async () => {
   const custody = client()
   const calls: [() => Promise<unknown>, string, string, string][] = [
     [() => custody.assets(), 'GET', '/assets', ''],
@@ -476,7 +476,7 @@ test('each method calls its endpoint, signed; each operation of the document has
   assert.deepEqual(missing, ['createWalletAlias', 'streamCheckout', 'streamEvents'])
 })
 
-test('the types match the document', () => {
+test('the types match the OpenAPI document', () => {
   const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
   const types = readFileSync(new URL('../src/api.d.ts', import.meta.url), 'utf8')
   const [, document, made, text] =
@@ -548,7 +548,7 @@ test('amounts come as exact decimal strings, counts as numbers', async () => {
   })
 })
 
-test('the total of a page is a number, that of a balance a decimal', async () => {
+test('the total of a page is a number, and the total of a balance a decimal', async () => {
   server.script({ body: '{"balances":[{"asset":"ETH","total":1.000000000000000001}]}' })
   const { balances } = await client().trading.account('a')
   assert.equal(balances[0]?.total, '1.000000000000000001')
@@ -582,7 +582,7 @@ test('paths that would leave the service are never sent', async () => {
     await assert.rejects(client().request('GET', path), TypeError)
 })
 
-test('the signed bytes are the sent ones, in wire encoding', async () => {
+test('the signed bytes equal the bytes that are sent, in their encoding on the wire', async () => {
   for (const [path, url] of [
     ['/dac/v1/x y', '/dac/v1/x%20y'],
     ['/dac/v1/../v1/ä', '/dac/v1/%C3%A4'],
@@ -633,7 +633,7 @@ test('an error contains status, code, field, message and request id', async () =
   assert.equal(server.seen.length, 1)
 })
 
-test('a wrong key gets the claim that failed', async () => {
+test('a wrong key causes an error with the claim that failed', async () => {
   const error = await failure(
     client({
       privateKey: generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({
@@ -718,7 +718,7 @@ test('createTransaction without a sequence_id, and other writes, are never repea
   }
 })
 
-test('a sequence_id of null is absent: nothing is repeated', async () => {
+test('a sequence_id of null counts as absent: nothing is repeated', async () => {
   const custody = client()
   const order = {
     exchange_account: 'a',
@@ -888,7 +888,7 @@ test('429: an invalid reset time is bounded, and the option turns waiting off', 
   assert.equal(server.seen.length, 6)
 })
 
-test('a service that does not answer in time', async (t) => {
+test('a service that does not respond in time causes a time-out error', async (t) => {
   // A separate server: on a busy machine it can read a request after the client has given up, and
   // would count it for the next test.
   const slow = await TestServer.start(API_KEY, pair.publicKey)
@@ -906,7 +906,7 @@ test('redirects are not followed: the token is for this service', async () => {
   assert.equal(server.seen.length, 1)
 })
 
-test('waitForTransaction returns the terminal state, confirmed or failed', async () => {
+test('waitForTransaction returns the final state, confirmed or failed', async () => {
   server.script(
     json({ id: 't', status: 'pending', sub_status: 'CREATED' }),
     problem(503, 'UNAVAILABLE'),
@@ -934,6 +934,6 @@ test('waitForTransaction ends at its time-out', async () => {
   assert.equal(server.seen.length, 1)
 })
 
-test('the private key appears in no printed text', () => {
+test('the private key does not appear in any printed text', () => {
   assert.doesNotMatch(JSON.stringify(client()), /PRIVATE|privateKey/)
 })

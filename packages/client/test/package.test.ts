@@ -121,7 +121,7 @@ test('publint finds nothing', async () => {
   )
 })
 
-test("it uses no Node modules, and none of the project's own packages", () => {
+test("the package uses no Node modules and none of the project's own packages", () => {
   const text = readFileSync(join(made, 'dist', 'index.js'), 'utf8')
   assert.doesNotMatch(text, /from "(?:node:|@custody\/)/)
   assert.deepEqual(
@@ -130,7 +130,7 @@ test("it uses no Node modules, and none of the project's own packages", () => {
   )
 })
 
-test('a project that is strict compiles with its types, with those of Node or of browsers', () => {
+test('a strict project compiles with its types, with those of Node or of browsers', () => {
   writeFileSync(
     join(project, 'use.ts'),
     `
@@ -188,7 +188,7 @@ const PAID = {
 
 for (const node of nodes) {
   const version = spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout.trim()
-  test(`the examples run, by Node ${version}`, async () => {
+  test(`the examples run with Node ${version}`, async () => {
     const exact = (body: object) => ({
       body: JSON.stringify(body).replace('0.05', '0.050000000000000001'),
     })
@@ -240,7 +240,7 @@ for (const node of nodes) {
     rmSync(join(project, 'cursor.txt'))
   })
 
-  test(`addresses of every family are checked with the packed package, by Node ${version}`, async () => {
+  test(`addresses of every family are verified with the packed package, with Node ${version}`, async () => {
     const certified = new Nodes((bytes) => new Uint8Array(randomBytes(bytes)))
     const keys = certified.keys()
     writeFileSync(join(project, 'trust.json'), JSON.stringify({ trust: certified.trust(), keys }))

@@ -72,7 +72,7 @@ const CALLS: Record<string, Call> = {
     ),
 }
 
-test('each operation of the document with a sequence_id is called here', () => {
+test('each operation of the document with a sequence_id is called in this test', () => {
   const document = JSON.parse(
     readFileSync(new URL('../../../docs/openapi.json', import.meta.url), 'utf8'),
   ) as {

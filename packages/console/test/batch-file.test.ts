@@ -274,7 +274,7 @@ test('an invalid file is refused with a sentence', async () => {
   await assert.rejects(read(HEAD + 'ETH,1,0xab,,,\n'.repeat(LINES_MAX + 1)), /at most 1000/)
 })
 
-test('decimals are whole numbers of the smallest unit, and typed text is parsed or refused', () => {
+test('decimals are whole numbers of the smallest unit, and entered text is parsed or refused', () => {
   assert.equal(units('1.50', 18), 1_500_000_000_000_000_000n)
   assert.equal(units('0.1', 0), null)
   assert.equal(units('1e3', 18), null)

@@ -97,7 +97,7 @@ test('25 payments are not made again after the memo of one was corrected', async
   assert.deepEqual(await service.send(file(...lines)), [], 'not a year later either')
 })
 
-test('the identical file, with other line orders or spellings, sends nothing; one more line sends only itself', async () => {
+test('the same file, also with another order or spelling, sends nothing; an added line sends only itself', async () => {
   const service = new Service()
   const lines = ['ETH,1,0xab,,a,', 'XRP,2,ra,7,b,', 'XRP,2,rb,,c,']
   assert.equal((await service.send(file(...lines))).length, 3)
@@ -119,7 +119,7 @@ test('the identical file, with other line orders or spellings, sends nothing; on
   )
 })
 
-test('equal lines are as many payments, and removing one of them sends nothing', async () => {
+test('equal lines are separate payments, and removing one of them sends nothing', async () => {
   const service = new Service()
   const line = 'ETH,1,0xab,,,'
   assert.equal((await service.send(file(line, line, line))).length, 3)

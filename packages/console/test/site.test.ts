@@ -32,7 +32,7 @@ function loadedWith(name: string, seen = new Set<string>()): Set<string> {
   return seen
 }
 
-test('the files loaded before the first page are small, and so is the total', (t) => {
+test('the files loaded before the first page are small, and so is the total size', (t) => {
   const first = [...html.matchAll(/(?:src|href)="\/console\/assets\/([\w.-]+)"/g)].map(
     ([, name]) => name as string,
   )

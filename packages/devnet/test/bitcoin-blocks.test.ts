@@ -29,7 +29,7 @@ function call<T>(method: string, ...params: unknown[]): T {
   return (JSON.parse(text(method, ...params)) as { result: T }).result
 }
 
-test('an outside library agrees with every block, from the genesis of regtest on', () => {
+test('an independent library accepts every block, beginning with the genesis block of regtest', () => {
   chain.fund(key(21).address, '2.5')
   assert.equal(
     call('getblockhash', 0),
@@ -61,7 +61,7 @@ test('funding 10,000 BTC is possible from the start', () => {
   assert.throws(() => chain.fund(key(23).address, '9990'), /more than the miner can pay now/)
 })
 
-test('block and header objects', () => {
+test('returns block and header objects as Bitcoin Core does', () => {
   const { height, hash } = chain.head
   const header = call<Record<string, unknown>>('getblockheader', hash)
   assert.deepEqual(
@@ -81,7 +81,7 @@ test('block and header objects', () => {
   assert.match(text('nosuchmethod'), /"code":-32601/)
 })
 
-test('estimates fall with the target', () => {
+test('fee estimates fall with the target', () => {
   assert.match(text('estimatesmartfee', 2), /"feerate":0\.00010000/)
   assert.match(text('estimatesmartfee', 6), /"feerate":0\.00005000/)
   assert.match(text('estimatesmartfee', 24), /"feerate":0\.00002000/)

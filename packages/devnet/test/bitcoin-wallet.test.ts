@@ -115,7 +115,7 @@ for (const network of UTXO_NETWORKS) {
       )
     })
 
-    test('its keys sign: it pays, the change is its own and immediately spendable', () => {
+    test('signs with its keys: it pays, and the change is its own and can be spent immediately', () => {
       const before = call<number>('getbalance')
       const to = call<string>('getnewaddress', '', 'legacy')
       const txid = call<string>('sendtoaddress', to, 0.25)
@@ -163,7 +163,7 @@ for (const network of UTXO_NETWORKS) {
       assert.equal(scan(`pkh(${Buffer.from(key(9).publicKey).toString('hex')})`).total_amount, 0)
     })
 
-    test('a restart has the same keys', () => {
+    test('the keys are the same after a restart', () => {
       const [balance, coins] = [call('getbalance'), call('listunspent')]
       chain.close()
       chain = BitcoinChain.open(home, { network, timing: manualTime() })

@@ -39,13 +39,13 @@ after(async () => {
   removeHome(home)
 })
 
-test('the root identifies Blockfrost; health and clock are returned', async () => {
+test('the root endpoint identifies Blockfrost; health and clock are returned', async () => {
   assert.equal((await api.root()).url, 'https://blockfrost.io/')
   assert.equal((await api.health()).is_healthy, true)
   assert.ok(Math.abs((await api.healthClock()).server_time - Date.now()) < 60_000)
 })
 
-test('an address: nothing before it is paid, then its balance, token by token', async () => {
+test('an address: unknown before it is paid, then returned with its balance by token', async () => {
   await assert.rejects(
     api.addresses(ALICE),
     (error) => error instanceof BlockfrostServerError && error.status_code === 404,
@@ -73,7 +73,7 @@ test('an address: nothing before it is paid, then its balance, token by token', 
   )
 })
 
-test('its transactions, in both orders, by page and by range', async () => {
+test('returns the transactions of an address in both orders, by page and by range', async () => {
   const { hash } = await fund('1')
   const all = await api.addressesTransactions(ALICE)
   assert.equal(all.length, 3)

@@ -149,7 +149,7 @@ test('the faucet’s first payment names its sender, like every other', async ()
   assert.match(inputs[0]?.amount[0]?.quantity ?? '', /^\d{10,}$/)
 })
 
-test('a payment: submitted, in a block, its outputs there, its input spent', async () => {
+test('a submitted payment is included in a block, creates its outputs and spends its input', async () => {
   const [coin] = await get<[Utxo]>(`addresses/${ALICE}/utxos`)
   const { raw, hash } = await pay()
   assert.deepEqual(await submit(raw), { status: 200, body: hash })
@@ -180,7 +180,7 @@ test('a payment: submitted, in a block, its outputs there, its input spent', asy
   )
 })
 
-test('the ledger’s rules: signature, fee, end, least output, balance, network, spent twice', async () => {
+test('enforces the ledger’s rules: signature, fee, expiry, minimum output, balance, network, double spending', async () => {
   const [first] = await get<[Utxo]>(`addresses/${ALICE}/utxos`)
   await refused(
     (await pay({ key: PrivateKey.from_normal_bytes(Buffer.alloc(32, 7)) })).raw,
@@ -275,7 +275,7 @@ test('the faucet pays while one of its own payments waits again for a block', as
   for (const { hash } of [first, second]) await get(`txs/${hash}`)
 })
 
-test('a reorganisation: transactions wait again, or are dropped', async () => {
+test('after a reorganisation transactions wait again or are dropped', async () => {
   const one = await pay()
   await submit(one.raw)
   await control({ command: 'mine', blocks: 1 })
@@ -292,7 +292,7 @@ test('a reorganisation: transactions wait again, or are dropped', async () => {
   assert.equal((await ask(`txs/${two.hash}`)).status, 404)
 })
 
-test('faults of the interface', async () => {
+test('simulates faults of the interface', async () => {
   const { raw, hash } = await pay()
   await control({ command: 'fault', mode: 'reject' })
   assert.equal((await submit(raw)).status, 425)

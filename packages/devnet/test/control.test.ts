@@ -213,7 +213,7 @@ test('mistakes are reported with the name of the field', async () => {
   )
 })
 
-test('drop-answer: the broadcast is accepted and its answer never arrives', async () => {
+test('errors name the field', async () => {
   const { hex, id } = await bitcoinPayment()
   const raw = await ethereumPayment()
   for (const network of ['BTC', 'ETH'])

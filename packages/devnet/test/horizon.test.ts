@@ -58,7 +58,7 @@ const submit = (transaction: Transaction) =>
 const pay = (amount: string, destination = bob.publicKey()) =>
   Operation.payment({ destination, asset: Asset.native(), amount })
 
-test('an account with its balance, its sequence and its data', async () => {
+test('returns an account with its balance, its sequence and its data', async () => {
   const account = await server.loadAccount(alice.publicKey())
   assert.equal(account.balances[0]?.balance, '100.0000000')
   await submit(await build([Operation.manageData({ name: 'colour', value: 'blue' })]))
@@ -192,7 +192,7 @@ test('failures have result codes; a transaction that waits for its account is no
   await devnet.control({ command: 'fault', network: 'XLM', mode: 'heal' })
 })
 
-test('pages follow one another, in both directions', async () => {
+test('pages are contiguous in both directions', async () => {
   const seen: string[] = []
   let page = await server.payments().limit(2).call()
   while (page.records.length > 0) {

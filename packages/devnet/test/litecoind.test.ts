@@ -224,7 +224,7 @@ const CASES: Record<string, (spend: Spend) => Promise<Transaction>> = {
 }
 
 for (const [name, build] of Object.entries(CASES)) {
-  test(`the same verdict of both: ${name}`, { skip }, async () => {
+  test(`both nodes return the same verdict: ${name}`, { skip }, async () => {
     const [own, real] = await Promise.all(
       nodes.map(async (node) => verdicts(node, await build(await node.coin()))),
     )
@@ -232,7 +232,7 @@ for (const [name, build] of Object.entries(CASES)) {
   })
 }
 
-test('the same verdict of both: replacement and repetition', { skip }, async () => {
+test('both nodes return the same verdict: replacement and repetition', { skip }, async () => {
   const found = await Promise.all(
     nodes.map(async (node) => {
       const spend = await node.coin()
@@ -251,7 +251,7 @@ test('the same verdict of both: replacement and repetition', { skip }, async () 
   assert.deepEqual(found[0], found[1])
 })
 
-test('objects have the fields a client reads, of the same type', { skip }, async () => {
+test('objects contain the fields that a client reads, with the same types', { skip }, async () => {
   const shape = (value: unknown): unknown =>
     value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
   const read = async (node: Node) => {

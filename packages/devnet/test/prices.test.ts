@@ -119,7 +119,7 @@ test('the operator sets a price, at one source or all; it survives a restart; fa
   )
 })
 
-test('faults: an old price, a closed exchange, a web page, a limit', async () => {
+test('faults: an old price, a closed exchange, an HTML page, a rate limit', async () => {
   await fault('PRICES', 'stale')
   assert.ok(
     Date.now() / 1000 -

@@ -55,7 +55,7 @@ test('the address of a future token follows from its name, and is used by the lo
   )
 })
 
-test("it equals the registry's address of every existing token", () => {
+test("the address equals the registry's address of every existing token", () => {
   for (const { asset_name: name, ticker, network, contract_address: contract } of REGISTRY.assets) {
     if (
       contract?.local === undefined ||
@@ -67,7 +67,7 @@ test("it equals the registry's address of every existing token", () => {
   }
 })
 
-test('a wrong address is reported with the right one', () => {
+test('a wrong address is reported with the correct one', () => {
   const other = '0x1aBaEA1f7C830bD89Acc67eC4af516284b1bC33c'
   assert.throws(() => evmNetworksOf(withToken('ETH', other)), {
     message: `the asset registry has EURC_ETH at ${other}: on the local chain it is at ${localContract('ETH', 'EURC').local}`,

@@ -114,7 +114,7 @@ test('ARB: a token transfer publishes more bytes, and buys more poster gas', asy
   assert.ok(BigInt(receipt.gasUsedForL1!) >= 47_000n, receipt.gasUsedForL1)
 })
 
-test('ARB: the price of the base chain moves, by less than the head-room of a third', async () => {
+test('ARB: the price of the base chain changes by less than the margin of a third', async () => {
   const arb = on('ARB')
   const seen: bigint[] = []
   for (let block = 0; block < 17; block += 1) {

@@ -268,7 +268,7 @@ async function shown(upTo: number): Promise<AccountJson> {
   }
 }
 
-test('only burnt amounts leave the total', async () => {
+test('only burnt amounts reduce the total', async () => {
   const names = ['one', 'two', 'three']
   for (const name of names) await fund('TRX', name, '100')
   const held = async () => {

@@ -144,7 +144,7 @@ const refusal = async (code: Code, tx: Transaction): Promise<string> =>
     (error: Error) => error.message,
   )
 
-test('each starts on first use', async () => {
+test('each chain starts on first use', async () => {
   const { networks } = await devnet.control<{
     networks: Record<string, { height: number | null }>
   }>({ command: 'info' })
@@ -179,7 +179,7 @@ test('a correctly signed payment is accepted and mined; a changed signature is r
   }
 })
 
-test('BCH: nothing is valid without FORKID, and with it nothing is valid on a sibling', async () => {
+test('BCH: refuses signatures without FORKID; with it they are invalid on a sibling chain', async () => {
   const from = await coin('BCH')
   const amount = from.value - 1000n
   assert.match(
@@ -247,7 +247,7 @@ test('replacement: LTC accepts the higher fee, the others keep the first', async
   }
 })
 
-test('dust to the unit, and the minimum fee', async () => {
+test('dust limits are exact to the smallest unit, and the minimum fee is enforced', async () => {
   for (const code of CODES) {
     const { dust } = CHAINS[code]
     const from = await coin(code)
@@ -292,7 +292,7 @@ test('a coinbase is spent at each chain’s own maturity', async () => {
   }
 })
 
-test("differences between the families' nodes", async () => {
+test("reproduces the differences between the families' nodes", async () => {
   await assert.rejects(rpc('BCH', 'estimatesmartfee', 6), { code: -32601 })
   assert.equal(await rpc<number>('BCH', 'estimatefee'), 0.00001)
   assert.equal((await rpc<{ feerate: number }>('DOGE', 'estimatesmartfee', 6)).feerate, -1)
@@ -322,7 +322,7 @@ test("differences between the families' nodes", async () => {
   )
 })
 
-test('a reorganisation, then a kill and a start: every block exists', async () => {
+test('after a reorganisation and a kill every block still exists', async () => {
   const heads: Record<string, string> = {}
   for (const code of CODES) {
     const from = await coin(code)

@@ -184,7 +184,7 @@ test('one account is not matched with itself; a partial fill is reported, and ke
   assert.deepEqual([status, filled], ['canceled', 500])
 })
 
-test('each refusal has its code, and changes nothing', async () => {
+test('each refusal has its code and changes nothing', async () => {
   const before = (await binance.fetchBalance())['USDT']
   for (const [given, code, text] of [
     [{ price: '50000.001' }, -1013, /PRICE_FILTER/],
@@ -245,7 +245,7 @@ test('signature over query and body together, keys, permissions and their revoca
   assert.match(await failure(client.fetchBalance()), /-2015/)
 })
 
-test('weights are counted by the minute, orders by ten seconds', async () => {
+test('request weights are counted per minute, orders per ten seconds', async () => {
   const client = await another()
   const early = await Promise.all(
     Array.from({ length: 105 }, () =>

@@ -133,7 +133,7 @@ test('the better price is matched first, then the older order, and a taker pays 
   )
 })
 
-test('an order of one account is not filled by another of its own: the newer one ends', () => {
+test('an order is not matched with an order of the same account: the newer one is cancelled', () => {
   const engine = engineAt({ usd: null, ms: 0 })
   place(engine, 'A2', wish('sell', 599_000n, 40n))
   const own = place(engine, 'A1', wish('sell', 600_000n, 100n))

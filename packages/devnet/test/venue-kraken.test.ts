@@ -524,7 +524,7 @@ test('faults: an answer lost after the action, once; fills reported twice; an or
   await fault('heal')
 })
 
-test('faults: down, limits, a page, a clock, a changed address', async () => {
+test('faults: down, rate limits, an HTML page, a wrong clock, a changed address', async () => {
   for (const [mode, wanted] of [
     ['down', /^(ExchangeNotAvailable|NetworkError)/],
     ['rate-limited', /^DDoSProtection/],

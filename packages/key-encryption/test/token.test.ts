@@ -24,12 +24,12 @@ before(async () => {
   await makeTokenKey({ ...settings, key: 'node-2' }, surroundings)
 })
 
-test('a token meets the contract', { skip: withoutToken }, async () => {
+test('a token fulfils the contract', { skip: withoutToken }, async () => {
   await keepsTheContract(settings, { ...settings, key: 'node-2' }, surroundings)
 })
 
 test(
-  "a token’s refusals name the setting; a new key with the same label keeps the old key's data readable",
+  'a token’s refusals name the setting; after a new key with the same label old data can be decrypted',
   { skip: withoutToken },
   async () => {
     const key = new Uint8Array(32).fill(7)

@@ -53,7 +53,7 @@ test('RFC 7515, A.2: the published token verifies, and fails at the first claim 
   await refuses(check(token.replace('.cC4h', '.dC4h')), 'signature')
 })
 
-test('jose verifies what we sign', async () => {
+test('jose verifies our signatures', async () => {
   const signed = await sign()
   const { payload, protectedHeader } = await jwtVerify(signed.token, pair.publicKey, {
     algorithms: ['RS256'],
@@ -66,7 +66,7 @@ test('jose verifies what we sign', async () => {
   assert.ok((payload.exp as number) - (payload.iat as number) < 30)
 })
 
-test('we verify what jose signs', async () => {
+test("jose's signatures are verified by our code", async () => {
   const { sub, iat, exp, ...rest } = claims()
   const token = await new SignJWT(rest)
     .setProtectedHeader({ alg: 'RS256' })
@@ -77,7 +77,7 @@ test('we verify what jose signs', async () => {
   assert.deepEqual(await verify(request(token)), { ...rest, sub, iat, exp })
 })
 
-test('alg: only RS256', async () => {
+test('refuses any alg except RS256', async () => {
   const payload = claims()
   await refuses(verify(request(`${encode({ alg: 'none' })}.${encode(payload)}.`)), 'token')
   await refuses(verify(request(`${encode({ alg: 'none' })}.${encode(payload)}.AA`)), 'alg')
@@ -153,7 +153,7 @@ test('crit is refused, because no extension is supported', async () => {
   await refuses(verify(request(handmade({ alg: 'RS256', crit: [] }, claims()))), 'crit')
 })
 
-test('another key, a changed payload, a cut or padded signature: signature error', async () => {
+test('refuses another key, a changed payload, and a truncated or padded signature', async () => {
   const { token } = await sign()
   const [header, payload, signature] = token.split('.') as [string, string, string]
   await refuses(verify(request(token), { publicKey: other.publicKey }), 'signature')

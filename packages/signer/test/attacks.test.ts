@@ -851,7 +851,7 @@ describe('rules 4 and 6: one request, one payment', () => {
       4,
     )
   })
-  test('of two concurrent requests with one nonce at most one is signed', async () => {
+  test('concurrent orders of one request are signed with at most one account nonce', async () => {
     const { mine, path } = await fresh()
     const request = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
     await workspace.sign(
@@ -1041,7 +1041,7 @@ describe('rules 11 and 12: fuel and sweeps', () => {
     const good = await workspace.sign(sweep, usdt(deposit, omnibus, 5n))
     assert.equal(good.status, 200, JSON.stringify(good.body))
   })
-  test('the fees of a tank within 24 hours are limited', async () => {
+  test('enforces the budget of a tank for 24 hours', async () => {
     const second = await cluster.workspace()
     const mine = await second.caller(1)
     const cap = BigInt(ETH.fee_cap)

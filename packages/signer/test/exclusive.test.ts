@@ -140,8 +140,8 @@ test("rule 10: accepts the next nonce or a used one; the first is 0, or the firs
     'and never takes back what is on record',
   )
   assert.deepEqual(gaps(stateOf(), [1n, 2n], 0n), [false, true])
-  // A restored node accepts any first nonce if no peer sent it one, and is bound to a nonce that it
-  // received.
+  // For this check, a restored node accepts any first nonce if no peer sent it one, and is bound to
+  // a nonce that it received.
   assert.deepEqual(gaps(stateOf({ generation: 1 }), [9n]), [false])
   assert.deepEqual(gaps(known(5n, { generation: 1 }), [6n, 7n]), [false, true])
   assert.deepEqual(
@@ -168,7 +168,7 @@ test('rule 10: a gap is refused, and the error states the highest nonce on recor
   assert.deepEqual([refused(known(5n), 6n), refused(known(5n), 7n, 6n)], [null, null])
 })
 
-test('a restored node whose peers sent no nonce for an account accepts only its first one', () => {
+test('a restored node does not know an account whose nonce no peer sent, unless the nonce is its first', () => {
   const restored = stateOf({ generation: 1 })
   assert.equal(isUnheardOf(restored, subjectOf(3n)), true)
   assert.equal(isUnheardOf(restored, subjectOf(0n)), false)

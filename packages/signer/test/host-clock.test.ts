@@ -180,7 +180,7 @@ test("property: for any clock, restarts and confirmations, a record's time never
       for (const each of steps) {
         truth += each.passed
         error = each.error
-        // Counts what the clock allowed and what the peers confirmed.
+        // The record may accept the time that has passed, and the time that was confirmed.
         allowed += each.passed
         if (each.after === 'confirm') {
           store.confirm()

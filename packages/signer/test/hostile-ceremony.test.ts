@@ -156,7 +156,7 @@ test('memory for one peer is limited to a large order and a third of it', async 
   room.take(1, 1)
 })
 
-test('a run that a hostile leader abandons leaves no share and causes no ban', async () => {
+test('a run that a hostile leader began leaves no share and causes no ban', async () => {
   const names = readdirSync(join(cluster.peers.nodes[1]!.home, 'record.shares')).filter((name) =>
     name.startsWith(`${workspace.set.key_id}.`),
   )

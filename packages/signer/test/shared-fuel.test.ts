@@ -316,7 +316,7 @@ describe("the record's entries of a fuel transaction for several payments", () =
     }
   }
 
-  test('a node killed between record and signature has recorded fuel for every payment, also once restored', async () => {
+  test('a node killed between record and signature has recorded each fuel, and so has one restored from it', async () => {
     const api_key = randomUUID()
     const enrolment = {
       api_key,

@@ -255,7 +255,7 @@ async function columns(
   return codes
 }
 
-test('secp256k1: one flipped bit of the OT extension passes or fails by a secret bit that lasts for the epoch', async () => {
+test('secp256k1: whether a flipped bit of the OT extension passes depends on a secret bit of the epoch', async () => {
   const indices = Array.from({ length: 40 }, (_, index) => index * 6)
   const refreshed = { ...keys, secp256k1: await complete(refreshSessions(vaults, keys.secp256k1)) }
   for (const role of ROLES) {
@@ -306,7 +306,7 @@ test('secp256k1: one flipped bit of the OT extension passes or fails by a secret
   }
 })
 
-test('after all these attempts the keys still sign', async () => {
+test('after all these attempts the keys can still sign', async () => {
   for (const curve of ['secp256k1', 'ed25519'] as const)
     await signAndCheck(vaults, keys[curve], [1, 2], PATH, DIGEST)
 })

@@ -249,7 +249,7 @@ for (const [name, changes, damageOnly] of [
   }
 }
 
-test('after all these attempts the keys still sign', async () => {
+test('after all these attempts the keys can still sign', async () => {
   for (const curve of ['secp256k1', 'ed25519'] as const) {
     for (const pair of PAIRS)
       await signAndCheck(vaults, keys[curve], pair, [1], new Uint8Array(randomBytes(32)))

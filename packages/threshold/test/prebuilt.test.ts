@@ -75,7 +75,7 @@ before(() => {
 })
 
 test(
-  'a checkout without Rust uses the addons, and the threshold one signs',
+  'a checkout without Rust uses the addons, and the threshold addon signs',
   { skip, timeout: 120_000 },
   () => {
     const taken = install()
@@ -145,7 +145,7 @@ const refused = (env: Record<string, string>, reason: RegExp) => {
 }
 
 test(
-  'a checkout uses what another of the same sources built, from the user’s cache',
+  'a checkout uses the build of another one with the same sources, from the user’s cache',
   { skip, timeout: 60_000 },
   () => {
     emptied()
@@ -228,7 +228,7 @@ test(
 )
 
 test(
-  'a package in the checkout’s folder prebuilt is used without a setting, unless others can write it',
+  'a package in the checkout’s `prebuilt` folder is used by default, unless others can write to it',
   { skip, timeout: 60_000 },
   () => {
     const env = { CUSTODY_PREBUILT_CACHE: 'off' }

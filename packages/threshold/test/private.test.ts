@@ -33,7 +33,7 @@ function partsOf({ payload }: Envelope): { shown: Buffer; hidden: Buffer } {
 
 const pass = ({ from, payload }: Envelope) => [{ from, payload }]
 
-test('ed25519: an observer of the messages finds no fragment in them', async () => {
+test('ed25519: an observer of the messages finds no part of a share in them', async () => {
   const vaults = await openVaults()
   const keys = await complete(keygenSessions(vaults, 'ed25519'))
   for (const start of [
@@ -87,7 +87,7 @@ test('ed25519: an observer of the messages finds no fragment in them', async () 
 })
 
 for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
-  test(`${curve}: private parts have the size of a ciphertext, and no two of a run are alike`, async () => {
+  test(`${curve}: private parts have the size of a ciphertext, and all parts of a run differ`, async () => {
     const vaults = await openVaults()
     const sealed: Buffer[] = []
     const lengths: number[] = []

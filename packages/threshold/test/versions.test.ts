@@ -80,7 +80,7 @@ function start(vault: Vault, key: KeyMaterial) {
 }
 
 for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
-  test(`${curve}: a share of an unlisted version is refused, with what opens and what to do`, async () => {
+  test(`${curve}: a share of an unlisted version is refused; the error lists the versions and what to do`, async () => {
     const { id, version, versions } = engines[curve]
     assert.equal(versions[0], version)
     const vaults = await ownVaults()

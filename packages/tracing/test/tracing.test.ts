@@ -145,7 +145,7 @@ test('invalid traceparents and UUIDs are ignored', async () => {
   assert.deepEqual(spans, [])
 })
 
-test('a share of the transfers is traced, each completely or not at all', async () => {
+test('a fraction of the transfers is traced, each completely or not at all', async () => {
   const ids = Array.from(
     { length: 400 },
     (_, at) =>
@@ -183,7 +183,7 @@ test('a share of the transfers is traced, each completely or not at all', async 
     )
 })
 
-test('a collector that does not answer prevents no process from ending', async (t) => {
+test('a collector that does not respond does not prevent a process from ending', async (t) => {
   const asked = Promise.withResolvers<ServerResponse>()
   const silent = createServer((_, response) => {
     asked.resolve(response)
