@@ -1,11 +1,11 @@
-// Money as text: exact, or refused.
+// Amounts of money as text: parsed exactly, or refused.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from '../../../test/property.ts'
 import { formatAmount, parseAmount } from '../src/index.ts'
 import { refuses } from './support.ts'
 
-test('examples', () => {
+test('parses and formats examples exactly', () => {
   const cases: [string, number, bigint][] = [
     ['0', 8, 0n],
     ['1', 8, 100_000_000n],
@@ -74,7 +74,7 @@ test('text that is not a decimal is refused', () => {
   }
 })
 
-test('parse and format are inverse, for every number of decimals up to 30', () => {
+test('parsing and formatting are inverse, for every number of decimals up to 30', () => {
   fc.assert(
     fc.property(fc.bigInt({ min: 0n, max: 10n ** 48n }), fc.nat(30), (amount, decimals) => {
       const text = formatAmount(amount, decimals)
@@ -85,7 +85,7 @@ test('parse and format are inverse, for every number of decimals up to 30', () =
   )
 })
 
-test('an exponent only moves the point', () => {
+test('an exponent only moves the decimal point', () => {
   fc.assert(
     fc.property(
       fc.bigInt({ min: 0n, max: 10n ** 20n }),
@@ -98,7 +98,7 @@ test('an exponent only moves the point', () => {
             parseAmount(`${formatAmount(amount, decimals)}e${exponent}`, decimals),
             shifted,
           )
-        // A text with surplus zeros has the same value.
+        // A text with superfluous zeros has the same value.
         const text = formatAmount(amount, decimals)
         assert.equal(parseAmount(`${text}${text.includes('.') ? '' : '.'}000`, decimals), amount)
         assert.equal(parseAmount(`${amount}e-${decimals}`, decimals), amount)
@@ -107,7 +107,7 @@ test('an exponent only moves the point', () => {
   )
 })
 
-test('every double that JavaScript prints is read as printed', () => {
+test('every double that JavaScript prints is parsed to the printed value', () => {
   fc.assert(
     fc.property(fc.double({ min: 0, max: 1e15, noNaN: true }), (value) => {
       const text = String(value)

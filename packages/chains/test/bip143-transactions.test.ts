@@ -1,5 +1,5 @@
-// BIP143 digests, BIP141 sizes, whole signed transactions: @scure/btc-signer and bitcore-lib's
-// interpreter as judges.
+// BIP143 digests, BIP141 sizes and complete signed transactions, verified with @scure/btc-signer
+// and bitcore-lib's interpreter.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sha256 } from '@noble/hashes/sha2.js'
@@ -62,7 +62,7 @@ function transfer(
   return { unsigned, utxos: funding.utxos }
 }
 
-test('BIP143, native P2WPKH: the reference implementation gives the published digest', () => {
+test('BIP143, native P2WPKH: the reference implementation computes the published digest', () => {
   const raw =
     '0100000002fff7f7881a8099afa6940d42d1e7f6362bec38171ea3edf433541db4e4ad969f0000000000eeffffffef51e1b804cc89d182d279655c3aa89e815b1b309fe287d9b2b55d57b90ec68a0100000000ffffffff02202cb206000000001976a9148280b37df378db99f66f85c95a783a76ac7a6d5988ac9093510d000000001976a9143bde42dbee7e4dbe6a21b2d50ce2f0167faa815988ac11000000'
   const hash = Buffer.from('1d0f172a0ecb48aee1be1f2687d2963ae33f71a1', 'hex')
@@ -77,7 +77,7 @@ test('BIP143, native P2WPKH: the reference implementation gives the published di
     Buffer.from(digest).toString('hex'),
     'c37af31116d1b27caf68aae9e3ac82f1477929014d5b917657d0eb49478cb670',
   )
-  // And the library that ours stands on.
+  // The library that our code uses agrees.
   const ours = Transaction.fromHex(raw).hashForWitnessV0(1, script, 600_000_000n, SIGHASH_ALL)
   assert.equal(
     Buffer.from(ours).toString('hex'),
@@ -187,13 +187,13 @@ for (const [name, network] of [
         assert.equal(real.getId(), signed.hash)
         const estimated = decoded.vsize as number
         assert.ok(estimated >= real.virtualSize(), `${estimated} < ${real.virtualSize()}`)
-        // A signature whose r or s begins with zeros is shorter than the longest: one in 128 by a
-        // byte.
+        // A signature whose r or s begins with a zero byte is shorter than the longest: one in 128
+        // by one byte.
         assert.ok(
           estimated - real.virtualSize() <= amounts.length + 1,
           `${estimated} ≫ ${real.virtualSize()}`,
         )
-        // Another amount under the same signatures does not execute.
+        // With another amount, the same signatures do not execute.
         assert.ok(
           network !== BTC ||
             !executes(
@@ -218,7 +218,7 @@ test('a signature with its longest DER form fits the estimate exactly', () => {
   assert.equal(utxo.virtualSize(params, 1, [22]), 110)
   assert.equal(utxo.virtualSize(params, 1, [22, 22]), 141)
   assert.equal(utxo.virtualSize(P2PKH.utxo as UtxoParams, 1, [25, 25]), 226)
-  // The count of inputs takes three bytes from 253 on.
+  // The number of inputs takes three bytes from 253 on.
   assert.equal(
     utxo.virtualSize(P2PKH.utxo as UtxoParams, 253, [25]) -
       utxo.virtualSize(P2PKH.utxo as UtxoParams, 252, [25]),
@@ -292,7 +292,7 @@ test('assemble refuses signatures that do not verify', () => {
       name,
     )
   const signed = assemble(BTC, unsigned, good, publicKeyAt)
-  // Signed bytes are not unsigned ones.
+  // A signed transaction is refused where an unsigned one is expected.
   refuses(
     () => decode(BTC, { ...unsigned, bytes: signed.raw }, BTC_ASSETS, publicKeyAt),
     'TRANSACTION',

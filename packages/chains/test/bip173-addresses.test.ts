@@ -1,5 +1,5 @@
-// BIP173 and BIP350: the published segwit addresses, valid and invalid; Base58Check (BIP13);
-// BIP84's own address.
+// BIP173 and BIP350: the published segwit addresses, valid and invalid; Base58Check (BIP13); the
+// address in BIP84.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from '../../../test/property.ts'
@@ -61,7 +61,7 @@ test('BIP350: refuses well-formed addresses of witness versions that cannot be l
   }
   const answer = check(main, 'bc1zw508d6qejxtdg4y5r3zarvaryvaxxpcs')
   assert.match(answer.valid ? '' : answer.reason, /witness version/)
-  // Nor does such an output script have an address.
+  // Such an output script has no address either.
   assert.equal(
     utxo.addressOf(main, Buffer.from('5210751e76e8199196d454941c45d1b3a323', 'hex')),
     null,
@@ -94,17 +94,17 @@ const INVALID = [
   'tb1qrp33g0q5c5txsp9arysrx4k6zdkfs4nce4xj0gdcccefvpysxf3q0sL5k7',
   'bc1zw508d6qejxtdg4y5r3zarvaryvqyzf3du',
   'tb1qrp33g0q5c5txsp9arysrx4k6zdkfs4nce4xj0gdcccefvpysxf3pjxtptv',
-  // Valid under BIP173 alone: bech32 where bech32m is due.
+  // Valid under BIP173 alone: bech32 where bech32m is required.
   'bc1pw508d6qejxtdg4y5r3zarvary0c5xw7kw508d6qejxtdg4y5r3zarvary0c5xw7k7grplx',
   'BC1SW50QA3JX3S',
   'bc1zw508d6qejxtdg4y5r3zarvaryvg6kdaj',
 ]
-test('BIP350 and BIP173: invalid addresses', () => {
+test('BIP350 and BIP173: invalid addresses are refused', () => {
   for (const address of INVALID)
     assert.equal(check(networkOf(address), address).valid, false, address)
 })
 
-test('Base58Check: both kinds, of this network only', () => {
+test('Base58Check: both address types are accepted, on their own network only', () => {
   for (const address of [
     '1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa',
     '3P14159f73E4gFr7JterCCQh9QjiTjiZrG',
@@ -122,7 +122,7 @@ test('Base58Check: both kinds, of this network only', () => {
   }
 })
 
-test('BIP84: the first address of its test key', () => {
+test('BIP84: derives the first address of its test key', () => {
   const key = Buffer.from(
     '0330d54fd0dd420a6e5f8d3624f5f3482cae350f79d5f0753bf5beef9c2d91af3c',
     'hex',
@@ -195,7 +195,7 @@ test('one mistyped character is always detected', () => {
   }
 })
 
-test('for any text the result is valid or a reason', () => {
+test('any text is either a valid address or refused with a reason', () => {
   fc.assert(
     fc.property(
       fc.oneof(

@@ -1,5 +1,5 @@
-// BIP32, public derivation: the published vectors' non-hardened steps, and @scure/bip32 on random
-// ones.
+// BIP32, public derivation: the non-hardened steps of the published vectors, and random steps
+// compared with @scure/bip32.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -56,7 +56,7 @@ for (const [name, from, path, to] of STEPS) {
   })
 }
 
-test('public derivation gives the keys of private derivation, on random paths', () => {
+test('public derivation computes the keys of private derivation, on random paths', () => {
   fc.assert(
     fc.property(fc.array(fc.nat(0x7fffffff), { maxLength: 4 }), (path) => {
       assert.deepEqual(publicKeyAt(path), secp256k1.getPublicKey(privateKeyAt(path), true))
@@ -81,12 +81,12 @@ test('hardened and invalid indices are refused', () => {
   }
 })
 
-test('a path is sub-account, chain, index', () => {
+test('a path consists of sub-account, chain and index', () => {
   assert.deepEqual(pathOf(BTC, 3, 7), [3, BTC.chain_index, 7])
   assert.notDeepEqual(pathOf(BTC, 3, 7), pathOf(ETH, 3, 7))
 })
 
-test('addresses differ by every element of the path', () => {
+test('each element of the path changes the address', () => {
   const addresses = [
     [1, 0, 0],
     [0, 0, 0],
@@ -116,9 +116,9 @@ const { vectors } = JSON.parse(
   readFileSync(new URL('./vectors/ed25519-derivation.json', import.meta.url), 'utf8'),
 ) as { vectors: Vector[] }
 
-// The addresses made here and the shares that sign for them are derived by different code: both
-// keep these vectors.
-test('Ed25519: the frozen vectors that the signing engine has too', () => {
+// Addresses are derived by other code than the shares that sign for them: the tests of both contain
+// these vectors.
+test('Ed25519: derives the frozen vectors that the signing engine has too', () => {
   assert.ok(vectors.length > 5)
   for (const vector of vectors) {
     vector.levels.forEach((level, depth) => {

@@ -1,5 +1,5 @@
-// Answers that hold a whole block have a minute; where one does not come, Bitcoin's family reads
-// the transactions one by one.
+// Responses that contain a whole block may take a minute. If a block does not arrive, clients of
+// the Bitcoin family read its transactions one by one.
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
 import {
@@ -13,14 +13,14 @@ import {
 import { addressOf, BTC, local } from './support.ts'
 
 const url = { url: 'http://node.test' }
-/** Comes only when it is given up. */
+/** A response that never arrives; it fails when the client aborts it. */
 const never = (init: RequestInit): Promise<Response> =>
   new Promise((_resolve, reject) => {
     init.signal?.addEventListener('abort', () => {
       reject(init.signal?.reason as Error)
     })
   })
-/** Lets what has been called reach its timer. */
+/** Lets pending calls start their timers. */
 const settle = async () => {
   for (let turn = 0; turn < 10; turn++)
     await new Promise((resolve) => {
@@ -54,7 +54,7 @@ async function heldFor(
   }
 }
 
-test('a request times out after 8 seconds, one for a block after 60', async () => {
+test('a request times out after 8 seconds, a request for a block after 60', async () => {
   const ask = (method: string, params: unknown[] = []) =>
     heldFor(() => jsonRpc(url, (_url, init) => never(init))(method, params))
   for (const method of [
@@ -86,7 +86,7 @@ test('a request times out after 8 seconds, one for a block after 60', async () =
       message: `node.test: ${method}: no response within 60000 ms`,
     })
   }
-  // Heads alone are small.
+  // Block headers alone are small.
   for (const [method, params] of [
     ['eth_getBlockByNumber', ['latest', false]],
     ['getBlock', [7, { transactionDetails: 'none' }]],

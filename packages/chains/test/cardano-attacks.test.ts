@@ -1,4 +1,4 @@
-// What a hostile platform may try with a Cardano transaction: everything but a plain payment is
+// Cardano transactions that a hostile platform may try: everything except a plain payment is
 // refused by name.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -43,7 +43,7 @@ const [payment, change] = body.outputs as [Output, Output]
 test('the unmodified transaction is accepted', () =>
   assert.equal(decoded(unsigned).payments.length, 1))
 
-test('fields that a payment does not use: each is named', () => {
+test('refuses fields that a payment does not use, by name', () => {
   const extra: [number, string, RegExp][] = [
     [4, '80', /certificates/],
     [5, 'a0', /withdrawals/],
@@ -75,7 +75,7 @@ test('fields that a payment does not use: each is named', () => {
   }
 })
 
-test('a body without fee, end, inputs or outputs', () => {
+test('refuses a body without fee, expiry, inputs or outputs', () => {
   for (const key of [0, 1, 2, 3]) {
     const entries = parseFields().filter(([name]) => name !== key)
     refuses(
@@ -111,7 +111,7 @@ function parseFields(): [number, Uint8Array][] {
   ]
 }
 
-test('other encodings of the same content', () => {
+test('refuses other encodings of the same content', () => {
   const fields = parseFields()
   assert.equal(hex(map(fields.map(([name, value]) => [uint(BigInt(name)), value]))), unsigned.bytes)
   const spelled = (make: (fields: [number, Uint8Array][]) => Uint8Array): void => {
@@ -135,7 +135,7 @@ test('other encodings of the same content', () => {
       ),
     ]),
   )
-  // Inputs as a plain list; an output in the newer form.
+  // Inputs as a plain list; an output in the newer format.
   spelled((list) =>
     map(list.map(([name, value]) => [uint(BigInt(name)), name === 0 ? value.subarray(3) : value])),
   )
@@ -147,14 +147,15 @@ test('other encodings of the same content', () => {
   )
   const twice = Buffer.concat([Uint8Array.of(0xa5), bytes.subarray(1), uint(2n), uint(0n)])
   refuses(() => decoded({ ...unsigned, bytes: hex(twice) }), 'TRANSACTION', /twice/)
-  // Where a judge reads the same content, its own bytes may differ: the hash is of the bytes.
+  // Other libraries may encode the same content in other bytes; the hash is computed from the
+  // bytes.
   assert.equal(
     FixedTransactionBody.from_bytes(bytes).tx_hash().to_hex(),
     hex(signing(ADA, unsigned, publicKeyAt)[0]?.message as Uint8Array),
   )
 })
 
-test('outputs with a datum or a script, in the old form and the new', () => {
+test('refuses outputs with a datum or a script, in the old format and the new one', () => {
   const [fields] = [parseFields()]
   const outputs = (list: Uint8Array[]) => ({
     ...unsigned,
@@ -201,7 +202,7 @@ test('outputs with a datum or a script, in the old form and the new', () => {
   )
 })
 
-test('change that is foreign, missing, or disguised as a payment', () => {
+test('refuses change that is foreign, missing, or disguised as a payment', () => {
   const thief = addressBytes(ADA, 'addr1w8phkx6acpnf78fuvxn0mkew3l0fd058hzquvz7w36x4gtcyjy7wx')
   refuses(() => decoded(withBody({ outputs: [payment, { ...change, address: thief }] })), 'CHANGE')
   refuses(
@@ -236,7 +237,7 @@ test('change that is foreign, missing, or disguised as a payment', () => {
   refuses(() => decoded(withBody({ outputs: [change] })), 'CHANGE')
 })
 
-test('a fee that differs from the remainder, and value from nowhere', () => {
+test('refuses a fee that differs from the remainder, and more value than the inputs have', () => {
   refuses(() => decoded(withBody({ fee: body.fee + 1n })), 'SHAPE', /do not equal the inputs/)
   refuses(
     () => decoded(withBody({ outputs: [{ ...payment, coin: payment.coin + 1n }, change] })),
@@ -251,7 +252,7 @@ test('a fee that differs from the remainder, and value from nowhere', () => {
   assert.equal(greedy.fee_max, body.fee + 700_000n)
 })
 
-test('tokens sent away, burnt, multiplied, or changed', () => {
+test('refuses tokens that are sent away, burnt, created or changed', () => {
   const built = build([{ value: 10_000_000n, assets: { [TOKEN]: '5' } }], 3_000_000n)
   const tokens = parseBody(Buffer.from(built.unsigned.bytes, 'hex'))
   const [pay, back] = tokens.outputs as [Output, Output]
@@ -302,7 +303,7 @@ test('tokens sent away, burnt, multiplied, or changed', () => {
   refuses(() => decoded({ ...of([pay]), change: undefined as never }), /SHAPE|CHANGE/)
 })
 
-test('inputs: false previous transactions, foreign keys, duplicates, another order', () => {
+test('refuses false previous transactions, foreign keys, duplicate inputs and another order', () => {
   const [first, second] = unsigned.inputs as [
     UnsignedTransaction['inputs'][0],
     UnsignedTransaction['inputs'][0],
@@ -349,7 +350,7 @@ test('inputs: false previous transactions, foreign keys, duplicates, another ord
   )
 })
 
-test('addresses that cannot be paid', () => {
+test('refuses addresses that cannot be paid', () => {
   for (const raw of [
     `e1${'11'.repeat(28)}`,
     `41${'11'.repeat(28)}010203`,
@@ -367,11 +368,11 @@ test('addresses that cannot be paid', () => {
   }
 })
 
-test('an expiry far beyond the limit', () => {
+test('refuses an expiry far beyond the limit', () => {
   refuses(() => decoded(withBody({ ttl: (1n << 64n) - 1n })), 'SHAPE', /end/)
 })
 
-test('two transactions exclude each other only by a shared input', () => {
+test('two transactions exclude each other only if they share an input', () => {
   const [one, other] = [
     decoded(unsigned),
     decoded(
@@ -384,7 +385,7 @@ test('two transactions exclude each other only by a shared input', () => {
   )
 })
 
-test('a signature of another key, of another message, or of a changed body', () => {
+test('refuses a signature of another key, of another message, or of a changed body', () => {
   const items = signing(ADA, unsigned, publicKeyAt)
   const good = sign(items)
   assemble(ADA, unsigned, good, publicKeyAt)
@@ -405,7 +406,7 @@ test('a signature of another key, of another message, or of a changed body', () 
   assert.equal(addressAt(PATH).length, 58)
 })
 
-test('any bytes: a refusal, never another error; one flipped bit never keeps the same meaning', () => {
+test('any invalid bytes are refused without another error; one flipped bit never keeps the meaning', () => {
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 1, maxLength: 400 }), (data) =>
       refuses(() => decoded({ ...unsigned, bytes: hex(data) }), /^[A-Z_]+$/),

@@ -1,5 +1,5 @@
-// The client of Blockfrost's interface: what is believed, what is not, and when a transaction is
-// dead.
+// The client of the Blockfrost interface: which responses it accepts and refuses, and when a
+// transaction can no longer be included.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CardanoClient, RpcUnavailable, type Fetch } from '../src/index.ts'
@@ -14,7 +14,7 @@ const missing = {
   message: 'The requested component has not been found.',
 }
 
-/** An endpoint with fixed answers by path; a function is asked each time. */
+/** An endpoint with fixed responses by path; a function is called for each request. */
 function client(answers: Answers, seen: { path: string; init: RequestInit }[] = []): CardanoClient {
   const fetch: Fetch = async (url, init) => {
     const path = url.replace('https://ada.example/api', '')
@@ -60,7 +60,7 @@ const body = encodeBody({
 const txid = Buffer.from(hashOf(body)).toString('hex')
 const cbor = Buffer.from(encodeSigned(body, [])).toString('hex')
 
-test('the key is sent with every request; a wrong network is refused', async () => {
+test('the API key is sent with every request; a wrong network is refused', async () => {
   const seen: { path: string; init: RequestInit }[] = []
   await client({ '/genesis': { network_magic: 764_824_073 } }, seen).probe()
   assert.equal(new Headers(seen[0]?.init.headers).get('project_id'), 'secret')
@@ -69,7 +69,7 @@ test('the key is sent with every request; a wrong network is refused', async () 
   })
 })
 
-test('a block: outputs from the transactions’ own bytes, with tokens, page after page', async () => {
+test('a block: outputs are read from the transactions’ own bytes, with tokens, page after page', async () => {
   const hash = block(7).hash
   const many = Array.from({ length: 101 }, (_, at) => {
     if (at === 0) return { tx_hash: txid, cbor }
@@ -135,7 +135,7 @@ test('implausible answers are refused', async () => {
     /hex|not that/,
   )
   await unavailable(client({ '/blocks/7': block(8) }).block(7), /another height/)
-  // Not an empty block: one whose number of transactions is missing, or is contradicted.
+  // If the number of transactions is missing or contradicted, the block is not treated as empty.
   for (const count of [undefined, null, '0', -1])
     await unavailable(
       client({ '/blocks/7': block(7, { tx_count: count }) }).block(7),
@@ -181,7 +181,7 @@ test('implausible answers are refused', async () => {
   )
 })
 
-test('the previous transaction’s body is the bytes that were hashed', async () => {
+test('the body of the previous transaction is the bytes that were hashed', async () => {
   assert.equal(
     await client({ [`/txs/${txid}/cbor`]: { cbor } }).transactionBody(txid),
     Buffer.from(body).toString('hex'),
@@ -193,7 +193,7 @@ test('the previous transaction’s body is the bytes that were hashed', async ()
   )
 })
 
-test('status: in a block, waiting, or absent; a failed script is no success', async () => {
+test('status: in a block, waiting, or absent; a failed script is not a success', async () => {
   const found = { block: '00', block_height: 5, fees: '170000', valid_contract: true }
   assert.deepEqual(await client({ [`/txs/${txid}`]: found }).status(txid), {
     state: 'included',
@@ -222,7 +222,8 @@ test('status: in a block, waiting, or absent; a failed script is no success', as
   await unavailable(
     client({ [`/mempool/${txid}`]: new Response('', { status: 502 }) }).status(txid),
   )
-  // A block takes it between the two questions: included, never absent.
+  // A block includes the transaction between the two requests: the result is included, never
+  // absent.
   const answers: Answers = {}
   answers[`/mempool/${txid}`] = () => {
     answers[`/txs/${txid}`] = found
@@ -231,7 +232,7 @@ test('status: in a block, waiting, or absent; a failed script is no success', as
   assert.equal((await client(answers).status(txid)).state, 'included')
 })
 
-test('a broadcast: the bytes themselves; only an error about the transaction is a rejection', async () => {
+test('a broadcast sends the bytes unchanged; only an error about the transaction is a rejection', async () => {
   const seen: { path: string; init: RequestInit }[] = []
   assert.deepEqual(await client({ '/tx/submit': txid }, seen).broadcast(cbor), { kind: 'accepted' })
   assert.equal(Buffer.from(seen[0]?.init.body as Uint8Array).toString('hex'), cbor)
@@ -261,7 +262,7 @@ test('a broadcast: the bytes themselves; only an error about the transaction is 
   )
 })
 
-test('dead: a block at full depth is beyond the expiry, and the transaction is absent after that', async () => {
+test('expired: a block at full depth is beyond the expiry, and the transaction is absent afterwards', async () => {
   const latest = block(1015)
   const answers = {
     '/blocks/latest': latest,
@@ -278,7 +279,7 @@ test('dead: a block at full depth is beyond the expiry, and the transaction is a
     }).isDead(txid, 20_000),
     false,
   )
-  // An endpoint whose history moved in between proves nothing.
+  // An endpoint whose history changed between the requests proves nothing.
   assert.equal(
     await client({ ...answers, [`/blocks/${block(1001).hash}`]: undefined }).isDead(txid, 20_000),
     false,
@@ -286,7 +287,7 @@ test('dead: a block at full depth is beyond the expiry, and the transaction is a
   assert.equal(await client({ '/blocks/latest': block(10) }).isDead(txid, 1), false)
 })
 
-test('unspent outputs', async () => {
+test('lists unspent outputs', async () => {
   const utxos = {
     inputs: [
       { address: 'a', collateral: false },

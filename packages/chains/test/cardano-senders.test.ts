@@ -1,4 +1,4 @@
-// Who paid on Cardano: whatever balances the inputs' side of a transaction.
+// Senders on Cardano: every part of a transaction that adds to its inputs.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CardanoClient } from '../src/index.ts'
@@ -10,7 +10,7 @@ import { ADA, addressAt, CHANGE, PATH, TO } from './cardano-support.ts'
 const endpoint = { url: 'http://node' }
 const STAKE_KEY = 'ab'.repeat(28)
 const STAKE = 'stake1ux46h2at4w46h2at4w46h2at4w46h2at4w46h2at4w46h2cfk870n'
-/** A transaction with what may fund it beside its inputs. */
+/** Returns a transaction with other possible sources of funds besides its inputs. */
 function cardano(o: { more?: [number, Uint8Array][]; invalid?: boolean; inputs: unknown[] }): {
   client: CardanoClient
   txid: string
@@ -46,7 +46,7 @@ const spends = (address: unknown, more = {}) => ({
   ...more,
 })
 
-test('Cardano: all inputs, withdrawn rewards, and returned deposits', async () => {
+test('Cardano: senders are all inputs, withdrawn rewards and returned deposits', async () => {
   const inputs = [
     spends(addressAt(PATH)),
     spends(addressAt(CHANGE)),

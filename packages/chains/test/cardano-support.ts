@@ -77,7 +77,7 @@ export interface CardanoInputs {
   assets?: Record<string, string>
 }
 
-/** Coins made by one transaction that spends from nowhere; its id and body are real. */
+/** Creates coins in one transaction without real inputs; its id and body are real. */
 export function fund(
   given: CardanoInputs[],
   salt = 1,

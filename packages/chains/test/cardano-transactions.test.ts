@@ -1,5 +1,5 @@
-// Cardano: coin selection, bodies, signatures and fees, with cardano-serialization-lib and
-// cquisitor as judges.
+// Cardano: coin selection, bodies, signatures and fees, verified with cardano-serialization-lib and
+// cquisitor.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
@@ -59,7 +59,7 @@ interface ReadBody {
 }
 const bodyOf = (body: TransactionBody): ReadBody => JSON.parse(body.to_json()) as ReadBody
 
-/** All that the judges know to say about a finished transaction. */
+/** Returns everything that the two libraries report about a complete transaction. */
 function judged(unsigned: UnsignedTransaction): {
   body: ReadBody
   hash: string
@@ -97,7 +97,7 @@ function judged(unsigned: UnsignedTransaction): {
   }
 }
 
-test('a payment with change, as two other libraries read it', () => {
+test('two other libraries read a payment with change in the same way', () => {
   const { unsigned, selection } = build([{ value: 10n * ADA_1 }], 3n * ADA_1)
   const { body, least, size } = judged(unsigned)
   assert.deepEqual(
@@ -129,7 +129,7 @@ test('a payment with change, as two other libraries read it', () => {
   )
 })
 
-test('several inputs of one key need one signature, of several keys one each', () => {
+test('several inputs of one key need one signature, inputs of several keys one each', () => {
   const { unsigned } = build(
     [
       { value: 2n * ADA_1 },
@@ -162,7 +162,7 @@ test('several inputs of one key need one signature, of several keys one each', (
   )
 })
 
-test('native tokens of an input all return with the change', () => {
+test('native tokens of an input return completely with the change', () => {
   const { unsigned, selection } = build(
     [
       { value: 2n * ADA_1, assets: { [TOKEN]: '5', [SECOND]: '9000000000000000000' } },
@@ -210,7 +210,7 @@ test("change is never below the ledger's minimum: another coin is added, or the 
   const exact = build([{ value: 4n * ADA_1 }], 4n * ADA_1 - 165_281n)
   assert.equal(exact.selection.change, 0n)
   assert.equal(judged(exact.unsigned).least <= exact.selection.fee, true)
-  // With tokens nothing may be left out.
+  // With tokens nothing may be omitted.
   refuses(
     () => build([{ value: 4n * ADA_1, assets: { [TOKEN]: '5' } }], 3_500_000n),
     'INSUFFICIENT',
@@ -218,7 +218,7 @@ test("change is never below the ledger's minimum: another coin is added, or the 
   )
 })
 
-test("too little in total, or less than an output's minimum: the reason names the amount", () => {
+test('if the total is too low, or an output is below its minimum, the error states the amount', () => {
   refuses(() => build([{ value: 2n * ADA_1 }], 3n * ADA_1), 'INSUFFICIENT', /by 116\d{4} lovelace/)
   refuses(() => build([{ value: 5n * ADA_1 }], 849_069n), 'DUST', /849070/)
   assert.ok(build([{ value: 5n * ADA_1 }], 849_070n))
@@ -261,7 +261,7 @@ test('limits the number of inputs, and of tokens in an output', () => {
   )
 })
 
-test('a replacement shares the required coins', () => {
+test('a replacement contains the required coins', () => {
   const { coins } = fund([{ value: 5n * ADA_1 }, { value: 9n * ADA_1 }, { value: 7n * ADA_1 }])
   const order = {
     coins,
@@ -297,7 +297,7 @@ test('any wallet and amount: built, decoded equally, accepted by the references 
       fc.bigInt({ min: 849_070n, max: 60_000_000_000n }),
       fc.constantFrom(44n, 45n, 100n),
       (coins, amount, rate) => {
-        // A plain coin has less than one with a token may have.
+        // A plain coin may contain less than a coin with a token.
         const given = coins.map(({ value, path, token }) => ({
           value: token === null ? value : value + 2_000_000n,
           path,
@@ -331,7 +331,7 @@ test('any wallet and amount: built, decoded equally, accepted by the references 
   assert.ok(built > 60, `${built}`)
 })
 
-test("the price of a reference script is the ledger's, tier by tier", () => {
+test('the price of a reference script is computed tier by tier, as by the ledger', () => {
   assert.deepEqual([0, 1, 25_600, 25_601, 51_200].map(cardano.scriptFee), [
     0n,
     15n,
@@ -341,7 +341,7 @@ test("the price of a reference script is the ledger's, tier by tier", () => {
   ])
 })
 
-test('foreign transactions: old and new outputs, tokens, datums, scripts, failed scripts, any encoding', () => {
+test('reads transactions of others: old and new outputs, tokens, datums, scripts, any encoding', () => {
   const address = `61${'11'.repeat(28)}`
   const key = `58 20 ${'aa'.repeat(32)}`
   const hex = (text: string) => Uint8Array.from(Buffer.from(text.replaceAll(' ', ''), 'hex'))
@@ -380,7 +380,7 @@ test('foreign transactions: old and new outputs, tokens, datums, scripts, failed
   refuses(() => parseBody(body), 'SHAPE')
 })
 
-test('the same on the local network', () => {
+test('the local network accepts the same transactions', () => {
   const to = 'addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz'
   const { unsigned } = build([{ value: 10n * ADA_1 }], 3n * ADA_1, { network: TEST, to })
   assert.equal(decoded(unsigned, TEST).payments[0]?.address, to)

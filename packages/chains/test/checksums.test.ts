@@ -1,5 +1,5 @@
-// What is written here because it has to run in browsers too, against the libraries that it stands
-// in for.
+// Functions that are implemented here because they must run in browsers too, compared with the
+// libraries that they replace.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { crc32 as zlibCrc32 } from 'node:zlib'

@@ -1,5 +1,5 @@
-// Cardano's addresses: the vectors of CIP-19, Byron addresses, and what is refused.
-// cardano-serialization-lib is the judge.
+// Cardano addresses: the vectors of CIP-19, Byron addresses, and refused addresses, verified with
+// cardano-serialization-lib.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
@@ -17,7 +17,7 @@ import { ADA, address, TEST, validate } from './cardano-support.ts'
 const KEY = bech32.decodeToBytes(
   'addr_vk1w0l2sr2zgfm26ztc6nl9xy8ghsk5sh6ldwemlpmp9xylzy4dtf7st80zhd',
 ).bytes
-/** By the type that CIP-19 gives them; the same credentials on both networks. */
+/** Payable addresses by their type in CIP-19, with the same credentials on both networks. */
 const PAYABLE: Record<string, [string, string]> = {
   0: [
     'addr1qx2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzer3n0d3vllmyqwsx5wktcd8cc3sq835lu7drv2xwl2wywfgse35a3x',
@@ -63,12 +63,12 @@ const reasonOf = (network: typeof ADA, text: string, tag?: string): string => {
   return answer.valid ? 'valid' : answer.reason
 }
 
-test('the vectors of CIP-19: an enterprise address of the published key on each network', () => {
+test('CIP-19 vectors: an enterprise address of the published key on each network', () => {
   assert.equal(address(ADA, KEY), PAYABLE[6]?.[0])
   assert.equal(address(TEST, KEY), PAYABLE[6]?.[1])
 })
 
-test('enterprise addresses of any key are those of cardano-serialization-lib', () => {
+test('enterprise addresses of random keys equal those of cardano-serialization-lib', () => {
   fc.assert(
     fc.property(
       fc.uint8Array({ minLength: 32, maxLength: 32 }),
@@ -113,7 +113,7 @@ test('stake and pointer addresses are refused with the reason', () => {
   for (const pointer of POINTERS) assert.match(reasonOf(ADA, pointer), /pointer address/)
 })
 
-test('accepts Byron addresses with a right checksum, of the network, of keys', () => {
+test('accepts Byron addresses of keys, with a valid checksum, of the same network', () => {
   for (const text of BYRON) {
     assert.ok(ByronAddress.is_valid(text))
     assert.deepEqual(validate(ADA, text), { valid: true, address: text, address_tag: null })
@@ -128,7 +128,7 @@ test('accepts Byron addresses with a right checksum, of the network, of keys', (
   }
 })
 
-test('one wrong letter, another length, another prefix, a tag: refused', () => {
+test('refuses a wrong letter, another length, another prefix and a tag', () => {
   const good = PAYABLE[0]?.[0] as string
   for (let at = 5; at < good.length; at++) {
     const letter = good[at] === 'q' ? 'p' : 'q'
@@ -161,7 +161,7 @@ test('one wrong letter, another length, another prefix, a tag: refused', () => {
     assert.notEqual(reasonOf(ADA, text), 'valid', text)
 })
 
-test('no bytes make an address that is not itself', () => {
+test('no bytes are encoded as an address that decodes to other bytes', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 70 }), (bytes) => {
       const text = addressText(ADA, bytes)

@@ -1,4 +1,4 @@
-// Choosing coins: nothing lost, nothing wasted, nothing refused that is possible.
+// Coin selection loses and wastes nothing, and finds a selection whenever one is possible.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
@@ -59,7 +59,7 @@ const rates = fc.oneof(
   fc.bigInt({ min: 1000n, max: 1_000_000n }),
 )
 
-test('value is conserved, change is never dust, the fee is at least the due one and little more', () => {
+test('value is conserved, change is never dust, and the fee is at least the required one and little more', () => {
   fc.assert(
     fc.property(values, amounts, rates, (list, amount, rate) => {
       let selection: utxo.Selection
@@ -77,7 +77,7 @@ test('value is conserved, change is never dust, the fee is at least the due one 
       const due = (BigInt(vsize) * rate) / 1000n
       assert.ok(fee >= due)
       assert.ok(fee >= BigInt(vsize), 'below what nodes relay')
-      // Without change the surplus is less than change would have cost and been worth.
+      // Without a change output, the surplus is less than the cost plus the value of change.
       assert.ok(
         change > 0n ? fee === due : fee - due < DUST + feeAt(1, 2, rate) - feeAt(1, 1, rate) + 1n,
       )
@@ -86,7 +86,7 @@ test('value is conserved, change is never dust, the fee is at least the due one 
   )
 })
 
-test('INSUFFICIENT exactly if no number of the largest coins suffices', () => {
+test('returns INSUFFICIENT exactly if no number of the largest coins suffices', () => {
   fc.assert(
     fc.property(values, amounts, rates, (list, amount, rate) => {
       const sorted = [...list].sort((a, b) => (a > b ? -1 : 1))
@@ -134,7 +134,7 @@ test('the same coins in any order give the same selection', () => {
   )
 })
 
-test('required coins are among the inputs, once', () => {
+test('required coins are inputs exactly once', () => {
   fc.assert(
     fc.property(
       values,
@@ -160,10 +160,10 @@ test('required coins are among the inputs, once', () => {
   )
 })
 
-test('a rest below dust goes to the fee', () => {
+test('a remainder below dust goes to the fee', () => {
   const due = feeAt(1, 2, 1000n)
   const [must] = coins([50_000n + due + DUST - 1n]) as [utxo.Utxo]
-  // Required: the search for an exact match is left out.
+  // With required coins, the search for an exact match is skipped.
   assert.deepEqual(select([must], 50_000n, 1000n, [must]), {
     utxos: [must],
     fee: due + DUST - 1n,
@@ -197,13 +197,13 @@ test('an exact match leaves no change', () => {
   assert.deepEqual(utxos.map((each) => each.value).sort(), [40_000n, 60_000n + fee].sort())
 })
 
-test('the limit: one satoshi decides', () => {
+test('the limit is exact to one satoshi', () => {
   const fee = feeAt(1, 1, 5000n)
   assert.equal(select([50_000n + fee], 50_000n, 5000n).fee, fee)
   refuses(() => select([50_000n + fee - 1n], 50_000n, 5000n), 'INSUFFICIENT', /by 1 satoshi/)
 })
 
-test('an amount below dust, no coins, a foreign address', () => {
+test('refuses an amount below dust, an empty wallet, and a foreign address', () => {
   refuses(() => select([10_000n], DUST - 1n, 1000n), 'DUST')
   assert.ok(select([10_000n], DUST, 1000n))
   refuses(() => select([], 1000n, 1000n), 'INSUFFICIENT')
@@ -220,7 +220,7 @@ test('an amount below dust, no coins, a foreign address', () => {
   )
 })
 
-test('a wallet of very many coins is handled quickly', () => {
+test('selects from a wallet of very many coins quickly', () => {
   const many = Array.from({ length: 20_000 }, (_, at) => ({
     ...coin(0n, 0),
     txid: at.toString(16).padStart(64, '0'),
@@ -240,7 +240,7 @@ test('a wallet of very many coins is handled quickly', () => {
   assert.ok(process.cpuUsage(started).user < 5_000_000)
 })
 
-/** What an independent library chooses, as a selection of ours. */
+/** Returns the choice of an independent library as a selection of ours. */
 function foreign(list: readonly bigint[], amount: bigint, feeRate: bigint): utxo.Selection | null {
   const script = utxo.scriptOf(BTC, CHANGE)
   const network = { bech32: 'bcrt', pubKeyHash: 0x6f, scriptHash: 0xc4, wif: 0xef }
@@ -275,7 +275,7 @@ function foreign(list: readonly bigint[], amount: bigint, feeRate: bigint): utxo
   }
 }
 
-test('waste: none of our own selections wastes more, and a foreign library rarely less', () => {
+test("waste: none of our own selections wastes more, and another library's rarely less", () => {
   const wallets = fc.array(fc.bigInt({ min: 1000n, max: 10n ** 7n }), {
     minLength: 2,
     maxLength: 25,

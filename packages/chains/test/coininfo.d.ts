@@ -4,6 +4,6 @@ declare module 'coininfo' {
     bech32?: string
     versions: { public: number; scripthash: number }
   }
-  /** Of a main network by its ticker; null: the library has none. */
+  /** Returns the main network with this ticker; null: the library does not contain it. */
   export default function coininfo(ticker: string): Coin | null
 }

@@ -4,7 +4,7 @@ import { ed25519 } from '@noble/curves/ed25519.js'
 import * as fc from '../../../test/property.ts'
 import { isEd25519 } from '../src/ed25519.ts'
 
-test('OpenSSL verifies as noble does: valid signatures, and those that differ in a bit', () => {
+test('OpenSSL agrees with noble on valid signatures and on those with one changed bit', () => {
   fc.assert(
     fc.property(
       fc.uint8Array({ minLength: 32, maxLength: 32 }),
@@ -25,7 +25,7 @@ test('OpenSSL verifies as noble does: valid signatures, and those that differ in
         try {
           expected = ed25519.verify(parts.signature, parts.message, parts.key, { zip215: false })
         } catch {
-          /* noble throws for what is no point */
+          /* noble throws if the value is not a point */
         }
         assert.equal(isEd25519(parts.signature, parts.message, parts.key), expected)
       },

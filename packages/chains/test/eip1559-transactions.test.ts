@@ -1,5 +1,5 @@
-// EIP-155 and EIP-1559: digests, signatures and hashes, with ethers and @ethereumjs/tx as judges;
-// EIP-2 low s.
+// EIP-155 and EIP-1559: digests, signatures and hashes, verified with ethers and @ethereumjs/tx;
+// low s of EIP-2.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createCustomCommon, Hardfork, Mainnet } from '@ethereumjs/common'
@@ -49,7 +49,7 @@ function build(
   })
 }
 
-test('EIP-155: the example of the standard', () => {
+test('EIP-155: computes the example of the standard', () => {
   const main = mainnet.network('ETH') as Network
   const secret = Buffer.alloc(32, 0x46)
   const publicKey = () => secp256k1.getPublicKey(secret, true)
@@ -196,7 +196,7 @@ test('assemble refuses signatures that do not verify', () => {
   }
 })
 
-test('the same account and nonce exclude each other', () => {
+test('transactions with the same account and nonce exclude each other', () => {
   const of = (unsigned: UnsignedTransaction) => decode(ETH, unsigned, ETH_ASSETS, publicKeyAt)
   const one = of(build())
   assert.equal(exclusive(one, of(build({ amount: 1n }))), true)
@@ -205,7 +205,7 @@ test('the same account and nonce exclude each other', () => {
   assert.equal(exclusive(one, of({ ...build(), inputs: [{ path: [1, 60, 1] }] })), false)
 })
 
-test('fuel is gas × price × 1.2, and the data fee of a second layer', () => {
+test('fuel is gas × price × 1.2, plus the data fee of a second layer', () => {
   assert.equal(evm.fuelFor(65_000n, 1_000_000_000n), 78_000_000_000_000n)
   assert.equal(evm.fuelFor(21_000n, 10n, 5n), 252_005n)
 })

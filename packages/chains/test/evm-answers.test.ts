@@ -1,5 +1,5 @@
-// Answers of EVM endpoints that contradict themselves or lack a field: never an empty block, never
-// a crash without a reason.
+// Responses of EVM endpoints that contradict themselves or lack a field: they are never read as an
+// empty block, and never cause an error without a reason.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { bloomOf, TRANSFER_TOPIC } from '../src/evm/bloom.ts'
@@ -81,8 +81,8 @@ const block = () => ({
 })
 
 /**
- * What an endpoint answers by method; a function is given the parameters. `calls`: the methods that
- * were asked for.
+ * An endpoint with responses by method; a function receives the parameters. `calls`: the methods
+ * that were called.
  */
 function endpoint(script: Script): { client: EvmClient; calls: string[] } {
   const calls: string[] = []
@@ -129,7 +129,7 @@ async function unavailable(promise: Promise<unknown>, message: RegExp): Promise<
   })
 }
 
-test('a token deposit is found if logs are empty and the endpoint serves receipts only one by one', async () => {
+test('a token deposit is found if logs are empty and the endpoint returns receipts only one by one', async () => {
   const { client, calls } = endpoint({ eth_getLogs: [], eth_getBlockReceipts: NOT_SERVED })
   assert.deepEqual(
     (await client.block(7))?.transfers.map(({ txid, asset, amount }) => [txid, asset, amount]),
@@ -142,7 +142,7 @@ test('a token deposit is found if logs are empty and the endpoint serves receipt
   )
 })
 
-test('logs of another block make the block unavailable, and the next answer counts', async () => {
+test('logs of another block make the block unavailable, and the next response is used', async () => {
   assert.deepEqual(await seen({}), BOTH)
   const cases: [object | object[], RegExp][] = [
     [{ ...log(), blockHash: OTHER }, /logs of another block/],
@@ -157,7 +157,7 @@ test('logs of another block make the block unavailable, and the next answer coun
   for (const [answer, message] of cases) {
     const logs = Array.isArray(answer) ? answer : [answer]
     await unavailable(seen({ eth_getLogs: logs }), message)
-    // What receipts say is checked in the same way.
+    // The content of receipts is checked in the same way.
     const told = receipts().map((receipt) =>
       receipt.logs.length === 0 ? receipt : { ...receipt, logs },
     )
@@ -166,7 +166,8 @@ test('logs of another block make the block unavailable, and the next answer coun
       /eth_getBlockReceipts returned|the receipts of|does not place/,
     )
   }
-  // A transaction of its own kind, which the endpoint does not list and places in the block.
+  // A transaction of an unknown type, which the endpoint does not list but reports as part of the
+  // block.
   const stranger = {
     transactionHash: OTHER,
     status: '0x1',
@@ -204,7 +205,7 @@ test('a block that contradicts the request, or itself, is unavailable', async ()
     [{ transactions: [native, native] }, /twice/],
     [{ transactions: [{ ...native, value: undefined }, token] }, /no transactions.value/],
     [{ transactions: [{ ...native, to: undefined }, token] }, /no transactions.to/],
-    // Transactions that are left out: the root says that there are some, and the endpoint counts
+    // Omitted transactions: the root shows that there are some, and the endpoint's count includes
     // them.
     [{ transactions: [], logsBloom: bloomOf([]) }, /without its transactions/],
   ]
@@ -217,7 +218,8 @@ test('a block that contradicts the request, or itself, is unavailable', async ()
       message,
     )
   }
-  // A root that covers more than transactions: nothing was left out, or the endpoint cannot say so.
+  // A root of other content than transactions: nothing was omitted, or the endpoint cannot report
+  // the number.
   for (const count of ['0x0', NOT_SERVED]) {
     assert.deepEqual(
       await seen({
@@ -227,7 +229,7 @@ test('a block that contradicts the request, or itself, is unavailable', async ()
       [],
     )
   }
-  // Without transactions, and the bloom tells of a transfer.
+  // No transactions, but the bloom filter contains a transfer.
   await unavailable(
     seen({
       eth_getBlockByNumber: { ...block(), transactions: [], transactionsRoot: undefined },
@@ -261,7 +263,8 @@ test('a fee is read from the transaction if the receipt has no price, or zero', 
   }
   for (const missing of [undefined, null, '0x0', '0x', 0, 'x']) {
     assert.equal(await feeOf(missing, { gasPrice: '0x7' }), 65_000n * 7n)
-    // What EIP-1559 makes of it: the base fee of the block and the tip, at most what was signed.
+    // Gas price according to EIP-1559: the base fee of the block plus the tip, at most the signed
+    // maximum.
     const dynamic = { gasPrice: missing, maxFeePerGas: '0xc8', maxPriorityFeePerGas: '0x5' }
     assert.equal(await feeOf(missing, dynamic, { eth_getBlockByHash: block() }), 65_000n * 105n)
     assert.equal(
@@ -275,11 +278,11 @@ test('a fee is read from the transaction if the receipt has no price, or zero', 
     await unavailable(status(missing, {}), /ETH: eth_getTransactionByHash returned no gasPrice/)
     await unavailable(status(missing, null), /ETH: eth_getTransactionByHash does not return/)
   }
-  // A network without a price for gas.
+  // A network without a gas price.
   assert.equal(await feeOf('0x0', { gasPrice: '0x0' }), 0n)
 })
 
-/** Every place of a value in an answer. */
+/** Yields the path of every value in a response. */
 function* places(value: unknown, path: (string | number)[] = []): Generator<(string | number)[]> {
   if (path.length > 0) yield path
   if (typeof value === 'object' && value !== null)
@@ -294,14 +297,14 @@ function changed(value: unknown, path: readonly (string | number)[], to: unknown
   return copy
 }
 
-test('with any field missing, null or of another kind, a block is complete or refused with network, method and field', async () => {
+test('with any field missing, null or of another type, a block is read or refused with network, method and field', async () => {
   for (const [method, honest] of [
     ['eth_getBlockByNumber', block()],
     ['eth_getLogs', [log()]],
   ] as const) {
     for (const path of places(honest)) {
       for (const to of [undefined, null, 'x', {}, [], 5, true]) {
-        // A contract was created: that is an answer.
+        // A null `to` is valid: a contract was created.
         if (path.at(-1) === 'to' && to === null) continue
         const what = `${method} ${path.join('.')} ${JSON.stringify(to)}`
         try {
@@ -315,7 +318,7 @@ test('with any field missing, null or of another kind, a block is complete or re
   }
 })
 
-test('a native deposit depends on nothing in a receipt but the block and the outcome', async () => {
+test('a native deposit depends only on the block and the outcome in a receipt', async () => {
   const [honest] = receipts() as [object]
   const whole = { state: 'included', height: 7, blockHash: BLOCK, succeeded: true, fee: null }
   const expected: ExpectedTransfer | undefined = undefined
@@ -326,7 +329,7 @@ test('a native deposit depends on nothing in a receipt but the block and the out
         const found = await endpoint({
           eth_getTransactionReceipt: changed(honest, path, to),
         }).client.status(NATIVE, expected, { fee: false })
-        // Another text is another block, which the scan sees.
+        // Another text is another block, which the scan detects.
         assert.deepEqual(
           path.at(-1) === 'blockHash' ? { ...found, blockHash: BLOCK } : found,
           whole,

@@ -1,4 +1,4 @@
-// What a hostile platform may hand to a signer node on an EVM network.
+// Transactions that a hostile platform may send to a signer node on an EVM network.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { encodeRlp } from 'ethers'
@@ -33,13 +33,13 @@ const token = { ...native, to: CONTRACT, value: 0n, data: evm.transferData(TO, 5
 const bytesOf = (transaction: object) =>
   serializeTransaction(transaction as TransactionSerializable)
 
-test('the plain transfers decode', () => {
+test('decodes the plain transfers', () => {
   assert.deepEqual(decode(bytesOf(native)).payments, [{ address: TO, amount: 5n, tag: null }])
   assert.deepEqual(decode(bytesOf(token)).payments, [{ address: TO, amount: 5n, tag: null }])
   assert.equal(decode(bytesOf(token)).asset, 'USDT_ETH')
 })
 
-test('another chain, or none: valid elsewhere', () => {
+test('refuses another chain id and a missing one', () => {
   for (const chainId of [1, 56, 31338])
     refuses(() => decode(bytesOf({ ...native, chainId })), 'CHAIN_ID')
   refuses(() => decode(encodeRlp(['0x01', '0x64', '0x5208', TO, '0x05', '0x'])), 'CHAIN_ID')
@@ -49,12 +49,12 @@ test('another chain, or none: valid elsewhere', () => {
   )
 })
 
-test('contract creation', () => {
+test('refuses contract creation', () => {
   refuses(() => decode(bytesOf({ ...native, to: undefined })), 'SHAPE', /creation/)
   refuses(() => decode(bytesOf({ ...native, to: undefined, data: '0x6001' })), 'SHAPE', /creation/)
 })
 
-test('types 1, 3 and 4, unknown types, an access list', () => {
+test('refuses types 1, 3 and 4, unknown types, and an access list', () => {
   const { maxFeePerGas: _, maxPriorityFeePerGas: __, ...base } = native
   refuses(
     () => decode(bytesOf({ ...base, type: 'eip2930', gasPrice: 100n, accessList: [] })),
@@ -105,7 +105,7 @@ test('types 1, 3 and 4, unknown types, an access list', () => {
   )
 })
 
-test('token data: 67 and 69 bytes, dirty padding, other methods, native value', () => {
+test('refuses token data of 67 and 69 bytes, dirty padding, other methods, and native value', () => {
   const { data } = token
   for (const changed of [
     data.slice(0, -2),
@@ -124,7 +124,7 @@ test('token data: 67 and 69 bytes, dirty padding, other methods, native value', 
   refuses(() => decode(bytesOf({ ...token, value: 1n })), 'SHAPE', /no native value/)
 })
 
-test('unknown contracts, and native coins with data', () => {
+test('refuses unknown contracts, and native coins with data', () => {
   refuses(() => decode(bytesOf({ ...token, to: TO })), 'CONTRACT')
   refuses(() => decode(bytesOf({ ...native, data: '0x00' })), 'CONTRACT')
   refuses(
@@ -149,11 +149,11 @@ test('unknown contracts, and native coins with data', () => {
   )
 })
 
-test('empty data to a token contract is a native transfer, and says so', () => {
+test('empty data to a token contract is decoded as a native transfer', () => {
   assert.equal(decode(bytesOf({ ...native, to: CONTRACT })).asset, 'ETH')
 })
 
-test('other encodings of the bytes', () => {
+test('refuses other encodings of the bytes', () => {
   const hex = bytesOf(native).slice(2)
   for (const bytes of [
     hex.toUpperCase(),
@@ -169,7 +169,7 @@ test('other encodings of the bytes', () => {
   ]) {
     refuses(() => decodeAll({ ...of(''), bytes }), /TRANSACTION|ENCODING/)
   }
-  // Leading zeros in an integer; a long form of a short string.
+  // Leading zeros in an integer; the long form of a short string.
   const padded = `0x02${encodeRlp(['0x7a69', '0x01', '0x01', '0x64', '0x5208', TO, '0x0005', '0x', []]).slice(2)}`
   refuses(() => decode(padded), /TRANSACTION|ENCODING/)
   refuses(
@@ -203,7 +203,7 @@ test('signed bytes are not accepted as unsigned ones', () => {
   )
 })
 
-test('fees: a tip above the maximum, none at all, more than fits', () => {
+test('refuses a tip above the maximum, a missing fee, and a fee that is too large', () => {
   const fields = (tip: string, max: string) =>
     `0x02${encodeRlp(['0x7a69', '0x01', tip, max, '0x5208', TO, '0x05', '0x', []]).slice(2)}`
   assert.equal(decode(fields('0x01', '0x64')).fee_max, 2_100_000n)
@@ -212,7 +212,7 @@ test('fees: a tip above the maximum, none at all, more than fits', () => {
   refuses(() => decode(fields('0x01', `0x01${'00'.repeat(32)}`)), /SHAPE|TRANSACTION|ENCODING/)
 })
 
-test('a nonce that a double cannot hold', () => {
+test('refuses a nonce that a double cannot represent', () => {
   refuses(
     () =>
       decode(
@@ -222,7 +222,7 @@ test('a nonce that a double cannot hold', () => {
   )
 })
 
-test('one input, no change', () => {
+test('requires exactly one input and no change', () => {
   const unsigned = of(bytesOf(native))
   refuses(() => decodeAll({ ...unsigned, inputs: [] }), 'SHAPE')
   refuses(() => decodeAll({ ...unsigned, inputs: [{ path: PATH }, { path: PATH }] }), 'SHAPE')

@@ -1,5 +1,4 @@
-// Logs of several blocks by one question: fewer questions, and never a deposit less than block by
-// block.
+// Logs of several blocks in one request: fewer requests, and the same deposits as block by block.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { bloomOf, TRANSFER_TOPIC } from '../src/evm/bloom.ts'
@@ -59,7 +58,7 @@ const blockAt = (height: number, { isBloomless = false }: ScriptedNode) => ({
   ],
 })
 
-/** An endpoint with a token transfer in each block, and what it was asked for logs. */
+/** An endpoint with a token transfer in each block; it records the requested log filters. */
 function endpoint(world: ScriptedNode = {}): {
   client: EvmClient
   asked: RecordedRequest[]
@@ -142,7 +141,7 @@ test('blocks read concurrently share one request for their logs, with the same r
     [['0x1', '0x8']],
   )
   assert.equal(methods.length, HEIGHTS.length + 1)
-  // A single block is asked for by its hash, at once.
+  // The logs of a single block are requested by its hash, immediately.
   assert.deepEqual(await amounts(client, [9]), [[1009]])
   assert.deepEqual(asked.at(-1)?.blockHash, hashAt(9))
 })

@@ -1,5 +1,4 @@
-// Tokens as they are, not as the standard has them, on a real engine behind the production
-// protocol.
+// Tokens with real deviations from the standard, on a real engine behind the production protocol.
 import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -58,7 +57,10 @@ const owner = () => addressOf(net('ETH'), path)
 const TO = '0x00000000000000000000000000000000000000B1'
 const plain = (_key: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value)
 
-/** The same key in another library: an operator who deploys what the registry does not have. */
+/**
+ * Returns the same key in another library, for an operator who deploys contracts that are not in
+ * the registry.
+ */
 function deployer(code: string): ethers.Wallet {
   return new ethers.Wallet(
     Buffer.from(privateKeyAt(path)).toString('hex'),
@@ -89,7 +91,7 @@ async function deploy(name: string): Promise<{ asset: Asset; contract: ethers.Co
   }
 }
 
-/** Builds, signs, sends and mines with our own code; answers the hash. */
+/** Builds, signs, sends and mines a transaction with our own code. @returns its hash */
 async function send(
   code: string,
   client: EvmClient,
@@ -123,7 +125,7 @@ async function send(
 }
 
 test(
-  'a transfer that returns false moved nothing and is no success',
+  'a transfer that returns false moves nothing and is not a success',
   { timeout: 60_000 },
   async () => {
     const { asset, contract } = await deploy('FalseLike')
@@ -174,7 +176,7 @@ test(
 )
 
 test(
-  'a block whose logs an endpoint omits is read by its receipts; without them it is not taken for empty',
+  'a block whose logs an endpoint omits is read by its receipts; without them it is not read as empty',
   { timeout: 60_000 },
   async () => {
     const { asset } = await deploy('FalseLike')
@@ -187,7 +189,7 @@ test(
       whole?.transfers.map(({ asset: name, address, amount }) => [name, address, amount]),
       [['ODD', TO, 7n]],
     )
-    // Each answers as if there were no logs, and says nothing of it.
+    // Each endpoint responds as if there were no logs, without an error.
     const empty: Record<string, (result: unknown) => unknown> = {
       eth_getLogs: () => [],
       eth_getBlockReceipts: (result) =>
@@ -255,11 +257,11 @@ test('another network’s endpoint is refused', async () => {
   await assert.rejects(wrong.probe(), { code: 'WRONG_NETWORK' })
 })
 
-test('ONE: type 0 with a gas price only', { timeout: 60_000 }, async () => {
+test('ONE: builds only type 0 with a gas price', { timeout: 60_000 }, async () => {
   const client = clientOf('ONE')
   const { medium } = await client.feeRates()
   assert.equal(medium.legacy, true)
-  // Found by probing too, where the registry says nothing.
+  // A probe also finds this if the registry does not state it.
   const { legacy_gas_price: _, ...silent } = net('ONE')
   assert.equal(
     (await new EvmClient(silent, [], { url: `${url}/one` }, fetch).feeRates()).low.legacy,

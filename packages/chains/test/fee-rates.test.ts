@@ -1,4 +1,4 @@
-// What fee rates are where a node has no estimate, or answers one that would never be taken.
+// Fee rates if a node has no estimate, or one that would never be accepted.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
@@ -22,7 +22,8 @@ type Answers = Record<string, (params: unknown[]) => string | number | undefined
 const net = (code: string): Network => mainnet.network(code) as Network
 
 /**
- * A node that answers JSON text by method, a number as an error's code, and knows no other method.
+ * Returns a node with JSON texts by method; a number is an error code, and every other method is
+ * unknown.
  */
 const node =
   (answers: () => Answers): Fetch =>
@@ -42,7 +43,7 @@ const node =
 const NONE = '{"errors":["Insufficient data or no feerate found"],"blocks":2}'
 const INFO = '{"mempoolminfee":0.00001,"minrelaytxfee":0.00001}'
 
-/** A client of Bitcoin Core whose answers and clock a test changes. */
+/** A Bitcoin Core client whose responses and clock the test sets. */
 function bitcoin(code = 'BTC', floors?: FeeFloors) {
   const state = {
     now: 1_700_000_000_000,
@@ -114,7 +115,7 @@ test('BTC: the last estimate is used for two hours, with the time at which it wa
   await assert.rejects(client.feeRates(), NoFeeEstimate)
 })
 
-test("BTC: the node's own floor raises every level, and is no rate by itself", async () => {
+test("BTC: the node's own minimum raises every level, and is not a rate by itself", async () => {
   const { state, client } = bitcoin()
   state.answers['getmempoolinfo'] = () => '{"mempoolminfee":0.00015,"minrelaytxfee":0.00001}'
   await assert.rejects(client.feeRates(), NoFeeEstimate)
@@ -124,7 +125,7 @@ test("BTC: the node's own floor raises every level, and is no rate by itself", a
   assert.deepEqual(await client.feeRates(), { low: 5000n, medium: 10_000n, high: 20_000n })
 })
 
-test('BTC: configured floors count where the node has no estimate, and below them no estimate does', async () => {
+test('BTC: configured minimums are used without an estimate, and raise estimates below them', async () => {
   const { state, client } = bitcoin('BTC', { low: '5', medium: '20', high: '40.5' })
   const rates = { low: 5000n, medium: 20_000n, high: 40_500n }
   assert.deepEqual(await client.feeRates(), rates)
@@ -146,7 +147,7 @@ test('BTC: a level without an estimate takes the next more expensive one, else t
   )
 })
 
-test('levels rise although estimates do not', async () => {
+test('levels increase although estimates do not', async () => {
   const { state, client } = bitcoin()
   state.answers['estimatesmartfee'] = estimates('0.0003', '0.0002', '0.0001')
   assert.deepEqual(await client.feeRates(), { low: 30_000n, medium: 30_000n, high: 30_000n })
@@ -223,7 +224,7 @@ test('EVM: a price of zero is not used', async () => {
   assert.deepEqual(medium, { maxFeePerGas: 10n ** 9n, maxPriorityFeePerGas: 10n ** 9n })
 })
 
-test('EVM: tips rise with their level although the blocks of a history differ', async () => {
+test('EVM: tips increase with the fee level even if blocks of the fee history vary', async () => {
   const history =
     '{"baseFeePerGas":["0x1"],"reward":[["0x0","0x1","0x2"],["0x0","0x1","0x2"],["0x9","0x9","0x9"]]}'
   const { low, medium, high } = await evm('ETH', { eth_feeHistory: () => history }).feeRates()
@@ -235,7 +236,7 @@ test('EVM: tips rise with their level although the blocks of a history differ', 
 
 const ENDPOINT = { url: 'http://node.test' }
 
-test('XRP: levels rise while a server is loaded, and an answer without prices names the field', async () => {
+test('XRP: levels increase while a server is loaded; a response without prices names the field', async () => {
   const asked = (drops: string) =>
     new XrpClient(
       net('XRP'),
@@ -252,7 +253,7 @@ test('XRP: levels rise while a server is loaded, and an answer without prices na
   await assert.rejects(asked('"x":1'), /XRP: fee returned no drops\.base_fee/)
 })
 
-test('XLM: without payments the minimum fee applies, levels rise, and an answer without prices names the field', async () => {
+test('XLM: without payments the minimum fee applies; a response without prices names the field', async () => {
   const asked = (stats: string) =>
     new StellarClient(
       net('XLM'),

@@ -1,6 +1,6 @@
 // Facts of the main networks, as literal lists with their sources, so that no edit of
-// data/registry.json changes one unnoticed. Where an independent library has the same fact, the two
-// are compared as well.
+// data/registry.json changes one unnoticed. If an independent library contains the same fact, the
+// two are compared as well.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { NetworkInfo } from '@emurgo/cardano-serialization-lib-nodejs'
@@ -77,8 +77,8 @@ test('tokens of main networks have the contracts, decimals and issuers of their 
 })
 
 /**
- * Chain ids of EIP-155 as chainlist.org and ethereum-lists/chains have them, and viem's definition
- * of the same chain.
+ * EIP-155 chain ids from chainlist.org and ethereum-lists/chains, and viem's definition of the same
+ * chain.
  */
 const EVM: [
   code: string,
@@ -123,7 +123,7 @@ test('EVM networks have their EIP-155 chain ids, and roll-ups their fee oracle',
   }
 })
 
-/** Explorers that exist, by the networks' own documentation. */
+/** Explorers that exist according to the networks' own documentation. */
 test('explorers are those that viem names, if it names one for the network', () => {
   const hostOf = (url: string | undefined) => new URL(url ?? assert.fail('no explorer')).host
   for (const [code, definition] of [
@@ -240,7 +240,7 @@ test('the other families have the identity of their main network', () => {
   assert.equal(network('XRP').network_id, 0)
   // docs.anza.xyz, "Solana Clusters": mainnet-beta.
   assert.equal(network('SOL').genesis, '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d')
-  // tronprotocol/java-tron, block 0 as every public node gives it.
+  // tronprotocol/java-tron, block 0 as every public node returns it.
   assert.equal(
     network('TRX').genesis,
     '00000000000000001ebf88508a03865c71d452e25f4d51194196a1d22b6653dc',
@@ -287,8 +287,8 @@ test('each active network has a coin with a price source, under CoinGecko’s cu
 })
 
 /**
- * What is closed on main networks. Sources: Ankr's notice of Harmony's end, Sonic Labs, Circle
- * (Tron; Cronos), USDT0.
+ * Networks and tokens that are closed on main networks. Sources: Ankr's notice of Harmony's end,
+ * Sonic Labs, Circle (Tron; Cronos), USDT0.
  */
 test('Harmony is retired, Fantom and three tokens are deprecated, on main networks only', () => {
   assert.deepEqual(
@@ -311,7 +311,7 @@ test('Harmony is retired, Fantom and three tokens are deprecated, on main networ
     ),
     [],
   )
-  // Tokens that were added for main networks alone.
+  // Tokens that exist in the registry for main networks alone.
   const added = ['USDT0_OP_ETH', 'USDCN_CRO']
   assert.deepEqual(
     local.assets.map(({ asset_name }) => asset_name),

@@ -4,8 +4,8 @@ import { EvmClient, type Fetch, type Network } from '../src/index.ts'
 import { local } from './support.ts'
 
 /**
- * The fee of an OP Stack operator: Isthmus divides its scalar by a million, Jovian multiplies it by
- * a hundred.
+ * The operator fee of OP Stack networks: Isthmus divides its scalar by a million, Jovian multiplies
+ * it by a hundred.
  */
 const OP = local.network('OP_ETH') as Network
 const PRICE = 10n ** 9n
@@ -30,7 +30,7 @@ const jovian = { ...terms, daFootprintGasScalar: '0x190' }
 const reverted = { error: { code: 3, message: 'execution reverted' } }
 const pruned = { error: { code: -32000, message: 'missing trie node' } }
 
-/** A client over answers by method. `calls`: each eth_call's data and block. */
+/** A client with responses by method. `calls`: data and block of each eth_call. */
 function clientOf(
   answers: Record<string, object>,
   network = OP,
@@ -68,14 +68,14 @@ test('the network’s own contract, at the block of the receipt, defines the cha
   assert.deepEqual(calls, [[`0x275aedd2${GAS.toString(16).padStart(64, '0')}`, '0x9']])
 })
 
-test('without an answer of the contract, the fork in the receipt decides', async () => {
+test('without a response of the contract, the fork in the receipt decides', async () => {
   for (const silent of [reverted, pruned, { result: '0x' }]) {
     assert.equal(await feeOf(terms, silent), ISTHMUS, JSON.stringify(silent))
     assert.equal(await feeOf(jovian, silent), JOVIAN, JSON.stringify(silent))
   }
 })
 
-test('a receipt without terms, or with terms of zero, was charged nothing, and nothing is queried', async () => {
+test('a receipt without fee fields, or with zero, was charged nothing, and nothing is queried', async () => {
   for (const shown of [
     {},
     { operatorFeeScalar: '0x0', operatorFeeConstant: '0x0' },

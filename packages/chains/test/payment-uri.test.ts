@@ -1,5 +1,5 @@
-// Payment URIs as wallets read them: each scheme is read back by a parser that a wallet uses, or by
-// its document's grammar.
+// Payment URIs are parsed as wallets do: with a parser that a wallet uses, or by the grammar of the
+// scheme's document.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isAddress } from '@solana/kit'
@@ -29,8 +29,8 @@ const uri = (
   return paymentUri(registries[mode].networkOf(asset), asset, { address, ...more })
 }
 /**
- * Reads a decimal that a wallet understood; a step of its own, so that the builder's formatting is
- * checked.
+ * Parses a decimal of a wallet's parser, without the builder's own functions, so that its
+ * formatting is checked.
  */
 const units = (text: string | undefined, decimals: number): bigint => {
   const [, whole, fraction = ''] =
@@ -38,7 +38,7 @@ const units = (text: string | undefined, decimals: number): bigint => {
   assert.ok(fraction.length <= decimals, `${text} has more than ${decimals} decimals`)
   return BigInt(whole + fraction.padEnd(decimals, '0'))
 }
-/** The amounts a URI may carry: one unit, whole coins, all in between. */
+/** Amounts that a URI may contain: one smallest unit, whole coins, and everything in between. */
 const amounts = (most: bigint) =>
   fc.oneof(fc.bigInt({ min: 1n, max: 1000n }), fc.bigInt({ min: 1n, max: most }))
 
@@ -50,14 +50,14 @@ const XLM = 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ'
 const SOL = '7xKXtg2CW87d97TXJSDpbD5jBkheTqA83TZRuJosgAsU'
 const ADA = 'addr1vxw73yxp2m70pxk5p7gzyxm2zxr64rywpzrksq8eye7ex9g5kd03e'
 
-test('BIP21: the specification’s own examples', () => {
-  // https://github.com/bitcoin/bips/blob/master/bip-0021.mediawiki: address alone, and an amount of
-  // 20.3
+test('BIP21: writes the examples of the specification', () => {
+  // https://github.com/bitcoin/bips/blob/master/bip-0021.mediawiki: an address alone, and an amount
+  // of 20.3
   assert.equal(uri('BTC', BTC), `bitcoin:${BTC}`)
   assert.equal(uri('BTC', BTC, { amount: 2_030_000_000n }), `bitcoin:${BTC}?amount=20.3`)
 })
 
-test('BIP21, read by bip21: address and amount, in each coin’s own scheme', () => {
+test('BIP21, parsed by bip21: address and amount, with each coin’s own scheme', () => {
   const coins = [
     ['BTC', 'bitcoin', BTC],
     ['LTC', 'litecoin', 'ltc1qw508d6qejxtdg4y5r3zarvary0c5xw7kgmn4n9'],
@@ -71,7 +71,8 @@ test('BIP21, read by bip21: address and amount, in each coin’s own scheme', ()
         const written = uri(ticker, address, { amount }) ?? ''
         const read = readBip21(written, scheme)
         assert.equal(read.address, address.replace('bitcoincash:', ''))
-        // The library makes a double of it: the text is exact, and the double is that text's.
+        // The library converts the amount to a double: the text is exact, and the double has the
+        // value of the text.
         const text = new URL(written).searchParams.get('amount') ?? ''
         assert.equal(units(text, 8), amount)
         assert.equal(read.options.amount, Number(text))
@@ -81,8 +82,10 @@ test('BIP21, read by bip21: address and amount, in each coin’s own scheme', ()
   }
 })
 
-test('EIP-681, read by eth-url-parser: whole numbers of the smallest unit, tokens by their contract’s transfer', () => {
-  /** What the URI says, its number apart: the library prints large ones with an exponent. */
+test('EIP-681, parsed by eth-url-parser: whole smallest units, tokens as a call of their contract’s transfer', () => {
+  /**
+   * Reads the URI without its number, because the library prints large numbers with an exponent.
+   */
   const read = (written: string | null, number: 'value' | 'uint256') => {
     assert.match(written ?? '', new RegExp(`[?&]${number}=\\d+$`))
     const { parameters, ...rest } = readEip681(written ?? '')
@@ -116,7 +119,7 @@ test('EIP-681, read by eth-url-parser: whole numbers of the smallest unit, token
   })
 })
 
-test('XRP, read by Xaman’s decoder: the amount is XRP, and 0 is a tag', () => {
+test('XRP, parsed by Xaman’s decoder: the amount is in XRP, and 0 is a tag', () => {
   const read = (written: string | null) => {
     const detected = new xumm.StringTypeDetector(written ?? '')
     assert.equal(detected.getType(), xumm.StringType.XrplDestination)
@@ -143,7 +146,7 @@ test('XRP, read by Xaman’s decoder: the amount is XRP, and 0 is a tag', () => 
   assert.equal(read(uri('XRP', XRP)).to, XRP)
 })
 
-test('SEP-7: the specified parameters, each once; memos by their type; a network other than the public one is named', () => {
+test('SEP-7: each parameter once; memos by their type; a network other than the public one is named', () => {
   // https://github.com/stellar/stellar-protocol/blob/master/ecosystem/sep-0007.md, operation pay;
   // wallets read it as a URL.
   const read = (written: string | null) => {
@@ -159,7 +162,7 @@ test('SEP-7: the specified parameters, each once; memos by their type; a network
     memo: '42',
     memo_type: 'MEMO_ID',
   })
-  // Only %20 is a space to every reader of URIs.
+  // Only %20 is read as a space by every URI parser.
   assert.match(uri('XLM', XLM, { addressTag: 'a b' }) ?? '', /memo=a%20b&/)
   assert.deepEqual(read(uri('XLM', XLM, { addressTag: 'a b' })), {
     destination: XLM,
@@ -180,9 +183,9 @@ test('SEP-7: the specified parameters, each once; memos by their type; a network
   )
 })
 
-test('Solana Pay: a transfer request as specified; the amount in coins, the wallet and not its token account', () => {
+test('Solana Pay: the amount is in coins, the recipient is the wallet and not its token account', () => {
   // https://docs.solanapay.com/spec: solana:<recipient>?amount=<amount>&spl-token=<mint>.
-  // `reference` is left out: wallets refuse or drop it.
+  // `reference` is omitted: wallets refuse or ignore it.
   const read = (written: string | null) => {
     const url = new URL(written ?? '')
     assert.equal(url.protocol, 'solana:')
@@ -211,7 +214,7 @@ test('Solana Pay: a transfer request as specified; the amount in coins, the wall
   }
 })
 
-test('CIP-13: its grammar, the amount in ADA; no tokens', () => {
+test('CIP-13: follows the grammar, with the amount in ADA; no tokens', () => {
   // https://cips.cardano.org/cip/CIP-13: cardanourn = "web+cardano:" addr [ "?amount=" amount ],
   // amount = *digit [ "." *digit ]
   assert.equal(uri('ADA', ADA), `web+cardano:${ADA}`)
@@ -228,7 +231,7 @@ test('CIP-13: its grammar, the amount in ADA; no tokens', () => {
   )
 })
 
-test('Tron: there is no agreed format, so none is written; wallets accept the address alone', () => {
+test('Tron: writes no URI, because there is no common format; wallets accept the address alone', () => {
   for (const ticker of ['TRX', 'USDT_TRX'])
     assert.equal(uri(ticker, 'TRsXgj6qYP5yWudH6UcYujx9yx2BWn3SKf', { amount: 1n }), null)
 })

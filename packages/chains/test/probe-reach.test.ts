@@ -4,11 +4,11 @@ import { MeteredFetch } from '../src/probe/metered-fetch.ts'
 import { measureHistory, type BlockMark } from '../src/probe/history-depth.ts'
 import { Report } from '../src/probe/report.ts'
 
-/** How far back an endpoint's history reaches, found by a bounded number of questions. */
+/** Determines how far back an endpoint's history reaches, with a limited number of requests. */
 const DAY_S = 86_400
 const HEAD_TIME = 1_800_000_000
 
-/** A chain of even blocks, of which an endpoint keeps the newest. */
+/** A chain with a constant block time, of which an endpoint retains the newest blocks. */
 async function reachOf({
   blockSeconds,
   height,
@@ -47,7 +47,7 @@ async function reachOf({
   return { line: report.lines[0], questions, days: (HEAD_TIME - timeOf(oldest)) / DAY_S }
 }
 
-test('a history of any length is measured to a tenth by at most 16 requests', async () => {
+test('any length of history is measured to a tenth with at most 16 requests', async () => {
   for (const blockSeconds of [0.2, 2, 12, 600]) {
     for (const keptDays of [1.5, 3, 6.5, 8, 20]) {
       const { questions, days } = await reachOf({
@@ -77,7 +77,7 @@ test('a history is ok from 7 days on, limited from an hour on, and missing below
   }
 })
 
-test('a chain that is younger than the wanted history is read from its first block', async () => {
+test('a chain younger than the required history is read from its first block', async () => {
   const { line, questions } = await reachOf({ blockSeconds: 12, height: 3000, keptDays: 400 })
   assert.deepEqual([line?.state, questions], ['ok', 2])
   assert.match(line?.reason ?? '', /reaches back to the first block$/)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { readOnce } from '../src/read-once.ts'
 import type { UnsignedTransaction } from '../src/types.ts'
 
-test('a cached result is of the same object, bytes and network, or it is read again', () => {
+test('a cached result is used only for the same object, bytes and network', () => {
   let reads = 0
   const read = readOnce((of: { name: string }, unsigned: UnsignedTransaction) => {
     reads++
@@ -19,7 +19,7 @@ test('a cached result is of the same object, bytes and network, or it is read ag
   assert.equal(reads, 3)
   unsigned.bytes = '02'
   assert.equal(read(one, unsigned), 'one 02')
-  // What cannot be read is not remembered as readable, whatever it was before.
+  // An unreadable transaction is not cached as readable, even if it was readable before.
   unsigned.bytes = 'bad'
   for (const _ of [1, 2]) assert.throws(() => read(one, unsigned), /bad/)
 })

@@ -1,6 +1,7 @@
-// Each method of each client, over answers in the form of its protocol, over odd ones, and over
-// each with one field of it changed: a client answers what it promises, or throws a ChainError of
-// an endpoint that says what is wrong. It never throws another error and never answers nonsense.
+// Calls each method of each client with responses in its protocol's format, with unusual ones, and
+// with responses in which one field was changed. A client returns a value of the promised form, or
+// throws a ChainError that states what is wrong. It never throws another error and never returns a
+// malformed value.
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -24,8 +25,8 @@ import { local } from './support.ts'
 const FOLDER = join(import.meta.dirname, 'answers')
 const BASE_URL = 'http://node.test'
 /**
- * Written by hand from the protocols' documentation. `answers` by method or path; an object with a
- * key `*` answers by its parameters.
+ * Written by hand from the documentation of the protocols. `answers` by method or path; an object
+ * with a key `*` contains responses by parameters.
  */
 interface Recording {
   about: string
@@ -81,7 +82,7 @@ const FAMILIES: Record<string, Family> = {
   },
 }
 
-/** Numbers that a double does not hold stand in the file as `{"$number": "…"}`. */
+/** Numbers that a double cannot represent are written in the file as `{"$number": "…"}`. */
 const RAW = /\{"\$number":"([^"]+)"\}/g
 const toJson = (value: unknown): string => (JSON.stringify(value) ?? 'null').replace(RAW, '$1')
 
@@ -131,7 +132,7 @@ function answering(
   }
 }
 
-/** Arguments of a call: `asset:NAME` is an asset of the registry, `amount:N` a bigint. */
+/** Returns an argument of a call: `asset:NAME` is an asset of the registry, `amount:N` a bigint. */
 function argumentOf(value: unknown): unknown {
   if (typeof value === 'string' && value.startsWith('asset:')) {
     const name = value.slice('asset:'.length)
@@ -144,7 +145,8 @@ function argumentOf(value: unknown): unknown {
 }
 
 /**
- * What no method may answer: a field without a value, a number that is none, an amount below zero.
+ * Returns where a result contains a value that no method may return: an undefined field, NaN, or a
+ * negative amount.
  */
 function nonsense(value: unknown, path = 'answer'): string | null {
   if (value === undefined) return path === 'answer' ? null : `${path} is undefined`
@@ -194,14 +196,14 @@ const recordingsOf = (name: string): [string, Recording][] =>
     .toSorted()
     .map((file) => [file, JSON.parse(readFileSync(join(FOLDER, name, file), 'utf8')) as Recording])
 
-/** Every place within a value, the value itself first. */
+/** Yields the path of every value within a value, beginning with the value itself. */
 function* placesIn(value: unknown, path: string[] = []): Generator<string[]> {
   yield path
   if (typeof value === 'object' && value !== null)
     for (const [key, each] of Object.entries(value)) yield* placesIn(each, [...path, key])
 }
 
-/** A copy with another value at a place; undefined: without the field. */
+/** Returns a copy with another value at a path; undefined removes the field. */
 function changedAt(value: unknown, [key, ...rest]: string[], to: unknown): unknown {
   if (key === undefined) return to
   if (Array.isArray(value))

@@ -1,5 +1,5 @@
-// What data/registry.json may say; each problem is a sentence that begins with the line that it is
-// in.
+// Checks the content of data/registry.json. Each problem is a sentence that begins with the line in
+// which it is.
 import { isAddress as isSolanaAddress } from '@solana/kit'
 import { getAddress } from 'ethers'
 import { TronWeb } from 'tronweb'
@@ -81,7 +81,7 @@ const WORDS = {
   coin: ['ticker', 'coingecko_id', 'local_price'],
 }
 
-/** Sentences about one line, each beginning with its name. */
+/** Collects problems of one line; each begins with its name. */
 class Line {
   readonly problems: string[] = []
   readonly name: string
@@ -118,12 +118,12 @@ class Line {
   }
 }
 
-/** Names that stand more than once. */
+/** Returns names that occur more than once. */
 const twice = (names: readonly string[]): string[] => [
   ...new Set(names.filter((name, at) => names.indexOf(name) !== at)),
 ]
 
-/** Every problem of the registry's data; none: it may be used. */
+/** Returns every problem of the registry's data; empty: the data is valid. */
 export function registryProblems(file: File): string[] {
   const { networks, assets, coins } = file
   return [
@@ -350,7 +350,7 @@ function coinProblems(coin: CoinLine, assets: readonly AssetLine[]): string[] {
   return line.problems
 }
 
-/** So that no signature is valid on two networks. */
+/** Chain ids must be unique, so that no signature is valid on two networks. */
 function sharedChainIds(networks: readonly NetworkLine[]): string[] {
   return MODES.flatMap((mode) => {
     const ids = networks.flatMap((network) =>

@@ -1,11 +1,11 @@
-// Contracts that the registry names take no payments: what is sent to one is lost.
+// Payments to contracts of the registry are refused, because they would be lost.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { loadRegistry, validateAddress } from '../src/index.ts'
 
 const ORACLE = '0x420000000000000000000000000000000000000F'
 
-test('no asset can be sent to a contract that the registry names on its network, in any spelling', () => {
+test('payments to any contract that the registry names on their network are refused, in any spelling', () => {
   for (const mode of ['mainnet', 'local'] as const) {
     const registry = loadRegistry(mode)
     let refused = 0

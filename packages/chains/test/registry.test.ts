@@ -1,4 +1,4 @@
-// data/registry.json: what the file may say.
+// Rules for the content of data/registry.json.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { loadRegistry, meaningOf, readRegistryFile, type Network } from '../src/index.ts'
@@ -6,11 +6,11 @@ import { registryProblems } from './registry-check.ts'
 
 const file = readRegistryFile()
 
-test("networks, assets and coins are complete, unique, and written in the chains' spelling", () => {
+test('networks, assets and coins are complete, unique, and spelled as on their chains', () => {
   assert.deepEqual(registryProblems(file), [])
 })
 
-test('a mistake is reported with its line', () => {
+test('an error in the file is reported with its line', () => {
   type Lines = Record<'networks' | 'assets' | 'coins', Record<string, unknown>[]>
   const line = (lines: Lines, list: keyof Lines, name: string) =>
     lines[list].find((each) => [each['code'], each['asset_name'], each['ticker']].includes(name)) ??
@@ -274,8 +274,8 @@ test('only networks that are ready in the mode are loaded', () => {
   }
 })
 
-// A signer node has written these texts into its record when it first met the network, and refuses
-// to start where one is another.
+// A signer node writes these texts into its record when it first uses the network, and refuses to
+// start if one of them differs.
 test('the serialized meaning of a network never changes', () => {
   const mainnet = loadRegistry('mainnet')
   const meaning = (code: string) => JSON.stringify(meaningOf(mainnet.network(code) as Network))

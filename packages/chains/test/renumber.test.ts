@@ -18,7 +18,7 @@ const network = (code: string, change: Partial<Network> = {}) => ({
 })
 const path = [1, 60, 0]
 
-test('a transaction moved to another nonce equals one that was built there', () => {
+test('a transaction moved to another nonce equals one that was built with it', () => {
   const fee = { maxFeePerGas: 2_000_000_000n, maxPriorityFeePerGas: 1_000_000_000n }
   for (const [code, ticker, legacy] of [
     ['ETH', 'ETH', false],
@@ -72,8 +72,7 @@ test('a transaction moved to another nonce equals one that was built there', () 
       lumens(2n ** 40n - 1n),
     )
   }
-  // What is no transaction, and a number that none can have: in the layer's own words, whatever the
-  // libraries throw.
+  // Invalid transactions and impossible numbers cause our own errors, whatever the libraries throw.
   const eth = evm.buildTransfer(network('ETH'), {
     asset: registry.asset('ETH') as Asset,
     to: '0x00000000000000000000000000000000000000Ee',

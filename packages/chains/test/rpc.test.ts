@@ -1,4 +1,4 @@
-// The clients of nodes: what comes over the wire is exact, or an error that says what it is.
+// Clients of nodes: a response is parsed exactly, or causes a specific error.
 import assert from 'node:assert/strict'
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -68,7 +68,7 @@ const call = (method = 'test') => jsonRpc({ url: url() }, fetch)(method, [])
 const btc = () =>
   new UtxoClient(BTC, { url: url(), username: 'user', password: 'pass:word' }, fetch)
 const eth = () => new EvmClient(ETH, ETH_ASSETS, { url: url() }, fetch)
-/** Answers by method; JSON text as it stands. */
+/** Responses by method; a JSON text is sent unchanged. */
 const script = (answers: Record<string, unknown>) => {
   answer = ({ method }) => {
     const given = answers[method]
@@ -92,7 +92,7 @@ async function unavailable(promise: Promise<unknown>, message: RegExp): Promise<
   })
 }
 
-test('an answer that is not JSON-RPC means unavailable', async () => {
+test('a response that is not JSON-RPC means unavailable', async () => {
   for (const [raw, status] of [
     ['<html>502 Bad Gateway</html>', 502],
     ['', 200],
@@ -127,7 +127,7 @@ test('a redirect is not followed: it could lead to another chain', async () => {
   assert.equal(calls.length, 1)
 })
 
-test('an endless answer is cut off and not stored', async () => {
+test('an endless response is interrupted and not stored', async () => {
   let pulled = 0
   const piece = new Uint8Array(16 * 1024 * 1024).fill(0x20)
   const endless = new ReadableStream({
@@ -143,7 +143,7 @@ test('an endless answer is cut off and not stored', async () => {
   assert.ok(pulled < 24, `${pulled} pieces were read`)
 })
 
-test('an error of the node keeps its code; its text is bounded', async () => {
+test('an error of the node keeps its code; its text is truncated', async () => {
   refuse(-26, `min relay fee not met ${'x'.repeat(1000)}`)
   await assert.rejects(call(), (error: unknown) => {
     assert.ok(error instanceof RpcRefused)
@@ -163,7 +163,7 @@ test('an endpoint that failed before the lookup is unavailable, even if its body
     answer = () => ({ raw, status })
     await unavailable(call(), new RegExp(`HTTP status ${status}`))
   }
-  // Bitcoin Core answers its own errors with 404 and 500.
+  // Bitcoin Core sends its own errors with status 404 and 500.
   for (const status of [200, 400, 404, 500]) {
     answer = () => ({ raw, status })
     await assert.rejects(
@@ -185,8 +185,7 @@ test('ETH: an estimate fails if the call was executed and failed; another error 
       to: addressOf(ETH, [1, 2, 1]),
       amount: 1n,
     })
-  // As go-ethereum, Erigon, Nethermind, Besu, OpenEthereum, Arbitrum and providers before them
-  // spell it.
+  // Spellings of go-ethereum, Erigon, Nethermind, Besu, OpenEthereum, Arbitrum and of providers.
   const proofs: [number, string][] = [
     [3, 'execution reverted'],
     [3, 'rate limit of this token'],
@@ -230,7 +229,7 @@ test('ETH: an estimate fails if the call was executed and failed; another error 
   }
 })
 
-test('ETH: a tip that could not be read is not guessed', async () => {
+test('ETH: a tip that could not be read is not replaced by a guess', async () => {
   const history = { baseFeePerGas: ['0x5'], reward: [] }
   script({ eth_feeHistory: history })
   assert.equal(
@@ -243,7 +242,7 @@ test('ETH: a tip that could not be read is not guessed', async () => {
   await unavailable(eth().feeRates(), /eth_maxPriorityFeePerGas/)
 })
 
-test('a result of null is an answer', async () => {
+test('a result of null is a response', async () => {
   answer = () => ({ result: null, error: null })
   assert.equal(await call(), null)
 })
@@ -335,7 +334,7 @@ test('BTC: a block of another height is refused', async () => {
   await unavailable(btc().block(7), /another height/)
 })
 
-test('BTC: absent is what the node reports as absent; a node that cannot tell proves nothing', async () => {
+test("BTC: only the node's own report of absence counts; a node that cannot know proves nothing", async () => {
   refuse(
     -5,
     'No such mempool or blockchain transaction. Use gettransaction for wallet transactions.',
@@ -377,7 +376,7 @@ test('BTC: status from mempool to block, and back after a reorganisation', async
   assert.deepEqual(await btc().status('t'), { state: 'mempool' })
 })
 
-test('BTC: exact payments of the pool; transactions that left it are omitted, and foreign answers refused', async () => {
+test('BTC: exact payments of the mempool; transactions that left it are omitted, and invalid responses refused', async () => {
   const [one, two] = ['a1'.repeat(32), 'b2'.repeat(32)]
   const script0 = '0014751e76e8199196d454941c45d1b3a323f1433bd6'
   const paid = (txid: string) =>
@@ -415,7 +414,8 @@ test('BTC: exact payments of the pool; transactions that left it are omitted, an
 test('broadcast: accepted, rejected, unknown; the text of a rejection is not parsed', async () => {
   refuse(-27, 'Transaction outputs already in utxo set')
   assert.deepEqual(await btc().broadcast('00'), { kind: 'accepted' })
-  // Nodes that have it already say so in words of their own: who broadcasts asks for the hash then.
+  // Nodes report in different words that they already have the transaction: the client then
+  // requests it by its hash.
   refuse(-26, 'txn-already-known')
   assert.deepEqual(await btc().broadcast('00'), { kind: 'rejected', reason: 'txn-already-known' })
   refuse(-32000, 'already known')
@@ -498,7 +498,7 @@ test('ETH: native and token transfers of a block; irrelevant logs are omitted', 
       },
     ],
   })
-  // Logs are asked for by the block's hash.
+  // Logs are requested by the block's hash.
   assert.deepEqual(
     calls
       .filter((each) => each.method === 'eth_getLogs')
@@ -525,7 +525,9 @@ test('ETH: unreadable logs make the block fail, and are never dropped', async ()
   await unavailable(eth().block(16), /limit exceeded/)
 })
 
-/** A block of the main network's kind: one token transfer, and the bloom that its header has. */
+/**
+ * A block like those of the main network: one token transfer, and the bloom filter of its header.
+ */
 function tokenBlock(logs: readonly object[] = []) {
   const log = {
     address: USDT.contract_address as string,
@@ -571,7 +573,7 @@ function tokenBlock(logs: readonly object[] = []) {
 
 test("ETH: the bloom of logs equals go-ethereum's", () => {
   // core/types/bloom9_test.go, TestBloomExtensively: a hundred texts, and the hash of the bloom
-  // that has them all.
+  // filter that contains them all.
   const logs = Array.from({ length: 100 }, (_, at) => ({
     address: `0x${Buffer.from(`xxxxxxxxxx data ${at} yyyyyyyyyyyyyy`).toString('hex')}`,
     topics: [],
@@ -598,7 +600,7 @@ test('ETH: an endpoint that silently omits a block’s logs is not trusted: the 
     (await eth().block(16))?.transfers.map(({ txid, asset, amount }) => [txid, asset, amount])
   const { log, receipt, also } = tokenBlock()
   assert.deepEqual(await seen(), [['0xt', 'USDT_ETH', 5n]])
-  // What is there is not asked for twice.
+  // Data that was received is not requested again.
   tokenBlock([log])
   calls.length = 0
   assert.deepEqual(await seen(), [['0xt', 'USDT_ETH', 5n]])
@@ -606,7 +608,7 @@ test('ETH: an endpoint that silently omits a block’s logs is not trusted: the 
     calls.map(({ method }) => method),
     ['eth_getBlockByNumber', 'eth_getLogs'],
   )
-  // Neither tells, or of another block, or the block is not known.
+  // Neither response contains the logs, or a response is of another block, or the block is unknown.
   for (const receipts of [
     [],
     [{ ...receipt, logs: [] }],
@@ -618,7 +620,7 @@ test('ETH: an endpoint that silently omits a block’s logs is not trusted: the 
     also({ eth_getBlockReceipts: { result: receipts } })
     await unavailable(eth().block(16), /bloom filter|does not return/)
   }
-  // Where receipts of a block are not served together, each is asked for.
+  // If an endpoint does not return all receipts of a block together, each one is requested.
   tokenBlock()
   also({ eth_getBlockReceipts: { error: { code: -32601, message: 'the method does not exist' } } })
   assert.deepEqual(await seen(), [['0xt', 'USDT_ETH', 5n]])
@@ -691,7 +693,7 @@ test('ETH: amounts beyond doubles are exact', async () => {
   assert.equal(await eth().nonce(A), 32n)
 })
 
-test("ETH: the head, and the chain's own final block", async () => {
+test("ETH: reads the head, and the chain's own final block", async () => {
   answer = ({ params }) => ({
     result:
       params[0] === 'latest'

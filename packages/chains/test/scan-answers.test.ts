@@ -1,5 +1,5 @@
-// Answers of Tron, XRP, Stellar and Solana endpoints that leave out what was paid, or show it
-// twice: never an empty block, never two deposits.
+// Responses of Tron, XRP, Stellar and Solana endpoints that omit a payment, or contain it twice:
+// they are never read as an empty block or as two deposits.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { xdr } from '@stellar/stellar-base'
@@ -28,7 +28,7 @@ async function unavailable(work: Promise<unknown>, message: RegExp): Promise<voi
 }
 const amounts = (block: ChainBlock | null) => block?.transfers.map(({ amount }) => amount)
 
-/** JSON-RPC by method. */
+/** JSON-RPC responses by method. */
 const rpc =
   (answers: Record<string, unknown>): Fetch =>
   async (_url, init) => {
@@ -36,7 +36,7 @@ const rpc =
     return Response.json({ result: answers[method] ?? null })
   }
 
-test('Tron: a block, its transactions and the logs of a token\u2019s transfer', async () => {
+test('Tron: checks a block, its transactions, and the logs of a token’s transfer', async () => {
   const assets = local.assetsOf('TRX')
   const usdt = assets.find(({ type }) => type === 'token')!
   const TO = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH'
@@ -88,8 +88,8 @@ test('Tron: a block, its transactions and the logs of a token\u2019s transfer', 
       ),
     ).block(7)
   assert.deepEqual(amounts(await read(block())), [5n])
-  // Logs that are left out of the block's answer are asked for; an endpoint that has none either is
-  // believed.
+  // Logs that are missing in the response with the block are requested; if the endpoint returns
+  // none then either, its response is accepted.
   assert.deepEqual(amounts(await read(block(), [info()])), [5n])
   assert.deepEqual(amounts(await read(block(), [info([])], info())), [])
   await unavailable(read(block(), [info()], {}), /gettransactioninfobyid does not place/)
@@ -109,7 +109,7 @@ test('Tron: a block, its transactions and the logs of a token\u2019s transfer', 
   )
 })
 
-test('XRP: a ledger without its transactions, with one twice, or without what is needed', async () => {
+test('XRP: refuses a ledger without its transactions, with a repeated one, or without required fields', async () => {
   const payment = {
     hash: 'H',
     TransactionType: 'Payment',
@@ -150,21 +150,21 @@ test('XRP: a ledger without its transactions, with one twice, or without what is
   await unavailable(read([payment], { ledger_index: 8 }), /another height/)
 })
 
-test('Stellar: pages of transactions that overlap, end early, or lack what is needed', async () => {
+test('Stellar: refuses pages of transactions that overlap, end early, or lack required fields', async () => {
   const at = (results: Uint8Array) =>
     xdr.LedgerHeaderHistoryEntry.fromXDR(
       Buffer.concat([
         Buffer.alloc(32, 1),
         Buffer.alloc(4),
         Buffer.alloc(32, 2),
-        // The value that was agreed on: set of transactions, time, upgrades, extension.
+        // The consensus value: transaction set, time, upgrades, extension.
         Buffer.alloc(32),
         Buffer.alloc(8),
         Buffer.alloc(4),
         Buffer.alloc(4),
         results,
         // The rest of the header: bucket list, sequence, coins, fees, inflation, ids, fee, reserve,
-        // size, skip list, extension; and the entry's.
+        // size, skip list, extension; and the extension of the entry.
         Buffer.alloc(32),
         Buffer.alloc(4),
         Buffer.alloc(8),
@@ -229,7 +229,7 @@ test('Stellar: pages of transactions that overlap, end early, or lack what is ne
   await unavailable(read({ transactions: whole, cursor: '1' }), /twice|no cursor/)
 })
 
-test('Solana: a block without the outcome or the balances of a transaction, and a skipped slot that is not proven', async () => {
+test('Solana: refuses a block without results or balances, and a skipped slot that is not proven', async () => {
   assert.ok(SolanaClient)
   const TOKENS = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
   const meta = {

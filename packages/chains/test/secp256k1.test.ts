@@ -14,7 +14,7 @@ const quiet = <T>(work: () => T): T | null => {
     return null
   }
 }
-/** What noble says of the same. */
+/** Returns noble's verdict on the same signature. */
 const expectedOf = (signature: Uint8Array, message: Uint8Array, key: Uint8Array): boolean =>
   quiet(() => secp256k1.verify(signature, message, key, { prehash: false, lowS: true })) ?? false
 const signerByNoble = (
@@ -40,7 +40,7 @@ const signed = (
   return { signature: recovered.slice(1), recoveryId: recovered[0] as 0 | 1 }
 }
 
-test('libsecp256k1 verifies as noble does: valid signatures, and those that differ in a bit', () => {
+test('libsecp256k1 agrees with noble on valid signatures and on those with one changed bit', () => {
   fc.assert(
     fc.property(
       fc.bigInt(1n, ORDER - 1n),
@@ -73,7 +73,7 @@ test('libsecp256k1 verifies as noble does: valid signatures, and those that diff
   )
 })
 
-test('the other half of s, s and r out of range, and other lengths are invalid', () => {
+test('refuses high s, s and r out of range, and other lengths', () => {
   const [secret, message] = [new Uint8Array(32).fill(7), new Uint8Array(32).fill(9)]
   const key = secp256k1.getPublicKey(secret, true)
   const { signature, recoveryId } = signed(secret, message)
@@ -100,7 +100,7 @@ test('the other half of s, s and r out of range, and other lengths are invalid',
   assert.equal(isSecp256k1(signature, message.subarray(1), key), false)
   assert.equal(isSecp256k1(signature, message, key.subarray(1)), false)
   assert.equal(secp256k1Signer(signature, recoveryId, message.subarray(1)), null)
-  // The largest low s, and the smallest that is none, by a signature of a key that is made for it.
+  // The largest low s and the smallest high s, each in a signature whose key was computed to match.
   for (const [value, good] of [
     [ORDER >> 1n, true],
     [(ORDER >> 1n) + 1n, false],

@@ -1,5 +1,5 @@
-// Who paid: everyone whose coins a transaction took, and whether that is everyone. Screening asks
-// about each of them.
+// Senders of a payment: everyone whose coins a transaction used, and whether the list is complete.
+// Screening checks each of them.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
@@ -27,7 +27,7 @@ import {
 const mainnet = loadRegistry('mainnet')
 const networkOf = (code: string): Network =>
   mainnet.networks.find((each) => each.code === code) as Network
-/** Answers by method of JSON-RPC. */
+/** JSON-RPC responses by method. */
 const answering =
   (answers: Record<string, (...parameters: never[]) => unknown>, asked: string[] = []): Fetch =>
   async (_url, init) => {
@@ -44,7 +44,7 @@ const answering =
   }
 const endpoint = { url: 'http://node' }
 
-// BTC: block 170's first payment comes from a bare public key; the others are of usual kinds.
+// BTC: the first payment of block 170 comes from a bare public key; the others have common forms.
 const P2PK =
   '410411db93e1dcdb8a016b49840f8c53bc1eb68a382e97b1482ecad7b148a6909a5cb2e0eaddfb84ccf9744464f82e160bfa9b8b64f9d4c03f999b8643f656b412a3ac'
 const P2WPKH = [
@@ -183,7 +183,7 @@ test('ERC-20: the senders of a transferFrom are the log’s account and the send
           transactionHash,
           blockHash: '0xb',
         })),
-      // Not listed by the block, and placed in it.
+      // The block does not list the transaction, but its receipt names the block.
       eth_getTransactionReceipt: () => ({ transactionHash: '0xforeign', blockHash: '0xb' }),
     }),
   )
@@ -197,7 +197,7 @@ test('ERC-20: the senders of a transferFrom are the log’s account and the send
   )
 })
 
-// XRP: shapes of transactions as rippled shows them, a ledger with its metadata.
+// XRP: transactions in the format of rippled, and a ledger with its metadata.
 const created = 'rMaa8VLBTjwTJWA2kSme4Sqgphhr6Lr6FH'
 const meta = (nodes: unknown[], more = {}) => ({
   metaData: { TransactionResult: 'tesSUCCESS', AffectedNodes: nodes, ...more },
@@ -343,7 +343,7 @@ test('XRP: token escrows, cancelled escrows and channels that pay nothing credit
   )
 })
 
-test('Stellar: the operation’s source, the transaction’s, and the account that pays its fee', async () => {
+test('Stellar: senders are the source of the operation and transaction, and the account that pays the fee', async () => {
   const [signer, other, payer, to] = [1, 2, 3, 4].map((seed) =>
     Keypair.fromRawEd25519Seed(Buffer.alloc(32, seed)),
   ) as [Keypair, Keypair, Keypair, Keypair]
@@ -483,7 +483,7 @@ async function solanaTransfers(
   ])
 }
 
-test('Solana: every account that lost lamports or signed, not only the fee payer', async () => {
+test('Solana: senders are all accounts that lost lamports or signed, not only the fee payer', async () => {
   const keys = [
     { pubkey: PAYER, signer: true },
     { pubkey: LISTED, signer: true },
@@ -499,7 +499,7 @@ test('Solana: every account that lost lamports or signed, not only the fee payer
   )
 })
 
-test('Solana: the owners of all token accounts that lost tokens', async () => {
+test('Solana: senders are the owners of all token accounts that lost tokens', async () => {
   const own = solana.tokenAccountOf(OWNER, MINT)
   const token = (accountIndex: number, owner: string | undefined, amount: string, mint = MINT) => ({
     accountIndex,
@@ -522,8 +522,8 @@ test('Solana: the owners of all token accounts that lost tokens', async () => {
     }),
     [[OWNER, 'USDC_SOL', { addresses: [PAYER, SECOND, LISTED], complete: true }]],
   )
-  // An account that was closed has no balance afterwards; another coin may have been swapped for
-  // this one; an old node names no owner.
+  // A closed account has no balance afterwards; another coin may have been exchanged for this one;
+  // an old node does not return the owner.
   assert.deepEqual(
     (
       await solanaTransfers(keys, {

@@ -1,11 +1,14 @@
-// When a transaction on Solana is dead, and what its account's history says of a message that was
-// signed twice.
+// When a transaction on Solana has expired, and what the account's history shows about a message
+// that was signed twice.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { RpcUnavailable, type SolanaClient } from '../src/index.ts'
 import { client, head, OWNER, refusal, type Answers } from './solana-support.ts'
 
-/** A node at a slot and height; each answer of a list is given once, the last one from then on. */
+/**
+ * A node at a slot and height. Each response of a list is returned once, and the last one from then
+ * on.
+ */
 const answered =
   <T>(...values: [T, ...T[]]) =>
   (): T =>
@@ -17,7 +20,7 @@ const history = (oldest: number): Answers => ({
   getBlock: () => head('B', 'A', 4, oldest),
 })
 
-test('dead: past its expiry on a finalized block, absent, and in a history that covers its beginning', async () => {
+test('expired: past its expiry on a finalized block, absent, and the history covers its beginning', async () => {
   const answers = (height: number, oldest: number, status: unknown): Answers => ({
     ...history(oldest),
     getEpochInfo: () => epoch(height + 50, height),
@@ -73,7 +76,7 @@ test("a node that lags behind a transaction's expiry block does not prove that i
   )
 })
 
-test('a transaction that only the second query finds is not dead', async () => {
+test('a transaction that only the second query finds has not expired', async () => {
   const found = { slot: 990, err: null, confirmationStatus: 'finalized' }
   const node = client({
     ...history(100),
@@ -99,7 +102,8 @@ const shown = (raw: Buffer, slot: number) => ({
 })
 
 /**
- * An account with a history, the newest first: signature, slot, bytes; heights are slots less 100.
+ * An account with a history, newest first: signature, slot, bytes. Block heights are slots minus
+ * 100.
  */
 function account(
   entries: [string, number, Buffer][],
@@ -162,7 +166,7 @@ test('two signatures are skipped like one, and a failed transaction was executed
   )
 })
 
-test('an unavailable history is no answer', async () => {
+test('an unavailable history is not a result', async () => {
   const entries: [string, number, Buffer][] = [['a', 1090, wire(MESSAGE, 2)]]
   await assert.rejects(
     account(entries, { getTransaction: () => null }).findSigned(OWNER, MESSAGE, 1000),

@@ -1,4 +1,4 @@
-// How many blocks must be left when signing begins, and what each level pays at least.
+// The minimum number of remaining blocks when signing begins, and the minimum fee of each level.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { base58 } from '@scure/base'
@@ -12,9 +12,7 @@ const hashAt = (number: number) =>
 const rawWith = (number: number) =>
   `01ff${Buffer.from(base58.decode(hashAt(number))).toString('hex')}00`
 
-/**
- * Blockhashes of a chain whose blocks come every `blockMs`, of which each is sent after `tookMs`.
- */
+/** Blockhashes of a chain with a block every `blockMs`, each sent after `tookMs`. */
 function lives(blockMs: number, tookMs: number, count = 100): Lives {
   let now = 0
   const life = new Lives(() => now)
@@ -23,7 +21,7 @@ function lives(blockMs: number, tookMs: number, count = 100): Lives {
     const began = now
     now += tookMs
     life.sent(rawWith(at))
-    // Sending the same bytes again is no signing.
+    // Sending the same bytes again does not count as signing.
     now += 3000
     life.sent(rawWith(at))
     now = began + Math.max(2000, tookMs + 3000)
@@ -31,7 +29,7 @@ function lives(blockMs: number, tookMs: number, count = 100): Lives {
   return life
 }
 
-test('slots of 400 ms and quick signers leave a third of the lifetime; of 200 ms, or slow ones, more', () => {
+test('slots of 400 ms and fast signing leave a third of the lifetime; slots of 200 ms or slow signing more', () => {
   assert.equal(new Lives(() => 0).blocksNeeded, 50)
   assert.equal(lives(400, 1000).blocksNeeded, 50)
   assert.equal(lives(400, 12_000).blocksNeeded, 60)
@@ -40,7 +38,7 @@ test('slots of 400 ms and quick signers leave a third of the lifetime; of 200 ms
   assert.equal(lives(150, 1000).blocksNeeded, 67)
 })
 
-test('with any speed of signers and blocks: a new transaction is signed, and a third of its lifetime is left', () => {
+test('at any speed of signing and blocks a new transaction is signed with a third of its lifetime left', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 5000 }),
@@ -67,7 +65,7 @@ test('a clock that is set back, or an endpoint that falls back, does not distort
   assert.equal(life.blocksNeeded, 50)
 })
 
-test('queued transactions do not count as slow signers, and are not rebuilt more often', async () => {
+test('queued transactions do not count as slow signing, and are not rebuilt more often', async () => {
   let now = 0
   const began = () => Math.floor(now / 400)
   const client = new SolanaClient(
@@ -90,7 +88,7 @@ test('queued transactions do not count as slow signers, and are not rebuilt more
   for (let round = 0; round < 50; round++) {
     const { validUntil } = await client.lifetime()
     const number = began()
-    // 62 of its 150 blocks: enough is left.
+    // 62 of the 150 blocks remain, which is enough.
     now += 25_000
     assert.equal(await client.isStale(validUntil), false, `round ${round}`)
     now += 500
@@ -98,7 +96,7 @@ test('queued transactions do not count as slow signers, and are not rebuilt more
   }
 })
 
-test('a level pays at least its lamports, for a transfer of SOL and of a token alike', () => {
+test('each level pays at least its minimum lamports, for transfers of SOL and of tokens', () => {
   const quiet = { low: 0n, medium: 0n, high: 0n }
   for (const units of [solana.unitsOf(false), solana.unitsOf(true)]) {
     const fees = (['low', 'medium', 'high'] as const).map((level) =>
@@ -111,7 +109,7 @@ test('a level pays at least its lamports, for a transfer of SOL and of a token a
       true,
       String(fees),
     )
-    // What the blocks ask for counts where it is more.
+    // The fee that the blocks require counts if it is higher.
     assert.equal(
       solana.unitPriceOf({ low: 7n, medium: 20_000_000n, high: 9_000_000_000n }, 'medium', units),
       20_000_000n,

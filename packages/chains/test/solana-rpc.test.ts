@@ -1,10 +1,10 @@
-// Solana's client: slots without blocks, and what balances show.
+// The Solana client: slots without blocks, and payments in changes of balances.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { RpcUnavailable, solana } from '../src/index.ts'
 import { client, head, MINT, OWNER, PAYER, refusal, USDC, type Answers } from './solana-support.ts'
 
-test('a skipped slot is an empty block on its predecessor; a lost block is an error, a future block is nothing', async () => {
+test('a skipped slot is an empty block on its predecessor; a lost block is an error, a future one is absent', async () => {
   const answers: Answers = {
     getBlock: ([slot = 0]: number[]) =>
       slot === 12
@@ -95,7 +95,7 @@ test('deposits are balance increases: exact beyond 2^53, of successful transacti
   }
 })
 
-test('a failed transaction costs its fee; a token transfer’s fee contains the account that it created', async () => {
+test('a failed transaction costs its fee; a token transfer’s fee includes the account that it created', async () => {
   const status = (err: unknown) =>
     client({
       getSignatureStatuses: () => ({

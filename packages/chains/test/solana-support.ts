@@ -21,7 +21,7 @@ export const PAYER = 'vines1vzrYbzLMRdu58ou5XTby4qAqVRLmqo36NKPTg'
 
 export type Answers = Record<string, (params: number[]) => unknown>
 export const refusal = (code: number, message: string) => ({ refused: { code, message } })
-/** A node that answers by method. */
+/** A node with responses by method. */
 export function client(answers: Answers): SolanaClient {
   return new SolanaClient(SOL, [USDC], { url: 'http://node' }, async (_url, init) => {
     const { method, params } = JSON.parse(String(init.body)) as { method: string; params: number[] }

@@ -1,4 +1,4 @@
-// Solana: messages, addresses and refusals, with @solana/kit as judge.
+// Solana: messages, addresses and refusals, verified with @solana/kit.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
@@ -105,7 +105,7 @@ const ataOf = async (owner: Address, asset: Asset) =>
     await findAssociatedTokenPda({ owner, mint: mint(asset), tokenProgram: TOKEN_PROGRAM_ADDRESS })
   )[0]
 
-/** The message that kit makes of instructions. */
+/** Returns the message that kit builds from instructions. */
 function kit(instructions: Instruction[], version: 0 | 'legacy' = 0): UnsignedTransaction {
   const message = pipe(
     createTransactionMessage({ version: version as 0 }),
@@ -126,7 +126,7 @@ function kit(instructions: Instruction[], version: 0 | 'legacy' = 0): UnsignedTr
   }
 }
 
-/** What kit reads in our bytes: instructions with accounts, roles and data. */
+/** Returns our bytes as decoded by kit: instructions with accounts, roles and data. */
 function readByKit(unsigned: UnsignedTransaction) {
   const compiled = getCompiledTransactionMessageDecoder().decode(Buffer.from(unsigned.bytes, 'hex'))
   const { instructions, feePayer } = decompileTransactionMessage(compiled as never)
@@ -165,7 +165,7 @@ const budget = (units: number) => [
   getSetComputeUnitPriceInstruction({ microLamports: 1000n }),
 ]
 
-test('kit reads and would build the same transfer of SOL', () => {
+test('kit decodes the transfer of SOL and would build the same one', () => {
   const unsigned = build(NATIVE)
   assert.deepEqual(readByKit(unsigned), {
     feePayer: FROM,
@@ -182,7 +182,7 @@ test('kit reads and would build the same transfer of SOL', () => {
   assert.equal(exclusive(decoded, decoded), false)
 })
 
-test('kit reads and would build the same transfer of a token, and names the owner', async () => {
+test('kit decodes the transfer of a token with its owner and would build the same one', async () => {
   for (const asset of [USDT, USDC]) {
     const unsigned = build(asset)
     assert.deepEqual(readByKit(unsigned), {
@@ -198,7 +198,7 @@ test('kit reads and would build the same transfer of a token, and names the owne
   }
 })
 
-test('associated token accounts equal kit’s', async () => {
+test('associated token accounts equal those of kit', async () => {
   await fc.assert(
     fc.asyncProperty(fc.uint8Array({ minLength: 32, maxLength: 32 }), async (seed) => {
       const owner = base58.encode(ed25519.getPublicKey(seed)) as Address
@@ -294,8 +294,8 @@ test('a sweep of tokens: the receiver pays the fee and signs first', async () =>
     () => decode(SOL, { ...unsigned, inputs: unsigned.inputs.slice(0, 1) }, ASSETS, keys),
     'SHAPE',
   )
-  // A foreign transfer whose fee a third account pays: a second signature is allowed for sweeps
-  // only.
+  // A transfer built outside our code whose fee a third account pays: a second signature is allowed
+  // for sweeps only.
   const third = createNoopSigner(owner)
   const [source, destination] = [await ataOf(FROM, USDT), await ataOf(TO, USDT)]
   const message = pipe(
@@ -431,7 +431,7 @@ test('other shapes are refused', async () => {
   )
 })
 
-test('mint, decimals and path are the registered ones', () => {
+test('refuses a mint, decimals or path other than the registered ones', () => {
   refuses(() => of(build({ ...USDT, contract_address: HASH })), 'CONTRACT')
   refuses(() => of(build({ ...USDT, decimals: 9 })), 'CONTRACT')
   refuses(
@@ -441,9 +441,9 @@ test('mint, decimals and path are the registered ones', () => {
   refuses(() => of({ ...build(NATIVE), inputs: [{ path: PATH }, { path: PATH }] }), 'SHAPE')
 })
 
-test('no byte can be changed, dropped or added without another meaning or a refusal', () => {
+test('no byte can be changed, removed or added without another meaning or a refusal', () => {
   for (const asset of [NATIVE, USDC]) {
-    // So dear a unit that each counts in the fee.
+    // The unit price is so high that each unit changes the fee.
     const unsigned = build(asset, 1_500_000n, 1_000_000n)
     const meaning = JSON.stringify(of(unsigned), (_key, value: unknown) =>
       typeof value === 'bigint' ? `${value}` : value,

@@ -57,15 +57,15 @@ const read = (unsigned: { bytes: string }, network: Network) =>
     Buffer.from(unsigned.bytes, 'hex').toString('base64'),
     network.passphrase as string,
   ) as Transaction
-/** The SDK's own JSON of a memo. */
+/** Returns the SDK's own JSON of a memo. */
 const memoOf = (transaction: Transaction) =>
   (JSON.parse(JSON.stringify(transaction.toEnvelope())) as { tx: { tx: { memo: unknown } } }).tx.tx
     .memo
 
 describe('addresses', () => {
-  // SEP-23, the standard's test cases.
+  // SEP-23, test cases of the standard.
   const G = 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ'
-  test('SEP-23: valid', () => {
+  test('SEP-23: accepts valid addresses', () => {
     assert.equal(
       family.address(
         XLM,
@@ -88,7 +88,7 @@ describe('addresses', () => {
     }
   })
 
-  test('SEP-23: invalid', () => {
+  test('SEP-23: refuses invalid addresses', () => {
     for (const bad of [
       'GAAAAAAAACGC6',
       'MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJUAAAAAAAAAAAACJUR',
@@ -219,7 +219,7 @@ describe('transactions', () => {
     )
   })
 
-  test('exclusive by sequence; reports expiry and fee', () => {
+  test('transactions with the same sequence exclude each other; reports expiry and fee', () => {
     const decoded = family.decode(XLM, build(), ASSETS, publicKeyAt)
     assert.deepEqual(
       [decoded.fee_max, decoded.nonce, decoded.valid_until, decoded.consumes],
@@ -237,7 +237,7 @@ describe('transactions', () => {
     )
   })
 
-  test('signatures: another key’s, another network’s, with a recovery id, two', () => {
+  test('refuses signatures of another key or network, with a recovery id, and a second one', () => {
     const unsigned = build()
     const [item] = family.signing(XLM, unsigned, publicKeyAt)
     const [elsewhere] = family.signing(MAIN, unsigned, publicKeyAt)
@@ -271,7 +271,7 @@ describe('transactions', () => {
           const changed = { ...unsigned, bytes: bytes.toString('hex') }
           try {
             const other = family.decode(XLM, changed, ASSETS, publicKeyAt)
-            // Payment and creation of an account are the same to the receiver.
+            // For the receiver, a payment and the creation of an account are the same.
             if (bytes.length === Buffer.from(unsigned.bytes, 'hex').length)
               assert.ok(
                 changed.bytes !== unsigned.bytes &&
@@ -329,7 +329,7 @@ describe('client', () => {
     ]),
   }).toXDR('base64')
 
-  test('payments of successful transactions, page by page, with memo or muxed id', async () => {
+  test('returns payments of successful transactions, page by page, with memo or muxed id', async () => {
     const muxed = new MuxedAccount(new Account(SINK, '0'), '42').accountId()
     const shown = (unsigned: { bytes: string }, more = {}) => ({
       status: 'SUCCESS',
@@ -365,8 +365,8 @@ describe('client', () => {
     assert.equal(block?.txids.length, 4)
   })
 
-  // Layouts by CAP-34 (arm 1), CAP-83 (arm 2) and CAP-88 (arms 3 and 4); 9 is of a protocol to
-  // come.
+  // Layouts by CAP-34 (arm 1), CAP-83 (arm 2) and CAP-88 (arms 3 and 4); 9 belongs to a future
+  // protocol.
   const uint32 = (value: number) => {
     const bytes = Buffer.alloc(4)
     bytes.writeUInt32BE(value)
@@ -674,7 +674,7 @@ describe('client', () => {
     assert.deepEqual(await client.broadcast('00'), { kind: 'rejected', reason: 'ERROR' })
   })
 
-  test('dead only past its expiry, if the endpoint stores the transaction’s whole lifetime', async () => {
+  test('expired only past its expiry, if the endpoint stores the transaction’s whole lifetime', async () => {
     const found = (status: string, latest: number, oldest: number) =>
       answering({
         getTransaction: {
@@ -693,7 +693,7 @@ describe('client', () => {
     assert.equal(await found('SUCCESS', 9000, 100).isDead('h', 2000), false)
   })
 
-  test('another network is refused; what a broadcast’s answer means', async () => {
+  test('refuses another network, and classifies the responses to a broadcast', async () => {
     await answering({ getNetwork: { passphrase: XLM.passphrase } }).probe()
     await assert.rejects(
       answering({ getNetwork: { passphrase: MAIN.passphrase } }).probe(),

@@ -26,10 +26,10 @@ export const ETH_ASSETS = local.assetsOf('ETH')
 export const USDT = local.asset('USDT_ETH') as Asset
 export const NATIVE = local.asset('ETH') as Asset
 
-/** The same family with another output type: what Dash and Dogecoin will be. */
+/** The same family with the output type of Dash and Dogecoin. */
 export const P2PKH: Network = { ...BTC, utxo: { ...(BTC.utxo as UtxoParams), script: 'p2pkh' } }
 
-/** One whole key in place of a workspace's three parts. */
+/** One whole key that replaces a workspace's three shares. */
 const master = HDKey.fromMasterSeed(createHash('sha256').update('tests of the chains').digest())
 export const workspaceKey = {
   curve: 'secp256k1' as const,
@@ -51,7 +51,7 @@ export function sign(items: SigningItem[]): SignatureBytes[] {
   return items.map((item) => signDigest(item.message, privateKeyAt(item.path)))
 }
 
-/** The other half of the signature pair: r, n − s. */
+/** Returns the other valid form of the signature: r, n − s. */
 export function highS({ signature, recoveryId }: SignatureBytes): SignatureBytes {
   const s = BigInt(`0x${Buffer.from(signature.subarray(32)).toString('hex')}`)
   const flipped = Buffer.from((secp256k1.Point.Fn.ORDER - s).toString(16).padStart(64, '0'), 'hex')
@@ -80,7 +80,7 @@ export interface Coin {
   address?: string
 }
 
-/** A transaction that pays these outputs from nowhere; its id and bytes are real. */
+/** Creates a transaction without real inputs that pays these outputs; its id and bytes are real. */
 export function fund(
   network: Network,
   coins: Coin[],

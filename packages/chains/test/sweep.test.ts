@@ -16,8 +16,8 @@ import {
 import { sweeperOf, type Found, type Plan } from '@custody/chains/sweep'
 
 /**
- * What is planned offline of what the chain told: every transaction is one that nodes decode, and
- * nothing is left unsaid.
+ * Offline plans from data of the chain: nodes can decode every transaction, and all amounts are
+ * accounted for.
  */
 const registry = loadRegistry('local')
 const secret = new Uint8Array(32).fill(7)
@@ -65,7 +65,7 @@ const evm = (
   l1: { native: '0', token: '0' },
 })
 
-test('tokens first, with fuel where needed, at the account’s own nonces; then the coins to the last unit', () => {
+test('tokens first, with fuel if required, with the account’s own nonces; then all coins', () => {
   const [tank, poor, rich, bare] = [at(ETH, 0), at(ETH, 1, 3), at(ETH, 1), at(ETH, 2)]
   const first = planned(
     'ETH',
@@ -100,7 +100,7 @@ test('tokens first, with fuel where needed, at the account’s own nonces; then 
   ])
 })
 
-test('a token whose fee cannot be paid is named with what it needs, and does not block the others', () => {
+test('a token whose fee cannot be paid is reported with the required amount, and does not block the others', () => {
   const [poor, other] = [at(ETH, 1, 3), at(ETH, 2)]
   const { told, plan } = planned(
     'ETH',
@@ -154,7 +154,7 @@ test('a network of an unknown family is an error, and each family of the registr
     assert.ok(sweeperOf(network).life, network.code)
 })
 
-test('a damaged file of findings is refused with the field, and nothing is planned from it', () => {
+test('a damaged findings file is refused with the field, and nothing is planned from it', () => {
   const account = { ...at(ETH, 1), nonce: '4', balances: { ETH: '1000000000000000000' } }
   const sound = evm([])
   const coin = { ...at(networkOf('BTC'), 1), txid: 'ab'.repeat(32), vout: 0, value: '90000' }

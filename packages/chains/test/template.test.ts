@@ -4,8 +4,8 @@ import type { Asset, Network, UnsignedTransaction } from '../src/index.ts'
 import { buildTransfer, template } from '../src/template/index.ts'
 import { BTC, highS, publicKeyAt, sign } from './support.ts'
 
-// Its own rules and attacks. A real family is held against its standard's published vectors too,
-// and against a library other than the builder's.
+// A family's own rules and attacks. A real family is also verified with its standard's published
+// vectors and with a library other than the builder's.
 const NETWORK = {
   ...BTC,
   code: 'TEMPLATE',
@@ -85,7 +85,7 @@ test('bytes that are not exactly one allowed payment are refused', () => {
   assert.throws(() => built({ to: 'nobody' }), { code: 'ADDRESS' })
 })
 
-test('only its own signature is accepted', () => {
+test('only a signature of its own key is accepted', () => {
   const unsigned = built()
   const signatures = sign(template.signing(NETWORK, unsigned, publicKeyAt))
   const { raw, hash } = template.assemble(NETWORK, unsigned, signatures, publicKeyAt)
@@ -99,7 +99,7 @@ test('only its own signature is accepted', () => {
   }
 })
 
-test('two with one number exclude each other, and one can be moved to another number', () => {
+test('two transactions with one nonce exclude each other, and one can be moved to another nonce', () => {
   const [first, other, next] = [built(), built({ amount: 1n }), built({ sequence: 4n })]
   assert.equal(template.exclusive(opened(first), opened(other)), true)
   assert.equal(template.exclusive(opened(first), opened(next)), false)

@@ -16,7 +16,7 @@ const reason = (text: string, tag?: string) => {
   return answer.valid ? '' : answer.reason
 }
 
-test('published vectors', () => {
+test('derives the published vectors', () => {
   // From Tron's documentation and block explorers: the zero address and the tokens' contracts.
   for (const [text, hex] of [
     ['T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb', '410000000000000000000000000000000000000000'],
@@ -89,7 +89,7 @@ test('any changed character is detected', () => {
   )
 })
 
-test('contracts of the registry are addresses', () => {
+test('contracts of the registry are valid addresses', () => {
   for (const asset of ASSETS)
     if (asset.contract_address !== null)
       assert.ok(validate(TRX, asset.contract_address).valid, asset.asset_name)

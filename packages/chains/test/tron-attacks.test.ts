@@ -1,4 +1,4 @@
-// What a hostile platform may hand to a signer node on Tron.
+// Transactions that a hostile platform may send to a signer node on Tron.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from '../../../test/property.ts'
@@ -8,7 +8,7 @@ import { transferData } from '../src/tron/build.ts'
 import { publicKeyAt, refuses } from './support.ts'
 import { ASSETS, OWNER, PATH, SHAPES, TO, TRX, USDT_TRX } from './tron-support.ts'
 
-// A writer of protobuf of its own: what it writes need not be canonical.
+// A separate protobuf encoder, whose output need not be canonical.
 const varint = (value: bigint | number): Buffer => {
   let rest = BigInt.asUintN(64, BigInt(value))
   const bytes: number[] = []
@@ -67,7 +67,7 @@ const of = (bytes: string): UnsignedTransaction => ({
 })
 const decode = (bytes: Uint8Array) => decodeAll(of(Buffer.from(bytes).toString('hex')))
 
-test('the plain transfers decode', () => {
+test('decodes the plain transfers', () => {
   assert.deepEqual(decode(raw(PLAIN)).payments, [{ address: TO, amount: 5n, tag: null }])
   assert.deepEqual(decode(token(triggerOf(DATA))).payments, [
     { address: TO, amount: 5n, tag: null },
@@ -75,12 +75,12 @@ test('the plain transfers decode', () => {
   assert.equal(decode(token(triggerOf(DATA))).asset, 'USDT_TRX')
 })
 
-test('two contracts, or none', () => {
+test('refuses two contracts and no contract', () => {
   refuses(() => decode(raw(PLAIN, PLAIN)), 'SHAPE', /exactly one/)
   refuses(() => decode(raw()), 'SHAPE', /exactly one/)
 })
 
-test('a memo, a permission id, and other optional parts of a transaction', () => {
+test('refuses a memo, a permission id, and other optional parts of a transaction', () => {
   refuses(() => decode(Buffer.concat([...head, len(10, 'memo'), PLAIN, time])), 'SHAPE', /memo/)
   for (const id of [1, 2, 9])
     refuses(
@@ -104,9 +104,9 @@ test('a memo, a permission id, and other optional parts of a transaction', () =>
   refuses(() => decode(Buffer.concat([...head, PLAIN, len(12, 'script'), time])), 'ENCODING')
 })
 
-test('other contract types, and a type that differs from its content', () => {
-  // Account permission update, TRX for witnesses, a new contract, cancelling all unstaking, the old
-  // freeze.
+test('refuses other contract types and a type that does not match the content', () => {
+  // Account permission update, votes for super representatives, a new contract, cancelling all
+  // unstaking, the old freeze.
   for (const [type, name] of [
     [46, 'AccountPermissionUpdateContract'],
     [4, 'VoteWitnessContract'],
@@ -137,7 +137,7 @@ test('other contract types, and a type that differs from its content', () => {
   refuses(() => decode(raw(len(11, num(1, 1)))), 'SHAPE', /differ/)
 })
 
-test('token value, native value, other contracts, and data that is not exactly transfer', () => {
+test('refuses token value, native value, other contracts, and data that is not exactly transfer', () => {
   refuses(
     () =>
       decode(
@@ -183,7 +183,7 @@ test('token value, native value, other contracts, and data that is not exactly t
   }
 })
 
-test('fee limits only for token transfers', () => {
+test('accepts fee limits only for token transfers', () => {
   refuses(() => decode(raw(triggerOf(DATA))), 'SHAPE', /fee limit/)
   refuses(() => decode(token(PLAIN)), 'SHAPE', /fee limit/)
   refuses(
@@ -192,7 +192,7 @@ test('fee limits only for token transfers', () => {
   )
 })
 
-test('another owner, oneself, an address of another version, nothing at all', () => {
+test('refuses another owner, a transfer to oneself, an address of another version, and an empty transaction', () => {
   const paying = (from: Uint8Array, to: Uint8Array, amount: bigint) =>
     raw(
       contractOf(1, 'TransferContract', Buffer.concat([len(1, from), len(2, to), num(3, amount)])),
@@ -214,7 +214,7 @@ test('another owner, oneself, an address of another version, nothing at all', ()
   )
 })
 
-test('staking: other resources, locks, oneself', () => {
+test('staking: refuses other resources, locks and delegation to oneself', () => {
   const staking = (type: number, name: string, ...fields: Uint8Array[]) =>
     raw(contractOf(type, name, Buffer.concat([owner, ...fields])))
   assert.equal(
@@ -255,7 +255,7 @@ test('staking: other resources, locks, oneself', () => {
   )
 })
 
-test('no reference block, no expiration', () => {
+test('refuses a transaction without a reference block or an expiration', () => {
   refuses(() => decode(Buffer.concat([...head.slice(1), PLAIN, time])), 'SHAPE', /reference/)
   refuses(
     () => decode(Buffer.concat([head[0] as Buffer, head[2] as Buffer, PLAIN, time])),
@@ -265,7 +265,7 @@ test('no reference block, no expiration', () => {
   refuses(() => decode(Buffer.concat([...head.slice(0, 2), PLAIN, time])), 'SHAPE', /expiration/)
 })
 
-test('other encodings: order, repetition, zero fields, long numbers, unknown fields, trailing bytes', () => {
+test('refuses other encodings: order, repetition, zero fields, long numbers, unknown fields, trailing bytes', () => {
   refuses(() => decode(Buffer.concat([...head, time, PLAIN])), 'ENCODING')
   refuses(() => decode(Buffer.concat([...head, PLAIN, time, time])), 'ENCODING')
   refuses(() => decode(Buffer.concat([...head, PLAIN, num(14, 1), time])), 'ENCODING')
@@ -290,7 +290,8 @@ test('other encodings: order, repetition, zero fields, long numbers, unknown fie
     () => decode(raw(contractOf(1, 'TransferContract', Buffer.concat([transfer, num(4, 1)])))),
     'ENCODING',
   )
-  // The last of two wins in protobuf: a reader that shows the first shows another receiver.
+  // In protobuf the last of two values applies: a reader that displays the first would show another
+  // receiver.
   refuses(
     () =>
       decode(
@@ -311,7 +312,7 @@ test('other encodings: order, repetition, zero fields, long numbers, unknown fie
   )
 })
 
-test('other encodings of the bytes', () => {
+test('refuses other encodings of the bytes', () => {
   const hex = raw(PLAIN).toString('hex')
   for (const bytes of [
     hex.toUpperCase(),
@@ -328,7 +329,7 @@ test('other encodings of the bytes', () => {
     refuses(() => decodeAll(of(bytes)), /TRANSACTION|ENCODING|SHAPE/)
 })
 
-test('one input, no change', () => {
+test('requires exactly one input and no change', () => {
   const unsigned = of(raw(PLAIN).toString('hex'))
   refuses(() => decodeAll({ ...unsigned, inputs: [] }), 'SHAPE')
   refuses(() => decodeAll({ ...unsigned, inputs: [{ path: PATH }, { path: PATH }] }), 'SHAPE')
@@ -337,7 +338,7 @@ test('one input, no change', () => {
   refuses(() => decodeAll({ ...unsigned, inputs: [{ path: [1, 195, 1] }] }), 'PATH')
 })
 
-test('for any changed byte the result is a decoded shape or a ChainError', () => {
+test('for any changed byte the result is a decoded transaction or a ChainError', () => {
   for (const make of Object.values(SHAPES)) {
     const bytes = Buffer.from(make().bytes, 'hex')
     fc.assert(

@@ -1,5 +1,4 @@
-// The client of Tron's nodes: against the local chain, and against answers that no honest node
-// gives.
+// The client of Tron nodes, with the local chain and with responses that no honest node returns.
 import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -181,7 +180,7 @@ test('a token transfer within its estimate is a deposit by its log', async () =>
   assert.deepEqual([await client.balance(to, USDT), await client.balance(to, TRX)], [12_345n, 0n])
 })
 
-test('out of energy: included and paid for, but no success and no deposit', async () => {
+test('out of energy: included and paid for, but neither a success nor a deposit', async () => {
   const to = addressAt(4)
   const hash = await send(
     tron.buildTransfer(NETWORK, {
@@ -287,7 +286,7 @@ test('staking: freeze, delegate, undelegate, unfreeze, wait, withdraw', async ()
   assert.equal(await client.account(addressAt(77)), null)
 })
 
-test('no two references are equal, and a transaction is dead once a final block is past its expiry', async () => {
+test('references are unique, and a transaction has expired once a final block is past its expiry', async () => {
   const [one, two] = [await client.reference(), await client.reference()]
   assert.notEqual(one.timestamp, two.timestamp)
   const unsigned = tron.buildTransfer(NETWORK, {
@@ -315,8 +314,8 @@ test('no two references are equal, and a transaction is dead once a final block 
   assert.equal(await client.isDead(paid, end - DAY), false, 'an included one never is')
 })
 
-test('a waiting one is in the pool; a broadcast to a failing node has an unknown outcome', async () => {
-  // On a chain that stands still: a block that came by itself would take it out of the pool.
+test('a waiting transaction is in the pool; a broadcast to a failing node has an unknown outcome', async () => {
+  // The chain is halted, because an automatic block would remove the transaction from the pool.
   await control({ command: 'halt', network: 'TRX', halted: true })
   const { raw, hash } = signed(
     tron.buildTransfer(NETWORK, { ...(await common()), asset: TRX, to: TO, amount: 2n }),
@@ -333,7 +332,7 @@ test('a waiting one is in the pool; a broadcast to a failing node has an unknown
   await included(hash)
 })
 
-// A node by script: path → JSON text.
+// A scripted node: path → JSON text.
 let script: Record<string, string> = {}
 let asked = (_path: string): void => undefined
 let server: Server
@@ -405,7 +404,7 @@ test("only the token's own Transfer of a successful call is a deposit", async ()
   assert.deepEqual(await blockWith(call(), info([log()], ',"result":"FAILED"')), [])
 })
 
-test('receipts that are missing, of another block or of another transaction are no answer', async () => {
+test('refuses receipts that are missing, of another block or of another transaction', async () => {
   for (const infos of [
     '[]',
     '{}',
@@ -420,7 +419,7 @@ test('receipts that are missing, of another block or of another transaction are 
   assert.equal(await scripted().block(8), null)
 })
 
-test('native transfers: only those that succeeded, exact beyond 2^53', async () => {
+test('native transfers: only successful ones count, exact beyond 2^53', async () => {
   const transfer = (amount: string, ret = 'SUCCESS', type = 'TransferContract') =>
     `{"ret":[{"contractRet":"${ret}"}],"txID":"${TXID}","raw_data":{"contract":[{"type":"${type}","parameter":{"value":{"amount":${amount},"owner_address":"41${tronHex(addressAt(0))}","to_address":"41${tronHex(TO)}"}}}]}}`
   assert.deepEqual(
@@ -457,7 +456,7 @@ test('malformed answers are refused', async () => {
   await assert.rejects(scripted().parameters(), /does not return/)
 })
 
-test('a block that includes it between the two queries hides nothing: it is included, never absent', async () => {
+test('a block that includes a transaction between the two queries: it is included, never absent', async () => {
   script = { 'wallet/gettransactioninfobyid': '{}', 'wallet/gettransactionfrompending': '{}' }
   assert.deepEqual(await scripted().status(TXID), { state: 'absent' })
   asked = (path) => {

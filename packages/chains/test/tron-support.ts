@@ -10,7 +10,7 @@ import { publicKeyAt } from './support.ts'
 
 const file = readRegistryFile()
 
-/** Networks and assets whatever `ready` says. */
+/** Returns networks and assets regardless of `ready`. */
 export function networkOf(mode: 'local' | 'mainnet'): Network {
   const {
     ready: _,
@@ -61,7 +61,7 @@ export const publicKey = publicKeyAt(PATH)
 export const OWNER = familyOf(TRX).address(TRX, publicKey)
 const common = { reference: REFERENCE, publicKey, path: PATH }
 
-/** One of each shape. */
+/** One transaction of each contract type. */
 export const SHAPES: Record<string, () => UnsignedTransaction> = {
   TransferContract: () =>
     tron.buildTransfer(TRX, { ...common, asset: NATIVE, to: TO, amount: 1_234_567n }),

@@ -1,4 +1,4 @@
-// Tron: ids, bytes and signatures of the seven shapes, with tronweb as judge.
+// Tron: ids, bytes and signatures of the seven contract types, verified with tronweb.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from '../../../test/property.ts'
@@ -25,7 +25,7 @@ const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
 const hexOf = (address: string) => utils.address.toHex(address)
 const of = (unsigned: UnsignedTransaction) => decode(TRX, unsigned, ASSETS, publicKeyAt)
 
-/** The same transaction as tronweb makes it from JSON. */
+/** Returns the same transaction as tronweb builds it from JSON. */
 function oracle(
   type: string,
   value: Record<string, unknown>,
@@ -125,7 +125,7 @@ test("a main network transaction from Tron's documentation: decoded, encoded aga
   refuses(() => of(unsigned), 'PATH')
 })
 
-test('decoded: payments of transfers, actions of staking', () => {
+test('decodes payments of transfers and actions of staking', () => {
   const shape = (name: string) => of((SHAPES[name] as () => UnsignedTransaction)())
   const native = shape('TransferContract')
   assert.deepEqual(
@@ -325,7 +325,7 @@ test('amounts beyond 2^53 stay exact, those beyond 63 bits are not built', () =>
   )
 })
 
-test('a fee limit belongs to token transfers, and to nothing else', () => {
+test('only token transfers have a fee limit', () => {
   const common = { reference: REFERENCE, publicKey, path: PATH, to: TO, amount: 1n }
   refuses(() => tron.buildTransfer(TRX, { ...common, asset: NATIVE, feeLimit: 1n }), 'FEE')
   refuses(() => tron.buildTransfer(TRX, { ...common, asset: USDT_TRX }), 'FEE')

@@ -1,5 +1,5 @@
-// Transactions and fields of protocols to come: what is not needed is not read, and what cannot be
-// read never stops the blocks of a network.
+// Transactions and fields of future protocol versions: a field that is not needed is not read, and
+// an unreadable one never stops the scan of a network.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
@@ -71,7 +71,7 @@ test('EVM: a transaction of an unknown type without to or value is reported, and
     )
     return { block: await client.block(7), reports }
   }
-  // EIP-8130: type 0x79, whose calls are a list, so that it has neither to nor value.
+  // EIP-8130: type 0x79 contains a list of calls, and therefore neither `to` nor `value`.
   for (const odd of [
     {},
     { to: null },
@@ -95,10 +95,10 @@ test('EVM: a transaction of an unknown type without to or value is reported, and
       JSON.stringify(odd),
     )
   }
-  // One that says what it pays is read as any other.
+  // A transaction of this type with the usual fields is read like any other.
   const { block, reports } = await read([{ ...PAYMENT, type: '0x79' }])
   assert.deepEqual([block?.transfers.length, reports.length], [1, 0])
-  // Of a known type it is the endpoint's fault: a deposit could be left out.
+  // If the type is known, the endpoint is at fault: a deposit could be missing.
   for (const type of [undefined, null, '0x0', '0x1', '0x2', '0x3', '0x4', '0x04', '0x7e', '0x68']) {
     for (const odd of [{ value: undefined }, { value: null }, { to: undefined }]) {
       await assert.rejects(
@@ -161,7 +161,7 @@ test('Solana: a block with a transaction of a later version is requested again w
     [[OWNER, 3n]],
   )
   assert.deepEqual(asked, [1, 255])
-  // A token of another program may be shown in another form.
+  // A token of another program may have another format.
   for (const uiTokenAmount of [undefined, null, {}, { amount: 5 }, { amount: '1.5' }]) {
     const tokens = [{ accountIndex: 1, mint: OWNER, uiTokenAmount }]
     const block = await client(
@@ -324,7 +324,8 @@ test('Cardano: deeply nested data and future fields do not hide what a transacti
     )
     assert.equal(outputOf(body, 2)?.coin, 5_000_000n)
   }
-  // Certificates of a form to come make the senders incomplete, not unreadable.
+  // Certificates of a future format make the list of senders incomplete; the transaction stays
+  // readable.
   const certificate = (item: Uint8Array) =>
     map([
       [uint(0n), array([])],

@@ -1,4 +1,5 @@
-// What a hostile platform may hand to a signer node: every shape but the plain transfer is refused.
+// Transactions that a hostile platform may send to a signer node: everything except the plain
+// transfer is refused.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Transaction } from 'bitcoinjs-lib'
@@ -26,7 +27,7 @@ const decode = (changed: UnsignedTransaction) =>
   familyOf(BTC).decode(BTC, changed, BTC_ASSETS, publicKeyAt)
 const sign = (changed: UnsignedTransaction) => familyOf(BTC).signing(BTC, changed, publicKeyAt)
 
-/** The transaction with one thing changed. */
+/** Returns the transaction with one change. */
 function edited(
   edit: (transaction: Transaction) => void,
   more: Partial<UnsignedTransaction> = {},
@@ -38,11 +39,11 @@ function edited(
 
 const scriptTo = (path: number[]) => utxo.scriptOf(BTC, addressOf(BTC, path))
 
-test('the plain transfer decodes', () => {
+test('decodes the plain transfer', () => {
   assert.equal(decode(unsigned).fee_max, 1000n)
 })
 
-test('an output of more than 2^63 satoshi is no payment of a negative amount', () => {
+test('an output of more than 2^63 satoshi is not read as a negative amount', () => {
   for (const value of ['ffffffffffffffff', '0000000000000080']) {
     const bytes = unsigned.bytes.replace('3075000000000000', value)
     assert.notEqual(bytes, unsigned.bytes)
@@ -50,15 +51,15 @@ test('an output of more than 2^63 satoshi is no payment of a negative amount', (
   }
 })
 
-test('a text far too long for an address is refused immediately', () => {
+test('refuses a text that is far too long for an address immediately', () => {
   const before = process.cpuUsage().user
   assert.equal(familyOf(BTC).format?.(BTC, 'x'.repeat(70_000)), null)
   refuses(() => utxo.scriptOf(BTC, 'x'.repeat(70_000)), 'ADDRESS')
-  // Base58 takes time by the square of the length: seconds.
+  // Base58 decoding time grows with the square of the length and would take seconds.
   assert.ok(process.cpuUsage().user - before < 500_000)
 })
 
-test('a second payment, no payment, an output without an address', () => {
+test('refuses a second payment, no payment, and an output without an address', () => {
   refuses(
     () => decode(edited((each) => each.addOutput(scriptTo([8, 0, 8]), 500n))),
     'SHAPE',
@@ -109,7 +110,7 @@ test('a second payment, no payment, an output without an address', () => {
   }
 })
 
-test('change on another path, of another wallet, at another position', () => {
+test('refuses change on another path, of another wallet, and at another position', () => {
   refuses(() => decode({ ...unsigned, change: { output: 1, path: [1, 0, 5] } }), 'CHANGE')
   refuses(() => decode({ ...unsigned, change: { output: 0, path: CHANGE_PATH } }), 'CHANGE')
   for (const output of [2, -1, 0.5, Number.NaN])
@@ -130,7 +131,7 @@ test('change on another path, of another wallet, at another position', () => {
   refuses(() => decode({ ...unsigned, change: { output: 1, path: [1, 0, 0x80000000] } }), 'PATH')
 })
 
-test('previous transactions: foreign, altered, missing, without the output', () => {
+test('refuses previous transactions that are foreign, altered, missing, or without the output', () => {
   const other = fund(BTC, [{ value: 50_000n, path: [1, 0, 0] }], 3)
   const [first, second] = unsigned.inputs as [
     UnsignedTransaction['inputs'][0],
@@ -142,7 +143,7 @@ test('previous transactions: foreign, altered, missing, without the output', () 
   })
   refuses(() => decode(withPrevious(other.hex)), 'PREVIOUS_TRANSACTION', /another id/)
   refuses(() => decode(withPrevious(undefined)), 'PREVIOUS_TRANSACTION')
-  // The amount that a legacy signature would not cover.
+  // An amount that a legacy signature would not cover.
   const inflated = Transaction.fromHex(funding.hex)
   ;(inflated.outs[0] as Transaction['outs'][number]).value = 5_000_000n
   refuses(() => decode(withPrevious(inflated.toHex())), 'PREVIOUS_TRANSACTION', /another id/)
@@ -162,7 +163,7 @@ test('previous transactions: foreign, altered, missing, without the output', () 
   )
 })
 
-test('inputs of another path or wallet', () => {
+test('refuses inputs of another path or wallet', () => {
   const [first, second] = unsigned.inputs as [
     UnsignedTransaction['inputs'][0],
     UnsignedTransaction['inputs'][0],
@@ -197,7 +198,7 @@ test('inputs of another path or wallet', () => {
   refuses(() => decode({ ...unsigned, inputs: [] }), 'SHAPE')
 })
 
-test('an output spent twice', () => {
+test('refuses an output that is spent twice', () => {
   const twice = edited((each) => {
     each.ins[1] = { ...(each.ins[0] as Transaction['ins'][number]) }
   })
@@ -212,7 +213,7 @@ test('an output spent twice', () => {
   )
 })
 
-test('paying out more than comes in', () => {
+test('refuses outputs that exceed the inputs', () => {
   refuses(
     () =>
       decode(
@@ -225,7 +226,7 @@ test('paying out more than comes in', () => {
   )
 })
 
-test('version, lock time, sequence', () => {
+test('refuses another version, lock time or sequence', () => {
   for (const version of [0, 1, 3, 0xffffffff])
     refuses(
       () =>
@@ -270,7 +271,7 @@ test('version, lock time, sequence', () => {
   )
 })
 
-test('signatures inside, a witness, trailing and non-canonical bytes', () => {
+test('refuses signatures, a witness, trailing and non-canonical bytes', () => {
   refuses(
     () =>
       decode(
@@ -304,7 +305,7 @@ test('signatures inside, a witness, trailing and non-canonical bytes', () => {
     hex.slice(1),
   ])
     refuses(() => decode({ ...unsigned, bytes }), 'TRANSACTION')
-  // The count of inputs in three bytes instead of one; an empty witness with its marker.
+  // The number of inputs in three bytes instead of one; an empty witness with its marker.
   refuses(
     () => decode({ ...unsigned, bytes: `${hex.slice(0, 8)}fd0200${hex.slice(10)}` }),
     /ENCODING|TRANSACTION/,

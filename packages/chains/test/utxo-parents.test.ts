@@ -1,4 +1,4 @@
-// Parents of inputs as large as blocks allow: what is shown of them, and what reading them costs.
+// Previous transactions as large as blocks allow: the displayed data, and the cost of reading them.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
@@ -13,7 +13,10 @@ const ownScript = (network: Network) =>
   utxo.scriptOf(network, addressAt(network, workspaceKey, PATH))
 const VALUE = 100_000n
 
-/** A parent with this much in its witnesses, and this many outputs beside ours. */
+/**
+ * Returns a previous transaction with witnesses of this size, and this number of outputs besides
+ * ours.
+ */
 function parent(o: {
   witness?: number
   outputs?: number
@@ -37,7 +40,7 @@ function spend(
   o: { network?: Network; each?: number } = {},
 ): UnsignedTransaction {
   const network = o.network ?? BTC
-  // Once each: an id is a hash over a megabyte.
+  // Computed once each, because an id is a hash of a megabyte.
   const ids = parents.map((each) => each.getId())
   const address = addressAt(network, workspaceKey, PATH)
   const utxos = ids.flatMap((txid) =>
@@ -62,7 +65,7 @@ function spend(
 }
 const sizeOf = (unsigned: UnsignedTransaction) => JSON.stringify(unsigned).length
 
-/** Decodes, signs and assembles as a node does, within a time. */
+/** Decodes, signs and assembles as a node does, within a time limit. */
 function whole(
   unsigned: UnsignedTransaction,
   inputs: number,
@@ -80,19 +83,19 @@ function whole(
     publicKeyAt,
   )
   assert.equal(Transaction.fromHex(signed.raw).ins.length, inputs)
-  // Of the processor: what else the machine does is no matter.
+  // Processor time, which does not depend on other load of the machine.
   const took = process.cpuUsage(started).user / 1000
   assert.ok(took < milliseconds, `${took} ms`)
 }
 
-test('of parents full of witnesses only the part that their ids cover is included', () => {
+test('of previous transactions with large witnesses, only the part that the id covers is included', () => {
   const parents = Array.from({ length: 22 }, () => parent({ witness: 3_999_000 }))
   const unsigned = spend(parents)
   assert.ok(sizeOf(unsigned) < 20_000, String(sizeOf(unsigned)))
   whole(unsigned, 22, 5000)
 })
 
-test('a parent of 4 MB that comes with its witnesses is read as well, by its id', () => {
+test('a previous transaction of 4 MB with its witnesses is accepted by its id', () => {
   const parents = [1, 2].map(() => parent({ witness: 3_999_000 }))
   const unsigned = spend(parents)
   const full = {
@@ -106,7 +109,7 @@ test('a parent of 4 MB that comes with its witnesses is read as well, by its id'
   whole(full, 2, 5000)
 })
 
-test('22 inputs whose parents are 1 MB each without witnesses are decoded, signed and assembled', () => {
+test('decodes, signs and assembles 22 inputs whose previous transactions have 1 MB each without witnesses', () => {
   for (const network of [BTC, P2PKH]) {
     const parents = Array.from({ length: 22 }, () => parent({ outputs: 32_000, network }))
     const unsigned = spend(parents, { network })
@@ -115,13 +118,13 @@ test('22 inputs whose parents are 1 MB each without witnesses are decoded, signe
   }
 })
 
-test('a parent that many inputs share is included once', () => {
+test('a previous transaction of many inputs is included once', () => {
   const unsigned = spend([parent({ outputs: 30_000, own: 200 })], { each: 200 })
   assert.equal(unsigned.inputs.filter(({ previous }) => previous !== undefined).length, 1)
   whole(unsigned, 200, 8000)
 })
 
-test('a parent is accepted by its id only: another, a truncated and a missing one are refused', () => {
+test('a previous transaction is accepted by its id only: another, a truncated and a missing one are refused', () => {
   const [first, second] = [parent({ own: 2 }), parent({})]
   const unsigned = spend([first, second])
   const shown = (previous: (string | undefined)[]): UnsignedTransaction => ({
@@ -143,7 +146,7 @@ test('a parent is accepted by its id only: another, a truncated and a missing on
   refused([one, two.slice(0, -8)], 'TRANSACTION')
   refused([one, 'zz'.repeat(40)], 'TRANSACTION')
   refused([one, '00'.repeat(4 * 1024 * 1024 + 1)], 'TRANSACTION')
-  // More outputs than there are bytes, and lengths beyond the end.
+  // More outputs than there are bytes, and lengths beyond the end of the data.
   refused([one, `02000000${'fe'}ffffffff${'00'.repeat(40)}`], 'TRANSACTION')
   refused([one, `0200000001${'11'.repeat(36)}ff${'ff'.repeat(8)}${'00'.repeat(40)}`], 'TRANSACTION')
 })

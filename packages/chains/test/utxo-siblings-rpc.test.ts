@@ -1,4 +1,4 @@
-// The nodes of the sister chains answer in their own ways; the client reads each.
+// Nodes of Bitcoin's sister chains have different response formats; the client reads each.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { UtxoClient, type Fetch, type Network } from '../src/index.ts'
@@ -7,7 +7,10 @@ import { addressOf, local, mainnet } from './support.ts'
 type Answers = Record<string, (params: unknown[]) => unknown>
 const calls: { method: string; params: unknown[] }[] = []
 
-/** JSON text as it stands where an answer begins with RAW; an Error becomes the node's own. */
+/**
+ * A response that begins with RAW is sent as JSON text unchanged; an Error becomes an error of the
+ * node.
+ */
 function node(answers: Answers): Fetch {
   calls.length = 0
   return async (_, init) => {
@@ -32,7 +35,7 @@ function node(answers: Answers): Fetch {
 const client = (code: string, answers: Answers, registry = local) =>
   new UtxoClient(registry.network(code) as Network, { url: 'http://127.0.0.1:1' }, node(answers))
 
-test('DOGE: a block contains ids; each transaction is fetched, in order, with exact values', async () => {
+test('DOGE: a block contains ids; each transaction is requested, in order, with exact values', async () => {
   const network = local.network('DOGE') as Network
   const own = addressOf(network, [1, network.chain_index, 0])
   const { utxo } = await import('../src/index.ts')
@@ -59,7 +62,7 @@ test('DOGE: a block contains ids; each transaction is fetched, in order, with ex
   )
 })
 
-test('DOGE: a fee of -1 means that the node has no estimate: the floor applies', async () => {
+test('DOGE: a fee of -1 means that the node has no estimate: the minimum applies', async () => {
   const rates = await client('DOGE', {
     estimatesmartfee: () => 'RAW{"feerate":-1,"blocks":6}',
   }).feeRates()
@@ -171,7 +174,8 @@ test('Bitcoin: a node of a later split is refused by the newest checkpoint, and 
     code: 'WRONG_NETWORK',
     message: /block 970000 is cdcd/,
   })
-  // A node that is still reading the chain is not one of another network: its work waits.
+  // A node that is still loading the chain is not treated as a node of another network: the request
+  // waits.
   await assert.rejects(
     probe({ 0: blocks[0] as string, [earlier.height]: earlier.hash }),
     (error: { code: string }) => error.code !== 'WRONG_NETWORK',
@@ -193,7 +197,7 @@ const positions = async (code: string, vout: string) =>
     }).block(9)
   )?.transfers.map(({ position, amount }) => [position, amount])
 
-test('BCH: an output that carries CashTokens is no coin: it is not credited, not spent and not burned', async () => {
+test('BCH: an output that carries CashTokens is not credited, not spent and not burned', async () => {
   const token = output(1, ',"tokenData":{"category":"00","amount":"5"}')
   const raw = `{"value":0.5,"n":2,"scriptPubKey":{"hex":"ef${'09'.repeat(32)}1005${P2PKH}"}}`
   assert.deepEqual(await positions('BCH', [output(0, ''), token, raw].join(',')), [
@@ -201,7 +205,10 @@ test('BCH: an output that carries CashTokens is no coin: it is not credited, not
   ])
 })
 
-/** What a client lists beside the transfers of a block with one transaction. */
+/**
+ * Returns the coins that a client lists separately from the transfers of a block with one
+ * transaction.
+ */
 const asideOf = async (code: string, txid: string, vout: string) =>
   (
     await client(code, {
@@ -280,14 +287,14 @@ test('BCH: malformed CashTokens never stop a block, and no text of a node is lis
     `{${category},"nft":{"capability":"none","commitment":"\\u0000"}}`,
   ])
     assert.deepEqual(await facts(odd), [null], odd)
-  // Without an amount, an index or an id that exists there is nothing to list.
+  // Without an amount, an index or an existing id the list is empty.
   for (const [txid, vout] of [
     ['t', output(0, ',"tokenData":{}')],
     [TOKEN_TXID, `{"n":0,"scriptPubKey":{"hex":"${P2PKH}"},"tokenData":{}}`],
     [TOKEN_TXID, output(4_294_967_296, ',"tokenData":{}')],
     [TOKEN_TXID, `{"value":30000000,"n":0,"scriptPubKey":{"hex":"${P2PKH}"},"tokenData":{}}`],
-    // No prefix by CHIP-2022-02: cut off, reserved bits, neither amount nor NFT, a commitment
-    // without an NFT, amount 0.
+    // Invalid prefixes by CHIP-2022-02: truncated, reserved bits, neither amount nor NFT, a
+    // commitment without an NFT, amount 0.
     ...[
       '',
       '10',
@@ -347,7 +354,7 @@ test('DASH: a withdrawal from the credit pool spends no output, so it has no sen
   )
 })
 
-test('a block that contradicts the request, or lacks a field that is needed, is unavailable and names it', async () => {
+test('a block that contradicts the request, or lacks a required field, is unavailable, and the error names it', async () => {
   const transaction = `{"txid":"t","vin":[{}],"vout":[${output(0, '')}]}`
   const cases: [() => string, RegExp][] = [
     [

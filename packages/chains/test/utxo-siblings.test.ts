@@ -1,5 +1,5 @@
-// LTC, DASH, DOGE and BCH: published addresses, and other libraries as judges of what is built and
-// signed.
+// LTC, DASH, DOGE and BCH: published addresses, and transactions and signatures verified with other
+// libraries.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as libauth from '@bitauth/libauth'
@@ -32,7 +32,7 @@ const canonical = (network: Network, address: string) => {
   const answer = check(network, address)
   return answer.valid ? answer.address : answer.reason
 }
-/** The point G itself. */
+/** The generator point G. */
 const KEY_ONE = Buffer.from(
   '0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798',
   'hex',
@@ -48,7 +48,7 @@ const LEGACY_AND_CASH = [
   ['31nwvkZwyPdgzjBJZXfDmSWsC4ZLKpYyUw', 'bitcoincash:pqq3728yw0y47sqn6l2na30mcw6zm78dzq5ucqzc37'],
 ] as const
 
-test('CashAddr: the specification’s pairs, with and without prefix, in capitals', () => {
+test('CashAddr: accepts the specification’s pairs, with and without prefix, and in capitals', () => {
   for (const [legacy, cash] of LEGACY_AND_CASH) {
     const body = cash.slice('bitcoincash:'.length)
     for (const spelling of [legacy, cash, body, cash.toUpperCase(), body.toUpperCase()])
@@ -64,7 +64,7 @@ test('CashAddr: mixed case, another prefix, a longer hash and a changed letter a
     `bchreg:${cash.slice(12)}`,
     `${cash}q`,
     cash.replace('gdx6a', 'gdx6q'),
-    // Vectors of the specification for 24 and 32 bytes: nothing standard is locked to them.
+    // Vectors of the specification for 24 and 32 bytes: no standard output script pays to them.
     'bitcoincash:q9adhakpwzztepkpwp5z0dq62m6u5v5xtyj7j3h2ws4mr9g0',
     'bitcoincash:qvch8mmxy0rtfrlarg7ucrxxfzds5pamg73h7370aa87d80gyhqxq5nlegake',
     'bchtest:pr6m7j9njldwwzlg9v7v53unlr4jkmx6eyvwc0uz5t',
@@ -81,7 +81,7 @@ test('CashAddr: mixed case, another prefix, a longer hash and a changed letter a
   assert.throws(() => utxo.scriptOf(net('BCH'), cash), ChainError)
 })
 
-test('the addresses of a known key', () => {
+test('derives the addresses of a known key', () => {
   const expected = {
     LTC: 'ltc1qw508d6qejxtdg4y5r3zarvary0c5xw7kgmn4n9',
     DASH: 'XmN7PQYWKn5MJFna5fRYgP6mxT2F7xpekE',
@@ -148,7 +148,7 @@ test('random hashes: the same addresses as @scure/btc-signer and libauth write',
   )
 })
 
-test('for any text the result is valid or a reason', () => {
+test('any text is either a valid address or refused with a reason', () => {
   fc.assert(
     fc.property(
       fc.oneof(
@@ -166,7 +166,7 @@ test('for any text the result is valid or a reason', () => {
   )
 })
 
-/** A signed payment from two coins of the wallet, with change. */
+/** Returns a signed payment from two coins of the wallet, with change. */
 function payment(code: string, amount = 150_000_000n) {
   const network = net(code)
   const path = [1, network.chain_index, 0]
@@ -326,7 +326,7 @@ test('DASH and DOGE: the digests are those of @scure/btc-signer; LTC’s those o
   }
 })
 
-test('shapes that a chain does not have are refused', () => {
+test('refuses transaction types that a chain does not have', () => {
   for (const code of CODES) {
     const { network, unsigned } = payment(code)
     const decode = (
@@ -353,7 +353,7 @@ test('shapes that a chain does not have are refused', () => {
         `${code} ${expected}`,
       )
     }
-    // Where transactions are not replaced, a sequence that says so would be a lie at best.
+    // A network that does not replace transactions must have no sequence that signals replacement.
     if (code === 'LTC')
       decode((transaction) => {
         transaction.ins[0]!.sequence = 0xffffffff
@@ -379,8 +379,8 @@ test('shapes that a chain does not have are refused', () => {
           'hex',
         )
       })
-    // Legacy signatures do not cover amounts: a previous transaction that lies about them has
-    // another id.
+    // Legacy signatures do not cover amounts: a previous transaction with false amounts has another
+    // id.
     const lie = Transaction.fromHex(unsigned.inputs[0]!.previous!)
     lie.outs[0]!.value -= 1_000_000n
     refused('PREVIOUS_TRANSACTION', () => {}, {
@@ -407,8 +407,8 @@ test('signatures that do not verify, or are malleable, are refused', () => {
 })
 
 test('a signature for one chain does not verify on a sibling', () => {
-  // The same keys, coins and outputs: Bitcoin Cash's FORKID alone keeps it from being played on a
-  // chain without.
+  // The same keys, coins and outputs: only the FORKID of Bitcoin Cash prevents a replay on a chain
+  // without it.
   const { signatures, unsigned } = payment('BCH')
   const network: Network = { ...net('BCH'), utxo: { ...net('DOGE').utxo!, p2pkh_version: 111 } }
   const elsewhere = { ...unsigned, network: network.code }
@@ -418,7 +418,7 @@ test('a signature for one chain does not verify on a sibling', () => {
   )
 })
 
-test('dust: each chain’s own limit, to the unit', () => {
+test('dust: each chain’s own limit, exact to the smallest unit', () => {
   const limits: [string, bigint][] = [
     ['LTC', 2940n],
     ['DASH', 546n],
@@ -435,7 +435,7 @@ test('dust: each chain’s own limit, to the unit', () => {
   }
 })
 
-test('LTC: a coin paid from the extension blocks can be spent, and hides nothing', () => {
+test('LTC: a coin paid from the extension blocks can be spent', () => {
   const { network, unsigned } = payment('LTC')
   const previous = unsigned.inputs[0]!.previous!
   const extended = `${previous.slice(0, 8)}0008${previous.slice(8, -8)}00${previous.slice(-8)}`
@@ -480,15 +480,15 @@ test('LTC: the id of a real payment out of the extension blocks (main network, b
       mainnet.assetsOf('LTC'),
       publicKeyAt,
     )
-  // The output belongs to another key. This error appears only for a transaction whose id was
+  // The output belongs to another key. This error can appear only for a transaction whose id is
   // correct.
   assert.throws(() => decode(previous), /does not belong to the key/)
   assert.throws(() => decode(previous.replace('5fc339', '5fc439')), /has another id/)
 })
 
 /**
- * A special transaction of Dash (DIP-2) that pays an output of ours: version 3 with a type above
- * it, and a payload behind the lock time.
+ * Returns a special transaction of Dash (DIP-2) that pays one of our outputs: version 3 with a type
+ * in the upper half, and a payload after the lock time.
  */
 function special(
   type: number,
@@ -579,7 +579,7 @@ test('DASH: outputs of special transactions are spent like any coin, by ids that
       publicKeyAt,
     )
     assert.equal(Transaction.fromHex(signed.raw).ins.length, 1)
-    // Nothing of it may be changed: not the payload, not its length, not the type.
+    // No part may be changed: neither the payload, nor its length, nor the type.
     for (const at of [4, parent.hex.length - 2]) {
       const digit = parent.hex[at] === '0' ? '1' : '0'
       const hex = `${parent.hex.slice(0, at)}${digit}${parent.hex.slice(at + 1)}`
@@ -604,7 +604,7 @@ test('DASH: outputs of special transactions are spent like any coin, by ids that
       )
     }
   }
-  // Below version 3 the upper half is no type, and no other network has types.
+  // Below version 3 the upper half is not a type, and no other network has types.
   assert.equal(
     utxo.unspendable(
       network,
@@ -634,7 +634,7 @@ test('the reason why a coin cannot be spent is reported before a transaction is 
     'its transaction has another id',
   )
   assert.match(utxo.unspendable(network, { ...coin, value: 4999n }, funded.hex) ?? '', /or differs/)
-  // CashTokens stand in front of the script.
+  // CashTokens data comes before the script.
   const tokens = new Transaction()
   tokens.version = 2
   tokens.addInput(Buffer.alloc(32, 3), 0)

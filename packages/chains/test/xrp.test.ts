@@ -51,7 +51,7 @@ const build = (o: Partial<Parameters<typeof xrp.buildPayment>[1]> = {}) =>
 const tagged = (address: string, tag?: string | null) => family.validate(MAIN, address, tag)
 
 describe('addresses', () => {
-  test('the ledger’s own documentation: the account of a secp256k1 key', () => {
+  test('derives the account of a secp256k1 key as in the ledger’s documentation', () => {
     assert.equal(
       family.address(
         XRP,
@@ -66,7 +66,7 @@ describe('addresses', () => {
     )
   })
 
-  // XLS-5, the standard's reference implementation.
+  // XLS-5, the reference implementation of the standard.
   const vectors: [string, string | null, string, string][] = [
     [
       'r9cZA1mLK5R5Am25ArfXFmqgNwjZgnfk59',
@@ -105,7 +105,7 @@ describe('addresses', () => {
       'TVE26TYGhfLC7tQDno7G8dGtxSkYQnXoy6kSDh6rZzApc69',
     ],
   ]
-  test('X-addresses of XLS-5', () => {
+  test('decodes the X-addresses of XLS-5', () => {
     for (const [classic, tag, main, other] of vectors) {
       assert.deepEqual(tagged(main), { valid: true, address: classic, address_tag: tag })
       assert.equal(tagged(other).valid, false, 'a test network’s spelling')
@@ -151,7 +151,7 @@ describe('addresses', () => {
       assert.equal(tagged(bad).valid, false, bad)
   })
 
-  test('property: every X-address of xrpl.js gives its account and tag back', () => {
+  test('property: every X-address of xrpl.js is decoded to its account and tag', () => {
     fc.assert(
       fc.property(
         fc.uint8Array({ minLength: 32, maxLength: 32 }),
@@ -234,7 +234,7 @@ describe('transactions', () => {
     assert.deepEqual(decodeBlob(unsigned.bytes.toUpperCase()), plain)
   })
 
-  test('decoded: amount, tag, fee, sequence, expiry', () => {
+  test('decodes amount, tag, fee, sequence and expiry', () => {
     const decoded = family.decode(XRP, build({ tag: '0' }), ASSETS, publicKeyAt)
     assert.deepEqual(decoded.payments, [{ address: SINK, amount: 1_000_000n, tag: '0' }])
     assert.deepEqual(
@@ -263,7 +263,7 @@ describe('transactions', () => {
     }
   })
 
-  test('the other half of a signature, another key’s, a damaged one', () => {
+  test('refuses a signature with high s, of another key, and a damaged one', () => {
     const unsigned = build()
     const [item] = family.signing(XRP, unsigned, publicKeyAt)
     const [good] = sign([item!])
@@ -307,8 +307,8 @@ describe('transactions', () => {
             tag: tag === null ? null : String(tag),
           })
           const bytes = Buffer.from(unsigned.bytes, 'hex')
-          // tfFullyCanonicalSig, the topmost bit of the flags, is the one that may be set or not:
-          // it says nothing of the payment.
+          // tfFullyCanonicalSig, the topmost bit of the flags, is the only optional flag: it does
+          // not affect the payment.
           fc.pre(
             !(
               where % bytes.length === bytes.indexOf(Buffer.from('2200000000', 'hex')) + 1 &&
@@ -354,7 +354,7 @@ describe('client', () => {
     status: 'success',
   }
 
-  test('delivered_amount counts, never Amount; failures and tokens count nothing', async () => {
+  test('delivered_amount counts, never Amount; failures and tokens are ignored', async () => {
     const payment = (meta: Record<string, unknown>, more = {}) => ({
       hash: 'H',
       TransactionType: 'Payment',
@@ -396,7 +396,7 @@ describe('client', () => {
     )
   })
 
-  test('dead only past its expiry, if every ledger was searched', async () => {
+  test('expired only past its expiry, if every ledger was searched', async () => {
     const absent = (searched: boolean | undefined) => ({
       server_info: info,
       tx: {
@@ -482,7 +482,7 @@ describe('client', () => {
     })
   })
 
-  test('what a broadcast’s answer means', async () => {
+  test('classifies the responses to a broadcast', async () => {
     for (const [result, kind] of [
       ['tesSUCCESS', 'accepted'],
       ['terQUEUED', 'accepted'],

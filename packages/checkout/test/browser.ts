@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { chromium, type Browser } from 'playwright-core'
 
-/** The one without a face of its own first: it takes half of the processor's time. */
+/** The headless shell comes first, because it needs half of the processor time. */
 const PLACES = [
   '/usr/lib/chromium/chromium-headless-shell',
   '/usr/bin/chromium-headless-shell',
@@ -28,7 +28,7 @@ export async function startBrowser(): Promise<Browser> {
   return chromium.launch({
     executablePath,
     headless: true,
-    // A test file that is told to end does so; the browser ends with its pipe.
+    // A test file ends on a signal; the browser ends when its pipe closes.
     handleSIGTERM: false,
     handleSIGINT: false,
     handleSIGHUP: false,

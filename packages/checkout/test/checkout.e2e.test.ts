@@ -1,4 +1,4 @@
-// The page in a real browser, as a payer uses it. One browser for all of it.
+// The page in a real browser, used like a payer. All tests share one browser.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { AxeBuilder } from '@axe-core/playwright'
@@ -33,7 +33,7 @@ async function assertAccessible(page: Page, what: string): Promise<void> {
   )
 }
 
-/** What the QR code holds, read from its pixels. */
+/** Returns the text of the QR code, decoded from its pixels. */
 async function read(page: Page): Promise<string | undefined> {
   const { data, width, height } = await pixels(page, '.qr')
   const corner = 4 * (12 * width + 12)
@@ -98,7 +98,7 @@ test('from the choice to the receipt and back to the shop, on a phone, without a
   await says(page, 'Waiting for your payment')
 
   const requests = fixture.requests.filter((line) => line.startsWith('GET /checkout/whole')).length
-  // It waits for a block, is taken back before one came, and comes again.
+  // A payment waits for a block, is withdrawn before one arrives, and is sent again.
   const waiting = paymentOf('ETH', '0.01663334', {
     status: 'seen',
     hash: 'cafe',
@@ -309,15 +309,15 @@ test('every final state says what to do, with its own layout, text and colour', 
   await close()
 })
 
-test('the countdown is calm until the last five minutes, follows the server’s clock, and is announced at 10, 5 and 1', async () => {
-  // This machine's clock is an hour off.
+test('the countdown is unobtrusive until the last five minutes, and is announced at 10, 5 and 1', async () => {
+  // The clock of this machine is wrong by an hour.
   fixture.skewMs = 3_600_000
   const url = fixture.add('clock', { selected: selectedOf('ETH') })
   const context = await browser.newContext({ ...PHONE, locale: 'en-GB', reducedMotion: 'reduce' })
   const page = await context.newPage()
   await page.clock.install()
-  // The stream alone is heard: an answer within the minutes that pass at once would count them
-  // twice.
+  // Only the stream delivers updates: otherwise a response during the simulated minutes would count
+  // them twice.
   await page.route('**/state', (route) => route.abort())
   await page.goto(url)
   await page.getByText('30 minutes left').waitFor()
@@ -374,7 +374,7 @@ test('each language: its texts, its direction, nothing untranslated and nothing 
       assert.equal(await code.getAttribute('dir'), 'ltr')
     if (code === 'ar') {
       await assertAccessible(page, 'ar')
-      // The menu's choice is remembered; the address's outranks it.
+      // The language chosen in the menu is stored; one in the URL has priority.
       await page.getByLabel('اللغة').selectOption('de')
       await says(page, 'Teilweise bezahlt')
       assert.equal(await page.evaluate(() => document.documentElement.dir), 'ltr')
@@ -423,7 +423,8 @@ test('each language: amounts, rate and counters use its separators, and copied a
       (await page.locator('a.button.primary').getAttribute('href'))?.includes(`amount=${due}`),
       locale,
     )
-    // Selected by hand, as where the browser allows no copying, it is the same text.
+    // Selecting the text by hand, for browsers without access to the clipboard, gives the same
+    // text.
     await page.evaluate(() => navigator.clipboard.writeText('nothing'))
     await field.locator('.amount').selectText()
     await page.keyboard.press('ControlOrMeta+C')

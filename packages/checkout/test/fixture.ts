@@ -1,5 +1,5 @@
-// A server that speaks what the platform does on /checkout, with states that a test commands; the
-// page's files and headers are the platform's own.
+// A server that implements the platform's /checkout endpoints, with states that a test sets; the
+// page's files and headers are those of the platform.
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -85,7 +85,7 @@ const registry = JSON.parse(
   readFileSync(new URL('../../chains/data/registry.json', import.meta.url), 'utf8'),
 ) as { assets: AssetLine[] }
 
-/** What the registry states of an asset's tags, as the platform sends it. */
+/** Returns what the registry states about an asset's tags, as the platform sends it. */
 const tagsOf = (asset: string) => {
   const line = registry.assets.find(({ asset_name: name }) => name === asset)
   if (line === undefined) throw new Error(`the registry has no asset ${asset}`)
@@ -105,7 +105,7 @@ const choiceOf = (asset: string): Choice => {
   }
 }
 
-/** What is selected once a payer has chosen. */
+/** Returns the selection after a payer has chosen an asset. */
 export function selectedOf(asset: string, more: Partial<Selected> = {}): Selected {
   const { ticker, name, network, amount, address, tag, uri, rate } = COINS[asset] as Coin
   const due = more.due_amount ?? amount
@@ -144,15 +144,18 @@ export const paymentOf = (asset: string, amount: string, more: Partial<Payment> 
 
 type Stored = Omit<CheckoutState, 'now'>
 
-/** Serves invoices of which a test says how they stand. */
+/** Serves invoices whose state a test sets. */
 export class Fixture {
   base = ''
   /** Origins that may show the page in a frame. */
   frameAncestors: string[] = []
-  /** How a choice of an asset is answered. */
+  /** Status of the response to a choice of an asset. */
   choiceStatus = 200
   streams = true
-  /** The server's clock, so that a test ends an invoice without waiting. */
+  /**
+   * Offset of the server's clock in milliseconds, so that a test can let an invoice expire without
+   * waiting.
+   */
   skewMs = 0
   readonly requests: string[] = []
   readonly #invoices = new Map<string, Stored>()
@@ -170,7 +173,7 @@ export class Fixture {
     this.#server.close()
   }
 
-  /** Makes an invoice. @returns the address of its page */
+  /** Creates an invoice. @returns the address of its page */
   add(id: string, more: Partial<Stored> = {}): string {
     const now = Date.now() + this.skewMs
     this.#invoices.set(id, {
@@ -195,14 +198,14 @@ export class Fixture {
     return `${this.base}/checkout/${id}`
   }
 
-  /** Changes an invoice, and tells who listens. */
+  /** Changes an invoice, and sends the change to open streams. */
   set(id: string, more: Partial<Stored>): void {
     this.#invoices.set(id, { ...(this.#invoices.get(id) as Stored), ...more })
     for (const stream of this.#listeners.get(id) ?? [])
       stream.write(`event: state\ndata: ${this.#state(id)}\n\n`)
   }
 
-  /** Ends every stream, as a proxy does. */
+  /** Closes every stream, as a proxy does. */
   cut(): void {
     for (const streams of this.#listeners.values()) for (const stream of streams) stream.destroy()
   }

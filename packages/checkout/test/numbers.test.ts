@@ -1,5 +1,5 @@
-// Amounts as the page shows them, in its six languages, against the built-in formatter of digit
-// strings.
+// Amounts as the page displays them in its six languages, compared with the built-in formatter for
+// digit strings.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from '../../../test/property.ts'

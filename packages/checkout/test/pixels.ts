@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 
-/** The pixels of an element, as a camera would see them. */
+/** Returns the pixels of an element, as a camera would record them. */
 export async function pixels(
   page: Page,
   selector: string,

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** What a shop's page has heard, as its own script notes it. */
+/** Events that the shop's own script recorded. */
 export interface Heard {
   events: { name: string; invoiceId: string; status: string | null }[]
   messages: unknown[]
@@ -14,8 +14,8 @@ for (const name of ['custody:status', 'custody:close']) addEventListener(name, (
 addEventListener('message', ({ data }) => heard.messages.push(data))`
 
 /**
- * A shop of another origin, with the policy of a careful one: no inline script or style. It answers
- * to two names, so that one of them can be allowed and the other not.
+ * Starts a shop of another origin with a strict policy: no inline scripts or styles. It responds
+ * under two host names, so that one can be allowed and the other not.
  * @param platform the checkout's origin
  */
 export async function startShop(
@@ -27,7 +27,7 @@ export async function startShop(
     if (pathname === '/shop.js')
       return response.writeHead(200, { 'content-type': 'text/javascript' }).end(SCRIPT)
     const invoice = searchParams.get('invoice') ?? ''
-    // Frames the page like another site that is not the widget.
+    // Puts the page into a frame like a website that does not use the widget.
     const frame = searchParams.get('frame')
     const body =
       frame !== null

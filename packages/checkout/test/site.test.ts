@@ -1,5 +1,5 @@
-// What the platform sends of the page, without a browser: headers, encodings, sizes; and what the
-// page says, word by word.
+// Responses of the platform for the page, without a browser: headers, encodings and sizes; and the
+// page's texts.
 import assert from 'node:assert/strict'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -141,7 +141,7 @@ test('every language has all texts, with the same values and its own plural form
         assert.notEqual(said.trim(), '')
       } else {
         assert.deepEqual(Object.keys(said).toSorted(), forms, `${language} ${key}`)
-        // Words may stand for a number in a form that is of one number alone.
+        // A form for exactly one number may contain words in place of the number.
         const known = new Set(values((model as { other: string }).other))
         assert.deepEqual(values(said.other), [...known], `${language} ${key}`)
         for (const each of Object.values(said as Record<string, string>))

@@ -13,28 +13,28 @@ export const DESK: BrowserContextOptions = {
   colorScheme: 'dark',
 }
 
-/** On a machine that has much else to do. */
+/** Timeout in milliseconds, sufficient for a busy machine. */
 const WAIT_MS = 20_000
 
 interface Observed {
-  /** What the layout moved by itself */ moved: string[]
+  /** Elements that the layout moved without user input */ moved: string[]
   violations: string[]
 }
 
-/** A page of a context of its own, and what must hold of every page: see {@link Visit.clean}. */
+/** A page in its own context, and conditions that hold for every page: see {@link Visit.clean}. */
 export interface Visit {
   page: Page
   /**
-   * Nothing was asked of another origin, the policy was not broken, nothing was thrown, nothing
-   * moved by itself.
+   * Checks that there was no request to another origin, no violation of the policy, no exception
+   * and no layout shift.
    */
   clean(): Promise<void>
   close(): Promise<void>
 }
 
 /**
- * Runs in every document before its own scripts. Text, so that tests of other packages need not
- * know of browsers' types.
+ * Runs in every document before its own scripts. It is a text, so that tests of other packages need
+ * no types of browsers.
  */
 const OBSERVE = `
 window.observed = { moved: [], violations: [] }
@@ -46,7 +46,7 @@ new PerformanceObserver((list) => {
   }
 }).observe({ type: 'layout-shift', buffered: true })`
 
-/** @param origins that may be asked beside the first page's own */
+/** @param origins that requests may use besides the first page's own */
 export async function visit(
   browser: Browser,
   url: string,
@@ -87,7 +87,7 @@ export async function visit(
 
 const title = (page: Page) => page.locator('.status-title')
 
-/** Waits until the status says so. */
+/** Waits until the status has the expected text. */
 export async function says(page: Page, words: string): Promise<void> {
   await title(page).filter({ hasText: words }).waitFor({ timeout: WAIT_MS })
 }

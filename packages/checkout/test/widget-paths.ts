@@ -8,7 +8,7 @@ import { startShop, type Heard } from './shop.ts'
 const heard = (page: Page): Promise<Heard> =>
   page.evaluate(() => (window as unknown as { heard: Heard }).heard)
 const frameOf = (page: Page) => page.frameLocator('iframe:not(#second)')
-/** Everything that was posted before has been heard by then. */
+/** Waits until all messages that were posted earlier have been received. */
 const settle = (page: Page) =>
   page.evaluate(
     () =>
@@ -20,7 +20,10 @@ const settle = (page: Page) =>
       }),
   )
 
-/** The widget in a foreign page. @param browser of the file that asks for these tests */
+/**
+ * Tests of the widget in a page of another site. @param browser browser of the file that runs these
+ * tests
+ */
 export function widgetTests(browser: () => Browser, fixture: Fixture): void {
   test("the widget in a shop of another origin: a dialog that reports the invoice's status to the shop only", async (t) => {
     const shop = await startShop(fixture.base)
@@ -35,7 +38,7 @@ export function widgetTests(browser: () => Browser, fixture: Fixture): void {
     await page.locator('#link').getByRole('link', { name: 'Pay now' }).click()
     const dialog = page.getByRole('dialog', { name: 'Zahlung' })
     await dialog.waitFor()
-    // The shop speaks German, so the dialog does.
+    // The shop's language is German, so the dialog's is too.
     await frameOf(page).getByRole('heading', { name: 'Warten auf Ihre Zahlung' }).waitFor()
     assert.equal(
       await page.evaluate(() => document.documentElement.style.overflow),
@@ -47,8 +50,8 @@ export function widgetTests(browser: () => Browser, fixture: Fixture): void {
     ])
 
     const forged = { invoiceId: 'framed', status: 'Paid' }
-    // By the shop's own page, then by a page of the right origin in another frame, then out of this
-    // frame from another origin.
+    // Forged messages: from the shop's own page, from a page of the right origin in another frame,
+    // and from this frame with another origin.
     await page.evaluate((message) => postMessage(message, '*'), forged)
     await page.evaluate((source) => {
       const frame = document.createElement('iframe')
@@ -82,7 +85,7 @@ export function widgetTests(browser: () => Browser, fixture: Fixture): void {
     await frameOf(page).getByRole('button', { name: 'Schließen' }).click()
     await dialog.waitFor({ state: 'detached' })
     await clean()
-    // A dialog is gone before its `close` is told.
+    // A dialog is removed before its `close` event is sent.
     await page.waitForFunction(
       () => (window as unknown as { heard: Heard }).heard.events.length >= 4,
     )
@@ -97,8 +100,8 @@ export function widgetTests(browser: () => Browser, fixture: Fixture): void {
     )
     assert.equal(await page.evaluate(() => document.documentElement.style.overflow), '')
 
-    // By the script, and by the keyboard: Esc closes from within the frame too, and the focus comes
-    // back.
+    // Closes the dialog by script and by keyboard: Esc also closes it from within the frame, and
+    // the focus returns.
     await page.locator('#button').getByRole('button', { name: 'Mit Krypto zahlen' }).focus()
     await page.keyboard.press('Enter')
     await frameOf(page).locator('.status-title').waitFor()
@@ -106,8 +109,8 @@ export function widgetTests(browser: () => Browser, fixture: Fixture): void {
     await page.keyboard.press('Escape')
     await dialog.waitFor({ state: 'detached' })
     assert.equal(await page.evaluate(() => document.activeElement?.id), 'button')
-    // Closed and asked for again at once, before anybody was told of its end: a dialog of its own,
-    // which hears.
+    // The dialog is closed and opened again immediately, before the first one's end was reported:
+    // the new dialog is separate and receives events.
     const called = page.evaluate(
       () =>
         new Promise((resolve) => {
@@ -131,7 +134,7 @@ export function widgetTests(browser: () => Browser, fixture: Fixture): void {
       'the shop stands still again',
     )
 
-    // Another page has come into the widget's own frame: the right window, the wrong origin.
+    // Another page is loaded into the widget's own frame: the window is right, the origin is wrong.
     const before = await heard(page)
     const inner =
       page.frames().find((each) => each.url().includes('/checkout/framed')) ??
@@ -151,7 +154,7 @@ export function widgetTests(browser: () => Browser, fixture: Fixture): void {
     await close()
   })
 
-  test('an origin that is not allowed sees no frame, and the payer gets a link; a wrong origin hears nothing', async (t) => {
+  test('an origin that is not allowed sees no frame and the payer gets a link; a wrong origin gets no message', async (t) => {
     const shop = await startShop(fixture.base)
     t.after(() => shop.stop())
     fixture.frameAncestors = [shop.allowed]
@@ -166,8 +169,8 @@ export function widgetTests(browser: () => Browser, fixture: Fixture): void {
     assert.deepEqual(await heard(stranger.page), { events: [], messages: [], called: [] })
     await stranger.close()
 
-    // Framed by one that is allowed, for one that is not: what the address says is no reason to
-    // tell it.
+    // The frame is embedded by an allowed origin, and its URL names one that is not allowed: no
+    // message is sent to an origin only because the URL names it.
     for (const told of [shop.stranger, '*', 'null', `${shop.allowed}/x`, '']) {
       const framed = await visit(
         browser(),

@@ -4,7 +4,7 @@ import { secp256k1 } from '@noble/curves/secp256k1.js'
 import type { CertifiedKey, Keys, Trust } from '../src/index.ts'
 
 /**
- * What three signer nodes would hold and say, made by hand: keys of a workspace and their
+ * State and responses of three signer nodes, created by hand: keys of a workspace and their
  * certificates.
  */
 export class Nodes {
@@ -38,7 +38,7 @@ export class Nodes {
     return sign(null, Buffer.from(text), this.identities.get(node)!.privateKey).toString('hex')
   }
 
-  /** A key that these nodes certify; `nodes` says which. */
+  /** Creates a key that these nodes certify; `nodes` selects the certifying nodes. */
   key(
     curve: 'secp256k1' | 'ed25519',
     more: Partial<Omit<CertifiedKey, 'certificates'>> = {},

@@ -26,7 +26,7 @@ const OPERATIONS = Object.entries(DOCUMENT.paths).flatMap(([path, methods]) =>
     pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
   })),
 )
-/** The operation that a request is; the one with the fewest parameters where several are meant. */
+/** Returns the operation of a request; if several match, the one with the fewest parameters. */
 const operationOf = (method: string, url: string): string | undefined =>
   OPERATIONS.filter(
     (each) => each.method === method && each.pattern.test(url.split('?', 1)[0] as string),
@@ -35,7 +35,7 @@ const operationOf = (method: string, url: string): string | undefined =>
 const API_KEY = '4f7bd0a2-6f0e-4b5c-9d3e-2a8f1c5b7e90'
 const pair = generateKeyPairSync('rsa', { modulusLength: 4096 })
 let server: TestServer
-/** Waits asked for, instead of waiting. */
+/** Recorded waiting times; the test does not wait. */
 let waits: number[] = []
 
 before(async () => {
@@ -81,7 +81,7 @@ async function failure(promise: Promise<unknown>): Promise<CustodyError> {
   return error
 }
 
-test('each method calls its endpoint, signed; each operation of the document has one', async () => {
+test('each method calls its endpoint with a signature, and each operation of the document has a method', async () => {
   const custody = client()
   const calls: [() => Promise<unknown>, string, string, string][] = [
     [() => custody.assets(), 'GET', '/assets', ''],
@@ -472,11 +472,11 @@ test('each method calls its endpoint, signed; each operation of the document has
     ),
   )
   const missing = OPERATIONS.map(({ operationId }) => operationId).filter((id) => !called.has(id))
-  // The same as createWallet; and streams, which have tests of their own.
+  // An alias of createWallet; and streams, which have their own tests.
   assert.deepEqual(missing, ['createWalletAlias', 'streamCheckout', 'streamEvents'])
 })
 
-test('the types match the document', () => {
+test('the types match the OpenAPI document', () => {
   const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
   const types = readFileSync(new URL('../src/api.d.ts', import.meta.url), 'utf8')
   const [, document, made, text] =
@@ -513,7 +513,7 @@ test('the client reads counts and decimals as the document defines them', () => 
   for (const [name, schema] of Object.entries(DOCUMENT.components.schemas))
     if (!name.endsWith('Request')) walk(schema)
   walk(DOCUMENT.webhooks)
-  // Of a page it is a count, of a balance an amount.
+  // In a page `total` is a count, in a balance an amount.
   assert.deepEqual(
     [...counts].filter((name) => !COUNTS.has(name)),
     ['total'],
@@ -548,7 +548,7 @@ test('amounts come as exact decimal strings, counts as numbers', async () => {
   })
 })
 
-test('the total of a page is a number, that of a balance a decimal', async () => {
+test('the total of a page is a number, and the total of a balance a decimal', async () => {
   server.script({ body: '{"balances":[{"asset":"ETH","total":1.000000000000000001}]}' })
   const { balances } = await client().trading.account('a')
   assert.equal(balances[0]?.total, '1.000000000000000001')
@@ -582,7 +582,7 @@ test('paths that would leave the service are never sent', async () => {
     await assert.rejects(client().request('GET', path), TypeError)
 })
 
-test('the signed bytes are the sent ones, in wire encoding', async () => {
+test('the signed bytes equal the bytes that are sent, in their encoding on the wire', async () => {
   for (const [path, url] of [
     ['/dac/v1/x y', '/dac/v1/x%20y'],
     ['/dac/v1/../v1/ä', '/dac/v1/%C3%A4'],
@@ -633,7 +633,7 @@ test('an error contains status, code, field, message and request id', async () =
   assert.equal(server.seen.length, 1)
 })
 
-test('a wrong key gets the claim that failed', async () => {
+test('a wrong key causes an error with the claim that failed', async () => {
   const error = await failure(
     client({
       privateKey: generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({
@@ -718,7 +718,7 @@ test('createTransaction without a sequence_id, and other writes, are never repea
   }
 })
 
-test('a sequence_id of null is absent: nothing is repeated', async () => {
+test('a sequence_id of null counts as absent: nothing is repeated', async () => {
   const custody = client()
   const order = {
     exchange_account: 'a',
@@ -848,7 +848,7 @@ test('a request is aborted by its caller, also while it waits to retry', async (
 })
 
 test('429 waits for the end of the window by the service’s clock, whatever the method', async () => {
-  // The service lives ten years ahead of this machine.
+  // The server's clock is ten years ahead of this machine's.
   const limited = {
     ...problem(429, 'RATE_LIMITED'),
     headers: {
@@ -888,9 +888,9 @@ test('429: an invalid reset time is bounded, and the option turns waiting off', 
   assert.equal(server.seen.length, 6)
 })
 
-test('a service that does not answer in time', async (t) => {
-  // A server of its own: on a busy machine it can read a request after the client has given up, and
-  // would count it as one of the next test.
+test('a service that does not respond in time causes a time-out error', async (t) => {
+  // A separate server: on a busy machine it can read a request after the client has given up, and
+  // would count it for the next test.
   const slow = await TestServer.start(API_KEY, pair.publicKey)
   t.after(() => slow.stop())
   slow.script({ hang: true }, { hang: true })
@@ -906,7 +906,7 @@ test('redirects are not followed: the token is for this service', async () => {
   assert.equal(server.seen.length, 1)
 })
 
-test('waitForTransaction returns the terminal state, confirmed or failed', async () => {
+test('waitForTransaction returns the final state, confirmed or failed', async () => {
   server.script(
     json({ id: 't', status: 'pending', sub_status: 'CREATED' }),
     problem(503, 'UNAVAILABLE'),
@@ -934,6 +934,6 @@ test('waitForTransaction ends at its time-out', async () => {
   assert.equal(server.seen.length, 1)
 })
 
-test('the private key appears in no printed text', () => {
+test('the private key does not appear in any printed text', () => {
   assert.doesNotMatch(JSON.stringify(client()), /PRIVATE|privateKey/)
 })

@@ -82,7 +82,7 @@ test('two voids of two pinned nodes prove a failure', async () => {
   )
 })
 
-test('a lying server reports a failure without voids, with one, with one twice, or without a list', async () => {
+test('refuses a failure without voids, with one void, with a repeated one, or without a list', async () => {
   const lists = [
     [],
     [signedVoid(1)],
@@ -98,7 +98,7 @@ test('a lying server reports a failure without voids, with one, with one twice, 
   }
 })
 
-test('voids of foreign nodes, of a node under another number, and changed ones', async () => {
+test('refuses voids of foreign nodes, of a node under another number, and changed ones', async () => {
   const strangers = new Nodes((bytes) => new Uint8Array(randomBytes(bytes)))
   const changed = signedVoid(2, { signed: ['0xaa'] })
   const cases: Record<string, unknown> = {
@@ -110,7 +110,7 @@ test('voids of foreign nodes, of a node under another number, and changed ones',
   for (const [what, voids] of Object.entries(cases)) await unproven(failed(voids), what)
 })
 
-test('voids of another transaction, of an invented forward with this id, or of an unreadable request', async () => {
+test('refuses voids of another transaction, of a forward with this id that never existed, or of an unreadable request', async () => {
   const other = transactionId(API_KEY, 'n-2')
   await unproven(
     failed([signedVoid(1, { transaction_id: other }), signedVoid(2, { transaction_id: other })]),
@@ -144,7 +144,7 @@ test('voids of another transaction, of an invented forward with this id, or of a
   )
 })
 
-test('a signature withheld before forced voids is named, and so is a hash', async () => {
+test('reports a signature that was withheld before forced voids, and a hash', async () => {
   assert.deepEqual(
     (
       await unproven(

@@ -1,5 +1,5 @@
-// What npm would get: packed, put into an empty project beside its dependencies, typed, and run –
-// also by an older Node where there is one.
+// Tests the npm package: it is packed, installed in an empty project with its dependencies,
+// type-checked and run, also by an older Node.js version if one is installed.
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
@@ -30,7 +30,10 @@ const API_KEY = '4f7bd0a2-6f0e-4b5c-9d3e-2a8f1c5b7e90'
 const pair = generateKeyPairSync('rsa', { modulusLength: 4096 })
 const folder = mkdtempSync(join(tmpdir(), 'custody-package-'))
 const [made, project] = [join(folder, 'made'), join(folder, 'project')]
-/** Nodes to run it by: this one, and the system's where it is another that the package is for. */
+/**
+ * Node.js binaries for the test: the current one, and the system's if it is another version that
+ * the package supports.
+ */
 const nodes = [process.execPath, '/usr/bin/node'].filter((path) => {
   const version = existsSync(path)
     ? spawnSync(path, ['--version'], { encoding: 'utf8' }).stdout
@@ -57,7 +60,7 @@ before(async () => {
   assert.equal(unpacked.status, 0, unpacked.stderr)
   writeFileSync(join(project, 'package.json'), '{"type":"module"}')
   writeFileSync(join(project, 'key.pem'), pair.privateKey.export({ type: 'pkcs8', format: 'pem' }))
-  // As npm would install them: these versions, and nothing of this repository's own.
+  // Dependencies as npm would install them: these versions, and nothing else of this repository.
   for (const [name, version] of Object.entries(manifest.dependencies)) {
     const from = realpathSync(join(root, 'node_modules', name))
     assert.equal(
@@ -94,7 +97,7 @@ const ENV = () => ({
   CURSOR: 'cursor.txt',
 })
 
-/** Runs a program of the project. */
+/** Runs a program in the test project. */
 async function run(
   node: string,
   file: string,
@@ -118,7 +121,7 @@ test('publint finds nothing', async () => {
   )
 })
 
-test("it uses no Node modules, and none of the project's own packages", () => {
+test("the package uses no Node modules and none of the project's own packages", () => {
   const text = readFileSync(join(made, 'dist', 'index.js'), 'utf8')
   assert.doesNotMatch(text, /from "(?:node:|@custody\/)/)
   assert.deepEqual(
@@ -127,7 +130,7 @@ test("it uses no Node modules, and none of the project's own packages", () => {
   )
 })
 
-test('a project that is strict compiles with its types, with those of Node or of browsers', () => {
+test('a strict project compiles with its types, with those of Node or of browsers', () => {
   writeFileSync(
     join(project, 'use.ts'),
     `
@@ -185,7 +188,7 @@ const PAID = {
 
 for (const node of nodes) {
   const version = spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout.trim()
-  test(`the examples run, by Node ${version}`, async () => {
+  test(`the examples run with Node ${version}`, async () => {
     const exact = (body: object) => ({
       body: JSON.stringify(body).replace('0.05', '0.050000000000000001'),
     })
@@ -237,11 +240,11 @@ for (const node of nodes) {
     rmSync(join(project, 'cursor.txt'))
   })
 
-  test(`addresses of every family are checked with the packed package, by Node ${version}`, async () => {
+  test(`addresses of every family are verified with the packed package, with Node ${version}`, async () => {
     const certified = new Nodes((bytes) => new Uint8Array(randomBytes(bytes)))
     const keys = certified.keys()
     writeFileSync(join(project, 'trust.json'), JSON.stringify({ trust: certified.trust(), keys }))
-    // One of each family, made by the code of this repository.
+    // One address of each family, derived by this repository's code.
     const registry = loadRegistry('local')
     const natives = registry.networks.filter(
       (network, at, all) => all.findIndex(({ family }) => family === network.family) === at,
@@ -274,7 +277,7 @@ for (const node of nodes) {
       }`,
     )
     const { out, err } = await run(node, 'check.mjs', [JSON.stringify(addresses)])
-    // Beside a tag there is one address, so that another index is no path at all.
+    // If addresses have tags, a wallet has only one address, so another index is not a valid path.
     const expected = natives.map(
       ({ native_asset: asset, family }) =>
         `${asset} 3 0 ${['xrp', 'stellar'].includes(family) ? 'PATH' : 'ADDRESS'}`,

@@ -29,7 +29,7 @@ const client = (options: Partial<CustodyClientOptions> = {}) =>
     sleep: async () => undefined,
     ...options,
   })
-/** As http/replay.ts of the platform says it. */
+/** The text of http/replay.ts of the platform. */
 const WARNING =
   '299 custody "sequence_id was used before with another payload; the first answer is given and nothing new was done"'
 const answer = (headers: Record<string, string> = {}): Canned => ({
@@ -50,7 +50,7 @@ const order = {
   sequence_id: 's',
 } as const
 const stake = { address: 'T', resource: 'ENERGY', amount: '1', sequence_id: 's' } as const
-/** By the operation that each calls. */
+/** Calls by the operation that they use. */
 const CALLS: Record<string, Call> = {
   createTransaction: (custody, options) => custody.createTransaction(transfer, options),
   stake: (custody, options) => custody.stake(stake, options),
@@ -72,7 +72,7 @@ const CALLS: Record<string, Call> = {
     ),
 }
 
-test('each operation of the document with a sequence_id is called here', () => {
+test('each operation of the document with a sequence_id is called in this test', () => {
   const document = JSON.parse(
     readFileSync(new URL('../../../docs/openapi.json', import.meta.url), 'utf8'),
   ) as {

@@ -14,18 +14,19 @@ export interface Canned {
   status?: number
   headers?: Record<string, string>
   body?: string
-  /** Sent in parts, and then left open. */ open?: string[]
-  /** Cut the connection instead. */ cut?: boolean
-  /** Never answer. */ hang?: boolean
+  /** Parts that are sent, after which the response stays open. */ open?: string[]
+  /** Closes the connection instead of responding. */ cut?: boolean
+  /** Never responds. */ hang?: boolean
 }
 
-/** What needs no key, and is sent without one. */
+/** Returns whether an endpoint requires no API key and is called without one. */
 export const isOpen = (url: string): boolean =>
   ['/', '/assets', '/openapi.json', '/livez', '/metrics'].includes(url) ||
   /^\/(?:readyz|checkout\/|\.well-known\/)/.test(url)
 
 /**
- * A service that verifies each request as the real one does and then gives the next canned answer.
+ * A service that verifies each request like the real one and then returns the next prepared
+ * response.
  */
 export class TestServer {
   readonly seen: Seen[] = []
@@ -42,8 +43,8 @@ export class TestServer {
     now: () => number = Date.now,
   ): Promise<TestServer> {
     const nonces = new Set<string>()
-    // Connections stay open: a test that blocks this process for seconds would find one closed
-    // under its next request.
+    // Connections stay open: otherwise, after a test that blocks this process for seconds, a
+    // connection could be closed during the next request.
     const server = createServer({ keepAliveTimeout: 0 })
     const self = new TestServer(server)
     server.on('request', (request, response) => {
@@ -116,13 +117,13 @@ export class TestServer {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
-  /** Answers in order; forgets what was seen. */
+  /** Sets the responses, which are returned in order, and clears the recorded requests. */
   script(...answers: (Canned | ((seen: Seen) => Canned))[]): void {
     this.seen.length = 0
     this.#answers = answers.map((answer) => (typeof answer === 'function' ? answer : () => answer))
   }
 
-  /** Breaks every connection that is open. */
+  /** Closes every open connection. */
   cutAll(): void {
     this.#server.closeAllConnections()
   }

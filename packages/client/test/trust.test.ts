@@ -45,7 +45,7 @@ function derive(keys: Keys, network: Network, path: number[]): string {
   )
 }
 
-/** A deposit address as an honest platform shows it. */
+/** Returns a deposit address as an honest platform returns it. */
 function shown(
   assetName: string,
   index: number,
@@ -77,7 +77,7 @@ async function refused(promise: Promise<unknown>, code: string): Promise<Verific
   return error
 }
 
-/** An invoice as an honest platform shows it, of which half is paid. */
+/** Returns an invoice as an honest platform returns it; half of it is paid. */
 function invoiceOf(assetName: string, index: number) {
   const { address, address_tag, path } = shown(assetName, index)
   const asset = registry.asset(assetName)!
@@ -105,7 +105,7 @@ function invoiceOf(assetName: string, index: number) {
   }
 }
 
-test('an invoice’s addresses are ours, and its payment URI requests the missing amount at that address', async () => {
+test('an invoice’s addresses are verified, and its payment URI requests the missing amount at that address', async () => {
   const honestly = invoiceOf('BTC', 7)
   server.script(json(honestly), json(honest))
   assert.equal(
@@ -129,7 +129,10 @@ test('an invoice’s addresses are ours, and its payment URI requests the missin
   await refused(client().invoices.list(), 'ADDRESS')
 })
 
-/** The client asks for an address, then for the keys. */
+/**
+ * Verifies an address with a client whose first request returns `address` and whose second returns
+ * `keys`.
+ */
 function lie(address: object, keys: unknown = honest, trust?: Trust): Promise<unknown> {
   server.script(json(address), json(keys))
   return client(trust).createAddress('BTC')
@@ -148,7 +151,7 @@ test('honest addresses of every asset are accepted, and the keys are requested o
   assert.equal(server.seen.length, 1, 'a verified key is kept')
 })
 
-test('a lying server that returns its own address', async () => {
+test('refuses an address of a dishonest server', async () => {
   const theirs = shown('BTC', 3, { keys: nodes.keys() })
   const error = await refused(lie(theirs), 'ADDRESS')
   assert.deepEqual([error.expected, error.actual], [shown('BTC', 3).address, theirs.address])
@@ -184,7 +187,7 @@ test('without trust nothing is checked: only the trust object causes refusals', 
   }).createAddress('BTC')
 })
 
-test("another sub-account's path, another chain's, a hardened or a missing one", async () => {
+test('refuses the path of another sub-account or chain, and a hardened or missing path', async () => {
   await refused(lie(shown('BTC', 3, { sub: 2 })), 'PATH')
   await refused(lie({ ...shown('BTC', 3, { sub: 2 }), path: [1, 0, 3] }), 'ADDRESS')
   const honestly = shown('BTC', 3)
@@ -206,32 +209,32 @@ test("another sub-account's path, another chain's, a hardened or a missing one",
   }
 })
 
-test('another account of ours on XRP, where a sub-account has one account and deposits are told apart by tags', async () => {
+test('refuses another own account on XRP, where a sub-account has one account and deposits have tags', async () => {
   server.script(json(shown('XRP', 1, { tag: '7' })), json(honest))
   const error = await refused(client().createAddress('XRP'), 'PATH')
   assert.equal(error.expected, `1/${registry.network('XRP')!.chain_index}/0`)
 })
 
-test('the address of another asset', async () => {
+test('refuses the address of another asset', async () => {
   await refused(lie(shown('LTC', 3)), 'ADDRESS')
   await refused(lie({ ...shown('LTC', 3), asset: 'BTC' }), 'PATH')
 })
 
-test('a payment URI that pays another address', async () => {
+test('refuses a payment URI that pays another address', async () => {
   await refused(
     lie({ ...shown('BTC', 3), payment_uri: shown('BTC', 3, { keys: nodes.keys() }).payment_uri }),
     'PAYMENT_URI',
   )
 })
 
-test("another workspace's certificate", async () => {
+test('refuses the certificate of another workspace', async () => {
   const other: Keys = { network: 'local', keys: [nodes.key('secp256k1', { workspace: 'evil' })] }
   await refused(lie(shown('BTC', 3, { keys: other }), other), 'KEY')
   const renamed: Keys = { network: 'local', keys: [{ ...other.keys[0]!, workspace: 'acme' }] }
   await refused(lie(shown('BTC', 3, { keys: other }), renamed), 'KEY')
 })
 
-test('a certificate with two signatures of one node, of foreign nodes, of two nodes, or none', async () => {
+test('refuses a certificate without valid signatures of two different nodes', async () => {
   const two = nodes.key('secp256k1', {}, [1, 2, 2])
   const strangers = new Nodes(random).key('secp256k1')
   const moved = nodes.key('secp256k1')
@@ -251,7 +254,7 @@ test('a certificate with two signatures of one node, of foreign nodes, of two no
   }
 })
 
-test('a key of another network, whatever the response calls it', async () => {
+test('refuses a key of another network, whatever network the response states', async () => {
   const main: Keys = { network: 'local', keys: [nodes.key('secp256k1', { mode: 'mainnet' })] }
   await refused(lie(shown('BTC', 3, { keys: main }), main), 'KEY')
   await refused(
@@ -264,7 +267,7 @@ test('a key of another network, whatever the response calls it', async () => {
   await refused(lie(shown('BTC', 3), honest, nodes.trust({ network: 'mainnet' })), 'KEY')
 })
 
-test('a forged chain code, public key, curve, epoch, and a missing key', async () => {
+test('refuses a forged chain code, public key, curve or epoch, and a missing key', async () => {
   const [key] = honest.keys as [CertifiedKey]
   const { public_key: foreign } = nodes.key('secp256k1')
   const changes = [
@@ -287,7 +290,7 @@ test('a forged chain code, public key, curve, epoch, and a missing key', async (
   )
 })
 
-test("a wallet's omnibus address and a gas tank that are foreign", async () => {
+test('refuses a foreign omnibus address and a foreign gas tank', async () => {
   const wallet = (index: number, keys?: Keys) => {
     const { address, path } = shown('ETH', index, keys ? { keys } : {})
     return {
@@ -343,7 +346,7 @@ test('a trust object with one node twice, a tank for a sub-account or another sh
   }
 })
 
-test('offline: an address is found at its index, and a foreign one is not', async () => {
+test('offline: an own address is found at its index, and a foreign one is not found', async () => {
   const check = (
     asset: string,
     address: string,
@@ -369,7 +372,7 @@ test('offline: an address is found at its index, and a foreign one is not', asyn
   await refused(check('NONE', 'x'), 'ADDRESS')
 })
 
-test('property: on every network the client derives what the platform derives', async () => {
+test('property: on every network the client derives the same addresses as the platform', async () => {
   for (const mode of ['local', 'mainnet'] as const) {
     const bound = loadRegistry(mode)
     await fc.assert(

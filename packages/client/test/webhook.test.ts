@@ -34,7 +34,7 @@ test('the specification’s example is accepted, from text, bytes, Node’s head
   })
 })
 
-test('a forgery, a changed byte, another id, another time, another secret, a scheme that is not known: refused', () => {
+test('refuses a forgery, a changed byte, another id, time or secret, and an unknown scheme', () => {
   const other = `whsec_${randomBytes(32).toString('base64')}`
   const check = (changes: object, body: string | Uint8Array = BODY, secret = SECRET, now = NOW) =>
     codeOf(() => verifyWebhook({ ...HEADERS, ...changes }, body, secret, { now }))
@@ -140,7 +140,7 @@ test("the standard’s own library and this one accept each other's signatures",
           }
         }
         const ours = codeOf(() => verifyWebhook(headers, body, secret))
-        // A number that JSON.parse rounds is no matter of the signature.
+        // The signature does not depend on numbers that JSON.parse rounds.
         assert.equal(ours === 'BODY' ? 'believed' : ours, theirs())
       },
     ),

@@ -4,7 +4,7 @@ import * as fc from '../../../test/property.ts'
 import { amountText, usd, usdShort } from '../src/page/amounts.ts'
 import { worth } from '../src/page/api/decimal.ts'
 
-/** The decimal that a shown text stands for. */
+/** Returns the decimal number of a displayed text. */
 const read = (shown: string) => shown.replace('−', '-').replaceAll(/[$,]/g, '')
 const same = (one: string, other: string): boolean => {
   const plain = (text: string) => {

@@ -1,4 +1,4 @@
-// A file of transfers, line by line.
+// Parses a file of transfers, line by line.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseJson, JsonNumber } from '@custody/request-auth/web'
@@ -28,7 +28,7 @@ test('rows follow RFC 4180, with quotes, line breaks, empty lines and a byte ord
     { number: 1, fields: ['a', 'b "c", d', 'e'] },
     { number: 3, fields: ['two\nlines', '2'] },
   ])
-  // Only the file's own separator divides.
+  // Only the separator of the file divides fields.
   assert.deepEqual(
     rowsOf('a;b,1\tc', ';').map(({ fields }) => fields),
     [['a', 'b,1\tc']],
@@ -37,7 +37,7 @@ test('rows follow RFC 4180, with quotes, line breaks, empty lines and a byte ord
   assert.deepEqual(rowsOf('', ','), [])
 })
 
-/** As Excel of a country writes it. */
+/** Returns a file as Excel writes it in a country with this separator. */
 const excel = (separator: string, ...rows: string[][]) =>
   [['asset', 'amount', 'destination_address', 'memo'], ...rows]
     .map((row) => row.join(separator))
@@ -274,7 +274,7 @@ test('an invalid file is refused with a sentence', async () => {
   await assert.rejects(read(HEAD + 'ETH,1,0xab,,,\n'.repeat(LINES_MAX + 1)), /at most 1000/)
 })
 
-test('decimals are whole numbers of the smallest unit, and typed text is parsed or refused', () => {
+test('decimals are whole numbers of the smallest unit, and entered text is parsed or refused', () => {
   assert.equal(units('1.50', 18), 1_500_000_000_000_000_000n)
   assert.equal(units('0.1', 0), null)
   assert.equal(units('1e3', 18), null)

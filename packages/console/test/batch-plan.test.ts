@@ -1,5 +1,5 @@
-// Which lines of a batch file order something: files that are corrected, reordered and sent again,
-// against a service that orders each sequence_id once.
+// Which lines of a batch file cause transfers: files that are corrected, reordered and sent again,
+// with a service that executes each sequence_id once.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from '../../../test/property.ts'
@@ -15,8 +15,8 @@ const DAY_MS = 86_400_000
 const START = Date.UTC(2026, 2, 1)
 
 /**
- * Transfers of one workspace. A `sequence_id` orders once in each wallet; a repeated one changes
- * nothing.
+ * Simulates the transfers of one workspace. A `sequence_id` is executed once in each wallet; a
+ * repeated one changes nothing.
  */
 class Service {
   nowMs = START
@@ -71,8 +71,8 @@ class Service {
   }
 
   /**
-   * Sends what the panel sends without any choice of the person. @param until after so many lines
-   * the browser is closed
+   * Sends what the panel sends without a choice by the user. @param until number of lines after
+   * which the browser is closed
    */
   async send(file: string, until = Infinity): Promise<Earlier[]> {
     const before = this.transfers.length
@@ -97,7 +97,7 @@ test('25 payments are not made again after the memo of one was corrected', async
   assert.deepEqual(await service.send(file(...lines)), [], 'not a year later either')
 })
 
-test('the identical file, with other line orders or spellings, sends nothing; one more line sends only itself', async () => {
+test('the same file, also with another order or spelling, sends nothing; an added line sends only itself', async () => {
   const service = new Service()
   const lines = ['ETH,1,0xab,,a,', 'XRP,2,ra,7,b,', 'XRP,2,rb,,c,']
   assert.equal((await service.send(file(...lines))).length, 3)
@@ -119,7 +119,7 @@ test('the identical file, with other line orders or spellings, sends nothing; on
   )
 })
 
-test('equal lines are as many payments, and removing one of them sends nothing', async () => {
+test('equal lines are separate payments, and removing one of them sends nothing', async () => {
   const service = new Service()
   const line = 'ETH,1,0xab,,,'
   assert.equal((await service.send(file(line, line, line))).length, 3)
@@ -132,7 +132,7 @@ test('the payment of a removed line counts for an equal remaining one, also afte
   const service = new Service()
   const line = 'ETH,1,0xab,,,'
   const lines = await service.plan(file(line, line, line))
-  // The first two are refused by the service, such as for want of balance.
+  // The service refuses the first two, for example because the balance is too low.
   service.order(lines[2] as Line, lines[2]?.plan?.sequence_id ?? '')
   service.nowMs += 30 * DAY_MS
   assert.deepEqual(await service.send(file(line)), [])
@@ -234,7 +234,7 @@ test('a reference used by another payment is an error of its line, displayed wit
     assert.deepEqual(await service.send(file(other)), [], other)
   }
   assert.deepEqual(standings(await service.plan(file('XRP,2.00,ra,7,another memo,r1'))), ['sent'])
-  // Two invoices of one amount are two payments.
+  // Two invoices with the same amount are two payments.
   assert.equal((await service.send(file('XRP,2,rc,7,,r2', 'XRP,2,rc,7,,r3'))).length, 2)
   assert.equal(attemptOf('r1', 1), 'r1')
 })
@@ -245,7 +245,7 @@ interface Row {
   reference: number
 }
 const PAYMENTS = ['ETH,1,0xab', 'ETH,1.0,0xAB', 'ETH,2,0xab', 'XRP,1,ra', 'XRP,2,rb']
-/** Payments that are the same by content. */
+/** Payments with the same content have the same number. */
 const CONTENT = [0, 0, 2, 3, 4]
 const row = fc.record({
   payment: fc.nat({ max: PAYMENTS.length - 1 }),

@@ -1,4 +1,5 @@
-// The page that says which rule a request breaks is held against the code that refuses requests.
+// The page that explains which rule a request violates, compared with the code that refuses
+// requests.
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
@@ -97,7 +98,10 @@ const CASES: Record<string, Case> = {
   'an empty nonce': { says: /1 to 128/, sign: claims({ nonce: '' }) },
 }
 
-/** Whether the house's own verification takes it; the rule that it names otherwise. */
+/**
+ * Returns null if the service's own verification accepts the request, otherwise the rule that it
+ * names.
+ */
 async function verdictOf(pasted: Pasted, now: number): Promise<string | null> {
   const { whole } = targetOf(pasted.url) ?? assert.fail(pasted.url)
   try {

@@ -1,5 +1,5 @@
-// Which API user a browser's key signs as, where others have asked for API users with the same
-// public key.
+// Determines with which API user a browser's key signs if others have requested API users with the
+// same public key.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { judgeKeys } from '../src/page/api/key-state.ts'

@@ -1,4 +1,4 @@
-// What the platform sends of the panel, without a browser: headers, encodings, sizes.
+// Responses of the platform for the panel, without a browser: headers, encodings and sizes.
 import assert from 'node:assert/strict'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,9 +7,12 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { loadSite } from '../src/site/site.ts'
 
-/** All that a browser loads before the first page of anybody's is there, compressed. */
+/**
+ * Maximum compressed size in bytes of the files that a browser loads before the first page of any
+ * user.
+ */
 const INITIAL_BYTES_MAX = 60_000
-/** Of all pages together. */
+/** Maximum size of all pages together. */
 const WHOLE_BYTES_MAX = 200_000
 
 const site = loadSite()
@@ -20,7 +23,7 @@ const assets = readdirSync(fileURLToPath(new URL('../dist/assets', import.meta.u
 const bytes = (names: readonly string[], encoding: string) =>
   names.reduce((sum, name) => sum + (site.asset(name, encoding)?.body.length ?? 0), 0)
 
-/** What a script imports at once, and what that imports. */
+/** Returns everything that a script imports statically, directly or through other scripts. */
 function loadedWith(name: string, seen = new Set<string>()): Set<string> {
   seen.add(name)
   const text = String(site.asset(name, undefined)?.body ?? '')
@@ -29,7 +32,7 @@ function loadedWith(name: string, seen = new Set<string>()): Set<string> {
   return seen
 }
 
-test('the files loaded before the first page are small, and so is the total', (t) => {
+test('the files loaded before the first page are small, and so is the total size', (t) => {
   const first = [...html.matchAll(/(?:src|href)="\/console\/assets\/([\w.-]+)"/g)].map(
     ([, name]) => name as string,
   )
@@ -39,7 +42,7 @@ test('the files loaded before the first page are small, and so is the total', (t
   const initial = bytes([...scripts], 'br')
   assert.ok(scripts.size > 0 && initial > 10_000, 'the scripts were not found')
   assert.ok(initial < INITIAL_BYTES_MAX, `${initial} bytes of script`)
-  // Deriving addresses is loaded by who verifies one.
+  // Address derivation is loaded only to verify an address.
   const isOfVerifying = (name: string) => /^(?:verify-address|address|registry)/.test(name)
   const whole = bytes(
     assets.filter((name) => name.endsWith('.js') && !isOfVerifying(name)),

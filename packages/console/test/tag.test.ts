@@ -1,4 +1,4 @@
-// Whether the tag of a payment is settled before it can be signed.
+// Whether a payment's tag is confirmed before the payment can be signed.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isTagInMemo, tagState } from '../src/page/api/tag.ts'
@@ -12,7 +12,7 @@ const answer = (requires: boolean | null, more = {}) => ({
   ...more,
 })
 
-test('a payment of an asset with tags is settled by a tag, or by the statement that the payee has none', () => {
+test('a payment of an asset with tags needs a tag, or the statement that the payee has none', () => {
   for (const validity of [
     null,
     answer(false),
@@ -31,13 +31,13 @@ test('a payment of an asset with tags is settled by a tag, or by the statement t
   }
 })
 
-test('an account that refuses payments without a tag is not paid without one, whatever was stated', () => {
+test('an account that refuses payments without a tag is not paid without one, whatever the user stated', () => {
   const state = tagState(true, answer(true), { tag: '', hasNoTag: true })
   assert.deepEqual([state.isRequired, state.isSettled], [true, false])
   assert.equal(tagState(true, answer(true), { tag: '7', hasNoTag: false }).isSettled, true)
 })
 
-test('an address that contains its tag, and an asset without tags, need no answer', () => {
+test('an address that contains its tag, and an asset without tags, require no statement', () => {
   assert.deepEqual(tagState(true, answer(false, { takes_tag: false, address_tag: '12' }), none), {
     is: 'within',
     tag: '',

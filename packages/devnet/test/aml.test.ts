@@ -76,7 +76,7 @@ const wallet = (hash: string) =>
     customer_reference: 'x',
   })
 
-test('Chainalysis: an address is registered first; the token is a header; there is nothing below Low', async () => {
+test('Chainalysis: an address is registered first; the token is in a header; the lowest risk is Low', async () => {
   assert.equal((await chainalysis('POST', '', { address: ADDRESS }, 'wrong')).status, 403)
   assert.equal((await chainalysis('GET', `/${ADDRESS}`)).status, 404)
   assert.equal((await chainalysis('POST', '', { address: ADDRESS })).status, 201)
@@ -93,7 +93,7 @@ test('Chainalysis: an address is registered first; the token is a header; there 
   }
 })
 
-test('Elliptic: signed over time, method, path and body; a score, or null', async () => {
+test('Elliptic: the signature covers time, method, path and body; the score can be null', async () => {
   assert.equal((await elliptic('GET', '/v2/wallet', '')).status, 200)
   assert.equal((await elliptic('GET', '/v2/wallet', '', { secret: 'bm8=' })).status, 401)
   assert.equal((await elliptic('GET', '/v2/wallet', '', { key: 'other' })).status, 401)
@@ -122,7 +122,7 @@ test('Elliptic: signed over time, method, path and body; a score, or null', asyn
   )
 })
 
-test('TRM: basic authentication, a list in and a list out', async () => {
+test('TRM: basic authentication; request and response are lists', async () => {
   assert.equal((await trm(ADDRESS, 'wrong')).status, 401)
   for (const [level, score] of [
     ['SEVERE', 15],
@@ -142,7 +142,7 @@ test('TRM: basic authentication, a list in and a list out', async () => {
   assert.deepEqual((await trm(ADDRESS)).body[0]!.addressRiskIndicators, [])
 })
 
-test('faults, one provider at a time or all; mistakes are named', async () => {
+test('faults apply to one provider or to all; errors name the field', async () => {
   await devnet.control({ command: 'fault', network: 'TRM', mode: 'rate-limited' })
   assert.deepEqual(
     [(await trm(ADDRESS)).status, (await chainalysis('GET', `/${ADDRESS}`)).status],
@@ -177,7 +177,7 @@ test('faults, one provider at a time or all; mistakes are named', async () => {
   )
 })
 
-test('risks survive kill -9; base58 keeps its case, bech32 does not', async () => {
+test('risks remain after kill -9; base58 addresses are case-sensitive, bech32 addresses are not', async () => {
   await risk(ADDRESS, 'HIGH')
   await risk('BCRT1QW508D6QEJXTDG4Y5R3ZARVARY0C5XW7KYGT080', 'SEVERE')
   await risk('rPT1Sjq2YGrBMTttX4GZHjKu9dyfzbpAYe', 'MEDIUM')

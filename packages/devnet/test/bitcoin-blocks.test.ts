@@ -29,7 +29,7 @@ function call<T>(method: string, ...params: unknown[]): T {
   return (JSON.parse(text(method, ...params)) as { result: T }).result
 }
 
-test('an outside library agrees with every block, from the genesis of regtest on', () => {
+test('an independent library accepts every block, beginning with the genesis block of regtest', () => {
   chain.fund(key(21).address, '2.5')
   assert.equal(
     call('getblockhash', 0),
@@ -41,7 +41,7 @@ test('an outside library agrees with every block, from the genesis of regtest on
     const block = Block.fromHex(call<string>('getblock', hash, 0))
     assert.equal(block.getId(), hash)
     assert.ok(block.checkProofOfWork(), `proof of work of ${height}`)
-    // A merkle root over one transaction without witness is all there is in the genesis block.
+    // The genesis block contains only a merkle root of one transaction without a witness.
     assert.ok(
       height === 0 ? block.checkTxRoots() : block.checkTxRoots() && block.hasWitnessCommit(),
       `roots of ${height}`,
@@ -61,7 +61,7 @@ test('funding 10,000 BTC is possible from the start', () => {
   assert.throws(() => chain.fund(key(23).address, '9990'), /more than the miner can pay now/)
 })
 
-test('block and header objects', () => {
+test('returns block and header objects as Bitcoin Core does', () => {
   const { height, hash } = chain.head
   const header = call<Record<string, unknown>>('getblockheader', hash)
   assert.deepEqual(
@@ -81,7 +81,7 @@ test('block and header objects', () => {
   assert.match(text('nosuchmethod'), /"code":-32601/)
 })
 
-test('estimates fall with the target', () => {
+test('fee estimates fall with the target', () => {
   assert.match(text('estimatesmartfee', 2), /"feerate":0\.00010000/)
   assert.match(text('estimatesmartfee', 6), /"feerate":0\.00005000/)
   assert.match(text('estimatesmartfee', 24), /"feerate":0\.00002000/)
@@ -99,7 +99,7 @@ test('addresses', () => {
   ]) {
     assert.equal(call<{ isvalid: boolean }>('validateaddress', wrong).isvalid, false, wrong)
   }
-  // The vectors of BIP350, in the regtest dress of the same programs.
+  // The vectors of BIP350, with the same witness programs in regtest addresses.
   assert.ok(Buffer.isBuffer(scriptOf('bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080')))
   assert.equal(descriptorChecksum('raw(deadbeef)'), '89f8spxm')
 })

@@ -2,8 +2,7 @@ import { crypto, networks, payments, script, Transaction } from 'bitcoinjs-lib'
 import { privateKeyToAccount, sign } from 'viem/accounts'
 
 /**
- * Signs with libraries that the ledger does not use, so that neither side can share the other's
- * mistake.
+ * Signs with libraries that the ledger does not use, so that both cannot contain the same error.
  */
 export type Key = {
   privateKey: `0x${string}`

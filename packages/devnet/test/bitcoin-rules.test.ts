@@ -42,7 +42,7 @@ function send(tx: Transaction): Answer {
   return call('sendrawtransaction', tx.toHex())
 }
 
-/** Both doors must give the same reason. */
+/** Checks that `sendrawtransaction` and `testmempoolaccept` return the same reason. */
 function refused(tx: Transaction, code: number, reason: RegExp, tested = reason): void {
   const [verdict] = ok<{ allowed: boolean; 'reject-reason': string }[]>('testmempoolaccept', [
     tx.toHex(),
@@ -190,7 +190,7 @@ test('a taproot key path is executed', async () => {
   assert.equal(send(tx).result, tx.getId())
 })
 
-test('inputs that do not exist or are spent', async () => {
+test('refuses inputs that do not exist or are spent', async () => {
   const spend = coin(alice)
   refused(
     await pay([{ ...spend, txid: 'ab'.repeat(32) }]),
@@ -208,7 +208,7 @@ test('inputs that do not exist or are spent', async () => {
   )
 })
 
-test('coinbase outputs wait 100 blocks', async () => {
+test('coinbase outputs can be spent after 100 blocks', async () => {
   const at = (height: number): Spend => {
     const block = chain.ledger.blocks[height]!
     return { txid: block.txs[0]!.txid, vout: 0, value: block.txs[0]!.outs[0]!.value }
@@ -220,11 +220,11 @@ test('coinbase outputs wait 100 blocks', async () => {
     /^bad-txns-premature-spend-of-coinbase, tried to spend coinbase at depth 99$/,
     /^bad-txns-premature-spend-of-coinbase$/,
   )
-  // Mature: it gets as far as the script, which this key cannot satisfy.
+  // The coinbase is mature: validation reaches the script, which this key cannot satisfy.
   refused(await pay([at(height - 99)]), -26, /script-verify-flag/)
 })
 
-test('dust, fee and value rules', async () => {
+test('enforces the rules for dust, fees and values', async () => {
   const spend = coin(alice)
   const rest = spend.value - FEE - 293n
   refused(
@@ -287,7 +287,7 @@ test('dust, fee and value rules', async () => {
   assert.equal(send(edge).result, edge.getId(), '294 satoshi and 1 sat/vB are enough')
 })
 
-test('the form of a transaction', async () => {
+test('enforces the format of a transaction', async () => {
   const spend = coin(alice)
   const value = spend.value - FEE
   refused(await pay([spend], undefined, { version: 4 }), -26, /^version$/)
@@ -322,7 +322,7 @@ test('the form of a transaction', async () => {
   )
 })
 
-test('lock times', async () => {
+test('enforces lock times', async () => {
   const spend = coin(alice)
   const next = chain.head.height + 1
   refused(
@@ -342,7 +342,7 @@ test('lock times', async () => {
   )
 })
 
-test('replacement needs a higher feerate, a higher fee and the relay of its own size', async () => {
+test('a replacement needs a higher fee rate, a higher fee, and the relay fee of its own size', async () => {
   const spend = coin(alice)
   const paying = (fee: bigint, to = bob) =>
     pay([spend], [{ script: to.script, value: spend.value - fee }])

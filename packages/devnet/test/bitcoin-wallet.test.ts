@@ -100,10 +100,10 @@ for (const network of UTXO_NETWORKS) {
         ],
         [true, 1.5, chain.head.hash, [[txid, coin?.vout]]],
       )
-      // The descriptor of the wallet finds the same coin, with its checksum and without.
+      // The wallet's descriptor finds the same coin, with its checksum and without.
       assert.deepEqual(scan(coin?.desc).unspents, found.unspents)
       assert.deepEqual(scan({ desc: coin?.desc.split('#')[0] }).unspents, found.unspents)
-      // A coinbase counts once it is mature.
+      // A coinbase is part of the balance once it is mature.
       const block = chain.mine(1, mined)
       assert.equal(scan(`addr(${mined})`).unspents[0]?.coinbase, true)
       assert.equal(call('getbalance'), 1.5)
@@ -115,7 +115,7 @@ for (const network of UTXO_NETWORKS) {
       )
     })
 
-    test('its keys sign: it pays, the change is its own and immediately spendable', () => {
+    test('signs with its keys: it pays, and the change is its own and can be spent immediately', () => {
       const before = call<number>('getbalance')
       const to = call<string>('getnewaddress', '', 'legacy')
       const txid = call<string>('sendtoaddress', to, 0.25)
@@ -131,7 +131,7 @@ for (const network of UTXO_NETWORKS) {
         [true, true],
       )
       assert.equal(scan(`addr(${to})`).total_amount, 0.35)
-      // The legacy coins sign too.
+      // The older coins can be signed too.
       chain.fund(to, '5')
       const all = call<number>('getbalance')
       assert.ok(call<string>('sendtoaddress', to, Math.floor(all) - 1))
@@ -163,7 +163,7 @@ for (const network of UTXO_NETWORKS) {
       assert.equal(scan(`pkh(${Buffer.from(key(9).publicKey).toString('hex')})`).total_amount, 0)
     })
 
-    test('a restart has the same keys', () => {
+    test('the keys are the same after a restart', () => {
       const [balance, coins] = [call('getbalance'), call('listunspent')]
       chain.close()
       chain = BitcoinChain.open(home, { network, timing: manualTime() })
@@ -171,7 +171,7 @@ for (const network of UTXO_NETWORKS) {
       assert.ok(call<string>('sendtoaddress', call('getnewaddress'), 0.1))
     })
 
-    // The stranger's signatures are written for BTC.
+    // The signatures of the external wallet are implemented for BTC.
     if (network.code === 'BTC')
       test('coins received from another wallet are not safe and not in the balance before they are in a block', async () => {
         const stranger = key(77)

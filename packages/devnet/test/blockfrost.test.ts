@@ -1,5 +1,5 @@
-// @blockfrost/blockfrost-js, unmodified, against the local Cardano network; every answer held
-//   against Blockfrost's own schema.
+// @blockfrost/blockfrost-js, unmodified, with the local Cardano network; every response is
+//   validated with Blockfrost's own schema.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -39,13 +39,13 @@ after(async () => {
   removeHome(home)
 })
 
-test('the root identifies Blockfrost; health and clock are returned', async () => {
+test('the root endpoint identifies Blockfrost; health and clock are returned', async () => {
   assert.equal((await api.root()).url, 'https://blockfrost.io/')
   assert.equal((await api.health()).is_healthy, true)
   assert.ok(Math.abs((await api.healthClock()).server_time - Date.now()) < 60_000)
 })
 
-test('an address: nothing before it is paid, then its balance, token by token', async () => {
+test('an address: unknown before it is paid, then returned with its balance by token', async () => {
   await assert.rejects(
     api.addresses(ALICE),
     (error) => error instanceof BlockfrostServerError && error.status_code === 404,
@@ -73,7 +73,7 @@ test('an address: nothing before it is paid, then its balance, token by token', 
   )
 })
 
-test('its transactions, in both orders, by page and by range', async () => {
+test('returns the transactions of an address in both orders, by page and by range', async () => {
   const { hash } = await fund('1')
   const all = await api.addressesTransactions(ALICE)
   assert.equal(all.length, 3)
@@ -97,7 +97,7 @@ test('responses have every field that Blockfrost requires', async () => {
     import.meta.resolve('@blockfrost/openapi').replace(/lib\/index\.js$/, 'openapi.yaml'),
   )
   const lines = readFileSync(file, 'utf8').split('\n')
-  /** The names under `required:` of a component, as the document indents them. */
+  /** Returns the names under `required:` of a component, which the document indents in this way. */
   const required = (component: string): string[] => {
     const start = lines.indexOf(`    ${component}:`)
     const at = lines.indexOf('      required:', start)

@@ -1,5 +1,5 @@
-// The local Cardano network: what its ledger takes and refuses, Blockfrost's answers, and that
-// blocks outlive the process.
+// The local Cardano network: transactions that its ledger accepts and refuses, Blockfrost
+// responses, and blocks that remain after a restart.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, before, test } from 'node:test'
@@ -80,7 +80,7 @@ const fund = (amount: string, more: Record<string, unknown> = {}) =>
   })
 const latest = () => get<Head>('blocks/latest')
 
-/** A payment out of one plain coin of Alice. */
+/** Creates a payment from one plain coin of Alice. */
 async function pay(
   o: {
     coin?: Utxo
@@ -120,7 +120,7 @@ async function pay(
   const made = make(o.fee ?? least)
   return { raw: made.to_hex(), hash: made.transaction_hash().to_hex() }
 }
-/** What waits is in the next block. */
+/** Checks that the next block contains a transaction that is waiting. */
 const included = async (hash: string) => {
   await control({ command: 'mine', blocks: 1 })
   assert.equal((await ask(`txs/${hash}`)).status, 200)
@@ -149,7 +149,7 @@ test('the faucet’s first payment names its sender, like every other', async ()
   assert.match(inputs[0]?.amount[0]?.quantity ?? '', /^\d{10,}$/)
 })
 
-test('a payment: submitted, in a block, its outputs there, its input spent', async () => {
+test('a submitted payment is included in a block, creates its outputs and spends its input', async () => {
   const [coin] = await get<[Utxo]>(`addresses/${ALICE}/utxos`)
   const { raw, hash } = await pay()
   assert.deepEqual(await submit(raw), { status: 200, body: hash })
@@ -180,7 +180,7 @@ test('a payment: submitted, in a block, its outputs there, its input spent', asy
   )
 })
 
-test('the ledger’s rules: signature, fee, end, least output, balance, network, spent twice', async () => {
+test('enforces the ledger’s rules: signature, fee, expiry, minimum output, balance, network, double spending', async () => {
   const [first] = await get<[Utxo]>(`addresses/${ALICE}/utxos`)
   await refused(
     (await pay({ key: PrivateKey.from_normal_bytes(Buffer.alloc(32, 7)) })).raw,
@@ -190,7 +190,7 @@ test('the ledger’s rules: signature, fee, end, least output, balance, network,
   const tampered = `${good.raw.slice(0, -30)}${good.raw.at(-30) === '0' ? '1' : '0'}${good.raw.slice(-29)}`
   await refused(tampered, /Invalid verified signatures|vkey/i)
   const fee = BigInt(min_fee(Transaction.from_hex(good.raw), RULES).to_str())
-  // The mark of validity is no part of the size that is paid for.
+  // The validity flag does not count for the size that the fee pays for.
   await refused((await pay({ fee: fee - 45n })).raw, /less than minimum required/)
   await refused((await pay({ ttl: (await latest()).slot })).raw, /validity interval/)
   await refused((await pay({ amount: 849_069n })).raw, /too small/)
@@ -275,7 +275,7 @@ test('the faucet pays while one of its own payments waits again for a block', as
   for (const { hash } of [first, second]) await get(`txs/${hash}`)
 })
 
-test('a reorganisation: transactions wait again, or are dropped', async () => {
+test('after a reorganisation transactions wait again or are dropped', async () => {
   const one = await pay()
   await submit(one.raw)
   await control({ command: 'mine', blocks: 1 })
@@ -292,7 +292,7 @@ test('a reorganisation: transactions wait again, or are dropped', async () => {
   assert.equal((await ask(`txs/${two.hash}`)).status, 404)
 })
 
-test('faults of the interface', async () => {
+test('simulates faults of the interface', async () => {
   const { raw, hash } = await pay()
   await control({ command: 'fault', mode: 'reject' })
   assert.equal((await submit(raw)).status, 425)

@@ -12,7 +12,7 @@ import {
 import { privateKeyToAccount } from 'viem/accounts'
 import { removeHome, startDevnet, tempHome, type Running } from './support.ts'
 
-/** Blocks that take only what pays enough: what a bump of the fee is for. */
+/** Blocks include only transactions with a sufficient fee, so that a fee bump has an effect. */
 const home = tempHome()
 const alice = privateKeyToAccount(`0x${'a1'.repeat(32)}`)
 const BOB = '0x00000000000000000000000000000000000000b0'

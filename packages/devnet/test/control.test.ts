@@ -213,7 +213,7 @@ test('mistakes are reported with the name of the field', async () => {
   )
 })
 
-test('drop-answer: the broadcast is accepted and its answer never arrives', async () => {
+test('errors name the field', async () => {
   const { hex, id } = await bitcoinPayment()
   const raw = await ethereumPayment()
   for (const network of ['BTC', 'ETH'])
@@ -284,7 +284,7 @@ test('lag: an answer is sent 15 seconds late', async (context) => {
           headers: {},
           read: async () => JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: [] }),
         })
-      // Without a fault the answer does not wait for a timer.
+      // Without a configured fault, the response does not wait for a timer.
       assert.notEqual(await ask(), 'cut')
       const { faults } = local.chains.find(
         ({ code }) => code === path.slice(1).toUpperCase(),
@@ -296,7 +296,7 @@ test('lag: an answer is sent 15 seconds late', async (context) => {
       const answer = ask().finally(() => {
         isAnswered = true
       })
-      // The chain's engine may be another process, so the timer starts after input and output.
+      // The chain's engine may be another process, so the timer starts only after input and output.
       await delayed
       context.mock.timers.tick(14_999)
       for (let turn = 0; turn < 10; turn++) await nextTurn()

@@ -48,7 +48,7 @@ async function hashAt(running: Running, path: 'btc' | 'eth', height: number): Pr
   return block?.hash ?? 'missing'
 }
 
-/** Every hash of both chains, up to a height. */
+/** Returns every hash of both chains, up to a height. */
 async function hashes(running: Running, heights: { BTC: number; ETH: number }): Promise<string[]> {
   const found: string[] = []
   for (let height = 0; height <= heights.BTC; height += 1)
@@ -106,13 +106,13 @@ test('after kill -9 of every process, every block and receipt exists with the sa
   await fund('BTC', address)
 })
 
-test('a kill at any moment of block making loses nothing that was readable', async () => {
+test('killing the process while it produces a block loses no data that could already be read', async () => {
   for (let round = 0; round < 3; round += 1) {
     const running = devnet!
     const shown: { path: 'btc' | 'eth'; height: number; hash: string }[] = []
     const state = { stopped: false }
-    // Each round kills later. The moment is counted in heads that were shown, so that it does not
-    // depend on the machine's speed.
+    // Each round kills later. The moment is counted in reported heads, so that it does not depend
+    // on the machine's speed.
     const enough = Promise.withResolvers<void>()
     const watch = async () => {
       while (!state.stopped) {
@@ -187,7 +187,7 @@ test('a foreign process with the same pid is left alone', async () => {
   }
 })
 
-test('a stop in the middle of a start leaves no engine behind', async () => {
+test('stopping during a start leaves no running engine', async () => {
   await devnet!.stop()
   const place = tempHome()
   const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
@@ -232,7 +232,7 @@ test('a half-written last record is dropped', async () => {
   devnet = await startDevnet(home)
   assert.deepEqual(await hashes(devnet, at), before)
 
-  // And when the last block itself was the half-written one, the chain ends one block earlier.
+  // If the last block itself was only half written, the chain ends one block earlier.
   await devnet.killAll()
   truncateSync(
     join(home, 'btc', 'blocks.journal'),
@@ -242,7 +242,7 @@ test('a half-written last record is dropped', async () => {
   assert.equal(await devnet.call<string>('btc', 'getblockhash', at.BTC - 1), before[at.BTC - 1])
 })
 
-test('it ends with its parent, and no process remains', async () => {
+test('the process ends with its parent, and no process remains', async () => {
   const engines = enginesOf(home)
   assert.equal(await devnet!.closeStdin(), 0)
   await until('the engine is gone', () => engines.every((pid) => !isAlive(pid)))

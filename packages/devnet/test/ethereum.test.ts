@@ -110,7 +110,7 @@ test('the token has six decimals, returns nothing, logs transfers, and is at its
     await reader.readContract({ ...token, functionName: 'balanceOf', args: [alice.address] }),
     12_345_678n,
   )
-  // A caller that insists on a boolean fails here as it does on the main network.
+  // A caller that requires a boolean fails here as on the main network.
   await assert.rejects(
     reader.simulateContract({
       ...token,

@@ -1,4 +1,4 @@
-// Horizon.Server of stellar-sdk, unmodified, against the local Stellar network.
+// Horizon.Server of stellar-sdk, unmodified, with the local Stellar network.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import {
@@ -52,20 +52,20 @@ async function build(
   transaction.sign(from)
   return transaction
 }
-/** Horizon answers when a ledger has it. */
+/** Horizon responds when a ledger contains the transaction. */
 const submit = (transaction: Transaction) =>
   devnet.mined('XLM', server.submitTransaction(transaction))
 const pay = (amount: string, destination = bob.publicKey()) =>
   Operation.payment({ destination, asset: Asset.native(), amount })
 
-test('an account with its balance, its sequence and its data', async () => {
+test('returns an account with its balance, its sequence and its data', async () => {
   const account = await server.loadAccount(alice.publicKey())
   assert.equal(account.balances[0]?.balance, '100.0000000')
   await submit(await build([Operation.manageData({ name: 'colour', value: 'blue' })]))
   const next = await server.loadAccount(alice.publicKey())
   assert.equal(BigInt(next.sequenceNumber()), BigInt(account.sequenceNumber()) + 1n)
   assert.equal(Buffer.from(next.data_attr['colour'] ?? '', 'base64').toString(), 'blue')
-  // The name in the link's template is Horizon's `key`, whatever the SDK's type says.
+  // The name in the link's template is `key` as in Horizon, although the SDK's type differs.
   assert.equal(
     Buffer.from((await next.data({ key: 'colour' } as never)).value, 'base64').toString(),
     'blue',
@@ -115,7 +115,7 @@ test('a payment is submitted, is in a ledger with the response, and is returned 
   )
   assert.equal(ledger.successful_transaction_count, 1)
   assert.equal(Number((await server.feeStats()).last_ledger_base_fee), 100)
-  // The same again is answered by what became of it.
+  // A repeated submission returns the result of the first.
   assert.equal((await server.submitTransaction(transaction)).ledger, sent.ledger)
 })
 
@@ -192,7 +192,7 @@ test('failures have result codes; a transaction that waits for its account is no
   await devnet.control({ command: 'fault', network: 'XLM', mode: 'heal' })
 })
 
-test('pages follow one another, in both directions', async () => {
+test('pages are contiguous in both directions', async () => {
   const seen: string[] = []
   let page = await server.payments().limit(2).call()
   while (page.records.length > 0) {
@@ -240,8 +240,8 @@ test('payments are streamed as ledgers close, from now or from the start', async
   try {
     const { records: past } = await server.payments().forAccount(bob.publicKey()).limit(200).call()
     await until('what was there is told', () => heard[1]?.length === past.length)
-    // The stream from now on has no first message that could be waited for: it is heard at some
-    // payment.
+    // A stream that begins now sends no first message to wait for; it receives one of the next
+    // payments.
     await until('a new payment is told', async () => {
       await devnet.control({ command: 'fund', asset: 'XLM', address: bob.publicKey(), amount: '1' })
       return heard[0]!.length > 0

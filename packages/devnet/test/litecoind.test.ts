@@ -11,8 +11,8 @@ import { key, payment, type Output, type Shape, type Spend } from './bitcoin-key
 import { removeHome, tempHome, until } from './support.ts'
 
 /**
- * The optional tier: the same transactions to a real node of the Core family and to our ledger, and
- * the same verdicts expected. `apt install litecoind`, or its path in LITECOIND.
+ * Optional: sends the same transactions to a real node of the Core family and to the local ledger,
+ * and expects the same results. Requires `apt install litecoind`, or its path in LITECOIND.
  */
 const binary = process.env['LITECOIND'] ?? 'litecoind'
 const missing = spawnSync(binary, ['--version']).error !== undefined
@@ -157,7 +157,10 @@ function pay(
   return payment(alice, spends, outputs, shape)
 }
 
-/** The code and the reason without its details: the wording of details changes between versions. */
+/**
+ * Returns the code and the reason without details, because the wording of details changes between
+ * versions.
+ */
 async function verdicts(node: Node, tx: Transaction): Promise<unknown[]> {
   const tested = (
     (await node.call('testmempoolaccept', [tx.toHex()])).result as {
@@ -166,7 +169,7 @@ async function verdicts(node: Node, tx: Transaction): Promise<unknown[]> {
     }[]
   )[0]!
   const sent = await node.call('sendrawtransaction', tx.toHex())
-  // Which script failures are called mandatory has changed between versions as well.
+  // The script failures that are called mandatory also differ between versions.
   const short = (text?: string) =>
     text
       ?.replace(/(,| \().*$/, '')
@@ -221,7 +224,7 @@ const CASES: Record<string, (spend: Spend) => Promise<Transaction>> = {
 }
 
 for (const [name, build] of Object.entries(CASES)) {
-  test(`the same verdict of both: ${name}`, { skip }, async () => {
+  test(`both nodes return the same verdict: ${name}`, { skip }, async () => {
     const [own, real] = await Promise.all(
       nodes.map(async (node) => verdicts(node, await build(await node.coin()))),
     )
@@ -229,7 +232,7 @@ for (const [name, build] of Object.entries(CASES)) {
   })
 }
 
-test('the same verdict of both: replacement and repetition', { skip }, async () => {
+test('both nodes return the same verdict: replacement and repetition', { skip }, async () => {
   const found = await Promise.all(
     nodes.map(async (node) => {
       const spend = await node.coin()
@@ -248,7 +251,7 @@ test('the same verdict of both: replacement and repetition', { skip }, async () 
   assert.deepEqual(found[0], found[1])
 })
 
-test('objects have the fields a client reads, of the same type', { skip }, async () => {
+test('objects contain the fields that a client reads, with the same types', { skip }, async () => {
   const shape = (value: unknown): unknown =>
     value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
   const read = async (node: Node) => {
@@ -270,7 +273,7 @@ test('objects have the fields a client reads, of the same type', { skip }, async
       ...(await wallet(node)),
     }
   }
-  /** The wallet of the node, paid by itself, and a scan for what it has. */
+  /** Returns the node's wallet after a payment to itself, and a scan for its coins. */
   const wallet = async (node: Node) => {
     const address = String((await node.call('getnewaddress', 'rent')).result)
     const { hash } = payments.p2wpkh({
@@ -300,7 +303,7 @@ test('objects have the fields a client reads, of the same type', { skip }, async
     }
   }
   const [own, real] = [await read(nodes[0]!), await read(nodes[1]!)]
-  /** Gone from Core since, or Litecoin's own. */
+  /** Methods that Core has removed since, or that only Litecoin has. */
   const gone = new Set([
     'softforks',
     'warnings',

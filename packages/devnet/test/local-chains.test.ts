@@ -1,5 +1,5 @@
-// What a family is to the rest: a folder with a LocalChain, and a line in the list. A toy family
-// shows that it is enough.
+// A chain family consists of a folder with a LocalChain and a line in the list. A toy family shows
+// that this is sufficient.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
@@ -13,7 +13,7 @@ import { LazyChain } from '../src/lazy-chain.ts'
 import { localStellarChains } from '../src/stellar/local.ts'
 import { removeHome, tempHome } from './support.ts'
 
-/** Blocks without content. */
+/** A chain with empty blocks. */
 class Toy {
   readonly paid: bigint[] = []
   height = 0
@@ -127,7 +127,7 @@ test('a family added by one line is listed, but not started by that', async () =
   assert.equal(toys.length, 0)
 })
 
-test('every command finds it by its asset or its network', async () => {
+test('every command finds the family by its asset or its network', async () => {
   assert.deepEqual(await done({ command: 'fund', asset: 'TOY', address: 'x', amount: '1.5' }), {
     hash: 'payment 1',
   })
@@ -191,7 +191,7 @@ test('an unsupported action is reported in one sentence', async () => {
   )
 })
 
-test('the end closes everything that is open, and what opens later', async () => {
+test('stopping closes everything that is open, including what opens later', async () => {
   const place = { home, timing: { manual: true, pace: 1, now: () => 0 } }
   const [early, late] = [new LocalToy(place), new LocalToy(place)]
   await early.start()

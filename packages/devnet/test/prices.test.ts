@@ -54,7 +54,7 @@ test('CoinGecko: prices by id with their time; unknown ids are omitted', async (
   assert.deepEqual([body['bitcoin']?.usd, body['tether']?.usd], [60_000, 1.0003])
   const updated = Number(body['bitcoin']?.last_updated_at)
   assert.ok(begun <= updated && updated <= Date.now() / 1000)
-  // Also by the id that an installation says a coin has.
+  // Prices can also be requested by an id that the installation configures for the coin.
   assert.deepEqual(Object.keys((await ask(`${SIMPLE}&ids=kaia,kaia-renamed`)).body), [
     'kaia',
     'kaia-renamed',
@@ -119,7 +119,7 @@ test('the operator sets a price, at one source or all; it survives a restart; fa
   )
 })
 
-test('faults: an old price, a closed exchange, a web page, a limit', async () => {
+test('faults: an old price, a closed exchange, an HTML page, a rate limit', async () => {
   await fault('PRICES', 'stale')
   assert.ok(
     Date.now() / 1000 -

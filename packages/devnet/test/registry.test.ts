@@ -1,4 +1,4 @@
-// What the asset registry's data says is here, without a line of code.
+// Every network and asset in the registry is available, without additional code.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { address as solanaAddress } from '@solana/kit'
@@ -13,7 +13,7 @@ import { manualTime } from '../src/timing.ts'
 import { tokensOf } from '../src/tron/tvm.ts'
 import { removeHome, tempHome } from './support.ts'
 
-/** None of them is started, so nothing is written. */
+/** None of the chains is started, so nothing is written. */
 const CHAINS = FAMILIES.flatMap((family) => family({ home: '/nonexistent', timing: manualTime() }))
 const localContract = (network: unknown, ticker: unknown) => contractOn(CHAINS, network, ticker)
 const withToken = (network: string, local: string): RegistryData => ({
@@ -43,8 +43,8 @@ test('the address of a future token follows from its name, and is used by the lo
     supply: 10n ** 18n,
   })
   assert.notEqual(localContract('BASE', 'EURC').local, ether.local)
-  // A network that is added in the same sitting is not known yet: one that joins by data alone is
-  // an EVM network.
+  // A network that was just added is not known yet: a network that is added by data alone is an EVM
+  // network.
   assert.match(localContract('GNOSIS', 'EURC').local, /^0x[0-9a-fA-F]{40}$/)
   const tron = localContract('TRX', 'EURC').local
   assert.ok(TronWeb.isAddress(tron))
@@ -55,7 +55,7 @@ test('the address of a future token follows from its name, and is used by the lo
   )
 })
 
-test("it equals the registry's address of every existing token", () => {
+test("the address equals the registry's address of every existing token", () => {
   for (const { asset_name: name, ticker, network, contract_address: contract } of REGISTRY.assets) {
     if (
       contract?.local === undefined ||
@@ -67,7 +67,7 @@ test("it equals the registry's address of every existing token", () => {
   }
 })
 
-test('a wrong address is reported with the right one', () => {
+test('a wrong address is reported with the correct one', () => {
   const other = '0x1aBaEA1f7C830bD89Acc67eC4af516284b1bC33c'
   assert.throws(() => evmNetworksOf(withToken('ETH', other)), {
     message: `the asset registry has EURC_ETH at ${other}: on the local chain it is at ${localContract('ETH', 'EURC').local}`,

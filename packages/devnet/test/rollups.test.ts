@@ -10,7 +10,7 @@ const home = tempHome()
 const alice = privateKeyToAccount(`0x${'a1'.repeat(32)}`)
 const bob = privateKeyToAccount(`0x${'b0'.repeat(32)}`)
 const MAX_FEE = parseGwei('5')
-/** Call of the GasPriceOracle, as the OP Stack has it. */
+/** Call of the GasPriceOracle, as OP Stack defines it. */
 const GET_OPERATOR_FEE = '0x275aedd2'
 const ORACLE = '0x420000000000000000000000000000000000000F'
 let devnet: Running
@@ -114,7 +114,7 @@ test('ARB: a token transfer publishes more bytes, and buys more poster gas', asy
   assert.ok(BigInt(receipt.gasUsedForL1!) >= 47_000n, receipt.gasUsedForL1)
 })
 
-test('ARB: the price of the base chain moves, by less than the head-room of a third', async () => {
+test('ARB: the price of the base chain changes by less than the margin of a third', async () => {
   const arb = on('ARB')
   const seen: bigint[] = []
   for (let block = 0; block < 17; block += 1) {

@@ -1,5 +1,5 @@
-// @solana/kit's sendAndConfirmTransaction and subscriptions, unmodified, over the local chain's
-//   WebSocket.
+// sendAndConfirmTransaction and subscriptions of @solana/kit, unmodified, over the local chain's
+// WebSocket.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, before, test } from 'node:test'
@@ -76,7 +76,7 @@ test('subscriptions: slots, an account, logs, and a signature that is in a block
   const { rpc, rpcSubscriptions } = clients()
   const stop = new AbortController()
   const abortSignal = stop.signal
-  // Kit keeps what comes from the first `next` on.
+  // Kit stores notifications from the first call of `next` on.
   const first = async <T>(subscription: Promise<AsyncIterable<T>>) =>
     (await subscription)[Symbol.asyncIterator]().next()
   const account = first(
@@ -88,7 +88,7 @@ test('subscriptions: slots, an account, logs, and a signature that is in a block
     rpcSubscriptions.logsNotifications({ mentions: [bob.address] }).subscribe({ abortSignal }),
   )
   const slot = first(rpcSubscriptions.slotNotifications().subscribe({ abortSignal }))
-  // Subscribed after the others.
+  // This client subscribes after the others.
   let isReady = false
   void first(rpcSubscriptions.rootNotifications().subscribe({ abortSignal })).then(() => {
     isReady = true
@@ -138,7 +138,8 @@ async function hearLate(hash: string): Promise<void> {
     [messages[1]?.method, messages[1]?.params?.result.value, messages[1]?.params?.subscription],
     ['signatureNotification', { err: null }, 1],
   )
-  // That ended it; a slot's is ended by its owner, and then says nothing more.
+  // The notification ended the subscription; a slot subscription is ended by its owner and then
+  // sends nothing more.
   ask(2, 'signatureUnsubscribe', 1)
   ask(3, 'rootSubscribe')
   ask(4, 'rootUnsubscribe', 2)

@@ -1,4 +1,4 @@
-// @solana/kit, unmodified, against the local chain; and what the Solana runtime refuses.
+// @solana/kit, unmodified, with the local chain; and transactions that the Solana runtime refuses.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { getTransferSolInstruction } from '@solana-program/system'
@@ -187,7 +187,7 @@ test('the history of an account, the newest first, from a node that is not behin
   )
 })
 
-test('kill -9: the same blocks, and a transaction is not accepted again', async () => {
+test('kill -9: the blocks are the same, and a transaction is not accepted again', async () => {
   const transaction = await transfer(11n)
   await send(getBase64EncodedWireTransaction(transaction))
   const head = await mine()

@@ -6,8 +6,8 @@ import { key } from './bitcoin-keys.ts'
 import { removeHome, startDevnet, tempHome, type Running } from './support.ts'
 
 /**
- * Payments in forms that only one chain has: what a node of Dash, Bitcoin Cash and Litecoin shows
- * of them, before and after a restart.
+ * Payments in formats that only one chain has: the responses of Dash, Bitcoin Cash and Litecoin
+ * nodes, before and after a restart.
  */
 const home = tempHome()
 let devnet: Running
@@ -78,7 +78,7 @@ test('DASH: an asset unlock pays an address, and its output can be spent like an
     shown.vout.map(({ value, scriptPubKey }) => [value, scriptPubKey?.address]),
     [[1.5, address]],
   )
-  // DIP-2: the id covers the payload, which ends the transaction.
+  // DIP-2: the id is a hash that includes the payload at the end of the transaction.
   assert.equal(double(shown.hex), hash)
   assert.ok(
     shown.hex.startsWith('0300090000') && shown.hex.endsWith(`91${shown.extraPayload}`),

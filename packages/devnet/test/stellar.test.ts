@@ -15,7 +15,7 @@ import {
 } from '@stellar/stellar-sdk'
 import { removeHome, startDevnet, tempHome, type Running } from './support.ts'
 
-/** stellar-sdk, unmodified, against the local ledger; and the rules that core enforces. */
+/** stellar-sdk, unmodified, with the local ledger; and the rules that stellar-core enforces. */
 let devnet: Running
 let server: stellarRpc.Server
 let passphrase = ''
@@ -58,7 +58,7 @@ async function build(
   transaction.sign(o.signer ?? alice)
   return transaction
 }
-/** The name of the refusal, or the outcome in the ledger. */
+/** Returns the name of the refusal, or the result in the ledger. */
 async function outcome(transaction: Transaction): Promise<string> {
   const sent = await server.sendTransaction(transaction)
   // oxlint-disable-next-line typescript/no-explicit-any -- the SDK's own JSON
@@ -112,7 +112,7 @@ test('stellar-sdk creates an account, pays it, and reads it all back', async () 
   assert.ok((await server.getFeeStats()).inclusionFee.p80)
 })
 
-test("core's refusals, by their own names", async () => {
+test("returns core's error names for refused transactions", async () => {
   const stranger = Keypair.random()
   assert.equal(await outcome(await build([pay()], { signer: stranger })), 'tx_bad_auth')
   assert.equal(
@@ -171,7 +171,7 @@ test("core's refusals, by their own names", async () => {
   )
 })
 
-test('the same transaction again, and one per account at a time', async () => {
+test('reports a repeated transaction as a duplicate, and accepts one per account at a time', async () => {
   const first = await build([pay()])
   assert.equal((await server.sendTransaction(first)).status, 'PENDING')
   assert.equal((await server.sendTransaction(first)).status, 'DUPLICATE')
@@ -182,7 +182,7 @@ test('the same transaction again, and one per account at a time', async () => {
   assert.equal(await outcome(second), 'SUCCESS')
 })
 
-test('a muxed destination and every memo', async () => {
+test('accepts a muxed destination and every memo', async () => {
   const muxed = new MuxedAccount(new Account(bob.publicKey(), '0'), '77').accountId()
   assert.equal(await outcome(await build([pay('1', muxed)])), 'SUCCESS')
   for (const memo of [
@@ -197,7 +197,7 @@ test('a muxed destination and every memo', async () => {
   await fund(bob.publicKey(), '1', `hash:${'0f'.repeat(32)}`)
 })
 
-test('a moved clock makes a transaction too late', async () => {
+test('after the clock is moved a transaction is too late', async () => {
   const transaction = await build([pay()], { maxTime: now() + 100 })
   await mine(1000)
   assert.equal(await outcome(transaction), 'tx_too_late')

@@ -18,9 +18,9 @@ export type Running = {
   url: string
   pid: number
   startMs: number
-  /** SIGKILL for every process of this devnet, the engine's too. */
+  /** Sends SIGKILL to every process of this devnet, including the engine. */
   killAll: () => Promise<void>
-  /** SIGKILL for the node process alone: the engine is orphaned. */
+  /** Sends SIGKILL to the node process alone: the engine keeps running without it. */
   killNode: () => Promise<void>
   stop: () => Promise<number | null>
   closeStdin: () => Promise<number | null>
@@ -28,19 +28,19 @@ export type Running = {
   call: <T = unknown>(path: 'btc' | 'eth', method: string, ...params: unknown[]) => Promise<T>
   control: <T = Record<string, unknown>>(command: Record<string, unknown>) => Promise<T>
   mine: (network: string, blocks?: number) => Promise<{ height: number; hash: string }>
-  /** How many transactions wait for a block. */
+  /** Returns how many transactions are waiting for a block. */
   waiting: (network: string) => Promise<number>
   /**
-   * A client's call that ends when a block has its transaction: that block is made when the
-   * transaction waits for it.
+   * Runs a client's call that ends when a block contains its transaction: the block is produced
+   * once the transaction is waiting.
    */
   mined: <T>(network: string, call: Promise<T>) => Promise<T>
   rawControl: (body: string) => Promise<{ status: number; body: { error?: string } }>
 }
 
 /**
- * @param options.manual blocks come on command only, and clocks stand: what a test does not do
- *   does not happen
+ * @param options.manual blocks are produced only on command, and clocks are stopped: nothing
+ *   happens that the test does not trigger
  */
 export async function startDevnet(
   home: string,
@@ -132,7 +132,7 @@ export async function startDevnet(
   return running
 }
 
-/** Pids of engines that belong to a home. */
+/** Returns the process ids of engines that belong to a home. */
 export function enginesOf(home: string): number[] {
   return readdirSync(join(home, 'eth'))
     .filter((name) => name.endsWith('.pid'))
@@ -149,7 +149,7 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Waits for a condition. The limit only ends a test that hangs. */
+/** Waits for a condition. The limit only ends a test that would hang. */
 export async function until(
   what: string,
   holds: () => Promise<boolean> | boolean,

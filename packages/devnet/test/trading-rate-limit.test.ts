@@ -1,4 +1,5 @@
-// Without manual mode, blocks are made automatically, and sooner while a transaction is waiting.
+// Without manual mode, blocks are produced automatically, and sooner while a transaction is
+// waiting.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Hex } from 'viem'
@@ -19,7 +20,7 @@ after(async () => {
   removeHome(home)
 })
 
-test('blocks are made automatically while a transaction waits', async () => {
+test('blocks are produced automatically while a transaction waits', async () => {
   await devnet.control({ command: 'fund', asset: 'ETH', address: account.address, amount: '5' })
   const address = await devnet.call<string>('btc', 'getnewaddress')
   await devnet.control({ command: 'fund', asset: 'BTC', address, amount: '1' })
@@ -49,7 +50,7 @@ test('blocks are made automatically while a transaction waits', async () => {
   })
 })
 
-test('a producer makes blocks at its pace, and none in manual mode', async (context) => {
+test('a producer makes blocks at its interval, and none in manual mode', async (context) => {
   context.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
   const made = { real: 0, manual: 0, quick: 0, standing: 0 }
   const options = { busyMs: 1000, idleMs: 30_000, isBusy: () => made.real < 2 }
@@ -77,7 +78,7 @@ test('a producer makes blocks at its pace, and none in manual mode', async (cont
   })
   const pass = async (ms: number) => {
     context.mock.timers.tick(ms)
-    // The producer sets its next timer when its block is done.
+    // The producer sets its next timer when its block is complete.
     for (let turn = 0; turn < 5; turn += 1) await Promise.resolve()
   }
   real.wake()

@@ -1,4 +1,4 @@
-// Local Tron's stakes: what they pay for, lend and give back.
+// Stakes on the local Tron chain: the resources they provide, delegation, and their return.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { appendFileSync, readFileSync } from 'node:fs'
@@ -30,7 +30,7 @@ import {
 
 const running = useTron()
 
-// So that a transfer to bob makes no holder.
+// Funds bob with the tokens first, so that a transfer to bob does not create a new token holder.
 before(async () => {
   await running
   for (const asset of ['TRX', 'USDT_TRX', 'USDC_TRX']) await fund(asset, 'bob', '10')
@@ -60,13 +60,13 @@ test('staked TRX pays for energy and bandwidth: no fee at all', async () => {
   assert.equal(info.receipt?.energy_usage, info.receipt?.energy_usage_total)
   const used = (await tw.trx.getAccountResources(addressOf('staker'))).EnergyUsed
   assert.ok(Math.abs(used - info.receipt!.energy_usage_total!) < 10, String(used))
-  // What is left of the day pays a part of the next.
+  // The unused part of the day's energy pays for part of the next transfer.
   const next = await transferToken('staker', 'bob', 1)
   assert.ok(
     next.info.receipt!.energy_usage! > 30_000 && next.info.receipt!.energy_fee! > 3 * SUN,
     JSON.stringify(next.info.receipt),
   )
-  // fee_limit caps staked energy too.
+  // fee_limit also limits energy from stakes.
   await devnet.control({ command: 'clock', network: 'TRX', advance: '+1d' })
   assert.equal((await transferToken('staker', 'bob', 1, SUN)).info.receipt?.result, 'OUT_OF_ENERGY')
 })
@@ -135,7 +135,7 @@ test('energy is delegated to an account without any, used there, and returned', 
     true,
   )
   assert.equal((await tw.trx.getAccountResources(addressOf('poor'))).EnergyLimit, undefined)
-  // The use came back with the stake.
+  // The energy used is attributed to the owner when the stake is returned.
   assert.ok(
     (await tw.trx.getAccountResources(addressOf('staker'))).EnergyUsed >=
       info.receipt!.energy_usage! - 20,
@@ -268,7 +268,7 @@ async function shown(upTo: number): Promise<AccountJson> {
   }
 }
 
-test('only burnt amounts leave the total', async () => {
+test('only burnt amounts reduce the total', async () => {
   const names = ['one', 'two', 'three']
   for (const name of names) await fund('TRX', name, '100')
   const held = async () => {
@@ -293,7 +293,7 @@ test('only burnt amounts leave the total', async () => {
   let expected = await held()
   const done = new Set<number>()
   const builder = (name: string) => client(secretOf(name)).transactionBuilder
-  // The same every time, and without a pattern.
+  // Returns a reproducible pseudorandom decision.
   const chance = (step: number, what: string, of: number) =>
     createHash('sha256').update(`${what} ${step}`).digest().readUInt32BE() % of
   for (let step = 0; step < 80; step += 1) {
@@ -324,7 +324,7 @@ test('after kill -9 every block id and balance is the same, and the clock stays 
   const before = await shown(height)
   const time = await headTime()
   await devnet.killAll()
-  // The beginning of a record that was never finished.
+  // Appends the beginning of a record that was never completed.
   appendFileSync(
     join(home, 'trx', 'blocks.journal'),
     readFileSync(join(home, 'trx', 'blocks.journal')).subarray(0, 40),

@@ -4,7 +4,7 @@ import { TronWeb } from 'tronweb'
 import { freePorts } from '../../../test/free-ports.ts'
 import { removeHome, startDevnet, tempHome, type Running } from './support.ts'
 
-// Local Tron, driven by tronweb as it is published.
+// The local Tron chain, used with the published version of tronweb.
 export let home = ''
 export const USDT = 'TRsXgj6qYP5yWudH6UcYujx9yx2BWn3SKf'
 export const USDC = 'TCLTqardMxkfW9kneJgkLaj3pUpEYuToEs'
@@ -32,7 +32,7 @@ export type Info = {
 }
 type Unsigned = Parameters<TronWeb['trx']['sign']>[0] & { txID: string }
 
-/** Local Tron for the tests of a file. @returns resolves when it runs */
+/** Starts the local Tron chain for the tests of a file. @returns resolves when the chain runs */
 export function useTron(): Promise<void> {
   const place = tempHome()
   home = place
@@ -48,7 +48,10 @@ export function useTron(): Promise<void> {
   return started
 }
 
-/** Starts it on the same home and port as before. The port is reserved until this process ends. */
+/**
+ * Starts the chain with the same home and port as before. The port is reserved until this process
+ * ends.
+ */
 export async function restart(): Promise<void> {
   devnet = await startDevnet(home, { port })
 }
@@ -88,7 +91,9 @@ export async function tokensOf(name: string, token = USDT): Promise<number> {
   return Number(`0x${answer.constant_result[0]}`)
 }
 
-/** Signs, broadcasts and mines; the answer of the broadcast and what became of it. */
+/**
+ * Signs, broadcasts and mines a transaction. @returns the response of the broadcast and the result
+ */
 export async function send(
   name: string,
   unsigned: Promise<unknown> | unknown,

@@ -1,4 +1,5 @@
-// Local Tron: what pays for what, what is refused, and what comes back after a fault.
+// The local Tron chain: resources that pay for transactions, refused transactions, and the state
+// after a fault.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -81,7 +82,7 @@ test('600 points of bandwidth are free, then bytes are burnt at 1000 sun, and af
   assert.equal((await pay()).fee, undefined)
 })
 
-test('the same again is a duplicate, waiting or mined', async () => {
+test('a repeated transaction is a duplicate, whether it is waiting or mined', async () => {
   const tw = client(secretOf('alice'))
   const signed = await tw.trx.sign(
     await tw.transactionBuilder.sendTrx(addressOf('bob'), 7, addressOf('alice')),
@@ -126,7 +127,7 @@ test('a signature of another key, of other bytes, or none at all is refused', as
   assert.equal(await codeOf({ signature: ['00'.repeat(65)] }), 'SIGERROR')
   assert.equal(await codeOf({ signature: [signed.signature[0]!.slice(2)] }), 'SIGERROR')
   assert.equal(await codeOf({ signature: [signed.signature[0], signed.signature[0]] }), 'SIGERROR')
-  // Other bytes under the same id, and the same bytes under another.
+  // Other bytes with the same id, and the same bytes with another id.
   const dearer = await tw.transactionBuilder.sendTrx(addressOf('bob'), 10, addressOf('alice'))
   assert.match(
     String(
@@ -257,7 +258,7 @@ test('the estimate equals the energy that the transfer uses', async () => {
   )
 })
 
-test('too low a fee limit: out of energy, the whole limit is paid, and nothing moves', async () => {
+test('with a fee limit that is too low the whole limit is paid and nothing is transferred', async () => {
   const [tokens, sun] = [await tokensOf('alice'), await balanceOf('alice')]
   const { info, id } = await transferToken('alice', 'erin', 1, 5 * SUN)
   assert.deepEqual(
@@ -272,7 +273,7 @@ test('too low a fee limit: out of energy, the whole limit is paid, and nothing m
   assert.equal(sun - (await balanceOf('alice')), info.fee)
 })
 
-test('more than the balance reverts, and the executed part is paid', async () => {
+test('a transfer above the balance reverts, and the executed part is paid for', async () => {
   const { info } = await transferToken('erin-has-none', 'bob', 1).catch(() => ({
     info: {} as Info,
   }))
@@ -287,7 +288,7 @@ test('more than the balance reverts, and the executed part is paid', async () =>
   )
 })
 
-test('faults: a broadcast that is lost, one whose answer is lost, a node that is down', async () => {
+test('faults: a broadcast that is lost, one whose response is lost, a node that is down', async () => {
   const tw = client(secretOf('alice'))
   const fault = (mode: string) => devnet.control({ command: 'fault', network: 'TRX', mode })
   const signed = async (amount: number) =>
@@ -340,10 +341,10 @@ test('a killed engine is restored with the same balances', async () => {
   assert.equal(await tokensOf('bob'), tokens + 6)
 })
 
-test('a kill while blocks are made loses nothing that was readable', async () => {
+test('killing the process while it produces blocks loses no data that could already be read', async () => {
   const seen: [number, string][] = []
   const state = { stopped: false }
-  // The moment of the kill is counted in heads that were shown, so that it does not depend on the
+  // The moment of the kill is counted in reported heads, so that it does not depend on the
   // machine's speed.
   const enough = Promise.withResolvers<void>()
   const watch = async () => {

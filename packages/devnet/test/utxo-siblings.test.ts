@@ -25,7 +25,7 @@ const keyHash = hash160(alice.publicKey)
 const p2pkh = Buffer.concat([Buffer.from('76a914', 'hex'), keyHash, Buffer.from('88ac', 'hex')])
 const p2wpkh = Buffer.concat([Buffer.from([0, 20]), keyHash])
 
-/** What sets each apart: what its nodes call its rules. */
+/** Properties in which the chains differ, with the terms that their nodes use. */
 const CHAINS = {
   LTC: { script: p2wpkh, hashType: 0x01, dust: 2940n, fee: 1000n, maturity: 100 },
   DASH: { script: p2pkh, hashType: 0x01, dust: 546n, fee: 1000n, maturity: 100 },
@@ -79,7 +79,7 @@ async function addressOf(code: Code): Promise<string> {
   return base58(code === 'DASH' ? 140 : 111, keyHash)
 }
 
-/** An own coin of 10, in a block. */
+/** Returns a coin of 10 of the test's own key, in a block. */
 async function coin(code: Code): Promise<{ txid: string; vout: number; value: bigint }> {
   const { hash } = await devnet.control<{ hash: string }>({
     command: 'fund',
@@ -144,7 +144,7 @@ const refusal = async (code: Code, tx: Transaction): Promise<string> =>
     (error: Error) => error.message,
   )
 
-test('each starts on first use', async () => {
+test('each chain starts on first use', async () => {
   const { networks } = await devnet.control<{
     networks: Record<string, { height: number | null }>
   }>({ command: 'info' })
@@ -179,7 +179,7 @@ test('a correctly signed payment is accepted and mined; a changed signature is r
   }
 })
 
-test('BCH: nothing is valid without FORKID, and with it nothing is valid on a sibling', async () => {
+test('BCH: refuses signatures without FORKID; with it they are invalid on a sibling chain', async () => {
   const from = await coin('BCH')
   const amount = from.value - 1000n
   assert.match(
@@ -247,7 +247,7 @@ test('replacement: LTC accepts the higher fee, the others keep the first', async
   }
 })
 
-test('dust to the unit, and the minimum fee', async () => {
+test('dust limits are exact to the smallest unit, and the minimum fee is enforced', async () => {
   for (const code of CODES) {
     const { dust } = CHAINS[code]
     const from = await coin(code)
@@ -277,7 +277,7 @@ test('a coinbase is spent at each chain’s own maturity', async () => {
       return refusal(code, tx)
     }
     const { maturity } = CHAINS[code]
-    // The boundary moves with each block: both sides are asked for at one height.
+    // The boundary moves with each block: both sides are tested at one height.
     for (;;) {
       const height = await rpc<number>(code, 'getblockcount')
       const [young, old] = [
@@ -292,7 +292,7 @@ test('a coinbase is spent at each chain’s own maturity', async () => {
   }
 })
 
-test("differences between the families' nodes", async () => {
+test("reproduces the differences between the families' nodes", async () => {
   await assert.rejects(rpc('BCH', 'estimatesmartfee', 6), { code: -32601 })
   assert.equal(await rpc<number>('BCH', 'estimatefee'), 0.00001)
   assert.equal((await rpc<{ feerate: number }>('DOGE', 'estimatesmartfee', 6)).feerate, -1)
@@ -322,7 +322,7 @@ test("differences between the families' nodes", async () => {
   )
 })
 
-test('a reorganisation, then a kill and a start: every block exists', async () => {
+test('after a reorganisation and a kill every block still exists', async () => {
   const heads: Record<string, string> = {}
   for (const code of CODES) {
     const from = await coin(code)
@@ -350,7 +350,7 @@ function base58(version: number, hash: Buffer): string {
   return libauth.encodeBase58AddressFormat(version, Uint8Array.from(hash))
 }
 
-/** BIP173, written once more: the ledger's own is on trial. */
+/** BIP173, implemented again to test the ledger's implementation. */
 function bech32Checksum(hrp: string, data: string): string {
   const letters = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l'
   const values = [

@@ -1,4 +1,4 @@
-// Binance's protocol, driven by ccxt as it comes.
+// Binance's protocol, used with unmodified ccxt.
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ let binance: Client
 const fault = (mode: string) => control(devnet, { command: 'fault', network: 'BINANCE', mode })
 const another = async (more: Record<string, unknown> = {}) =>
   clientOf('binance', devnet, await newKey(devnet, 'binance', more))
-/** A signed request without ccxt: what it gives, and with which status. */
+/** Sends a signed request without ccxt. @returns the response and its status */
 async function signed(
   method: string,
   path: string,
@@ -91,7 +91,7 @@ test('markets with their filters, prices, a book, coins and fees', async () => {
     [0.00001, 0.01, 0.00001, 5],
   )
   const { bid, ask, last } = await binance.fetchTicker('BTC/USDT')
-  // 60,000 USD, of which the tether costs 1.0003.
+  // The price is 60,000 USD, and one tether costs 1.0003 USD.
   assert.ok(bid < last && last < ask && Math.abs(last - 60_000 / 1.0003) < 1)
   assert.equal((await binance.fetchOrderBook('BTC/USDT', 5)).asks.length, 5)
   const { maker, taker } = (await binance.fetchTradingFees())['BTC/USDT']!
@@ -109,7 +109,7 @@ test('orders of each kind, and their reports', async () => {
     first.id,
   )
   const [fill] = await client.fetchMyTrades('BTC/USDT')
-  // A buyer pays in what was bought.
+  // A buyer pays the fee in the purchased coin.
   assert.deepEqual([fill!.order, fill!.fee], [first.id, { cost: 0.00001, currency: 'BTC' }])
   assert.equal((await client.fetchBalance())['BTC']!.total, 1.00999)
   const spent = await client.createOrder('BTC/USDT', 'market', 'buy', 0, undefined, { cost: 1000 })
@@ -184,7 +184,7 @@ test('one account is not matched with itself; a partial fill is reported, and ke
   assert.deepEqual([status, filled], ['canceled', 500])
 })
 
-test('each refusal has its code, and changes nothing', async () => {
+test('each refusal has its code and changes nothing', async () => {
   const before = (await binance.fetchBalance())['USDT']
   for (const [given, code, text] of [
     [{ price: '50000.001' }, -1013, /PRICE_FILTER/],
@@ -245,14 +245,14 @@ test('signature over query and body together, keys, permissions and their revoca
   assert.match(await failure(client.fetchBalance()), /-2015/)
 })
 
-test('weights are counted by the minute, orders by ten seconds', async () => {
+test('request weights are counted per minute, orders per ten seconds', async () => {
   const client = await another()
   const early = await Promise.all(
     Array.from({ length: 105 }, () =>
       failure(client.createOrder('BTC/USDT', 'limit', 'buy', 0.001, 40_000)),
     ),
   )
-  // A turn of the window may come in between.
+  // A new window may begin between the requests.
   assert.ok(early.filter((each) => each !== 'none').every((each) => /-1015/.test(each)))
   const account = await newKey(devnet, 'binance')
   let [calls, limited] = [0, '']
@@ -268,7 +268,7 @@ test('weights are counted by the minute, orders by ten seconds', async () => {
 test('deposits and withdrawals on a local chain', async () => {
   const client = await another({ unlimited: true })
   const { address } = await client.fetchDepositAddress('LTC', { network: 'LTC' })
-  // However many ask at once, an account has one.
+  // Concurrent requests of one account return the same address.
   const newcomer = await another()
   const all = await Promise.all([1, 2, 3].map(() => newcomer.fetchDepositAddress('LTC')))
   assert.equal(new Set([...all.map((each) => each.address), address]).size, 2)
@@ -349,7 +349,7 @@ test('faults: down, limits, a skewed clock, an answer lost after the action, rep
   await fault('heal')
 })
 
-/** What a client that is broken, or worse, may send for anything. */
+/** Values that a faulty or malicious client may send for any parameter. */
 const ODD = [
   '',
   '-1',

@@ -1,5 +1,5 @@
-// The matching engine against a model that looks at every order each time, and against the sum of
-// all money.
+// The matching engine compared with a model that examines every order each time; the total of all
+// balances must stay constant.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from '../../../test/property.ts'
@@ -36,7 +36,7 @@ const RULES: VenueRules = {
 }
 const RICH = { BTC: 10n ** 12n, USD: 10n ** 14n }
 
-/** @param price what the house follows; null: there is no house */
+/** @param price reference price of the market maker; null: there is no market maker */
 function engineAt(
   price: { usd: bigint | null; ms: number },
   funds: Record<string, bigint> = RICH,
@@ -85,7 +85,7 @@ const refusal = (work: () => unknown): string => {
   return 'taken'
 }
 
-/** Of a coin, everything that anyone has. */
+/** Returns the sum of a coin over all accounts. */
 function sumOf(engine: Engine, coin: string): bigint {
   const owned = [...engine.accounts.values()].reduce(
     (sum, { balances }) => sum + (balances[coin]?.total ?? 0n),
@@ -133,7 +133,7 @@ test('the better price is matched first, then the older order, and a taker pays 
   )
 })
 
-test('an order of one account is not filled by another of its own: the newer one ends', () => {
+test('an order is not matched with an order of the same account: the newer one is cancelled', () => {
   const engine = engineAt({ usd: null, ms: 0 })
   place(engine, 'A2', wish('sell', 599_000n, 40n))
   const own = place(engine, 'A1', wish('sell', 600_000n, 100n))
@@ -161,7 +161,7 @@ test('IOC ends with what was available, FOK with all or nothing, post-only never
     place(engine, 'A3', wish('sell', 599_999n, 10n, { timeInForce: 'FOK' })).status,
     'filled',
   )
-  // No counterparty is left.
+  // There is no counterparty left.
   assert.deepEqual(place(engine, 'A3', wish('buy', null, 10n)).status, 'cancelled')
 })
 
@@ -223,7 +223,7 @@ test('the market maker fills a usual order immediately, moves its price for a la
     prices.toSorted((a, b) => Number(a - b)),
   )
   assert.equal(place(engine, 'A1', wish('buy', null, 10n ** 11n)).status, 'cancelled')
-  // The house is empty, until a second later.
+  // The market maker's orders are used up until a second later.
   assert.equal(engine.depth(MARKET, 'sell').length, 0)
   price.ms += 1000
   assert.equal(engine.depth(MARKET, 'sell').length, 10)
@@ -364,7 +364,7 @@ test('without a market maker the fills equal those of a model that always select
         const expected: [string, bigint, bigint][] = []
         let [rest, isOwnMet] = [wanted.volume!, false]
         while (rest > 0n) {
-          // Of equals the one that came first: what is in `open` is in that order.
+          // Among equal prices the oldest order comes first; `open` has this order.
           const best = model
             .filter((each) => each.side !== wanted.side && each.rest > 0n && fits(each.price))
             .reduce<(typeof model)[number] | null>(

@@ -1,4 +1,4 @@
-// Deposits on every local chain, and withdrawals whose payment got lost.
+// Deposits on every local chain, and withdrawals for whose payment no response arrived.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Devnet } from '../src/devnet.ts'
@@ -54,7 +54,7 @@ test('on each chain a deposit is credited to its payee, to the last unit, and a 
       ...(tag ? { tag } : {}),
     })
     hashes.set(`${coin} ${paid.hash}`, asset)
-    // A deposit without its tag belongs to no account.
+    // A deposit without its tag cannot be assigned to an account.
     if (tag) await control(devnet, { command: 'fund', asset, address, amount: '25' })
   }
   for (const network of new Set(ROUTES.map(({ chain }) => chain)))
@@ -118,7 +118,7 @@ test('the deposit methods that ccxt requests exist, each on its own network', as
   ]) {
     addresses.set(coin, (await kraken.createDepositAddress(coin)).address)
   }
-  // One key of an EVM network each time.
+  // A different EVM key for each network.
   assert.equal(new Set(addresses.values()).size, addresses.size)
   const forms = { USDT: /^0x/, USDC: /^0x/, TRX: /^T/, XRP: /^r/, XLM: /^G/, ADA: /^addr_test1/ }
   for (const [coin, form] of Object.entries(forms)) assert.match(addresses.get(coin)!, form)
@@ -139,8 +139,8 @@ test('a reorganisation removes deposits that were not credited yet', async () =>
 })
 
 /**
- * A chain of which only what a venue uses is there; its payments are made, and their answers get
- * lost as often as it is told.
+ * A chain stub with only the methods that a venue uses: it executes payments, and drops the
+ * configured number of responses.
  */
 class Shaky {
   readonly code = 'LTC'
@@ -217,7 +217,7 @@ test('a payment whose answer was lost is found on the chain, and not made again'
     clientId: null,
     addressName: null,
   }
-  // An equal one before it, which has a payment of its own.
+  // An earlier, identical withdrawal, which has its own payment.
   const [first, second] = [
     funding.withdraw({ ...order, id: 'one' }),
     funding.withdraw({ ...order, id: 'two' }),
@@ -232,7 +232,7 @@ test('a payment whose answer was lost is found on the chain, and not made again'
     total: 10n ** 9n - 2n * (10n ** 8n + 10n ** 5n),
     held: 0n,
   })
-  // What is to be paid is written down before it is.
+  // A payment is recorded before it is sent.
   assert.deepEqual(
     written
       .flatMap(({ withdrawals = [] }) => withdrawals)

@@ -1,4 +1,4 @@
-// Kraken's protocol, driven by ccxt as it comes.
+// Kraken's protocol, used with unmodified ccxt.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,7 +23,7 @@ const raw = (path: string, given: Record<string, unknown> = {}) =>
   kraken.request(path, 'private', 'POST', given) as Promise<{ result: unknown }>
 const mine = (network: string, blocks: number) =>
   control(devnet, { command: 'mine', network, blocks })
-/** Another account, of which nothing is counted. */
+/** Another account, whose request counter is zero. */
 const another = async (more: Record<string, unknown> = {}) =>
   clientOf('kraken', devnet, await newKey(devnet, 'kraken', { unlimited: true, ...more }))
 
@@ -142,7 +142,7 @@ test('a limit order rests with its hold, is found by the client’s id, filled b
     [id, other.id].sort(),
   )
   assert.equal((await client.fetchBalance())['USD']!.used, 0)
-  // Its id is free again.
+  // The order's id can be used again.
   await client.createOrder('BTC/USD', 'limit', 'buy', 0.1, 40_000, { clientOrderId: 'resting' })
 })
 
@@ -252,7 +252,7 @@ test('a wrong key, signature, nonce or permission has its own error', async () =
   )
 })
 
-/** What a client that is broken, or worse, may send for anything. */
+/** Values that a faulty or malicious client may send for any parameter. */
 const ODD = [
   '',
   '-1',
@@ -361,7 +361,7 @@ test('a deposit is pending, then credited once; a tag distinguishes accounts of 
     ),
     'none',
   )
-  // Nothing was made yet.
+  // No address was created yet.
   assert.deepEqual((await raw('DepositAddresses', { asset: 'XBT', method: 'Bitcoin' })).result, [])
   const { address } = await kraken.createDepositAddress('BTC')
   assert.equal((await kraken.fetchDepositAddress('BTC')).address, address)
@@ -452,7 +452,7 @@ test('a withdrawal goes to a registered address only, is paid on the chain less 
   await until('it is paid', async () => (await told()).status === 'ok')
   assert.ok(Math.abs(before - 0.1 - (await kraken.fetchBalance())['BTC']!.total) < 1e-9)
   await mine('BTC', 2)
-  // It went to an address of the same account.
+  // The payment went to an address of the same account.
   const { txid: paid } = await told()
   await until('it came in', async () =>
     (await kraken.fetchDeposits('BTC')).some(
@@ -524,7 +524,7 @@ test('faults: an answer lost after the action, once; fills reported twice; an or
   await fault('heal')
 })
 
-test('faults: down, limits, a page, a clock, a changed address', async () => {
+test('faults: down, rate limits, an HTML page, a wrong clock, a changed address', async () => {
   for (const [mode, wanted] of [
     ['down', /^(ExchangeNotAvailable|NetworkError)/],
     ['rate-limited', /^DDoSProtection/],
@@ -562,7 +562,7 @@ test('keys, balances, open orders and a pending withdrawal survive a restart; no
   const journal = () => readFileSync(join(home, 'exchanges', 'kraken.journal'), 'utf8')
   const written = journal()
   devnet.close()
-  // What was answered was on disk: the end writes nothing.
+  // Everything that was returned is on the disk already: stopping writes nothing.
   assert.equal(journal(), written)
   devnet = await start()
   for (const each of [client, kraken]) {
@@ -580,7 +580,7 @@ test('keys, balances, open orders and a pending withdrawal survive a restart; no
   )
   await client.cancelOrder(id)
   assert.equal((await client.fetchBalance())['USD']!.used, 0)
-  // The hash of a payment that was not written down is found on the chain.
+  // The hash of a payment that was not recorded is found on the chain.
   await until(
     'it is paid',
     async () =>

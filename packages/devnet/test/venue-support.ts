@@ -2,7 +2,7 @@ import type { Devnet } from '../src/devnet.ts'
 
 type More = Record<string, unknown>
 
-/** What is used of a ccxt exchange. */
+/** The parts of a ccxt exchange that the tests use. */
 export interface Client {
   symbols: string[]
   urls: { api: Record<string, string> }
@@ -70,7 +70,7 @@ export interface Client {
     more?: Record<string, unknown>,
   ) => Promise<Transfer>
   fetchTradingFees: () => Promise<Record<string, { maker: number; taker: number }>>
-  /** One of the protocol's own methods. */
+  /** Calls one of the protocol's own methods. */
   request: (
     path: string,
     api: string,
@@ -114,7 +114,7 @@ interface Transfer {
   info: Record<string, unknown>
 }
 
-/** ccxt as it comes, with other base URLs. */
+/** Returns an unmodified ccxt client with other base URLs. */
 export async function clientOf(
   exchange: 'kraken' | 'binance',
   devnet: Devnet,
@@ -135,14 +135,14 @@ export async function clientOf(
     client.urls.api[name] =
       exchange === 'kraken' ? url : `${url}${name.startsWith('sapi') ? '/sapi/v1' : '/api/v3'}`
   }
-  // Two calls in one millisecond are nothing special to a test.
+  // Two calls within one millisecond have different nonces.
   let nonce = Date.now()
   if (exchange === 'kraken') client.nonce = () => (nonce += 1)
   await client.loadMarkets()
   return client
 }
 
-/** A command of the operator's. */
+/** Sends a command of the operator. */
 export async function control<Answer = Record<string, unknown>>(
   devnet: Devnet,
   command: Record<string, unknown>,
@@ -166,7 +166,7 @@ export const newKey = async (
   more: Record<string, unknown> = {},
 ): Promise<Key> => control<Key>(devnet, { command: 'venue', action: 'key', exchange, ...more })
 
-/** The name of the error of ccxt's that a call ends with, and what it says. */
+/** Returns the name and the message of the ccxt error with which a call fails. */
 export async function failure(call: Promise<unknown>): Promise<string> {
   try {
     await call

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import { Client, hashes, Wallet, xrpToDrops, type Payment } from 'xrpl'
 import { removeHome, startDevnet, tempHome, type Running } from './support.ts'
 
-/** xrpl.js, unmodified, against the local ledger; and the rules that a server enforces. */
+/** xrpl.js, unmodified, with the local ledger; and the rules that a server enforces. */
 let devnet: Running
 let client: Client
 const home = tempHome()
@@ -26,7 +26,7 @@ const fund = (address: string, amount: string, tag: string | null = null, more =
   devnet.control<{ hash: string }>({ command: 'fund', asset: 'XRP', address, amount, tag, ...more })
 const account = async (address: string) =>
   (await rpc('account_info', { account: address, ledger_index: 'validated' })).account_data
-/** A payment signed by the published library, with whatever a test changes. */
+/** Returns a payment signed by the published library, with the changes of a test. */
 async function signed(change: Record<string, unknown> = {}, wallet = alice): Promise<string> {
   const prepared = await client.autofill({
     TransactionType: 'Payment',
@@ -86,7 +86,7 @@ test('xrpl.js pays, and the ledger contains the delivered amount', async () => {
   assert.equal(await client.getXrpBalance(bob.address), 20)
 })
 
-test("a server's refusals, by their own names", async () => {
+test("returns a server's error names for refused transactions", async () => {
   const stranger = Wallet.generate()
   assert.match(
     await submit((await signed()).replace(/.{20}$/, '00112233445566778899')),
@@ -127,7 +127,7 @@ test("a server's refusals, by their own names", async () => {
   )
 })
 
-test('the reserve stays, and an impossible payment costs its fee', async () => {
+test('the reserve cannot be spent, and an impossible payment costs its fee', async () => {
   const before = await account(alice.address)
   assert.equal(
     await submit(await signed({ Amount: String(BigInt(before.Balance) - 1_000_000n + 1n) })),
@@ -143,7 +143,7 @@ test('the reserve stays, and an impossible payment costs its fee', async () => {
   assert.equal(after1.Sequence, before.Sequence + 1)
 })
 
-test('an account that requires a tag', async () => {
+test('an account that requires a tag refuses payments without one', async () => {
   const shop = Wallet.generate()
   await fund(shop.address, '10')
   await devnet.mined(
@@ -169,7 +169,7 @@ test('a partial payment names a large amount and delivers a small one', async ()
   assert.equal(shown.meta.TransactionResult, 'tesSUCCESS')
 })
 
-test('absence is only proven by a search of every ledger', async () => {
+test('absence is proven only by a search of every ledger', async () => {
   const nothing = 'A'.repeat(64)
   const head = (await rpc('ledger', { ledger_index: 'validated' })).ledger_index
   assert.equal(
@@ -196,7 +196,7 @@ test('after kill -9 every ledger has its hash again', async () => {
   assert.deepEqual(await rpc('tx', { transaction: hash }), before)
 })
 
-test('faults: an answer that never comes, a refusal', async () => {
+test('faults: a response that never arrives, a refusal', async () => {
   const blob = await signed()
   await devnet.control({ command: 'fault', network: 'XRP', mode: 'reject' })
   assert.equal(await submit(blob), 'telCAN_NOT_QUEUE_FULL')

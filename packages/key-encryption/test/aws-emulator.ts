@@ -22,9 +22,9 @@ export interface SignedRequest {
 }
 
 /**
- * The signature that a request must carry by AWS's Signature Version 4, worked out from the
- * specification alone, as text in hexadecimal digits. `headers` by names in lower case; those of
- * `signed` count.
+ * Returns the signature that a request must have by AWS Signature Version 4, in hexadecimal digits,
+ * computed from the specification alone. `headers` by lower-case names; only those in `signed` are
+ * included.
  */
 export function signatureOf(
   request: SignedRequest,
@@ -56,8 +56,8 @@ export const OTHER_ARN = ARN.replace('1234abcd', 'ffffabcd')
 export const ACCESS = { id: 'AKIDEXAMPLE', secret: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY' }
 
 /**
- * AWS KMS as far as it is used here: it verifies each signature and the words of the context, and
- * holds keys by ARN.
+ * An emulator of AWS KMS with the functions that are used here: it verifies each signature and the
+ * encryption context, and stores keys by ARN.
  */
 export async function startAws() {
   const keys = new Map([ARN, OTHER_ARN].map((arn) => [arn, randomBytes(32)]))

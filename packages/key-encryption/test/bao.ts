@@ -4,7 +4,10 @@ import { join } from 'node:path'
 import { freePorts } from '../../../test/free-ports.ts'
 
 const ROOT = join(import.meta.dirname, '../../..')
-/** The binary itself, not the wrapper of the Python package, which would leave it behind. */
+/**
+ * The binary itself, because the Python package's wrapper would leave the server running when it is
+ * killed.
+ */
 const found = [
   process.env['CUSTODY_BAO'] ?? '',
   'bao',
@@ -19,19 +22,19 @@ export const withoutBao: string | false = found
 
 export interface Bao {
   address: string
-  /** A request of its administrator's. */
+  /** Sends a request as the administrator. */
   admin(method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown }>
-  /** A file with a token that may encrypt and decrypt with one key, and nothing else. */
+  /** Creates a file with a token that may encrypt and decrypt with one key, and nothing else. */
   tokenFile(key: string): Promise<string>
   unseal(): Promise<void>
   stop(): Promise<void>
 }
 
-/** The policy that docs/production/keys.md gives a node. */
+/** Returns the policy that docs/production/keys.md defines for a node. */
 export const policyOf = (key: string): string =>
   `path "transit/encrypt/${key}" { capabilities = ["update"] }\npath "transit/decrypt/${key}" { capabilities = ["update"] }\n`
 
-/** A real OpenBao in memory, with transit's engine at its usual place. */
+/** Starts a real OpenBao server in memory, with the transit engine at its default path. */
 export async function startBao(folder: string): Promise<Bao> {
   const [port] = await freePorts(1)
   const address = `http://127.0.0.1:${port}`

@@ -60,11 +60,11 @@ test('our Signature Version 4 equals AWS’s: get-vanilla, post-vanilla and post
   )
 })
 
-test('AWS KMS meets the contract: signed requests, the context as encryption context', async () => {
+test('AWS KMS fulfils the contract: signed requests, the context as encryption context', async () => {
   await keepsTheContract(byAws, { ...byAws, key: OTHER_ARN }, surroundings)
 })
 
-test('AWS KMS: refusals have our own messages, and an answer of another key is refused', async () => {
+test('AWS KMS: refusals have our own messages, and a response for another key is refused', async () => {
   const kek = await openKek(byAws, surroundings)
   const key = new Uint8Array(32)
   const wrapped = await kek.wrap(key, {})
@@ -110,7 +110,7 @@ test('AWS KMS: refusals have our own messages, and an answer of another key is r
   )
 })
 
-test('Google Cloud KMS meets the contract: a service account’s own token, checksums in both directions', async () => {
+test('Google Cloud KMS fulfils the contract: the service account’s own token, checksums in both directions', async () => {
   await keepsTheContract(byGcp, { ...byGcp, key: KEY.replace('node-1', 'node-2') }, surroundings)
 })
 

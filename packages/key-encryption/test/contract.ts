@@ -19,7 +19,10 @@ export const is =
     return true
   }
 
-/** What every provider keeps. @param other settings of another key of the same provider */
+/**
+ * Checks the behaviour that every provider must have. @param other settings of another key of the
+ * same provider
+ */
 export async function keepsTheContract(
   settings: KekSettings,
   other: KekSettings | null,
@@ -38,7 +41,7 @@ export async function keepsTheContract(
     Buffer.from(await kek.unwrap(wrapped, { epoch: '0', node: '1', purpose: 'test' })),
     Buffer.from(key),
   )
-  // Fresh each time, and opened by another process's provider as well.
+  // Wrapping again gives a different text, and a provider in another process can open it.
   const again = await kek.wrap(key, words)
   assert.notEqual(again.text, wrapped.text)
   assert.deepEqual(

@@ -14,8 +14,8 @@ export const KEY = 'projects/p-1/locations/europe-west3/keyRings/custody/cryptoK
 const OTHER = KEY.replace('node-1', 'node-2')
 
 /**
- * Google's token endpoint and Cloud KMS as far as they are used here: both verify what they are
- * given.
+ * An emulator of Google's token endpoint and Cloud KMS with the functions that are used here: both
+ * verify their requests.
  */
 export async function startGcp() {
   const pair = generateKeyPairSync('rsa', { modulusLength: 2048 })

@@ -19,7 +19,7 @@ const file = (name: string, text: string, mode = 0o600): string => {
   return path
 }
 
-test('a key file meets the contract, and is private to its owner', async () => {
+test('a key file fulfils the contract, and only its owner can read it', async () => {
   for (const path of ['kek', 'kek-2']) await makeEntry({ kind: 'file', path }, surroundings, words)
   await keepsTheContract(
     { kind: 'file', path: 'kek' },
@@ -40,7 +40,7 @@ test('a key file meets the contract, and is private to its owner', async () => {
   )
 })
 
-test('a passphrase meets the contract; a wrong one is distinguished from changed bytes', async () => {
+test('a passphrase fulfils the contract; a wrong one is distinguished from changed bytes', async () => {
   const salt = '00'.repeat(16)
   const right = {
     kind: 'passphrase' as const,
@@ -104,7 +104,7 @@ test('a provider is read from one line or from a file; an impossible one is repo
   ] as const) {
     assert.throws(() => readKek('--kek', typed), is('SETTING', words), typed)
   }
-  // A PIN that was typed is not repeated.
+  // The error does not contain the PIN that was entered.
   assert.throws(
     () => readKek('--kek', 'pkcs11:module=m,token=t,key=k,pin_file=p,pin=123456'),
     (error: Error) => !error.message.includes('123456'),

@@ -9,15 +9,15 @@ const MODULES = [
 ]
 const module = MODULES.find((path) => existsSync(path))
 
-/** Why a test with a token is skipped; false where it runs. */
+/** Reason for skipping tests that need a token; false if they can run. */
 export const withoutToken: string | false = module
   ? false
   : 'SoftHSM is not installed (Debian: softhsm2)'
 const PIN = '738193'
 
 /**
- * A token of SoftHSM in a folder of its own, without a key. The module reads SOFTHSM2_CONF of the
- * process when it is first loaded, so one process has one folder of tokens.
+ * Creates a SoftHSM token in its own folder, without a key. The module reads SOFTHSM2_CONF of the
+ * process when it is first loaded, so each process has one folder of tokens.
  */
 export function makeToken(
   folder: string,

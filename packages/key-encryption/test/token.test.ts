@@ -24,12 +24,12 @@ before(async () => {
   await makeTokenKey({ ...settings, key: 'node-2' }, surroundings)
 })
 
-test('a token meets the contract', { skip: withoutToken }, async () => {
+test('a token fulfils the contract', { skip: withoutToken }, async () => {
   await keepsTheContract(settings, { ...settings, key: 'node-2' }, surroundings)
 })
 
 test(
-  "a token’s refusals name the setting; a new key with the same label keeps the old key's data readable",
+  'a token’s refusals name the setting; after a new key with the same label old data can be decrypted',
   { skip: withoutToken },
   async () => {
     const key = new Uint8Array(32).fill(7)
@@ -56,7 +56,7 @@ test(
     assert.equal((await next.wrap(key, {})).kek_version, '0a')
     assert.deepEqual(Buffer.from(await next.unwrap(wrapped, { a: 'b' })), Buffer.from(key))
     await assert.rejects(next.unwrap({ ...wrapped, kek_version: '0a' }, { a: 'b' }), is('REFUSED'))
-    // Many at once, as three nodes in one process would: each has its turn.
+    // Eight concurrent calls, as by three nodes in one process: they run one after the other.
     await Promise.all(Array.from({ length: 8 }, () => next.unwrap(wrapped, { a: 'b' })))
   },
 )

@@ -35,7 +35,7 @@ after(async () => {
 })
 
 test(
-  'transit meets the contract, with a token that has no other permissions',
+  'transit fulfils the contract, with a token that has no other permissions',
   { skip: withoutBao },
   async () => {
     await keepsTheContract(
@@ -69,7 +69,7 @@ test('an AppRole logs in by a secret id from a file', { skip: withoutBao }, asyn
 })
 
 test(
-  'rotated, forbidden, missing, sealed: each has its own message',
+  'a rotated, forbidden, missing or sealed key has its own message',
   { skip: withoutBao },
   async () => {
     const kek = await openKek(settings, surroundings)
@@ -101,7 +101,7 @@ test(
   },
 )
 
-test('an unreachable, silent, endless or malformed server: no answer is waited for or read without limit', async () => {
+test('responses of an unreachable, silent, endless or malformed server are limited in time and size', async () => {
   const token = join(folder, 'token')
   writeFileSync(token, 'a-token', { mode: 0o600 })
   let mode = 'silent'

@@ -1,5 +1,5 @@
-// What a signed body may say, and what the sender reads where it may not: API and nodes read with
-// these very schemas.
+// Schemas of signed bodies, and the errors that the sender receives for an invalid one. The API and
+// the nodes use these schemas.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { z } from 'zod'
@@ -15,8 +15,8 @@ import {
 import { parseJson } from '../src/index.ts'
 
 /**
- * Read from JSON text, as numbers keep their digits there alone. A value's text replaces that of
- * its field; null takes it away.
+ * Reads values from JSON text, because only the text has every digit of a number. The text of a
+ * value replaces that of its field; null removes the field.
  */
 function reader<T extends z.ZodType>(schema: T, good: Readonly<Record<string, string>>) {
   const read = (changed: Readonly<Record<string, string | null>> = {}) => {
@@ -252,7 +252,7 @@ test('a value is validated by its schema with our messages; if the library itsel
   const words = { error: () => 'in our words' }
   assert.deepEqual(parsedBy(z.string(), 'a'), { success: true, data: 'a' })
   assert.equal(parsedBy(z.string(), 1, words)?.error?.issues[0]?.message, 'in our words')
-  // An object of which no number can be made.
+  // An object that cannot be converted to a number.
   assert.equal(
     parsedBy(z.string().max(2), parseJson('{"length":{"valueOf":1,"toString":1}}')),
     null,

@@ -1,4 +1,4 @@
-// Each claim of the signed request, refused by its own name, and the edges of every window.
+// Each claim of the signed request, refused by its own name, and the limits of every time window.
 import assert from 'node:assert/strict'
 import { createSign } from 'node:crypto'
 import { test } from 'node:test'
@@ -44,7 +44,7 @@ test('iat and exp are integers in seconds', async () => {
     for (const value of [String(NOW), NOW + 0.5, -1, 1e21, NOW * 1000 * 1000])
       await refuses(verify(await withClaims({ [claim]: value })), claim)
   }
-  // Milliseconds, the commonest mistake.
+  // Milliseconds, which is the most common mistake.
   await refuses(verify(await withClaims({ iat: NOW * 1000, exp: NOW * 1000 + 25 })), 'iat')
 })
 
@@ -56,7 +56,7 @@ test('the window is 0 < exp − iat < 30', async () => {
   await verify(await withClaims({ exp: NOW + 29 }))
   await refuses(verify(await withClaims({ exp: NOW + 30 })), 'exp', /strictly less than iat \+ 30/)
   await refuses(verify(await withClaims({ exp: NOW + 3600 })), 'exp')
-  // Whatever the age.
+  // Also if the age is not verified.
   await refuses(verify(await withClaims({ exp: NOW + 30 }), { age: 'none' }), 'exp')
 })
 
@@ -127,7 +127,7 @@ test('uri is the path alone or the path with its query, unencoded', async () => 
     '?asset=BTC&x=%20',
   ])
     await refuses(at(claim), 'uri')
-  // A query in the claim of a request that has none.
+  // The claim contains a query and the request does not.
   await refuses(verify(await withClaims({ uri: `${URI}?a=1` })), 'uri')
 })
 
@@ -158,7 +158,7 @@ test('bodyhash is accepted instead of bodyHash', async () => {
     verify(await withClaims({ bodyHash: undefined, bodyhash: bodyHash('other') })),
     'bodyHash',
   )
-  // Where both stand, the documented one counts.
+  // If both spellings are present, the documented one counts.
   await refuses(
     verify(await withClaims({ bodyHash: bodyHash('other'), bodyhash: bodyHash(body) })),
     'bodyHash',
@@ -179,7 +179,7 @@ test('a request without a body carries the hash of the empty string', async () =
     claims: { bodyHash: undefined },
   })
   await refuses(verify(without), 'bodyHash', /is missing/)
-  // The operator's switch for old clients; only where there is no body.
+  // The operator's option for old clients; it applies only to requests without a body.
   assert.equal((await verify(without, { legacy: true })).bodyHash, EMPTY_HASH)
   await refuses(verify({ ...without, body: '{}' }, { legacy: true }), 'bodyHash')
   await refuses(
@@ -282,7 +282,7 @@ test('the id of a created object never changes: nodes and platforms of every ver
     transactionId('a', 'b'),
     /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
   )
-  // No pair can be spelled as another.
+  // No pair of values has the same encoding as another pair.
   const ids = [
     ['a', 'bc'],
     ['ab', 'c'],

@@ -23,7 +23,7 @@ const OTHER = pem(
 const at = (day: number, ms = 0): number => Date.UTC(2020, 0, day) + ms
 const pin = pinOf(FIRST)
 
-test('a pin is of the key: a renewed certificate has the same, another key has another', () => {
+test('a pin belongs to the key: a renewed certificate has the same pin, another key has another one', () => {
   assert.match(pin, /^[0-9a-f]{64}$/)
   assert.equal(pinOf(RENEWED), pin)
   assert.equal(pinOf(new X509Certificate(FIRST)), pin)

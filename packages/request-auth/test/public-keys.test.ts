@@ -1,4 +1,4 @@
-// What may be enrolled as a caller's key.
+// Public keys that can be enrolled for a caller.
 import assert from 'node:assert/strict'
 import { createHash, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { test } from 'node:test'
@@ -63,7 +63,7 @@ test('a key with too few bits is refused with their number', () => {
 })
 
 test('an exponent of 3 is refused', () => {
-  // A real modulus under another exponent: nothing has to be generated.
+  // A real modulus with another exponent, so that no key has to be generated.
   const jwk = pair.publicKey.export({ format: 'jwk' })
   const withExponent = (e: string) => spki(createPublicKey({ format: 'jwk', key: { ...jwk, e } }))
   refusesSync(() => parsePublicKey(withExponent('Aw')), 'public_key', /exponent/)
@@ -90,7 +90,7 @@ test('a private key is refused, and reported as disclosed', () => {
   )
 })
 
-test('other kinds of keys are refused', () => {
+test('refuses other types of keys', () => {
   for (const key of [
     generateKeyPairSync('ed25519').publicKey,
     generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey,
@@ -100,7 +100,7 @@ test('other kinds of keys are refused', () => {
   }
 })
 
-test('other containers are refused', () => {
+test('refuses other containers', () => {
   const pkcs1 = pair.publicKey.export({ type: 'pkcs1', format: 'pem' }) as string
   const der = pair.publicKey.export({ type: 'spki', format: 'der' })
   const certificate = `-----BEGIN CERTIFICATE-----\n${der.toString('base64')}\n-----END CERTIFICATE-----`
@@ -120,7 +120,7 @@ test('other containers are refused', () => {
   }
 })
 
-test('broken contents are refused', () => {
+test('refuses damaged contents', () => {
   const wrap = (base64: string) => `-----BEGIN PUBLIC KEY-----\n${base64}\n-----END PUBLIC KEY-----`
   const der = pair.publicKey.export({ type: 'spki', format: 'der' })
   for (const text of [

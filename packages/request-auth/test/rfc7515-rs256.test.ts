@@ -1,5 +1,4 @@
-// RFC 7515 (JWS), RFC 7518 (algorithms), RFC 8725 (best practices): which bytes are a token, and
-// which are its forgeries.
+// RFC 7515 (JWS), RFC 7518 (algorithms), RFC 8725 (best practices): valid tokens and forgeries.
 import assert from 'node:assert/strict'
 import { constants, createHmac, createPublicKey, randomBytes, sign as nodeSign } from 'node:crypto'
 import { test } from 'node:test'
@@ -25,7 +24,7 @@ const request = (token: string) => ({ token, method: 'POST', uri: URI, body: BOD
 const encode = (value: unknown) =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
 
-/** A token whose header and payload are written by hand and truly signed. */
+/** Returns a token with any header and payload and a valid signature. */
 function handmade(header: unknown, payload: unknown, key = pair.privateKey): string {
   const input = `${encode(header)}.${encode(payload)}`
   return `${input}.${nodeSign('RSA-SHA256', Buffer.from(input), key).toString('base64url')}`
@@ -54,7 +53,7 @@ test('RFC 7515, A.2: the published token verifies, and fails at the first claim 
   await refuses(check(token.replace('.cC4h', '.dC4h')), 'signature')
 })
 
-test('jose verifies what we sign', async () => {
+test('jose verifies our signatures', async () => {
   const signed = await sign()
   const { payload, protectedHeader } = await jwtVerify(signed.token, pair.publicKey, {
     algorithms: ['RS256'],
@@ -67,7 +66,7 @@ test('jose verifies what we sign', async () => {
   assert.ok((payload.exp as number) - (payload.iat as number) < 30)
 })
 
-test('we verify what jose signs', async () => {
+test("jose's signatures are verified by our code", async () => {
   const { sub, iat, exp, ...rest } = claims()
   const token = await new SignJWT(rest)
     .setProtectedHeader({ alg: 'RS256' })
@@ -78,7 +77,7 @@ test('we verify what jose signs', async () => {
   assert.deepEqual(await verify(request(token)), { ...rest, sub, iat, exp })
 })
 
-test('alg: only RS256', async () => {
+test('refuses any alg except RS256', async () => {
   const payload = claims()
   await refuses(verify(request(`${encode({ alg: 'none' })}.${encode(payload)}.`)), 'token')
   await refuses(verify(request(`${encode({ alg: 'none' })}.${encode(payload)}.AA`)), 'alg')
@@ -141,7 +140,7 @@ test('keys in the header are ignored', async () => {
       verify(request(handmade({ alg: 'RS256', ...header }, claims(), other.privateKey))),
       'signature',
     )
-    // With the true signature they mean nothing.
+    // With the original signature these headers have no effect.
     await verify(request(handmade({ alg: 'RS256', ...header }, claims())))
   }
 })
@@ -154,7 +153,7 @@ test('crit is refused, because no extension is supported', async () => {
   await refuses(verify(request(handmade({ alg: 'RS256', crit: [] }, claims()))), 'crit')
 })
 
-test('another key, a changed payload, a cut or padded signature: signature error', async () => {
+test('refuses another key, a changed payload, and a truncated or padded signature', async () => {
   const { token } = await sign()
   const [header, payload, signature] = token.split('.') as [string, string, string]
   await refuses(verify(request(token), { publicKey: other.publicKey }), 'signature')
@@ -183,7 +182,7 @@ test('a token has one encoding', async () => {
   const [header, payload, signature] = token.split('.') as [string, string, string]
   assert.equal(signature.length % 4, 3, 'four spare bits, or none')
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
-  // 512 bytes leave two unused bits in the last character: three more spellings decode to the same
+  // 512 bytes leave two unused bits in the last character: three more encodings decode to the same
   // bytes.
   const last = alphabet.indexOf(signature.at(-1) as string)
   for (let bits = 1; bits < 4; bits++) {

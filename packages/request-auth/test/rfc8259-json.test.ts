@@ -1,4 +1,4 @@
-// RFC 8259 and I-JSON (RFC 7493): one text, one meaning, every digit kept.
+// RFC 8259 and I-JSON (RFC 7493): each text has one meaning, and every digit is kept.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from '../../../test/property.ts'
@@ -6,7 +6,7 @@ import { AuthError, JsonNumber, parseJson, stringifyJson } from '../src/index.ts
 import { parseWithoutSource, stringifyWithoutRaw } from '../src/json.ts'
 import { refusesSync } from './support.ts'
 
-/** Numbers as doubles again, for comparing with JSON.parse. */
+/** Converts numbers to doubles, for a comparison with JSON.parse. */
 function plain(value: unknown): unknown {
   if (value instanceof JsonNumber) return Number(value.text)
   if (Array.isArray(value)) return value.map(plain)

@@ -1,5 +1,5 @@
-// One text for each value, so that its signature or hash can be recomputed: RFC 8785, the JSON
-// Canonicalization Scheme.
+// RFC 8785 (JSON Canonicalization Scheme): each value has one text, so that its signature or hash
+// can be recomputed.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { canonicalJson } from '../src/index.ts'

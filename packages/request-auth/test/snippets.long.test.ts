@@ -1,4 +1,4 @@
-// Tests the examples in other languages against the code with which the API and the nodes verify
+// Tests the examples in other languages with the code by which the API and the nodes verify
 // requests. It is a long test, because Go is compiled again.
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { AuthError, verifyRequest } from '../src/index.ts'
 
-/** As http/replay.ts of the platform says it. */
+/** The text of http/replay.ts of the platform. */
 const WARNING =
   '299 custody "sequence_id was used before with another payload; the first answer is given and nothing new was done"'
 const EXAMPLES = join(import.meta.dirname, '../../../examples/signing')
@@ -68,8 +68,8 @@ after(() => {
 })
 
 /**
- * Each example: what runs it, and what tells that this can be run here. Of several the first that
- * is there.
+ * For each example: commands that run it, and a command that checks whether they are available. The
+ * first available one is used.
  */
 const RUNNERS: Record<string, string[][]> = {
   'custody.sh': [['sh']],
@@ -169,7 +169,7 @@ for (const file of Object.keys(RUNNERS)) {
       assert.match(refused.output, /does not match the public key/)
       const reused = '{"asset":"ETH","sequence_id":"used"}'
       const mismatch = await run([...command, 'POST', '/dac/v1/transaction', reused], keyFile)
-      // `go run` ends with 1 whatever the program ended with, and prints that.
+      // `go run` exits with 1 for any status of the program, and prints the status.
       assert.equal(mismatch.status, file === 'custody.go' ? 1 : 2, mismatch.output)
       if (file === 'custody.go') assert.match(mismatch.output, /exit status 2/)
       assert.match(

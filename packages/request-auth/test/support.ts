@@ -19,12 +19,14 @@ export interface Pair {
   privateKey: KeyObject
 }
 
-/** Making an RSA-4096 pair takes seconds: one per file. */
+/**
+ * Returns an RSA key pair. Generating an RSA-4096 pair takes seconds, so a test file creates one.
+ */
 export function rsaPair(bits = 4096, exponent = 65_537): Pair {
   return generateKeyPairSync('rsa', { modulusLength: bits, publicExponent: exponent })
 }
 
-/** Signs and verifies one kind of request with one pair. */
+/** Returns functions that sign and verify one kind of request with one pair. */
 export function house(pair: Pair) {
   const sign = (options: Partial<SignOptions> = {}) =>
     signRequest({
@@ -45,13 +47,13 @@ export function house(pair: Pair) {
       age: 'live',
       ...options,
     })
-  /** Claims replaced, `undefined` ones left out. */
+  /** Signs a request with replaced claims; `undefined` removes a claim. */
   const withClaims = (claims: Record<string, unknown>, options: Partial<SignOptions> = {}) =>
     sign({ claims, ...options })
   return { sign, verify, withClaims }
 }
 
-/** The refusal names the claim. */
+/** Checks that a request is refused and the error names the claim. */
 export async function refuses(
   promise: Promise<unknown>,
   claim: string,
@@ -83,7 +85,8 @@ export function keyWithLines(pem: string, lines: readonly string[]): string {
   const base64 = pem.replace(/-----[^-]+-----|\s/g, '')
   const chosen = lines.join('')
   const padded = chosen.padEnd(Math.ceil(chosen.length / 4) * 4, 'A')
-  // Within the modulus, at a whole group of base64: neither its first bit nor its last changes.
+  // Within the modulus, at the start of a group of four base64 characters: the first and last bits
+  // of the modulus do not change.
   const at = 256
   const rest = padded.slice(chosen.length) + base64.slice(at + padded.length)
   const body = [

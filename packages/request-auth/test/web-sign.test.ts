@@ -138,7 +138,7 @@ test('a truncated key, or one with other content, is refused in both forms', () 
       refusesSync(() => pkcs8OfPem(text), 'private_key', /^is not a readable PEM private key/)
     }
   }
-  // Tags of version and algorithm, and an algorithm that is none of RSA's.
+  // The tags of version and algorithm, and an algorithm other than RSA.
   for (const at of [4, 7])
     refusesSync(
       () => pkcs8OfPem(wrap('PRIVATE KEY', changed(der, at))),

@@ -10,24 +10,24 @@ import {
   type Workspace,
 } from '../test/signer-cluster.ts'
 
-/** What two nodes are asked to sign. */
+/** A payment that two nodes sign. */
 export interface Item {
   purpose: unknown
   unsigned: UnsignedTransaction
 }
-/** Whom a payment's account may be with: each stays with its pair, as the platform has it. */
+/** Pairs of nodes. The payments of an account always use the same pair, as in the platform. */
 export const PAIRS = [
   [1, 2],
   [2, 3],
   [3, 1],
 ] as const
 
-/** @throws Error where a node has not done as it was asked */
+/** @throws Error if a node did not execute the order */
 export const good = (answer: Answer): void => {
   if (answer.status !== 200) throw new Error(JSON.stringify(answer.body))
 }
 
-/** Payments of one account, number after number; their requests are signed now. */
+/** Creates payments of one account with sequential nonces; their requests are signed now. */
 export const ethPayments = (caller: Caller, count: number): Promise<Item[]> =>
   Promise.all(
     Array.from({ length: count }, async (_, nonce) => ({
@@ -39,8 +39,8 @@ export const ethPayments = (caller: Caller, count: number): Promise<Item[]> =>
   )
 
 /**
- * Has all of several accounts signed, one after the other of each account, all accounts at once.
- * @returns signatures a second, and the milliseconds that were waited for each
+ * Signs the payments of several accounts: those of one account sequentially, all accounts
+ * concurrently. @returns signatures per second, and the waiting time of each in milliseconds
  */
 export async function inFlight(
   workspace: Workspace,

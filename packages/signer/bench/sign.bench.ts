@@ -7,13 +7,14 @@ import { SignerCluster, pay, registry, transfer, Workspace } from '../test/signe
 import { ethPayments, good, inFlight, PAIRS, type Item } from './flights.ts'
 
 /**
- * Signatures through three real nodes beside the bare engine, both of whose parties are in this
- * process: `node bench/sign.bench.ts [signatures a round] [rounds]`. Requests are signed before the
- * clock runs. Processor time is compared, since the nodes use as many processors as there are.
+ * Measures signatures through three real nodes, and with the bare engine, whose two parties run in
+ * this process: `node bench/sign.bench.ts [signatures per round] [rounds]`. Requests are signed
+ * before the measurement begins. Processor time is compared, because the nodes use as many
+ * processors as are available.
  */
 const [count, rounds] = [Number(process.argv[2] ?? 32), Number(process.argv[3] ?? 3)]
 const RUN = 16
-/** Signatures that are asked for at once, each of an account of its own. */
+/** Number of concurrent signatures, each of its own account. */
 const IN_FLIGHT = 8
 const SOL = registry.network('SOL') as Network
 const SOL_ASSET = registry.asset('SOL') as Asset
@@ -21,7 +22,7 @@ const SOL_SINK = '9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM'
 const BLOCKHASH = 'CxKXFd1BtnMt1r8ugTnxoAcfs2vYNj3AyxuCU7p4mN5V'
 
 const cluster = await SignerCluster.start(() => {}, 'prepared', 'apart')
-/** Milliseconds of a processor that the three nodes have used. */
+/** Returns the processor time in milliseconds that the three nodes have used. */
 const nodesMs = (): number =>
   [...cluster.processes.values()].reduce((sum, { pid }) => {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
@@ -30,8 +31,7 @@ const nodesMs = (): number =>
   }, 0)
 
 /**
- * What is measured of one way to sign: processor milliseconds a signature, and what a caller waits
- * for one.
+ * Measures one way to sign: processor milliseconds per signature, and the waiting time of a caller.
  */
 async function timed(
   work: () => Promise<number[]>,
@@ -51,7 +51,7 @@ async function measure(curve: Curve): Promise<void> {
   const workspace = new Workspace(cluster, `bench-${curve}`, key.body)
   const at = publicKeysBelow({ curve, ...workspace.key })
   let next = 1
-  /** Payments of an account of their own, number after number where the chain has them. */
+  /** Creates payments of a new account, with sequential nonces if the chain has them. */
   const items = async (): Promise<Item[]> => {
     const caller = await workspace.caller(next++)
     if (curve === 'secp256k1') return ethPayments(caller, count)
@@ -75,8 +75,7 @@ async function measure(curve: Curve): Promise<void> {
   }
   const one = async (item: Item, turn: number): Promise<number> => {
     const begun = performance.now()
-    // An account stays with its pair, as the platform has it; without numbers it makes no
-    // difference.
+    // An account keeps its pair, as in the platform; without nonces this makes no difference.
     good(
       await workspace.sign(
         item.purpose,
@@ -86,7 +85,7 @@ async function measure(curve: Curve): Promise<void> {
     )
     return performance.now() - begun
   }
-  /** `IN_FLIGHT` accounts, each with its pair and with a share of the payments. */
+  /** Creates `IN_FLIGHT` accounts, each with its pair and its part of the payments. */
   const flights = async (): Promise<Item[][]> => {
     const lists: Item[][] = []
     for (let at = 0; at < IN_FLIGHT; at++)
@@ -142,7 +141,7 @@ async function measure(curve: Curve): Promise<void> {
   }
   const perSecondAtOnce: number[] = []
   const lists = { nodes: [] as Item[][], runs: [] as Item[][], atOnce: [] as Item[][][] }
-  // The first of each warms the nodes up.
+  // The first round of each warms the nodes up.
   for (let round = 0; round <= rounds; round++) {
     lists.nodes.push(await items())
     if (curve === 'secp256k1') lists.runs.push(await items())

@@ -23,8 +23,8 @@ import {
 } from './signer-cluster.ts'
 
 /**
- * A hostile platform with a caller's own cancellation or speed-up in its hands: what else it could
- * make of them.
+ * A hostile platform holds a caller's own cancellation or speed-up, and tries to use it for
+ * anything else.
  */
 let cluster: SignerCluster
 let workspace: Workspace
@@ -44,7 +44,7 @@ after(async () => {
 const payment = (more: Record<string, unknown> = {}): Promise<Payment> =>
   paymentOf(workspace, next++, more)
 
-test('attack: a cancellation that burns the wallet as a fee above the cap, or as a token', async () => {
+test('attack: refuses a cancellation that burns the balance as a fee above the cap, or that pays with a token', async () => {
   const { mine, path, id, request } = await payment()
   const to = workspace.address(ETH, path)
   signed(await workspace.sign(pay(request), eth(path, { value: ONE })))
@@ -63,7 +63,7 @@ test('attack: a cancellation that burns the wallet as a fee above the cap, or as
   signed(await workspace.sign(cancel(request, by), eth(path, { to, maxFeePerGas: dear })))
 })
 
-test('attack: a cancellation on Bitcoin that pays another address besides the change', async () => {
+test('attack: refuses a cancellation on Bitcoin that pays an address other than the change address', async () => {
   const { mine, id, request } = await payment({
     asset: 'BTC',
     amount: 0.001,
@@ -124,7 +124,7 @@ test('attack: a cancellation whose own request was voided has no effect', async 
   signed(await workspace.sign(pay(request), eth(path, { value: ONE })))
 })
 
-test('attack: a cancelled payment is paid through another token with the same sequence_id', async () => {
+test('attack: a cancelled payment cannot be paid through another token with the same sequence_id', async () => {
   const { mine, path, id, request } = await payment({ sequence_id: 'once' })
   const other = await transfer(mine, {
     asset: 'ETH',
@@ -141,7 +141,7 @@ test('attack: a cancelled payment is paid through another token with the same se
   )
 })
 
-test("attack: a forward is cancelled by another sub-account, or through its rule's name; its owner names the forward", async () => {
+test('attack: only the owner can cancel a forward, and only by naming the forward, not the rule', async () => {
   const sub = next++
   const mine = await workspace.caller(sub)
   const [path, id, nonce] = [[sub, ETH.chain_index, 0], randomUUID(), randomUUID()]

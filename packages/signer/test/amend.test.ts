@@ -37,7 +37,7 @@ const payment = (more: Record<string, unknown> = {}): Promise<Payment> =>
   paymentOf(workspace, next++, more)
 
 describe('speed-up', () => {
-  test("raises the caller's first limit, and only within its own", async () => {
+  test("raises the caller's first fee limit, up to the limit that the speed-up states", async () => {
     const { mine, path, id, request } = await payment({ fee_rate: 2 })
     signed(await workspace.sign(pay(request), eth(path, { value: ONE })))
     const dearer = eth(path, { value: ONE, maxFeePerGas: 3n * GWEI })
@@ -52,7 +52,7 @@ describe('speed-up', () => {
     )
     signed(await workspace.sign(faster(request, speedUp), dearer))
   })
-  test('still pays nothing else, and only as a replacement of the first', async () => {
+  test('pays only what the first transaction paid, and only as its replacement', async () => {
     const { mine, path, id, request } = await payment()
     signed(await workspace.sign(pay(request), eth(path, { value: ONE })))
     const speedUp = await ask(mine, id, 'speed-up')
@@ -119,7 +119,7 @@ describe('speed-up', () => {
       'ACTION_NOT_ALLOWED',
     )
   })
-  test('allows exactly one more fuel for a signed speed-up', async () => {
+  test('allows exactly one more fuel transaction for a signed speed-up', async () => {
     const { mine, path, id, request } = await payment()
     const source = workspace.address(ETH, path)
     const tank = [0, ETH.chain_index, 0]

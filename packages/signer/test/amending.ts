@@ -11,9 +11,7 @@ import {
   type Workspace,
 } from './signer-cluster.ts'
 
-/**
- * A payment, and what its caller may ask about it later: to pay more for it, or to take it back.
- */
+/** A payment, and the later requests of its caller: to pay a higher fee, or to cancel it. */
 export interface Payment {
   mine: Caller
   path: number[]
@@ -21,7 +19,7 @@ export interface Payment {
   request: SignedRequest
 }
 
-/** Of a sub-account, and so an address and its numbers, of its own. */
+/** Creates a payment of a new sub-account, which has its own address and nonces. */
 export async function payment(
   workspace: Workspace,
   sub: number,
@@ -61,7 +59,7 @@ export const cancel = (request: SignedRequest, by: SignedRequest) => ({
   request: by,
 })
 
-/** At every node, whatever was signed of it. */
+/** Voids the request at every node, whether or not a transaction of it was signed. */
 export async function voided(cluster: SignerCluster, request: SignedRequest): Promise<void> {
   for (const node of [1, 2, 3])
     assert.equal((await cluster.post(node, '/void', { request, force: true })).body.voided, true)

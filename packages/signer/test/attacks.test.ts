@@ -21,7 +21,9 @@ import {
   type Workspace,
 } from './signer-cluster.ts'
 
-/** A hostile platform asks; the nodes refuse, with a reason, on both sides of the pair. */
+/**
+ * A hostile platform sends orders. The nodes of the pair, in both roles, refuse them with a reason.
+ */
 let cluster: SignerCluster
 let workspace: Workspace
 let caller: Caller
@@ -54,8 +56,8 @@ const ethOf = (amount: number | string = 1, more: Record<string, unknown> = {}) 
   transfer(caller, { asset: 'ETH', amount, destination_address: SINK_ETH, ...more })
 
 /**
- * Nothing signed here moves the nonces: each test takes a sub-account, and so an address, of its
- * own.
+ * Nothing that is signed here changes the nonces of other tests: each test uses its own
+ * sub-account, and therefore its own address.
  */
 let next = 100
 async function fresh(): Promise<{ mine: Caller; path: number[] }> {
@@ -63,8 +65,8 @@ async function fresh(): Promise<{ mine: Caller; path: number[] }> {
   return { mine, path: [next++, ETH.chain_index, 0] }
 }
 
-describe("rule 7: a transaction that differs from the caller's request", () => {
-  test('to an exchange: the address that the caller signed, whatever account the platform names', async () => {
+describe("rule 7: refuses a transaction that differs from the caller's request", () => {
+  test('to an exchange: pays the address that the caller signed, whatever account the platform names', async () => {
     const to = { destination_type: 'EXCHANGE', destination_id: randomUUID() }
     refused(
       await workspace.sign(pay(await ethOf(1, to)), eth(from, { value: ONE, to: OTHER })),
@@ -92,13 +94,13 @@ describe("rule 7: a transaction that differs from the caller's request", () => {
     )
     assert.equal(answer.status, 200, JSON.stringify(answer.body))
   })
-  test('destination', async () =>
+  test('refuses another destination', async () =>
     refused(
       await workspace.sign(pay(await ethOf()), eth(from, { value: ONE, to: OTHER })),
       'DESTINATION_MISMATCH',
       7,
     ))
-  test('token destination', async () => {
+  test('refuses another token destination', async () => {
     const request = await transfer(caller, {
       asset: 'USDT_ETH',
       amount: 5,
@@ -116,7 +118,7 @@ describe("rule 7: a transaction that differs from the caller's request", () => {
     )
     refused(await workspace.sign(pay(request), eth(from, { value: 5n })), 'ASSET_MISMATCH', 7)
   })
-  test('amount', async () => {
+  test('refuses another amount', async () => {
     refused(
       await workspace.sign(pay(await ethOf()), eth(from, { value: ONE + 1n })),
       'AMOUNT_MISMATCH',
@@ -127,7 +129,7 @@ describe("rule 7: a transaction that differs from the caller's request", () => {
       'AMOUNT_MISMATCH',
       7,
     )
-    // A double would round this one.
+    // A double would round this amount.
     refused(
       await workspace.sign(
         pay(await ethOf('0.123456789012345678')),
@@ -137,19 +139,19 @@ describe("rule 7: a transaction that differs from the caller's request", () => {
       7,
     )
   })
-  test('asset', async () =>
+  test('refuses another asset', async () =>
     refused(
       await workspace.sign(pay(await ethOf()), usdt(from, SINK_ETH, 1_000_000n)),
       'ASSET_MISMATCH',
       7,
     ))
-  test('network', async () =>
+  test('refuses another network', async () =>
     refused(
       await workspace.sign(pay(await ethOf()), { ...eth(from, { value: ONE }), network: 'BTC' }),
       'NETWORK_MISMATCH',
       7,
     ))
-  test('call data, bytes that do not decode, trailing bytes', async () => {
+  test('refuses call data, bytes that cannot be decoded, and trailing bytes', async () => {
     refused(
       await workspace.sign(pay(await ethOf()), eth(from, { value: ONE, data: '0xdeadbeef' })),
       'CONTRACT_MISMATCH',
@@ -178,7 +180,7 @@ describe('rule 5: contract and chain', () => {
       assert.match(answer.body.message, /destination_address.*is a contract, that of USDC_ETH/)
     }
   })
-  test('contract', async () => {
+  test('refuses another contract', async () => {
     const request = await transfer(caller, {
       asset: 'USDT_ETH',
       amount: 5,
@@ -190,13 +192,13 @@ describe('rule 5: contract and chain', () => {
       5,
     )
   })
-  test('chain id', async () =>
+  test('refuses another chain id', async () =>
     refused(
       await workspace.sign(pay(await ethOf()), eth(from, { value: ONE, chainId: 1 })),
       'CHAIN_ID_MISMATCH',
       5,
     ))
-  test('unknown asset', async () =>
+  test('refuses an unknown asset', async () =>
     refused(
       await workspace.sign(
         pay(await transfer(caller, { asset: 'NOPE', amount: 1, destination_address: SINK_ETH })),
@@ -211,7 +213,7 @@ describe('rule 8: inputs, change and paths', () => {
   const path = (sub: number, index: number): number[] => [sub, BTC.chain_index, index]
   const request = () =>
     transfer(caller, { asset: 'BTC', amount: 0.001, destination_address: SINK_BTC })
-  test('change to another address, or on another path', async () => {
+  test('refuses change to another address or on another path', async () => {
     const source = funding(workspace, [{ path: path(1, 0), value: 200_000n }])
     const inputs = [{ funding: source, output: 0, path: path(1, 0) }]
     const thief = Buffer.from(`0014${'77'.repeat(20)}`, 'hex')
@@ -255,7 +257,7 @@ describe('rule 8: inputs, change and paths', () => {
     delete undeclared.change
     refused(await workspace.sign(pay(await request()), undeclared), 'SHAPE', 7)
   })
-  test('an input of another sub-account', async () => {
+  test('refuses an input of another sub-account', async () => {
     const source = funding(workspace, [{ path: path(2, 0), value: 110_000n }])
     refused(
       await workspace.sign(
@@ -268,7 +270,8 @@ describe('rule 8: inputs, change and paths', () => {
       'FOREIGN_PATH',
       8,
     )
-    // The same input under a path of its own wallet does not belong to the key there.
+    // With a path of the caller's own wallet, the same input does not belong to the key at that
+    // path.
     refused(
       await workspace.sign(
         pay(await request()),
@@ -281,7 +284,7 @@ describe('rule 8: inputs, change and paths', () => {
       8,
     )
   })
-  test('a foreign path: the tank, a deposit address, another chain, no path', async () => {
+  test("refuses paths outside the payer's wallet: the tank, a deposit address, another chain, no path", async () => {
     for (const foreign of [[0, 60, 0], [1, 60, 1], [1, 0, 0], [2, 60, 0], [1, 60], []])
       refused(
         await workspace.sign(pay(await ethOf()), eth(foreign, { value: ONE })),
@@ -289,7 +292,7 @@ describe('rule 8: inputs, change and paths', () => {
         8,
       )
   })
-  test('a lying previous transaction', async () => {
+  test('refuses a previous transaction with false amounts', async () => {
     const source = funding(workspace, [{ path: path(1, 0), value: 200_000n }])
     const inputs = [{ funding: source, output: 0, path: path(1, 0) }]
     const honest = btc(workspace, {
@@ -297,7 +300,8 @@ describe('rule 8: inputs, change and paths', () => {
       amount: 100_000n,
       change: { path: path(1, 0x7fffffff), value: 90_000n },
     })
-    // It claims the input to hold less, so that the rest would go to the miner.
+    // The lie states a smaller value of the input, so that the difference would be paid to the
+    // miner.
     const lie = source.clone()
     lie.outs[0]!.value = 195_000n
     refused(
@@ -317,7 +321,7 @@ describe('rule 8: inputs, change and paths', () => {
 })
 
 describe('rule 9: fees', () => {
-  test("a fee above the node's cap", async () => {
+  test("refuses a fee above the node's cap", async () => {
     refused(
       await workspace.sign(
         pay(await ethOf()),
@@ -344,7 +348,7 @@ describe('rule 9: fees', () => {
       9,
     )
   })
-  test("a fee above the caller's own rate", async () => {
+  test("refuses a fee above the caller's own rate", async () => {
     refused(
       await workspace.sign(
         pay(await ethOf(1, { fee_rate: 1.5 })),
@@ -386,9 +390,9 @@ describe('rule 9: fees', () => {
   })
 })
 
-describe('rules 1 and 2: who asks', () => {
+describe('rules 1 and 2: who may send a request', () => {
   const order = () => eth(from, { value: ONE })
-  test('an unenrolled key', async () => {
+  test('refuses a key that is not enrolled', async () => {
     const stranger = { api_key: randomUUID(), sub_account: 1 }
     refused(
       await workspace.sign(
@@ -404,7 +408,7 @@ describe('rules 1 and 2: who asks', () => {
     const request = await transfer(half, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
     refused(await workspace.sign(pay(request), order(), [1, 2]), 'NOT_ENROLLED', 1)
   })
-  test('an enrolled name with another RSA key', async () => {
+  test('refuses an enrolled name with another RSA key', async () => {
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 4096 })
     const request = await transfer(
       caller,
@@ -413,7 +417,7 @@ describe('rules 1 and 2: who asks', () => {
     )
     refused(await workspace.sign(pay(request), order()), 'NOT_AUTHENTIC', 2)
   })
-  test('read-only and revoked', async () => {
+  test('refuses read-only and revoked keys', async () => {
     const reader = await workspace.caller(1, 'read-only')
     refused(
       await workspace.sign(
@@ -442,11 +446,11 @@ describe('rules 1 and 2: who asks', () => {
     })
     assert.notEqual(again!.status, 200)
   })
-  test('another workspace', async () => {
+  test('refuses another workspace', async () => {
     const second = await cluster.workspace()
     refused(await second.sign(pay(await ethOf()), order()), 'WORKSPACE_MISMATCH', 2)
   })
-  test('changed body, other uri, other method', async () => {
+  test('refuses a changed body, another URI and another method', async () => {
     const request = await ethOf()
     refused(
       await workspace.sign(
@@ -490,7 +494,7 @@ describe('rules 1 and 2: who asks', () => {
     })
     refused(await workspace.sign(pay(elsewhere), order()), 'ACTION_NOT_ALLOWED', 2)
   })
-  test('a refund is a payment and nothing more: the same rules, at one spelling of its path', async () => {
+  test('a refund is a payment under the same rules, and its path has one valid spelling', async () => {
     const invoice = `inv_${'0a'.repeat(16)}`
     const { mine, path } = await fresh()
     const refund = (uri: string, more: { method?: string } = {}) =>
@@ -524,7 +528,7 @@ describe('rules 1 and 2: who asks', () => {
       )
     assert.equal((await workspace.sign(pay(good), eth(path, { value: ONE }))).status, 200)
   })
-  test('a re-encoded token: padding, another header, alg none', async () => {
+  test('refuses a re-encoded token: padding, another header, alg none', async () => {
     const request = await ethOf()
     const [head, payload, signature] = request.token.split('.') as [string, string, string]
     refused(
@@ -539,7 +543,7 @@ describe('rules 1 and 2: who asks', () => {
       2,
     )
   })
-  test('duplicate and unknown fields, wrong types', async () => {
+  test('refuses duplicate and unknown fields and wrong types', async () => {
     const plain = `"asset":"ETH","destination_address":"${SINK_ETH}","destination_type":"EXTERNAL","source_type":"INTERNAL"`
     const bodies = [
       `{${plain},"amount":1,"amount":1}`,
@@ -577,7 +581,7 @@ describe('rule 3: age', () => {
         { now: now() - seconds },
       ),
     )
-  test('older than 24 hours, older than 7 days, from the future', async () => {
+  test('refuses requests older than 24 hours or 7 days, and requests from the future', async () => {
     refused(await workspace.sign(pay(await aged(86_500)), eth(from, { value: ONE })), 'TOO_OLD', 3)
     refused(
       await workspace.sign(pay(await aged(8 * 86_400)), eth(from, { value: ONE })),
@@ -590,13 +594,13 @@ describe('rule 3: age', () => {
       2,
     )
   })
-  test('a receipt is given for a live request only, and only for its own meaning', async () => {
+  test('a receipt is signed only for a valid request, and only for its own meaning', async () => {
     refused(await cluster.post(1, '/receipt', { request: await aged(600) }), 'TOO_OLD', 3)
     const live = await ethOf()
     const { status, body } = await cluster.post(1, '/receipt', { request: live })
     assert.equal(status, 200)
     assert.equal(body.receipt.api_key, caller.api_key)
-    // Its statement, put under an old request, proves nothing.
+    // The node's own statement, attached to an old request, proves nothing.
     const old = await aged(86_500)
     refused(await workspace.sign(pay(old, [body]), eth(from, { value: ONE })), 'TOO_OLD', 3)
     const forged = { ...body, receipt: { ...body.receipt, seen_at: 1 } }
@@ -678,14 +682,15 @@ describe('rules 4 and 6: one request, one payment', () => {
       [3, 2],
     ] as const)
       refused(await workspace.sign(pay(request), second, pair), 'NOT_EXCLUSIVE', 6)
-    // Ended in order: a node that is killed may lose a finished signature of the last 100 ms, which
-    // it then makes again.
+    // The nodes are stopped in order: a node that is killed may lose a finished signature of the
+    // last 100 ms, which it would then create again.
     for (const node of [1, 2]) {
       await cluster.kill(node, 'SIGTERM')
       await cluster.run(node)
     }
     refused(await workspace.sign(pay(request), second), 'NOT_EXCLUSIVE', 6)
-    // The platform lost its state and builds again: the same request, other bytes.
+    // The platform has lost its state and builds the transaction again: the same request, but other
+    // bytes.
     refused(
       await workspace.sign(
         pay(request),
@@ -694,14 +699,15 @@ describe('rules 4 and 6: one request, one payment', () => {
       'NOT_EXCLUSIVE',
       6,
     )
-    // The refusal carries what stands, so that a platform without memory can go on with it.
+    // The refusal contains the recorded transaction, so that a platform that has lost its state can
+    // continue with it.
     const told = await workspace.sign(pay(request), second)
     assert.equal(told.body.recorded.unsigned.bytes, first.bytes)
     assert.deepEqual(told.body.recorded.signed, {
       raw: answer.body.signed.raw,
       hash: answer.body.signed.hash,
     })
-    // The same bytes are always given again, by any pair.
+    // Every pair returns the same bytes each time.
     for (const pair of [
       [1, 2],
       [2, 1],
@@ -712,7 +718,7 @@ describe('rules 4 and 6: one request, one payment', () => {
       assert.equal(same.status, 200, JSON.stringify(same.body))
       assert.deepEqual(same.body, answer.body)
     }
-    // A bump of the fee at the same nonce excludes the first.
+    // A fee bump with the same nonce excludes the first transaction.
     assert.equal(
       (
         await workspace.sign(
@@ -787,7 +793,7 @@ describe('rules 4 and 6: one request, one payment', () => {
       6,
     )
   })
-  test('one nonce, two requests', async () => {
+  test('one nonce of the caller cannot be used for two requests', async () => {
     const { mine, path } = await fresh()
     const nonce = randomUUID()
     const one = await transfer(
@@ -816,7 +822,7 @@ describe('rules 4 and 6: one request, one payment', () => {
       'INTENT_CONFLICT',
       4,
     )
-    // Also where the first was only shown.
+    // This also applies if the first request was only shown to the nodes.
     const shown = randomUUID()
     assert.equal(
       (
@@ -845,7 +851,7 @@ describe('rules 4 and 6: one request, one payment', () => {
       4,
     )
   })
-  test('two concurrent requests: at most one', async () => {
+  test('concurrent orders of one request are signed with at most one account nonce', async () => {
     const { mine, path } = await fresh()
     const request = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
     await workspace.sign(
@@ -869,7 +875,7 @@ describe('rules 4 and 6: one request, one payment', () => {
 })
 
 describe('rule 10: nonces', () => {
-  test('far ahead', async () => {
+  test('refuses a nonce that is far ahead', async () => {
     const { mine, path } = await fresh()
     const make = () => transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
     refused(
@@ -881,7 +887,7 @@ describe('rule 10: nonces', () => {
       (await workspace.sign(pay(await make()), eth(path, { value: ONE, nonce: 0 }), [1, 2])).status,
       200,
     )
-    // Node 3 took no part and learns it.
+    // Node 3 took no part, and receives the record from its peers.
     assert.equal(
       (await workspace.sign(pay(await make()), eth(path, { value: ONE, nonce: 1 }), [3, 2])).status,
       200,
@@ -899,7 +905,7 @@ describe('rules 11 and 12: fuel and sweeps', () => {
   const GAS = { gas: '65000', max_fee_per_gas: '2000000000' }
   const MOST = (65_000n * 2_000_000_000n * 12n) / 10n
   let nonce = 0
-  test('fuel without an intent, or with a false one', async () => {
+  test('refuses fuel without an intent, or with a false one', async () => {
     refused(
       await workspace.sign({ kind: 'fuel', ...GAS }, eth(tank, { value: 1n, to: SINK_ETH })),
       'FUEL_WITHOUT_INTENT',
@@ -925,7 +931,7 @@ describe('rules 11 and 12: fuel and sweeps', () => {
       11,
     )
   })
-  test('to another address, too large, too expensive, from another path, twice', async () => {
+  test('refuses fuel to another address, too large, too expensive, from another path, or twice', async () => {
     const { mine, path } = await fresh()
     const to = workspace.address(ETH, path)
     const request = await transfer(mine, {
@@ -1035,7 +1041,7 @@ describe('rules 11 and 12: fuel and sweeps', () => {
     const good = await workspace.sign(sweep, usdt(deposit, omnibus, 5n))
     assert.equal(good.status, 200, JSON.stringify(good.body))
   })
-  test("the tank's budget of 24 hours", async () => {
+  test('enforces the budget of a tank for 24 hours', async () => {
     const second = await cluster.workspace()
     const mine = await second.caller(1)
     const cap = BigInt(ETH.fee_cap)
@@ -1055,7 +1061,7 @@ describe('rules 11 and 12: fuel and sweeps', () => {
       if (last.status !== 200) break
       spent += (cap * 12n) / 10n
     }
-    // This house's limit is three fee caps.
+    // The limit in this cluster is three fee caps.
     refused(last!, 'BUDGET', 11)
     assert.ok(spent <= 3n * cap)
   })
@@ -1130,7 +1136,7 @@ describe("rule 15: the operator's order", () => {
 })
 
 describe('rule 1: enrolment is immutable', () => {
-  test('the same enrolment can be repeated, another is refused, and the tank belongs to no caller', async () => {
+  test('the same enrolment can be repeated, a different one is refused, and the tank belongs to no caller', async () => {
     const { callerPem } = await import('./signer-cluster.ts')
     const enrolment = {
       api_key: randomUUID(),

@@ -1,5 +1,5 @@
-// What a node signs of reserves: its own derivation of each address, under a tag of its own, and
-// nothing else.
+// A node signs a statement of reserves only for addresses that it derived itself, with a separate
+// tag, and signs nothing else with that tag.
 import assert from 'node:assert/strict'
 import { createPublicKey, randomUUID, verify } from 'node:crypto'
 import { after, before, test } from 'node:test'
@@ -72,7 +72,7 @@ function stated() {
 }
 type Stated = ReturnType<typeof stated>
 
-/** Binds the list, and asks. */
+/** Binds the list to the statement and requests the signature. */
 function ask(node: number, { statement, holdings }: Stated, bind = true): Promise<Answer> {
   const list = canonicalJson(holdings)
   const bound = bind
@@ -103,7 +103,7 @@ test('each node signs the addresses that it derived itself; it stores nothing', 
   }
 })
 
-test('refuses an address that is off its path, unknown or repeated, and another sum, time or network', async () => {
+test('refuses a wrong path, unknown or repeated addresses, and another sum, time or network', async () => {
   const refusals: Record<string, [string, (made: Stated) => unknown]> = {
     'another path': [
       'FOREIGN_PATH',
@@ -214,7 +214,7 @@ test('refuses an address that is off its path, unknown or repeated, and another 
     )
   }
   assert.equal((await ask(1, stated(), false)).status, 400, 'a list that is not bound')
-  // One meaning has one spelling.
+  // Each value has exactly one encoding.
   const made = stated()
   const list = canonicalJson(made.holdings)
   const loose = JSON.stringify(

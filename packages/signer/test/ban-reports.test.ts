@@ -105,7 +105,7 @@ test(
       await workspace.sign(pay(second), eth(path, { value: 2n * 10n ** 18n, nonce: 1 }), [1, 2]),
     )
 
-    // A workspace that has a key keeps it; no other gets one.
+    // A workspace that has a key keeps it; no other workspace gets a key.
     assert.deepEqual(
       (await cluster.post(1, '/key', { workspace: workspace.name, curve: 'secp256k1' })).body,
       workspace.set,
@@ -141,7 +141,7 @@ test(
       { node: 3, identity: identityOf(cluster, 3), by: 1, at, reason, cause: 'operator' },
     ])
 
-    // After a restart a node tells again, and its peer has one report.
+    // After a restart a node sends its report again; its peer still has one report.
     const height = (await status(cluster, 2)).record.height
     await cluster.restartHere(1)
     await until('node 1 reaches node 2', async () =>
@@ -275,7 +275,7 @@ test(
     )
 
     assert.deepEqual(await report(), {})
-    // Replayed, and in other words.
+    // The report is replayed, and sent with other text.
     assert.deepEqual(await report(), {})
     const again = signedAs({ at: 9, reason: 'other' })
     assert.deepEqual(await report(again, signBan(node1.identity, again)), {})
@@ -289,7 +289,7 @@ test(
     )
     assert.equal(cluster.logs.match(/a peer has banned the other peer/g)?.length, 1)
 
-    // A node that is banned here has no say.
+    // Reports of a node that is banned here are ignored.
     signed(await cluster.operator(3, 'ban', { node: 1 }))
     assert.equal(
       (

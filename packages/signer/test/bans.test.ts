@@ -36,7 +36,7 @@ function banned(store: Store, of2 = second): { bans: Bans; alerts: string[] } {
   return { bans, alerts }
 }
 const open = (at = path()) => new Store(at, () => 1)
-/** A step of the engine that ends when it is told to. */
+/** A step of the engine that ends when the test calls `pass` or `fail`. */
 function step(): { run: () => Promise<string>; pass: () => void; fail: (error: unknown) => void } {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   return {
@@ -48,7 +48,7 @@ function step(): { run: () => Promise<string>; pass: () => void; fail: (error: u
   }
 }
 
-test('threshold rule 7: only a proven cheat bans', () => {
+test('threshold rule 7: only proof of misbehaviour leads to a ban', () => {
   const store = open()
   const { bans } = banned(store)
   for (const error of [
@@ -170,7 +170,7 @@ test('checks of a node run one after the other: after the first cheat none of 50
     )
   const other = step()
   const elsewhere = bans.check(3, other.run)
-  // In whatever order the engine would end, had it begun.
+  // The result does not depend on the order in which the engine would have ended the steps.
   steps.forEach(({ pass }, at) => {
     if (at !== 123) pass()
   })
@@ -207,7 +207,7 @@ test('a check that fails without a proof lets the next one begin', async () => {
   store.close()
 })
 
-test("an operator's ban has a proven cheat's effects, is recorded as the operator's, and repeats its answer", () => {
+test("an operator's ban has the same effects as proof, is recorded as the operator's, and can be repeated", () => {
   const at = path()
   let store = open(at)
   const { bans, alerts } = banned(store)
@@ -254,7 +254,7 @@ test("an operator's ban has a proven cheat's effects, is recorded as the operato
   store.close()
 })
 
-test('a key is lost if its entry is below a ban of any identity', () => {
+test('a key is unusable if its entry is below a ban of any identity', () => {
   const store = open()
   const key = (key_id: string) =>
     store.append('key', {
@@ -272,13 +272,13 @@ test('a key is lost if its entry is below a ban of any identity', () => {
   store.append('ban', { node: 3, reason: 'x', identity: fingerprintOf(replacement) })
   key('newer')
   assert.deepEqual([isLost('older'), isLost('newer')], [true, false])
-  // A refresh does not make it new: the cheater may have known its old shares.
+  // A refresh does not make the key trusted: the cheating node may have known its old shares.
   store.append('refreshed', { key_id: 'older', epoch: 1 })
   assert.equal(isLost('older'), true)
   store.close()
 })
 
-test("a key's age is the start of its generation, and a key of unknown age is lost once there is a ban", () => {
+test("a key's age is the start of its generation; a key of unknown age is unusable once there is a ban", () => {
   const at = path()
   let store = open(at)
   const begin = (key_id: string) =>
@@ -297,7 +297,7 @@ test("a key's age is the start of its generation, and a key of unknown age is lo
   begin('before')
   store.append('ban', { node: 3, reason: 'x', identity: fingerprintOf(replacement) })
   begin('after')
-  // The last message of its making was lost: the node learns it from a peer.
+  // The last message of the key's generation was lost: the node receives it from a peer.
   key('before')
   const lost = () => ['before', 'after', 'unknown'].map((each) => store.state.isLost(each))
   assert.deepEqual(lost(), [true, false, true])

@@ -31,7 +31,8 @@ import {
 } from './signer-cluster.ts'
 
 /**
- * Cardano: a hostile platform asks for another payment than the caller signed; both nodes refuse.
+ * Cardano: a hostile platform requests another payment than the caller signed; both nodes refuse
+ * it.
  */
 const ADA = registry.network('ADA') as Network
 const SINK = 'addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz'
@@ -75,7 +76,7 @@ const wants = (caller: Caller, more: Record<string, unknown> = {}) =>
   transfer(caller, { asset: 'ADA', amount: '2.5', destination_address: SINK, ...more })
 
 let salt = 1
-/** Coins of some addresses, made by a transaction that another library wrote. */
+/** Creates coins at addresses, in a transaction that another library encoded. */
 function coinsAt(
   paths: number[][],
   each = 2_000_000n,
@@ -218,7 +219,7 @@ test('refuses other shapes: additional fields, a false previous transaction, tra
   )
 })
 
-test('inputs from the payer’s own wallet, change on its one path', async () => {
+test('accepts inputs from the payer’s own wallet only, and change on its one path only', async () => {
   const { caller, sub } = await fresh()
   const request = pay(await wants(caller))
   refused(
@@ -259,7 +260,7 @@ test('inputs from the payer’s own wallet, change on its one path', async () =>
   )
 })
 
-test('fees within the cap and the caller’s own rate', async () => {
+test('refuses fees above the cap or the caller’s own rate', async () => {
   const { caller, sub } = await fresh()
   const rich = () => coinsAt([[sub, ADA.chain_index, 0]], 50_000_000n)
   refused(
@@ -276,7 +277,8 @@ test('fees within the cap and the caller’s own rate', async () => {
     (await sign(pay(await wants(caller, { fee_rate: 45 })), built(sub, { rate: 45n }))).status,
     200,
   )
-  // What is too little for change goes to the fee, and no more than that.
+  // A remainder that is too small for a change output goes to the fee, and the fee contains nothing
+  // else.
   assert.equal(
     (
       await sign(

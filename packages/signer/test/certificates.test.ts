@@ -43,7 +43,7 @@ after(() => {
 
 const read = (...names: string[]): string => readFileSync(join(...names), 'utf8')
 
-/** Replaces a home's certificate by one of the same key that ended five days ago. */
+/** Replaces the certificate of a home by one of the same key that expired five days ago. */
 async function expire(home: string): Promise<void> {
   const certificate = await makeCertificate({
     key: read(home, 'tls.key'),
@@ -54,7 +54,7 @@ async function expire(home: string): Promise<void> {
   writeFileSync(join(home, 'tls.crt'), certificate)
 }
 
-/** The certificate that a node presents on a new connection. */
+/** Returns the certificate that a node presents on a new connection. */
 function presentedBy(port: number): Promise<X509Certificate> {
   return new Promise((resolve, reject) => {
     const socket = connect(
@@ -73,7 +73,7 @@ async function untilPresented(port: number, home: string): Promise<void> {
   while ((await presentedBy(port)).fingerprint256 !== fingerprint256) await sleep(50)
 }
 
-/** SHA-256 of each file below a folder that a renewal must not change. */
+/** Returns the SHA-256 of each file below a folder that a renewal must not change. */
 function unchangedFiles(home: string): Record<string, string> {
   const files = readdirSync(home, { recursive: true, withFileTypes: true })
     .filter((each) => each.isFile())
@@ -88,7 +88,7 @@ function unchangedFiles(home: string): Record<string, string> {
 }
 
 const nonces = new Map<string, number>()
-/** Asks a pair for the signature of a new payment at the next nonce of the workspace. */
+/** Requests the signature of a new payment, at the next nonce of the workspace, from a pair. */
 async function sign(
   workspace: Workspace,
   caller: Caller,
@@ -227,7 +227,8 @@ test('renewing nodes one after the other and the platform keeps identities and i
       ] as const) {
         for (;;) {
           const answer = await sign(workspace, caller, pair)
-          // A pair that has not seen the node again yet is told to try another.
+          // A pair that has not reconnected to the node yet responds that the caller should try
+          // another pair.
           if (answer.status !== 503) {
             signed(answer)
             break
@@ -257,7 +258,7 @@ test('renewing nodes one after the other and the platform keeps identities and i
   }
 })
 
-test('attack: a server with another key gets no byte of a call, even with a certificate that has the name and chain', async () => {
+test('attack: a server with another key receives no byte of a call, even with the right name and issuer', async () => {
   const parent = join(folder, 'other-key')
   await setup({ home: parent, ports: [1, 2, 3], mode: 'local' })
   const config = loadConfig(join(parent, 'node-1'))
@@ -352,7 +353,7 @@ test('a node starts after a renewal that was killed at any point', async () => {
   try {
     const { home, port } = cluster.peers.nodes[0]!
     const text = read(home, 'tls.crt')
-    // Killed while it wrote the draft, and after it renamed it.
+    // The process was killed while it wrote the draft, and after it had renamed the draft.
     writeFileSync(join(home, 'tls.crt.draft'), text.slice(0, 100))
     await cluster.restartHere(1)
     assert.equal((await presentedBy(port)).fingerprint256, new X509Certificate(text).fingerprint256)

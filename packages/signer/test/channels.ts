@@ -2,7 +2,10 @@ import type { Server } from 'node:https'
 import type { TLSSocket } from 'node:tls'
 import { callOf, FrameReader, PROTOCOL_NAME } from '../src/transport/channel.ts'
 
-/** Has a server of a test take the calls of nodes; `heard` answers on the stream, or lies on it. */
+/**
+ * Makes a test server accept the calls of nodes. `heard` answers on the stream, or sends false data
+ * on it.
+ */
 export function takesCalls(
   server: Server,
   heard: (call: { path: string; sealed: Buffer }, stream: TLSSocket) => void,

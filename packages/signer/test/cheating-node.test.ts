@@ -29,8 +29,8 @@ import {
 } from './signer-cluster.ts'
 
 /**
- * Node 1 cheats in signing, with its real share and engine. Nodes 2 and 3 are honest. No more than
- * 256 sessions may be open.
+ * Node 1 cheats in signing, with its real share and engine. Nodes 2 and 3 are honest. At most 256
+ * sessions can be open.
  */
 const SESSIONS = 250
 const PATH = [1, ETH.chain_index, 0]
@@ -40,11 +40,11 @@ class Scene {
   workspace!: Workspace
   caller!: Caller
   node!: CheatingNode
-  /** The last payment that was asked for. */
+  /** The last payment that was ordered. */
   last!: Order
   #nonce = 0
 
-  /** @param meanwhile while node 1 is still itself */
+  /** @param meanwhile called while node 1 still runs unchanged */
   static async begin(
     where: 'apart' | 'here',
     meanwhile: (scene: Scene) => Promise<unknown> = async () => {},
@@ -65,7 +65,7 @@ class Scene {
     await this.cluster.stop()
   }
 
-  /** A payment that was not asked for before. */
+  /** Creates a payment that was not ordered before. */
   async order(): Promise<Order> {
     const amount = this.#nonce + 1
     const request = await transfer(this.caller, {
@@ -99,14 +99,14 @@ class Scene {
     return Number(found?.['height'] ?? Infinity)
   }
 
-  /** Nodes 2 and 3 sign without node 1. */
+  /** Checks that nodes 2 and 3 can sign without node 1. */
   async signsOn(): Promise<void> {
     const { purpose, unsigned } = await this.order()
     const { status, body } = await this.workspace.sign(purpose, unsigned, [2, 3])
     assert.equal(status, 200, JSON.stringify(body))
   }
 
-  /** Sessions at node 2 for one order, all opened at once. */
+  /** Opens sessions at node 2 for one order, all at the same time. */
   async opened(
     count: number,
     change?: (at: number) => Change,
@@ -121,8 +121,8 @@ class Scene {
 }
 
 /**
- * One flipped bit of this column in the first message: the answer is a bit of the honest node's
- * secret.
+ * Flips one bit of this column in the first message: the response depends on a bit of the honest
+ * node's secret.
  */
 const column =
   (at: number): Change =>
@@ -132,8 +132,8 @@ const column =
       : payload
 
 /**
- * Returns what an answer says about a session: how its engine ended, else its code, or that the
- * session continues.
+ * Returns the part of an answer that concerns the session: the code with which its engine ended,
+ * otherwise the answer's code, or that the session continues.
  */
 function wordsOf({ status, body }: { status: number; body: Json }): string {
   return status === 200
@@ -144,8 +144,8 @@ const countOf = (all: readonly string[]): Record<string, number> =>
   all.reduce<Record<string, number>>((sum, each) => ({ ...sum, [each]: (sum[each] ?? 0) + 1 }), {})
 
 /**
- * Of the answers that go on, those that were said once the record held the ban; the cheat hears
- * them in whatever order.
+ * Counts the answers that continue a session and were sent after the ban was recorded. The cheating
+ * node receives them in any order.
  */
 function answeredLate(answers: readonly Answer[]): { earlier: number; later: number } {
   const ban = Math.min(...answers.filter(isFound).map(({ height }) => height))
@@ -154,7 +154,7 @@ function answeredLate(answers: readonly Answer[]): { earlier: number; later: num
   return { earlier: answered.length - later, later }
 }
 
-/** Whether an answer tells the cheat that it was found. */
+/** Returns whether an answer reveals to the cheating node that it was detected. */
 const isFound = ({ body }: { body: Json }): boolean =>
   body?.error === 'BANNED' || /CHEAT/.test(String(body?.message))
 const isAnswered = ({ status, body }: Answer): boolean =>
@@ -273,7 +273,7 @@ describe('node 1 tests columns of the OT extension in the test signatures of a f
   after(() => scene.end())
 
   test('a cheat causes a ban, even if it requests no answer', async () => {
-    // No test at all after the refresh is as good.
+    // It is also correct if no test signature is possible after the refresh.
     if (tests.every(({ answer }) => answer.status !== 200)) return
     await Promise.all(tests.map(({ say }) => say()))
     const until = performance.now() + 5000
@@ -320,8 +320,8 @@ describe('node 2 leads, and its partner node 1 tests a column of the OT extensio
     const order = await scene.order()
     answers = await Promise.all(Array.from({ length: SESSIONS }, () => scene.node.lead(order)))
     const ban = await scene.banAt(2)
-    // The call that follows the opening says the second round: the cheat then knows that its first
-    // one passed.
+    // The call that follows the opening contains the second round: the cheating node then knows
+    // that its first round passed.
     const passed = scene.node.told.filter(({ rounds }) => rounds > 1)
     const later = passed.filter(({ height }) => height >= ban).length
     t.diagnostic(
@@ -335,7 +335,7 @@ describe('node 2 leads, and its partner node 1 tests a column of the OT extensio
     )
   })
 
-  // The platform hears these answers, and may be in league with node 1.
+  // The platform receives these answers and may cooperate with node 1.
   test("at most one session reports a cheat, the others the ban or the partner's message", (t) => {
     const said = countOf(answers.map(wordsOf))
     t.diagnostic(JSON.stringify(said))
@@ -353,7 +353,7 @@ describe('node 2 leads, and its partner node 1 tests a column of the OT extensio
 const SWITCHES: readonly Switch[] = CHEATS['secp256k1/sign']
 const isBanned = ({ expected }: Switch): boolean => expected === 'CHEAT'
 
-/** A switch in the message of its round. */
+/** Tampers with the message of the switch's round. */
 const switched =
   (each: Switch, others: readonly Uint8Array[]): Change =>
   ({ round, payload, heard }) =>
@@ -399,7 +399,7 @@ describe('node 1 cheats in ways that prove nothing: nothing is signed, and no no
     })
   }
 
-  test('a message twice, late, of another session or missing', async () => {
+  test('a message that is repeated, late, of another session, or missing', async () => {
     const { node } = scene
     const ends: Record<string, string> = {}
     for (const [name, messages] of [
@@ -413,7 +413,7 @@ describe('node 1 cheats in ways that prove nothing: nothing is signed, and no no
     const { session } = await node.open(await scene.order())
     await node.round(session!, [session!.mine[0]!])
     ends['late'] = wordsOf(await node.round(session!, [session!.mine[0]!]))
-    // A node that hears nothing says nothing: the session waits on.
+    // A node that receives nothing sends nothing: the session continues to wait.
     assert.deepEqual(ends, {
       twice: 'MALFORMED',
       missing: 'goes on',
@@ -433,7 +433,8 @@ describe('node 1 cheats in ways that prove nothing: nothing is signed, and no no
   })
 })
 
-// In one cluster node 2 bans the node that asks it, then node 3 the partner that answers it.
+// In one cluster, node 2 bans the node that leads the session; in the other, node 3 bans its
+// partner.
 describe('node 1 cheats in ways that prove it: it is banned', () => {
   for (const each of SWITCHES.filter(isBanned)) {
     test(each.name, async () => {
@@ -469,8 +470,8 @@ describe('node 1 opens more sessions than the limit for one partner', () => {
   after(() => scene.end())
 
   test('those above the limit are refused, and node 2 signs with node 3 in the meantime', async (t) => {
-    // Of another account: which of the two orders node 2 meets first is chance, and one account's
-    // numbers have an order.
+    // The order uses another account: node 2 can receive either order first, and nonces of one
+    // account are sequential.
     const request = await transfer(other, {
       asset: 'ETH',
       amount: 1,

@@ -21,9 +21,9 @@ import { takesCalls } from './channels.ts'
 import type { SignerCluster, Json, Workspace } from './signer-cluster.ts'
 
 /**
- * Node 1, taken over: the test has its home, its keys, its port and its opened share. It asks the
- * honest nodes in node 1's name and answers what they ask, with the real engine behind it and
- * whatever `change` makes of that engine's messages.
+ * Node 1 is compromised: the test has its home, keys, port and opened share. It calls the honest
+ * nodes as node 1 and answers their calls. The messages are those of the real engine, modified by
+ * `change`.
  */
 export interface Order {
   workspace: string
@@ -32,8 +32,8 @@ export interface Order {
 }
 
 /**
- * What is said in place of this party's message of a round. `heard`: the honest one's messages so
- * far, by round.
+ * Returns the bytes to send in place of this party's message of a round. `heard`: the messages that
+ * the honest party has sent so far, by round.
  */
 export type Change = (said: {
   round: number
@@ -43,7 +43,7 @@ export type Change = (said: {
 }) => Uint8Array
 const unchanged: Change = ({ payload }) => payload
 
-/** `height`: of the answering node's record when it said this. */
+/** `height`: height of the answering node's record when it sent this answer. */
 export interface Answer {
   status: number
   body: Json
@@ -51,14 +51,14 @@ export interface Answer {
   height: number
 }
 
-/** A session that is open at an honest node, and this side's engine of it. */
+/** A session that is open at an honest node, and the local engine for it. */
 export interface Session {
   to: number
   id: string
   binding: Binding
   run: Batch
   signing: Signing
-  /** This side's messages that the engine made, unchanged, by round from 1 on; and the other's. */
+  /** Unchanged messages of the local engine, by round from 1 on; and those of the other party. */
   mine: Uint8Array[]
   heard: Uint8Array[]
   change: Change
@@ -68,7 +68,7 @@ export interface Session {
 const LINKS = 2
 const TIMEOUT_MS = 180_000
 
-/** Bans that allow every session and never ban a node. */
+/** A registry of bans that allows every session and never bans a node. */
 const NO_BANS = {
   assertNot: () => {},
   consider: () => {},
@@ -89,13 +89,13 @@ export class CheatingNode {
   readonly #answering = new Map<string, Session>()
   readonly #server: Server
   #calls = 0
-  /** How node 1 answers a session that another node leads. */
+  /** How node 1 answers in a session that another node leads. */
   answers: Change = unchanged
-  /** Whether its engine runs with a share that is one more than its own. */
+  /** Whether the local engine uses a share that is one more than the real one. */
   hasOtherShare = false
   /**
-   * Every call of an honest node that continues a session: how many rounds it says, and the height
-   * of its record then.
+   * Each call of an honest node that continues a session: the number of rounds it contains, and the
+   * height of the node's record at that time.
    */
   readonly told: { height: number; rounds: number }[] = []
 
@@ -155,7 +155,7 @@ export class CheatingNode {
     })
   }
 
-  /** @param stop how node 1 is stopped that runs there */
+  /** @param stop stops node 1, which is running */
   static async takeOver(
     cluster: SignerCluster,
     workspace: Workspace,
@@ -211,7 +211,7 @@ export class CheatingNode {
     }
   }
 
-  /** A call to an honest node in node 1's name; as many at once as the test likes. */
+  /** Calls an honest node as node 1. Any number of calls can run concurrently. */
   async say(
     to: number,
     call: string,
@@ -295,8 +295,8 @@ export class CheatingNode {
 
   /**
    * Opens the test signature of the key's last refresh at an honest node. Its rounds overlap: the
-   * answer to the first is the honest node's first round, and the honest node checks the received
-   * message afterwards.
+   * answer to the first call is the honest node's first round, and the honest node checks the
+   * received message afterwards.
    */
   async openTest(change: Change, to = 2): Promise<{ answer: Answer; say: () => Promise<Answer> }> {
     const keyId = this.#workspace.set.key_id
@@ -330,8 +330,8 @@ export class CheatingNode {
     return {
       answer,
       say: async () => {
-        // Its own engine knows nothing of what was said in its name: after the first round it may
-        // have nothing to say.
+        // The local engine does not know which messages were sent as node 1: after the first round
+        // it may have no message.
         const own = await run.step(inbox).catch(() => null)
         const payload = own
           ? change({ round: round + 1, payload: firstOf(own), heard: [], signing })
@@ -370,8 +370,8 @@ export class CheatingNode {
   }
 
   /**
-   * Opens a session at an honest node, or is refused. The engine's first message is made at once;
-   * nothing of it is said yet.
+   * Opens a session at an honest node, or is refused. The engine's first message is created
+   * immediately, but not sent.
    */
   async open(
     order: Order,
@@ -404,12 +404,12 @@ export class CheatingNode {
     return { answer, session }
   }
 
-  /** Has the engine hear a round, and makes this side's next message. */
+  /** Passes a round to the engine and stores this side's next message. */
   async #next(session: Session, heard: RoundMessages | null): Promise<void> {
     session.mine.push(firstOf(await session.run.step(heard)))
   }
 
-  /** The message of a round as this side says it. */
+  /** Returns the message of a round as this side sends it. */
   said(session: Session, round: number): Uint8Array {
     return session.change({
       round,
@@ -419,15 +419,15 @@ export class CheatingNode {
     })
   }
 
-  /** Says one round in a session that it opened, as it is given. */
+  /** Sends one round, with the given messages, in a session that this side opened. */
   async round(session: Session, messages: readonly Uint8Array[]): Promise<Answer> {
     const binding = { ...session.binding, round: ++session.rounds }
     return this.say(session.to, '/peer/sign/round', withRounds({ batch: 0 }, [[messages]]), binding)
   }
 
   /**
-   * The asking side to its end, each message as `change` makes it. @returns the answer that ended
-   * it
+   * Runs the leading side to the end, with each message modified by `change`. @returns the answer
+   * that ended the session
    */
   async converse(session: Session): Promise<Answer> {
     for (let round = 1; ; round++) {
@@ -435,15 +435,16 @@ export class CheatingNode {
       if (answer.status !== 200 || round === 3) return answer
       const heard = roundsOf(answer.body.messages, answer.bytes)
       if (heard.length === 0) return answer
-      // What the other said one round before is heard now, as its next message follows from it.
+      // The other party's messages of the previous round are processed only now, because its next
+      // message depends on them.
       await this.#next(session, [[session.heard.at(-1)!]])
       session.heard.push(...heard.map(firstOf))
     }
   }
 
   /**
-   * This side's messages of a session in which both were honest, up to the third, which is not
-   * said.
+   * Returns this side's messages of a session in which both parties were honest, up to the third
+   * message, which is not sent.
    */
   async archive(order: Order, to = 2): Promise<readonly Uint8Array[]> {
     const { session } = await this.open(order, { to })
@@ -480,15 +481,15 @@ export class CheatingNode {
     const heard = roundsOf(body.messages, bytes)
     this.told.push({ height: header.height, rounds: heard.length })
     session.heard.push(...heard.map(firstOf))
-    // One round at a time, though it could say two: it has then heard what the other says in the
-    // round it cheats in.
+    // Sends one round at a time, although two would be possible, so that this side has received the
+    // other party's message of the round in which it cheats.
     const round = session.mine.length + 1
     if (round > 3) return withRounds({ batch: 0 }, [])
     await this.#next(session, [[session.heard[round - 2]!]])
     return withRounds({ batch: 0 }, [[[this.said(session, round)]]])
   }
 
-  /** An honest node leads, and this one is its partner. */
+  /** An honest node leads a session in which this node is the partner. */
   lead(order: Order, by = 2): Promise<{ status: number; body: Json }> {
     return this.#cluster.post(by, '/sign', { ...order, partner: 1 })
   }

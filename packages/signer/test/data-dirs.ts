@@ -13,8 +13,8 @@ import { setup } from '../src/setup.ts'
 import { copyOf, prepared } from './prepared.ts'
 
 /**
- * Homes of three nodes, whose keys were made by three nodes once and for all tests: a key takes two
- * seconds of a processor.
+ * Homes of three nodes. Their keys are generated once for all tests, because one key takes two
+ * seconds of processor time.
  */
 const KEYS = { secp256k1: 8, ed25519: 3 }
 const SOURCES = [
@@ -28,7 +28,7 @@ const SOURCES = [
 ]
 const NODES = [1, 2, 3] as const
 
-/** The configuration of one node's home, as JSON. */
+/** Returns the configuration of one node's home, as JSON. */
 // oxlint-disable-next-line typescript/no-explicit-any -- each test changes what it likes
 export type HomeConfig = any
 
@@ -43,7 +43,9 @@ export function editConfigs(parent: string, edit: (config: HomeConfig) => void):
   }
 }
 
-/** A node in a process of its own; `hear` gets all that it says. Resolves when it is ready. */
+/**
+ * Starts a node in its own process; `hear` receives its output. Resolves when the node is ready.
+ */
 export async function runNode(
   home: string,
   hear: (text: string) => void = () => {},
@@ -138,12 +140,12 @@ async function make(folder: string): Promise<void> {
           }),
       ),
     )
-    // Every copy gets its own: ports, sockets, recovery keys, TLS keys.
+    // Every copy gets its own ports, sockets, recovery keys and TLS keys.
     for (const home of homes) rmSync(join(home, 'config.json'))
     for (const name of ['platform/peers.json', ...NODES.map((node) => `recovery-${node}`)])
       rmSync(join(parent, name))
-    // A certificate is valid from the day before it is made, and a run under another clock (`npm
-    // run calendar`) may come first.
+    // A certificate is valid from the day before its creation, and a run with another clock (`npm
+    // run calendar`) may have created it.
     for (const owner of ['platform', ...NODES.map((node) => `node-${node}`)]) {
       for (const name of ['tls.key', 'tls.crt']) rmSync(join(parent, owner, name))
     }
@@ -155,9 +157,9 @@ async function make(folder: string): Promise<void> {
 }
 
 /**
- * Homes as `setup` makes them, in a folder that may be there. Keys are `prepared`: identities and a
- * pool of keys are shared by all tests, and a pool that is used up is not filled again; or `own`:
- * nothing is shared with another test.
+ * Creates homes as `setup` does, in a folder that may exist. `prepared` keys: all tests share the
+ * identities and a pool of keys, which is not refilled when it is empty. `own` keys: nothing is
+ * shared with another test.
  */
 export async function createDataDirs(
   parent: string,

@@ -53,7 +53,7 @@ test('only the nodes choose the index: all three return the same, and names of o
     )
   }
   assert.equal(new Set(indexes.values()).size, 3)
-  // Another workspace counts by itself.
+  // The indices of another workspace are counted separately.
   assert.equal(
     (await cluster.operator(1, 'enrol', enrolment('other', 'treasury'))).body.sub_account_index,
     1,
@@ -93,7 +93,7 @@ test('sub-accounts of one workspace named concurrently at every node each get th
   )
 })
 
-test('also if their answers arrive at the same moment', async () => {
+test('two sub-accounts get different indices even if the answers arrive at the same moment', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'custody-sub-accounts-'))
   const pairs = [1, 2, 3].map(() => generateKeyPairSync('ed25519'))
   const identities = new Map(pairs.map(({ publicKey }, at) => [at + 1, publicKey]))
@@ -106,7 +106,7 @@ test('also if their answers arrive at the same moment', async () => {
     const peers = {
       nodes: [1, 2, 3].filter((other) => other !== node),
       handle: (call: string, handler: PeerHandler) => void handlers.set(`${node} ${call}`, handler),
-      // Every answer that is ready is heard at once.
+      // Each answer that is ready is delivered immediately.
       call: async (to: number, call: string, body: unknown) => {
         const answer = await handlers.get(`${to} ${call}`)!(
           node,
@@ -144,7 +144,7 @@ test('also if their answers arrive at the same moment', async () => {
   }
 })
 
-test('attack: a foreign key with the index of the treasury, entered by the operator at one node', async () => {
+test('attack: refuses a foreign key with the index of the treasury, entered by the operator at one node', async () => {
   const [{ body }] = (await cluster.everywhere('enrol', enrolment('bank', 'treasury'))) as [
     Json,
     Json,

@@ -121,7 +121,7 @@ const rule = {
   expires_at: 9,
 }
 
-/** One entry of each kind and of each shape that a kind has. */
+/** One entry of each kind, and of each shape of a kind. */
 const SAMPLES: readonly NewEntry[] = [
   { kind: 'registry', body: { frozen: { 'network:ETH': '["local"]' } } },
   {
@@ -224,7 +224,8 @@ const SAMPLES: readonly NewEntry[] = [
   { kind: 'clock', body: { from: 9, to: 5 } },
 ]
 /**
- * Fields that a record of an earlier version, or the backup's way to write the kind, goes without.
+ * Fields that are absent in records of earlier versions, or in the encoding of the kind in a
+ * backup.
  */
 const ABSENT: Partial<Record<Kind, readonly string[]>> = {
   ban: ['identity', 'cause', 'at'],
@@ -282,7 +283,7 @@ test('entries of earlier versions can be read', () => {
   })
 })
 
-/** The paths to every object within a body whose fields are named. */
+/** Returns the paths to every object within a body whose fields have fixed names. */
 function objectsIn(
   value: unknown,
   at: readonly (string | number)[] = [],
@@ -332,7 +333,8 @@ test('property: a body with an additional, missing or wrongly typed field is nei
         const body = plain(entry.body)
         const object = inside(body, at)
         const name = Object.keys(object)[pick % Object.keys(object).length] as string
-        // Of these absence is a shape of its own, and so is a map's content.
+        // Skipped: without such a field the entry is another valid shape, and so is other content
+        // of a map.
         if (change === 'less' && (optional.has(name) || ABSENT[entry.kind]?.includes(name))) return
         if (change === 'more') object['unheard_of'] = 1
         else if (change === 'less') delete object[name]
@@ -355,7 +357,7 @@ test('property: a body with an additional, missing or wrongly typed field is nei
   store.close()
 })
 
-/** A row in its place in the chain, as no `append` writes it. */
+/** Inserts a row at its place in the chain, with content that `append` would never write. */
 function forge(path: string, kind: string, body: string): void {
   const store = new Store(path, () => 5)
   const { height, head } = store.record
@@ -432,7 +434,7 @@ test('restoring: imports what binds every node, omits other known kinds, and ski
     takenFrom(2, row('void', { keys: ['i'], transaction_id: 't', signed_hashes: ['h'] })),
     { at: 3, kind: 'void', body: { keys: ['i'] }, from: 2 },
   )
-  // Second hand: at its own time.
+  // An entry that a peer had imported itself: it keeps its own time.
   assert.deepEqual(
     takenFrom(3, row('imported', { at: 1, kind: 'void', body: { keys: ['i'] }, from: 2 })),
     { at: 1, kind: 'void', body: { keys: ['i'] }, from: 3 },

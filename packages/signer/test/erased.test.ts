@@ -39,7 +39,7 @@ const homeOf = (node: number): string => cluster.peers.nodes[node - 1]!.home
 const NODES = [1, 2, 3] as const
 let image = 0
 
-/** Sealed shares of a node by `key/epoch`, read from an image of its disk. */
+/** Returns the sealed shares of a node by `key/epoch`, read from an image of its disk. */
 function sharesOf(node: number): Map<string, Buffer> {
   const copy = join(images, String(image++))
   cpSync(homeOf(node), copy, { recursive: true, filter: (path) => !path.endsWith('.sock') })
@@ -57,7 +57,7 @@ function sharesOf(node: number): Map<string, Buffer> {
 }
 
 const WINDOW = 48
-/** Pieces of a share in every spelling: what is left of it need not be whole. */
+/** Returns pieces of a share in every encoding: what remains on the disk may be incomplete. */
 function piecesOf(share: Buffer): Buffer[] {
   const pieces: Buffer[] = []
   const step = Math.max(WINDOW, Math.floor((share.length - WINDOW) / 12 / WINDOW) * WINDOW)
@@ -97,7 +97,7 @@ async function sign(pair: readonly [number, number]): Promise<void> {
 test('after a refresh a home contains no old shares: not while running, after kill -9, or after a restart', async () => {
   await sign([1, 2])
   await sign([3, 1])
-  // Keys of the pool are refreshed like others.
+  // The keys of the pool are refreshed like all others.
   const pools = () =>
     Promise.all(
       NODES.map(async (node) => (await cluster.get(node, '/status')).body.pool.secp256k1 as number),
@@ -125,7 +125,7 @@ test('after a refresh a home contains no old shares: not while running, after ki
   await sign([3, 1])
 })
 
-test('nor after a host was restored from its backup and refreshed again', async () => {
+test('a restored and refreshed host contains no old shares either', async () => {
   const before = new Map(NODES.map((node) => [node, sharesOf(node)]))
   const backup = await cluster.operator(3, 'backup', { file: join(cluster.home, 'backup-3.json') })
   assert.equal(backup.status, 200, JSON.stringify(backup.body))
@@ -147,7 +147,7 @@ test('nor after a host was restored from its backup and refreshed again', async 
     ).status,
     200,
   )
-  // Sealed again under the new host's key.
+  // The share is sealed again with the new host's key.
   const restored = sharesOf(3)
   assertGone(before.get(3)!, 3, 'restored')
   const { body } = await cluster.operator(1, 'refresh', { workspace: workspace.name })

@@ -10,8 +10,8 @@ import { BTC, btc, ETH, eth, funding, registry } from './signer-cluster.ts'
 import { KEYS, staked, trx, TRX, WALLET } from './judging.ts'
 
 /**
- * Rules 6 and 10 by themselves: which transactions of one step exclude each other, and which number
- * of an account is next.
+ * Rules 6 and 10 alone: which transactions of one step exclude each other, and which nonce of an
+ * account is next.
  */
 const SINK = 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY'
 const omnibus = [1, ETH.chain_index, 0]
@@ -65,7 +65,7 @@ test('rule 6: a signed transaction excludes another of its step, but not itself 
     ],
     [null, null, null],
   )
-  // On Tron nothing excludes, the transaction itself included.
+  // On Tron no transaction excludes another, not even itself.
   const tron = read(trx([1, TRX.chain_index, 0], SINK, 5n))
   assert.deepEqual(
     [refused(tron, [entry('new', null)], {}, tron), refused(tron, [entry('old', null)], {}, tron)],
@@ -113,7 +113,7 @@ const known = (highest: bigint, more: object = {}) =>
   stateOf({ nonces: new Map([[accountOf(subjectOf(0n)), highest]]), ...more })
 const XRP = registry.network('XRP') as Network
 
-test("rule 10: the next number or a used one; an account's first is 0, or where its chain begins", () => {
+test("rule 10: accepts the next nonce or a used one; the first is 0, or the first of the account's chain", () => {
   assert.equal(accountOf(subjectOf(0n)), '["ETH","me"]')
   assert.equal(accountOf(subjectOf(null)), null)
   const gaps = (
@@ -140,8 +140,8 @@ test("rule 10: the next number or a used one; an account's first is 0, or where 
     'and never takes back what is on record',
   )
   assert.deepEqual(gaps(stateOf(), [1n, 2n], 0n), [false, true])
-  // A restored node starts from any number if no peer sent it one, and is bound to a number that it
-  // received.
+  // For this check, a restored node accepts any first nonce if no peer sent it one, and is bound to
+  // a nonce that it received.
   assert.deepEqual(gaps(stateOf({ generation: 1 }), [9n]), [false])
   assert.deepEqual(gaps(known(5n, { generation: 1 }), [6n, 7n]), [false, true])
   assert.deepEqual(
@@ -151,7 +151,7 @@ test("rule 10: the next number or a used one; an account's first is 0, or where 
   )
 })
 
-test('rule 10: a gap is refused with the highest number on record', () => {
+test('rule 10: a gap is refused, and the error states the highest nonce on record', () => {
   const refused = (state: State, nonce: bigint, ahead: bigint | null = null) =>
     caught(() => {
       assertNonce(state, subjectOf(nonce), ahead)
@@ -168,7 +168,7 @@ test('rule 10: a gap is refused with the highest number on record', () => {
   assert.deepEqual([refused(known(5n), 6n), refused(known(5n), 7n, 6n)], [null, null])
 })
 
-test('an account is unknown at a restored node if its peers sent no number for it, beyond its first', () => {
+test('a restored node does not know an account whose nonce no peer sent, unless the nonce is its first', () => {
   const restored = stateOf({ generation: 1 })
   assert.equal(isUnheardOf(restored, subjectOf(3n)), true)
   assert.equal(isUnheardOf(restored, subjectOf(0n)), false)

@@ -40,7 +40,7 @@ const NODES = [1, 2, 3] as const
 let cluster: SignerCluster
 let workspace: Workspace
 let caller: Caller
-/** Enrolled at node 1 alone: its operator typed it, the others' did not. */
+/** A caller that is enrolled at node 1 alone: only its operator entered the enrolment. */
 let alone: Caller
 let number = 0
 const place = (name: string): string => join(cluster.home, name)
@@ -64,7 +64,7 @@ after(async () => {
   await cluster.stop()
 })
 
-/** A genuine backup that its storage then rewrote. */
+/** Returns a genuine backup, as the attacker's storage would rewrite it. */
 async function backup(node: number, name: string): Promise<string> {
   const file = place(`${name}-${node}.json`)
   signed(await cluster.operator(node, 'backup', { file }))
@@ -78,8 +78,8 @@ function forged(file: string, edit: (content: Json) => void): string {
   return out
 }
 /**
- * The thief's own key as a caller of the victims' workspace, and an order that empties its gas tank
- * to him.
+ * Adds the thief's own key as a caller of the victims' workspace, and an order that sends the
+ * balance of its gas tank to the thief.
  */
 function enrolThief(content: Json): void {
   content.enrolments.push({
@@ -99,14 +99,14 @@ function enrolThief(content: Json): void {
     expires_at: now() + 86_400,
   })
 }
-/** As earlier versions made it. */
+/** Removes the signature, as in backups of earlier versions. */
 function unsign(content: Json): void {
   content.version = 1
   delete content.signature
   delete content.sub_accounts
 }
 
-/** The host is lost; a new home is made from `file`. */
+/** Simulates the loss of the host: a new home is restored from `file`. */
 async function lose(
   node: number,
   file: string,
@@ -127,7 +127,7 @@ async function rehome(
 const restore = (node: number, file: string, more: Json = {}) =>
   cluster.operator(node, 'restore', { file, recovery_secret_file: secretOf(node), ...more })
 
-/** What the first caller of the workspace may do, and the thief may not. */
+/** Checks that the first caller of the workspace can sign, and the thief cannot. */
 async function assertOnlyOurs(pair: readonly [number, number]): Promise<void> {
   const stolen = await transfer(
     { api_key: 'thief', sub_account: 1 },
@@ -149,7 +149,7 @@ async function assertOnlyOurs(pair: readonly [number, number]): Promise<void> {
     ),
     'ORDER_UNKNOWN',
   )
-  // What was issued within the second of the restoration is refused.
+  // Requests that were issued in the second of the restoration are refused.
   cluster.aheadMs += 2000
   const ours = await transfer(
     caller,
@@ -232,7 +232,7 @@ test('a home is restored only from a backup with the fingerprint that its operat
   const files = Object.fromEntries(names.map((name) => [name, read(name)]))
   const pem = (key: KeyObject, type: 'pkcs8' | 'spki'): string =>
     key.export({ type, format: 'pem' } as { type: 'spki'; format: 'pem' }) as string
-  /** Everybody can seal to a recovery key, which is public. */
+  /** Anyone can encrypt to a recovery key, because it is public. */
   const home = (more: Record<string, string>) => (content: Json) => {
     content.home = sealText(JSON.stringify({ ...files, ...more }), secret.public)
   }
@@ -329,7 +329,7 @@ test('two nodes restored from unsigned, forged backups sign nothing for the thie
     )
     if (node === 2) assert.deepEqual([body.enrolments, body.drains, body.signed], [[], [], false])
   }
-  // Their operators type what they know to be right.
+  // The operators enter the values that they know to be correct.
   for (const node of [1, 2]) {
     const known = (await cluster.operator(node, 'status')).body.enrolled.map(
       (each: Json) => each.api_key,
@@ -341,7 +341,7 @@ test('two nodes restored from unsigned, forged backups sign nothing for the thie
   await assertOnlyOurs([2, 3])
 })
 
-test('one lost node restores what both peers store, and reports what they do not', async () => {
+test('one lost node restores what both peers store, and reports what they do not store', async () => {
   const file = await backup(1, 'one')
   const old = forged(file, (content) => {
     unsign(content)
@@ -384,7 +384,7 @@ test('one lost node restores what both peers store, and reports what they do not
   assert.deepEqual([enrolled.sub_account, enrolled.sub_account_index], ['sub-1', 1])
 })
 
-test('all three nodes are lost: their signed backups confirm each other, unsigned ones confirm nothing', async () => {
+test('if all three nodes are lost, signed backups confirm each other, and unsigned ones confirm nothing', async () => {
   const genuine = await Promise.all(NODES.map((node) => backup(node, 'whole')))
   const bad = genuine.map((file) =>
     forged(file, (content) => {
@@ -465,7 +465,8 @@ test('outside local a restore requires the code of the preview that the operator
   )
   assert.equal(store.record.height, 0)
   await assert.rejects(restoring({ confirm: 'other' }), { code: 'BAD_REQUEST_FIELD' })
-  // Without keys and callers there is nothing to confirm; with an order alone there is.
+  // Without keys and callers there is nothing to confirm; a single order is enough to require a
+  // confirmation.
   writeFileSync(
     file,
     JSON.stringify({
@@ -529,7 +530,7 @@ test('a peer that repeats itself, never ends or answers in another shape is not 
   }
   answer = () => ({ state: 'lost', people: [], more: false })
   await assert.rejects(confirmation.ask(), { code: 'RESTORING' })
-  // What a node claims of its own backup is told page by page, and only while it has no record.
+  // The claims of a node about its own backup are sent in pages, and only while it has no record.
   confirmation.claim(page.concat(unending(hash(5000))))
   const ask = (from: string | null) =>
     (handlers.get('/peer/people') as (node: number, body: unknown) => Promise<Json>)(2, {

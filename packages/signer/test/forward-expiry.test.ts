@@ -14,7 +14,10 @@ import {
   type Workspace,
 } from './signer-cluster.ts'
 
-/** Rule 13, by the clocks of the nodes, which this test sets: they run in its process. */
+/**
+ * Rule 13 and the clocks of the nodes. The nodes run in the process of the test, which sets their
+ * clocks.
+ */
 let cluster: SignerCluster
 let workspace: Workspace
 const ONE = 10n ** 18n
@@ -65,6 +68,6 @@ test('rule 13: after a rule has expired, only a forward that is on record is sig
     'RULE_EXPIRED',
     13,
   )
-  // What is on record has been authorised already.
+  // A recorded transaction was authorised earlier.
   signed(await workspace.sign(forward(id), eth(path, { value: ONE, nonce: 0 })))
 })

@@ -36,14 +36,14 @@ import {
 } from './signer-cluster.ts'
 
 /**
- * Rule 13: a hostile platform holds a caller's standing rule, and moves nothing that the rule does
- * not name.
+ * Rule 13: a hostile platform has a caller's standing rule, and can move nothing that the rule does
+ * not allow.
  */
 let cluster: SignerCluster
 let workspace: Workspace
 const ONE = 10n ** 18n
 const OTHER = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
-/** Of a payment in ether at the tests' own price. */
+/** Fee of a payment in ether at the gas price of these tests. */
 const FEE = 21_000n * 2_000_000_000n
 const GWEI = 1_000_000_000n
 
@@ -90,7 +90,7 @@ const ending = (caller: Caller, id: string, more: More = {}) =>
   })
 
 let next = 500
-/** A caller with a rule that all nodes have seen, unless told otherwise. */
+/** Creates a caller with a rule, which all nodes have received unless the test says otherwise. */
 async function standing(
   body: Record<string, unknown> = {},
   nodes = [1, 2, 3],
@@ -158,14 +158,14 @@ describe('rule 13: what a forward may move', () => {
       13,
     )
     signed(await workspace.sign(forward(rule), eth(path, { value: 3n * ONE, nonce: 0 })))
-    // The network fees of both count, whichever wallet pays them.
+    // The network fees of both transactions count, regardless of the wallet that pays them.
     const rest = 2n * ONE - 2n * FEE
     refused(
       await workspace.sign(forward(rule), eth(path, { value: rest + 1n, nonce: 1 })),
       'FORWARD_CAP',
       13,
     )
-    // The partner keeps its own record of what it took part in.
+    // The partner has its own record of the payments in which it took part.
     refused(
       await workspace.sign(forward(rule), eth(path, { value: rest + 1n, nonce: 1 }), [3, 2]),
       'FORWARD_CAP',
@@ -187,7 +187,7 @@ describe('rule 13: what a forward may move', () => {
     )
     refused(await workspace.sign(forward(rule), eth(path, { value: 0n })), 'FORWARD_TOO_SMALL', 13)
   })
-  test('refuses another wallet, the tank, a high fee', async () => {
+  test('refuses another wallet, the tank, and a high fee', async () => {
     const { path, rule } = await standing()
     for (const foreign of [
       [path[0]! + 1000, 60, 0],
@@ -245,8 +245,8 @@ describe('rule 13: what a forward may move', () => {
       13,
     )
     signed(await workspace.sign(forward(rule), spend(0, 149_000n)))
-    // 0.0015 are gone with the fee; 0.00099 and a fee of 0.00001 are the rest of the cap, and not
-    // one more satoshi.
+    // The fee has used 0.0015; 0.00099 and a fee of 0.00001 are the rest of the cap, and one more
+    // satoshi exceeds it.
     refused(
       await workspace.sign(
         forward(rule),
@@ -292,7 +292,7 @@ describe('rule 13: what a forward may move', () => {
       ),
     )
   })
-  test('fuel for a forward: once, to its source, within the limits of any fuel', async () => {
+  test('allows fuel for a forward once, to its source, within the limits of any fuel', async () => {
     const { path, rule } = await standing()
     const source = workspace.address(ETH, path)
     const tank = [0, ETH.chain_index, 0]
@@ -338,7 +338,7 @@ describe('rule 13: what a forward may move', () => {
   })
 })
 
-describe('rule 13: which rule is valid', () => {
+describe('rule 13: when a rule is valid', () => {
   test('not after a signed end, which is final at every node that received it', async () => {
     const { mine, path, rule, id } = await standing()
     signed(await workspace.sign(forward(rule), eth(path, { value: ONE, nonce: 0 })))
@@ -360,7 +360,7 @@ describe('rule 13: which rule is valid', () => {
         'VOIDED',
         14,
       )
-    // Shown again as new it stays dead.
+    // A rule that has ended remains ended when it is sent as a new one.
     await cluster.post(1, '/receipt', { request: rule })
     refused(await workspace.sign(forward(rule), eth(path, { value: ONE, nonce: 1 })), 'VOIDED', 14)
   })
@@ -425,7 +425,7 @@ describe('rule 13: which rule is valid', () => {
       answers.map((each) => each.record.rule),
       [id, id, id],
     )
-    // Asked again it still tells.
+    // A repeated request returns the same answer.
     await cluster.restart(1)
     assert.deepEqual(
       (await cluster.post(1, '/void', { request: await ending(mine, id) })).body.record.signed,
@@ -475,14 +475,14 @@ describe('rule 13: which rule is valid', () => {
       6,
     )
     signed(await workspace.sign(cancel(mineEnds), instead))
-    // And the forward is never signed again, dearer or not.
+    // The forward is never signed again, with a higher fee or with the same one.
     refused(
       await workspace.sign(of, eth(path, { value: ONE, nonce: 0, maxFeePerGas: 4n * GWEI })),
       'VOIDED',
       14,
     )
   })
-  test("not after its caller's key was revoked", async () => {
+  test('not after the key of its caller was revoked', async () => {
     const { mine, path, rule } = await standing()
     await cluster.everywhere('revoke', { api_key: mine.api_key })
     refused(await workspace.sign(forward(rule), eth(path, { value: ONE })), 'NOT_ENROLLED', 1)
@@ -520,7 +520,8 @@ describe('rule 13: which rule is valid', () => {
     )
     const { path, rule, receipts } = await standing({}, [1])
     const forged = receipts.map((each) => ({ ...each, receipt: { ...each.receipt, node: 2 } }))
-    // Live as yet, so that node 3 takes it by itself: the forgery below is of one that is not.
+    // The rule is still valid, so node 3 accepts it without a receipt; the forgery below is of a
+    // rule that is not.
     signed(await workspace.sign(forward(rule), eth(path, { value: ONE, nonce: 0 }), [3, 2]))
     const late = receipts.map((each) => ({
       ...each,
@@ -542,7 +543,7 @@ describe('rule 13: which rule is valid', () => {
   })
 })
 
-describe('rule 2: what makes a rule', () => {
+describe('rule 2: who can create a rule', () => {
   test('its fields are validated strictly', async () => {
     const mine = await workspace.caller(next++)
     const base = { ...ETH_RULE, expires_at: iso(now() + 3600) }
@@ -570,7 +571,7 @@ describe('rule 2: what makes a rule', () => {
     )
     assert.equal((await answer(base, { method: 'PUT' })).body.error, 'ACTION_NOT_ALLOWED')
   })
-  test('a payment is no rule and a rule no payment; read-only keys and other workspaces cannot make one', async () => {
+  test('a payment is not accepted as a rule, nor a rule as a payment; read-only keys cannot create one', async () => {
     const { mine, path, rule } = await standing()
     refused(await workspace.sign(pay(rule), eth(path, { value: ONE })), 'ACTION_NOT_ALLOWED', 2)
     const payment = await signRequest({
@@ -622,7 +623,7 @@ test("rule 13: the cap covers any 24 hours, and a peer's records count at their 
     max_fee_per_gas: null,
     vsize: null,
   }
-  // As earlier versions wrote a charge.
+  // A charge as earlier versions wrote it.
   const charged = (step: string, amount: string) => ({
     step,
     unsigned_hash: `${step}${amount}`,
@@ -662,7 +663,7 @@ test("rule 13: the cap covers any 24 hours, and a peer's records count at their 
   store.append('step', { ...charged('a', '4'), ...own })
   store.append('step', { ...charged('a', '5'), ...own })
   assert.ok(allows('b', 5n) && !allows('b', 6n))
-  // In its own place it counts once, and never less than what was signed.
+  // In its own step the charge counts once, and never as less than the signed amount.
   assert.ok(allows('a', 10n) && allows('a', 1n))
   clock += 12 * 3_600_000
   store.append('imported', {
@@ -758,8 +759,8 @@ test('rule 13: a standing rule outlives the age of requests where it was seen li
     ]),
     'RULE_UNKNOWN',
   )
-  // A restored node believes its peers' records about rules, and its own eyes and their receipts
-  // only about new ones.
+  // A restored node believes its peers' records about known rules. About new rules it believes only
+  // receipts of its peers and what it received itself.
   store.append('imported', {
     at: 1,
     kind: 'rule',

@@ -5,8 +5,9 @@ import { ETH, eth, registry, SINK_ETH, usdt } from './signer-cluster.ts'
 import { addressOf, asksAbout, asksPay, Bench, IAT, pay } from './judging.ts'
 
 /**
- * The gas limit of a transfer is the platform's word. Within the fee cap a low price leaves room
- * for hundreds of millions of gas, which a receiver's contract could burn; the nodes bound it.
+ * The platform chooses the gas limit of a transfer. With a low price, the fee cap would allow
+ * hundreds of millions of gas, which a receiver's contract could use up; therefore the nodes limit
+ * the gas.
  */
 const ONE = 10n ** 18n
 const CHEAP = 1n
@@ -20,7 +21,7 @@ const above = (gas: bigint) =>
     `^FEE_CAP: The gas limit ${gas} is above ${MOST}, the maximum for one transfer on ETH$`,
   )
 
-test('attack: an absurd gas limit is refused for every purpose, and what a first payment takes is signed', async (t) => {
+test('attack: refuses an excessive gas limit for every purpose; a usual first payment is signed', async (t) => {
   const bench = new Bench()
   t.after(() => {
     bench.close()
@@ -70,7 +71,7 @@ test('attack: an absurd gas limit is refused for every purpose, and what a first
   )
 })
 
-test('attack: a recovery order does not lift the bound', async (t) => {
+test('attack: a recovery order does not remove the gas limit', async (t) => {
   const bench = new Bench()
   t.after(() => {
     bench.close()
@@ -94,7 +95,7 @@ test('attack: a recovery order does not lift the bound', async (t) => {
   assert.equal(await bench.told(recover, eth(omnibus, { value: 1n, gas: 78_000n })), null)
 })
 
-test('Arbitrum, where publishing is part of the gas, has a bound of its own; families without gas have none', () => {
+test('Arbitrum, whose gas includes data publication, has its own limit; families without gas have none', () => {
   const mostOf = (code: string) =>
     traitsOf(registry.network(code) as Network).gasMost?.(registry.network(code) as Network)
   assert.equal(evm.GAS_MOST, MOST)

@@ -24,7 +24,7 @@ async function homeOf(name: string, mode: 'local' | 'mainnet'): Promise<string> 
   return join(parent, 'node-1')
 }
 
-test('an inspector, however it is asked for, is refused outside local', () => {
+test('refuses an inspector outside local, by whatever option it is enabled', () => {
   for (const argument of [
     '--inspect',
     '--inspect=0',
@@ -45,7 +45,7 @@ test('an inspector, however it is asked for, is refused outside local', () => {
   assert.equal(openedBy('mainnet', ['--inspect-port=9230'], '--inspect-publish-uid=http'), null)
 })
 
-test('a node of mainnet does not start with an inspector', async () => {
+test('a mainnet node does not start with an inspector', async () => {
   const home = await homeOf('mainnet', 'mainnet')
   const run = (args: string[], options = '') =>
     spawnSync(process.execPath, [...args, MAIN, '--home', home], {
@@ -65,7 +65,7 @@ test('a node of mainnet does not start with an inspector', async () => {
 })
 
 test(
-  'a node of mainnet opens no inspector on SIGUSR1',
+  'a mainnet node opens no inspector on SIGUSR1',
   { skip: process.platform !== 'linux' },
   async () => {
     const script = `
@@ -88,7 +88,7 @@ test(
 )
 
 test(
-  'a node says how it was hardened, and the kernel agrees',
+  "a node reports how it was hardened, and the kernel's state matches",
   { skip: process.platform !== 'linux' },
   async () => {
     let heard = ''
@@ -102,7 +102,7 @@ test(
         { level, attaching, core_dumps },
         { level: 'info', attaching: 'done', core_dumps: 'done' },
       )
-      // Only root may read the limits of a process that is not dumpable.
+      // Only root can read the limits of a process that is not dumpable.
       if (process.getuid?.() === 0)
         assert.match(
           readFileSync(`/proc/${child.pid}/limits`, 'utf8'),

@@ -23,7 +23,7 @@ interface Node {
   alerts: string[]
 }
 
-/** Three nodes whose messages go from hand to hand; `hold` may keep one on its way. */
+/** Three nodes whose messages the test delivers; `hold` can delay one message. */
 class Trio {
   readonly nodes = new Map<number, Node>()
   hold: (from: number, to: number) => Promise<void> = async () => {}
@@ -75,7 +75,7 @@ class Trio {
 const send = (node: Node, to: number) => node.peers.call(to, '/peer/test', {}, { timeout: 60_000 })
 const grow = (node: Node) => node.store.append('revoke', { api_key: 'x' })
 
-test('a message overtaken by another to the third node does not mean that the record went back', async () => {
+test('a message that arrives at the third node after a later one does not mean that the record went back', async () => {
   const trio = new Trio()
   const [first, second] = [trio.start(1), trio.start(2), trio.start(3)] as [Node, Node, Node]
   grow(first)
@@ -182,8 +182,8 @@ test('a node compared while the third was down is compared with it later, even w
       `node ${at + 1}`,
     )
 
-  // Node 3 alone is shown what the first writes now; the first then goes back to what the second
-  // knows.
+  // Only node 3 receives what the first node writes now; then the first node is reset to the state
+  // that the second node knows.
   trio.nodes.delete(2)
   grow(first)
   await tick([first, all[2]!])

@@ -70,7 +70,7 @@ const step = (order: number, more: Partial<Body<'step'>> = {}): Body<'step'> => 
   ...more,
 })
 
-test('history contains what was signed and for whom, and nothing of how', () => {
+test('the history contains what was signed and for whom, but no sessions or raw transactions', () => {
   const { store, page } = opened('told')
   store.append('enrol', {
     api_key: 'a',
@@ -148,7 +148,7 @@ test('pages are contiguous and bounded, and show whether the record is still the
   assert.equal(other.page(3).before, null, 'a record that is shorter than what was compared')
   assert.throws(() => page(0))
   assert.throws(() => page(1, 2001))
-  // A page ends before it grows too large, and never stands still.
+  // A page ends before it becomes too large, and each page contains at least one entry.
   for (let order = 0; order < 3; order++)
     store.append('step', step(order, { unsigned: { ...unsigned, bytes: 'aa'.repeat(1_500_000) } }))
   assert.deepEqual([page(26).next, page(28).next], [27, 29])
@@ -161,7 +161,7 @@ test("a restored node returns its peers' history too, including transactions", (
   const taken = importable('step', step(5))!
   assert.deepEqual(taken.unsigned, unsigned)
   store.append('imported', { at: 77, kind: 'step', body: taken, from: 2 })
-  // A step without its transaction counts for the rules anyway.
+  // A step without its transaction still counts for the rules.
   const bare = importable('step', { ...step(6), unsigned: { bytes: 'not hex' } })
   assert.ok(bare !== null && bare.unsigned === undefined)
   store.append('imported', { at: 78, kind: 'step', body: bare, from: 2 })

@@ -23,8 +23,8 @@ import {
 } from './signer-cluster.ts'
 
 /**
- * A host's clock that was wrong once must not stop its node for as long as it was wrong, and must
- * not take it back in time.
+ * If a host's clock was wrong once, its node must not be blocked for as long as the clock was
+ * ahead, and must not accept earlier times.
  */
 const DAY_MS = 86_400_000
 let cluster: SignerCluster
@@ -41,7 +41,7 @@ after(async () => {
   await cluster.stop()
 })
 
-/** A payment whose request was issued now, by the machine's clock and `aheadMs`. */
+/** Creates a payment whose request is issued now, by the machine's clock plus `aheadMs`. */
 const asked = (aheadMs = cluster.aheadMs) =>
   transfer(
     caller,
@@ -58,7 +58,7 @@ async function sign(pair: readonly [number, number], request = asked()): Promise
   return answer
 }
 
-test('a leap ahead of one host is not believed, and has no effect once its clock is right again', async () => {
+test('a clock that jumps ahead on one host is ignored, and has no effect once it is right again', async () => {
   signed(await sign([1, 3]))
   for (const leap of [LEAP_MAX_MS + 60_000, DAY_MS, 3650 * DAY_MS]) {
     cluster.aheadMsOf.set(3, leap)
@@ -76,7 +76,7 @@ test('a leap ahead of one host is not believed, and has no effect once its clock
     signed(await sign([1, 2]))
     const { body } = await cluster.get(3, '/status')
     assert.equal(body.clock_doubted, true)
-    // A restart learns nothing from the wrong clock either.
+    // The node does not adopt the wrong clock at a restart either.
     await cluster.restartHere(3)
     refused(await sign([3, 2]), 'CLOCK_DOUBTED')
     cluster.aheadMsOf.delete(3)
@@ -93,21 +93,22 @@ test('a host that was off for long continues once a peer reports the same time, 
   for (const node of [2, 3]) await cluster.restartHere(node)
   signed(await sign([1, 2]))
   signed(await sign([2, 3]))
-  // All hosts at once, as after the sleep of a machine that holds all three.
+  // All hosts move at the same time, as after the suspension of a machine that runs all three
+  // nodes.
   cluster.aheadMs += DAY_MS
   signed(await sign([3, 1]))
 })
 
-test('only its operator repairs a record with a later time, and only to the time of both peers', async () => {
+test("only the operator can reset a record's time that is ahead, and only to the time that both peers report", async () => {
   const home = cluster.peers.nodes[2]!.home
   const old = await asked()
   await cluster.stopHere(3)
-  // As an earlier version wrote it down, which believed every clock.
+  // An entry of an earlier version, which accepted every clock.
   const poisoned = new Store(join(home, 'record.sqlite'), () => Date.now() + 20 * 365 * DAY_MS)
   poisoned.append('backup', { keys: 0, made_at: 0 })
   poisoned.saveClock()
   poisoned.close()
-  // From here on the nodes go by the machine's clock, as the command does.
+  // From here on the nodes use the machine's clock, as the command does.
   for (const node of [1, 2]) await cluster.stopHere(node)
   cluster.aheadMs = 0
   for (const node of [1, 2]) {
@@ -135,7 +136,8 @@ test('only its operator repairs a record with a later time, and only to the time
   assert.match(await repairClock(home), /^the clock was changed from \S+ to \S+; start the node$/)
   await assert.rejects(repairClock(home), /not ahead of the host's: no repair is required/)
   await cluster.restartHere(3)
-  // What was issued before the repair stays refused: the node has gone forward, not back.
+  // A request that was issued before the repair is still refused: the node's time has moved
+  // forward, not back.
   const before = await transfer(
     caller,
     { asset: 'ETH', amount: 1, destination_address: SINK_ETH },
@@ -178,7 +180,7 @@ test("property: for any clock, restarts and confirmations, a record's time never
       for (const each of steps) {
         truth += each.passed
         error = each.error
-        // What passed may be believed, and what was confirmed.
+        // The record may accept the time that has passed, and the time that was confirmed.
         allowed += each.passed
         if (each.after === 'confirm') {
           store.confirm()

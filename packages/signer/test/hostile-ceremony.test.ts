@@ -8,7 +8,10 @@ import { callBytesMax, MemoryBudget } from '../src/transport/memory-budget.ts'
 import { CheatingNode } from './cheating-node.ts'
 import { SignerCluster, type Json, type Workspace } from './signer-cluster.ts'
 
-/** Node 1 leads runs of three and test signatures, and lies in them. Nodes 2 and 3 are honest. */
+/**
+ * Node 1 leads ceremonies of three nodes and test signatures, and sends false messages in them.
+ * Nodes 2 and 3 are honest.
+ */
 let cluster: SignerCluster
 let workspace: Workspace
 let node: CheatingNode
@@ -42,7 +45,7 @@ const start = (run: string, mine: string) =>
     fresh: [1, 2, 3].map((each) => ({ node: each, fresh: each === 2 ? mine : fresh() })),
   })
 
-test('one key has one run: a second one of the same leader ends the first', async () => {
+test('one key has one run: a second run of the same leader ends the first', async () => {
   const [one, two] = [opening(), opening()]
   const first = await say('ceremony/open', one)
   const second = await say('ceremony/open', two)
@@ -53,8 +56,7 @@ test('one key has one run: a second one of the same leader ends the first', asyn
     'SESSION_ABORTED',
   )
   assert.deepEqual(await start(two.run, second.fresh), {})
-  // Another leader of a run of that key is refused in the meantime, here and at the other honest
-  // node.
+  // During that time both honest nodes refuse another leader of a ceremony for that key.
   const { body } = await cluster.operator(3, 'refresh', { key_ids: [workspace.set.key_id] })
   assert.equal(body.refreshed.length, 0)
 })
@@ -87,7 +89,7 @@ test('one node leads at most four runs', async () => {
 })
 
 test("a run stores no message of a later round, none above the engine's size, and one for each round", async () => {
-  // In place of one of those four.
+  // Replaces one of those four.
   const run = keygen({ key_id: 's-0' })
   assert.equal((await say('ceremony/open', run)).error, undefined)
   for (const round of [0, 2, 3, 1000, -1]) {
@@ -154,7 +156,7 @@ test('memory for one peer is limited to a large order and a third of it', async 
   room.take(1, 1)
 })
 
-test('a run that a hostile leader began leaves no share, and causes no ban', async () => {
+test('a run that a hostile leader began leaves no share and causes no ban', async () => {
   const names = readdirSync(join(cluster.peers.nodes[1]!.home, 'record.shares')).filter((name) =>
     name.startsWith(`${workspace.set.key_id}.`),
   )

@@ -22,8 +22,8 @@ import {
 import { TakenOver } from './taken-over.ts'
 
 /**
- * Node 1 is taken over: the test holds its keys, its record and its port, and speaks for it. Node 2
- * is honest.
+ * Node 1 is compromised: the test has its keys, its record and its port, and sends messages as node
+ * 1. Node 2 is honest.
  */
 let cluster: SignerCluster
 let workspace: Workspace
@@ -123,7 +123,7 @@ test('an open session accepts its own round and digest only; garbage ends it wit
     bindingOf(good),
   )
   assert.match(opened.fresh, /^[0-9a-f]{64}$/)
-  // Its own first round comes with that: by then the step is on its record.
+  // The answer includes node 2's first round: the step is on its record by then.
   assert.equal(opened.messages.length, 1)
   const { sessionIds } = await import('../src/signing/items.ts')
   const { hashOfUnsigned } = await import('../src/policy/order.ts')
@@ -151,8 +151,8 @@ test('an open session accepts its own round and digest only; garbage ends it wit
   )
   assert.equal((await round(bindingOf(good, { session, round: 1 }))).error, 'SESSION_ABORTED')
   assert.equal((await round(bindingOf(good, { session, round: 2 }))).error, 'SESSION_ABORTED')
-  // A round that is not the next, of another batch, of another digest, or whose lengths are not
-  // those of its bytes, each ends a session.
+  // Each of these ends a session: a round that is not the next one, a round of another batch or
+  // another digest, and lengths that do not match the bytes.
   const wrong: [Partial<Binding>, unknown?][] = [
     [{ round: 2 }],
     [{ round: 0 }],
@@ -182,8 +182,8 @@ test('an open session accepts its own round and digest only; garbage ends it wit
     assert.deepEqual([dead.error, dead.message], ['SESSION_ABORTED', 'This session does not exist'])
   }
   assert.deepEqual((await cluster.get(2, '/status')).body.bans, [])
-  // Round 1 was entered: another transaction for the request is refused now, the same one is opened
-  // again.
+  // Round 1 has begun: another transaction for the request is refused now, and the same one can be
+  // opened again.
   assert.equal(
     (
       await open(
@@ -199,7 +199,7 @@ test('an open session accepts its own round and digest only; garbage ends it wit
   assert.equal(status.body.unfinished, 2)
 })
 
-test('a bound index gets no second name, and a name no second index, whichever node proposes it', async () => {
+test('an index cannot get a second name, nor a name a second index, whichever node proposes it', async () => {
   const certify = (sub_account: string, index: number) =>
     say('/peer/sub-account/certify', { workspace: workspace.name, sub_account, index })
   assert.equal((await certify('stranger', caller.sub_account)).error, 'ENROLMENT_CONFLICT')
@@ -271,7 +271,7 @@ test('keys, certificates and refreshes cannot be obtained by a request', async (
     'SESSION_ABORTED',
   )
   assert.equal((await say('/peer/nothing', {})).error, 'NOT_FOUND')
-  // The other two go on.
+  // The two other nodes continue to sign.
   const request = await transfer(caller, { asset: 'ETH', amount: 3, destination_address: SINK_ETH })
   const { status, body } = await workspace.sign(
     pay(request),
@@ -281,7 +281,7 @@ test('keys, certificates and refreshes cannot be obtained by a request', async (
   assert.equal(status, 200, JSON.stringify(body))
 })
 
-test('a partner that sent its first round has stored its step: it is killed immediately and still knows it', async () => {
+test('a partner that sent its first round has stored its step, even if it is killed immediately', async () => {
   const request = await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
   const unsigned = eth(path, { value: ONE, nonce: 2 })
   const opened = await open(pay(request), unsigned)

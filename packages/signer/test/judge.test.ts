@@ -22,7 +22,10 @@ import {
   type JudgedRequest,
 } from './judging.ts'
 
-/** What the record allows: budgets of a day, runs, and what is signed already. */
+/**
+ * Judgements that depend on the record: daily budgets, runs, and transactions that are signed
+ * already.
+ */
 const ONE = 10n ** 18n
 const GWEI = 1_000_000_000n
 const NOW = IAT * 1000
@@ -117,7 +120,7 @@ test('rule 13: of one step the most expensive counts, plus all other steps; the 
   assert.deepEqual(charged(1n, 'a'), used(14n), 'and never less than what was signed')
 })
 
-test('of a fee the part above a twentieth of the amount counts; a fuel counts with amount and fee', () => {
+test('only the part of a fee above a twentieth of the amount counts; fuel counts with amount and fee', () => {
   assert.deepEqual(
     [
       beyondShare(5n, 100n),
@@ -134,7 +137,7 @@ test('of a fee the part above a twentieth of the amount counts; a fuel counts wi
   )
 })
 
-test("rule 3: how old a request may be, and the refusal's message; within a minute after its end it is live", () => {
+test('rule 3: the maximum age of a request, and the error; a request is valid until a minute after its end', () => {
   assert.deepEqual([isTimely(100, 160), isTimely(100, 161)], [true, false])
   const proven = {
     iat: 1_000_000,
@@ -185,7 +188,7 @@ const verdictAt = (nonce: bigint | null, more: object = {}): Verdict =>
     ...more,
   }) as unknown as Verdict
 
-test('a run: payments or fuels of one account with consecutive numbers, without those judged individually', () => {
+test('a run contains payments or fuel of one account with consecutive nonces, not those judged individually', () => {
   const runs = (...verdicts: Verdict[]) =>
     said(() => {
       assertRun(verdicts)
@@ -245,7 +248,7 @@ test('a run: payments or fuels of one account with consecutive numbers, without 
   )
 })
 
-test('a refusal in a run names the position, a single one names none, and an error stays an error', async () => {
+test('a refusal in a run states the position, a single one does not, and an error stays an error', async () => {
   const refusal = new Refusal('BUDGET', 'words', { spent: '1' })
   const broken = new TypeError('broken')
   const throwing = (error: Error) => (one: number, at: number) => {
@@ -315,7 +318,8 @@ test('a run is judged as a whole: each as if earlier ones were on record, and no
     steps.map(({ unsigned_hash: hash }) => hash),
     (await bench.judge.judgeAll(orders(asked))).map(({ unsignedHash }) => unsignedHash),
   )
-  // Once more, one of them new: a further session of each that is known, and one step.
+  // The payments again, with a new one among them: another session for each known payment, and one
+  // step.
   const more = await asksPay(mine)
   const again = await admit([...asked, more])
   assert.deepEqual(again.slice(0, 3), steps)
@@ -327,7 +331,7 @@ test('a run is judged as a whole: each as if earlier ones were on record, and no
   assert.equal((await bench.judge.judgeAll(orders([more]))).length, 1)
 })
 
-test('a run of fuels respects the budget, in which recorded fuels count once', async () => {
+test('a run of fuel transactions respects the budget, in which recorded ones count once', async () => {
   const cap = BigInt(ETH.fee_cap)
   const tank = [0, ETH.chain_index, 0]
   const fuels = async (count: number, value: bigint) =>
@@ -364,7 +368,7 @@ test('a run of fuels respects the budget, in which recorded fuels count once', a
   assert.match((await told(() => admit(spare.slice(2)))) as string, /^BUDGET: /)
 })
 
-test('a recorded transaction is signed again whatever its age; a replacement is not', async () => {
+test('a recorded transaction is signed again at any age; a replacement is not', async () => {
   const asked = await asksPay(mine)
   assert.equal(await bench.told(pay(asked), paid()), null)
   bench.now = IAT + 7 * DAY_S
@@ -420,7 +424,7 @@ test("another transaction of a step is refused with the recorded one's bytes, an
   })
 })
 
-test('a step learnt from a peer counts too, but not its request', async (t) => {
+test('a step received from a peer counts too, but not its request', async (t) => {
   const asked = await asksPay(mine)
   bench.judge.admit(await bench.verdict(pay(asked), paid()), SESSION)
   const row = bench.store.record.page(bench.store.record.height, 1)[0]!
@@ -460,7 +464,7 @@ test('a finished signature that waits to be stored is stored before the transact
   const known = bench.judge.assertAllowed(verdict)
   assert.equal(known, step)
   assert.equal(known?.signed?.hash, 'h')
-  // What is signed already waits for no disk.
+  // A transaction that is signed already needs no write to the disk.
   const { height } = bench.store.record
   bench.store.appendSoon('revoke', { api_key: 'other' })
   bench.judge.assertAllowed(verdict)

@@ -30,8 +30,8 @@ import {
 } from './signer-cluster.ts'
 
 /**
- * One node's judgement by itself: a record of its own on disk, a clock that stands, keys of this
- * file; no peers, and nothing is signed.
+ * The judgement of one node alone, with its own record on disk, a fixed clock and the keys of this
+ * file. There are no peers, and nothing is signed.
  */
 export const IAT = 1_800_000_000
 export const WORKSPACE = 'w'
@@ -63,7 +63,7 @@ export const KEYS = {
 }
 export const addressOf = (network: Network, path: readonly number[]): string =>
   addressAt(network, KEYS[network.curve], [...path])
-/** For builders that ask for a workspace. */
+/** Workspace for builders that require one. */
 export const WALLET = {
   key: KEYS.secp256k1,
   publicKeyAt: KEYS.secp256k1.publicKeyAt,
@@ -75,7 +75,7 @@ export const receiptOf = (told: Receipt['receipt']): Receipt => ({
   signature: signBytes(second.privateKey, receiptBytes(told)),
 })
 
-/** What is refused, and in which words; null: nothing is. */
+/** Returns the code and message of a refusal; null: the call was not refused. */
 export function said(act: () => unknown): string | null {
   try {
     act()
@@ -108,9 +108,9 @@ export interface JudgedRequest {
   caller: Caller
 }
 type Body = Record<string, unknown>
-/** Names of the record are written so. */
+/** Returns a key in the format of the record. */
 export const names = (...parts: unknown[]): string => JSON.stringify(parts)
-/** Of the intent that a request without a sequence_id makes. */
+/** Returns the key of the intent that a request without a sequence_id creates. */
 export const keyOf = ({ caller, nonce }: JudgedRequest, action = 'pay'): string =>
   names(action, 'nonce', caller.api_key, nonce)
 export const pay = ({ request }: JudgedRequest, more: object = {}) => ({
@@ -122,7 +122,7 @@ let last = 0
 const uuid = (number: number): string =>
   `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`
 
-/** A signed request, issued at IAT, under a nonce of its own. */
+/** Creates a signed request, issued at IAT, with its own nonce. */
 export async function ask(
   caller: Caller,
   uri: string,
@@ -235,7 +235,7 @@ export class Bench {
   readonly judge: Judge
   readonly context: Context
   readonly #folder = mkdtempSync(join(tmpdir(), 'judging-'))
-  /** Unix seconds. */
+  /** Unix time in seconds. */
   now = IAT
 
   constructor(budgetFeeCaps = 4) {
@@ -270,14 +270,17 @@ export class Bench {
     return { api_key, sub_account }
   }
 
-  /** As the platform's call is read. */
+  /** Returns the order in the form in which a node reads the platform's call. */
   order(purpose: object, unsigned: UnsignedTransaction, workspace = WORKSPACE): Order {
     return orderSchema.parse({ workspace, purpose, unsigned })
   }
   verdict(purpose: object, unsigned: UnsignedTransaction, workspace?: string): Promise<Verdict> {
     return this.judge.judge(this.order(purpose, unsigned, workspace))
   }
-  /** As far as a node goes before it signs: judged, and written down. */
+  /**
+   * Performs all steps of a node before signing: judges the order and records it. Returns the
+   * refusal, or null.
+   */
   told(purpose: object, unsigned: UnsignedTransaction, workspace?: string): Promise<string | null> {
     return told(async () =>
       this.judge.admit(await this.verdict(purpose, unsigned, workspace), SESSION),

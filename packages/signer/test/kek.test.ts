@@ -41,7 +41,7 @@ const fileOf = (name: string, text: string): string => {
 const passphrase = fileOf('passphrase', 'a passphrase of twelve and more\n')
 const byPassphrase = { kind: 'passphrase' as const, file: passphrase }
 
-/** Every share of a home opens: what a node does before it signs. */
+/** Opens every share of a home, as a node does before it signs. @returns the number of shares */
 async function opens(home: string): Promise<number> {
   const vault = await openDataDir(home, loadConfig(home), process.env)
   let count = 0
@@ -67,7 +67,7 @@ const kek = (args: string[], env: NodeJS.ProcessEnv = {}) => {
   return { status, stdout, stderr }
 }
 
-/** An order's signature by each pair of nodes. */
+/** Checks that each pair of nodes can sign an order. */
 async function signsByEveryPair(cluster: SignerCluster): Promise<void> {
   const workspace = await cluster.workspace()
   const caller = await workspace.caller()
@@ -94,7 +94,7 @@ async function signsByEveryPair(cluster: SignerCluster): Promise<void> {
 const skip = withoutToken || withoutBao
 
 test(
-  'nodes under a passphrase, a token and Vault sign; without Vault they continue, and a starting one waits',
+  'nodes with a passphrase, token or Vault key sign; if Vault fails they continue, and a starting node waits',
   { skip },
   async () => {
     const bao: Bao = await startBao(folder)
@@ -170,8 +170,8 @@ test(
           .on('error', reject)
           .end('{}')
       })
-    // The log line comes before the socket. Until then there is no socket, or the dead node's, on
-    // which no process listens.
+    // Waits for the log line, which comes before the socket exists. Until then there is no socket,
+    // or the socket of the killed node, on which no process listens.
     const heardFrom = async (): Promise<Record<string, unknown>> => {
       for (;;) {
         try {
@@ -186,8 +186,8 @@ test(
     }
     const { ready, waiting_for: waitingFor } = await heardFrom()
     assert.deepEqual([ready, waitingFor], [false, 'vault: sealed'])
-    // The keys of a running node cannot be rotated. This node does not run yet, and the two others
-    // sign.
+    // The keys of a running node cannot be rotated. This node is not running yet, and the two
+    // others sign.
     assert.match(kek(['rotate', '--home', homeOf(1)]).stderr, /is running/)
     await bao.unseal()
     await starting
@@ -202,7 +202,7 @@ test(
   },
 )
 
-test('a home of an earlier version, under its file or its passphrase, signs unchanged, and can be migrated', async () => {
+test('a home of an earlier version, with a key file or passphrase, signs unchanged and can be migrated', async () => {
   const cluster = new SignerCluster()
   ended.push(() => cluster.stop())
   await createDataDirs(cluster.home, await freePorts(3), 'own')
@@ -245,7 +245,10 @@ test('a home of an earlier version, under its file or its passphrase, signs unch
 
 const byFile = { kind: 'file' as const, path: 'kek-2' }
 
-/** A rotation in a process that kills itself at the given step. Null: it did. */
+/**
+ * Runs a rotation in a process that kills itself at the given step. @returns the exit status; null:
+ * the process killed itself
+ */
 function killedAt(home: string, at: number): number | null {
   const script = `
     import { rotate } from ${JSON.stringify(join(import.meta.dirname, '../src/kek/rotate.ts'))}
@@ -264,7 +267,7 @@ test('a rotation killed at any step leaves a home whose shares can all be opened
   const parent = join(folder, 'killed')
   await createDataDirs(parent, await freePorts(3))
   const original = join(parent, 'node-1')
-  // Three tell as much as all of them.
+  // Three shares are sufficient for this test.
   for (const name of readdirSync(join(original, 'record.shares')).sort().slice(0, -3))
     rmSync(join(original, 'record.shares', name))
   const shares = await opens(original)
@@ -312,7 +315,8 @@ test('a waiting node ends with its standard input, as every node does', async ()
       keys: [{ ...file.keys[0], kek: vault, kek_version: '1', wrapped: 'vault:v1:AAAA' }],
     }),
   )
-  // What stands for a token holds spaces: said before anybody is asked.
+  // The specification of the token contains spaces: this is reported before any device is
+  // contacted.
   const run = () =>
     spawnSync(process.execPath, [join(import.meta.dirname, '../src/main.ts'), '--home', home], {
       encoding: 'utf8',
@@ -345,7 +349,7 @@ test('impossible settings are refused before anything is written', async () => {
   ]
   await opens(home)
   await rotate(home, { kind: 'file', path: 'kek' }, process.env)
-  // By whatever path it is named: the file that wraps is not the one that goes.
+  // Under any name of its path, the file that wraps the key is never the one that is deleted.
   for (const path of [join(home, 'kek'), './kek']) {
     await rotate(home, { kind: 'file', path }, process.env)
     await opens(home)
@@ -353,7 +357,8 @@ test('impossible settings are refused before anything is written', async () => {
   const before = written()
   await assert.rejects(rotate(home, wrong, process.env), /12 characters/)
   assert.deepEqual(written(), before)
-  // Another node's key file in place of this one's: the wrapped key is told to be another's.
+  // The key file is replaced by another node's: the error says that the wrapped key belongs to
+  // another node.
   copyFileSync(join(parent, 'node-1', 'kek'), join(home, 'kek'))
   await assert.rejects(rotate(home, byPassphrase, process.env), /not the key that wrapped/)
   copyFileSync(join(parent, 'node-1', 'keys.json'), join(home, 'keys.json'))

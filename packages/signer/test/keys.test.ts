@@ -70,7 +70,7 @@ test('refresh: a new epoch, old shares deleted, every pair signs, the key is the
   )
 })
 
-test('an Ed25519 key: made, certified, refreshed; its three pairs sign the test', async () => {
+test('an Ed25519 key is generated, certified and refreshed; its three pairs sign the test', async () => {
   const { status, body } = await cluster.post(2, '/key', {
     workspace: workspace.name,
     curve: 'ed25519',
@@ -96,7 +96,7 @@ test('refresh while payments are signed: every pair signs each, and all nodes ha
       const unsigned = eth([8, ETH.chain_index, 0], { value: 10n ** 18n, nonce: signed })
       const pair = PAIRS[signed % PAIRS.length]!
       let answer = await workspace.sign(request, unsigned, pair)
-      // As the platform does: the same transaction again.
+      // As the platform does, sends the same transaction again.
       for (
         const end = Date.now() + 120_000;
         answer.status !== 200 && Date.now() < end;
@@ -135,7 +135,7 @@ test('a refresh fails while a node is down, and the old shares stay in use', asy
   await signWith([2, 3])
 })
 
-test('drill: a host is lost; its backup and its peers restore it, and its earlier records still bind', async () => {
+test('drill: a lost host is restored from its backup and its peers, and its earlier records still bind it', async () => {
   const old = await transfer(caller, { asset: 'ETH', amount: 2, destination_address: SINK_ETH })
   const used = await transfer(caller, { asset: 'ETH', amount: 3, destination_address: SINK_ETH })
   const other = await workspace.caller(1)
@@ -150,7 +150,7 @@ test('drill: a host is lost; its backup and its peers restore it, and its earlie
   )
   assert.match(second.body.message, /already exists/)
   assert.ok(!text.includes('PRIVATE KEY'))
-  // After the backup: a signature, and a caller that is revoked.
+  // Events after the backup: a signature, and the revocation of a caller.
   const from = [1, ETH.chain_index, 0]
   assert.equal(
     (await workspace.sign(pay(used), eth(from, { value: 3n * 10n ** 18n, nonce }), [3, 1])).status,
@@ -178,7 +178,8 @@ test('drill: a host is lost; its backup and its peers restore it, and its earlie
     print: null,
   })
   await cluster.run(3)
-  // A node without its record is refused by its peers: its head went back.
+  // The peers refuse a node that has lost its record, because its head is behind the one that they
+  // know.
   const empty = await workspace.sign(
     pay(await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })),
     eth(from, { value: 10n ** 18n, nonce }),
@@ -197,7 +198,8 @@ test('drill: a host is lost; its backup and its peers restore it, and its earlie
   assert.equal(restored.status, 200, JSON.stringify(restored.body))
   assert.equal(restored.body.generation, 1)
 
-  // Issued before: refused. Used before: bound. Issued now: signed, with both peers.
+  // A request that was issued earlier is refused. One that was used earlier stays bound. One that
+  // is issued now is signed, with either peer.
   const late = await workspace.sign(pay(old), eth(from, { value: 2n * 10n ** 18n, nonce }), [3, 1])
   assert.equal(late.body.error, 'TOO_OLD', JSON.stringify(late.body))
   const twice = await workspace.sign(
@@ -232,7 +234,7 @@ test('drill: a host is lost; its backup and its peers restore it, and its earlie
   await signWith([1, 3])
 })
 
-test("drill: all three are lost; their backups restore them, and accounts continue at the chain's numbers", async () => {
+test('drill: three lost hosts are restored from backups, and accounts continue at the nonces of the chain', async () => {
   const sub = await workspace.caller(7)
   const ask = async (pair: readonly [number, number], number: number): Promise<Json> =>
     workspace.sign(
@@ -240,7 +242,8 @@ test("drill: all three are lost; their backups restore them, and accounts contin
       eth([7, ETH.chain_index, 0], { value: 10n ** 18n, nonce: number }),
       pair,
     )
-  // Node 3 was restored before; its partners were not, and hold it to their records.
+  // Node 3 was restored before, and its partners were not; they hold node 3 to what their own
+  // records contain.
   for (const pair of [
     [3, 1],
     [1, 3],
@@ -260,7 +263,7 @@ test("drill: all three are lost; their backups restore them, and accounts contin
   }
   const restore = (node: number) =>
     cluster.operator(node, 'restore', { file: file(node), recovery_secret_file: secret(node) })
-  // Each waits until its peers have read their backups as well, and is asked once more then.
+  // Each node waits until its peers have read their backups as well; then the command is run again.
   for (const node of [1, 2]) refused(await restore(node), 'RESTORING')
   for (const node of [3, 1, 2]) {
     const restored = await restore(node)
@@ -272,7 +275,8 @@ test("drill: all three are lost; their backups restore them, and accounts contin
     [[2, 3], 2],
   ] as const) {
     let answer = await ask(pair, number)
-    // What was issued before the restore, told in seconds, is refused.
+    // A request that was issued before the restoration is refused; the comparison is in whole
+    // seconds.
     while (answer.body.error === 'TOO_OLD' && Date.now() < end) answer = await ask(pair, number)
     assert.equal(answer.status, 200, `${pair.join()}: ${JSON.stringify(answer.body)}`)
   }

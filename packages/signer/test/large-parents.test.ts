@@ -14,8 +14,8 @@ import {
 } from './signer-cluster.ts'
 
 /**
- * Coins that lie in transactions as large as blocks allow are spent like others: three real nodes,
- * one order.
+ * Coins of transactions that are as large as a block allows can be spent like others, with three
+ * real nodes and one order.
  */
 let cluster: SignerCluster
 let workspace: Workspace
@@ -32,7 +32,7 @@ after(async () => {
 
 const COIN = 100_000_000n
 const PATH = [1, BTC.chain_index, 0]
-/** How long the platform waits for the signatures of so many inputs. */
+/** Time in milliseconds that the platform waits for the signatures of this number of inputs. */
 const patience = (inputs: number) => 6000 + 150 * inputs
 
 function parents(count: number, bytes: number): Transaction[] {
@@ -67,8 +67,7 @@ test(
     const { request, unsigned } = order(parents(22, 990_000))
     assert.ok(JSON.stringify(unsigned).length > 42_000_000)
     const signed = pay(await request)
-    // Both nodes run in this process: what they take of a processor is what they take of time where
-    // nothing else runs.
+    // Both nodes run in this process, so its processor time is the elapsed time on an idle machine.
     const started = process.cpuUsage()
     const { status, body } = await workspace.sign(signed, unsigned)
     const { user, system } = process.cpuUsage(started)

@@ -26,7 +26,10 @@ after(() => {
   rmSync(home, { recursive: true, force: true })
 })
 
-/** Node 2 as it lies to node 1: `lie` gets the connection on which a call was heard. */
+/**
+ * Runs node 2 as a peer that sends false data to node 1: `lie` receives the connection on which a
+ * call arrived.
+ */
 async function lying(
   lie: (stream: TLSSocket) => void,
 ): Promise<{ config: Config; peer: Peer; close: () => void }> {
@@ -58,7 +61,7 @@ const lengthOf = (length: number): Buffer => {
 const HELLO = Buffer.from('{}')
 
 /**
- * Bytes without end, as fast as they are taken, in an answer that is announced to be of `length`.
+ * Sends bytes without end, as fast as they are accepted, in an answer with the announced `length`.
  */
 function flood(length: number): { lie: (stream: TLSSocket) => void; sent: () => number } {
   let sent = 0
@@ -159,7 +162,7 @@ test('attack: an unsolicited message of a peer is no answer to the next call', a
   try {
     assert.equal(String(await link.post('/peer/ping', HELLO, 60_000, 1_000_000)), 'right')
     await dropped.promise
-    // The next call has a connection of its own.
+    // The next call uses its own connection.
     assert.equal(String(await link.post('/peer/ping', HELLO, 60_000, 1_000_000)), 'right')
   } finally {
     link.close()
@@ -232,7 +235,7 @@ test('frames are parsed wherever the stream was split', () => {
     assert.throws(() => callOf(short), /without a name/)
 })
 
-test('attack: a cheat in one input hides behind garbage in another — the cheat is detected', () => {
+test('attack: a cheat in one input is detected although another input contains invalid data', () => {
   const cheat = new ThresholdError('CHEAT', 'proven', 2)
   const garbage = new ThresholdError('MALFORMED', 'not a message', null)
   assert.equal(gravest([garbage, new Error('x'), cheat]), cheat)

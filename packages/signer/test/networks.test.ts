@@ -16,7 +16,8 @@ import {
 } from './signer-cluster.ts'
 
 /**
- * The rules hold on every network: a legacy chain, Bitcoin Cash, and EVM networks beside Ethereum.
+ * The rules apply on every network: a legacy chain, Bitcoin Cash, and EVM networks other than
+ * Ethereum.
  */
 let cluster: SignerCluster
 let workspace: Workspace
@@ -53,7 +54,7 @@ interface Built {
   edit?: (transaction: Transaction) => void
 }
 
-/** A payment from coins that a stranger's transaction gave to the workspace. */
+/** Creates a payment from coins that a transaction outside the workspace sent to it. */
 function payment({
   code,
   inputs,
@@ -123,7 +124,8 @@ describe('UTXO chains without replacement', () => {
         recoveryId?: number
       }[]
       assert.equal(signatures.length, 2)
-      // Assembling verifies each signature against the digest that this side computes.
+      // Assembling the transaction verifies each signature against the digest that the platform
+      // computes.
       const network = net(code)
       const parts = signatures.map((each) => ({
         signature: new Uint8Array(Buffer.from(each.signature, 'hex')),
@@ -133,7 +135,7 @@ describe('UTXO chains without replacement', () => {
       assert.equal(Transaction.fromHex(signed.raw).getId(), signed.hash)
     })
 
-    test(`${code}: another amount, destination, change or asset`, async () => {
+    test(`${code}: refuses another amount, destination, change or asset`, async () => {
       refused(
         await workspace.sign(
           pay(await request(code, 4)),
@@ -163,7 +165,7 @@ describe('UTXO chains without replacement', () => {
       )
     })
 
-    test(`${code}: a previous transaction with false amounts, which a legacy signature does not cover`, async () => {
+    test(`${code}: refuses a previous transaction with false amounts, which a legacy signature does not cover`, async () => {
       const unsigned = honest()
       const lie = Transaction.fromHex(unsigned.inputs[0]!.previous!)
       lie.outs[0]!.value -= COIN / 2n
@@ -183,7 +185,7 @@ describe('UTXO chains without replacement', () => {
       )
     })
 
-    test(`${code}: shapes`, async () => {
+    test(`${code}: refuses other transaction types`, async () => {
       for (const edit of [
         (transaction: Transaction) => {
           transaction.version = 1
@@ -206,7 +208,7 @@ describe('UTXO chains without replacement', () => {
         )
     })
 
-    test(`${code}: fees above the node's cap and above the caller's rate`, async () => {
+    test(`${code}: refuses fees above the node's cap or the caller's rate`, async () => {
       const cap = BigInt(net(code).fee_cap)
       refused(
         await workspace.sign(
@@ -224,7 +226,7 @@ describe('UTXO chains without replacement', () => {
       )
     })
 
-    test(`${code}: one payment, once: another transaction with other coins is refused`, async () => {
+    test(`${code}: a payment is made once: another transaction with other coins is refused`, async () => {
       const once = await request(code, 4, { sequence_id: `once-${code}` })
       assert.equal((await workspace.sign(pay(once), honest())).status, 200)
       refused(await workspace.sign(pay(once), honest()), 'NOT_EXCLUSIVE')
@@ -319,7 +321,7 @@ describe('EVM networks', () => {
     }
   })
 
-  test('a token is its contract on its network, with its own decimals', async () => {
+  test('a token is identified by its contract on its network, with its own decimals', async () => {
     const { sub, by } = await fresh()
     const asset = registry.asset('USDT_BSC') as Asset
     const ethereum = registry.asset('USDT_ETH') as Asset
@@ -355,7 +357,7 @@ describe('EVM networks', () => {
     )
   })
 
-  test('ONE: transactions with a gas price only', async () => {
+  test('ONE: accepts only transactions with a gas price', async () => {
     const { sub, by } = await fresh()
     refused(await workspace.sign(pay(await ask(by, 'ONE')), evm(sub, { network: 'ONE' })), 'SHAPE')
     assert.equal(
@@ -365,7 +367,7 @@ describe('EVM networks', () => {
     )
   })
 
-  test('fuel covers the fee of the base chain, and no more than was named', async () => {
+  test('fuel covers the fee of the base chain, and no more than the stated amount', async () => {
     const { sub, by } = await fresh()
     const network = net('OP_ETH')
     const wanted = await ask(by, 'OP_ETH')

@@ -63,7 +63,7 @@ test('an existing file stays unchanged, and so does a foreign draft', (t) => {
 
 test('a failed write leaves nothing, not even its name', (t) => {
   const home = folder(t)
-  // Its own name is as long as a name can be: the draft's is longer.
+  // The file name has the maximum length, so the name of the draft is too long.
   assert.throws(
     () => {
       writeNewFile(join(home, 'x'.repeat(255)), 'new')

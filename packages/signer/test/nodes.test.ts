@@ -25,8 +25,8 @@ import {
 let cluster: SignerCluster
 let workspace: Workspace
 /**
- * How long a node waits for an answer of another. One test waits until it is over, and a slow
- * machine must not exceed it.
+ * Time in milliseconds for which a node waits for another node's answer. One test waits until it
+ * has passed, and a slow machine must not exceed it.
  */
 const ROUND_MS = 15_000
 const ONE = 10n ** 18n
@@ -48,13 +48,13 @@ after(async () => {
 })
 
 /**
- * Callers of accounts that have paid nothing. All three nodes must run when one is enrolled, so
- * they are made before the tests.
+ * Callers of accounts that have not paid anything. All three nodes must run during an enrolment, so
+ * the callers are created before the tests.
  */
 let callers: Caller[]
 /**
- * The first payment of an account, so that a test does not depend on what the tests before it
- * signed.
+ * Creates the first payment of an account, so that a test does not depend on signatures of earlier
+ * tests.
  */
 const make = async () => {
   const caller = callers.pop()!
@@ -107,13 +107,13 @@ test('one node hanging: the caller gets an answer when a round times out, and th
   })()) as [Answer, Answer]
   assert.equal(hung.status, 503, JSON.stringify(hung.body))
   assert.equal(hung.body.error, 'PEER_UNAVAILABLE')
-  // The partner judges the order before its first round, for which it has a second more.
+  // The partner judges the order before its first round, and has one more second for that.
   assert.equal(hung.body.message, `peer node 3 did not respond within ${ROUND_MS + 1000} ms`)
   assert.equal(other.status, 200, JSON.stringify(other.body))
   assert.equal((await workspace.sign(purpose, unsigned, [3, 1])).status, 200)
 })
 
-test('no certificate, a foreign certificate: no answer at all', async () => {
+test('a client without a certificate, or with a foreign one, gets no response', async () => {
   await assert.rejects(
     cluster.send(1, 'GET', '/status', null, {}),
     /alert|certificate|ECONNRESET|socket|hang up/i,
@@ -224,7 +224,7 @@ test('malformed calls never end a node', async () => {
   assert.equal((await workspace.sign(purpose, unsigned)).status, 200)
 })
 
-test('a hostile node cannot make another sign, impersonate a third, or go back in time', async () => {
+test('a hostile node cannot make another node sign, impersonate a third, or reset its own record', async () => {
   await cluster.kill(1)
   const home = cluster.peers.nodes[0]!.home
   const credentials = {
@@ -278,7 +278,7 @@ test('a hostile node cannot make another sign, impersonate a third, or go back i
   assert.equal((await workspace.sign(purpose, unsigned)).status, 200)
 })
 
-test('both peers refuse a rolled-back record, also the one that saw nothing of it', async () => {
+test('both peers refuse a rolled-back record, including the one that had no part in the lost entries', async () => {
   await cluster.kill(3)
   const home = cluster.peers.nodes[2]!.home
   const kept = ['record.sqlite', 'record.sqlite-wal']
@@ -294,11 +294,11 @@ test('both peers refuse a rolled-back record, also the one that saw nothing of i
   for (const [path] of later) rmSync(path)
   for (const [path, bytes] of kept) writeFileSync(path, bytes)
   await cluster.run(3)
-  // Node 3 has forgotten what it signed with node 1; node 2 never knew.
+  // Node 3 has lost the record of what it signed with node 1; node 2 never had it.
   const second = eth(from, { value: ONE, nonce: 1 })
   assert.equal((await workspace.sign(purpose, second, [2, 3])).body.error, 'HEAD_WENT_BACK')
   assert.equal((await workspace.sign(purpose, second, [1, 3])).body.error, 'NOT_EXCLUSIVE')
-  // Node 3 itself misses nonces, and no peer sends it any.
+  // Node 3 itself lacks nonces, and no peer sends them.
   for (const partner of [1, 2] as const)
     assert.ok(
       ['HEAD_WENT_BACK', 'NONCE_GAP'].includes(
@@ -314,7 +314,7 @@ test('both peers refuse a rolled-back record, also the one that saw nothing of i
   assert.equal(back.status, 200, JSON.stringify(back.body))
 })
 
-test('kill -9 under load: the same bytes are signed afterwards, others never', async () => {
+test('kill -9 under load: afterwards only the same bytes are signed', async () => {
   const callers = await Promise.all(Array.from({ length: 6 }, (_, at) => workspace.caller(50 + at)))
   const orders = await Promise.all(
     callers.map(async (each) => ({
@@ -340,7 +340,7 @@ test('kill -9 under load: the same bytes are signed afterwards, others never', a
     [2, 3],
     [3, 1],
   ])
-  // Some orders are signed by now, and others are being signed.
+  // Now some orders are signed, and others are in progress.
   await Promise.race(sent)
   await cluster.kill(2)
   const first = await Promise.allSettled(sent)
@@ -355,7 +355,7 @@ test('kill -9 under load: the same bytes are signed afterwards, others never', a
   for (const [at, answer] of second.entries()) {
     assert.ok(answer.status === 'fulfilled' && answer.value.status === 200, JSON.stringify(answer))
     const before = first[at]!
-    // A signature that went out before the crash is of the same transaction.
+    // A signature that was returned before the crash belongs to the same transaction.
     if (before.status === 'fulfilled' && before.value.status === 200)
       assert.equal(
         before.value.body.signed.raw.slice(0, 20),
@@ -378,7 +378,7 @@ test('kill -9 under load: the same bytes are signed afterwards, others never', a
     )
 })
 
-test('a proven cheat is banned permanently: 409, after a restart too', async () => {
+test('a node is banned permanently after proof of misbehaviour: 409, also after a restart', async () => {
   await cluster.kill(3)
   const store = new Store(join(cluster.peers.nodes[2]!.home, 'record.sqlite'), () => Date.now())
   store.append('ban', { node: 2, reason: 'drill' })
@@ -397,7 +397,7 @@ test('a proven cheat is banned permanently: 409, after a restart too', async () 
   assert.deepEqual((await cluster.get(3, '/status')).body.bans, [2])
 })
 
-test('a key without a workspace, a workspace without a key: nothing is signed', async () => {
+test('a key without a workspace or a workspace without a key cannot sign', async () => {
   const name = randomUUID()
   const api_key = randomUUID()
   for (const node of [1, 2, 3])

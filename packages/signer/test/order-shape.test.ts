@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { hashOfUnsigned, orderSchema, uuidSchema } from '../src/policy/order.ts'
 
 /**
- * The platform's call as a node reads it: what has another shape is refused before anything is
- * judged.
+ * The platform's call as a node parses it: a call of another shape is refused before the node
+ * judges anything.
  */
 const request = { token: 't', method: 'POST', uri: '/u', body: '' }
 const receipt = {
@@ -195,7 +195,7 @@ test('a receipt: one of three nodes, names within their maximum length, and noth
   for (const name of Object.keys(receipt.receipt)) assert.ok(!reads({ [name]: undefined }), name)
 })
 
-test('amounts are whole decimal numbers, and ids have one spelling', () => {
+test('amounts are whole decimal numbers, and ids have one encoding', () => {
   const gas = (text: unknown) => ofPurpose({ ...fuel, gas: text })
   for (const name of ['gas', 'max_fee_per_gas', 'l1_fee']) {
     const reads = (text: unknown) => ofPurpose({ ...fuel, [name]: text })

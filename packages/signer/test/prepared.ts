@@ -17,20 +17,20 @@ import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * What many tests start from, is dear to make and always the same: made once for a state of the
- * sources, kept beside the installed packages, and copied. Two who make it at once both make it,
- * and one's is kept.
+ * Caches test data that many tests use, is expensive to create and never differs: it is created
+ * once for each state of the sources, stored next to the installed packages, and copied. If two
+ * processes create it concurrently, the data of one of them is kept.
  */
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const CACHE = join(ROOT, 'node_modules', '.cache', 'test')
 
 /**
- * So long after it was last asked for, one of other sources is no run's any more: a changed copy of
- * the tree may share the folder.
+ * Time in milliseconds after the last use when data of other sources is deleted, because no run
+ * uses it any more. A changed copy of the tree may share the folder.
  */
 const UNUSED_MS = 3600_000
 
-/** A folder of the sources, or a file, as it stands; wherever the tree is. */
+/** Returns a hash of the content of folders or files, independent of where the tree is. */
 function digest(paths: readonly string[]): string {
   const hash = createHash('sha256')
   for (const path of paths.map((each) => join(ROOT, each))) {
@@ -46,7 +46,7 @@ function digest(paths: readonly string[]): string {
   return hash.digest('hex').slice(0, 16)
 }
 
-/** The folder that `make` fills; it depends on nothing but `sources`. */
+/** Returns the folder that `make` fills; its content depends only on `sources`. */
 export async function prepared(
   name: string,
   sources: readonly string[],
@@ -78,7 +78,10 @@ export async function prepared(
   return folder
 }
 
-/** The RSA key of the tests' callers, as PEM: making one takes half a second of a processor. */
+/**
+ * Returns the RSA key of the tests' callers, as PEM. Generating one takes half a second of
+ * processor time.
+ */
 export async function callerKey(): Promise<{ privateKey: string; publicKey: string }> {
   const folder = await prepared('caller', ['packages/signer/test/prepared.ts'], async (draft) => {
     const pair = generateKeyPairSync('rsa', {
@@ -93,7 +96,7 @@ export async function callerKey(): Promise<{ privateKey: string; publicKey: stri
   return { privateKey: read('privateKey'), publicKey: read('publicKey') }
 }
 
-/** A folder's content put into another one; modes and owners stay. */
+/** Copies the content of a folder into another one; modes and owners are kept. */
 export function copyOf(folder: string, to: string): void {
   mkdirSync(to, { recursive: true, mode: 0o700 })
   const { status, stderr } = spawnSync('cp', ['-a', `${folder}/.`, to], { encoding: 'utf8' })

@@ -15,8 +15,8 @@ import { State } from '../src/store/state.ts'
 import { ETH, registry, SINK_ETH } from './signer-cluster.ts'
 
 /**
- * What proves a request that is old, how long an operator's order stands, and the cap of what no
- * caller pays for, each by itself.
+ * Unit tests of the proofs of an old request, the lifetime of an operator's order, and the cap of
+ * payments that no caller pays for.
  */
 const codeOf = (act: () => unknown): string | null => {
   try {
@@ -50,7 +50,7 @@ const stateOf = (more: object = {}): State =>
 const aged = (at: number, receipts: Receipt[] = [], state = stateOf()) =>
   codeOf(() => assertAge({ state, identities, proven, content: 'content', receipts, now: at }))
 
-test('rule 3: a day without a proof, a week with one, and not a second more', () => {
+test('rule 3: a request is valid for a day without proof and for a week with one, to the second', () => {
   assert.deepEqual([aged(IAT + DAY_S), aged(IAT + DAY_S + 1)], [null, 'TOO_OLD'])
   assert.deepEqual(
     [aged(IAT + 7 * DAY_S, [receipt()]), aged(IAT + 7 * DAY_S + 1, [receipt()])],
@@ -58,14 +58,14 @@ test('rule 3: a day without a proof, a week with one, and not a second more', ()
   )
 })
 
-test('a receipt is signed as the README says: a line of its own, and the fields in one order', () => {
+test('a receipt is signed as documented in the README: its own line, and the fields in a fixed order', () => {
   assert.equal(
     receiptBytes({ seen_at: 5, intent: 'i', nonce: 'n', api_key: 'k', node: 2 }).toString(),
     'custody/receipt/v1\n{"node":2,"api_key":"k","nonce":"n","intent":"i","seen_at":5}',
   )
 })
 
-test('attack: a receipt of another caller, request, meaning or node, or from after its time', () => {
+test('attack: refuses a receipt of another caller, request, meaning or node, or from a later time', () => {
   const at = IAT + 2 * DAY_S
   assert.equal(aged(at, [receipt()]), null)
   for (const more of [
@@ -94,7 +94,7 @@ test('attack: a receipt of another caller, request, meaning or node, or from aft
   )
 })
 
-test('rule 3: requests seen live by this node count, and nothing from before its restore', () => {
+test('rule 3: requests received in time by this node count, except those from before its restoration', () => {
   const seen = (timely: boolean) =>
     stateOf({ seen: new Map([[State.requestKey('k', 'n'), { timely }]]) })
   const at = IAT + 2 * DAY_S
@@ -155,7 +155,7 @@ const subject = (network: Network, decoded: object): Subject =>
   }) as unknown as Subject
 const [most, above] = [BigInt(TRX.fee_cap), BigInt(TRX.fee_cap) + 1n]
 
-test('attack: a tank, or a wallet that stakes, is burnt as fees', () => {
+test('attack: a tank or a staking wallet cannot be burnt as fees', () => {
   const drained = (fee: bigint, payment: object = {}, more: object[] = []) =>
     codeOf(() =>
       assertDrains(
@@ -218,7 +218,7 @@ test('attack: a tank, or a wallet that stakes, is burnt as fees', () => {
   )
 })
 
-test('attack: a tank lends to itself, or for an expensive call', () => {
+test('attack: a tank cannot lend to itself, or for a call that is too expensive', () => {
   const keys = createECDH('secp256k1')
   keys.setPrivateKey(Buffer.alloc(32, 7))
   const key = {

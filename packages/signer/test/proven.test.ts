@@ -8,8 +8,8 @@ import type { Enrolment, State } from '../src/store/state.ts'
 import { callerKey } from './prepared.ts'
 
 /**
- * A node verifies a request once. What it remembers of that is never whether its caller may still
- * ask.
+ * A node verifies a request once. The cached result never decides whether its caller is still
+ * allowed to sign.
  */
 const { privateKey, publicKey } = await callerKey()
 const API_KEY = '6d1a5f0e-7f0f-4a3b-9c61-0d3c2b1a4e5f'
@@ -86,7 +86,7 @@ test('a verified request is not accepted under another key, of a revoked caller,
   )
 })
 
-test('a request is refused until a minute before its nbf, also one that was verified before', async () => {
+test('a request is refused until a minute before its nbf, even if it was verified before', async () => {
   const of = (nbf: number) =>
     signRequest({
       apiKey: API_KEY,

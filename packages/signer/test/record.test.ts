@@ -29,7 +29,7 @@ const code = (run: () => void): string | null => {
   }
 }
 
-test('rule 3: the clock never goes back, over a restart too', () => {
+test('rule 3: the clock never goes back, not even after a restart', () => {
   const path = join(folder, 'clock.sqlite')
   let time = 5_000_000
   const first = new Store(path, () => time)
@@ -51,7 +51,7 @@ test('a full disk refuses writes before anything is signed; the record continues
   const store = new Store(path, () => IAT * 1000)
   store.append('backup', { keys: 0, made_at: 1 })
   const { height, head } = store.record
-  // No page more, as on a disk that is full.
+  // The database cannot grow by a page, as on a full disk.
   const { page_count: pages } = store.record.database.prepare('PRAGMA page_count').get() as {
     page_count: number
   }
@@ -87,7 +87,7 @@ test('a full disk refuses writes before anything is signed; the record continues
   again.close()
 })
 
-test('rule 3: 24 hours; 7 days for a request seen live, here or by a peer who signed it', () => {
+test('rule 3: 24 hours; 7 days for a request that this node or a peer with a signature received in time', () => {
   const store = new Store(join(folder, 'age.sqlite'), () => IAT * 1000)
   const identity = generateKeyPairSync('ed25519')
   const identities = new Map([[2, identity.publicKey]])

@@ -21,7 +21,7 @@ import {
   type Workspace,
 } from './signer-cluster.ts'
 
-/** Rule 16: what two nodes sign for a recovery without the platform, and what they do not. */
+/** Rule 16: what two nodes sign, and refuse to sign, for a recovery without the platform. */
 let cluster: SignerCluster
 let workspace: Workspace
 let caller: Caller
@@ -173,7 +173,7 @@ test('two nodes restored from backups alone sign what both operators ordered, an
   })
   assert.equal(smuggled.body.error, 'RESTORING')
 
-  // No record knows at which number an account is, and none is asked.
+  // No record contains the account's next nonce, and none is required.
   for (const [unsigned, more] of [
     [eth(path, { value: 10n ** 19n, nonce: 17 }), {}],
     [usdt(own, SINK_ETH, 9n, { nonce: 4 }), {}],
@@ -184,7 +184,7 @@ test('two nodes restored from backups alone sign what both operators ordered, an
     assert.equal(status, 200, JSON.stringify(body))
     assert.match(body.hash, /^(0x)?[0-9a-f]{64}$/)
   }
-  // Started again it is what it was.
+  // After a restart the node is in the same state.
   await cluster.restart(3)
   assert.equal(
     (await workspace.sign(pay(paid), eth(path, { value: 10n ** 18n }), [3, 1])).body.error,

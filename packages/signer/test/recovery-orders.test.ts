@@ -25,7 +25,7 @@ import {
   WORKSPACE,
 } from './judging.ts'
 
-/** Rule 16 at one node: the order of its own operator, and no other. */
+/** Rule 16 at one node: only orders of its own operator are executed. */
 const ONE = 10n ** 18n
 const FRIEND = 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY'
 const omnibus = [1, ETH.chain_index, 0]
@@ -112,7 +112,8 @@ test('a node opened for a recovery signs what its operator ordered, and nothing 
   assert.equal(await towards(eth(omnibus, { to, value: fee + 1n })), more)
   assert.equal(await towards(usdt(omnibus, to, 1n)), more)
   assert.equal(await towards(eth(omnibus, { value: 1n })), not)
-  // A path of another chain is none of this one's, whatever its address would be here.
+  // A path of another chain is not accepted, even if an address could be derived from it on this
+  // chain.
   const foreign = [2, TRX.chain_index, 3]
   assert.equal(
     await towards(eth(omnibus, { to: addressOf(ETH, foreign), value: 1n }), foreign),

@@ -5,15 +5,15 @@ import type { Entry } from '../src/store/entries/index.ts'
 import { State } from '../src/store/state.ts'
 
 /**
- * Every order of what can happen to the shares of one key at two honest nodes, 1 and 2, while node
- * 3 lies, leads every run, and loses or holds back any message; and either honest node is killed at
- * any moment. The rules and the record's state are the product's own. More is allowed than can
- * happen, so that there is less to try:
+ * Explores every order of events for the shares of one key at two honest nodes, 1 and 2. Node 3
+ * lies, leads every ceremony, and loses or delays any message; either honest node can be killed at
+ * any moment. The rules and the state of the record are the production code. The model allows more
+ * than can happen, which reduces the number of cases:
  *
- * - Node 3 passes every test, certifies every run, and says whatever is asked of it.
- * - A run can end at one node as soon as the other ever opened it.
- * - An answer of a peer can be used as late as anybody likes. So a kill, after which it cannot be
- *   used, needs no move of its own.
+ * - Node 3 passes every test, certifies every ceremony, and sends any message that is requested.
+ * - A ceremony can end at one node as soon as the other one has opened it at any time.
+ * - An answer of a peer can be used at any later time. Therefore a kill, after which the answer
+ *   cannot be used, needs no separate move.
  */
 const HONEST = [1, 2] as const
 type Honest = (typeof HONEST)[number]
@@ -23,16 +23,19 @@ const other = (node: Honest): Honest => (node === 1 ? 2 : 1)
 
 interface Node {
   state: State
-  /** The run it is in. */
+  /** The ceremony in which the node takes part. */
   run: number | null
-  /** Runs to which it ever said that it had switched. */
+  /** Ceremonies for which the node has ever reported that it had switched. */
   said: Set<string>
-  /** Runs that its peer has abandoned when this node asked. */
+  /** Ceremonies that the peer had abandoned when this node queried it. */
   promised: Set<number>
 }
 interface ExplorerState {
   nodes: Record<Honest, Node>
-  /** By run: the epoch it begins at, who has ever opened it, and whose certificate node 3 has. */
+  /**
+   * By ceremony: the epoch at which it begins, the nodes that have ever opened it, and those whose
+   * certificate node 3 has.
+   */
   runs: { epoch: number; opened: Set<Honest>; certified: Set<Honest> }[]
 }
 
@@ -66,7 +69,7 @@ function fresh(): ExplorerState {
   return { nodes: { 1: node(), 2: node() }, runs: [] }
 }
 
-/** What there is to know of a world: two of one name have the same future. */
+/** Returns a key of a state: two states with the same key have the same future. */
 function print({ nodes, runs }: ExplorerState): string {
   const of = ({ state, run, said, promised }: Node) => {
     const { epoch, session, previous } = state.keys.get(KEY)!
@@ -118,7 +121,7 @@ const write = <
   node.state.apply({ height: 1, at: 0, kind, body } as Parameters<State['apply']>[0])
 }
 
-/** Everything that can happen next. */
+/** Returns every event that can happen next. */
 function movesOf(
   world: ExplorerState,
   runsMax: number,
@@ -144,7 +147,7 @@ function movesOf(
     world.runs.forEach(({ epoch, opened, certified }, at) => {
       const name = nameOf(world, at)
       const fits = refreshRefusal(key, epoch) === null
-      // Opening a run ends the one that the same leader opened before.
+      // Opening a ceremony ends the one that the same leader opened earlier.
       if (!opened.has(node) && fits) {
         add(`${node} opens run ${at}`, (next) => {
           next.nodes[node].run = at
@@ -179,7 +182,7 @@ function movesOf(
           next.nodes[node].said.add(name.session)
         })
       }
-      // The peer asks for that once it has switched and cannot take this node along.
+      // The peer requests this after it has switched and can no longer wait for this node.
       if (
         abandonRefusal(state, name) === null &&
         peerKey.session === name.session &&
@@ -198,7 +201,7 @@ function movesOf(
         })
       }
     })
-    // A test passes at both, or one is killed before it has written that down.
+    // A test passes at both nodes, or one is killed before it has recorded the result.
     if (
       prepared &&
       !prepared.tested.has(other(node)) &&
@@ -227,8 +230,8 @@ function movesOf(
 }
 
 /**
- * The share that two nodes take for a signature: the coordinator names an epoch, and the partner
- * says its own where it has not that one.
+ * Returns the shares that two nodes use for a signature: the coordinator names an epoch, and the
+ * partner reports its own epoch if it does not have that one.
  */
 function agreed(
   coordinator: State,
@@ -252,8 +255,8 @@ function assertCanSign({ nodes }: ExplorerState, story: () => string): void {
 }
 
 /**
- * Breadth first, so that the story of a failure is a shortest one. @returns how many worlds there
- * are
+ * Searches breadth first, so that the sequence of events of a failure is a shortest one. @returns
+ * the number of states
  */
 function explore(runsMax: number, by: Rules = rules): number {
   const seen = new Map<string, { from: string | null; move: string }>()
@@ -283,13 +286,13 @@ function explore(runsMax: number, by: Rules = rules): number {
   return seen.size
 }
 
-test('whatever one node sends and whenever others are killed, two honest nodes agree on shares of one run', (context) => {
+test('whatever one node sends and whenever others are killed, two honest nodes agree on the shares of one run', (context) => {
   for (const runs of [1, 2, 3]) context.diagnostic(`${runs} runs: ${explore(runs)} states`)
 })
 
 test('the explorer finds the violation that each rule prevents', () => {
   const without = (changed: Partial<Rules>) => () => explore(2, { ...rules, ...changed })
-  // As it was: the old share goes when the leader says so.
+  // The earlier rule, by which the old share is deleted when the leader says so.
   assert.throws(
     without({
       forgetRefusal: (state, name) => (state.keys.get(KEY)!.session === name.session ? null : 'no'),

@@ -43,8 +43,8 @@ const [OLD, NEW]: [Answer, Answer] = [
 let files = 0
 
 /**
- * Node 2 after a refresh whose leader went away between the switches of two nodes. `follows`: who
- * switches when it is told to.
+ * Creates the state of node 2 after a refresh whose leader stopped between the switches of the two
+ * nodes. `follows`: the node that switches when it receives the message.
  */
 async function settle(o: {
   tested: number[]

@@ -66,7 +66,7 @@ const refused = async (
   assert.equal(await bench.told(purpose, unsigned, workspace), said)
 }
 
-test('a request of another kind, of another workspace, or for another network', async () => {
+test('refuses a request of another kind, of another workspace, or for another network', async () => {
   const [paid, rule, stake] = [
     await asksPay(mine),
     await asksRule(mine),
@@ -124,7 +124,7 @@ test('a request of another kind, of another workspace, or for another network', 
   )
 })
 
-test('a cancellation or a speed-up of another payment, or by another sub-account', async () => {
+test('refuses a cancellation or a speed-up of another payment, or by another sub-account', async () => {
   const friend = bench.caller(1)
   const [stranger, tenant] = [bench.caller(2), bench.caller(1, { workspace: 'v' })]
   const paid = await asksPay(mine)
@@ -330,7 +330,7 @@ test('each purpose has its own rule and its own paths', async () => {
   )
 })
 
-test("a rule that this node did not see live is valid by a peer's signature only", async () => {
+test("a rule that this node did not receive in time is valid only with a peer's signature", async () => {
   const rule = await asksRule(mine)
   const { want } = await bench.judge.understand(rule.request)
   const of = (receipts?: object[]) => ({
@@ -364,7 +364,7 @@ const COST = { gas: '21000', max_fee_per_gas: '1' }
 const fuel = (of: object, more: object = {}) => ({ kind: 'fuel', for: of, ...COST, ...more })
 const given = (value = 1n) => eth(tank, { to: addressOf(ETH, omnibus), value })
 
-test('fuel: for payments that pay their own fees, from elsewhere, or shared improperly', async () => {
+test('refuses fuel for payments that pay their own fees, from another address, or shared improperly', async () => {
   const [one, two] = [await asksPay(mine), await asksPay(mine)]
   const coins = await asksPay(mine, { asset: 'BTC', amount: 0.001, destination_address: SINK_BTC })
   await refused(fuel(pay(coins)), given(), 'FUEL_WITHOUT_INTENT: BTC pays its own fees')
@@ -422,7 +422,7 @@ test('fuel: for payments that pay their own fees, from elsewhere, or shared impr
   }
 })
 
-test('energy: without a stake, or from another address than the tank', async () => {
+test('refuses energy without a stake, or from an address other than the tank', async () => {
   const asked = await asksPay(mine)
   const lend = (of: object, path: number[]) =>
     bench.told(
@@ -483,7 +483,7 @@ test('refuses sweeps of assets without sweeps, of the tank, of unknown sub-accou
   await refused(sweep({}), unsigned, null)
 })
 
-test("an operator's order: missing, from elsewhere than the tank, on an unknown network", async () => {
+test("refuses an operator's order that is missing, not from the tank, or on an unknown network", async () => {
   bench.store.append('drain', {
     order: 'd',
     workspace: 'w',
@@ -541,7 +541,7 @@ test("an operator's order: missing, from elsewhere than the tank, on an unknown 
   )
 })
 
-test("unreadable input is refused under its rule's name, and other errors stay errors", async () => {
+test('unreadable input is refused with the name of its rule, and other errors stay errors', async () => {
   const order = (unsigned: ReturnType<typeof eth>) =>
     bench.order({ kind: 'drain', order: 'd' }, unsigned)
   const said = async (unsigned: ReturnType<typeof eth>, network: Network) => {

@@ -21,8 +21,8 @@ import {
 } from './signer-cluster.ts'
 
 /**
- * A disk image of one node is brought back, and its peers are restarted as well: whatever they knew
- * in memory is gone.
+ * A disk image of one node is restored, and its peers are restarted as well, so that they have lost
+ * their state in memory.
  */
 let cluster: SignerCluster
 let workspace: Workspace
@@ -46,8 +46,8 @@ async function until(what: string, holds: () => boolean | Promise<boolean>): Pro
 const heightOf = async (node: number) =>
   (await cluster.get(node, '/status')).body.record.height as number
 /**
- * A number that a node has on its disk now; 0 where there is none. It is read from a copy: the node
- * keeps its file for itself.
+ * Reads a number from a node's disk; 0 if there is none. It is read from a copy, because the node
+ * has locked the file.
  */
 function onDisk(node: number, sql: string, ...values: number[]): number {
   const folder = mkdtempSync(join(tmpdir(), 'signer-image-'))
@@ -62,10 +62,13 @@ function onDisk(node: number, sql: string, ...values: number[]): number {
 }
 const signedOn = (node: number) =>
   onDisk(node, `SELECT count(*) height FROM record WHERE kind = 'signed'`)
-/** What a node has on its disk of finished signatures comes a moment after the answer. */
+/**
+ * Waits until a node's disk contains a finished signature, which is written shortly after the
+ * answer.
+ */
 const written = (node: number, before: number) =>
   until('it is on disk', () => signedOn(node) > before)
-/** A node has on its disk what a peer did last. */
+/** Waits until a node's disk contains the last entry of a peer. */
 const learnt = (node: number, of: number, height: number) =>
   until(
     'the peer’s head is known',
@@ -95,8 +98,8 @@ function bringBack(node: number, taken: Image): void {
 
 let sub = 10
 /**
- * One payment and two transactions of different coins that would both make it: signing both pays
- * twice.
+ * Creates one payment and two transactions of different coins that would both pay it: if both are
+ * signed, it is paid twice.
  */
 async function twice(): Promise<
   Record<'first' | 'second', (pair: readonly [number, number]) => Promise<Answer>>
@@ -133,7 +136,7 @@ async function assertRefused(
   }
 }
 
-/** Brings the node back as it truly is, so that the next test has three honest nodes. */
+/** Restores the node's real state, so that the next test has three honest nodes. */
 async function heal(node: number, truth: Image): Promise<void> {
   await cluster.kill(node)
   bringBack(node, truth)
@@ -191,7 +194,7 @@ test("node 3 met the rolled-back node while the signature's partner was down: re
   for (const node of [1, 2]) await cluster.kill(node)
   const truth = image(1)
   bringBack(1, old)
-  // Node 3 does not know of it, and no other node is reachable.
+  // Node 3 does not have the entry, and no other node is reachable.
   await Promise.all([cluster.run(1), cluster.run(3)])
   await Promise.all([sees(1, 3), sees(3, 1)])
   await cluster.run(2)
@@ -222,7 +225,8 @@ test('idle nodes append nothing to their records during housekeeping', async () 
   try {
     const round = () => Promise.all(nodes.map(({ housekeeping }) => housekeeping()))
     const heights = () => nodes.map(({ parts }) => parts.store.record.height)
-    // Quiet: the node has shown its current height to the peer, so nothing is left to exchange.
+    // Waits until each node has sent its current height to its peers, so that nothing remains to be
+    // exchanged.
     await until('each node has shown its height to its peers', async () => {
       await round()
       return nodes.every(({ parts: { peers } }) => peers.nodes.every((node) => peers.isQuiet(node)))

@@ -15,14 +15,14 @@ import { ETH, registry } from './signer-cluster.ts'
 import { said, TRX } from './judging.ts'
 
 /**
- * The rules that ask the record, each by itself: meanings, ends, left-over fuel, and what the
- * registry said first.
+ * Unit tests of the rules that read the record: meanings of networks, expiries, unused fuel,
+ * and the first registry data.
  */
 const net = (code: string): Network => registry.network(code) as Network
 const [XRP, XLM, BASE] = [net('XRP'), net('XLM'), net('BASE')]
 const OTHER = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
 
-test('rule 4: one nonce, one meaning; one intent, one content', () => {
+test('rule 4: a nonce has one meaning, and an intent has one content', () => {
   const used = 'INTENT_CONFLICT: This API key used the nonce for another request'
   const other = 'INTENT_CONFLICT: The same sequence_id was used for another payment'
   const meaning = (seen: object | null, known: object | null) =>
@@ -102,8 +102,8 @@ test('rule 10: an expiry if the chain has one, no further ahead than the clock a
     [expires(XLM, NOW + 1800), expires(XLM, NOW + 1801)],
     [null, late('second', NOW + 1801, NOW + 1800)],
   )
-  // The furthest end on record says nothing about seconds, but on a local chain whose operator may
-  // move its time forward.
+  // The latest expiry on record is irrelevant for times in seconds, except on a local chain, whose
+  // operator can move its time forward.
   const far = { end: NOW + 10_000_000, at: NOW }
   assert.deepEqual(expires(XLM, NOW + 1801, far), late('second', NOW + 1801, NOW + 1800))
   const local = 400 * 86_400
@@ -120,8 +120,8 @@ test('rule 10: an expiry if the chain has one, no further ahead than the clock a
     [expires(mainnet, NOW + 86_400, far), expires(mainnet, NOW + 86_401, far)],
     [null, late('second', NOW + 86_401, NOW + 86_400)],
   )
-  // Ledgers: the first end is free, and 100,000 more than the chain can have reached, by one end
-  // that was seen.
+  // Ledgers: the first expiry is unrestricted. Afterwards 100,000 more than the chain can have
+  // reached since an expiry that was seen is the limit.
   assert.equal(expires(XRP, 2 ** 32 - 1), null)
   const at = (seconds: number, most: number, network = XRP) => {
     const end = { end: 500, at: NOW - seconds }
@@ -154,19 +154,21 @@ test('rule 10: payments that use their allowance do not move it: only time does'
   const dayOfLedgers = DAY * SPEED
   const ends = new Ends()
   ends.add(HEAD + 100, START, true)
-  // Thirty payments of a hostile platform within the hour, each as far ahead as it may be.
+  // A hostile platform orders thirty payments within the hour, each with the latest expiry that is
+  // allowed.
   for (let at = 1; at <= 30; at++) ends.add(mostAt(ends, START + at * 60), START + at * 60, true)
   assert.ok(mostAt(ends, START + 3600) - headAt(START + 3600) < 102_000)
-  // For a month one such payment an hour, and no other: a day more for each day, four for each
-  // week.
+  // For a month, one such payment is made each hour and no other: the limit grows by one day per
+  // day, four for each week.
   let now = START
   for (; now < START + 30 * DAY; now += 3600) ends.add(mostAt(ends, now), now, true)
   const ahead = (mostAt(ends, now) - headAt(now)) / dayOfLedgers
   assert.ok(ahead < 30 + 5 * 4.5 + 4.5, `${ahead} days`)
-  // One honest payment, and it is four days again.
+  // After one honest payment the limit is four days again.
   ends.add(headAt(now) + 100, now, true)
   assert.ok(mostAt(ends, now) - headAt(now) <= 100_100)
-  // What a peer wrote, or an end that is too low on purpose, stops nothing for longer than a week.
+  // An expiry that a peer reported, or one that is too low on purpose, blocks nothing for more than
+  // a week.
   ends.add(1, now, false)
   assert.ok(mostAt(ends, now) > headAt(now))
   ends.add(1, now, true)
@@ -244,7 +246,7 @@ test('rule 5: the meaning of a ticker and a network is stored once, and a change
   assert.deepEqual(Object.keys(written[1]!), ['network:BASE'])
 })
 
-test('left-over fuel: a sweep moves more than the left-over, a fuel brings only the difference', () => {
+test('unused fuel: a sweep moves more than the remainder, and new fuel adds only the difference', () => {
   const fuelled = new FuelledAddresses()
   fuelled.count('ETH', 'a', 'fuel', '0', 10n)
   const state = { fuelled } as unknown as State

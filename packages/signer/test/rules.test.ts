@@ -20,7 +20,7 @@ import { State, type TankStakeOrder } from '../src/store/state.ts'
 import { BTC, ETH, registry, SINK_ETH } from './signer-cluster.ts'
 import { addressOf, KEYS, said, TRX } from './judging.ts'
 
-/** Each rule by itself, at its edges, and in the words that the platform is told. */
+/** Unit tests of each rule at its limits, with the messages that the platform receives. */
 const net = (code: string): Network => registry.network(code) as Network
 const [XRP, SOL, BASE] = [net('XRP'), net('SOL'), net('BASE')]
 const OTHER = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
@@ -115,7 +115,7 @@ test("rule 9: the node's cap, and the caller's rate by the transaction's price o
     [sized(200n, '2000000000000'), sized(201n, '2000000000000'), sized(201n, null)],
     [null, above, null],
   )
-  // 43 vbytes and the dust of 294 that a change output would have taken.
+  // 43 vbytes, and the dust limit of 294 that a change output would have needed.
   assert.deepEqual(
     [sized(580n, '2000000000000', {}), sized(581n, '2000000000000', {})],
     [null, above],
@@ -220,7 +220,7 @@ test('rule 12: a sweep goes to the omnibus address, and moves at least its cost'
   assert.equal(sweeps({ fee_max: CAP + 1n }, 'USDT_ETH'), FEE_CAP)
 })
 
-test('rule 11: a fuel brings the maximum cost of its transactions plus a fifth', () => {
+test('rule 11: fuel is the maximum cost of its transactions plus a fifth', () => {
   const source = [1, ETH.chain_index, 0]
   const address = addressOf(ETH, source)
   const part = (more: Partial<FuelPart> = {}): FuelPart => ({
@@ -266,7 +266,7 @@ test('rule 11: a fuel brings the maximum cost of its transactions plus a fifth',
   const one = (more: Partial<FuelPart>, network = BASE, callerRate: string | null = null) =>
     fuels(1n, [{ part: part(more), callerRate }], {}, network)
   const most = `FUEL_TOO_LARGE: The fuelled fee is above the cap ${CAP}`
-  // All the gas that one transfer may have, at the price that makes it the cap.
+  // The maximum gas of one transfer, at the price that reaches the cap.
   const [gas, price] = ['1000000', CAP / 1_000_000n]
   assert.equal(one({ gas, max_fee_per_gas: price.toString() }), (CAP * 12n) / 10n)
   assert.equal(one({ gas, max_fee_per_gas: price.toString(), l1_fee: '1' }), most)
@@ -286,7 +286,7 @@ test('rule 11: a fuel brings the maximum cost of its transactions plus a fifth',
     'FUEL_TOO_LARGE: ETH allows at most 0 in addition to gas and price, and l1_fee is 1',
   )
   assert.equal(one({ l1_fee: '0' }, ETH), 1200n)
-  // 3 gwei, as its caller says it and as the chain counts.
+  // 3 gwei, as the caller writes it and in the unit of the chain.
   const [limit, dear] = [
     '3000000000000',
     "FEE_RATE: The fuelled price is above the caller's fee_rate",

@@ -30,8 +30,8 @@ import {
 } from './signer-cluster.ts'
 
 /**
- * One session signs several payments of one account, number after number: each is judged as if it
- * were alone, and all or none are signed.
+ * One session signs several payments of one account with sequential nonces: each is judged as if it
+ * were alone, and either all or none are signed.
  */
 const ONE = 10n ** 18n
 let cluster: SignerCluster
@@ -74,7 +74,9 @@ async function place() {
     Promise.all(Array.from({ length: count }, async (_, at) => item(await ask(), from + at)))
   return { caller, path, ask, item, run }
 }
-/** Voids without force are refused where anything entered signing. */
+/**
+ * Checks that a payment has not entered signing: otherwise a void without force would be refused.
+ */
 const isUntouched = async ({ purpose }: Item): Promise<boolean> => {
   const { request } = purpose as { request: SignedRequest }
   const answers = await Promise.all(
@@ -83,7 +85,7 @@ const isUntouched = async ({ purpose }: Item): Promise<boolean> => {
   return answers.every(({ status }) => status === 200)
 }
 
-test('ten in one session: valid signatures, repeated from the record, also one by one and by another pair', async () => {
+test('ten in one session: valid signatures, repeated from the record, also individually and by another pair', async () => {
   const { path, run } = await place()
   const items = await run(10)
   const { status, body } = await signRun(items)
@@ -106,11 +108,11 @@ test('ten in one session: valid signatures, repeated from the record, also one b
       (await workspace.sign(items[at]!.purpose, items[at]!.unsigned)).body,
       body.run[at],
     )
-  // The third node took no part: its partner's record answers for both.
+  // The third node took no part: its partner answers for both from its record.
   assert.deepEqual((await signRun(items, [3, 1])).body, body)
 })
 
-test('attack: gaps, descending or too high numbers; other accounts, chains without numbers, other purposes, repeats', async () => {
+test('attack: refuses gaps, wrong nonces, other accounts, chains without nonces, other purposes and repeats', async () => {
   const [mine, other] = [await place(), await place()]
   const [a, b, c] = (await mine.run(3)) as [Item, Item, Item]
   refused(await signRun([a, c]), 'BAD_ORDER', 1)
@@ -157,7 +159,7 @@ test('attack: gaps, descending or too high numbers; other accounts, chains witho
   for (const item of [a, b, c]) assert.ok(await isUntouched(item))
 })
 
-test('attack: one nonce of a caller for two payments, in one run or one fuel: same as one after the other', async () => {
+test('attack: one nonce of a caller for two payments in a run or shared fuel is refused as in sequence', async () => {
   const { caller, path, item } = await place()
   const nonce = randomUUID()
   const [one, two] = (await Promise.all(
@@ -179,19 +181,19 @@ test('attack: one nonce of a caller for two payments, in one run or one fuel: sa
     nonce: 0,
   })
   refused(await workspace.sign(purpose, unsigned), 'INTENT_CONFLICT')
-  // Alone the first is signed, and the second is not.
+  // Alone, the first payment is signed and the second is not.
   assert.equal((await workspace.sign(run[0]!.purpose, run[0]!.unsigned)).status, 200)
   refused(await workspace.sign(run[1]!.purpose, run[1]!.unsigned), 'INTENT_CONFLICT')
 })
 
-test('attack: one of a run is not as requested, voided or foreign: it is named, and none entered signing', async () => {
+test('attack: if one payment of a run is false, voided or foreign, it is named and none is signed', async () => {
   const { run, item, ask, caller } = await place()
   const [a, b] = (await run(2)) as [Item, Item]
   const bad = item(await ask(), 2, { value: ONE + 1n })
   refused(await signRun([a, b, bad]), 'AMOUNT_MISMATCH', 2)
   refused(await signRun([a, b, item(await ask(), 2, { maxFeePerGas: 10n ** 16n })]), 'FEE_CAP', 2)
   const voided = await run(1, 2)
-  // At the partner alone: the coordinator has not heard of it.
+  // The void is recorded at the partner alone: the coordinator has not received it.
   assert.equal(
     (
       await cluster.post(2, '/void', {
@@ -211,11 +213,12 @@ test('attack: one of a run is not as requested, voided or foreign: it is named, 
   for (const each of [a, b]) assert.ok(await isUntouched(each))
 })
 
-test('attack: a payment of a run is signed at no other number, by no pair; overlapping runs exclude each other', async () => {
+test('attack: a payment of a run cannot get another nonce or pair; overlapping runs exclude each other', async () => {
   const { run, item, ask } = await place()
   const items = await run(4)
   const requestOf = ({ purpose }: Item) => (purpose as { request: SignedRequest }).request
-  // Two pairs at once give one number to different payments, and one payment different numbers.
+  // Two pairs concurrently assign one nonce to different payments, and different nonces to one
+  // payment.
   const [one, two, three] = [await ask(), await ask(), await ask()]
   const answers = await Promise.all([
     signRun([item(one, 0), item(two, 1)], [1, 2]),
@@ -240,7 +243,7 @@ test('attack: a payment of a run is signed at no other number, by no pair; overl
   }
 })
 
-test('fuels of one tank in one session; attack: more than the budget in one run, though each alone would fit', async () => {
+test('fuel of one tank in one session; attack: more than the budget in one run, though each alone would fit', async () => {
   const CAP = BigInt(ETH.fee_cap)
   const tank = [0, ETH.chain_index, 0]
   const rich = await cluster.workspace()
@@ -257,7 +260,8 @@ test('fuels of one tank in one session; attack: more than the budget in one run,
   })
   const runOf = (from: number, count: number, value: bigint) =>
     Promise.all(Array.from({ length: count }, (_, at) => fuel(from + at, value)))
-  // Four caps a day: the fourth whole one has no room for the fees of the fuels themselves.
+  // Four caps are allowed per day: the fourth full one leaves no room for the fees of the
+  // fuel transactions themselves.
   const greedy = await runOf(0, 5, CAP)
   refused(await signRun(greedy, [1, 2], rich), 'BUDGET', 3)
   const good = greedy.slice(0, 3)
@@ -271,7 +275,7 @@ test('fuels of one tank in one session; attack: more than the budget in one run,
   assert.equal((await signRun(await runOf(3, 2, CAP / 10n), [1, 2], rich)).status, 200)
 })
 
-test('a node that dies between its record and the signatures signs the same run again, or a part, and nothing else', async () => {
+test('a node killed between its record and the signatures can sign only the same run or a part of it again', async () => {
   const home = mkdtempSync(join(tmpdir(), 'runs-'))
   const caller: Caller = { api_key: randomUUID(), sub_account: 9000 }
   const path = [9000, ETH.chain_index, 0]
@@ -335,7 +339,7 @@ test('a node that dies between its record and the signatures signs the same run 
   assert.equal(await codeOf([orders[2]!, orderOf(await ask(), 3)]), 'allowed')
   assert.equal(await codeOf([orderOf(requests[1]!, 3)]), 'NOT_EXCLUSIVE')
   assert.equal(await codeOf([orderOf(await ask(), 4)]), 'NONCE_GAP')
-  // What cannot be written down whole is not written down at all.
+  // Entries that cannot all be written are not written at all.
   const height = store.record.height
   const [good, gap] = [orderOf(await ask(), 3), orderOf(await ask(), 5)]
   const verdicts = [...(await judge.judgeAll([good])), ...(await judge.judgeAll([gap]))]

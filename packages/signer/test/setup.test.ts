@@ -27,7 +27,7 @@ const run = (args: string[], env: NodeJS.ProcessEnv = {}, script = 'setup') => {
   return { status, stdout, stderr }
 }
 
-test('local: three homes and the platform, once', () => {
+test('local: creates three homes and the platform, once', () => {
   const parent = join(folder, 'local')
   const args = ['--home', parent, '--ports', '21001,21002,21003']
   assert.equal(run(args).status, 0)
@@ -54,12 +54,12 @@ test('local: three homes and the platform, once', () => {
     'socket',
     'url',
   ])
-  // The recovery secret is in no node's home.
+  // The recovery secret is not in any node's home.
   const { secret } = JSON.parse(readFileSync(join(parent, 'recovery-1'), 'utf8'))
   assert.ok(!readFileSync(join(parent, 'node-1', 'config.json'), 'utf8').includes(secret))
 })
 
-test('a deep home gets a short socket path', () => {
+test('a home with a long path gets a short socket path', () => {
   const parent = join(folder, 'd'.repeat(60), 'e'.repeat(60))
   mkdirSync(parent, { recursive: true })
   assert.equal(run(['--home', parent, '--ports', '21001,21002,21003']).status, 0)
@@ -71,7 +71,7 @@ test('a deep home gets a short socket path', () => {
   }
 })
 
-test('mainnet: one node at a time, a passphrase, no shared home, no plain key file', () => {
+test('mainnet: one node at a time, with a passphrase; refuses a shared home and a plain key file', () => {
   const passphrase = join(folder, 'passphrase')
   writeFileSync(passphrase, 'a long enough passphrase\n', { mode: 0o600 })
   const env = { CUSTODY_SIGNER_PASSPHRASE_FILE: passphrase }
@@ -150,7 +150,7 @@ test('mainnet: one node at a time, a passphrase, no shared home, no plain key fi
   assert.ok(!existsSync(join(`${home}-1`, 'kek')))
 })
 
-test('mainnet: the named provider wraps the keys, once', () => {
+test('mainnet: the named provider wraps the keys once', () => {
   const passphrase = join(folder, 'another-passphrase')
   writeFileSync(passphrase, 'a long enough passphrase\n', { mode: 0o600 })
   const home = join(folder, 'provider')
@@ -169,7 +169,7 @@ test('mainnet: the named provider wraps the keys, once', () => {
   assert.equal(status, 0, stderr)
   const [{ kek }] = JSON.parse(readFileSync(join(home, 'keys.json'), 'utf8')).keys
   assert.deepEqual([kek.kind, kek.file], ['passphrase', passphrase])
-  // The second call need not say it again, and may not say another.
+  // The second call may omit the value, but may not give another one.
   assert.equal(run(args).status, 0)
   assert.match(
     run([...args, '--kek', 'vault:address=http://127.0.0.1:9,key=x,token_file=/nowhere']).stderr,
@@ -325,7 +325,7 @@ test('separate hosts: two calls each, public files only, and a wrong, missing or
       assert.equal(status, 0, stdout)
       assert.equal(stdout.match(/: ok$/gm)?.length, home === 'platform' ? 3 : 2)
     }
-    // Another key pair at the same address; another half of a third; another mode.
+    // Another key pair with the same address, another part of a third node, or another mode.
     const edited = (edit: (config: HomeConfig) => void) => {
       const config = JSON.parse(readFileSync(at('n1', 'config.json'), 'utf8')) as HomeConfig
       edit(config)
@@ -374,7 +374,7 @@ test('separate hosts: two calls each, public files only, and a wrong, missing or
   }
 })
 
-test('unclear arguments get an explanation', () => {
+test('invalid arguments are explained', () => {
   assert.match(run([]).stderr, /Usage/)
   assert.match(run(['--home', folder, '--ports', 'x']).stderr, /port numbers/)
   assert.match(run(['--home', join(folder, 'none')], {}, 'main').stderr, /ENOENT/)

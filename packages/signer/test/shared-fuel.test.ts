@@ -25,12 +25,12 @@ import {
 } from './signer-cluster.ts'
 
 /**
- * One fuel for several payments: what a hostile platform gets by it, and what is left when a node
- * dies (rules 6, 10 and 11).
+ * One fuel transaction for several payments: what a hostile platform can gain by it, and
+ * what remains when a node is killed (rules 6, 10 and 11).
  */
 const TANK = [0, ETH.chain_index, 0]
 const COST = { gas: '21000', max_fee_per_gas: '2000000000' }
-/** What each payment alone could be given. */
+/** Maximum fuel of each payment alone. */
 const MOST = (21_000n * 2_000_000_000n * 12n) / 10n
 let cluster: SignerCluster
 let workspace: Workspace
@@ -59,7 +59,7 @@ const shared = ([first, ...others]: readonly SignedRequest[], costs: readonly ob
 })
 
 let next = 1
-/** A sub-account of its own, so that no other test has moved anything about it. */
+/** Creates a new sub-account, for which no other test has signed anything. */
 async function place(
   of = workspace,
 ): Promise<{ caller: Caller; address: string; ask: (more?: object) => Promise<SignedRequest> }> {
@@ -74,7 +74,7 @@ async function place(
 }
 
 let nonce = 0
-/** The tank's next number, used once it is signed. */
+/** Signs a transfer with the tank's next nonce, which is used up once the transfer is signed. */
 const give = async (
   requests: readonly SignedRequest[],
   to: string,
@@ -86,15 +86,15 @@ const give = async (
   return answer
 }
 
-describe('one fuel for several payments', () => {
-  test('brings what each alone could get, and not a wei more', async () => {
+describe('one fuel transaction for several payments', () => {
+  test('pays the sum of what each payment alone could get, and not a wei more', async () => {
     const { address, ask } = await place()
     const requests = [await ask(), await ask({ asset: 'USDT_ETH', amount: 2 }), await ask()]
     refused(await give(requests, address, 3n * MOST + 1n), 'FUEL_TOO_LARGE')
     signed(await give(requests, address, 3n * MOST))
   })
 
-  test('attack: the same fuel twice, with any pair; a more expensive one with the same nonce replaces it', async () => {
+  test('attack: the same fuel cannot be paid twice; a more expensive one with the same nonce replaces it', async () => {
     const { address, ask } = await place()
     const requests = [await ask(), await ask()]
     const at = nonce
@@ -121,7 +121,7 @@ describe('one fuel for several payments', () => {
     )
   })
 
-  test('attack: a payment that already got fuel, alone or with others, at any position of the list', async () => {
+  test('attack: refuses a payment that already has fuel, alone or shared, at any position of the list', async () => {
     const { address, ask } = await place()
     const [alone, one, two, fresh] = [await ask(), await ask(), await ask(), await ask()]
     signed(await give([alone], address, MOST))
@@ -134,14 +134,14 @@ describe('one fuel for several payments', () => {
     signed(await give([fresh], address, MOST))
   })
 
-  test('attack: one payment named twice, or twice under one sequence_id', async () => {
+  test('attack: refuses one payment that is listed twice, or twice under one sequence_id', async () => {
     const { address, ask } = await place()
     const [one, same] = [await ask({ sequence_id: 'a' }), await ask({ sequence_id: 'a' })]
     refused(await give([one, one], address, 2n * MOST), 'SHAPE')
     refused(await give([one, same], address, 2n * MOST), 'SHAPE')
   })
 
-  test("attack: another sub-account's payment, another tenant's, and another tenant's tank", async () => {
+  test("attack: refuses the payment of another sub-account or tenant, and another tenant's tank", async () => {
     const [mine, other] = [await place(), await place()]
     refused(
       await give([await mine.ask(), await other.ask()], mine.address, 2n * MOST),
@@ -174,7 +174,7 @@ describe('one fuel for several payments', () => {
     )
   })
 
-  test('attack: one part with more gas than the cap, or a price above what its own caller allows, hidden among others', async () => {
+  test("attack: refuses a part with more gas than the cap, or a price above its own caller's limit", async () => {
     const { address, ask } = await place()
     const [one, two] = [await ask(), await ask({ fee_rate: 1 })]
     refused(
@@ -186,7 +186,7 @@ describe('one fuel for several payments', () => {
     signed(await give([one, two], address, MOST, [{}, { max_fee_per_gas: '1000000000' }]))
   })
 
-  test('attack: a purpose other than a payment shares no fuel, nor does a payment that was sped up', async () => {
+  test('attack: a purpose other than a payment cannot share fuel, nor can a payment that was sped up', async () => {
     const { caller, address, ask } = await place()
     const sweep = {
       kind: 'sweep',
@@ -222,7 +222,7 @@ describe('one fuel for several payments', () => {
     )
   })
 
-  test('a cancelled payment, or one of a revoked caller, stops the fuel that names it, and no other', async () => {
+  test('a cancelled payment, or one of a revoked caller, blocks only the fuel transaction that names it', async () => {
     const { caller, address, ask } = await place()
     const [good, bad] = [await ask(), await ask()]
     for (const node of [1, 2])
@@ -239,7 +239,7 @@ describe('one fuel for several payments', () => {
     signed(await give([good], address, MOST))
   })
 
-  test('two pairs concurrently, with overlapping payments: at most one of them', async () => {
+  test('two pairs concurrently with overlapping payments: at most one of them signs', async () => {
     const { address, ask } = await place()
     const [one, two, three] = [await ask(), await ask(), await ask()]
     const at = nonce
@@ -272,8 +272,8 @@ describe('one fuel for several payments', () => {
   })
 })
 
-/** The rules over a record on disk, as a node that died finds it. */
-describe("the record's entries of a fuel for several payments", () => {
+/** The rules applied to a record on disk, as a killed node finds it after its restart. */
+describe("the record's entries of a fuel transaction for several payments", () => {
   const home = mkdtempSync(join(tmpdir(), 'shared-fuel-'))
   after(() => {
     rmSync(home, { recursive: true, force: true })
@@ -316,7 +316,7 @@ describe("the record's entries of a fuel for several payments", () => {
     }
   }
 
-  test('a node that dies between its record and its signature has fuelled every payment; so has one restored from it', async () => {
+  test('a node killed between record and signature has recorded each fuel, and so has one restored from it', async () => {
     const api_key = randomUUID()
     const enrolment = {
       api_key,

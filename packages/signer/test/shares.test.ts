@@ -51,7 +51,7 @@ const KEY = {
   signatures: [],
 }
 
-/** A window of a share, anywhere in a home, in any spelling. */
+/** Returns whether any part of a share is anywhere in a home, in any encoding. */
 function isIn(path: string, share: KeyMaterial): boolean {
   const windows = [0, 6000, 12_000, 18_000].map((at) =>
     Buffer.from(share.sealedShare.subarray(at, at + 48)),
@@ -81,7 +81,7 @@ test('a share survives a restart, is private, and a deleted one is overwritten b
     [statSync(shares).mode & 0o777, statSync(join(shares, 's-1.0')).mode & 0o777],
     [0o700, 0o600],
   )
-  // A second name of the same file: what is left on the disk.
+  // A second link to the same file shows what remains on the disk.
   linkSync(join(shares, 's-1.0'), join(folder, 'blocks'))
   store.shares.delete('s-1', 0, null)
   assert.deepEqual(
@@ -144,7 +144,7 @@ test('each start keeps only shares of the current epoch, above it, and those not
   store.shares.save(stray, three)
   store.shares.save(above, three)
   store.shares.save(unknown, three)
-  // Its peers' word to forget the old epoch never came.
+  // The node never received its peers' message to delete the old epoch.
   store.append('refreshed', { key_id: 's-1', epoch: 1, session: two })
   store.close()
   const again = open(path)
@@ -200,7 +200,7 @@ test('killed between the entry and the file: the next start finishes it; a half-
   again.close()
 })
 
-/** A home of an earlier version: shares in a table, an old epoch deleted from it. */
+/** Creates a home of an earlier version: shares in a table, from which an old epoch was deleted. */
 function earlier(
   path: string,
   shares: readonly KeyMaterial[],
@@ -245,7 +245,7 @@ test('interrupted in the middle of the move: the next start begins it again', ()
   earlier(path, [next], [old])
   const store = open(path)
   store.close()
-  // Moved and dropped, but neither cleaned nor marked.
+  // The shares were moved and the table dropped, but the file was neither cleaned nor marked.
   const database = new DatabaseSync(path)
   database.exec('PRAGMA user_version=0; CREATE TABLE junk (material TEXT); ')
   database.prepare('INSERT INTO junk VALUES (?)').run(encodeMaterial(old))

@@ -29,8 +29,8 @@ import {
 } from './data-dirs.ts'
 import { callerKey as preparedCallerKey } from './prepared.ts'
 
-/** A house of three real nodes on free ports, driven as the platform and the operator drive it. */
-/** JSON of whatever shape the node gave. */
+/** A cluster of three real nodes on free ports, controlled as by the platform and the operator. */
+/** JSON of any shape that a node returned. */
 // oxlint-disable-next-line typescript/no-explicit-any -- tests read whatever comes
 export type Json = any
 export interface Answer {
@@ -58,10 +58,10 @@ export class SignerCluster {
   readonly agents = new Map<string, Agent>()
   logs = ''
   /**
-   * How far the clocks of the nodes of this process are ahead of the machine's, in milliseconds.
+   * Milliseconds by which the clocks of the nodes in this process are ahead of the machine's clock.
    */
   aheadMs = 0
-  /** The same of single nodes, on top. */
+  /** Additional milliseconds for single nodes. */
   readonly aheadMsOf = new Map<number, number>()
 
   constructor() {
@@ -69,9 +69,9 @@ export class SignerCluster {
   }
 
   /**
-   * With `own` keys no other test has its nodes' identities or its keys, and its pool is kept at
-   * one key. Nodes are in this process; `apart`, each is one of its own, which can be killed,
-   * stopped and run again.
+   * Starts a cluster. With `own` keys no other test shares its nodes' identities or keys, and its
+   * pool contains one key. The nodes run in this process; with `apart` each node has its own
+   * process, which can be killed, stopped and started again.
    */
   static async start(
     edit: (config: HomeConfig) => void = () => {},
@@ -85,7 +85,7 @@ export class SignerCluster {
     cluster.peers = JSON.parse(readFileSync(join(cluster.home, 'platform', 'peers.json'), 'utf8'))
     editConfigs(cluster.home, (config) => {
       if (keys === 'own') config.pool = { secp256k1: 1, ed25519: 0 }
-      // A slow machine must not exceed it. A test in which a node hangs sets less.
+      // A slow machine must not exceed this limit. A test in which a node hangs sets a lower one.
       config.timeouts_ms.round = 60_000
       edit(config)
     })
@@ -145,7 +145,7 @@ export class SignerCluster {
   async stopHere(node: number): Promise<void> {
     await this.#here.get(node)?.()
     this.#here.delete(node)
-    // Its connections ended with it.
+    // The connections to the node have ended with it.
     this.agents.get(`${node}/`)?.destroy()
     this.agents.delete(`${node}/`)
   }
@@ -189,7 +189,7 @@ export class SignerCluster {
     return agent
   }
 
-  /** One HTTPS request to a node; `text` goes out as it is. */
+  /** Sends one HTTPS request to a node; `text` is sent unchanged. */
   send(
     node: number,
     method: string,
@@ -220,7 +220,7 @@ export class SignerCluster {
       )
       const pin = pinOf(this.peers.nodes[node - 1]!.certificate)
       request.on('socket', (socket) => {
-        // A connection that is used again has been checked.
+        // A reused connection has already been checked.
         if (socket.connecting) requirePinned(socket as TLSSocket, { pin, now: Date.now })
       })
       request.setTimeout(timeout, () => {
@@ -262,7 +262,7 @@ export class SignerCluster {
     })
   }
 
-  /** Enrols the tests' RSA key, by the sub-account's index. */
+  /** Enrols the tests' RSA key for a sub-account index. */
   async enrol(
     node: number,
     {
@@ -284,7 +284,7 @@ export class SignerCluster {
     return Promise.all([1, 2, 3].map((node) => this.operator(node, command, body)))
   }
 
-  /** A workspace with its key, ready. */
+  /** Creates a workspace whose key is ready. */
   async workspace(name = `w-${randomUUID().slice(0, 8)}`): Promise<Workspace> {
     const { status, body } = await this.post(1, '/key', { workspace: name, curve: 'secp256k1' })
     if (status !== 200) throw new Error(JSON.stringify(body))
@@ -334,7 +334,7 @@ export class Workspace {
     return addressAt(network, this.key, path)
   }
 
-  /** Signature order with the answers of one node. */
+  /** Sends a signature order and returns the answer of one node. */
   sign(
     purpose: unknown,
     unsigned: UnsignedTransaction,
@@ -352,7 +352,7 @@ export class Workspace {
     publicKeysBelow({ curve: 'secp256k1', ...this.key })(path)
 }
 
-/** @param rule where the test says which rule of the design refuses */
+/** @param rule number of the design's rule that refuses, if the test states it */
 export function refused(answer: Answer, code: string, rule?: number): void {
   assert.equal(answer.body?.error, code, JSON.stringify(answer.body))
   if (rule !== undefined) assert.equal(answer.body.rule, rule)
@@ -434,14 +434,16 @@ export function usdt(
   })
 }
 
-/** Script of a P2WPKH path. */
+/** Returns the output script of a P2WPKH path. */
 const scriptOf = (publicKey: Uint8Array): Buffer =>
   Buffer.concat([
     Buffer.from([0x00, 0x14]),
     createHash('ripemd160').update(createHash('sha256').update(publicKey).digest()).digest(),
   ])
 
-/** A transaction of a stranger that pays `values` to paths of the workspace. */
+/**
+ * Creates a transaction from outside the workspace that pays `values` to paths of the workspace.
+ */
 export function funding(
   workspace: Workspace,
   outputs: { path: number[]; value: bigint }[],

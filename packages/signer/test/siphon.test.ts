@@ -16,7 +16,7 @@ import {
 } from './signer-cluster.ts'
 
 /**
- * What a hostile platform, with a caller who plays along, gets out of a gas tank or burns of
+ * How much a hostile platform that cooperates with a caller can take from a gas tank, or waste of
  * deposits: rules 9 and 11 to 13.
  */
 const CAPS = 4
@@ -68,7 +68,7 @@ async function place(workspace: Workspace, sub: number): Promise<DepositAddress>
 const fuel = (of: unknown, more: object = {}) => ({ kind: 'fuel', for: of, ...GAS, ...more })
 
 describe('draining a gas tank through a deposit address', () => {
-  test('attack: l1_fee without a base chain, or above a tenth of the cap with one', async () => {
+  test('attack: refuses l1_fee without a base chain, or above a tenth of the cap with one', async () => {
     const { workspace, deposit } = await place(await cluster.workspace(), 1)
     const { address, sweep } = deposit(1)
     refused(
@@ -87,7 +87,7 @@ describe('draining a gas tank through a deposit address', () => {
     signed(await onBase(CAP / 10n, (COST * 12n) / 10n + CAP / 10n))
   })
 
-  test('attack: fuel for a sweep of the native coin, which pays for itself', async () => {
+  test('attack: refuses fuel for a sweep of the native coin, which pays its own fee', async () => {
     const { workspace, deposit } = await place(await cluster.workspace(), 1)
     refused(
       await workspace.sign(
@@ -114,7 +114,7 @@ describe('draining a gas tank through a deposit address', () => {
     )
   })
 
-  test('attack: repeated fuel to one address — the left-over of the last counts, whichever pair signed it', async () => {
+  test('attack: repeated fuel to one address: the unused part of the last counts, whichever pair signed it', async () => {
     const { workspace, deposit, omnibus } = await place(await cluster.workspace(), 1)
     const { address, path, sweep } = deposit(1)
     const most = (COST * 12n) / 10n
@@ -122,7 +122,7 @@ describe('draining a gas tank through a deposit address', () => {
       workspace.sign(fuel(sweep('USDT_ETH')), eth(TANK, { value, to: address, nonce }), pair)
     signed(await give(most, 0, [1, 2]))
     refused(await give(1n, 1, [1, 2]), 'FUEL_TOO_LARGE')
-    // With the number of the first only one of the two can be mined: a replacement with more gas or
+    // With the nonce of the first, only one of the two can be mined: a replacement with more gas or
     // a higher price.
     signed(
       await workspace.sign(
@@ -137,13 +137,14 @@ describe('draining a gas tank through a deposit address', () => {
         [1, 2],
       ),
     )
-    // Node 3 has seen nothing of it and asks.
+    // Node 3 has no record of it and leads the session.
     refused(await give(1n, 1, [3, 1]), 'FUEL_TOO_LARGE')
-    // A sweep may have used its fee: so much may come again, and the fifth beyond stays counted.
+    // A sweep may have used its fee: that amount can be funded again, and the fifth beyond it stays
+    // counted.
     signed(await workspace.sign(sweep('USDT_ETH'), usdt(path, omnibus, 5n, { nonce: 0 }), [3, 2]))
     refused(await give(COST + 1n, 1, [1, 2]), 'FUEL_TOO_LARGE')
     signed(await give(COST, 1, [1, 2]))
-    // What is left is no customer's to sweep.
+    // The remainder belongs to no customer and is not swept.
     refused(
       await workspace.sign(sweep('ETH'), eth(path, { value: most, to: omnibus, nonce: 1 }), [1, 2]),
       'SWEEP_MISMATCH',
@@ -238,7 +239,7 @@ describe('draining a gas tank through a deposit address', () => {
 })
 
 describe('deposits burnt by their own sweeps', () => {
-  test('attack: sweeps of 1 wei', async () => {
+  test('attack: sweeps of 1 wei are refused', async () => {
     const { workspace, deposit, omnibus } = await place(await cluster.workspace(), 1)
     const { path, sweep } = deposit(1)
     const maxFeePerGas = CAP / 21_000n
@@ -251,8 +252,8 @@ describe('deposits burnt by their own sweeps', () => {
       await workspace.sign(sweep('ETH'), eth(path, { value: fee - 1n, to: omnibus, maxFeePerGas })),
       'SWEEP_MISMATCH',
     )
-    // What is above a twentieth of the amount counts: of the share of one cap, one such sweep
-    // leaves a twentieth.
+    // Only the fee above a twentieth of the amount counts. One such sweep leaves a twentieth of the
+    // share of one cap.
     signed(
       await workspace.sign(
         sweep('ETH'),
@@ -266,7 +267,7 @@ describe('deposits burnt by their own sweeps', () => {
       ),
       'BUDGET',
     )
-    // A large deposit's sweep costs no budget.
+    // The sweep of a large deposit uses no budget.
     for (let nonce = 1; nonce < 4; nonce++)
       signed(
         await workspace.sign(

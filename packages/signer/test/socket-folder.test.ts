@@ -16,8 +16,8 @@ import { listenOperator } from '../src/operator/server.ts'
 import { socketOf } from '../src/set-up/files.ts'
 
 /**
- * The name of the socket's folder below the temporary folder can be foreseen: another user may have
- * made it first.
+ * The name of the socket's folder in the temporary folder is predictable: another user may have
+ * created it first.
  */
 const folder = mkdtempSync(join(tmpdir(), 'signer-socket-'))
 const home = join(folder, 'h'.repeat(100))

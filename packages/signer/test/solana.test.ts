@@ -20,7 +20,7 @@ import {
 } from './signer-cluster.ts'
 
 /**
- * Solana: a hostile platform asks for another payment than the caller signed; both nodes refuse.
+ * Solana: a hostile platform requests another payment than the caller signed; both nodes refuse it.
  */
 const SOL = registry.network('SOL') as Network
 const NATIVE = registry.asset('SOL') as Asset
@@ -83,7 +83,7 @@ const built = (
   })
 const tokens = (path: number[], o: Partial<Parameters<typeof solana.buildTransfer>[1]> = {}) =>
   built(path, { asset: USDC, amount: 2_500_000n, ...o })
-/** The message with some bytes exchanged for others. */
+/** Returns the message with some bytes replaced. */
 function patched(
   unsigned: UnsignedTransaction,
   from: Uint8Array,
@@ -201,7 +201,7 @@ test('refuses other shapes: legacy messages, Token-2022, a durable nonce, traili
     'SHAPE',
     7,
   )
-  // The System program's instruction 2 becomes 4: with it a blockhash never grows old.
+  // Instruction 2 of the System program becomes 4: with it a blockhash never expires.
   refused(
     await sign(
       request,
@@ -212,7 +212,7 @@ test('refuses other shapes: legacy messages, Token-2022, a durable nonce, traili
   )
 })
 
-test('refuses another account, another sub-account, a further address', async () => {
+test('refuses another account, another sub-account, and another address of the wallet', async () => {
   const { caller, path } = await fresh()
   const request = pay(await wants(caller))
   const other = [path[0]! + 500, SOL.chain_index, 0]
@@ -221,7 +221,7 @@ test('refuses another account, another sub-account, a further address', async ()
   refused(await sign(request, built([path[0]!, SOL.chain_index, 1])), 'FOREIGN_PATH', 8)
 })
 
-test('fees within the cap and the caller’s own rate', async () => {
+test('refuses fees above the cap or the caller’s own rate', async () => {
   const { caller, path } = await fresh()
   refused(
     await sign(pay(await wants(caller)), built(path, { unitPrice: 50_000_000_000n })),
@@ -257,7 +257,7 @@ test('one transaction for a transfer: a second one, even with a fresh blockhash,
   assert.equal((await sign(request, built(path), [1, 2])).status, 200)
 })
 
-test('a sweep goes to the sub-account’s omnibus address only', async () => {
+test('a sweep goes only to the sub-account’s omnibus address', async () => {
   const { path } = await fresh()
   const deposit = [path[0]!, SOL.chain_index, 1]
   const sweep = (asset: string) => ({

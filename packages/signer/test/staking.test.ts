@@ -15,8 +15,8 @@ import {
 import type { Workspace } from './signer-cluster.ts'
 
 /**
- * Tron's Stake 2.0: a hostile platform stakes more, for another, or turns a stake into something
- * else; both nodes refuse.
+ * Tron's Stake 2.0: a hostile platform stakes more, stakes for another address, or changes a stake
+ * into another operation; both nodes refuse it.
  */
 const TRX = registry.network('TRX') as Network
 const FRIEND = 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY'
@@ -111,7 +111,7 @@ test('every pair signs each requested step, once', async () => {
         continue
       }
       signed(answer)
-      // The same again is the same; another transaction of the step is not.
+      // A repeated order returns the same signature; another transaction of the step is refused.
       signed(await workspace.sign(stake(request, step), unsigned, pairs[(at + 1) % 3]))
       refused(
         await workspace.sign(stake(request, step), built(path, { kind: step }), pairs[at % 3]),
@@ -173,7 +173,7 @@ test('refuses another amount, resource, receiver or call', async () => {
     'RESOURCE_MISMATCH',
     7,
   )
-  // A step under the name of another.
+  // A step under the name of another step is refused.
   for (const named of ['freeze', 'delegate'] as const)
     for (const kind of STEPS)
       if (kind !== named)
@@ -230,7 +230,7 @@ test('a stake pays no one, a payment stakes nothing, and neither is accepted as 
     2,
   )
   refused(await workspace.sign(pay(wanted), built(path, { kind: 'freeze' })), 'SHAPE', 7)
-  // A stake shown as an unstake: the path is in the signature.
+  // A stake sent as an unstake is refused, because the request's signature covers the path.
   refused(
     await workspace.sign(
       stake({ ...request, uri: '/dav/v1/unstake' }, 'unfreeze'),
@@ -250,7 +250,7 @@ test('a stake pays no one, a payment stakes nothing, and neither is accepted as 
     )
 })
 
-test("only the caller's own wallet: not another sub-account, a further address, or the tank", async () => {
+test("accepts only the caller's own wallet: not another sub-account, another address, or the tank", async () => {
   const { caller, path } = await fresh()
   const request = await asks(caller, '/dav/v1/stake')
   for (const foreign of [
@@ -294,7 +294,7 @@ test("only the caller's own wallet: not another sub-account, a further address, 
   )
 })
 
-test('strict fields, and an amount that is exact', async () => {
+test('validates fields strictly, and the amount exactly', async () => {
   const { caller, path } = await fresh()
   const freeze = built(path, { kind: 'freeze' })
   for (const [more, field] of [
@@ -346,7 +346,7 @@ test('a sequence_id identifies one stake or payment, once', async () => {
       first,
     ),
   )
-  // A retry with a new token gets what is signed, and nothing else.
+  // A retry with a new token returns the signed transaction, and nothing else.
   signed(
     await workspace.sign(
       stake(await asks(caller, '/dav/v1/stake', { address: own, sequence_id }), 'freeze'),
@@ -406,7 +406,7 @@ test('a sequence_id identifies one stake or payment, once', async () => {
   )
 })
 
-test('receipts, voids and age work as for every request', async () => {
+test('receipts, voids and the maximum age apply as for every request', async () => {
   const { caller, path } = await fresh()
   const request = await asks(caller, '/dav/v1/stake')
   const told = await cluster.post(3, '/receipt', { request })
@@ -428,7 +428,7 @@ test('receipts, voids and age work as for every request', async () => {
   refused(await workspace.sign(stake(old, 'freeze'), built(path, { kind: 'freeze' })), 'TOO_OLD', 3)
 })
 
-test('fuel of a stake: to its own account, at most its bandwidth cost, once', async () => {
+test('fuel of a stake goes to its own account once, at most its bandwidth cost', async () => {
   const { caller, path, own } = await fresh()
   const request = await asks(caller, '/dav/v1/stake')
   const purpose = {
@@ -495,7 +495,7 @@ test('a tank stakes only as ordered at each node', async () => {
   refused(await workspace.sign(purpose, freeze()), 'NOT_EXCLUSIVE', 6)
 })
 
-test('energy of a tank: to the source of its transfer, once; returned also after its end', async () => {
+test('energy of a tank goes to the source of its transfer once, and can be returned after its end', async () => {
   const { caller, path, own } = await fresh()
   const request = await transfer(caller, {
     asset: 'USDT_TRX',

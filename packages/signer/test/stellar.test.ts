@@ -29,7 +29,8 @@ import {
 } from './signer-cluster.ts'
 
 /**
- * Stellar: a hostile platform asks for another payment than the caller signed; both nodes refuse.
+ * Stellar: a hostile platform requests another payment than the caller signed; both nodes refuse
+ * it.
  */
 const XLM = registry.network('XLM') as Network
 const SINK = Keypair.random().publicKey()
@@ -88,7 +89,7 @@ const built = (
     publicKey: at(path),
     ...o,
   })
-/** Whatever an attacker likes, by the published library. */
+/** Builds any transaction that an attacker may choose, with the published library. */
 function raw(
   path: number[],
   operations: xdr.Operation[],
@@ -138,7 +139,7 @@ test("signs the caller's request: payment, creation, every memo, a muxed destina
       )[at_ % 3],
     )
     assert.equal(answer.status, 200, JSON.stringify(answer.body))
-    // The published library finds the same hash, and the signature good.
+    // The published library computes the same hash and accepts the signature.
     const transaction = TransactionBuilder.fromXDR(
       Buffer.from(answer.body.signed.raw, 'hex').toString('base64'),
       XLM.passphrase as string,
@@ -210,7 +211,7 @@ test('another network’s passphrase changes the digest: the signature is valid 
   assert.ok(!ed25519.verify(elsewhere.signatures[0]!.signature(), elsewhere.hash(), at(path)))
 })
 
-test('refuses two operations, path payments, other operations, other assets, conditions, fee bumps', async () => {
+test('refuses two operations, path payments, other operations and assets, conditions and fee bumps', async () => {
   const { caller, path } = await fresh()
   const request = pay(await wants(caller))
   const usd = new Asset('USD', OTHER)
@@ -293,7 +294,7 @@ test('refuses two operations, path payments, other operations, other assets, con
   )
 })
 
-test('fees, ends, sequences', async () => {
+test('limits fees, expiries and sequences', async () => {
   const { caller, path } = await fresh()
   refused(
     await sign(pay(await wants(caller)), built(path, { fee: BigInt(XLM.fee_cap) + 1n })),

@@ -11,8 +11,8 @@ import { takesCalls } from './channels.ts'
 import type { SignerCluster, Json } from './signer-cluster.ts'
 
 /**
- * A node of a house whose processes are apart: it is killed, and the test speaks with its keys, its
- * record and its port.
+ * A compromised node of a cluster whose nodes have their own processes: the node is killed, and the
+ * test uses its keys, its record and its port.
  */
 export class TakenOver {
   readonly identity: KeyObject
@@ -96,7 +96,7 @@ export class TakenOver {
     })
   }
 
-  /** Calls a peer. @returns what the peer answered, also where it refused */
+  /** Calls a peer. @returns the peer's answer, including a refusal */
   async say(to: number, call: string, body: unknown, binding: Binding = NO_BINDING): Promise<Json> {
     const config = loadConfig(this.#home)
     const link = new Link(

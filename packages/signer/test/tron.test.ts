@@ -21,8 +21,8 @@ import {
 } from './signer-cluster.ts'
 
 /**
- * Tron: a hostile platform asks for another payment, another end, or more of the tank; both nodes
- * refuse.
+ * Tron: a hostile platform requests another payment, another expiry, or more of the gas tank; both
+ * nodes refuse it.
  */
 const TRX = registry.network('TRX') as Network
 const NATIVE = registry.asset('TRX') as Asset
@@ -82,7 +82,7 @@ const built = (path: number[], o: Options = {}, of = workspace): UnsignedTransac
   })
 const tokens = (path: number[], o: Options = {}): UnsignedTransaction =>
   built(path, { asset: USDT, feeLimit: 15_636_000n, ...o })
-/** USDT to an address that holds none. */
+/** Cost of a USDT transfer to an address without USDT. */
 const COSTS = { gas: '130300', max_fee_per_gas: '100', l1_fee: '345000' }
 const MOST = 15_636_000n + 345_000n
 
@@ -116,7 +116,7 @@ test("every pair signs the caller's request, for TRX and for tokens", async () =
   }
 })
 
-test('destination, amount, asset, contract must match', async () => {
+test('destination, amount, asset and contract must match', async () => {
   const { caller, path } = await fresh()
   refused(
     await workspace.sign(pay(await wants(caller)), built(path, { to: OTHER })),
@@ -169,7 +169,7 @@ test('refuses staking and lending instead of a payment, and trailing bytes', asy
   )
 })
 
-test('refuses another account, another sub-account, a further address', async () => {
+test('refuses another account, another sub-account, and another address of the wallet', async () => {
   const { caller, path } = await fresh()
   const request = pay(await wants(caller))
   const foreign = [path[0]! + 500, TRX.chain_index, 0]
@@ -183,7 +183,7 @@ test('refuses another account, another sub-account, a further address', async ()
   refused(await workspace.sign(request, built(TANK)), 'FOREIGN_PATH', 8)
 })
 
-test('fees within the cap and the caller’s own rate', async () => {
+test('refuses fees above the cap or the caller’s own rate', async () => {
   const { caller, path } = await fresh()
   refused(
     await workspace.sign(
@@ -198,7 +198,7 @@ test('fees within the cap and the caller’s own rate', async () => {
     'FEE_RATE',
     9,
   )
-  // At 100 Sun no transfer takes a limit beyond 500,000 energy with head-room.
+  // At 100 sun no transfer needs a limit above 500,000 energy, including the margin.
   refused(
     await workspace.sign(
       pay(await wants(caller, { asset: 'USDT_TRX', fee_rate: 100 })),
@@ -235,7 +235,7 @@ test('one transaction for a transfer: another expiry or time is refused; the sam
   signed(await workspace.sign(request, first))
 })
 
-test('void: names the signed transaction, and nothing is signed afterwards', async () => {
+test('a void names the signed transaction, and nothing is signed afterwards', async () => {
   const { caller, path } = await fresh()
   const request = await wants(caller)
   const first = built(path)
@@ -260,7 +260,7 @@ test('an expiry may exceed the clock and the record only as far as its chain acc
     'EXPIRY',
     10,
   )
-  // The operator has moved the local chain's time: the record follows.
+  // The operator has moved the local chain's time: the record accepts it.
   signed(
     await workspace.sign(
       pay(await wants(caller)),
@@ -288,7 +288,7 @@ test('an expiry may exceed the clock and the record only as far as its chain acc
   assert.throws(() => assertExpiry(state, subject(1001 + most), 1000), { code: 'EXPIRY' })
 })
 
-test('fuel: to the source of its transfer, at most the possible cost of energy and bandwidth', async () => {
+test('fuel goes only to the source of its transfer, up to the maximum cost of energy and bandwidth', async () => {
   const { caller, path, address } = await fresh()
   const request = await wants(caller, { asset: 'USDT_TRX' })
   const purpose = { kind: 'fuel', for: pay(request), ...COSTS }
@@ -340,7 +340,7 @@ test('fuel: to the source of its transfer, at most the possible cost of energy a
     'NOT_EXCLUSIVE',
     6,
   )
-  // Once its transfer is void no more is given.
+  // After its transfer is void, no more fuel is signed.
   const voided = await fresh()
   const given = await wants(voided.caller)
   for (const node of [1, 2, 3]) await cluster.post(node, '/void', { request: given })

@@ -26,12 +26,12 @@ import {
 } from './judging.ts'
 
 /**
- * The content of each purpose's verdict: what the record must allow, and what is stored with it.
- * The names are part of the record and never change.
+ * The result of each purpose's check: what the record must allow, and what is stored with it. The
+ * names are part of the record and never change.
  */
 const ONE = 10n ** 18n
 const GWEI = 1_000_000_000n
-/** Of a payment in ether at the tests' own price. */
+/** Fee of a payment in ether at the gas price of these tests. */
 const FEE = 21_000n * 2n * GWEI
 const FRIEND = 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY'
 const CAP = BigInt(ETH.fee_cap) * 4n
@@ -97,7 +97,10 @@ function says(verdict: Verdict, said: Partial<Verdict>): void {
     [order.unsigned.network, KEYS[network.curve], network.code],
   )
 }
-/** The record's own clock never goes back: only what asks it now hears of another time. */
+/**
+ * Runs `act` with a clock two days ahead. The record's own clock never goes back, so only the code
+ * that reads the clock in `act` sees the other time.
+ */
 async function twoDaysLater<T>(act: () => Promise<T>): Promise<T> {
   const { store } = bench.context
   const seconds = store.seconds.bind(store)
@@ -119,7 +122,10 @@ const seenBySecond = async (asked: JudgedRequest) => ({
     }),
   ],
 })
-/** Rule 3 of the request alone: two days later, with a peer's receipt and without. */
+/**
+ * Returns whether rule 3 binds the request alone: two days later, with a peer's receipt and
+ * without.
+ */
 async function isBoundBy(
   asked: JudgedRequest,
   verdict: (receipts: object) => Promise<Verdict>,

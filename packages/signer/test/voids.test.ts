@@ -34,7 +34,7 @@ function refused(answer: Answer, code: string, rule: number): void {
   )
 }
 
-/** Each test takes a sub-account, and so an address and its nonces, of its own. */
+/** Each test uses its own sub-account, and therefore its own address and nonces. */
 let next = 100
 async function fresh(): Promise<{ mine: Caller; path: number[] }> {
   const mine = await workspace.caller(next)
@@ -80,7 +80,7 @@ describe('rule 14: voids', () => {
       14,
     )
   })
-  test('after signing: refused, unless forced; then nothing further', async () => {
+  test('after signing, a void is refused unless forced; then nothing else is signed', async () => {
     const { mine, path } = await fresh()
     const request = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
     const { body: signed } = await workspace.sign(pay(request), eth(path, { value: ONE, nonce: 0 }))
@@ -104,7 +104,7 @@ describe('rule 14: voids', () => {
     )
     refused(await cluster.post(1, '/void', { transaction_id: randomUUID() }), 'UNKNOWN_INTENT', 4)
   })
-  test('by its name an unreadable request is stopped; a signature is not hidden, and no payment is named', async () => {
+  test('an unreadable request can be voided by its name; this hides no signature and names no payment', async () => {
     const { mine, path } = await fresh()
     const nameOf = (request: { token: string }) => {
       const { sub, nonce } = JSON.parse(

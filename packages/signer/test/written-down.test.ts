@@ -16,7 +16,7 @@ import {
   TRX,
 } from './judging.ts'
 
-/** What a node's record holds of a step before anything is signed. */
+/** The entries of a step in a node's record before anything is signed. */
 const ONE = 10n ** 18n
 const GWEI = 1_000_000_000n
 const FEE = 21_000n * 2n * GWEI

@@ -13,7 +13,9 @@ import {
   type Workspace,
 } from './signer-cluster.ts'
 
-/** XRP: a hostile platform asks for another payment than the caller signed; both nodes refuse. */
+/**
+ * XRP: a hostile platform requests another payment than the caller signed; both nodes refuse it.
+ */
 const XRP = registry.network('XRP') as Network
 const SINK = 'rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh'
 const OTHER = 'rf1BiGeXwwQoi8Z2ueFYTEXSwuJYfV2Jpn'
@@ -33,7 +35,7 @@ function refused(answer: Answer, code: string, rule: number): void {
   assert.equal(answer.body?.error, code, JSON.stringify(answer.body))
   assert.equal(answer.body.rule, rule)
 }
-/** A sub-account of its own for each test, for signatures move sequences and ends. */
+/** Creates a sub-account for each test, because signatures change sequences and expiries. */
 async function fresh(): Promise<{ caller: Caller; path: number[] }> {
   const sub = next++
   return { caller: await workspace.caller(sub), path: [sub, XRP.chain_index, 0] }
@@ -55,7 +57,7 @@ const built = (
     publicKey: workspace.publicKeyAt(path),
     ...o,
   })
-/** Whatever fields an attacker likes. */
+/** Builds a transaction with any fields that an attacker may choose. */
 function raw(path: number[], fields: Record<string, unknown>): UnsignedTransaction {
   const key = workspace.publicKeyAt(path)
   const plain = {
@@ -186,7 +188,7 @@ test('refuses partial payments, paths, other assets, memos, tickets, other types
   refused(await workspace.sign(request, { ...good, bytes: good.bytes.slice(0, -2) }), 'SHAPE', 7)
 })
 
-test('another account, another key, a foreign path', async () => {
+test('refuses another account, another key, and a path outside the wallet', async () => {
   const { caller, path } = await fresh()
   const request = pay(await wants(caller))
   refused(await workspace.sign(request, raw(path, { Account: OTHER })), 'FOREIGN_PATH', 8)
@@ -208,7 +210,7 @@ test('another account, another key, a foreign path', async () => {
     refused(await workspace.sign(request, built(foreign)), 'FOREIGN_PATH', 8)
 })
 
-test('fees: the cap and the caller’s own rate', async () => {
+test('refuses fees above the cap or the caller’s own rate', async () => {
   const { caller, path } = await fresh()
   refused(
     await workspace.sign(pay(await wants(caller)), built(path, { fee: BigInt(XRP.fee_cap) + 1n })),

@@ -5,7 +5,7 @@ import * as fc from '../../../test/property.ts'
 
 import { derivePublicKey, ThresholdError } from '../src/index.ts'
 
-// The steps of BIP32's test vectors 1 and 2 that public derivation can take:
+// The steps of BIP32's test vectors 1 and 2 that public derivation can compute:
 // https://github.com/bitcoin/bips/blob/master/bip-0032.mediawiki#test-vectors
 const steps: { parent: string; index: number; child: string }[] = [
   {

@@ -20,8 +20,8 @@ before(async () => {
 })
 
 /**
- * In twos of one round and one end: a run of three takes seconds, and each of the two others can be
- * cheated in another way.
+ * Returns pairs of cheats with the same round and result. A run of three parties takes seconds, and
+ * each of the two other parties can be the victim of another cheat.
  */
 function inTwos(switches: readonly Switch[]): (readonly [Switch, Switch])[] {
   const groups = new Map<string, Switch[]>()

@@ -19,8 +19,8 @@ import type { Keys, Vaults } from './helpers.ts'
 import { correlationOf, openShare, shiftedShare, type SealingKey } from './opened-share.ts'
 
 /**
- * One party cheats with a real engine behind it, in each way that `cheating.ts` knows. A node acts
- * on the code that its side ends with.
+ * One party cheats with a real engine, in each way that `cheating.ts` defines. A node acts
+ * according to the code with which its own side ends.
  */
 const sealing: SealingKey = { name: 'c0ffee'.padEnd(16, '0'), key: randomBytes(32) }
 const PATH = [3, 1]
@@ -46,7 +46,7 @@ const ROLES: Role[] = [
   { cheat: 2, honest: 1 },
 ]
 
-/** How the honest side's session ended. */
+/** The end of the honest side's session. */
 interface End {
   code: string
   result: SignResult | null
@@ -54,7 +54,7 @@ interface End {
   counterparty: number | null
   text: string
 }
-/** What the cheat sends in place of its message of a round; null: what it was. */
+/** Returns the message that the cheating party sends in a round; null: the original one. */
 type Change = (said: {
   round: number
   payload: Uint8Array
@@ -78,8 +78,8 @@ const sessionOf = (
   })
 
 /**
- * A signing session in which the honest side speaks first in every round, as a cheat may wait for
- * it.
+ * Runs a signing session in which the honest side sends first in every round, because a cheating
+ * party may wait for its message.
  */
 async function duel(
   curve: Curve,
@@ -115,8 +115,8 @@ async function duel(
       try {
         own = await cheat.step(toCheat.map((payload) => ({ from: role.honest, payload })))
       } catch {
-        // The honest side answered, and the real engine behind the cheat does not know what was
-        // said in its name.
+        // The honest side answered, and the cheating party's real engine does not know which
+        // messages were sent.
         return { code: 'ANSWERED', result: null, round, counterparty: null, text: '' }
       }
       const payload = own.messages[0]!.payload
@@ -147,7 +147,7 @@ async function archived(curve: Curve, role: Role, digest = DIGEST): Promise<Uint
   return said
 }
 
-/** Whatever was done: no signature that does not verify, and no panic. */
+/** Checks that the session produced no invalid signature and did not panic. */
 function sound(curve: Curve, role: Role, end: End, name: string): void {
   assert.doesNotMatch(end.text, /panic/, name)
   if (end.result)
@@ -205,7 +205,7 @@ test('secp256k1: with another share nothing is signed, and no party is banned', 
     )
     sound('secp256k1', role, end, 'another share')
     assert.equal(end.code, 'ABORT', end.text)
-    // The share was read and written correctly: the same share, sealed again, signs.
+    // The share was read and written correctly: the same share, sealed again, can sign.
     assert.equal(
       (
         await duel(
@@ -220,7 +220,7 @@ test('secp256k1: with another share nothing is signed, and no party is banned', 
   }
 })
 
-/** What the honest side says of each column: 'ANSWERED' or a code. */
+/** Returns the honest side's result for each column: 'ANSWERED' or a code. */
 async function columns(
   role: Role,
   of: typeof keys,
@@ -255,7 +255,7 @@ async function columns(
   return codes
 }
 
-test('secp256k1: one flipped bit of the OT extension passes or fails by a secret bit that lasts for the epoch', async () => {
+test('secp256k1: whether a flipped bit of the OT extension passes depends on a secret bit of the epoch', async () => {
   const indices = Array.from({ length: 40 }, (_, index) => index * 6)
   const refreshed = { ...keys, secp256k1: await complete(refreshSessions(vaults, keys.secp256k1)) }
   for (const role of ROLES) {
@@ -283,8 +283,8 @@ test('secp256k1: one flipped bit of the OT extension passes or fails by a secret
       expected(refreshed, 0).slice(0, 16),
     )
     assert.notDeepEqual(secretOf(refreshed), secretOf(keys), 'a refresh draws new bits')
-    // What was learnt is of no use in the next epoch: a message of the one does not reach the
-    // engine in the other.
+    // Data of one epoch is useless in the next: the engine does not receive messages of another
+    // epoch.
     const old = await duel(
       'secp256k1',
       role,
@@ -306,7 +306,7 @@ test('secp256k1: one flipped bit of the OT extension passes or fails by a secret
   }
 })
 
-test('after all these attempts the keys still sign', async () => {
+test('after all these attempts the keys can still sign', async () => {
   for (const curve of ['secp256k1', 'ed25519'] as const)
     await signAndCheck(vaults, keys[curve], [1, 2], PATH, DIGEST)
 })

@@ -26,11 +26,11 @@ import {
 } from './postcard.ts'
 
 /**
- * A cheating party. A frame's check has no key, so a frame whose body was changed is what a changed
- * engine would send. Each message has its layout here with named fields; a message of another
- * layout is refused. What key generation and refresh send to one party alone is a ciphertext here,
- * which can only be damaged: what a cheat can put inside it is in `native/src/dkls/forged.rs` and
- * its sister.
+ * A cheating party. The checksum of a frame uses no key, so a frame whose body was changed equals
+ * one of a modified engine. Each message has a layout with named fields; a message of another
+ * layout is refused. Data that key generation and refresh send to one party alone is encrypted and
+ * can only be damaged here: changes of its content are in `native/src/dkls/forged.rs` and its
+ * counterpart for FROST.
  */
 
 // ---- what the messages hold: signing.rs, multiplication.rs, ot/extension.rs, dkg.rs, proofs.rs,
@@ -58,8 +58,8 @@ interface Body {
 }
 
 /**
- * Protocol and round. Key generation and refresh of one curve differ in parts that are not there in
- * a refresh.
+ * Protocol and round. Key generation and refresh of one curve differ in fields that a refresh does
+ * not have.
  */
 const MESSAGES = {
   'secp256k1/sign/1': {
@@ -149,23 +149,23 @@ type MessageName = keyof typeof MESSAGES
 type Group = 'scalar' | 'point' | 'ed-scalar' | 'ed-point'
 export type Cheat = { message: MessageName } &
   /**
-   * One bit of a row of the OT extension's matrix, with verification values that fit where the
-   * honest node's bit is `passesIf`.
+   * Flips one bit of a row of the OT extension's matrix, with verification values that are valid if
+   * the honest node's bit is `passesIf`.
    */
   (
     | { kind: 'ot-column'; column: number; passesIf?: 0 | 1; signing: Signing }
     | { kind: 'flip'; field: string; bit?: number }
-    /** One more, or the generator more. */
+    /** Adds one, or the generator. */
     | { kind: 'add'; field: string; as: Group }
-    /** Its content, with its length where it has one. */
+    /** Replaces a field's content and, if the field has a length, adjusts the length. */
     | { kind: 'set'; field: string; to: Uint8Array }
-    /** A vector's last part taken away or said twice. */
+    /** Removes or repeats the last element of a vector. */
     | { kind: 'resize'; field: string; by: 1 | -1 }
-    /** A vector's length that says more than there is. */
+    /** Sets the length of a vector to more elements than there are. */
     | { kind: 'promise'; field: string; count: number }
-    /** Fields of this party's message of another session. */
+    /** Replaces fields by those of this party's message of another session. */
     | { kind: 'mix'; fields: readonly string[]; other: Uint8Array }
-    /** The whole body of another message under this one's header. */
+    /** Replaces the whole body by another message's, under this header. */
     | { kind: 'rebind'; other: Uint8Array }
   )
 
@@ -177,7 +177,7 @@ interface OpenedFrame {
   header: Buffer
 }
 
-/** @throws Error where it is not the message that it is said to be */
+/** @throws Error if the message is of another type */
 function openFrame(message: MessageName, payload: Uint8Array): OpenedFrame {
   const frame = Buffer.from(payload)
   if (frame.toString('latin1', 0, 4) !== 'TSH1' || frame[4] !== Number(message.split('/')[2]))
@@ -212,10 +212,10 @@ function fieldIn(
   return Buffer.from(data.subarray(part[begin], part.end))
 }
 
-/** What a field of a message holds. */
+/** Returns the content of a field of a message. */
 const fieldOf = (message: MessageName, payload: Uint8Array, field: string): Buffer =>
   fieldIn(message, payload, field, 'from')
-/** The same with its length. */
+/** Returns the content of a field including its length. */
 const wholeOf = (message: MessageName, payload: Uint8Array, field: string): Buffer =>
   fieldIn(message, payload, field, 'at')
 
@@ -256,7 +256,7 @@ function oneMore(content: Buffer, as: Group): Buffer {
   return littleEndian((ofScalar(Buffer.from(content).reverse()) + 1n) % ed25519.Point.Fn.ORDER)
 }
 
-/** The last part of a vector, as it lies there. */
+/** Returns a vector with its last element removed or repeated, and its length adjusted. */
 function resized({ at, from, end, layout }: Part, data: Buffer, by: 1 | -1): Buffer {
   if (layout.kind !== 'list' && layout.kind !== 'bytes')
     throw new Error('only a vector has a length')
@@ -271,7 +271,7 @@ function resized({ at, from, end, layout }: Part, data: Buffer, by: 1 | -1): Buf
   ])
 }
 
-/** @returns the row's flipped bit and the verification values to it, in place */
+/** @returns the flipped bit of the row with its verification values, changed in place */
 function flipColumn(
   opened: OpenedFrame,
   { column, passesIf = 0, signing }: Extract<Cheat, { kind: 'ot-column' }>,
@@ -289,8 +289,8 @@ function flipColumn(
     u: Buffer.from(content('u')),
   }
   const honest = otCheck(signing, sent, sent.u, [column])
-  // A caller who passes another share, path or digest than the session's learns it here, and not
-  // from a cheat that is always detected.
+  // A caller that passes another share, path or digest than the session's fails here, instead of
+  // with a cheat that is always detected.
   if (
     !honest.x.equals(content('verify_x')) ||
     !honest.t[0]!.equals(content(`verify_t.${column}`))
@@ -298,11 +298,11 @@ function flipColumn(
     throw new Error('these are not the share, path and digest of this message')
   }
   const u = Buffer.from(sent.u)
-  // Of the third block, which the check adds as it is: the difference does not depend on the
-  // challenge.
+  // Changes a bit of the third block, which the check adds unchanged: the difference does not
+  // depend on the challenge.
   u[column * ROW_BYTES + 2 * 26]! ^= 1
   const cheated = otCheck(signing, sent, u)
-  // The part that the flipped bit adds where the honest node's bit is 1.
+  // The term that the flipped bit adds if the honest node's bit is 1.
   if (passesIf === 1)
     cheated.t[column] = xor(cheated.t[column]!, Buffer.from([1, ...Array<number>(25).fill(0)]))
   u.copy(content('u'))
@@ -310,7 +310,7 @@ function flipColumn(
   cheated.t.forEach((row, index) => row.copy(content(`verify_t.${index}`)))
 }
 
-/** The message as the cheat sends it. */
+/** Returns the message as the cheating party sends it. */
 export function tamper(payload: Uint8Array, cheat: Cheat): Uint8Array {
   const opened = openFrame(cheat.message, Uint8Array.from(payload))
   if (cheat.kind === 'rebind') return forge(payload, () => Buffer.from(cheat.other).subarray(BODY))
@@ -335,20 +335,20 @@ export function tamper(payload: Uint8Array, cheat: Cheat): Uint8Array {
 // ---- all that a party can do wrong
 // ----------------------------------------------------------------------------------------------
 
-/** What a cheat knows when it speaks. */
+/** Data that a cheating party has when it sends. */
 interface Situation {
-  /** The honest party's message of this round: a cheat may wait for it. */
+  /** The honest party's message of this round, for which a cheating party may wait. */
   heard: Uint8Array
   /** This party's message of the same round in another session. */
   other: Uint8Array
 }
 
-/** A bare switch, without what only a situation tells. */
+/** A cheat without the fields that depend on a situation. */
 type Bare = Cheat extends infer Each ? (Each extends Cheat ? Omit<Each, 'message'> : never) : never
 export interface Switch {
   name: string
   message: MessageName
-  /** How the honest side's session ends. CHEAT alone says that a ban is due. */
+  /** Result of the honest side's session. Only CHEAT leads to a ban. */
   expected: 'CHEAT' | 'ABORT' | 'MALFORMED'
   cheat: (situation: Situation) => Cheat
 }
@@ -378,7 +378,7 @@ const IDENTITY = Buffer.from([0])
 const ORDER = Buffer.from(secp256k1.Point.Fn.ORDER.toString(16), 'hex')
 /** No point has this x. */
 const OFF_CURVE = Buffer.concat([Buffer.from([2]), Buffer.alloc(31), Buffer.from([5])])
-/** Negative of what the honest side said: the sums become zero. */
+/** Negative of the honest side's value: the sums become zero. */
 const minusHeard =
   (message: MessageName, field: string) =>
   ({ heard }: Situation): Bare =>
@@ -400,10 +400,7 @@ const THREE = 'secp256k1/sign/3'
 const OT_FIELDS = ['nonce', 'u', 'verify_x', 'verify_t']
 const MUL_FIELDS = ['tau', 'ote_salt', 'verify_r', 'verify_u', 'gamma']
 
-/**
- * Signing on secp256k1. `ot-column` is not among them: it needs the share, and its outcome is a
- * secret.
- */
+/** Signing on secp256k1. `ot-column` is omitted: it needs the share, and its result is a secret. */
 const SECP256K1_SIGN: Switch[] = [
   on(ONE, 'MALFORMED', 'another sender within', set('sender', Buffer.from([3]))),
   on(ONE, 'MALFORMED', 'party 0 within', set('receiver', Buffer.from([0]))),
@@ -509,8 +506,8 @@ const ED25519_SIGN: Switch[] = [
 ]
 
 /**
- * Of key generation and refresh alike; said to one of the two others only, so that what is public
- * is said in two ways.
+ * Cheats of key generation and refresh. They are sent to only one of the two other parties, which
+ * then receive different public data.
  */
 const SECP256K1_KEYS: Switch[] = [
   on('secp256k1/keys/1', 'ABORT', 'another session key', flip('session_key')),
@@ -605,7 +602,7 @@ const ed25519Keys = (protocol: 'keygen' | 'refresh'): Switch[] => [
   on('ed25519/keys/4', 'ABORT', 'another echo', flip('echo')),
 ]
 
-/** By protocol; each names its message, and so its round. */
+/** Cheats by protocol; each names its message, and thereby its round. */
 export const CHEATS = {
   'secp256k1/sign': SECP256K1_SIGN,
   'secp256k1/keygen': [...SECP256K1_KEYS, ...SECP256K1_KEYGEN],

@@ -24,7 +24,7 @@ function littleEndian(input: Uint8Array): bigint {
   return BigInt(`0x${Buffer.from(input).reverse().toString('hex')}`)
 }
 
-/** The README's formula written a second time, on noble and OpenSSL. */
+/** A second implementation of the README's formula, with noble and OpenSSL. */
 function child(publicKey: Uint8Array, chainCode: Uint8Array, index: number) {
   const data = Buffer.alloc(36)
   data.set(publicKey)

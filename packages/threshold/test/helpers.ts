@@ -15,7 +15,7 @@ export const PAIRS: readonly [number, number][] = [
 ]
 export const PARTIES = [1, 2, 3] as const
 
-/** One message under way. A tamperer may return any number of messages in its place. */
+/** One message in transit. A tamperer may return any number of messages in its place. */
 export interface Envelope {
   from: number
   to: number
@@ -77,7 +77,7 @@ export function sessionId(): Uint8Array {
   return new Uint8Array(randomBytes(32))
 }
 
-/** Three vaults with a key file each; the folder goes when the process ends. */
+/** Creates three vaults with a key file each; the folder is removed when the process ends. */
 export async function openVaults(): Promise<Vaults> {
   const folder = mkdtempSync(join(tmpdir(), 'threshold-test-'))
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
@@ -143,7 +143,7 @@ export function signSessions(
   )
 }
 
-/** The judgement of noble, which shares no code with the engines. */
+/** Returns the verdict of noble, which shares no code with the engines. */
 export function isValid(
   curve: Curve,
   key: KeyMaterial,
@@ -162,7 +162,7 @@ export function isValid(
   return Buffer.from(signature.recoverPublicKey(message).toBytes(true)).equals(child)
 }
 
-/** Signs with a pair; both must give the same signature, and noble must accept it. */
+/** Signs with a pair; both parties must return the same signature, and noble must accept it. */
 export async function signAndCheck(
   vaults: Vaults,
   keys: Keys,
@@ -183,11 +183,13 @@ export async function signAndCheck(
   return first
 }
 
-// The frame as native/src/frame.rs lays it out: header 39 bytes, check 16, body.
+// The layout of a frame in native/src/frame.rs: header 39 bytes, checksum 16, body.
 const HEADER = 39
 const BODY = 55
 
-/** A hash over parts of any length, as `frame.rs` and the crate's `tagged_hash` compute it. */
+/**
+ * Returns a hash of parts of any length, as `frame.rs` and the crate's `tagged_hash` compute it.
+ */
 export function hash(tag: string, ...parts: Uint8Array[]): Buffer {
   const digest = createHash('sha256')
   for (const part of [Buffer.from(tag), ...parts]) {
@@ -198,7 +200,9 @@ export function hash(tag: string, ...parts: Uint8Array[]): Buffer {
   return digest.digest()
 }
 
-/** What a cheating party can send: any header and body, with the check made right again. */
+/**
+ * Returns a message that a cheating party could send: any header and body, with a valid checksum.
+ */
 export function forge(
   payload: Uint8Array,
   change: (header: Buffer, body: Buffer) => Uint8Array | void,

@@ -19,16 +19,16 @@ import {
 } from './helpers.ts'
 import type { Envelope, Keys, Tamper, Vaults } from './helpers.ts'
 
-// Party 1 is hostile, or the line between it and the others is. Whatever is sent: no crash, no
-// valid signature over anything else, only ThresholdErrors.
+// Party 1, or its connection to the others, is hostile. No message may cause a crash or a valid
+// signature of other data; every error is a ThresholdError.
 const HOSTILE = 1
 
-/** Set FUZZ_SCALE=50 or so for a long run. */
+/** For a long run, set for example FUZZ_SCALE=50. */
 const SCALE = Number(process.env['FUZZ_SCALE'] ?? 1)
 
 let vaults: Vaults
 const keys = {} as Record<Curve, Keys>
-/** Messages of finished sessions, to be played again. */
+/** Messages of finished sessions, for replays. */
 const archive: Envelope[] = []
 
 before(async () => {
@@ -54,7 +54,7 @@ function flip(bytes: Uint8Array, at: number, mask: number): Uint8Array {
   return changed
 }
 
-/** What a bad line does. The answer must be MALFORMED: a party is never banned for it. */
+/** Damage by a faulty connection. The result must be MALFORMED: no party is ever banned for it. */
 const damage: fc.Arbitrary<Change> = fc.oneof(
   fc.tuple(fraction, bit).map(([at, b]): Change => ({ from, payload }) => [
     { from, payload: flip(payload, at, 1 << b) },
@@ -81,13 +81,13 @@ const damage: fc.Arbitrary<Change> = fc.oneof(
   ]),
 )
 
-/** What a cheating party can do: the frame is right, the content is not. */
+/** Actions of a cheating party: the frame is valid, the content is not. */
 const cheating: fc.Arbitrary<Change> = fc.oneof(
   fc.tuple(fraction, bit).map(([at, b]): Change => ({ from, payload }) => [
     { from, payload: forge(payload, (_, body) => flip(body, at, 1 << b)) },
   ]),
-  // Most of a message of DKLs23 is oblivious transfer; the last bytes hold what is checked
-  // otherwise.
+  // Most of a DKLs23 message is oblivious transfer; the last bytes contain values that are checked
+  // in another way.
   fc
     .tuple(fc.integer({ min: 0, max: 400 }), bit)
     .map(([back, b]): Change => ({ from, payload }) => [
@@ -104,7 +104,7 @@ const cheating: fc.Arbitrary<Change> = fc.oneof(
   fc.uint8Array({ maxLength: 300 }).map((body): Change => ({ from, payload }) => [
     { from, payload: forge(payload, () => body) },
   ]),
-  // A length prefix that promises more than follows, or a body of one repeated byte.
+  // A length prefix that exceeds the remaining data, or a body of one repeated byte.
   fc.integer({ min: 0, max: 255 }).map((byte): Change => ({ from, payload }) => [
     { from, payload: forge(payload, (_, body) => Buffer.alloc(body.length, byte)) },
   ]),
@@ -116,13 +116,13 @@ const cheating: fc.Arbitrary<Change> = fc.oneof(
       ),
     },
   ]),
-  // The round, the sender, the addressee.
+  // Changes the round, the sender or the recipient.
   fc
     .tuple(fc.constantFrom(4, 5, 6), fc.integer({ min: 0, max: 255 }))
     .map(([at, value]): Change => ({ from, payload }) => [
       { from, payload: forge(payload, (header) => void header.writeUInt8(value, at)) },
     ]),
-  // The body of an old run under the binding of this one.
+  // The body of an earlier run with the binding of this one.
   fraction.map((at): Change => ({ from, payload }) => [
     {
       from,
@@ -249,7 +249,7 @@ for (const [name, changes, damageOnly] of [
   }
 }
 
-test('after all these attempts the keys still sign', async () => {
+test('after all these attempts the keys can still sign', async () => {
   for (const curve of ['secp256k1', 'ed25519'] as const) {
     for (const pair of PAIRS)
       await signAndCheck(vaults, keys[curve], pair, [1], new Uint8Array(randomBytes(32)))
@@ -258,7 +258,7 @@ test('after all these attempts the keys still sign', async () => {
 
 for (const curve of ['secp256k1', 'ed25519'] as const) {
   test(`${curve}: the echo detects a party that sends different messages`, async () => {
-    // Party 1 runs twice and shows party 2 the one run, party 3 the other.
+    // Party 1 runs twice and sends messages of one run to party 2 and of the other to party 3.
     const round = curve === 'secp256k1' ? 3 : 1
     const honest = keygenSessions(vaults, curve)
     let other: Uint8Array | undefined
@@ -266,8 +266,8 @@ for (const curve of ['secp256k1', 'ed25519'] as const) {
       if (envelope.from !== 1 || envelope.round !== round)
         return [{ from: envelope.from, payload: envelope.payload }]
       if (envelope.to === 2) return [{ from: 1, payload: envelope.payload }]
-      // Another chain code commitment (first bytes of the public part after the proof's):
-      // well-formed.
+      // Another, well-formed chain code commitment (the first bytes of the public part after the
+      // proof's).
       other = forge(envelope.payload, (_, body) => {
         body[4 + (curve === 'secp256k1' ? 36 : 2)]! ^= 1
       })

@@ -4,7 +4,7 @@ import type { KeyMaterial } from '../src/index.ts'
 import { hash } from './helpers.ts'
 import { bytes, fixed, list, parse, partOf, struct, varint, type Part } from './postcard.ts'
 
-/** What a taken-over node knows of itself: its share in the clear. */
+/** Secrets of a compromised node: its share in plaintext. */
 const SCALAR = bytes(32)
 const POINT = bytes(33)
 const HASH = fixed(32)
@@ -97,7 +97,9 @@ const headOf = ({ name }: SealingKey): Buffer =>
     ? Buffer.from('TSS1')
     : Buffer.concat([Buffer.from('TSS2'), Buffer.from(name, 'hex')])
 
-/** A sealed share of secp256k1 in the clear, as `vault.rs` and `dkls.rs` lay it out. */
+/**
+ * Returns the plaintext of a sealed secp256k1 share, as `vault.rs` and `dkls.rs` define its layout.
+ */
 export function openShare(sealing: SealingKey, key: KeyMaterial): OpenedShare {
   const sealed = Buffer.from(key.sealedShare)
   const head = headOf(sealing)
@@ -129,8 +131,8 @@ export const ofScalar = (value: Uint8Array): bigint =>
   BigInt(`0x${Buffer.from(value).toString('hex')}`)
 
 /**
- * The same key with another share: `by` is added to the secret at both of its places, so that
- * `load` takes it.
+ * Returns the same key with another share: `by` is added to the secret in both of its places, so
+ * that `load` accepts it.
  */
 export function shiftedShare(sealing: SealingKey, key: KeyMaterial, by = 1n): KeyMaterial {
   const share = openShare(sealing, key)
@@ -150,7 +152,7 @@ export function shiftedShare(sealing: SealingKey, key: KeyMaterial, by = 1n): Ke
   return { ...key, sealedShare: new Uint8Array(sealedShare) }
 }
 
-/** Public key and chain code at a path (BIP32, CKDpub). */
+/** Returns the public key and chain code at a path (BIP32, CKDpub). */
 function childOf(
   share: OpenedShare,
   path: readonly number[],
@@ -174,14 +176,14 @@ export const COLUMNS = 256
 export const ROW_BYTES = 78
 const CHECK_BYTES = 26
 
-/** What one signing session is about, beside what its frames say. */
+/** Parameters of one signing session, besides the content of its frames. */
 export interface Signing {
   share: OpenedShare
   path: readonly number[]
   digest: Uint8Array
 }
 
-/** The honest node's secret bit of a column, where the test holds that node's share. */
+/** Returns the honest node's secret bits by column, if the test has that node's share. */
 export function correlationOf(share: OpenedShare, cheat: number): number[] {
   const at = [0, 1].find((index) => valueOf(share, `mul_senders.${index}.party`)[0] === cheat)
   return Array.from(
@@ -197,8 +199,8 @@ const fieldBytes = (value: bigint): Buffer =>
   Buffer.from(value.toString(16).padStart(CHECK_BYTES * 2, '0'), 'hex').reverse()
 
 /**
- * Multiplication by a constant in the field of 2^208 elements modulo X^208 + X^9 + X^3 + X + 1, by
- * a table for each half byte.
+ * Returns a function that multiplies by a constant in the field of 2^208 elements modulo X^208 +
+ * X^9 + X^3 + X + 1, with a table for each half byte.
  */
 function times(factor: bigint): (value: Buffer) => bigint {
   const tables: bigint[][] = []
@@ -232,9 +234,9 @@ interface OtCheck {
 }
 
 /**
- * The verification values to a matrix `u`: what a cheat must compute again once it changed a bit,
- * as the check's challenge is a hash of the matrix. `u` may differ from the one that was sent, from
- * which the choice bits are taken.
+ * Returns the verification values of a matrix `u`. A cheating party must compute them again after
+ * it changed a bit, because the challenge is a hash of the matrix. `u` may differ from the matrix
+ * that was sent, from which the choice bits are derived.
  */
 export function otCheck(
   { share, path, digest }: Signing,

@@ -1,15 +1,15 @@
 /**
- * The encoding of the engines' messages: a value's parts one after the other, lengths as varints.
+ * The encoding of the engines' messages: the parts of a value in sequence, with lengths as varints.
  */
 export type Layout =
   | { kind: 'fixed'; bytes: number }
-  /** A length, then so many bytes; null: any number. */
+  /** A length, then that number of bytes; null: any number. */
   | { kind: 'bytes'; count: number | null }
   | { kind: 'list'; of: Layout; count: number }
   | { kind: 'struct'; fields: Record<string, Layout> }
   | { kind: 'option'; of: Layout }
   | { kind: 'varint' }
-  /** Whatever follows, to the end. */
+  /** All remaining bytes. */
   | { kind: 'rest' }
 
 export const fixed = (bytes: number): Layout => ({ kind: 'fixed', bytes })
@@ -21,8 +21,8 @@ export const varint: Layout = { kind: 'varint' }
 export const rest: Layout = { kind: 'rest' }
 
 /**
- * Where a named part lies: the whole from `at`, what it holds from `from` (behind its length), both
- * up to `end`.
+ * Position of a named part: the whole part begins at `at`, its content at `from` (after its
+ * length), and both end at `end`.
  */
 export interface Part {
   at: number
@@ -49,7 +49,7 @@ export function varintOf(value: number): Buffer {
   return Buffer.from([...out, rest])
 }
 
-/** @throws Error if the data has another layout, or continues after it */
+/** @throws Error if the data has another layout, or more bytes follow */
 export function parse(data: Uint8Array, layout: Layout): Map<string, Part> {
   const parts = new Map<string, Part>()
   const take = (name: string, each: Layout, at: number): number => {

@@ -21,7 +21,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 
-/** Native addons built on one host, and taken on another that has no Rust. */
+/** Native addons that are built on one host and installed on another one without Rust. */
 const root = join(import.meta.dirname, '../../..')
 const folder = mkdtempSync(join(tmpdir(), 'custody-prebuilt-'))
 const [out, copy, bin, caches] = [
@@ -38,7 +38,7 @@ const hasCargo = [
 const skip = hasCargo ? false : 'no cargo: there is nothing to build the package with'
 
 const addon = join(copy, 'packages/threshold/native/threshold.node')
-/** In the copy, where no Rust is. */
+/** Runs a command in the copy, where Rust is not available. */
 const there = (words: string[], env: Record<string, string> = {}) =>
   spawnSync(process.execPath, words, {
     cwd: copy,
@@ -53,7 +53,7 @@ const emptied = () => {
 
 before(() => {
   if (skip) return
-  // The build also fills the cache of the user who builds.
+  // The build also fills the build user's cache.
   const env = {
     ...process.env,
     XDG_CACHE_HOME: caches,
@@ -75,7 +75,7 @@ before(() => {
 })
 
 test(
-  'a checkout without Rust uses the addons, and the threshold one signs',
+  'a checkout without Rust uses the addons, and the threshold addon signs',
   { skip, timeout: 120_000 },
   () => {
     const taken = install()
@@ -128,13 +128,13 @@ test(
   },
 )
 
-/** Without a setting that names a package. */
+/** Installs without a setting that names a package. */
 const installPlainly = (env: Record<string, string> = {}) =>
   there(['scripts/build-native.mjs'], { XDG_CACHE_HOME: caches, ...env })
 const kept = join(caches, 'custody', 'prebuilt')
 const entry = (name: string): string =>
   join(kept, readdirSync(kept).find((each) => each.startsWith(`${name}-`)) as string)
-/** Nothing is installed, and the output says why. */
+/** Checks that nothing is installed and that the output states the reason. */
 const refused = (env: Record<string, string>, reason: RegExp) => {
   emptied()
   const { status, stderr, stdout } = installPlainly(env)
@@ -145,7 +145,7 @@ const refused = (env: Record<string, string>, reason: RegExp) => {
 }
 
 test(
-  'a checkout uses what another of the same sources built, from the user’s cache',
+  'a checkout uses the build of another one with the same sources, from the user’s cache',
   { skip, timeout: 60_000 },
   () => {
     emptied()
@@ -182,7 +182,7 @@ test('a cache that another user can write is never used', { skip, timeout: 60_00
     refused({}, /custody-prebuilt-.* belongs to user 65534: .* is not used/)
     chownSync(path, uid, gid)
   }
-  // Nor through a link: what it leads to counts.
+  // A link is not accepted either: its target is checked.
   const [real, open] = [join(folder, 'real'), join(folder, 'open')]
   mkdirSync(open)
   chmodSync(open, 0o777)
@@ -207,8 +207,7 @@ test(
     refused({}, /holds no prebuilt threshold addon/)
     rmSync(place, { recursive: true })
     cpSync(saved, place, { recursive: true })
-    // Sources that no build was made of have no entry; one that lies at their place is told by its
-    // contents.
+    // Sources without a build have no entry; an entry in their place is detected by its contents.
     const source = join(copy, 'packages/threshold/native/src/lib.rs')
     appendFileSync(source, '// another line\n')
     refused({}, /cargo was not found/)
@@ -229,7 +228,7 @@ test(
 )
 
 test(
-  'a package in the checkout’s folder prebuilt is used without a setting, unless others can write it',
+  'a package in the checkout’s `prebuilt` folder is used by default, unless others can write to it',
   { skip, timeout: 60_000 },
   () => {
     const env = { CUSTODY_PREBUILT_CACHE: 'off' }
@@ -246,7 +245,7 @@ test(
     chmodSync(lies, 0o777)
     refused(env, /prebuilt can be written by others: .* is not used/)
     chmodSync(lies, 0o755)
-    // One that this host cannot load, whatever its package.json says, is not left in place.
+    // An addon that this host cannot load is removed, whatever its package.json states.
     const [file, manifest] = [join(lies, name, 'threshold.node'), join(lies, name, 'package.json')]
     writeFileSync(file, 'of another C library')
     const description = JSON.parse(readFileSync(manifest, 'utf8')) as {

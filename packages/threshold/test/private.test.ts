@@ -17,7 +17,7 @@ import {
 } from './helpers.ts'
 import type { Envelope } from './helpers.ts'
 
-/** Header, check and the length of the public part come before it. */
+/** The header, the checksum and the length of the public part come first. */
 const PUBLIC = 55 + 4
 const TAG = 16
 const SESSION_KEY = { secp256k1: 0, ed25519: 32 }
@@ -33,7 +33,7 @@ function partsOf({ payload }: Envelope): { shown: Buffer; hidden: Buffer } {
 
 const pass = ({ from, payload }: Envelope) => [{ from, payload }]
 
-test('ed25519: an observer of the messages finds no fragment in them', async () => {
+test('ed25519: an observer of the messages finds no part of a share in them', async () => {
   const vaults = await openVaults()
   const keys = await complete(keygenSessions(vaults, 'ed25519'))
   for (const start of [
@@ -51,8 +51,8 @@ test('ed25519: an observer of the messages finds no fragment in them', async () 
     assert.equal(fragments.length, 6)
     for (const envelope of fragments) {
       const { hidden } = partsOf(envelope)
-      // After chain code commitment and session key: the engine's header, the number of points, the
-      // points, the proof.
+      // After the chain code commitment and the session key: the engine's header, the number of
+      // points, the points, the proof.
       const { shown } = partsOf(
         seen.find(({ round, from }) => round === 1 && from === envelope.from)!,
       )
@@ -60,7 +60,7 @@ test('ed25519: an observer of the messages finds no fragment in them', async () 
       const points = Array.from({ length: count }, (_, at) =>
         ed25519.Point.fromBytes(shown.subarray(70 + at * 32, 102 + at * 32)),
       )
-      // A refresh moves the shares of zero: its first point is not sent.
+      // A refresh uses shares of zero: its first point is not sent.
       const [c0, c1] = count === 2 ? (points as [Point, Point]) : [ed25519.Point.ZERO, points[0]!]
       constants.set(envelope.from, c0)
       const expected = c0.add(c1.multiply(BigInt(envelope.to)))
@@ -78,7 +78,7 @@ test('ed25519: an observer of the messages finds no fragment in them', async () 
         )
       }
     }
-    // What was read as the polynomials' points is that: together they make the public key.
+    // The values that were read are the points of the polynomials: their sum is the public key.
     const sum = [...constants.values()].reduce((a, b) => a.add(b))
     if (results.get(1)!.epoch === 0)
       assert.deepEqual(sum.toBytes(), Uint8Array.from(results.get(1)!.publicKey))
@@ -87,7 +87,7 @@ test('ed25519: an observer of the messages finds no fragment in them', async () 
 })
 
 for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
-  test(`${curve}: private parts have the size of a ciphertext, and no two of a run are alike`, async () => {
+  test(`${curve}: private parts have the size of a ciphertext, and all parts of a run differ`, async () => {
     const vaults = await openVaults()
     const sealed: Buffer[] = []
     const lengths: number[] = []
@@ -110,8 +110,8 @@ for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
     test(`${curve}: the echo detects a relay that replaces a session key in a ${run}`, async () => {
       const vaults = await openVaults()
       const keys = run === 'refresh' ? await complete(keygenSessions(vaults, curve)) : null
-      // The relay sits between 1 and 3 and gives each its own key for the other's. Then it may
-      // change their echoes to fit.
+      // A relay between 1 and 3 sends each its own key in place of the other's. Then it may change
+      // their echoes to match.
       for (const hidesIt of [false, true]) {
         const sessions = keys ? refreshSessions(vaults, keys) : keygenSessions(vaults, curve)
         const own = x25519.getPublicKey(new Uint8Array(randomBytes(32)))

@@ -30,7 +30,7 @@ for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
     const lost = keys.get(3)!
     const backup = await vaults.get(3)!.sealBackup(lost.sealedShare, lost, recovery.publicKey)
 
-    // Node 3 is gone, with its vault.
+    // Node 3 and its vault are lost.
     const two: Keys = new Map([
       [1, keys.get(1)!],
       [2, keys.get(2)!],
@@ -49,7 +49,7 @@ for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
     for (const pair of PAIRS)
       await signAndCheck(nodes, all, pair, [4, 5], new Uint8Array(randomBytes(32)))
 
-    // And it takes part in a refresh, which makes the backup worthless.
+    // The recovered share also takes part in a refresh, which makes the backup worthless.
     const refreshed = await complete(refreshSessions(nodes, all))
     for (const pair of PAIRS)
       await signAndCheck(nodes, refreshed, pair, [], new Uint8Array(randomBytes(32)))

@@ -40,12 +40,12 @@ for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
     }
   })
 
-  test(`${curve}: until it is deleted the old epoch still signs`, async () => {
+  test(`${curve}: the old epoch can sign until it is deleted`, async () => {
     for (const pair of PAIRS)
       await signAndCheck(vaults, old, pair, [1], new Uint8Array(randomBytes(32)))
   })
 
-  test(`${curve}: an old share and a new one do not sign together`, async () => {
+  test(`${curve}: an old share and a new one cannot sign together`, async () => {
     for (const [stale, current] of [
       [1, 2],
       [3, 1],
@@ -64,7 +64,7 @@ for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
     }
   })
 
-  test(`${curve}: two attempts at the same epoch do not mix either, even past the frame`, async () => {
+  test(`${curve}: shares of two attempts at the same epoch cannot sign together, even without the frame's check`, async () => {
     const other = await complete(refreshSessions(vaults, old))
     const mixed: Keys = new Map([
       [1, fresh.get(1)!],
@@ -78,8 +78,8 @@ for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
       [...errors.values()].every((e) => e instanceof ThresholdError && e.code === 'MALFORMED'),
     )
 
-    // Give each message the binding that its receiver expects: now the engines themselves must
-    // refuse.
+    // Each message receives the binding that its receiver expects, so that the engines themselves
+    // must refuse it.
     const bindings = new Map<number, Buffer>()
     const { results: none, errors: refused } = await carry(
       signSessions(vaults, mixed, [1, 2], [], new Uint8Array(32)),
@@ -113,7 +113,7 @@ for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
     )
   })
 
-  test(`${curve}: a second refresh, of the first's shares`, async () => {
+  test(`${curve}: a second refresh uses the shares of the first`, async () => {
     const again = await complete(refreshSessions(vaults, fresh))
     assert.equal(again.get(3)!.epoch, 2)
     for (const pair of PAIRS)

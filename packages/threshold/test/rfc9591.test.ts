@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { ed25519 } from '@noble/curves/ed25519.js'
 
-// RFC 9591, appendix E.1, recomputed from the RFC's text with noble's group alone. The same file
-// goes through the engine and through our own messages in native/src/frost/vectors.rs: what both
-// agree with is the RFC, not one of the two.
+// RFC 9591, appendix E.1, recomputed from the text of the RFC with noble's group alone.
+// native/src/frost/vectors.rs tests the engine and our own messages with the same file, so both
+// agree with the RFC and not only with each other.
 
 interface Participant {
   identifier: number

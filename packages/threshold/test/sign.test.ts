@@ -43,14 +43,14 @@ for (const curve of ['secp256k1', 'ed25519'] as const) {
       assert.deepEqual(other.chainCode, first.chainCode)
       assert.notDeepEqual(other.sealedShare, first.sealedShare)
     }
-    // Which of them is done first is chance.
+    // The order of completion is not deterministic.
     assert.deepEqual([...keys[curve].values()].map((key) => key.party).sort(), [1, 2, 3])
   })
 
   test(`${curve}: 250 signatures over all pairs and random paths verify with noble`, async () => {
     for (let i = 0; i < 250; i += 1) {
       const pair = PAIRS[i % 3]!
-      // RFC 8032 signs whole messages, the empty one included; ECDSA a digest.
+      // RFC 8032 signs whole messages, including the empty one; ECDSA signs a digest.
       const message = randomBytes(curve === 'secp256k1' ? 32 : randomInt(0, 600))
       await signAndCheck(vaults, keys[curve], pair, randomPath(), new Uint8Array(message))
     }
@@ -69,7 +69,7 @@ for (const curve of ['secp256k1', 'ed25519'] as const) {
     )
   })
 
-  test(`${curve}: what a caller may not ask for`, () => {
+  test(`${curve}: invalid orders of a caller are refused`, () => {
     const key = keys[curve].get(1)!
     const good = {
       vault: vaults.get(1)!,
@@ -108,14 +108,14 @@ for (const curve of ['secp256k1', 'ed25519'] as const) {
   })
 }
 
-test('a session is used once', async () => {
+test('a session can be used once', async () => {
   const sessions = signSessions(vaults, keys.ed25519, [1, 2], [], new Uint8Array(1))
   const first = sessions.get(1)!
   await complete(sessions)
   await assert.rejects(first.step([]), { code: 'BAD_ARGUMENT' })
 })
 
-test('an aborted session is over, also in the middle of a step', async () => {
+test('an aborted session has ended, also in the middle of a step', async () => {
   const [session] = [
     ...signSessions(vaults, keys.secp256k1, [1, 2], [], new Uint8Array(32)).values(),
   ]
@@ -134,7 +134,7 @@ test('steps must not overlap', async () => {
   await assert.rejects(first, { code: 'ABORT' })
 })
 
-test('a step does its work off the event loop', async () => {
+test('a step runs outside the event loop', async () => {
   const [all, own] = [process.cpuUsage(), process.threadCpuUsage()]
   await complete(keygenSessions(vaults, 'secp256k1', 'another'))
   const sum = ({ user, system }: NodeJS.CpuUsage) => (user + system) / 1000

@@ -26,7 +26,7 @@ function opens(vault: Vault, key: KeyMaterial): Promise<unknown> {
   }).step([])
 }
 
-test('a key file is new, random, 32 bytes and its owner’s alone', async () => {
+test('a key file is new, random, 32 bytes long and readable only by its owner', async () => {
   const path = join(folder, 'kek')
   await Vault.createKeyFile(path)
   assert.equal(statSync(path).mode & 0o777, 0o600)
@@ -55,7 +55,7 @@ test('files that are not key files are refused', async () => {
   await assert.rejects(Vault.open({ kind: 'file', path: folder }), sealed)
 })
 
-test('a passphrase opens what it sealed; another one, or another salt, does not', async () => {
+test('a passphrase decrypts what it encrypted; another passphrase or salt does not', async () => {
   const vaults = await openVaults()
   const salt = new Uint8Array(randomBytes(16))
   const passphrase = 'three nodes, two of them sign'
@@ -80,7 +80,7 @@ test('a passphrase opens what it sealed; another one, or another salt, does not'
 })
 
 for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
-  test(`${curve}: a share opens only under its own key-encryption key, at its own place`, async () => {
+  test(`${curve}: a share can be opened only with its own key-encryption key and under its own name`, async () => {
     const vaults = await openVaults()
     const [vault, other] = [vaults.get(1)!, vaults.get(2)!]
     const keys = await complete(keygenSessions(vaults, curve))
@@ -116,7 +116,7 @@ for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
   })
 }
 
-test('the key of one curve is not taken for the other’s', async () => {
+test('the key of one curve is not accepted for the other', async () => {
   const vaults = await openVaults()
   const key = (await complete(keygenSessions(vaults, 'ed25519'))).get(1)!
   const posing = { ...key, curve: 'secp256k1' as const }
@@ -128,7 +128,7 @@ test('the key of one curve is not taken for the other’s', async () => {
   )
 })
 
-test('two seals of one share have nothing in common: data keys are fresh', async () => {
+test('two encryptions of one share have nothing in common, because data keys are fresh', async () => {
   const vaults = await openVaults()
   const pair = await Promise.all(
     ['a', 'a'].map((id) => complete(keygenSessions(vaults, 'ed25519', id))),
@@ -162,7 +162,8 @@ test('a home’s own keys: what one sealed another opens not; an earlier vault�
   await assert.rejects(opens(await own(second!), moved), sealed)
   await assert.rejects(opens(earlier, moved), sealed)
   await assert.rejects(opens(await own({ name: first!.name, key: second!.key }), moved), sealed)
-  // The name within the share counts: under the same key by another name it does not open.
+  // The name within the share is verified: the share cannot be opened with the same key under
+  // another name.
   const renamed = Buffer.from(moved.sealedShare)
   renamed.write(second!.name, 4, 'hex')
   await assert.rejects(

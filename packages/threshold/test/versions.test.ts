@@ -8,7 +8,7 @@ import type { Curve, KeyMaterial, ShareMeta } from '../src/index.ts'
 import { complete, hash, keygenSessions, openVaults, sessionId } from './helpers.ts'
 import type { Vaults } from './helpers.ts'
 
-// A share under a key that the test knows, so that the test can rewrite the sealed content.
+// A share sealed with a key that the test has, so that the test can rewrite its content.
 // native/src/vault.rs defines the format.
 const NAME = 'c3'.repeat(8)
 const KEY = randomBytes(32)
@@ -38,7 +38,7 @@ function seal(key: Uint8Array, nonce: Uint8Array, aad: Uint8Array, plain: Buffer
   return Buffer.concat([cipher.update(plain), cipher.final(), cipher.getAuthTag()])
 }
 
-/** The same share, as another version of the engine would have sealed it. */
+/** Returns the same share as another version of the engine would have sealed it. */
 function asOf(version: string, key: KeyMaterial): KeyMaterial {
   const sealed = Buffer.from(key.sealedShare)
   const [wrapNonce, wrapped] = [sealed.subarray(12, 24), sealed.subarray(24, 72)]
@@ -49,7 +49,7 @@ function asOf(version: string, key: KeyMaterial): KeyMaterial {
     associated(key, 'share'),
     sealed.subarray(84),
   )
-  // postcard writes a text as its length and its bytes; the version comes first.
+  // postcard encodes a text as its length and its bytes; the version comes first.
   const rest = plain.subarray(1 + plain[0]!)
   const changed = Buffer.concat([Buffer.from([version.length]), Buffer.from(version), rest])
   const nonce = randomBytes(12)
@@ -80,13 +80,13 @@ function start(vault: Vault, key: KeyMaterial) {
 }
 
 for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
-  test(`${curve}: a share of an unlisted version is refused, with what opens and what to do`, async () => {
+  test(`${curve}: a share of an unlisted version is refused; the error lists the versions and what to do`, async () => {
     const { id, version, versions } = engines[curve]
     assert.equal(versions[0], version)
     const vaults = await ownVaults()
     const vault = vaults.get(1)!
     const key = (await complete(keygenSessions(vaults, curve))).get(1)!
-    // The rewriting itself changes nothing that matters.
+    // Rewriting alone does not change the behaviour.
     await start(vault, asOf(version, key)).step([])
 
     const other = asOf('0.0.9', key)
@@ -101,7 +101,7 @@ for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
       () => startRefresh({ vault, key: other, sessionId: sessionId() }),
       told('BAD_ARGUMENT'),
     )
-    // A caller that claims a listed version for it gets no further.
+    // A caller that states a listed version for the share is refused as well.
     await assert.rejects(start(vault, { ...other, engineVersion: version }).step([]), {
       code: 'SEALED',
     })

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** A span as OTLP's JSON tells it. */
+/** A span in the JSON format of OTLP. */
 export interface ReceivedSpan {
   service: string
   name: string
@@ -45,7 +45,8 @@ const valuesOf = (list: readonly { key: string; value: Value }[] = []): Record<s
   )
 
 /**
- * What OpenTelemetry's collector does, as far as traces over HTTP go: takes spans, and shows them.
+ * A stub of the OpenTelemetry collector for traces over HTTP: receives spans and returns them to
+ * the test.
  */
 export async function startCollector(): Promise<{
   url: string

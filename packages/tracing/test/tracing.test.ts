@@ -29,7 +29,7 @@ before(async () => {
 })
 after(() => collector.close())
 
-/** Plays something under tracing, and answers the spans that were sent. */
+/** Runs a function with tracing enabled and returns the spans that were sent. */
 async function told(env: Record<string, string>, play: () => Promise<void>) {
   collector.spans.length = 0
   process.env['OTEL_EXPORTER_OTLP_ENDPOINT'] = collector.url
@@ -75,7 +75,7 @@ test('all processes report a transfer as one trace: its id is the trace’s', as
       }),
     )
     assert.equal(answer, 7)
-    // Another process knows the id, or the header, and nothing else.
+    // The other process receives the id or the header, and nothing else.
     await continued(header['traceparent'], '/sign', { from: 'platform' }, () =>
       inSpan('peer', {}, async () => undefined),
     )
@@ -145,7 +145,7 @@ test('invalid traceparents and UUIDs are ignored', async () => {
   assert.deepEqual(spans, [])
 })
 
-test('a share of the transfers is traced, each completely or not at all', async () => {
+test('a fraction of the transfers is traced, each completely or not at all', async () => {
   const ids = Array.from(
     { length: 400 },
     (_, at) =>
@@ -183,7 +183,7 @@ test('a share of the transfers is traced, each completely or not at all', async 
     )
 })
 
-test('a collector that does not answer prevents no process from ending', async (t) => {
+test('a collector that does not respond does not prevent a process from ending', async (t) => {
   const asked = Promise.withResolvers<ServerResponse>()
   const silent = createServer((_, response) => {
     asked.resolve(response)
@@ -195,8 +195,7 @@ test('a collector that does not answer prevents no process from ending', async (
   process.env['OTEL_EXPORTER_OTLP_ENDPOINT'] = endpoint
   const stop = await startTracing('test', { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint })
   noteWhole(ID, 'whole', {}, 0, 1)
-  // Time stands still, so the exporter, which would wait for ten seconds, does not give up by
-  // itself.
+  // The clock is stopped, so that the exporter, which would wait ten seconds, does not time out.
   t.mock.timers.enable({ apis: ['setTimeout'] })
   let isStopped = false
   const stopped = stop().then(() => {

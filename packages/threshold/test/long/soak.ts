@@ -1,6 +1,7 @@
-// The gate before a release, by hand: node packages/threshold/test/long/soak.ts [signatures]
-// Five thousand signatures per curve over all pairs and random paths, each judged by noble, with a
-// refresh after every thousand. Prints what it measured; exits non-zero at the first failure.
+// Long test to be run by hand before a release: node packages/threshold/test/long/soak.ts
+// [signatures] Creates five thousand signatures per curve over all pairs and random paths, verifies
+// each with noble, and refreshes after every thousand. Prints its measurements; exits non-zero at
+// the first failure.
 import { randomBytes, randomInt } from 'node:crypto'
 import { cpus } from 'node:os'
 
@@ -64,7 +65,7 @@ for (const curve of ['secp256k1', 'ed25519'] as const) {
       }),
     )
     busy += performance.now() - started
-    // Judged outside the measured time: the nodes' own checks are already within it.
+    // Verified outside the measured time, which already includes the nodes' own checks.
     for (const valid of finished) {
       if (!valid()) throw new Error(`${curve}: noble refuses a signature`)
       signed += 1
