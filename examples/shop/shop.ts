@@ -54,10 +54,10 @@ async function order(): Promise<string> {
 }
 
 function show(id: string): string {
-  const found = orders.get(id)
-  if (!found) return '<p>There is no such order.</p>'
-  if (found.isPaid) return `<p id="state">Order ${id} is paid. The hat is on its way.</p>`
-  const { inv_id: invoice, checkout_url: url } = found.invoice
+  const order = orders.get(id)
+  if (!order) return '<p>There is no such order.</p>'
+  if (order.isPaid) return `<p id="state">Order ${id} is paid. The hat is on its way.</p>`
+  const { inv_id: invoice, checkout_url: url } = order.invoice
   return `<p id="state">Order ${id} is open: one hat, 25 USD.</p>
     <custody-pay invoice="${invoice}"><a href="${url}">Pay now</a></custody-pay>
     <script>addEventListener('custody:close', () => location.reload())</script>`

@@ -167,8 +167,8 @@ export function checkedClient<Client extends object>(client: Client, network: st
       const value = Reflect.get(client, name, client) as unknown
       if (typeof value !== 'function' || typeof name !== 'string' || name === 'constructor')
         return value
-      const known = wrapped.get(name)
-      if (known?.original === value) return known.checked
+      const cached = wrapped.get(name)
+      if (cached?.original === value) return cached.checked
       const checked = wrap(name, value as (...args: unknown[]) => unknown)
       wrapped.set(name, { original: value, checked })
       return checked

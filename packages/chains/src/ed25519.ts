@@ -3,19 +3,19 @@ import { createPublicKey, verify, type KeyObject } from 'node:crypto'
 /** DER prefix of an Ed25519 SubjectPublicKeyInfo (RFC 8410). */
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex')
 const KNOWN_MAX = 1000
-const known = new Map<string, KeyObject>()
+const cache = new Map<string, KeyObject>()
 
 function keyOf(publicKey: Uint8Array): KeyObject {
   const name = Buffer.from(publicKey).toString('latin1')
-  let key = known.get(name)
+  let key = cache.get(name)
   if (!key) {
     key = createPublicKey({
       key: Buffer.concat([SPKI_PREFIX, publicKey]),
       format: 'der',
       type: 'spki',
     })
-    if (known.size >= KNOWN_MAX) known.clear()
-    known.set(name, key)
+    if (cache.size >= KNOWN_MAX) cache.clear()
+    cache.set(name, key)
   }
   return key
 }

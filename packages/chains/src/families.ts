@@ -132,16 +132,16 @@ export function addressAt(
  * key, because each derivation takes about half a millisecond.
  */
 export function publicKeysBelow(key: WorkspaceKey): PublicKeyAt {
-  const known = new Map<string, ExtendedKey>([['', key]])
+  const cache = new Map<string, ExtendedKey>([['', key]])
   const at = (path: Path): ExtendedKey => {
     const name = path.join('/')
-    let found = known.get(name)
-    if (!found) {
+    let cached = cache.get(name)
+    if (!cached) {
       const above = at(path.slice(0, -1))
-      found = deriveExtendedKey(key.curve, above.publicKey, above.chainCode, path.slice(-1))
-      known.set(name, found)
+      cached = deriveExtendedKey(key.curve, above.publicKey, above.chainCode, path.slice(-1))
+      cache.set(name, cached)
     }
-    return found
+    return cached
   }
   return (path) => at(path).publicKey
 }

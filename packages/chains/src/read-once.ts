@@ -8,12 +8,12 @@ import type { UnsignedTransaction } from './types.ts'
 export function readOnce<Of extends object, T>(
   read: (of: Of, unsigned: UnsignedTransaction) => T,
 ): typeof read {
-  const known = new WeakMap<UnsignedTransaction, { of: Of; bytes: string; value: T }>()
+  const cache = new WeakMap<UnsignedTransaction, { of: Of; bytes: string; value: T }>()
   return (of, unsigned) => {
-    const last = known.get(unsigned)
+    const last = cache.get(unsigned)
     if (last?.of === of && last.bytes === unsigned.bytes) return last.value
     const value = read(of, unsigned)
-    known.set(unsigned, { of, bytes: unsigned.bytes, value })
+    cache.set(unsigned, { of, bytes: unsigned.bytes, value })
     return value
   }
 }

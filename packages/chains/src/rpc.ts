@@ -260,10 +260,10 @@ export interface Senders {
 
 /** Lists each address once. A missing address makes the senders incomplete. */
 export function sendersOf(addresses: readonly (string | null | undefined)[]): Senders {
-  const known = addresses.filter(
+  const valid = addresses.filter(
     (address): address is string => typeof address === 'string' && address !== '',
   )
-  return { addresses: [...new Set(known)], complete: known.length === addresses.length }
+  return { addresses: [...new Set(valid)], complete: valid.length === addresses.length }
 }
 
 /** A movement of coins to an address in a block. */

@@ -356,7 +356,7 @@ test(
         registry: local,
         network,
         publicKeyAt,
-        found: await sweeper.look(ask),
+        scan: await sweeper.look(ask),
         to,
         tag: null,
       })

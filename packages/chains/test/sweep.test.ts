@@ -34,7 +34,14 @@ const at = (network: Network, subAccount: number, index = 0) => {
 function planned(code: string, found: Found, to: string): { plan: Plan; told: string[] } {
   const network = networkOf(code)
   const publicKeyAt = publicKeysBelow(keyOf(network))
-  const plan = sweeperOf(network).plan({ registry, network, publicKeyAt, found, to, tag: null })
+  const plan = sweeperOf(network).plan({
+    registry,
+    network,
+    publicKeyAt,
+    scan: found,
+    to,
+    tag: null,
+  })
   const told = plan.transactions.map(({ unsigned, amount, asset, fuel }) => {
     const decoded = decode(registry, unsigned, publicKeyAt)
     const [payment] = decoded.payments

@@ -12,15 +12,15 @@ export async function* paginate<T extends object>(
   list: (page: { page: number; limit: number }) => Promise<Page<T>>,
   limit: number = PAGE_MOST,
 ): AsyncGenerator<T> {
-  const known = new Set<unknown>()
+  const seen = new Set<unknown>()
   for (let page = 1; ; page++) {
     const { data, total } = await list({ page, limit })
     for (const entry of data) {
       const { id, inv_id: invoice } = entry as { id?: unknown; inv_id?: unknown }
       const key = id ?? invoice
-      if (known.has(key)) continue
-      if (known.size >= KNOWN_MAX) known.delete(known.values().next().value)
-      if (key !== undefined) known.add(key)
+      if (seen.has(key)) continue
+      if (seen.size >= KNOWN_MAX) seen.delete(seen.values().next().value)
+      if (key !== undefined) seen.add(key)
       yield entry
     }
     if (data.length < limit || page * limit >= total) return

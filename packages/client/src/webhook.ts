@@ -89,8 +89,8 @@ export function verifyWebhook<Data = Record<string, unknown>>(
   // During a rotation there is one signature per secret. Unknown schemes are skipped.
   const isSigned = signatures.split(' ').some((each) => {
     if (!each.startsWith('v1,')) return false
-    const given = decode(each.slice('v1,'.length))
-    return given !== null && equal(given, expected)
+    const candidate = decode(each.slice('v1,'.length))
+    return candidate !== null && equal(candidate, expected)
   })
   if (!isSigned)
     throw new WebhookError(

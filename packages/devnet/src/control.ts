@@ -78,8 +78,10 @@ async function fund(
   if (isRefused('tag', tag ?? undefined))
     throw new RequestError(`${String(asset)} has no address tags`)
   if (!chain) {
-    const known = chains.flatMap(({ assets }) => assets)
-    throw new RequestError(`asset ${JSON.stringify(asset)} is unknown: one of ${known.join(', ')}`)
+    const networks = chains.flatMap(({ assets }) => assets)
+    throw new RequestError(
+      `asset ${JSON.stringify(asset)} is unknown: one of ${networks.join(', ')}`,
+    )
   }
   return {
     hash: await chain.fund({ asset: String(asset), address, amount, tag, tokens, delivered }),
@@ -118,8 +120,12 @@ async function reorg(
  */
 function fault({ aml, prices, venues, chains }: Stage, { network, mode }: Command): unknown {
   // PRICES means all price sources, of which there are several.
-  const known = [prices.fault(network, mode), venues.fault(network, mode), aml.fault(network, mode)]
-  if (known.includes(true)) return { network, mode }
+  const networks = [
+    prices.fault(network, mode),
+    venues.fault(network, mode),
+    aml.fault(network, mode),
+  ]
+  if (networks.includes(true)) return { network, mode }
   const { faults } = chainOf(chains, network)
   faults.set(mode)
   return { network, mode: faults.mode }

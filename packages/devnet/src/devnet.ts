@@ -118,8 +118,8 @@ export class Devnet implements Stage {
   }
 
   /** Returns the response of the HTTP port to a caller in the same process. */
-  answer(asked: Asked): ReturnType<typeof answerOf> {
-    return answerOf(this.#faces, asked)
+  answer(request: Asked): ReturnType<typeof answerOf> {
+    return answerOf(this.#faces, request)
   }
 
   close(): void {
@@ -136,10 +136,10 @@ export class Devnet implements Stage {
     if (traded)
       return async (request) =>
         this.venues.handle(traded.exchange, { ...request, path: traded.rest })
-    const found = AmlEmulators.at(path)
+    const result = AmlEmulators.at(path)
     return (
-      found &&
-      (async (request) => this.aml.handle(found.provider, { ...request, path: found.rest }))
+      result &&
+      (async (request) => this.aml.handle(result.provider, { ...request, path: result.rest }))
     )
   }
 

@@ -9,11 +9,11 @@ export class Faults {
   mode: FaultMode = 'heal'
 
   set(mode: unknown): void {
-    const known = FAULT_MODES.find((candidate) => candidate === mode)
-    if (!known)
+    const validMode = FAULT_MODES.find((candidate) => candidate === mode)
+    if (!validMode)
       throw new RequestError(
         `mode ${JSON.stringify(mode)} is unknown: one of ${FAULT_MODES.join(', ')}`,
       )
-    this.mode = known
+    this.mode = validMode
   }
 }

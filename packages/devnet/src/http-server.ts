@@ -160,13 +160,13 @@ async function serve(
  */
 export async function answerOf(
   faces: Faces,
-  asked: Asked,
+  request: Asked,
 ): Promise<HttpAnswer | 'cut' | 'streamed'> {
   try {
-    return await answered(faces, asked)
+    return await answered(faces, request)
   } catch (error) {
     console.error(
-      `devnet: ${asked.method} ${asked.url}: ${(error as Error).stack ?? String(error)}`,
+      `devnet: ${request.method} ${request.url}: ${(error as Error).stack ?? String(error)}`,
     )
     return json(500, { error: (error as Error).message })
   }
@@ -174,15 +174,15 @@ export async function answerOf(
 
 async function answered(
   { face, control, outside }: Faces,
-  asked: Asked,
+  request: Asked,
 ): Promise<HttpAnswer | 'cut' | 'streamed'> {
-  const { method, url, headers } = asked
+  const { method, url, headers } = request
   const [beforeQuery = '/'] = url.split('?', 1)
   const path = beforeQuery.replace(/(.)\/$/, '$1')
   if (path === '/health') return json(200, { ok: true })
   // Only browsers send Origin, and web pages must not access a loopback chain.
   if (headers.origin !== undefined) return json(403, { error: 'not for browsers' })
-  if (path === '/control') return answerControl(asked, control)
+  if (path === '/control') return answerControl(request, control)
 
   const service = outside(path)
   if (service) {
@@ -190,7 +190,7 @@ async function answered(
       method,
       query: url.slice(beforeQuery.length),
       headers,
-      body: await asked.read('utf8'),
+      body: await request.read('utf8'),
     })
     return answer
       ? { ...answer, headers: { ...answer.headers, 'content-type': 'application/json' } }
@@ -207,8 +207,8 @@ async function answered(
     }
   }
   const wantsEvents = method === 'GET' && headers.accept?.includes('text/event-stream') === true
-  if (wantsEvents && rpc.events && asked.stream?.(rpc.events)) return 'streamed'
-  const body = await bodyOf(asked, rpc.isBinary)
+  if (wantsEvents && rpc.events && request.stream?.(rpc.events)) return 'streamed'
+  const body = await bodyOf(request, rpc.isBinary)
   const answer = await rpc.handle(body, method)
   if (rpc.faults.mode === 'lag') await new Promise((resolve) => setTimeout(resolve, LAG_MS).unref())
   return answer ? { ...answer, headers: { 'content-type': rpc.contentType } } : 'cut'

@@ -11,7 +11,7 @@ import {
   type Account,
   type Order,
   type Side,
-  type Wish,
+  type OrderParams,
 } from '../src/venue/engine/types.ts'
 
 const BTC = { ticker: 'BTC', decimals: 8 }
@@ -60,8 +60,8 @@ const wish = (
   side: Side,
   price: bigint | null,
   volume: bigint,
-  more: Partial<Wish> = {},
-): Wish => ({
+  more: Partial<OrderParams> = {},
+): OrderParams => ({
   side,
   price,
   volume,
@@ -73,7 +73,7 @@ const wish = (
   feeIn: 'quote',
   ...more,
 })
-const place = (engine: Engine, account: string, wanted: Wish): Order =>
+const place = (engine: Engine, account: string, wanted: OrderParams): Order =>
   engine.place(engine.accounts.get(account)!, MARKET, wanted)
 const refusal = (work: () => unknown): string => {
   try {
@@ -264,7 +264,7 @@ test('the market maker’s prices are the local ones on the market’s own ticks
 interface Step {
   act: 'place' | 'cancel' | 'price'
   account: number
-  wanted: Wish
+  wanted: OrderParams
   at: number
 }
 const aWish = fc
@@ -277,7 +277,7 @@ const aWish = fc
     postOnly: fc.integer({ min: 0, max: 5 }).map((dice) => dice === 0),
     feeIn: fc.constantFrom('base' as const, 'quote' as const),
   })
-  .map(({ spends, ...each }): Wish => {
+  .map(({ spends, ...each }): OrderParams => {
     const isSpending = each.price === null && spends === 0
     return {
       ...each,

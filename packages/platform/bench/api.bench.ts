@@ -48,10 +48,10 @@ function family(pid: number): number[] {
       /* The process has ended. */
     }
   }
-  const found = [pid]
-  for (const each of found)
-    for (const [child, parent] of parents) if (parent === each) found.push(child)
-  return found
+  const pids = [pid]
+  for (const each of pids)
+    for (const [child, parent] of parents) if (parent === each) pids.push(child)
+  return pids
 }
 
 const show = (fired: readonly Fired[]): string => {

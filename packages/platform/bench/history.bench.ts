@@ -19,9 +19,9 @@ import { listTransactions } from '../src/transactions/list-transactions.ts'
  * requests. `--rows N` or CUSTODY_BENCH_ROWS: number of transactions, 1,000,000 by default.
  */
 const {
-  values: { rows: given },
+  values: { rows: option },
 } = parseArgs({ options: { rows: { type: 'string' } } })
-const MANY = Number(given ?? process.env['CUSTODY_BENCH_ROWS'] ?? 1_000_000)
+const MANY = Number(option ?? process.env['CUSTODY_BENCH_ROWS'] ?? 1_000_000)
 const FEW = 10_000
 const ROUNDS = 60
 /** Number of transactions with the same address, memo or sender, in both lists. */

@@ -78,7 +78,7 @@ const walBytes = async (): Promise<number> => {
 const APART = new Set(['chains', 'npm'])
 const sum = (parts: Record<string, number>): number =>
   Object.entries(parts).reduce((all, [name, part]) => (APART.has(name) ? all : all + part), 0)
-const told = (parts: Record<string, number>): string =>
+const describe = (parts: Record<string, number>): string =>
   `${Object.entries(parts)
     .map(([name, part]) => `${name} ${part.toPrecision(3)}`)
     .join(', ')}; chains and npm not counted`
@@ -128,7 +128,7 @@ try {
     value: sum(percent),
     floor: null,
     target: { atMost: 1 },
-    note: told(percent),
+    note: describe(percent),
   })
   report({
     name: 'idle: memory',
@@ -136,7 +136,7 @@ try {
     value: sum(memory),
     floor: null,
     target: { atMost: 350 },
-    note: told(memory),
+    note: describe(memory),
   })
   report({
     name: 'idle: written by PostgreSQL in an hour',

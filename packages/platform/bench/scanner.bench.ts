@@ -21,11 +21,11 @@ import { fixtureServices } from '../test/chain-fixture.ts'
  * parsing the same block alone, and the catch-up rate over many blocks with the node's own rate.
  * `--blocks N`: 2,000 by default; `--addresses N`.
  */
-const { values: given } = parseArgs({
+const { values: options } = parseArgs({
   options: { blocks: { type: 'string' }, addresses: { type: 'string' } },
 })
-const BLOCKS = Number(given.blocks ?? process.env['CUSTODY_BENCH_BLOCKS'] ?? 2000)
-const ADDRESSES = Number(given.addresses ?? 1_000_000)
+const BLOCKS = Number(options.blocks ?? process.env['CUSTODY_BENCH_BLOCKS'] ?? 2000)
+const ADDRESSES = Number(options.addresses ?? 1_000_000)
 const ROUNDS = 15
 /** Number of addresses that are inserted by one statement. */
 const PART = 100_000

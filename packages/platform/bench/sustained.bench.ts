@@ -172,7 +172,7 @@ async function load(
       while (Date.now() < until) {
         ended.signal.throwIfAborted()
         const turn = next++
-        const asked = Date.now()
+        const startedAt = Date.now()
         const { status, body, text } = await call<Transfer>(
           users[turn % users.length] as User,
           'POST',
@@ -180,7 +180,7 @@ async function load(
           transferBody('ETH', '0.01', SINK, { sequence_id: `sustained-${turn}` }),
         )
         if (status !== 200) throw new Error(text)
-        posted.set(body.id, asked)
+        posted.set(body.id, startedAt)
         await ends.of(body.id)
       }
     }),
@@ -202,7 +202,7 @@ async function memory(): Promise<Record<string, number>> {
   )
 }
 
-const told = (parts: Record<string, number>): string =>
+const reported = (parts: Record<string, number>): string =>
   Object.entries(parts)
     .map(([name, part]) => `${name} ${part.toFixed(1)}`)
     .join(', ')
@@ -345,7 +345,7 @@ try {
     unit: 'ms',
     value: Object.values(each).reduce((all, ms) => all + ms, 0),
     floor: null,
-    note: told(each),
+    note: reported(each),
   })
   report({
     name: `memory after ${(loadMs / 60_000).toFixed(0)} minutes of load`,
@@ -353,7 +353,7 @@ try {
     value: sum(memoryLast),
     floor: sum(memoryFirst),
     target: { atMost: 1.1 },
-    note: `${told(memoryLast)}; floor: after ${(settledMs / 60_000).toFixed(0)} min ${told(memoryFirst)}; chains not counted`,
+    note: `${reported(memoryLast)}; floor: after ${(settledMs / 60_000).toFixed(0)} min ${reported(memoryFirst)}; chains not counted`,
   })
 } finally {
   await platform.remove()

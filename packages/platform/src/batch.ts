@@ -64,15 +64,15 @@ export class Batch<Item, Answer> {
     else setImmediate(begin)
   }
 
-  async #run(asked: readonly Waiting<Item, Answer>[]): Promise<void> {
+  async #run(waiting: readonly Waiting<Item, Answer>[]): Promise<void> {
     this.#running++
     try {
-      const answers = await this.#answer(asked.map(({ item }) => item))
-      if (answers.length !== asked.length)
-        throw new Error(`${answers.length} results for ${asked.length} requests`)
-      asked.forEach(({ resolve }, at) => resolve(answers[at] as Answer))
+      const answers = await this.#answer(waiting.map(({ item }) => item))
+      if (answers.length !== waiting.length)
+        throw new Error(`${answers.length} results for ${waiting.length} requests`)
+      waiting.forEach(({ resolve }, at) => resolve(answers[at] as Answer))
     } catch (error) {
-      for (const { reject } of asked) reject(error)
+      for (const { reject } of waiting) reject(error)
     } finally {
       this.#running--
       if (this.#waiting.length > 0) this.#call()

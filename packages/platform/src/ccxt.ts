@@ -121,8 +121,8 @@ function rebased(
  * reads the complete response within a size and a time limit before ccxt receives it.
  */
 function guarded(o: ClientOptions, hosts: ReadonlySet<string>, timeoutMs: number): Fetch {
-  return async (given, init) => {
-    const url = String(given)
+  return async (argument, init) => {
+    const url = String(argument)
     const { host } = new URL(url)
     if (!hosts.has(host)) throw new ForeignHost(host)
     const method = init?.method ?? 'GET'

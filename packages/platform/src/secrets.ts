@@ -51,9 +51,9 @@ function read(file: string): { key: Buffer } | { wrapped: KeyFile } {
 }
 
 async function keyOf(file: string, env: NodeJS.ProcessEnv): Promise<Buffer> {
-  const found = read(file)
-  if ('key' in found) return found.key
-  const [opened] = await openKeys(found.wrapped, surroundingsOf(file, env), bindingOf)
+  const stored = read(file)
+  if ('key' in stored) return stored.key
+  const [opened] = await openKeys(stored.wrapped, surroundingsOf(file, env), bindingOf)
   return Buffer.from(opened!.key.buffer, opened!.key.byteOffset, opened!.key.length)
 }
 
@@ -65,9 +65,9 @@ export interface SecretsKeyStatus {
 
 /** Returns which provider wraps the secrets key; `none`: it is not encrypted. */
 export function secretsKeyStatus(file: string): SecretsKeyStatus {
-  const found = read(file)
-  if ('key' in found) return { provider: 'none', kek_id: null, kek_version: null }
-  const { kek, kek_id, kek_version } = found.wrapped.keys[0]!
+  const stored = read(file)
+  if ('key' in stored) return { provider: 'none', kek_id: null, kek_version: null }
+  const { kek, kek_id, kek_version } = stored.wrapped.keys[0]!
   return { provider: kek.kind, kek_id, kek_version }
 }
 

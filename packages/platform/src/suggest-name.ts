@@ -5,13 +5,13 @@ const LETTERS_PER_SLIP = 4
 const LENGTH_MAX = 64
 
 /** Returns the known name that is most similar to an unknown one; null if none is similar. */
-export function suggestName(given: string, known: readonly string[]): string | null {
-  if (given.length > LENGTH_MAX) return null
-  const wanted = plain(given)
-  const same = known.find((name) => plain(name) === wanted)
+export function suggestName(input: string, candidates: readonly string[]): string | null {
+  if (input.length > LENGTH_MAX) return null
+  const wanted = plain(input)
+  const same = candidates.find((name) => plain(name) === wanted)
   if (same !== undefined) return same
   let best: { name: string; slips: number } | null = null
-  for (const name of known) {
+  for (const name of candidates) {
     const slips = slipsBetween(wanted, plain(name))
     if (
       slips <= Math.max(1, Math.floor(name.length / LETTERS_PER_SLIP)) &&

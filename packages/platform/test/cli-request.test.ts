@@ -126,7 +126,7 @@ test('an absent field is described by the deepest existing part of its path', ()
   const body = { data: [{ id: 'a' }], next: null, none: {} }
   const reasonOf = (path: string) => {
     const field = findField(body, path)
-    return field.found ? null : field.reason
+    return field.isFound ? null : field.reason
   }
   assert.equal(
     reasonOf('idd'),

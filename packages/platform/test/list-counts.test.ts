@@ -70,10 +70,10 @@ function asked(
 ): ListQuestion {
   const values: unknown[] = [owner]
   const conditions = ['sub_account_id = $1']
-  const kept: Record<string, string | string[]> = {}
+  const filters: Record<string, string | string[]> = {}
   for (const [name, value] of Object.entries({ kind, asset, status })) {
     if (value === null) continue
-    kept[name] = value
+    filters[name] = value
     values.push(value)
     conditions.push(
       typeof value === 'string'
@@ -86,9 +86,9 @@ function asked(
   return {
     list: 'transactions',
     columns: 'id, created_at',
-    found: conditions.join(' and '),
+    where: conditions.join(' and '),
     values,
-    kept,
+    filters,
     from,
     before,
     indexed: 'asset',
@@ -136,9 +136,9 @@ test('a page and the length of a list equal a row-by-row count, for any query, w
         }
         for (const each of questions) {
           const list = asked(owner, each)
-          const { found, values } = list
+          const { where, values } = list
           const all = await database().query<{ id: string }>(
-            `select id from transactions where ${found} order by created_at desc, id desc`,
+            `select id from transactions where ${where} order by created_at desc, id desc`,
             values,
           )
           const page = all
@@ -239,17 +239,17 @@ test('every list counts additions, changes and removals while others write and f
       'delivered',
       'pending',
     ]) {
-      const found = `${column} = $1${status === undefined ? '' : ' and status = $2'}`
+      const where = `${column} = $1${status === undefined ? '' : ' and status = $2'}`
       const all = [values(list)[0], ...(status === undefined ? [] : [status])]
-      const real = await database().query(`select 1 from ${list} where ${found}`, all)
+      const real = await database().query(`select 1 from ${list} where ${where}`, all)
       const { total, rows } = await readList(
         database(),
         {
           list,
           columns: '*',
-          found,
+          where,
           values: all,
-          kept: status === undefined ? {} : { status },
+          filters: status === undefined ? {} : { status },
           from: null,
           before: null,
         },
@@ -269,9 +269,9 @@ test('every list counts additions, changes and removals while others write and f
     {
       list: 'webhook_deliveries',
       columns: '*',
-      found: 'webhook_id = $1',
+      where: 'webhook_id = $1',
       values: [hook],
-      kept: {},
+      filters: {},
       from: null,
       before: null,
     },

@@ -51,9 +51,9 @@ export async function inFlight(
     lists.map(async (list, at) => {
       const each: number[] = []
       for (const item of list) {
-        const asked = performance.now()
+        const startedAt = performance.now()
         good(await workspace.sign(item.purpose, item.unsigned, PAIRS[at % PAIRS.length]))
-        each.push(performance.now() - asked)
+        each.push(performance.now() - startedAt)
       }
       return each
     }),

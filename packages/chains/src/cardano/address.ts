@@ -116,9 +116,10 @@ function assertByron(tag: number, magic: number | undefined, bytes: Uint8Array):
     if (wrapped?.kind !== 'tag' || wrapped.tag !== ENCODED_CBOR || more) throw new Error()
     payload = bytesOf(wrapped.item)
     if (uintOf(sum) !== BigInt(crc32(payload))) throw new Error()
-    const [root, found, kind, extra] = itemsOf(read(payload))
-    if (bytesOf(root).length !== KEY_HASH_BYTES || found?.kind !== 'map' || extra) throw new Error()
-    attributes = found
+    const [root, result, kind, extra] = itemsOf(read(payload))
+    if (bytesOf(root).length !== KEY_HASH_BYTES || result?.kind !== 'map' || extra)
+      throw new Error()
+    attributes = result
     type = uintOf(kind)
   } catch {
     return refuse('is not an address of Cardano: its checksum does not match')

@@ -239,8 +239,8 @@ function outputSpans(body: Uint8Array): Span[] {
  */
 export function outputOf(body: Uint8Array, index: number): FoundOutput | null {
   const outputs = outputSpans(body)
-  const found = outputs[index] ?? (index === outputs.length ? spanOfField(body, 0, 16) : undefined)
-  return found ? readOutputAt(body, found) : null
+  const result = outputs[index] ?? (index === outputs.length ? spanOfField(body, 0, 16) : undefined)
+  return result ? readOutputAt(body, result) : null
 }
 
 /**

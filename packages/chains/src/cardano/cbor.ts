@@ -84,10 +84,10 @@ class Reader {
 
   /** Reads as many items as the head states, or until the break byte. */
   #each<T>(count: bigint | null, one: () => T): T[] {
-    const found: T[] = []
+    const matches: T[] = []
     if (count !== null && count > BigInt(this.#bytes.length)) fail('ends too early')
-    while (count === null ? !this.#isBreak() : found.length < Number(count)) found.push(one())
-    return found
+    while (count === null ? !this.#isBreak() : matches.length < Number(count)) matches.push(one())
+    return matches
   }
 
   #string(kind: number, length: bigint | null): Uint8Array {
@@ -162,14 +162,16 @@ export interface Span {
  */
 export function spansOf(bytes: Uint8Array, at: number, kind: 'array' | 'map'): Span[] {
   const skipper = new Skipper(bytes, at)
-  let found = skipper.head()
-  while (found.major === KINDS.tag) found = skipper.head()
-  if (found.major !== KINDS[kind])
+  let result = skipper.head()
+  while (result.major === KINDS.tag) result = skipper.head()
+  if (result.major !== KINDS[kind])
     fail(`has no ${kind === 'array' ? 'list' : 'map'} where one must be`)
   const perEntry = kind === 'map' ? 2n : 1n
   const spans: Span[] = []
   while (
-    found.argument === null ? !skipper.isBreak() : BigInt(spans.length) < found.argument * perEntry
+    result.argument === null
+      ? !skipper.isBreak()
+      : BigInt(spans.length) < result.argument * perEntry
   ) {
     const start = skipper.at
     skipper.skip()
@@ -185,14 +187,14 @@ export function spansOf(bytes: Uint8Array, at: number, kind: 'array' | 'map'): S
  */
 export function spanOfField(bytes: Uint8Array, at: number, key: number): Span | undefined {
   const spans = spansOf(bytes, at, 'map')
-  const found: Span[] = []
+  const matches: Span[] = []
   for (let index = 0; index < spans.length; index += 2) {
     const name = spans[index] as Span
     const { major, argument } = new Skipper(bytes, name.start).head()
-    if (major === KINDS.uint && argument === BigInt(key)) found.push(spans[index + 1] as Span)
+    if (major === KINDS.uint && argument === BigInt(key)) matches.push(spans[index + 1] as Span)
   }
-  if (found.length > 1) fail('contains a field twice')
-  return found[0]
+  if (matches.length > 1) fail('contains a field twice')
+  return matches[0]
 }
 
 /** Skips items without storing them. */
@@ -271,9 +273,11 @@ class Skipper {
 /** Returns the value under an integer key of a map, which contains a key at most once. */
 export function field(item: Item, key: number): Item | undefined {
   if (item.kind !== 'map') fail('must contain a map')
-  const found = item.entries.filter(([name]) => name.kind === 'uint' && name.value === BigInt(key))
-  if (found.length > 1) fail('contains a field twice')
-  return found[0]?.[1]
+  const matches = item.entries.filter(
+    ([name]) => name.kind === 'uint' && name.value === BigInt(key),
+  )
+  if (matches.length > 1) fail('contains a field twice')
+  return matches[0]?.[1]
 }
 
 export function uintOf(item: Item | undefined): bigint {

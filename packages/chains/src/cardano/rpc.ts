@@ -176,9 +176,9 @@ export class CardanoClient implements ChainClient {
   }
 
   async block(height: number): Promise<ChainBlock | null> {
-    const found = await this.#find<Block>(`/blocks/${height}`)
-    if (!found) return null
-    const block = this.#checked(found)
+    const jsonOrMissing = await this.#find<Block>(`/blocks/${height}`)
+    if (!jsonOrMissing) return null
+    const block = this.#checked(jsonOrMissing)
     if (block.height !== height) this.#odd('blocks returned another height')
     if (!Number.isSafeInteger(block.tx_count) || block.tx_count < 0)
       this.#odd(`blocks returned ${height} without tx_count`)
@@ -299,8 +299,10 @@ export class CardanoClient implements ChainClient {
 
   /** Returns the lovelace of an output that no transaction in a block has spent, or null. */
   async unspent(txid: string, vout: number): Promise<bigint | null> {
-    const found = await this.#find<Utxos>(`/txs/${txid}/utxos`)
-    const output = found?.outputs.find((each) => each.output_index === vout && !each.collateral)
+    const jsonOrMissing = await this.#find<Utxos>(`/txs/${txid}/utxos`)
+    const output = jsonOrMissing?.outputs.find(
+      (each) => each.output_index === vout && !each.collateral,
+    )
     if (!output || (output.consumed_by_tx ?? null) !== null) return null
     const quantity = output.amount.find(({ unit }) => unit === 'lovelace')?.quantity
     return quantity !== undefined && /^\d+$/.test(quantity)
@@ -310,22 +312,22 @@ export class CardanoClient implements ChainClient {
 
   async status(hash: string): Promise<TransactionStatus> {
     const ask = () => this.#find<Found>(`/txs/${hash}`)
-    let found = await ask()
-    if (!found) {
+    let jsonOrMissing = await ask()
+    if (!jsonOrMissing) {
       if (await this.#isWaiting(hash)) return { state: 'mempool' }
       // A block may have included it between the two queries: then neither response contains it,
       // although it is on the chain.
-      found = await ask()
-      if (!found) return { state: 'absent' }
+      jsonOrMissing = await ask()
+      if (!jsonOrMissing) return { state: 'absent' }
     }
-    if (!Number.isSafeInteger(found.block_height) || !/^\d+$/.test(found.fees))
+    if (!Number.isSafeInteger(jsonOrMissing.block_height) || !/^\d+$/.test(jsonOrMissing.fees))
       this.#odd('a transaction has no block or fee')
     return {
       state: 'included',
-      height: found.block_height,
-      blockHash: found.block,
-      succeeded: found.valid_contract === true,
-      fee: BigInt(found.fees),
+      height: jsonOrMissing.block_height,
+      blockHash: jsonOrMissing.block,
+      succeeded: jsonOrMissing.valid_contract === true,
+      fee: BigInt(jsonOrMissing.fees),
     }
   }
 
@@ -361,9 +363,9 @@ export class CardanoClient implements ChainClient {
   }
 
   async #readParameters(): Promise<Parameters> {
-    const found = await this.#get<Record<string, unknown>>('/epochs/latest/parameters')
+    const jsonOrMissing = await this.#get<Record<string, unknown>>('/epochs/latest/parameters')
     const whole = (name: string): bigint => {
-      const text = String(found[name])
+      const text = String(jsonOrMissing[name])
       return /^\d{1,15}$/.test(text)
         ? BigInt(text)
         : this.#odd(`the parameter ${name} is not a whole number`)

@@ -56,7 +56,7 @@ function read(
   const body = parseBody(bytes)
   if (body.inputs.length !== unsigned.inputs.length)
     throw new ChainError('SHAPE', 'inputs and their paths differ in number')
-  const known = new Map<string, { id: string; body: Uint8Array }>()
+  const existing = new Map<string, { id: string; body: Uint8Array }>()
   const spent = body.inputs.map(({ txid, index }, position): Spent => {
     const { path, previous } = unsigned.inputs[position] as UnsignedTransaction['inputs'][number]
     if (previous === undefined)
@@ -64,11 +64,11 @@ function read(
         'PREVIOUS_TRANSACTION',
         `input ${position} lacks its previous transaction`,
       )
-    let before = known.get(previous)
+    let before = existing.get(previous)
     if (!before) {
-      const found = bytesFrom(previous, `previous transaction of input ${position}`)
-      before = { id: bytesToHex(hashOf(found)), body: found }
-      known.set(previous, before)
+      const matches = bytesFrom(previous, `previous transaction of input ${position}`)
+      before = { id: bytesToHex(hashOf(matches)), body: matches }
+      existing.set(previous, before)
     }
     if (before.id !== txid)
       throw new ChainError(

@@ -185,21 +185,21 @@ export class EvmBlockReader {
     )
     if (silent.length === 0) return logs
     const [method, receipts] = await this.#receipts(block)
-    const told = receipts.flatMap((receipt) => receipt.logs ?? [])
+    const reports = receipts.flatMap((receipt) => receipt.logs ?? [])
     const leftOut = () => {
-      const bloom = bloomOf(told)
+      const bloom = bloomOf(reports)
       return silent.some((contract) => !mayTellOfTransfer(bloom, contract))
     }
     if (
       receipts.some(({ blockHash }) => blockHash !== block.hash) ||
-      told.some(({ blockHash }) => blockHash !== block.hash) ||
+      reports.some(({ blockHash }) => blockHash !== block.hash) ||
       leftOut()
     ) {
       throw new RpcUnavailable(
         `${code}: the receipts of ${block.hash} do not contain all logs that its bloom filter indicates`,
       )
     }
-    const shown = checkLogs(code, method, block, told).filter(
+    const shown = checkLogs(code, method, block, reports).filter(
       ({ address, topics }) =>
         contracts.includes(address.toLowerCase()) && topics[0] === TRANSFER_TOPIC,
     )

@@ -157,9 +157,11 @@ export class TransferLogs {
  * Splits the requests into runs of successive blocks, in their order. A block without a bloom
  * filter is a run of its own.
  */
-function runsOf(asked: readonly Asked[], most: number): Asked[][] {
+function runsOf(requests: readonly Asked[], most: number): Asked[][] {
   const runs: Asked[][] = []
-  for (const each of [...asked].sort((a, b) => Number(a.block.number) - Number(b.block.number))) {
+  for (const each of [...requests].sort(
+    (a, b) => Number(a.block.number) - Number(b.block.number),
+  )) {
     const run = runs.at(-1)
     const before = run?.at(-1)
     const follows =

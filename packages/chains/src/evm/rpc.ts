@@ -186,11 +186,11 @@ export class EvmClient implements ChainClient {
   async #chargedByOperator(answer: Answer, receipt: RpcReceipt, gas: bigint): Promise<bigint> {
     const terms = operatorFeeTerms(answer, receipt)
     if (terms === null) return 0n
-    const told = await this.#operatorFeeOf(gas, receipt.blockNumber).catch((error: unknown) => {
+    const reported = await this.#operatorFeeOf(gas, receipt.blockNumber).catch((error: unknown) => {
       if (error instanceof RpcUnavailable || error instanceof RpcRefused) return null
       throw error
     })
-    return told ?? operatorFeeByFork(receipt, terms, gas)
+    return reported ?? operatorFeeByFork(receipt, terms, gas)
   }
 
   /**
@@ -213,17 +213,17 @@ export class EvmClient implements ChainClient {
   }
 
   async limits(): Promise<string[]> {
-    const found: string[] = []
+    const matches: string[] = []
     const block = await this.#blockBy('latest', true)
-    if (!block) return found
+    if (!block) return matches
     checkBlock(this.network.code, block, Number(block.number))
     if (!isBloom(block.logsBloom))
-      found.push('eth_getBlockByNumber returns no logsBloom: missing logs are not detected')
+      matches.push('eth_getBlockByNumber returns no logsBloom: missing logs are not detected')
     const [first] = block.transactions
     if (first) {
       const receipt = await this.#call<RpcReceipt | null>('eth_getTransactionReceipt', [first.hash])
       if (receipt && positive(receipt.effectiveGasPrice) === null) {
-        found.push(
+        matches.push(
           'eth_getTransactionReceipt returns no effectiveGasPrice: fees are read from the transaction',
         )
       }
@@ -235,8 +235,8 @@ export class EvmClient implements ChainClient {
         throw error
       },
     )
-    if (!isServed) found.push('eth_getBlockReceipts is not served: receipts are read one by one')
-    return found
+    if (!isServed) matches.push('eth_getBlockReceipts is not served: receipts are read one by one')
+    return matches
   }
 
   /**
@@ -262,8 +262,8 @@ export class EvmClient implements ChainClient {
       block?.baseFeePerGas,
       'baseFeePerGas',
     )
-    const asked = base + (positive(transaction.maxPriorityFeePerGas) ?? 0n)
-    return asked < most ? asked : most
+    const requestedAt = base + (positive(transaction.maxPriorityFeePerGas) ?? 0n)
+    return requestedAt < most ? requestedAt : most
   }
 
   async broadcast(raw: string): Promise<BroadcastResult> {

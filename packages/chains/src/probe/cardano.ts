@@ -34,10 +34,10 @@ export const cardano: FamilyProbe = {
     const mark = await report.check(
       { code: 'head', what: '/blocks/latest', advice: NEEDED },
       async (say) => {
-        const found = markOf(await ask<Block>('/blocks/latest'))
-        if (!found) throw new Error('/blocks/latest is not served')
-        say.note(`block ${found.height}`)
-        return found
+        const result = markOf(await ask<Block>('/blocks/latest'))
+        if (!result) throw new Error('/blocks/latest is not served')
+        say.note(`block ${result.height}`)
+        return result
       },
     )
     if (!mark) return null
@@ -134,27 +134,28 @@ async function checkTransactions(
       for (let back = 0; back < BLOCKS_MAX && back <= head.height; back++) {
         const block = await ask<Block>(`/blocks/${head.height - back}`)
         if (!block || !block.tx_count) continue
-        const found = await ask<{ tx_hash: string; cbor: unknown }[]>(
+        const result = await ask<{ tx_hash: string; cbor: unknown }[]>(
           `/blocks/${String(block.hash)}/txs/cbor?count=1&page=1`,
         )
-        if (!Array.isArray(found) || !found[0]) throw new Error('/blocks/…/txs/cbor is not served')
-        if (typeof found[0].cbor !== 'string' || found[0].cbor === '')
+        if (!Array.isArray(result) || !result[0])
+          throw new Error('/blocks/…/txs/cbor is not served')
+        if (typeof result[0].cbor !== 'string' || result[0].cbor === '')
           throw new Error('/blocks/…/txs/cbor returns no cbor')
         say.note(`/blocks/…/txs/cbor returns the transactions of block ${head.height - back}`)
-        return found[0].tx_hash
+        return result[0].tx_hash
       }
       say.note(`no block of the last ${BLOCKS_MAX} has a transaction for this check`)
       return null
     },
   )
   if (txid === undefined || txid === null) return
-  const known = (code: string, path: string, advice = NEEDED) =>
+  const existing = (code: string, path: string, advice = NEEDED) =>
     report.check({ code, what: path.replace('*', '…'), advice }, async () => {
       if ((await ask(path.replace('*', txid))) === null)
         throw new Error(`${path.replace('*', '…')} does not return ${txid} of a block`)
     })
-  await known('transaction', '/txs/*')
-  await known('transaction_outputs', '/txs/*/utxos')
+  await existing('transaction', '/txs/*')
+  await existing('transaction_outputs', '/txs/*/utxos')
   await report.check({ code: 'transaction_body', what: '/txs/…/cbor', advice: CBOR }, async () => {
     await client.transactionBody(txid)
   })

@@ -232,23 +232,23 @@ async function checkTransactions(
   await report.check(
     { code: 'transaction', what: 'eth_getTransactionByHash', advice: NEEDED },
     async (say) => {
-      const found = await call<{ hash?: string } | null>('eth_getTransactionByHash', [hash])
+      const result = await call<{ hash?: string } | null>('eth_getTransactionByHash', [hash])
       if (!paying) return say.note(unseen('eth_getTransactionByHash'))
-      if (found?.hash !== hash)
+      if (result?.hash !== hash)
         throw new Error(`eth_getTransactionByHash does not return ${hash} of the newest blocks`)
     },
   )
   const receipt = await report.check(
     { code: 'receipt', what: RECEIPTS, advice: NEEDED },
     async (say) => {
-      const found = await call<RpcReceipt | null>(RECEIPTS, [hash])
+      const result = await call<RpcReceipt | null>(RECEIPTS, [hash])
       if (!paying) return say.note(unseen(RECEIPTS))
       const answer = new Answer(network.code, RECEIPTS)
-      if (!found) return answer.refuse(`does not return ${hash} of the newest blocks`)
-      answer.quantity(found.status, 'status')
-      answer.quantity(found.gasUsed, 'gasUsed')
-      answer.hash(found.blockHash, 'blockHash')
-      return found
+      if (!result) return answer.refuse(`does not return ${hash} of the newest blocks`)
+      answer.quantity(result.status, 'status')
+      answer.quantity(result.gasUsed, 'gasUsed')
+      answer.hash(result.blockHash, 'blockHash')
+      return result
     },
   )
   if (!receipt) return

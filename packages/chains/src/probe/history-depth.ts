@@ -56,8 +56,8 @@ async function reach(
     step++
   ) {
     const middle = Math.floor((good.height + bad) / 2)
-    const found = await at(middle)
-    if (found) good = found
+    const result = await at(middle)
+    if (result) good = result
     else bad = middle
   }
   return { oldest: good, isAll: false }

@@ -176,14 +176,14 @@ async function nameOther(
   const answers = new Map<string, Promise<{ status: number; text: string }>>()
   const once: Fetch = async (url, init) => {
     const question = `${url} ${String(init.body)}`
-    const asked =
+    const pending =
       answers.get(question) ??
       fetch(url, init).then(async (response) => ({
         status: response.status,
         text: await response.text(),
       }))
-    answers.set(question, asked)
-    const { status, text } = await asked
+    answers.set(question, pending)
+    const { status, text } = await pending
     return new Response(text, { status })
   }
   const { checkpoint: _, ...plain } = endpoint

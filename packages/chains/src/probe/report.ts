@@ -109,7 +109,7 @@ export class Report {
     let note: string | null = null
     let limit: { reason: string; advice: string } | null = null
     try {
-      const found = await work({
+      const result = await work({
         note: (text) => {
           note = text
         },
@@ -120,7 +120,7 @@ export class Report {
       const fault = limit as { reason: string; advice: string } | null
       const reason = fault?.reason ?? note ?? `${what} is served`
       this.add({ code, state: fault ? 'limited' : 'ok', reason, advice: fault?.advice ?? null })
-      return found
+      return result
     } catch (error) {
       const reason = this.#failure(what, error)
       const isLimited = without !== undefined && when(error)

@@ -52,12 +52,12 @@ export const solana: FamilyProbe = {
     await checkAccounts(context, call)
     await measureHistory(report, 'getBlock', mark, 0, async (height) => {
       try {
-        const [found] = await call<number[]>('getBlocksWithLimit', [height, 1, FINALIZED])
+        const [result] = await call<number[]>('getBlocksWithLimit', [height, 1, FINALIZED])
         // If the next slot with a block is far away, the endpoint has deleted the blocks in
         // between.
-        if (found === undefined || found > height + SLOTS_BACK * 10) return null
-        const head = await headOf(found)
-        return head && { height: found, time: head.blockTime ?? 0 }
+        if (result === undefined || result > height + SLOTS_BACK * 10) return null
+        const head = await headOf(result)
+        return head && { height: result, time: head.blockTime ?? 0 }
       } catch (error) {
         if (error instanceof RpcRefused && !isNotServed(error, report.questions.last)) return null
         throw error
@@ -108,11 +108,11 @@ async function checkTransactions(
   )
   await report.check({ code: 'transaction', what: 'getTransaction', advice: HISTORY }, async () => {
     for (const encoding of ['json', 'base64']) {
-      const found = await call<unknown>('getTransaction', [
+      const result = await call<unknown>('getTransaction', [
         signature,
         { ...FINALIZED, encoding, maxSupportedTransactionVersion: 1 },
       ])
-      if (first && !found)
+      if (first && !result)
         throw new Error(`getTransaction does not return ${signature} of a finalized block`)
     }
   })

@@ -46,13 +46,13 @@ export const stellar: FamilyProbe = {
     const mark = await report.check(
       { code: 'ledgers', what: 'getLedgers', advice: NEEDED },
       async () => {
-        const found = await markOf(call, height)
-        if (!found || !Number.isSafeInteger(found.time)) {
+        const result = await markOf(call, height)
+        if (!result || !Number.isSafeInteger(result.time)) {
           throw new Error(
             `getLedgers does not return the newest ledger ${height} with ledgerCloseTime`,
           )
         }
-        return found
+        return result
       },
     )
     if (!mark) return null
@@ -70,9 +70,9 @@ export const stellar: FamilyProbe = {
       say.note(`${low} to ${high} stroops`)
     })
     await measureHistory(report, 'getLedgers', mark, 1, async (sequence) => {
-      const found = await keptMarkOf(sequence)
-      if (found) await call('getTransactions', { startLedger: sequence, pagination: { limit: 1 } })
-      return found
+      const result = await keptMarkOf(sequence)
+      if (result) await call('getTransactions', { startLedger: sequence, pagination: { limit: 1 } })
+      return result
     })
     await checkBroadcast(
       report,
@@ -115,8 +115,8 @@ async function checkRetention(
         'use an endpoint with a longer retention window: without it, expired transfers never end',
     },
     async (say) => {
-      const found = await call<Found>('getTransaction', { hash: '0'.repeat(64) })
-      const seconds = Number(found.latestLedgerCloseTime) - Number(found.oldestLedgerCloseTime)
+      const result = await call<Found>('getTransaction', { hash: '0'.repeat(64) })
+      const seconds = Number(result.latestLedgerCloseTime) - Number(result.oldestLedgerCloseTime)
       if (!Number.isFinite(seconds))
         throw new Error('getTransaction returns no latestLedgerCloseTime and oldestLedgerCloseTime')
       if (seconds < SECONDS_TO_LIVE + MARGIN_S) {

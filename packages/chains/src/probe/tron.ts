@@ -26,11 +26,11 @@ export const tron: FamilyProbe = {
     const mark = await report.check(
       { code: 'head', what: 'wallet/getnowblock', advice: NEEDED },
       async (say) => {
-        const found = markOf(await post<Block>('wallet/getnowblock'))
-        if (!found)
+        const result = markOf(await post<Block>('wallet/getnowblock'))
+        if (!result)
           throw new Error('wallet/getnowblock returns no block: the node is still synchronising')
-        say.note(`block ${found.height}`)
-        return found
+        say.note(`block ${result.height}`)
+        return result
       },
     )
     if (!mark) return null
@@ -39,10 +39,10 @@ export const tron: FamilyProbe = {
     await report.check(
       { code: 'final', what: 'walletsolidity/getnowblock', advice: final },
       async (say) => {
-        const found = markOf(await post<Block>('walletsolidity/getnowblock'))
-        if (!found) throw new Error('walletsolidity/getnowblock returns no block')
+        const result = markOf(await post<Block>('walletsolidity/getnowblock'))
+        if (!result) throw new Error('walletsolidity/getnowblock returns no block')
         say.note(
-          `the solidified block is ${Math.max(0, mark.height - found.height)} blocks behind the newest`,
+          `the solidified block is ${Math.max(0, mark.height - result.height)} blocks behind the newest`,
         )
       },
     )
@@ -66,9 +66,9 @@ export const tron: FamilyProbe = {
     await checkTransactions(context, post, mark)
     await checkAccounts(context, post, client, mark)
     await measureHistory(report, 'wallet/getblockbynum', mark, 0, async (height) => {
-      const found = markOf(await post<Block>('wallet/getblockbynum', { num: height }))
-      if (found) await post('wallet/gettransactioninfobyblocknum', { num: height })
-      return found
+      const result = markOf(await post<Block>('wallet/getblockbynum', { num: height }))
+      if (result) await post('wallet/gettransactioninfobyblocknum', { num: height })
+      return result
     })
     await checkBroadcast(
       report,
@@ -87,7 +87,7 @@ async function checkTransactions(
   post: Post,
   head: BlockMark,
 ): Promise<void> {
-  const found = await report.check(
+  const result = await report.check(
     {
       code: 'transaction_infos',
       what: 'wallet/gettransactioninfobyblocknum',
@@ -112,7 +112,7 @@ async function checkTransactions(
       return ZERO_HASH
     },
   )
-  const id = found ?? ZERO_HASH
+  const id = result ?? ZERO_HASH
   await report.check(
     { code: 'transaction', what: 'wallet/gettransactioninfobyid', advice: NEEDED },
     async () => {

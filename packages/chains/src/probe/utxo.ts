@@ -130,8 +130,8 @@ async function checkIndex(
       const older = tx.slice(0, OLDER_TRANSACTIONS)
       for (const txid of older) {
         try {
-          const found = await call<{ txid?: string }>('getrawtransaction', [txid, true])
-          if (found.txid !== txid)
+          const result = await call<{ txid?: string }>('getrawtransaction', [txid, true])
+          if (result.txid !== txid)
             throw new Error(`getrawtransaction returns another transaction than ${txid}`)
         } catch (error) {
           if (!(error instanceof RpcRefused) || isNotServed(error, report.questions.last))

@@ -51,8 +51,8 @@ const TOKEN_ACCOUNTS_MAX = 10_000
 /** Returns the associated token account of an owner, which contains its tokens of one mint. */
 export function tokenAccountOf(owner: string, mint: string): string {
   const name = `${owner} ${mint}`
-  const known = tokenAccounts.get(name)
-  if (known !== undefined) return known
+  const existing = tokenAccounts.get(name)
+  if (existing !== undefined) return existing
   const seeds = [keyOf(owner), keyOf(TOKEN_PROGRAM), keyOf(mint)]
   for (let bump = BUMP_MAX; bump >= 0; bump--) {
     const candidate = sha256(

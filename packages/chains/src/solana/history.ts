@@ -90,15 +90,15 @@ export async function findMessage(
         (await heightOf(call, slot)) < validUntil - BLOCKS_TO_LIVE
       )
         return null
-      const found = await callAnyVersion<{ transaction: [string, string] } | null>(
+      const result = await callAnyVersion<{ transaction: [string, string] } | null>(
         call,
         'getTransaction',
         signature,
         { commitment: 'finalized', encoding: 'base64' },
       )
-      if (!found)
+      if (!result)
         throw new RpcUnavailable('the endpoint does not return a transaction that it lists')
-      const raw = Buffer.from(found.transaction[0], 'base64')
+      const raw = Buffer.from(result.transaction[0], 'base64')
       if (messageOf(raw) === message) return { hash: signature, raw: raw.toString('hex') }
     }
     before = (entries.at(-1) as Entry).signature

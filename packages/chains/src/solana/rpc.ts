@@ -151,16 +151,16 @@ export class SolanaClient implements ChainClient, ResignedClient {
    * predecessor's hash.
    */
   async block(slot: number): Promise<ChainBlock | null> {
-    const asked = this.#ahead.get(slot) ?? this.#read(slot)
-    for (const known of this.#ahead.keys())
-      if (known <= slot || known > slot + AHEAD) this.#ahead.delete(known)
+    const pending = this.#ahead.get(slot) ?? this.#read(slot)
+    for (const existing of this.#ahead.keys())
+      if (existing <= slot || existing > slot + AHEAD) this.#ahead.delete(existing)
     for (let next = slot + 1; next <= Math.min(slot + AHEAD, this.#tip); next++) {
       if (this.#ahead.has(next)) continue
       const reading = this.#read(next)
       this.#ahead.set(next, reading)
       void this.#keep(next, reading)
     }
-    return asked
+    return pending
   }
 
   /** Caches a read until it fails, so that the next caller reads the block again. */
@@ -301,12 +301,12 @@ export class SolanaClient implements ChainClient, ResignedClient {
     const keys = transaction.accountKeys.map(({ pubkey }) => pubkey)
     const sender = keys[0] ?? null
     const senders = payersOf(transaction.accountKeys, meta)
-    const found: ChainTransfer[] = []
+    const place: ChainTransfer[] = []
     for (const [position, address] of keys.entries()) {
       const amount =
         BigInt(meta.postBalances[position] ?? 0) - BigInt(meta.preBalances[position] ?? 0)
       if (amount > 0n)
-        found.push({
+        place.push({
           txid,
           position,
           asset: this.network.native_asset,
@@ -337,7 +337,7 @@ export class SolanaClient implements ChainClient, ResignedClient {
           each.accountIndex !== accountIndex &&
           (amountOf(each) ?? 0n) > after(each.accountIndex),
       )
-      found.push({
+      place.push({
         txid,
         position: accountIndex,
         asset: asset.asset_name,
@@ -348,7 +348,7 @@ export class SolanaClient implements ChainClient, ResignedClient {
         coinbase: false,
       })
     }
-    return found
+    return place
   }
 
   /**
@@ -359,24 +359,24 @@ export class SolanaClient implements ChainClient, ResignedClient {
     if (!status) return { state: 'absent' }
     if (status.confirmationStatus !== 'finalized' && status.confirmationStatus !== 'confirmed')
       return { state: 'mempool' }
-    const found = await callAnyVersion<{ slot: number; meta: Meta | null } | null>(
+    const place = await callAnyVersion<{ slot: number; meta: Meta | null } | null>(
       this.#call,
       'getTransaction',
       hash,
       { commitment: 'confirmed', encoding: 'json' },
     )
-    if (!found?.meta) {
+    if (!place?.meta) {
       throw new RpcUnavailable(
         `${this.network.code}: the endpoint does not return the transaction, which it reports as ${status.confirmationStatus}`,
       )
     }
-    const { meta } = found
+    const { meta } = place
     const succeeded = meta.err === null
     const fee =
       succeeded && expected
         ? BigInt(meta.preBalances[0] ?? 0) - BigInt(meta.postBalances[0] ?? 0)
         : BigInt(meta.fee)
-    return { state: 'included', height: found.slot, blockHash: '', succeeded, fee }
+    return { state: 'included', height: place.slot, blockHash: '', succeeded, fee }
   }
 
   async #status(hash: string): Promise<SignatureStatus | null> {

@@ -189,7 +189,7 @@ export class StellarClient implements TaggedClient {
   }
 
   async #transactions(height: number): Promise<TransactionInfo[]> {
-    const found: TransactionInfo[] = []
+    const entry: TransactionInfo[] = []
     const seen = new Set<string>()
     let cursor: string | undefined
     for (;;) {
@@ -209,20 +209,20 @@ export class StellarClient implements TaggedClient {
         if (!Number.isSafeInteger(each.ledger) || typeof each.txHash !== 'string') {
           this.#refuse('getTransactions returned a transaction without ledger or txHash')
         }
-        if (each.ledger > height) return found
+        if (each.ledger > height) return entry
         if (each.ledger !== height) continue
         if (each.status !== 'SUCCESS' && each.status !== 'FAILED')
           this.#refuse(`getTransactions returned ${each.txHash} without status`)
         const text = JSON.stringify(each)
         if (seen.has(text)) this.#refuse(`getTransactions returned ${each.txHash} twice`)
         seen.add(text)
-        found.push(each)
+        entry.push(each)
       }
       if (page.transactions.length < PAGE) {
         // A node that is behind the one that returned the ledger has none of its transactions.
         if (page.latestLedger !== undefined && page.latestLedger < height)
           this.#refuse(`getTransactions has not seen ledger ${height} yet`)
-        return found
+        return entry
       }
       if (!page.cursor || page.cursor === cursor)
         this.#refuse('getTransactions returned a full page and no cursor for the next one')
@@ -288,9 +288,9 @@ export class StellarClient implements TaggedClient {
   }
 
   async status(hash: string): Promise<TransactionStatus> {
-    const found = await this.#call<Found>('getTransaction', { hash })
-    const { ledger: height, resultXdr } = found
-    if (found.status === 'NOT_FOUND' || height === undefined || resultXdr === undefined)
+    const entry = await this.#call<Found>('getTransaction', { hash })
+    const { ledger: height, resultXdr } = entry
+    if (entry.status === 'NOT_FOUND' || height === undefined || resultXdr === undefined)
       return { state: 'absent' }
     const ledger = await this.#ledger(height)
     const fee = this.#field('getTransaction', 'resultXdr', () => feeChargedOf(resultXdr))
@@ -298,7 +298,7 @@ export class StellarClient implements TaggedClient {
       state: 'included',
       height,
       blockHash: ledger?.hash ?? '',
-      succeeded: found.status === 'SUCCESS',
+      succeeded: entry.status === 'SUCCESS',
       fee,
     }
   }
@@ -391,12 +391,12 @@ export class StellarClient implements TaggedClient {
   }
 
   async isDead(hash: string, validUntil: number): Promise<boolean> {
-    const found = await this.#call<Found>('getTransaction', { hash })
+    const entry = await this.#call<Found>('getTransaction', { hash })
     // An endpoint whose history is shorter than the transaction's lifetime may have deleted it.
     return (
-      found.status === 'NOT_FOUND' &&
-      Number(found.latestLedgerCloseTime) > validUntil &&
-      Number(found.oldestLedgerCloseTime) <= validUntil - SECONDS_TO_LIVE - 60
+      entry.status === 'NOT_FOUND' &&
+      Number(entry.latestLedgerCloseTime) > validUntil &&
+      Number(entry.oldestLedgerCloseTime) <= validUntil - SECONDS_TO_LIVE - 60
     )
   }
 

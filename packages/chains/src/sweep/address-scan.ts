@@ -13,9 +13,9 @@ export async function usedPlaces<T>(
   const used: T[] = []
   for (const subAccount of subAccounts) {
     for (let index = 0, unused = 0; unused < gap; index++) {
-      const found = await read(placeAt(subAccount, index))
-      unused = found === null ? unused + 1 : 0
-      if (found !== null) used.push(found)
+      const result = await read(placeAt(subAccount, index))
+      unused = result === null ? unused + 1 : 0
+      if (result !== null) used.push(result)
     }
     tell(`sub-account ${subAccount}: checked`)
   }

@@ -25,14 +25,14 @@ const INPUTS_MAX = 60
  */
 const GUESS = 1_000_000n
 
-const told = coin.extend({
+const reported = coin.extend({
   riders: z
     .strictObject({ assets: z.record(z.string(), digits), script_bytes: z.int().min(0) })
     .nullable(),
 })
-type Told = z.infer<typeof told>
+type Told = z.infer<typeof reported>
 const shape = z.strictObject({
-  coins: z.array(told),
+  coins: z.array(reported),
   previous: previousShape,
   unread: unreadShape,
   rate: digits,
@@ -118,8 +118,8 @@ export const cardano = sweeper(shape, {
     const rate = (await client.feeRates()).high.toString()
     return { coins, ...shown, rate, parameters, validUntil: await client.validUntil() }
   },
-  plan({ network, found, to }) {
-    const { coins, previous, unread = {}, rate: fee, validUntil, parameters: texts } = found
+  plan({ network, scan, to }) {
+    const { coins, previous, unread = {}, rate: fee, validUntil, parameters: texts } = scan
     const parameters = parametersOf(texts)
     const rate = BigInt(fee)
     const all = coins.map((coin): Coin => ({ ...coin, value: BigInt(coin.value) }))

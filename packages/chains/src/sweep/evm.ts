@@ -96,9 +96,9 @@ export const evm = sweeper(shape, {
       fuel_gas: fuelGas.toString(),
     }
   },
-  plan({ registry, network, found, to }) {
-    const { accounts, price, legacy, l1 } = found
-    const fuelGas = BigInt(found.fuel_gas ?? NATIVE_GAS)
+  plan({ registry, network, scan, to }) {
+    const { accounts, price, legacy, l1 } = scan
+    const fuelGas = BigInt(scan.fuel_gas ?? NATIVE_GAS)
     const fee = feeOf(BigInt(price), legacy)
     const gasOf = (holder: Holder, asset: Asset): bigint =>
       BigInt((holder as Account).gas[asset.asset_name] ?? NATIVE_GAS)
@@ -108,7 +108,7 @@ export const evm = sweeper(shape, {
       assets: registry.assetsOf(network.code),
       holders: accounts,
       to,
-      kept: 0n,
+      reserve: 0n,
       tokenCost: (holder, asset) =>
         HEADROOM * (gasOf(holder, asset) * fee.maxFeePerGas + BigInt(l1.token)),
       nativeCost: (holder, fuel) =>

@@ -28,7 +28,7 @@ export interface FeePayingChain {
    * Minimum balance of an address in use, and the balance that an address needs in addition to its
    * fuel.
    */
-  kept: bigint
+  reserve: bigint
   /** @param at index of the transaction among those of this address */
   build(o: {
     holder: Holder
@@ -89,7 +89,7 @@ export function planRound({
   holders,
   tokenCost,
   nativeCost,
-  kept,
+  reserve,
   build,
   to,
 }: FeePayingChain): Plan {
@@ -117,18 +117,18 @@ export function planRound({
     })
   }
   const needs = holders.flatMap((holder) => tokenNeedOf(holder, tokens, tokenCost))
-  const needy = needs.filter(({ holder, need }) => (rest.get(holder) as bigint) < need + kept)
+  const needy = needs.filter(({ holder, need }) => (rest.get(holder) as bigint) < need + reserve)
   for (const { holder, held, need } of needs.filter((each) => !needy.includes(each))) {
     for (const asset of held) pay(holder, asset, to, balanceOf(holder, asset))
     rest.set(holder, (rest.get(holder) as bigint) - need)
   }
   for (const { holder, held, need } of needy) {
-    const missing = need + kept - (rest.get(holder) as bigint)
+    const missing = need + reserve - (rest.get(holder) as bigint)
     const source = richestOther(rest, [holder, ...needy.map((other) => other.holder)])
-    const cost = source ? missing + nativeCost(source[0], true) + kept : 0n
+    const cost = source ? missing + nativeCost(source[0], true) + reserve : 0n
     if (source && source[1] >= cost) {
       pay(source[0], native, holder.address, missing, holder.path)
-      rest.set(source[0], source[1] - cost + kept)
+      rest.set(source[0], source[1] - cost + reserve)
     } else {
       left.push(
         ...held.map((asset) => ({

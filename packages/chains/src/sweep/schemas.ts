@@ -24,7 +24,7 @@ export const unread = z.record(z.string(), z.string()).optional()
 
 type SweeperOf<F> = Omit<Sweeper, 'look' | 'plan'> & {
   look(...ask: Parameters<Sweeper['look']>): Promise<F>
-  plan(o: Omit<PlanOf, 'found'> & { found: F }): Plan
+  plan(o: Omit<PlanOf, 'scan'> & { scan: F }): Plan
 }
 
 /**
@@ -36,15 +36,15 @@ export function sweeper<F>(shape: z.ZodType<F>, of: SweeperOf<F>): Sweeper {
   return {
     ...of,
     look: async (ask) => (await of.look(ask)) as Found,
-    plan: ({ found, ...o }) => {
-      const { data, error } = shape.safeParse(found)
+    plan: ({ scan, ...o }) => {
+      const { data, error } = shape.safeParse(scan)
       const [wrong] = error?.issues ?? []
       if (wrong)
         throw new ChainError(
           'FOUND',
-          `${['found', ...wrong.path].join('.')}: ${wrong.message}; gather again`,
+          `${['scan', ...wrong.path].join('.')}: ${wrong.message}; gather again`,
         )
-      return of.plan({ ...o, found: data as F })
+      return of.plan({ ...o, scan: data as F })
     },
   }
 }

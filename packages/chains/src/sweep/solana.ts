@@ -37,16 +37,16 @@ export const solana = sweeper(shape, {
     const unitPrice = unitPriceOf(await client.unitPrices(), 'high', unitsOf(true)).toString()
     return { accounts, unitPrice, blockhash: (await client.lifetime()).blockhash }
   },
-  plan({ registry, network, publicKeyAt, found, to }) {
-    const { accounts, unitPrice: told, blockhash } = found
-    const unitPrice = BigInt(told)
+  plan({ registry, network, publicKeyAt, scan, to }) {
+    const { accounts, unitPrice: reported, blockhash } = scan
+    const unitPrice = BigInt(reported)
     const cost = (token: boolean): bigint => feeOf(unitsOf(token), unitPrice)
     return planRound({
       network,
       assets: registry.assetsOf(network.code),
       holders: accounts,
       to,
-      kept: ACCOUNT_RENT,
+      reserve: ACCOUNT_RENT,
       // The destination may have no token account yet.
       tokenCost: () => cost(true) + TOKEN_ACCOUNT_RENT,
       nativeCost: () => cost(false),

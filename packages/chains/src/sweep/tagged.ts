@@ -54,9 +54,9 @@ function tagged(
       const fee = ((await client.feeRates()) satisfies LevelRates).high.toString()
       return { accounts, creates, fee, validUntil: await client.validUntil() }
     },
-    plan({ network, publicKeyAt, found, to, tag }) {
-      const { accounts, fee: told, validUntil, creates } = found
-      const fee = BigInt(told)
+    plan({ network, publicKeyAt, scan, to, tag }) {
+      const { accounts, fee: reported, validUntil, creates } = scan
+      const fee = BigInt(reported)
       const left: Left[] = []
       const transactions: Planned[] = []
       const asset = network.native_asset

@@ -80,8 +80,8 @@ export const tron = sweeper(shape, {
       },
     }
   },
-  plan({ registry, network, publicKeyAt, found, to }) {
-    const { accounts, energySun, bandwidthSun, activates, reference } = found
+  plan({ registry, network, publicKeyAt, scan, to }) {
+    const { accounts, energySun, bandwidthSun, activates, reference } = scan
     const limitOf = (holder: Holder, asset: Asset): bigint =>
       feeLimitFor(BigInt((holder as Account).energy[asset.asset_name] as string), BigInt(energySun))
     const plan = planRound({
@@ -89,7 +89,7 @@ export const tron = sweeper(shape, {
       assets: registry.assetsOf(network.code),
       holders: accounts,
       to,
-      kept: 0n,
+      reserve: 0n,
       tokenCost: (holder, asset) =>
         limitOf(holder, asset) + transferBandwidth(limitOf(holder, asset)) * BigInt(bandwidthSun),
       nativeCost: (holder, fuel) => {

@@ -67,7 +67,7 @@ export interface PlanOf {
   registry: Registry
   network: Network
   publicKeyAt: PublicKeyAt
-  found: Found
+  scan: Found
   to: string
   tag: string | null
 }

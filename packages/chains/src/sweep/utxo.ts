@@ -62,8 +62,8 @@ export const utxo = sweeper(shape, {
   async look(ask) {
     const client = new UtxoClient(ask.network, ask.endpoint, ask.fetch)
     await client.probe()
-    const found = await coinsAt(ask, client)
-    const coins = found.map(({ place, transfer }): Coin => ({
+    const matches = await coinsAt(ask, client)
+    const coins = matches.map(({ place, transfer }): Coin => ({
       txid: transfer.txid,
       vout: transfer.position,
       value: transfer.amount.toString(),
@@ -73,18 +73,18 @@ export const utxo = sweeper(shape, {
     const shown = await previousOf(coins, (txid) => client.rawTransaction(txid))
     return { coins, ...shown, rate: (await client.feeRates()).high.toString() }
   },
-  plan({ network, found, to }) {
-    const { coins, previous, rate } = found
+  plan({ network, scan, to }) {
+    const { coins, previous, rate } = scan
     const params = paramsOf(network)
     const script = scriptOf(network, to)
     const feeAt = (inputs: number): bigint =>
       (BigInt(virtualSize(params, inputs, [script.length])) * BigInt(rate) + 999n) / 1000n
     const worth = feeAt(2) - feeAt(1)
-    const given = coins
+    const args = coins
       .map((coin): Utxo => ({ ...coin, value: BigInt(coin.value) }))
       .sort((a, b) => (a.value > b.value ? -1 : 1))
-    const problems = problemsOf(network, given, found)
-    const all = given.filter((coin) => !problems.has(coin))
+    const problems = problemsOf(network, args, scan)
+    const all = args.filter((coin) => !problems.has(coin))
     const left: Left[] = [...problems].map(([coin, problem]) => ({
       address: coin.address,
       asset: network.native_asset,

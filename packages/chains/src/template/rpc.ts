@@ -142,9 +142,9 @@ export class TemplateClient implements ChainClient {
    * @param hash id of the transaction
    */
   async status(hash: string): Promise<TransactionStatus> {
-    const found = await this.#call<Found | null>('transaction', [hash])
-    if (!found) return { state: 'absent' }
-    const { block, fee } = found
+    const result = await this.#call<Found | null>('transaction', [hash])
+    if (!result) return { state: 'absent' }
+    const { block, fee } = result
     return block
       ? {
           state: 'included',

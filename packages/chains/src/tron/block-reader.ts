@@ -163,11 +163,11 @@ export class TronBlockReader {
     tokens: ReadonlyMap<string, Asset>,
   ): Promise<ChainTransfer[]> {
     const infos = await this.#post<Info[]>('wallet/gettransactioninfobyblocknum', { num: height })
-    const known = new Map((Array.isArray(infos) ? infos : []).map((info) => [info.id, info]))
-    const found: ChainTransfer[] = []
+    const existing = new Map((Array.isArray(infos) ? infos : []).map((info) => [info.id, info]))
+    const matches: ChainTransfer[] = []
     for (const each of transactions) {
       const { txID, ret, raw_data } = each
-      const info = known.get(txID)
+      const info = existing.get(txID)
       if (!info || info.blockNumber !== height) {
         throw new RpcUnavailable(
           `${this.#network.code}: gettransactioninfobyblocknum did not return the block at ${height}`,
@@ -176,7 +176,7 @@ export class TronBlockReader {
       if (ret?.[0]?.contractRet !== SUCCESS || info.result === 'FAILED') continue
       const caller = callerOf(raw_data.contract[0]?.parameter?.value?.owner_address)
       const logs = await this.#logsOf(height, each, info, tokens)
-      found.push(
+      matches.push(
         ...logs.flatMap((log, position): ChainTransfer[] => {
           if (typeof log.address !== 'string') {
             throw new RpcUnavailable(
@@ -202,6 +202,6 @@ export class TronBlockReader {
         }),
       )
     }
-    return found
+    return matches
   }
 }

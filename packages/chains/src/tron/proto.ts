@@ -47,7 +47,7 @@ function messageType(name: string): protobuf.Type {
 }
 
 function clean(fields: Fields): Record<string, unknown> {
-  const kept: Record<string, unknown> = {}
+  const stored: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(fields)) {
     if (
       value === undefined ||
@@ -62,13 +62,13 @@ function clean(fields: Fields): Record<string, unknown> {
     if (typeof value === 'bigint') {
       if (value < 0n || value > INT64_MAX)
         throw new ChainError('AMOUNT', `${name} does not fit into 63 bits`)
-      kept[name] = value.toString()
-    } else if (Array.isArray(value)) kept[name] = value.map(clean)
+      stored[name] = value.toString()
+    } else if (Array.isArray(value)) stored[name] = value.map(clean)
     else
-      kept[name] =
+      stored[name] =
         typeof value === 'object' && !(value instanceof Uint8Array) ? clean(value) : value
   }
-  return kept
+  return stored
 }
 
 function encode(name: string, fields: Fields): Uint8Array {
@@ -131,9 +131,9 @@ export function decodeRaw(bytes: Uint8Array): RawData {
   if (name === undefined) throw new ChainError('SHAPE', `contract type ${type} is not allowed`)
   if (contract.parameter?.type_url !== `${TYPE_URL}${name}`)
     throw new ChainError('SHAPE', 'type and content of the contract differ')
-  const known = decode(name, contract.parameter.value)
+  const existing = decode(name, contract.parameter.value)
   const value: Fields = {}
-  for (const [field, content] of Object.entries(known)) {
+  for (const [field, content] of Object.entries(existing)) {
     value[field] =
       typeof content === 'string' ? BigInt(content) : (content as Uint8Array | number | boolean)
   }

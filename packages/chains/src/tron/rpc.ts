@@ -269,18 +269,18 @@ export class TronClient implements ChainClient {
 
   /** Returns the account; null if it has not been activated. */
   async account(address: string): Promise<TronAccount | null> {
-    const found = await this.#post<Account>('wallet/getaccount', { address: addressHex(address) })
-    if (found.address === undefined) return null
+    const result = await this.#post<Account>('wallet/getaccount', { address: addressHex(address) })
+    if (result.address === undefined) return null
     const { energyLeft, stakedBandwidthLeft, freeBandwidthLeft } = await this.resources(address)
     // Bandwidth is the resource whose name is omitted, because its number is zero.
     const staked = (resource: TronResource) =>
-      (found.frozenV2 ?? [])
+      (result.frozenV2 ?? [])
         .filter(({ type }) => (type ?? 'BANDWIDTH') === resource)
         .reduce((sum, { amount }) => sum + BigInt(amount ?? 0), 0n)
     return {
-      balance: BigInt(found.balance ?? 0),
+      balance: BigInt(result.balance ?? 0),
       staked: { ENERGY: staked('ENERGY'), BANDWIDTH: staked('BANDWIDTH') },
-      unfreezing: (found.unfrozenV2 ?? []).map(
+      unfreezing: (result.unfrozenV2 ?? []).map(
         ({ type, unfreeze_amount, unfreeze_expire_time }) => ({
           resource: type === 'ENERGY' ? 'ENERGY' : 'BANDWIDTH',
           amount: BigInt(unfreeze_amount ?? 0),
@@ -323,7 +323,7 @@ export class TronClient implements ChainClient {
   }
 
   async resources(address: string): Promise<TronResources> {
-    const found = await this.#post<Resources>('wallet/getaccountresource', {
+    const result = await this.#post<Resources>('wallet/getaccountresource', {
       address: addressHex(address),
     })
     const left = (limit: Int | undefined, used: Int | undefined) => {
@@ -333,13 +333,13 @@ export class TronClient implements ChainClient {
     const perMillion = (limit: Int | undefined, weight: Int | undefined) =>
       BigInt(weight ?? 0) === 0n ? 0n : (BigInt(limit ?? 0) * 1_000_000n) / BigInt(weight ?? 0)
     return {
-      energyLeft: left(found.EnergyLimit, found.EnergyUsed),
-      stakedBandwidthLeft: left(found.NetLimit, found.NetUsed),
-      freeBandwidthLeft: left(found.freeNetLimit, found.freeNetUsed),
-      energyUsed: BigInt(found.EnergyUsed ?? 0),
-      bandwidthUsed: BigInt(found.NetUsed ?? 0),
-      energyPerMillionTrx: perMillion(found.TotalEnergyLimit, found.TotalEnergyWeight),
-      bandwidthPerMillionTrx: perMillion(found.TotalNetLimit, found.TotalNetWeight),
+      energyLeft: left(result.EnergyLimit, result.EnergyUsed),
+      stakedBandwidthLeft: left(result.NetLimit, result.NetUsed),
+      freeBandwidthLeft: left(result.freeNetLimit, result.freeNetUsed),
+      energyUsed: BigInt(result.EnergyUsed ?? 0),
+      bandwidthUsed: BigInt(result.NetUsed ?? 0),
+      energyPerMillionTrx: perMillion(result.TotalEnergyLimit, result.TotalEnergyWeight),
+      bandwidthPerMillionTrx: perMillion(result.TotalNetLimit, result.TotalNetWeight),
     }
   }
 
@@ -349,18 +349,18 @@ export class TronClient implements ChainClient {
     }>('wallet/getchainparameters')
     const values = new Map((chainParameter ?? []).map(({ key, value }) => [key, value ?? 0]))
     const value = (key: string): bigint => {
-      const found = values.get(key)
-      if (found === undefined)
+      const result = values.get(key)
+      if (result === undefined)
         throw new RpcUnavailable(`${this.network.code}: getchainparameters does not return ${key}`)
-      return BigInt(found)
+      return BigInt(result)
     }
     // With a price of 0 a transfer would be allowed to burn nothing, and every other node would
     // reject it.
     const price = (key: string): bigint => {
-      const found = value(key)
-      if (found <= 0n)
+      const result = value(key)
+      if (result <= 0n)
         throw new RpcUnavailable(`${this.network.code}: getchainparameters returned ${key} 0`)
-      return found
+      return result
     }
     return {
       energySun: price('getEnergyFee'),

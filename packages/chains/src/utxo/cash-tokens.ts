@@ -35,8 +35,8 @@ export function tokenFacts(data: unknown): TokenFacts | null {
     return { category: category.toLowerCase(), amount: fungible, nft: null }
   if (typeof nft !== 'object') return null
   const { capability, commitment = '' } = nft as { capability?: unknown; commitment?: unknown }
-  const known = CAPABILITIES.find((each) => each === capability)
-  if (known === undefined || typeof commitment !== 'string') return null
+  const existing = CAPABILITIES.find((each) => each === capability)
+  if (existing === undefined || typeof commitment !== 'string') return null
   if (
     commitment.length % 2 !== 0 ||
     commitment.length > 2 * COMMITMENT_BYTES_MAX ||
@@ -46,7 +46,7 @@ export function tokenFacts(data: unknown): TokenFacts | null {
   return {
     category: category.toLowerCase(),
     amount: fungible,
-    nft: { capability: known, commitment: commitment.toLowerCase() },
+    nft: { capability: existing, commitment: commitment.toLowerCase() },
   }
 }
 

@@ -99,10 +99,10 @@ function read(network: Network, bytes: Buffer): Parent {
   // the number of inputs.
   const marked = bytes[cursor.at] === MARKER && !isSpecial
   const flag = marked ? bytes[cursor.at + 1] : 0
-  const known =
+  const isKnown =
     flag === WITNESS_FLAG ||
     (flag === EXTENSION_FLAG && paramsOf(network).extension_blocks === true)
-  if (marked && !known) throw new ChainError('TRANSACTION', 'has no inputs')
+  if (marked && !isKnown) throw new ChainError('TRANSACTION', 'has no inputs')
   if (marked) cursor.skip(2)
   const from = cursor.at
   const inputs = cursor.count()

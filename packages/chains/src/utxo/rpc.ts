@@ -129,11 +129,11 @@ export class UtxoClient implements ChainClient {
       ...(this.network.checkpoints ?? []),
       ...(this.#checkpoint ? [this.#checkpoint] : []),
     ]) {
-      const found = await this.#call<string>('getblockhash', [height])
-      if (found !== hash) {
+      const result = await this.#call<string>('getblockhash', [height])
+      if (result !== hash) {
         throw new ChainError(
           'WRONG_NETWORK',
-          `${this.network.code}: the endpoint's block ${height} is ${found}, not ${hash}`,
+          `${this.network.code}: the endpoint's block ${height} is ${result}, not ${hash}`,
         )
       }
     }
@@ -311,7 +311,7 @@ export class UtxoClient implements ChainClient {
    * left out.
    */
   async waitingTransfers(txids: readonly string[]): Promise<ChainTransfer[]> {
-    const found = await eachOf(txids, async (txid): Promise<ChainTransfer[]> => {
+    const matches = await eachOf(txids, async (txid): Promise<ChainTransfer[]> => {
       try {
         const transaction = await this.#call<CoreTransaction>('getrawtransaction', [txid, true])
         if (transaction.txid !== txid)
@@ -324,7 +324,7 @@ export class UtxoClient implements ChainClient {
         throw error
       }
     })
-    return found.flat()
+    return matches.flat()
   }
 
   /**
@@ -332,14 +332,14 @@ export class UtxoClient implements ChainClient {
    * transaction index.
    */
   async #transactions(block: CoreBlock): Promise<CoreTransaction[]> {
-    const found: CoreTransaction[] = []
+    const matches: CoreTransaction[] = []
     const ids: string[] = []
     for (const each of block.tx) {
       if (typeof each === 'string') ids.push(each)
-      else found.push(each)
+      else matches.push(each)
     }
-    if (block.height === GENESIS_HEIGHT) return found
-    found.push(
+    if (block.height === GENESIS_HEIGHT) return matches
+    matches.push(
       ...(await eachOf(ids, async (txid) => {
         const transaction = await this.#call<CoreTransaction>('getrawtransaction', [txid, true])
         return transaction.txid === txid
@@ -347,27 +347,27 @@ export class UtxoClient implements ChainClient {
           : this.#odd(`getrawtransaction returned another transaction than ${txid}`)
       })),
     )
-    return found
+    return matches
   }
 
   async status(hash: string): Promise<TransactionStatus> {
-    let found: { blockhash?: string; confirmations?: number }
+    let result: { blockhash?: string; confirmations?: number }
     try {
-      found = await this.#call('getrawtransaction', [hash, true])
+      result = await this.#call('getrawtransaction', [hash, true])
     } catch (error) {
       if (isRefusal(error, NOT_FOUND)) return { state: 'absent' }
       throw error
     }
-    if (!found.blockhash || !found.confirmations || found.confirmations < 1)
+    if (!result.blockhash || !result.confirmations || result.confirmations < 1)
       return { state: 'mempool' }
     const header = await this.#call<{ height: number; confirmations: number }>('getblockheader', [
-      found.blockhash,
+      result.blockhash,
     ])
     if (header.confirmations < 1) return { state: 'mempool' }
     return {
       state: 'included',
       height: header.height,
-      blockHash: found.blockhash,
+      blockHash: result.blockhash,
       succeeded: true,
       fee: null,
     }

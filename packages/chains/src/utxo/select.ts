@@ -206,8 +206,8 @@ function branchAndBound(
       )
         return null
       const utxo = sorted[at] as Utxo
-      const found = search(at + 1, [...chosen, utxo], sum + utxo.value)
-      if (found) return found
+      const result = search(at + 1, [...chosen, utxo], sum + utxo.value)
+      if (result) return result
     }
     return null
   }

@@ -88,8 +88,8 @@ function open(
   previous: string,
   position: number,
 ): Parent {
-  const known = opened.get(input)
-  if (known?.previous === previous && known.network === network.code) return known.parent
+  const existing = opened.get(input)
+  if (existing?.previous === previous && existing.network === network.code) return existing.parent
   const parent = readParent(network, previous, `previous transaction of input ${position}`)
   opened.set(input, { network: network.code, previous, parent })
   return parent

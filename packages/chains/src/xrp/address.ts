@@ -35,9 +35,9 @@ export const tags: Tags = {
 
 /** Accepts classic addresses and X-addresses. Returns the classic spelling with a separate tag. */
 export function validate(network: Network, text: string, addressTag?: string | null): Validation {
-  const given = addressTag ?? null
-  const tag = given === null ? null : readTag(given)
-  if (given !== null && tag === null) {
+  const input = addressTag ?? null
+  const tag = input === null ? null : readTag(input)
+  if (input !== null && tag === null) {
     return {
       valid: false,
       reason: `address_tag must be a whole number from 0 to ${TAG_MAX}`,

@@ -235,20 +235,20 @@ export class XrpClient implements TaggedClient, ResignedClient {
   }
 
   async block(height: number): Promise<ChainBlock | null> {
-    const found = await this.#unless<Ledger>('lgrNotFound', 'ledger', {
+    const result = await this.#unless<Ledger>('lgrNotFound', 'ledger', {
       ledger_index: height,
       transactions: true,
       expand: true,
     })
-    if (!found?.validated) return null
-    if (Number(found.ledger_index) !== height)
+    if (!result?.validated) return null
+    if (Number(result.ledger_index) !== height)
       throw new RpcUnavailable(`${this.network.code}: ledger returned another height`)
-    const transactions = found.ledger?.transactions ?? []
-    this.#check(found, transactions)
+    const transactions = result.ledger?.transactions ?? []
+    this.#check(result, transactions)
     return {
       height,
-      hash: found.ledger_hash,
-      parent: found.ledger.parent_hash,
+      hash: result.ledger_hash,
+      parent: result.ledger.parent_hash,
       txids: transactions.map(({ hash }) => hash),
       transfers: transactions.flatMap((each) => this.#transfers(each)),
     }
@@ -312,18 +312,18 @@ export class XrpClient implements TaggedClient, ResignedClient {
   }
 
   async status(hash: string): Promise<TransactionStatus> {
-    const found = await this.#unless<Tx>('txnNotFound', 'tx', { transaction: hash, binary: false })
-    if (!found) return { state: 'absent' }
-    if (!found.validated || found.ledger_index === undefined) return { state: 'mempool' }
+    const result = await this.#unless<Tx>('txnNotFound', 'tx', { transaction: hash, binary: false })
+    if (!result) return { state: 'absent' }
+    if (!result.validated || result.ledger_index === undefined) return { state: 'mempool' }
     const { ledger_hash: blockHash } = await this.#call<Ledger>('ledger', {
-      ledger_index: found.ledger_index,
+      ledger_index: result.ledger_index,
     })
     return {
       state: 'included',
-      height: found.ledger_index,
+      height: result.ledger_index,
       blockHash,
-      succeeded: found.meta?.TransactionResult === 'tesSUCCESS',
-      fee: found.Fee === undefined ? null : BigInt(found.Fee),
+      succeeded: result.meta?.TransactionResult === 'tesSUCCESS',
+      fee: result.Fee === undefined ? null : BigInt(result.Fee),
     }
   }
 
@@ -342,12 +342,12 @@ export class XrpClient implements TaggedClient, ResignedClient {
   }
 
   async account(address: string): Promise<AccountState | null> {
-    const found = await this.#unless<AccountInfo>('actNotFound', 'account_info', {
+    const result = await this.#unless<AccountInfo>('actNotFound', 'account_info', {
       account: address,
       ledger_index: 'validated',
     })
-    if (!found) return null
-    const { Balance, Sequence, OwnerCount, Flags } = found.account_data
+    if (!result) return null
+    const { Balance, Sequence, OwnerCount, Flags } = result.account_data
     const { base, increment } = await this.#reserve()
     return {
       balance: BigInt(Balance),
@@ -411,7 +411,7 @@ export class XrpClient implements TaggedClient, ResignedClient {
     const from = Math.max(1, validUntil - SEARCHED_LEDGERS)
     let marker: unknown
     for (let page = 0; page < PAGES_MAX; page++) {
-      const found = await this.#call<AccountTx>('account_tx', {
+      const result = await this.#call<AccountTx>('account_tx', {
         account,
         ledger_index_min: from,
         ledger_index_max: validUntil,
@@ -422,20 +422,20 @@ export class XrpClient implements TaggedClient, ResignedClient {
       // The response contains the ledgers that were searched, which are fewer if the server does
       // not keep all.
       const isWhole =
-        found.validated === true &&
-        Number(found.ledger_index_min) <= from &&
-        Number(found.ledger_index_max) >= validUntil
-      if (!isWhole || !Array.isArray(found.transactions)) {
+        result.validated === true &&
+        Number(result.ledger_index_min) <= from &&
+        Number(result.ledger_index_max) >= validUntil
+      if (!isWhole || !Array.isArray(result.transactions)) {
         throw new RpcUnavailable(
           `${this.network.code}: account_tx does not cover ledgers ${from} to ${validUntil}`,
         )
       }
-      for (const { tx_blob: blob } of found.transactions) {
+      for (const { tx_blob: blob } of result.transactions) {
         const signed = identify(blob)
         if (signed?.message === message) return { hash: signed.hash, raw: blob.toLowerCase() }
       }
-      if (found.marker === undefined || found.marker === null) return null
-      marker = found.marker
+      if (result.marker === undefined || result.marker === null) return null
+      marker = result.marker
     }
     throw new RpcUnavailable(
       `${this.network.code}: the history of ${account} is too long to be searched`,

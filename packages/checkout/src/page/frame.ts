@@ -11,12 +11,12 @@ export const isFramed = window.parent !== window
  * this origin.
  */
 const parentOrigin = ((): string | null => {
-  const told = new URLSearchParams(location.hash.slice(1)).get('origin')
+  const reported = new URLSearchParams(location.hash.slice(1)).get('origin')
   try {
-    return told !== null &&
-      /^https?:$/.test(new URL(told).protocol) &&
-      new URL(told).origin === told
-      ? told
+    return reported !== null &&
+      /^https?:$/.test(new URL(reported).protocol) &&
+      new URL(reported).origin === reported
+      ? reported
       : null
   } catch {
     return null

@@ -25,7 +25,7 @@ const LOADERS: Record<Language, () => Promise<Catalogue<'other'>>> = {
 }
 const REMEMBERED = 'custody-checkout-language'
 
-const known = (tag: string | null | undefined): Language | null => {
+const existing = (tag: string | null | undefined): Language | null => {
   const base = (tag ?? '').toLowerCase().split(/[-_]/)[0] as string
   return Object.hasOwn(LANGUAGES, base) ? (base as Language) : null
 }
@@ -44,9 +44,12 @@ function stored(): string | null {
  * available one, otherwise English.
  */
 export function preferredLanguage(): Language {
-  const asked = known(new URLSearchParams(location.search).get('lang'))
+  const request = existing(new URLSearchParams(location.search).get('lang'))
   return (
-    asked ?? known(stored()) ?? navigator.languages.map(known).find((each) => each !== null) ?? 'en'
+    request ??
+    existing(stored()) ??
+    navigator.languages.map(existing).find((each) => each !== null) ??
+    'en'
   )
 }
 

@@ -22,8 +22,8 @@ export interface Site {
   page(frameAncestors: readonly string[] | null, encodings: string | undefined): Answer
   /** Returns a file of the page by its hashed name. */
   asset: Assets
-  /** @param known the request's `if-none-match` */
-  widget(encodings: string | undefined, known: string | undefined): Answer
+  /** @param existing the request's `if-none-match` */
+  widget(encodings: string | undefined, existing: string | undefined): Answer
 }
 
 const DIST = fileURLToPath(new URL('../../dist/', import.meta.url))
@@ -51,7 +51,7 @@ export function loadSite(dist: string = DIST): Site {
       }
     },
     asset: loadAssets(assets),
-    widget(encodings, known) {
+    widget(encodings, cached) {
       const { headers, body } = encoded(widget, encodings)
       const all = {
         ...headers,
@@ -59,7 +59,7 @@ export function loadSite(dist: string = DIST): Site {
         'cache-control': 'public, max-age=300',
         'cross-origin-resource-policy': 'cross-origin',
       }
-      const isKnown = (known ?? '')
+      const isKnown = (cached ?? '')
         .split(',')
         .some((each) => each.trim().replace(/^W\//, '') === widget.etag)
       return isKnown ? { status: 304, headers: all, body: '' } : { status: 200, headers: all, body }

@@ -139,8 +139,8 @@ export class AddressVerifier {
   async addressAt(network: Network, path: readonly [number, number, number]): Promise<string> {
     const key = this.#key(network)
     const name = `${network.code} ${path.join('/')}`
-    const known = this.#derived.get(name)
-    if (known !== undefined) return known
+    const existing = this.#derived.get(name)
+    if (existing !== undefined) return existing
     const above = `${network.curve} ${path[0]}/${path[1]}`
     const parent =
       this.#parents.get(above) ??
@@ -163,7 +163,7 @@ export class AddressVerifier {
    * choose only the index.
    */
   async #pathOf(network: Network, asset: string, path: unknown): Promise<[number, number, number]> {
-    const given = Array.isArray(path) ? path.join('/') : String(path)
+    const input = Array.isArray(path) ? path.join('/') : String(path)
     const index: unknown = Array.isArray(path) ? path[2] : undefined
     const most = await indexMostOn(network)
     const expected = `${this.#trust.sub_account_index}/${network.chain_index}/${most === OMNIBUS_INDEX ? OMNIBUS_INDEX : 'n'}`
@@ -176,8 +176,8 @@ export class AddressVerifier {
       path[1] === network.chain_index
     if (!isOurs || !isIndex) {
       const owner = `${this.#trust.workspace} / ${this.#trust.sub_account}`
-      const message = `the service returned the path ${given} for the ${asset} address; addresses of ${owner} are at ${expected}`
-      throw new VerificationError('PATH', message, { expected, actual: given })
+      const message = `the service returned the path ${input} for the ${asset} address; addresses of ${owner} are at ${expected}`
+      throw new VerificationError('PATH', message, { expected, actual: input })
     }
     return pathOf(network, this.#trust.sub_account_index, index as number) as [
       number,

@@ -69,16 +69,16 @@ export function match(pattern: string, path: string): Record<string, string> | n
   const wanted = pattern.split('/')
   const parts = path.split('/')
   if (wanted.length !== parts.length) return null
-  const found: Record<string, string> = {}
+  const result: Record<string, string> = {}
   for (const [index, each] of wanted.entries()) {
     const part = parts[index] as string
     if (each.startsWith(':')) {
       try {
-        found[each.slice(1)] = decodeURIComponent(part)
+        result[each.slice(1)] = decodeURIComponent(part)
       } catch {
         return null
       }
     } else if (each !== part) return null
   }
-  return found
+  return result
 }

@@ -81,14 +81,14 @@ async function check(): Promise<string> {
   const trust = read<Trust>('trust', 'The trust file')
   if (!published) throw new Error('There is no statement to check it by.')
   if (!proof) throw new Error('Paste your proof first.')
-  const found = await verifyReserves({ published, proof, trust })
-  const owed = found.proven
+  const result = await verifyReserves({ published, proof, trust })
+  const owed = result.proven
     .map(({ asset, decimals, balance }) => `${shown(balance, decimals)} ${asset}`)
     .join(', ')
   const signed =
-    found.signed_by === null
+    result.signed_by === null
       ? 'Nobody’s signature was checked: there is no trust file.'
-      : `Signed by signer nodes ${found.signed_by.join(', ')}.`
+      : `Signed by signer nodes ${result.signed_by.join(', ')}.`
   const counted =
     owed === ''
       ? 'It owes you nothing: no leaf is yours.'

@@ -40,8 +40,8 @@ function isSigned(
     return false
   }
   const expected = Buffer.from(ellipticSignature(secret, timestamp, method, path + query, body))
-  const given = Buffer.from(String(headers['x-access-sign'] ?? ''))
-  return given.length === expected.length && timingSafeEqual(given, expected)
+  const signature = Buffer.from(String(headers['x-access-sign'] ?? ''))
+  return signature.length === expected.length && timingSafeEqual(signature, expected)
 }
 
 /** AML API v2: a wallet is screened in one synchronous call. */

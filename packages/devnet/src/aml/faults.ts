@@ -19,11 +19,11 @@ export class AmlFaults {
   mode: AmlFaultMode = 'heal'
 
   set(mode: unknown): void {
-    const known = AML_FAULT_MODES.find((candidate) => candidate === mode)
-    if (!known)
+    const validMode = AML_FAULT_MODES.find((candidate) => candidate === mode)
+    if (!validMode)
       throw new RequestError(
         `mode ${JSON.stringify(mode)} is unknown: one of ${AML_FAULT_MODES.join(', ')}`,
       )
-    this.mode = known
+    this.mode = validMode
   }
 }

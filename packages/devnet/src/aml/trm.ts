@@ -50,12 +50,12 @@ export function trm(
   if (path !== '/public/v2/screening/addresses' || method !== 'POST') {
     return answer(404, { code: 404, name: 'NotFound', message: 'Not Found' })
   }
-  const asked = JSON.parse(body) as { address?: unknown; chain?: unknown }[]
+  const requests = JSON.parse(body) as { address?: unknown; chain?: unknown }[]
   if (
-    !Array.isArray(asked) ||
-    asked.length === 0 ||
-    asked.length > ADDRESSES_MAX ||
-    asked.some(
+    !Array.isArray(requests) ||
+    requests.length === 0 ||
+    requests.length > ADDRESSES_MAX ||
+    requests.some(
       ({ address, chain }) =>
         typeof address !== 'string' || typeof chain !== 'string' || !/^[a-z_]+$/.test(chain),
     )
@@ -68,7 +68,7 @@ export function trm(
   }
   return answer(
     201,
-    asked.map(({ address, chain }) => {
+    requests.map(({ address, chain }) => {
       const level = levelOf(String(address))
       const [score, label] = level === null ? [0, 'Unknown'] : SCORES[level]
       return {

@@ -201,11 +201,11 @@ function decodeSegwit(hrp: string, address: string): Buffer | { error: string } 
     return { error: 'Invalid Base 32 character' }
   const version = values[0]!
   const constant = version === 0 ? BECH32_CONSTANT : BECH32M_CONSTANT
-  const found = polymod(expanded(hrp).concat(values))
-  if (found !== constant) {
-    if (version === 0 && found === BECH32M_CONSTANT)
+  const checksum = polymod(expanded(hrp).concat(values))
+  if (checksum !== constant) {
+    if (version === 0 && checksum === BECH32M_CONSTANT)
       return { error: 'Version 0 witness address must use Bech32 checksum' }
-    if (version !== 0 && found === BECH32_CONSTANT)
+    if (version !== 0 && checksum === BECH32_CONSTANT)
       return { error: 'Version 1+ witness address must use Bech32m checksum' }
     return { error: 'Invalid Bech32 checksum' }
   }

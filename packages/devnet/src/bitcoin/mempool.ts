@@ -123,8 +123,8 @@ export class Mempool {
     for (const { txid, vout } of tx.ins) {
       const coin = this.coin(outpoint(txid, vout))
       if (!coin) {
-        const known = tx.outs.some((_, index) => this.#ledger.coins.has(outpoint(tx.txid, index)))
-        if (known) return rejection('txn-already-known')
+        const isKnown = tx.outs.some((_, index) => this.#ledger.coins.has(outpoint(tx.txid, index)))
+        if (isKnown) return rejection('txn-already-known')
         return { reason: 'bad-txns-inputs-missingorspent', missingInputs: true }
       }
       coins.push(coin)
@@ -231,18 +231,18 @@ export class Mempool {
   }
 
   ancestors(tx: Tx): Entry[] {
-    const found = new Set<Entry>()
+    const entries = new Set<Entry>()
     const visit = (current: Tx): void => {
       for (const { txid } of current.ins) {
         const parent = this.entries.get(txid)
-        if (parent && !found.has(parent)) {
-          found.add(parent)
+        if (parent && !entries.has(parent)) {
+          entries.add(parent)
           visit(parent.tx)
         }
       }
     }
     visit(tx)
-    return [...found]
+    return [...entries]
   }
 
   children(tx: Tx): Entry[] {
@@ -253,16 +253,16 @@ export class Mempool {
   }
 
   descendants(tx: Tx): Entry[] {
-    const found = new Set<Entry>()
+    const entries = new Set<Entry>()
     const visit = (current: Tx): void => {
       for (const child of this.children(current)) {
-        if (found.has(child)) continue
-        found.add(child)
+        if (entries.has(child)) continue
+        entries.add(child)
         visit(child.tx)
       }
     }
     visit(tx)
-    return [...found]
+    return [...entries]
   }
 
   /**

@@ -69,13 +69,13 @@ export function scanTxOutSet(chain: BitcoinChain, [action, objects]: Params): un
     }),
   )
   const { coins, tip, blocks } = chain.ledger
-  const found = [...coins].filter(([, { script }]) => wanted.has(script.toString('hex')))
+  const coinsFound = [...coins].filter(([, { script }]) => wanted.has(script.toString('hex')))
   return {
     success: true,
     txouts: coins.size,
     height: tip.height,
     bestblock: tip.hash,
-    unspents: found.map(([outpoint, { value, script, height, coinbase }]) => {
+    unspents: coinsFound.map(([outpoint, { value, script, height, coinbase }]) => {
       const [txid, vout] = outpoint.split(':')
       const address = addressOf(script, chain.network)
       const body = address === undefined ? `raw(${script.toString('hex')})` : `addr(${address})`
@@ -91,6 +91,6 @@ export function scanTxOutSet(chain: BitcoinChain, [action, objects]: Params): un
         confirmations: tip.height - height + 1,
       }
     }),
-    total_amount: btc(found.reduce((sum, [, { value }]) => sum + value, 0n)),
+    total_amount: btc(coinsFound.reduce((sum, [, { value }]) => sum + value, 0n)),
   }
 }

@@ -296,14 +296,14 @@ export class CardanoChain {
   }
 
   #rewind(height: number): void {
-    const kept = this.blocks.slice(1, height + 1)
+    const remaining = this.blocks.slice(1, height + 1)
     this.blocks.length = 0
     this.places.clear()
     this.spenders.clear()
     this.#faucet = { ...genesis().outpoint, coin: GENESIS_LOVELACE, address: FAUCET }
     this.#states = new Map()
     this.#begin()
-    for (const { slot, transactions } of kept)
+    for (const { slot, transactions } of remaining)
       this.#connect({ slot, raw: transactions.map(({ raw }) => raw) })
   }
 

@@ -253,15 +253,15 @@ function utxosOf(chain: CardanoChain, { transaction }: Place): unknown {
 }
 
 function addresses(chain: CardanoChain, address: string, more: string, query: Query): Answer {
-  const found = (value: unknown): Answer => (value === null ? missing() : json(200, value))
+  const jsonOrMissing = (value: unknown): Answer => (value === null ? missing() : json(200, value))
   switch (more) {
     case '':
-      return found(addressObject(chain, address))
+      return jsonOrMissing(addressObject(chain, address))
     case 'total':
-      return found(addressTotal(chain, address))
+      return jsonOrMissing(addressTotal(chain, address))
     case 'transactions': {
       const all = addressTransactions(chain, address, query)
-      return found(all && page(all, query))
+      return jsonOrMissing(all && page(all, query))
     }
     case 'utxos':
       return json(

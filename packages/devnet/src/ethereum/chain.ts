@@ -207,9 +207,9 @@ export class EthereumChain {
         throw new RequestError(
           `depth ${depth} would undo the genesis phase: at most ${deepest} blocks can be replaced`,
         )
-      const kept = this.#blocks.slice(0, this.#blocks.length - depth)
-      const removed = this.#blocks[kept.length]!
-      const anvil = await this.#engines.start(kept)
+      const remaining = this.#blocks.slice(0, this.#blocks.length - depth)
+      const removed = this.#blocks[remaining.length]!
+      const anvil = await this.#engines.start(remaining)
       try {
         const blocks: BlockRecord[] = []
         // One second later than the block it replaces, because identical content would have the
@@ -217,7 +217,7 @@ export class EthereumChain {
         for (let index = 0; index <= depth; index += 1) {
           blocks.push(await mineBlock(anvil, removed.time + 1 + index, this.#pending, this.network))
         }
-        const record = { after: kept.at(-1)!.height, blocks }
+        const record = { after: remaining.at(-1)!.height, blocks }
         this.#snapshots.dropAbove(record.after)
         this.#journal.append([record])
         this.#remember(record)
@@ -275,8 +275,8 @@ export class EthereumChain {
 
   #remember(record: ChainRecord): void {
     if (record.after !== undefined) {
-      const kept = this.#blocks.findIndex((block) => block.height === record.after)
-      this.#blocks = this.#blocks.slice(0, kept + 1)
+      const remaining = this.#blocks.findIndex((block) => block.height === record.after)
+      this.#blocks = this.#blocks.slice(0, remaining + 1)
     }
     this.#blocks.push(...record.blocks)
     for (const { charges = [] } of record.blocks)

@@ -30,12 +30,12 @@ export class PriceEmulators {
   /** Sets the fault mode; PRICES means all sources. Returns false for an unknown name. */
   fault(name: unknown, mode: unknown): boolean {
     if (name !== 'PRICES' && name !== 'COINGECKO') return false
-    const known = PRICE_FAULT_MODES.find((candidate) => candidate === mode)
-    if (!known)
+    const validMode = PRICE_FAULT_MODES.find((candidate) => candidate === mode)
+    if (!validMode)
       throw new RequestError(
         `mode ${JSON.stringify(mode)} is unknown: one of ${PRICE_FAULT_MODES.join(', ')}`,
       )
-    this.#mode = known
+    this.#mode = validMode
     return true
   }
 

@@ -28,16 +28,16 @@ export function coinGecko(
 ): HttpAnswer {
   if (path !== '/simple/price' || method !== 'GET')
     return status(404, 'Incorrect path. Please check https://www.coingecko.com/api/')
-  const asked = new URLSearchParams(query)
-  const ids = asked.get('ids')
-  if (asked.get('vs_currencies') === null)
+  const params = new URLSearchParams(query)
+  const ids = params.get('ids')
+  if (params.get('vs_currencies') === null)
     return { status: 422, body: JSON.stringify({ error: 'Missing parameter vs_currencies' }) }
   if (ids === null)
     return {
       status: 422,
       body: JSON.stringify({ error: 'Missing parameter ids, names or symbols' }),
     }
-  const isUsd = asked.get('vs_currencies')?.split(',').includes('usd')
+  const isUsd = params.get('vs_currencies')?.split(',').includes('usd')
   const updated = Math.floor(Date.now() / 1000) - (isStale ? STALE_S : 0)
   const entries = ids.split(',').flatMap((id) => {
     const coin = IDS.get(id)
@@ -45,7 +45,7 @@ export function coinGecko(
     if (price === undefined) return []
     const fields = [
       ...(isUsd ? [`"usd":${formatAmount(price, PRICE_DECIMALS).replace(/\.?0+$/, '')}`] : []),
-      ...(asked.get('include_last_updated_at') === 'true' ? [`"last_updated_at":${updated}`] : []),
+      ...(params.get('include_last_updated_at') === 'true' ? [`"last_updated_at":${updated}`] : []),
     ]
     return [`${JSON.stringify(id)}:{${fields.join(',')}}`]
   })

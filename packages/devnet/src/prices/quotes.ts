@@ -52,8 +52,8 @@ export class Quotes {
         `coin ${JSON.stringify(coin)} has no price here: one of ${Object.keys(STARTING).join(', ')}`,
       )
     }
-    const known = PRICE_SOURCES.find((each) => each === source) ?? null
-    if (known === null && source !== null && source !== undefined) {
+    const knownSource = PRICE_SOURCES.find((each) => each === source) ?? null
+    if (knownSource === null && source !== null && source !== undefined) {
       throw new RequestError(
         `source ${JSON.stringify(source)} is unknown: one of ${PRICE_SOURCES.join(', ')}`,
       )
@@ -61,7 +61,7 @@ export class Quotes {
     const entry = {
       coin,
       price: formatAmount(parseAmount(price, PRICE_DECIMALS), PRICE_DECIMALS),
-      source: known,
+      source: knownSource,
     }
     this.#journal.append([entry])
     this.#apply(entry)

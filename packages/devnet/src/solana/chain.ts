@@ -168,10 +168,10 @@ export class SolanaChain {
     }
     if (taken.keys.length === 0 || !verifies(taken))
       throw new NotTaken('Transaction signature verification failure')
-    const known =
+    const isKnown =
       this.#messages.has(taken.message) ||
       this.#waiting.some(({ message }) => message === taken.message)
-    if (known && preflight) {
+    if (isKnown && preflight) {
       throw new NotTaken(
         'Transaction simulation failed: This transaction has already been processed',
         'AlreadyProcessed',
@@ -194,7 +194,7 @@ export class SolanaChain {
         )
       }
     }
-    if (!known) {
+    if (!isKnown) {
       this.#waiting.push(taken)
       this.#producer.wake()
     }
@@ -286,17 +286,17 @@ export class SolanaChain {
 
   /** Returns the data of an account of the Token program; undefined for every other account. */
   tokenAccount(at: string): { mint: string; owner: string; amount: bigint } | undefined {
-    const found = this.svm.getAccount(at as Address)
+    const account = this.svm.getAccount(at as Address)
     if (
-      !found.exists ||
-      found.programAddress !== TOKEN_PROGRAM ||
-      found.data.length !== TOKEN_ACCOUNT_BYTES
+      !account.exists ||
+      account.programAddress !== TOKEN_PROGRAM ||
+      account.data.length !== TOKEN_ACCOUNT_BYTES
     )
       return undefined
     return {
-      mint: base58(found.data.slice(0, 32)),
-      owner: base58(found.data.slice(32, 64)),
-      amount: Buffer.from(found.data).readBigUInt64LE(64),
+      mint: base58(account.data.slice(0, 32)),
+      owner: base58(account.data.slice(32, 64)),
+      amount: Buffer.from(account.data).readBigUInt64LE(64),
     }
   }
 

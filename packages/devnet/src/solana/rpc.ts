@@ -137,13 +137,13 @@ const METHODS: Record<string, (chain: SolanaChain, params: unknown[]) => unknown
     return inContext(
       chain,
       signatures.map((signature) => {
-        const found = chain.places.get(String(signature))
-        return found
+        const place = chain.places.get(String(signature))
+        return place
           ? {
-              slot: found.slot,
+              slot: place.slot,
               confirmations: null,
-              err: found.meta.err,
-              status: found.meta.err === null ? { Ok: null } : { Err: found.meta.err },
+              err: place.meta.err,
+              status: place.meta.err === null ? { Ok: null } : { Err: place.meta.err },
               confirmationStatus: 'finalized',
             }
           : null
@@ -151,12 +151,12 @@ const METHODS: Record<string, (chain: SolanaChain, params: unknown[]) => unknown
     )
   },
   getTransaction: (chain, [signature, config]) => {
-    const found = chain.places.get(String(signature))
-    if (!found) return null
+    const place = chain.places.get(String(signature))
+    if (!place) return null
     return {
-      slot: found.slot,
-      blockTime: chain.slots.get(found.slot)?.time ?? null,
-      ...full(found, config as Config | undefined),
+      slot: place.slot,
+      blockTime: chain.slots.get(place.slot)?.time ?? null,
+      ...full(place, config as Config | undefined),
     }
   },
   sendTransaction: (chain, [raw, config]) => {
@@ -180,16 +180,16 @@ const METHODS: Record<string, (chain: SolanaChain, params: unknown[]) => unknown
 }
 
 /** Returns signatures, newest first, beginning after `before`. */
-function getSignaturesForAddress(chain: SolanaChain, [key, given]: unknown[]): unknown {
+function getSignaturesForAddress(chain: SolanaChain, [key, options]: unknown[]): unknown {
   const account = keyOf(key)
-  const config = (given ?? {}) as { before?: string; limit?: number; minContextSlot?: number }
+  const config = (options ?? {}) as { before?: string; limit?: number; minContextSlot?: number }
   const { before, limit = SIGNATURES_MAX, minContextSlot = 0 } = config
   if (chain.head.slot < minContextSlot)
     throw new RpcError(CONTEXT_SLOT_NOT_REACHED, 'Minimum context slot has not been reached')
-  const found = [...chain.places.values()].filter(({ keys }) => keys.includes(account)).reverse()
+  const place = [...chain.places.values()].filter(({ keys }) => keys.includes(account)).reverse()
   const from =
-    before === undefined ? 0 : found.findIndex(({ signatures }) => signatures[0] === before) + 1
-  return found.slice(from, from + limit).map(({ signatures, slot, meta }) => ({
+    before === undefined ? 0 : place.findIndex(({ signatures }) => signatures[0] === before) + 1
+  return place.slice(from, from + limit).map(({ signatures, slot, meta }) => ({
     signature: signatures[0],
     slot,
     err: meta.err,
@@ -223,20 +223,20 @@ function getAccountInfo(chain: SolanaChain, [key, config]: unknown[]): unknown {
 
 /** Returns an account as nodes do; null if it does not exist. */
 export function accountOf(chain: SolanaChain, key: Address, config: Config): unknown {
-  const found = chain.svm.getAccount(key)
-  if (!found.exists || found.lamports === 0n) return null
-  const { offset = 0, length = found.data.length } = (config['dataSlice'] ?? {}) as {
+  const place = chain.svm.getAccount(key)
+  if (!place.exists || place.lamports === 0n) return null
+  const { offset = 0, length = place.data.length } = (config['dataSlice'] ?? {}) as {
     offset?: number
     length?: number
   }
-  const data = Buffer.from(found.data.slice(offset, offset + length)).toString('base64')
+  const data = Buffer.from(place.data.slice(offset, offset + length)).toString('base64')
   return {
-    lamports: found.lamports,
-    owner: found.programAddress,
-    executable: found.executable,
+    lamports: place.lamports,
+    owner: place.programAddress,
+    executable: place.executable,
     data: [data, 'base64'],
     rentEpoch: 18446744073709551615n,
-    space: found.data.length,
+    space: place.data.length,
   }
 }
 
@@ -333,7 +333,7 @@ function full(included: Included, config: Config | undefined): Config {
   }
 }
 
-function getBlock(chain: SolanaChain, [at, given]: unknown[]): unknown {
+function getBlock(chain: SolanaChain, [at, options]: unknown[]): unknown {
   const slot = whole(at, 'slot')
   const block = chain.slots.get(slot)
   if (!block) {
@@ -344,7 +344,7 @@ function getBlock(chain: SolanaChain, [at, given]: unknown[]): unknown {
       `Slot ${slot} was skipped, or missing due to ledger jump to recent snapshot`,
     )
   }
-  const config = (given ?? {}) as Config
+  const config = (options ?? {}) as Config
   const head = {
     blockhash: block.hash,
     previousBlockhash: block.parent,

@@ -38,8 +38,8 @@ export async function horizonRest(
   try {
     if (method === 'POST') {
       if (path !== 'transactions') throw missing()
-      const found = await submitTransaction(chain, faults, new URLSearchParams(body).get('tx'))
-      return found && { status: 200, body: JSON.stringify(transactionRecord(base, found)) }
+      const result = await submitTransaction(chain, faults, new URLSearchParams(body).get('tx'))
+      return result && { status: 200, body: JSON.stringify(transactionRecord(base, result)) }
     }
     return {
       status: 200,
@@ -65,10 +65,10 @@ export function horizonEvents(
 ): { close: () => void } | null {
   const records = (): HorizonRecord[] | null => {
     try {
-      const found = read(chain, base, path, query, (_path, all) => ({ all })) as {
+      const result = read(chain, base, path, query, (_path, all) => ({ all })) as {
         all?: HorizonRecord[]
       }
-      return found.all ?? null
+      return result.all ?? null
     } catch (error) {
       if (error instanceof Problem || error instanceof URIError) return null
       throw error
@@ -219,11 +219,11 @@ function readTransaction({ ledgers, base, id, under, list }: ResourceRequest): u
  * @throws an HTTP problem if it does not exist
  */
 function readOperation({ ledgers, base, id, under }: ResourceRequest): unknown {
-  const found = [...ledgers.places.values()]
+  const result = [...ledgers.places.values()]
     .flatMap((place) => operationRecords(base, place))
     .find(({ record }) => record['id'] === id)
-  if (!found || under !== undefined) throw missing()
-  return found.record
+  if (!result || under !== undefined) throw missing()
+  return result.record
 }
 
 function concerns(place: StellarPlace, account: string): boolean {

@@ -163,14 +163,16 @@ function getLedgerEntries({ ledgers }: StellarChain, { keys }: Parameters): Answ
   if (!Array.isArray(keys) || keys.length > LIMIT_MAX)
     throw new RpcError(INVALID_PARAMS, 'keys: a list of ledger keys')
   const entries = keys.flatMap((key: unknown) => {
-    const asked = keyOf(key)
-    const account = ledgers.accounts.get(asked.account?.account_id ?? asked.data?.account_id ?? '')
-    const found = account && entryOf(asked, account)
-    return found
+    const ledgerKey = keyOf(key)
+    const account = ledgers.accounts.get(
+      ledgerKey.account?.account_id ?? ledgerKey.data?.account_id ?? '',
+    )
+    const entry = account && entryOf(ledgerKey, account)
+    return entry
       ? [
           {
             key,
-            xdr: encode('LedgerEntryData', found),
+            xdr: encode('LedgerEntryData', entry),
             lastModifiedLedgerSeq: account.changed,
             extXdr: 'AAAAAA==',
           },
@@ -265,9 +267,9 @@ function getLedgers(chain: StellarChain, parameters: Parameters): Answer {
   const { cursor, limit } = paging(parameters)
   const start =
     cursor === undefined ? startOf(chain, parameters['startLedger']) : Number(cursor) + 1
-  const found = chain.ledgers.ledgers.slice(start - 1, start - 1 + limit)
+  const entry = chain.ledgers.ledgers.slice(start - 1, start - 1 + limit)
   return {
-    ledgers: found.map((ledger) => ({
+    ledgers: entry.map((ledger) => ({
       hash: ledger.hash,
       sequence: ledger.index,
       ledgerCloseTime: String(ledger.time),
@@ -275,7 +277,7 @@ function getLedgers(chain: StellarChain, parameters: Parameters): Answer {
       metadataXdr: metadataXdr(ledger),
     })),
     ...range(chain),
-    cursor: String(found.at(-1)?.index ?? start - 1),
+    cursor: String(entry.at(-1)?.index ?? start - 1),
   }
 }
 

@@ -308,9 +308,9 @@ export class TronChain {
         throw new RequestError(
           `depth ${depth} would undo final blocks: at most ${most} can be replaced`,
         )
-      const kept = this.#state.blocks.slice(1, this.#state.blocks.length - depth)
-      const removed = this.#state.blocks.slice(kept.length + 1)
-      const state = await this.#replay(kept.map(recordOf))
+      const remaining = this.#state.blocks.slice(1, this.#state.blocks.length - depth)
+      const removed = this.#state.blocks.slice(remaining.length + 1)
+      const state = await this.#replay(remaining.map(recordOf))
       const first = removed[0]!.time + SLOT_MS
       const blocks: Block[] = []
       for (let index = 0; index <= depth; index += 1) {
@@ -318,7 +318,7 @@ export class TronChain {
         connect(state, block)
         blocks.push(block)
       }
-      this.#journal.append([{ after: kept.length, blocks: blocks.map(recordOf) }])
+      this.#journal.append([{ after: remaining.length, blocks: blocks.map(recordOf) }])
       this.tvm.reset()
       this.#state = state
       this.#pending = [

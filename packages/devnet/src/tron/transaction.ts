@@ -161,12 +161,12 @@ export function writeRaw(o: {
     Shape,
   ]
   const content = Object.entries(shape.fields).map(([field, [name, kind]]) => {
-    const given = o.value[name]
-    if (given === undefined || given === false || given === '') return Buffer.alloc(0)
+    const value = o.value[name]
+    if (value === undefined || value === false || value === '') return Buffer.alloc(0)
     if (kind === 'address' || kind === 'bytes')
-      return writeBytes(Number(field), Buffer.from(String(given), 'hex'))
-    if (kind === 'resource') return writeNumber(Number(field), given === 'ENERGY' ? 1 : 0)
-    return writeNumber(Number(field), BigInt(given))
+      return writeBytes(Number(field), Buffer.from(String(value), 'hex'))
+    if (kind === 'resource') return writeNumber(Number(field), value === 'ENERGY' ? 1 : 0)
+    return writeNumber(Number(field), BigInt(value))
   })
   const parameter = writeBytes(
     2,

@@ -94,8 +94,8 @@ export class VenueEmulators {
   }
 
   #opened(exchange: ExchangeName): { venue: Venue; face: Face } {
-    const known = this.#open.get(exchange)
-    if (known) return known
+    const open = this.#open.get(exchange)
+    if (open) return open
     const { kind, face } = KINDS[exchange]
     const { home, quotes, chains } = this.#o
     const path = join(home, `${exchange.toLowerCase()}.journal`)

@@ -1,7 +1,7 @@
 import { RequestError } from '../errors.ts'
 import type { VenueEmulators as Faces } from './api-emulators.ts'
 import { EXCHANGES, type ExchangeName } from './faults.ts'
-import { PERMISSIONS, type KeyWish, type Permission, type Venue } from './venue.ts'
+import { PERMISSIONS, type KeyParams, type Permission, type Venue } from './venue.ts'
 
 type Command = Record<string, unknown>
 
@@ -23,7 +23,7 @@ const SHOWN_OF_ADDRESS = 16
  */
 export function venueCommands(venues: Faces, url: string, command: Command): unknown {
   const { action } = command
-  const known =
+  const handler =
     typeof action === 'string' && Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined
   if (action === 'urls') {
     return Object.fromEntries(
@@ -33,11 +33,11 @@ export function venueCommands(venues: Faces, url: string, command: Command): unk
       ]),
     )
   }
-  if (!known)
+  if (!handler)
     throw new RequestError(
       `action ${JSON.stringify(action)} is unknown: one of ${Object.keys(ACTIONS).join(', ')}, urls`,
     )
-  return known(venues, command)
+  return handler(venues, command)
 }
 
 /** Creates an account with play money and a key for it. */
@@ -47,7 +47,7 @@ function key(venues: Faces, command: Command): unknown {
   return { api_key: made.key, api_secret: made.secret }
 }
 
-function wishIn(command: Command): KeyWish {
+function wishIn(command: Command): KeyParams {
   const {
     permissions,
     no_withdraw: noWithdraw,
@@ -99,14 +99,14 @@ function balancesIn(text: unknown): Record<string, string> | null {
 }
 
 function revoke(venues: Faces, command: Command): unknown {
-  const { venue, found } = holderIn(venues, command)
-  venue.revoke(found)
-  return { api_key: found.key, revoked: true }
+  const { venue, apiKey } = holderIn(venues, command)
+  venue.revoke(apiKey)
+  return { api_key: apiKey.key, revoked: true }
 }
 
 /** Registers a withdrawal address of an account under a name. */
 function address(venues: Faces, command: Command): unknown {
-  const { venue, found } = holderIn(venues, command)
+  const { venue, apiKey } = holderIn(venues, command)
   const { asset, address: text, tag, name } = command
   const wanted = tag === undefined || tag === null ? null : String(tag)
   const { routes } = venue.funding
@@ -127,19 +127,19 @@ function address(venues: Faces, command: Command): unknown {
     throw new RequestError(`name has 1 to ${NAME_LENGTH_MAX} characters`)
   }
   venue.register({
-    account: found.account,
+    account: apiKey.account,
     name: label,
     coin: route.coin,
     network: route.network,
     address: text,
     tag: wanted,
   })
-  return { api_key: found.key, name: label, asset, address: text, tag: wanted }
+  return { api_key: apiKey.key, name: label, asset, address: text, tag: wanted }
 }
 
 function exchangeIn({ exchange }: Command): ExchangeName {
-  const known = EXCHANGES.find((each) => each === String(exchange).toUpperCase())
-  if (known) return known
+  const exchangeName = EXCHANGES.find((each) => each === String(exchange).toUpperCase())
+  if (exchangeName) return exchangeName
   throw new RequestError(
     `exchange ${JSON.stringify(exchange)} is unknown: one of ${EXCHANGES.join(', ').toLowerCase()}`,
   )
@@ -149,11 +149,11 @@ function exchangeIn({ exchange }: Command): ExchangeName {
 function holderIn(
   venues: Faces,
   { api_key: name }: Command,
-): { venue: Venue; found: ReturnType<Venue['keyOf']> } {
+): { venue: Venue; apiKey: ReturnType<Venue['keyOf']> } {
   const venue = EXCHANGES.map((exchange) => venues.venue(exchange)).find(({ keys }) =>
     keys.has(String(name)),
   )
   if (!venue)
     throw new RequestError(`api_key ${JSON.stringify(name)} is no key of an exchange here`)
-  return { venue, found: venue.keyOf(name) }
+  return { venue, apiKey: venue.keyOf(name) }
 }

@@ -31,12 +31,12 @@ export class VenueFaults {
   mode: VenueFault = 'heal'
 
   set(mode: unknown): void {
-    const known = VENUE_FAULT_MODES.find((candidate) => candidate === mode)
-    if (!known)
+    const validMode = VENUE_FAULT_MODES.find((candidate) => candidate === mode)
+    if (!validMode)
       throw new RequestError(
         `mode ${JSON.stringify(mode)} is unknown: one of ${VENUE_FAULT_MODES.join(', ')}`,
       )
-    this.mode = known
+    this.mode = validMode
   }
 
   /** Returns how the response of the current operation is lost; this happens once. */

@@ -33,7 +33,7 @@ export interface ApiKey {
 }
 
 /** Parameters of a new key. */
-export interface KeyWish {
+export interface KeyParams {
   permissions: readonly Permission[]
   /** Initial balances in whole coins; null for the usual play money. */
   balances: Readonly<Record<string, string>> | null
@@ -132,7 +132,7 @@ export class Venue {
   }
 
   /** Creates an account with play money, or another key of an existing one. */
-  createKey(o: KeyWish): ApiKey {
+  createKey(o: KeyParams): ApiKey {
     const sister = o.accountOf === null ? null : this.keys.get(o.accountOf)
     if (sister === undefined)
       throw new RequestError(
@@ -164,10 +164,10 @@ export class Venue {
    * @throws RequestError if it does not exist
    */
   keyOf(key: unknown): ApiKey {
-    const found = typeof key === 'string' ? this.keys.get(key) : undefined
-    if (!found)
+    const apiKey = typeof key === 'string' ? this.keys.get(key) : undefined
+    if (!apiKey)
       throw new RequestError(`api_key ${JSON.stringify(key)} is no key of ${this.kind.exchange}`)
-    return found
+    return apiKey
   }
 
   revoke(key: ApiKey): void {
@@ -190,17 +190,17 @@ export class Venue {
    * Registers an address. Repeating it has no effect.
    * @throws RequestError if another address has the name
    */
-  register(known: KnownAddress): void {
-    const same = this.funding.known.find(
-      (each) => each.account === known.account && each.name === known.name,
+  register(whitelisted: KnownAddress): void {
+    const same = this.funding.knownAddresses.find(
+      (each) => each.account === whitelisted.account && each.name === whitelisted.name,
     )
-    if (same && JSON.stringify(same) === JSON.stringify(known)) return
+    if (same && JSON.stringify(same) === JSON.stringify(whitelisted)) return
     if (same)
       throw new RequestError(
-        `name ${JSON.stringify(known.name)} is taken: an account's addresses have names of their own`,
+        `name ${JSON.stringify(whitelisted.name)} is taken: an account's addresses have names of their own`,
       )
-    this.funding.known.push(known)
-    this.commit({ known: [known] })
+    this.funding.knownAddresses.push(whitelisted)
+    this.commit({ knownAddresses: [whitelisted] })
   }
 
   /** Stores all changes since the last call. */
@@ -286,7 +286,7 @@ export class Venue {
         ({ cursors }) => cursors,
         ({ network }) => network,
       ),
-      known: entries.flatMap(({ known = [] }) => known),
+      knownAddresses: entries.flatMap(({ knownAddresses = [] }) => knownAddresses),
     })
   }
 }

@@ -139,13 +139,14 @@ class Reader {
       if (nested && head === 0xe1) return { fields, unsigned: Buffer.concat(unsigned) }
       const type = head >> 4 || this.#byte()
       const number = head & 15 || this.#byte()
-      const known = BY_CODE.get(type * 256 + number)
-      if (!known) throw new NotATransaction(`field ${type}/${number} is not served by this ledger`)
+      const definition = BY_CODE.get(type * 256 + number)
+      if (!definition)
+        throw new NotATransaction(`field ${type}/${number} is not served by this ledger`)
       if (type * 256 + number <= last)
         throw new NotATransaction('fields are not in canonical order')
       last = type * 256 + number
-      fields[known.name] = this.#value(known.type)
-      if (known.name !== 'TxnSignature') unsigned.push(this.#bytes.subarray(start, this.#at))
+      fields[definition.name] = this.#value(definition.type)
+      if (definition.name !== 'TxnSignature') unsigned.push(this.#bytes.subarray(start, this.#at))
     }
     if (nested) throw new NotATransaction('ends too early')
     return { fields, unsigned: Buffer.concat(unsigned) }

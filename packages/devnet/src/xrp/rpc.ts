@@ -231,14 +231,14 @@ function wanted(chain: XrpChain, request: Request): XrpLedger {
       ? ledgers.ledgers.find(({ hash }) => hash === request['ledger_hash'])
       : undefined
   const index = request['ledger_index']
-  const found =
+  const result =
     request['ledger_hash'] !== undefined
       ? named
       : typeof index === 'number' || /^\d+$/.test(String(index))
         ? ledgers.ledger(Number(index))
         : ledgers.head
-  if (!found) throw new Failure('lgrNotFound')
-  return found
+  if (!result) throw new Failure('lgrNotFound')
+  return result
 }
 
 const iso = (time: number) => new Date(time * 1000).toISOString().replace('.000Z', 'Z')
@@ -359,7 +359,7 @@ function accountTx(chain: XrpChain, request: Request): Answer {
     whole('ledger_index_min') ?? 1,
     Math.min(whole('ledger_index_max') ?? chain.head.height, chain.head.height),
   ]
-  const found = [...chain.ledgers.places.values()]
+  const matches = [...chain.ledgers.places.values()]
     .filter(
       ({ tx: each, ledger: { index } }) =>
         index >= least &&
@@ -375,7 +375,7 @@ function accountTx(chain: XrpChain, request: Request): Answer {
     ledger_index_max: most,
     limit,
     validated: true,
-    transactions: found.map(({ tx: each, outcome, order, ledger: at }) =>
+    transactions: matches.map(({ tx: each, outcome, order, ledger: at }) =>
       request['binary'] === true && !modern
         ? { tx_blob: each.raw.toUpperCase(), meta: '', ledger_index: at.index, validated: true }
         : modern
@@ -408,21 +408,21 @@ function submit(chain: XrpChain, request: Request, faults: Faults): Answer {
   if (fault)
     throw new Failure('invalidTransaction', { error_exception: `fails local checks: ${fault}` })
   const { ledgers } = chain
-  const known =
+  const isKnown =
     ledgers.places.has(transaction.hash) ||
     ledgers.waiting.some(({ hash }) => hash === transaction.hash)
   const result =
     faults.mode === 'reject'
       ? 'telCAN_NOT_QUEUE_FULL'
-      : known
+      : isKnown
         ? 'tefALREADY'
         : ledgers.submit(transaction).outcome.result
-  const kept = ledgers.waiting.some(({ hash }) => hash === transaction.hash)
+  const stored = ledgers.waiting.some(({ hash }) => hash === transaction.hash)
   return {
-    accepted: kept,
-    applied: kept && result !== 'terPRE_SEQ',
-    broadcast: kept,
-    kept,
+    accepted: stored,
+    applied: stored && result !== 'terPRE_SEQ',
+    broadcast: stored,
+    kept: stored,
     queued: false,
     account_sequence_available:
       ledgers.open.get(String(transaction.fields['Account']))?.sequence ?? 0,

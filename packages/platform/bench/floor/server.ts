@@ -103,22 +103,22 @@ server.post('/dac/v1/transaction', async (request, reply) => {
   if (!admitted) return reply.code(401).send({})
   const { apiKey, user, token } = admitted
   const text = body.toString('utf8')
-  const asked = JSON.parse(text) as {
+  const requested = JSON.parse(text) as {
     amount: number
     destination_address: string
     sequence_id: string
   }
   const id = randomUUID()
-  const amount = Math.round(asked.amount * 1e9).toString() + '000000000'
+  const amount = Math.round(requested.amount * 1e9).toString() + '000000000'
   const response = JSON.stringify({
     id,
     asset: 'ETH',
-    amount: asked.amount,
-    destination: asked.destination_address,
+    amount: requested.amount,
+    destination: requested.destination_address,
     status: 'pending',
     fee: '0.000021',
     source: user.wallet,
-    sequence_id: asked.sequence_id,
+    sequence_id: requested.sequence_id,
     created_at: new Date().toISOString(),
   })
   const { rows } = await pool.query<{ transfer: boolean }>({
@@ -129,11 +129,11 @@ server.post('/dac/v1/transaction', async (request, reply) => {
       user.workspace,
       user.subAccount,
       user.wallet,
-      asked.sequence_id,
+      requested.sequence_id,
       createHash('sha256').update(text).digest('hex'),
       response,
       amount,
-      asked.destination_address,
+      requested.destination_address,
       JSON.stringify({ api_key: apiKey, token, method: 'POST', uri: request.url, body: text }),
       '500000',
       user.available,

@@ -48,8 +48,8 @@ export const exportTransactions = panelEndpoint({
   params: z.strictObject(subAccountParams),
   query: z.strictObject({ format: z.enum(['csv', 'json']).default('csv'), ...transactionFilter }),
   async handler({ services, caller, query: { format, ...filter } }) {
-    const { found: match, values } = await matching(services, caller, filter)
-    const rows = (signal: AbortSignal) => read(services, match, values, signal)
+    const { where, values } = await matching(services, caller, filter)
+    const rows = (signal: AbortSignal) => read(services, where, values, signal)
     return {
       headers: {
         'content-type':
@@ -69,7 +69,7 @@ type ExportedTransaction = ReturnType<typeof presentTransaction>
  */
 async function* read(
   { database, registry }: Services,
-  match: string,
+  where: string,
   values: readonly unknown[],
   signal: AbortSignal,
 ): AsyncGenerator<ExportedTransaction[]> {
@@ -77,7 +77,7 @@ async function* read(
   while (!signal.aborted) {
     const n = values.length
     const rows: (TransactionRow & { made: string })[] = await database.query(
-      `select *, created_at::text made from transactions where ${match}
+      `select *, created_at::text made from transactions where ${where}
        ${last === null ? '' : `and (created_at, id) < ($${n + 2}::timestamptz, $${n + 3}::uuid)`}
        order by created_at desc, id desc limit $${n + 1}`,
       [...values, BATCH, ...(last === null ? [] : [last.made, last.id])],

@@ -24,14 +24,14 @@ export interface ListQuestion {
   list: CountedList
   columns: string
   /** The complete SQL condition and its values; the first value is the owner of the list. */
-  found: string
+  where: string
   values: readonly unknown[]
   /**
    * The same condition by columns for which counts are maintained: equal to a value, or one of
    * several. Null: the condition uses other columns too.
    */
-  kept: Readonly<Record<string, string | readonly string[]>> | null
-  /** Range of creation times in `found`: `from` inclusive, `before` exclusive. */
+  filters: Readonly<Record<string, string | readonly string[]>> | null
+  /** Range of creation times in `where`: `from` inclusive, `before` exclusive. */
   from: Date | null
   before: Date | null
   /** The counted column that comes after the owner and before the time in an index. */
@@ -98,10 +98,10 @@ function spansWithin(from: number | null, to: number | null): Span[] {
 }
 
 function keptCondition(
-  stored: Readonly<Record<string, string | readonly string[]>>,
+  filters: Readonly<Record<string, string | readonly string[]>>,
   values: Values,
 ): string {
-  const terms = Object.entries(stored).map(([name, value]) =>
+  const terms = Object.entries(filters).map(([name, value]) =>
     typeof value === 'string'
       ? `dims->>'${name}' = ${values.at(value, 'text')}`
       : `dims->>'${name}' = any(${values.at(value, 'text[]')})`,
@@ -149,28 +149,28 @@ async function totalOf(
   database: Queryable,
   question: ListQuestion,
 ): Promise<{ total: number; walked: number }> {
-  const { list, found: match, kept: stored, from, before, indexed } = question
+  const { list, where, filters, from, before, indexed } = question
   const first = from === null ? null : hourOf(from.getTime()) + HOUR_MS
   const end = before === null ? null : hourOf(before.getTime())
-  const spans = stored === null ? [] : spansWithin(first, end)
-  if (stored === null || spans.length === 0) {
+  const spans = filters === null ? [] : spansWithin(first, end)
+  if (filters === null || spans.length === 0) {
     const row = await database.one<{ total: string }>(
-      `select count(*)::text total from ${list} where ${match}`,
+      `select count(*)::text total from ${list} where ${where}`,
       question.values,
     )
     return { total: Number(row?.total), walked: Number(row?.total) }
   }
   const values = new Values(from === null && before === null ? [] : question.values)
-  const walk = Object.fromEntries(Object.entries(stored).filter(([name]) => name === indexed))
+  const walk = Object.fromEntries(Object.entries(filters).filter(([name]) => name === indexed))
   // Partial hours at both ends of the range are counted in the list itself.
   const edges = [
     ...(first === null ? [] : [`created_at < ${values.at(date(first), 'timestamptz')}`]),
     ...(end === null ? [] : [`created_at >= ${values.at(date(end), 'timestamptz')}`]),
   ]
-    .map((edge) => ` + (select count(*) from ${list} where ${match} and ${edge})`)
+    .map((edge) => ` + (select count(*) from ${list} where ${where} and ${edge})`)
     .join('')
   const row = await database.one<{ total: string; walked: string }>(
-    `select (coalesce(sum(n) filter (where ${keptCondition(stored, values)}), 0)${edges})::text total,
+    `select (coalesce(sum(n) filter (where ${keptCondition(filters, values)}), 0)${edges})::text total,
        coalesce(sum(n) filter (where ${keptCondition(walk, values)}), 0)::text walked
      from (${countsOf(question, spans, values)}) c`,
     values.list,
@@ -198,7 +198,7 @@ async function daysOf(
   const rows = await database.query<{ day: Date; ahead: string }>(
     `with days as (
        select bucket, sum(n) n from (${counts}) c
-       where ${keptCondition(question.kept ?? {}, values)} group by bucket having sum(n) > 0
+       where ${keptCondition(question.filters ?? {}, values)} group by bucket having sum(n) > 0
      ), places as (select bucket, n, sum(n) over (order by bucket desc) - n ahead from days)
      select bucket "day", ahead::text from places
      where ahead < ${values.at(end, 'bigint')} and ahead + n > ${values.at(skip, 'bigint')} order by bucket desc`,
@@ -225,7 +225,7 @@ async function hoursOf(
     `select bucket, sum(n)::text n from unnest(${values.at(days, 'timestamptz[]')}) "day" cross join lateral (
        select bucket, dims, n from list_counts where ${of} and level = 2 and ${within}
        union all select bucket, dims, n from list_deltas where ${of} and ${within}) c
-     where ${keptCondition(question.kept ?? {}, values)} group by bucket having sum(n) > 0 order by bucket desc`,
+     where ${keptCondition(question.filters ?? {}, values)} group by bucket having sum(n) > 0 order by bucket desc`,
     values.list,
   )
   return rows.map(({ bucket, n }) => ({
@@ -245,7 +245,7 @@ async function placeOf(
   skip: number,
   limit: number,
 ): Promise<{ hours: Bucket[]; skip: number }> {
-  const { list, found: match, before } = question
+  const { list, where, before } = question
   const newest: Bucket[] = []
   let lastDay: number | null = null
   if (before !== null) {
@@ -254,7 +254,7 @@ async function placeOf(
     lastDay = dayOf(end)
     const values = new Values(question.values)
     const part = await database.one<{ n: string }>(
-      `select count(*)::text n from ${list} where ${match} and created_at >= ${values.at(date(end), 'timestamptz')}`,
+      `select count(*)::text n from ${list} where ${where} and created_at >= ${values.at(date(end), 'timestamptz')}`,
       values.list,
     )
     newest.push(
@@ -313,15 +313,15 @@ export async function readList<Row>(
   limit: number,
   walkMax = WALK_MAX,
 ): Promise<{ rows: Row[]; total: number }> {
-  const { list, columns, found: match, values, kept: stored } = question
+  const { list, columns, where, values, filters } = question
   const skip = (page - 1) * limit
   const plain = (): Promise<Row[]> =>
     database.query<Row>(
-      `select ${columns} from ${list} where ${match} order by created_at desc, id desc
+      `select ${columns} from ${list} where ${where} order by created_at desc, id desc
      limit $${values.length + 1} offset $${values.length + 2}`,
       [...values, limit, skip],
     )
-  if (stored === null) {
+  if (filters === null) {
     const [rows, { total }] = await Promise.all([plain(), totalOf(database, question)])
     return { rows, total }
   }
@@ -340,7 +340,7 @@ export async function readList<Row>(
          place.hours.map(({ to }) => to),
          'timestamptz[]',
        )}) hour (hour_from, hour_to)
-     cross join lateral (select ${columns} from ${list} where ${match} and created_at >= hour_from and created_at < hour_to
+     cross join lateral (select ${columns} from ${list} where ${where} and created_at >= hour_from and created_at < hour_to
        order by created_at desc, id desc limit ${all.at(place.skip + limit, 'bigint')}) shown
      order by created_at desc, id desc limit ${all.at(limit, 'bigint')} offset ${all.at(place.skip, 'bigint')}`,
     all.list,

@@ -205,7 +205,7 @@ async function adoptIfSame(
     network,
     asset,
     block: tip,
-    found: { transfer, owner, occurrence: 0 },
+    match: { transfer, owner, occurrence: 0 },
     knownAt: tx.now(),
     hash,
     isAdopted: true,

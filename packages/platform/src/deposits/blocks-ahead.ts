@@ -15,7 +15,7 @@ const TRANSFERS_MAX = 20_000
 
 interface PendingBlock {
   answer: Promise<ChainBlock | null>
-  known: ChainBlock | null | undefined
+  existing: ChainBlock | null | undefined
 }
 
 /** Number of transfers in a block plus outputs that belong to none. */
@@ -57,7 +57,7 @@ export class BlocksAhead {
       taken.push(block)
       transfers += sizeOf(block)
       this.#pending.delete(height + taken.length - 1)
-      block = this.#pending.get(height + taken.length)?.known
+      block = this.#pending.get(height + taken.length)?.existing
     }
     this.#transfers -= transfers
     this.#ask()
@@ -84,7 +84,7 @@ export class BlocksAhead {
       (this.#pending.size === 0 ||
         (this.#underWay < AT_ONCE && this.#pending.size < AHEAD && this.#transfers < TRANSFERS_MAX))
     ) {
-      const request: PendingBlock = { answer: this.#client.block(this.#next), known: undefined }
+      const request: PendingBlock = { answer: this.#client.block(this.#next), existing: undefined }
       const all = this.#pending.set(this.#next++, request)
       this.#underWay++
       // The caller that waits for the block receives the error; errors of discarded blocks are
@@ -92,14 +92,14 @@ export class BlocksAhead {
       request.answer
         .then(
           (block) => {
-            request.known = block
+            request.existing = block
           },
           () => undefined,
         )
         .finally(() => {
           this.#underWay--
           if (all !== this.#pending) return
-          this.#transfers += request.known ? sizeOf(request.known) : 0
+          this.#transfers += request.existing ? sizeOf(request.existing) : 0
           this.#ask()
         })
     }

@@ -28,7 +28,7 @@ export interface OwnAddress {
   kind: string
 }
 /** A transfer to a platform address. `occurrence`: see {@link occurrences}. */
-interface Found {
+interface MatchedTransfer {
   transfer: ChainTransfer
   owner: OwnAddress
   occurrence: number
@@ -44,7 +44,7 @@ export async function findDeposits(
   network: Network,
   blocks: readonly ChainBlock[],
   mayBeOurs: (addresses: readonly string[]) => string[],
-): Promise<Found[][]> {
+): Promise<MatchedTransfer[][]> {
   const addresses = [
     ...new Set(
       mayBeOurs(blocks.flatMap(({ transfers }) => transfers.map(({ address }) => address))),
@@ -60,7 +60,7 @@ export async function findDeposits(
       )
     ).map((row) => [row.address, row]),
   )
-  const matches: Found[][] = []
+  const matches: MatchedTransfer[][] = []
   for (const block of blocks) matches.push(await findOwned(services, network, block, owners))
   return matches
 }
@@ -70,7 +70,7 @@ async function findOwned(
   network: Network,
   block: ChainBlock,
   owners: ReadonlyMap<string, OwnAddress>,
-): Promise<Found[]> {
+): Promise<MatchedTransfer[]> {
   const numbers = occurrences(block.transfers.filter(({ address }) => owners.has(address)))
   const hits = [...numbers].map(([transfer, occurrence]) => ({
     transfer,
@@ -140,7 +140,7 @@ async function findOwned(
 async function nameSenders(
   services: Services,
   network: Network,
-  matches: readonly Found[],
+  matches: readonly MatchedTransfer[],
 ): Promise<void> {
   const unnamed = matches.filter(({ transfer }) => transfer.senders === null && !transfer.coinbase)
   if (unnamed.length === 0) return
@@ -189,7 +189,7 @@ async function walletOf(
   tx: Queryable,
   network: Network,
   asset: Asset,
-  { transfer, owner }: Pick<Found, 'transfer' | 'owner'>,
+  { transfer, owner }: Pick<MatchedTransfer, 'transfer' | 'owner'>,
 ): Promise<{ id: string } | undefined> {
   const tag = tagOf(transfer)
   if (tag === null) {
@@ -227,7 +227,7 @@ async function ownWallet(
 interface DetectedDeposit {
   network: Network
   block: ChainBlock
-  found: Found
+  match: MatchedTransfer
   knownAt: Date
 }
 
@@ -242,7 +242,7 @@ export async function recordDeposit(
   tx: Queryable,
   detected: DetectedDeposit,
 ): Promise<boolean> {
-  const { network, block, found: match, knownAt } = detected
+  const { network, block, match, knownAt } = detected
   const { transfer, owner, occurrence } = match
   const asset = services.registry.asset(transfer.asset)
   if (!asset) return false
@@ -291,7 +291,7 @@ export async function recordDeposit(
       network,
       asset,
       block,
-      found: match,
+      match,
       knownAt,
       hash: transfer.txid,
     })
@@ -305,7 +305,7 @@ export async function recordDeposit(
 async function restoreDeposit(
   services: Services,
   tx: Queryable,
-  { block, found: { transfer, owner } }: DetectedDeposit,
+  { block, match: { transfer, owner } }: DetectedDeposit,
   id: string,
 ): Promise<void> {
   // The sender may differ in the new block: a contract may pay out what another address paid in.
@@ -341,7 +341,7 @@ interface NewDeposit extends Omit<DetectedDeposit, 'block'> {
 export async function insertDeposit(
   services: Services,
   tx: Queryable,
-  { network, asset, block, found: match, knownAt, hash, isAdopted = false }: NewDeposit,
+  { network, asset, block, match, knownAt, hash, isAdopted = false }: NewDeposit,
 ): Promise<TransactionRow> {
   const { transfer, owner, occurrence } = match
   const tag = tagOf(transfer)
@@ -408,7 +408,7 @@ async function isInAdopted(
   tx: Queryable,
   network: Network,
   block: ChainBlock,
-  { owner, transfer }: Found,
+  { owner, transfer }: MatchedTransfer,
 ): Promise<boolean> {
   const { address, asset, amount, txid } = transfer
   const adopted = await tx.one<{ transaction_id: string }>(
@@ -500,7 +500,7 @@ async function recordCoin(
  */
 async function moveCoin(
   tx: Queryable,
-  { network, block, found: { transfer, owner } }: DetectedDeposit,
+  { network, block, match: { transfer, owner } }: DetectedDeposit,
   deposit: string,
 ): Promise<void> {
   const moved = await tx.one<{ position: number }>(

@@ -196,7 +196,7 @@ async function readPart(
     for (const [at, block] of blocks.entries()) {
       for (const deposit of deposits[at] ?? [])
         if (
-          await recordDeposit(services, tx, { network, block, found: deposit, knownAt: tx.now() })
+          await recordDeposit(services, tx, { network, block, match: deposit, knownAt: tx.now() })
         )
           match++
       await recordUtxoTokens(tx, network, block)

@@ -351,7 +351,7 @@ async function writeBlocks(
             await recordDeposit(services, tx, {
               network,
               block,
-              found: match,
+              match,
               knownAt: knownAt ?? askedAt,
             })
           await recordUtxoTokens(tx, network, block)

@@ -56,9 +56,9 @@ export const listExchangeTransfers = endpoint({
       {
         list: 'exchange_transfers',
         columns: '*',
-        found: conditions.join(' and '),
+        where: conditions.join(' and '),
         values,
-        kept:
+        filters:
           query.transaction_id !== undefined
             ? null
             : input({

@@ -132,7 +132,7 @@ export const TRANSFERS: LeasedTable<ExchangeTransferRow> = {
   name: 'exchange_transfers',
   json: new Set(),
   interrupt: null,
-  told: [
+  emittedFields: [
     'state',
     'status',
     'reason',

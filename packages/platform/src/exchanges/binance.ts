@@ -63,7 +63,7 @@ export const binance: VenueAdapter = {
     ...(postOnly ? { postOnly: true } : { timeInForce }),
   }),
   async find(
-    { client, unlessMissing, found: match, market },
+    { client, unlessMissing, orderResult: match, market },
     { venueId, clientId, symbol, sentAt },
   ) {
     const order = await unlessMissing(() =>

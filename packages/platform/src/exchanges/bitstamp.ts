@@ -51,7 +51,7 @@ export const bitstamp: VenueAdapter = {
     ...(timeInForce === 'IOC' ? { ioc_order: 'True' } : {}),
     ...(timeInForce === 'FOK' ? { fok_order: 'True' } : {}),
   }),
-  async find({ client, unlessMissing, found: match, market }, { venueId, clientId, symbol }) {
+  async find({ client, unlessMissing, orderResult: match, market }, { venueId, clientId, symbol }) {
     const order = await unlessMissing(() =>
       client.fetchOrder(
         venueId ?? '',

@@ -83,7 +83,7 @@ export const coinbase: VenueAdapter = {
     ...(postOnly ? { postOnly: true } : {}),
   }),
   async find(
-    { client, unlessMissing, found: match, market },
+    { client, unlessMissing, orderResult: match, market },
     { venueId, clientId, symbol, sentAt },
   ) {
     if (venueId !== null) {

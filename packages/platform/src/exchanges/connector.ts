@@ -9,7 +9,7 @@ import {
   type Balance,
   type DepositAddress,
   type Fill,
-  type Found,
+  type OrderLookup,
   type Market,
   type NewOrder,
   type NewWithdrawal,
@@ -138,7 +138,7 @@ export class Connector implements Venue {
     )
   }
 
-  find(ref: OrderRef): Promise<Found> {
+  find(ref: OrderRef): Promise<OrderLookup> {
     return this.#ask(() => this.#manner.find(this.#tools(), ref))
   }
 
@@ -235,7 +235,7 @@ export class Connector implements Venue {
       unlessMissing: (ask) => this.#unlessMissing(() => this.#judged(ask)),
       market: (symbol) => marketOf(this.#client.market(symbol), manner),
       fill: (trade, market) => fillOf(trade, market),
-      found: (order, market) => ({ kind: 'found', order: orderOf(order, market, manner) }),
+      orderResult: (order, market) => ({ kind: 'found', order: orderOf(order, market, manner) }),
     }
   }
 

@@ -32,7 +32,7 @@ export function generic(has: Readonly<Record<string, unknown>>): VenueAdapter {
     isSound: (body) => typeof body === 'object' && body !== null,
     orderParams: ({ clientId }) => ({ clientOrderId: clientId }),
     async find(
-      { client, unlessMissing, found: match, market },
+      { client, unlessMissing, orderResult: match, market },
       { venueId, clientId, symbol, sentAt },
     ) {
       if (venueId !== null) {

@@ -100,7 +100,7 @@ export const kraken: VenueAdapter = {
     ...(timeInForce === 'GTC' ? {} : { timeInForce }),
     ...(postOnly ? { postOnly: true } : {}),
   }),
-  async find({ client, unlessMissing, found: match, market }, ref) {
+  async find({ client, unlessMissing, orderResult: match, market }, ref) {
     const { venueId, symbol, clientId, sentAt } = ref
     if (venueId !== null) {
       const order = await unlessMissing(() => client.fetchOrder(venueId, symbol))

@@ -28,7 +28,7 @@ export interface LeasedTable<Row extends Leased> {
   /** Columns that contain JSON. */
   readonly json: ReadonlySet<string>
   /** An event is emitted when one of these columns has changed. */
-  readonly told: readonly (keyof Row & string)[]
+  readonly emittedFields: readonly (keyof Row & string)[]
   /**
    * Column that other code may write while the row is leased. If it has changed, the row becomes
    * due again immediately; null: no such column.
@@ -73,7 +73,7 @@ export type Change<Row> = Partial<Row> & { again: number | 'hold' | null }
  */
 export async function advance<Row extends Leased>(
   tx: Queryable,
-  { name, json, told: results, interrupt, tell }: LeasedTable<Row>,
+  { name, json, emittedFields, interrupt, tell }: LeasedTable<Row>,
   row: Row,
   change: Change<Row>,
 ): Promise<Row> {
@@ -86,7 +86,7 @@ export async function advance<Row extends Leased>(
     values.push(json.has(column) ? JSON.stringify(value) : value)
     sets.push(`${column} = $${values.length}`)
   }
-  const isTold = results.some(
+  const isTold = emittedFields.some(
     (column) => change[column] !== undefined && String(change[column]) !== String(row[column]),
   )
   sets.push(`updated_at = case when ${isTold} then $3::timestamptz else updated_at end`)

@@ -46,7 +46,7 @@ export const okx: VenueAdapter = {
     clientOrderId: clientId,
     ...(postOnly ? { postOnly: true } : timeInForce === 'GTC' ? {} : { timeInForce }),
   }),
-  async find({ client, unlessMissing, found: match, market }, { venueId, clientId, symbol }) {
+  async find({ client, unlessMissing, orderResult: match, market }, { venueId, clientId, symbol }) {
     const order = await unlessMissing(() =>
       client.fetchOrder(venueId ?? '', symbol, venueId === null ? { clientOrderId: clientId } : {}),
     )

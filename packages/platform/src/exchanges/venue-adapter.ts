@@ -1,5 +1,13 @@
 import type { Client } from './client.ts'
-import type { Fill, Found, Market, NewOrder, OrderRef, Permissions, VenueTraits } from './venue.ts'
+import type {
+  Fill,
+  OrderLookup,
+  Market,
+  NewOrder,
+  OrderRef,
+  Permissions,
+  VenueTraits,
+} from './venue.ts'
 import type { CcxtMarket, CcxtTrade } from './client.ts'
 
 /**
@@ -32,7 +40,7 @@ export interface VenueAdapter {
   isSound(body: unknown): boolean
   /** Returns the parameters of ccxt's `createOrder` besides the limit order itself. */
   orderParams(order: NewOrder, now: number): Record<string, unknown>
-  find(tools: VenueTools, ref: OrderRef): Promise<Found>
+  find(tools: VenueTools, ref: OrderRef): Promise<OrderLookup>
   /** Returns `id` and parameters of ccxt's `cancelOrder`. */
   cancelBy(ref: OrderRef): { id: string; params: object }
   fills(tools: VenueTools, ref: OrderRef & { venueId: string }): Promise<Fill[]>
@@ -80,7 +88,7 @@ export interface VenueTools {
    * Returns the result of a query, or null if the exchange reports that the order does not exist.
    */
   unlessMissing<T>(ask: () => Promise<T>): Promise<T | null>
-  found(order: import('./client.ts').CcxtOrder, market: Market): Found
+  orderResult(order: import('./client.ts').CcxtOrder, market: Market): OrderLookup
   fill(trade: CcxtTrade, market: Market): Fill
   market(symbol: string): Market
 }

@@ -17,7 +17,7 @@ export interface Venue {
    */
   place(order: NewOrder, notAfter: number): Promise<Placed>
   /** Queries an order in every list in which the exchange may have it. */
-  find(ref: OrderRef): Promise<Found>
+  find(ref: OrderRef): Promise<OrderLookup>
   /**
    * Cancels an order. `asked`: the exchange accepted the request, and `find` returns the outcome.
    * `gone`: the exchange has no such open order.
@@ -161,7 +161,7 @@ export interface VenueOrder {
  * `absent`: the order is in none of the exchange's lists now; `traits.absence` states whether that
  * proves anything.
  */
-export type Found = { kind: 'found'; order: VenueOrder } | { kind: 'absent' }
+export type OrderLookup = { kind: 'found'; order: VenueOrder } | { kind: 'absent' }
 
 /** A positive `fee` was paid; a negative one is a rebate. */
 export interface Fill {

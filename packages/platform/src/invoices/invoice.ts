@@ -131,7 +131,7 @@ const REFUNDS = `select r.invoice_id, r.transaction_id, t.asset, t.amount::text,
   from invoice_refunds r join transactions t on t.workspace_id = r.workspace_id and t.id = r.transaction_id
   where r.workspace_id = any($2) and r.invoice_id = any($1) order by t.created_at, t.id`
 
-interface Found {
+interface PaymentMatchRow {
   transaction_id: string | null
   hash: string
   asset: string
@@ -154,7 +154,11 @@ interface Found {
 /** States of a deposit in which it is booked for the wallet, or in suspense. */
 const CREDITED = new Set(['CREDITED', 'SWEPT', 'SUSPENSE'])
 
-function paymentOf(services: Services, offers: readonly OfferRow[], row: Found): PaymentRow {
+function paymentOf(
+  services: Services,
+  offers: readonly OfferRow[],
+  row: PaymentMatchRow,
+): PaymentRow {
   const offer = offers.find(({ asset }) => asset === row.asset)
   const depth = services.registry.network(row.network)?.confirmations ?? 1
   const required = Math.max(depth, offer?.confirmations ?? 0)
@@ -181,7 +185,7 @@ function paymentOf(services: Services, offers: readonly OfferRow[], row: Found):
   }
 }
 
-function statusOf({ state, waiting }: Found, isDeep: boolean): PaymentStatus {
+function statusOf({ state, waiting }: PaymentMatchRow, isDeep: boolean): PaymentStatus {
   switch (state) {
     case 'POOLED':
       return waiting ? 'seen' : 'dropped'
@@ -209,7 +213,7 @@ async function partsOf(
   services: Services,
   tx: Queryable,
   rows: readonly InvoiceRow[],
-): Promise<(Invoice & { found: Found[] })[]> {
+): Promise<(Invoice & { matches: PaymentMatchRow[] })[]> {
   const ids = rows.map(({ id }) => id)
   const workspaces = [...new Set(rows.map(({ workspace_id: workspace }) => workspace))]
   const read = async <T>(statement: string): Promise<(id: string) => T[]> => {
@@ -221,8 +225,8 @@ async function partsOf(
   }
   const offers = await read<OfferRow>(OFFERS)
   const isChosen = ids.some((id) => offers(id).some(({ address }) => address !== null))
-  const deposits = isChosen ? await read<Found>(PAYMENTS) : () => []
-  const pooled = isChosen ? await read<Found>(POOLED) : () => []
+  const deposits = isChosen ? await read<PaymentMatchRow>(PAYMENTS) : () => []
+  const pooled = isChosen ? await read<PaymentMatchRow>(POOLED) : () => []
   const matches = (id: string) => [...deposits(id), ...pooled(id)]
   const refunds = ids.some((id) => matches(id).length > 0)
     ? await read<RefundRow>(REFUNDS)
@@ -232,7 +236,7 @@ async function partsOf(
     offers: offers(row.id),
     payments: matches(row.id).map((each) => paymentOf(services, offers(row.id), each)),
     refunds: refunds(row.id),
-    found: matches(row.id),
+    matches: matches(row.id),
   }))
 }
 
@@ -245,7 +249,7 @@ export async function withParts(
   tx: Queryable,
   rows: readonly InvoiceRow[],
 ): Promise<Invoice[]> {
-  return (await partsOf(services, tx, rows)).map(({ found: matches, ...invoice }) => ({
+  return (await partsOf(services, tx, rows)).map(({ matches, ...invoice }) => ({
     ...invoice,
     payments: invoice.payments.flatMap((payment, at) => {
       const status = matches[at]?.noted
@@ -316,7 +320,7 @@ export async function lockInvoice(
   if (!row) return undefined
   const [locked] = await partsOf(services, tx, [row])
   if (!locked) return undefined
-  const { found: matches, ...whole } = locked
+  const { matches, ...whole } = locked
   return { ...whole, payments: whole.payments.filter((_, at) => matches[at]?.is_current) }
 }
 

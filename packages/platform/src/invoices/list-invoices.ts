@@ -55,16 +55,15 @@ export const listInvoices = endpoint({
     )
     where(query.from, (at) => `created_at >= to_timestamp(${at}::bigint)`)
     where(query.to, (at) => `created_at < to_timestamp(${at}::bigint)`)
-    const match = conditions.join(' and ')
     const isKept = query.order_id === undefined && query.asset === undefined
     const { rows, total } = await readList<InvoiceRow>(
       services.database,
       {
         list: 'invoices',
         columns: INVOICE_COLUMNS,
-        found: match,
+        where: conditions.join(' and '),
         values,
-        kept: isKept ? input({ status: query.status, exception: query.exception }) : null,
+        filters: isKept ? input({ status: query.status, exception: query.exception }) : null,
         from: dateOf(query.from),
         before: dateOf(query.to),
       },

@@ -40,7 +40,7 @@ export class Feed {
   readonly #listening = new Set<Listening>()
   readonly #bell: Notifier
   /** Position up to which all listeners were notified; null: there were no listeners. */
-  #told: bigint | null = null
+  #emittedUpTo: bigint | null = null
 
   constructor(o: { database: Database; environment: Environment; log: Logger; pollMs: number }) {
     this.#o = o
@@ -71,7 +71,7 @@ export class Feed {
       let pauseMs: number | null = this.#o.pollMs
       try {
         if (this.#listening.size === 0) {
-          this.#told = null
+          this.#emittedUpTo = null
           pauseMs = null
         } else await this.#tell()
       } catch (error) {
@@ -87,9 +87,9 @@ export class Feed {
   }
 
   async #tell(): Promise<void> {
-    if (this.#told === null) {
+    if (this.#emittedUpTo === null) {
       const log = await this.#o.database.one<{ last: string }>('select last::text from event_log')
-      this.#told = BigInt(log?.last ?? '0')
+      this.#emittedUpTo = BigInt(log?.last ?? '0')
       // Listeners may have read before this position was determined and would miss events in
       // between.
       for (const { bell } of this.#listening) bell.ring()
@@ -102,7 +102,7 @@ export class Feed {
         object: string
       }>(
         'select position::text, workspace_id, object from events where position > $1 order by events.position limit $2',
-        [this.#told.toString(), BATCH],
+        [this.#emittedUpTo.toString(), BATCH],
       )
       for (const { wanted, bell } of this.#listening) {
         const isWanted = ({ workspace_id, object }: (typeof rows)[number]) =>
@@ -110,7 +110,7 @@ export class Feed {
           (wanted.object === undefined || object === wanted.object)
         if (rows.some(isWanted)) bell.ring()
       }
-      if (rows.length > 0) this.#told = BigInt(rows.at(-1)?.position ?? '0')
+      if (rows.length > 0) this.#emittedUpTo = BigInt(rows.at(-1)?.position ?? '0')
       if (rows.length < BATCH) return
     }
   }

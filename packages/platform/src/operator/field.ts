@@ -1,7 +1,7 @@
 const NAMES_MAX = 20
 
 /** A field of a result: its text, or, if the result does not have it, the reason. */
-export type Field = { found: true; text: string } | { found: false; reason: string }
+export type Field = { isFound: true; text: string } | { isFound: false; reason: string }
 
 function kindOf(value: unknown): string {
   if (value === null) return 'null'
@@ -29,19 +29,19 @@ export function findField(result: Record<string, unknown>, path: string): Field 
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) {
       const place = walked.length === 0 ? 'the response' : `"${walked.join('.')}"`
       return {
-        found: false,
+        isFound: false,
         reason: `the response has no field "${path}": ${place} is ${kindOf(value)}`,
       }
     }
     value = (value as Record<string, unknown>)[name]
     walked.push(name)
   }
-  if (value === null) return { found: true, text: '' }
-  return { found: true, text: typeof value === 'object' ? JSON.stringify(value) : String(value) }
+  if (value === null) return { isFound: true, text: '' }
+  return { isFound: true, text: typeof value === 'object' ? JSON.stringify(value) : String(value) }
 }
 
 /** Returns the text of a field; empty if the result does not have it. */
 export function fieldOf(result: Record<string, unknown>, path: string): string {
   const field = findField(result, path)
-  return field.found ? field.text : ''
+  return field.isFound ? field.text : ''
 }

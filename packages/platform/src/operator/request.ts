@@ -131,13 +131,13 @@ async function repeatUntil(
     const outcome = await send(call)
     const status = Number(outcome.result['status'])
     const field = outcome.exitCode === 0 ? findField(outcome.result, until.field) : null
-    if (field?.found && field.text === until.value) return outcome
+    if (field?.isFound && field.text === until.value) return outcome
     const isRefused = outcome.exitCode !== 0 && !PASSING.has(status)
     if (isRefused || Date.now() > deadline) {
       const reason =
         field === null
           ? `the response has status ${status}`
-          : field.found
+          : field.isFound
             ? `${until.field} is ${field.text === '' ? 'empty' : field.text}, not ${until.value}`
             : field.reason
       throw new OperatorError(

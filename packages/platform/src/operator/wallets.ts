@@ -5,7 +5,7 @@ import { argument, OperatorError, type Command } from './command.ts'
 const STATUSES = ['active', 'inactive']
 const REASON_MAX = 500
 
-interface Found {
+interface WalletRow {
   id: string
   workspace_id: string
   sub_account_id: string
@@ -20,7 +20,7 @@ const FOUND = `select x.id, x.workspace_id, x.sub_account_id, w.name workspace, 
   from wallets x join workspaces w on w.id = x.workspace_id join sub_accounts s on s.id = x.sub_account_id`
 
 /** Returns a wallet by its ID, or by workspace, sub-account and asset. */
-async function findOne(services: Services, input: Record<string, unknown>): Promise<Found> {
+async function findOne(services: Services, input: Record<string, unknown>): Promise<WalletRow> {
   const [id, workspace, subAccount, asset] = [
     argument(input, 'id'),
     argument(input, 'workspace'),
@@ -29,7 +29,7 @@ async function findOne(services: Services, input: Record<string, unknown>): Prom
   ]
   if (id === null && (workspace === null || subAccount === null || asset === null))
     throw new OperatorError('--id is required, or --workspace, --sub-account and --asset')
-  const match = await services.database.one<Found>(
+  const match = await services.database.one<WalletRow>(
     `${FOUND} where ($1::text is null or x.id::text = lower($1)) and ($2::text is null or w.name = $2) and ($3::text is null or s.name = $3)
        and ($4::text is null or x.asset = $4)`,
     [id, workspace, subAccount, asset],
@@ -97,7 +97,7 @@ export const setWallet: Command = async (services, input) => {
 /** Lists wallets, each with the operator's changes of its status. */
 export const listWallets: Command = async (services, input) => {
   const rows = await services.database.query<
-    Found & { changes: { status: string; reason: string | null; changed_at: string }[] }
+    WalletRow & { changes: { status: string; reason: string | null; changed_at: string }[] }
   >(
     `select f.id, f.workspace, f.sub_account, f.asset, f.network, f.status,
        coalesce((select jsonb_agg(jsonb_build_object('status', c.status, 'reason', c.reason, 'changed_at', c.changed_at) order by c.id)

@@ -36,7 +36,7 @@ export interface PriceDiagnosis {
   /** Coins whose latest price is too old to charge fees, and the time of that price. */
   stale: { coin: string; at: number }[]
   /** Names of all sources. */
-  asked: string[]
+  assets: string[]
 }
 
 /**
@@ -69,12 +69,12 @@ export async function diagnosePrices(
     failed,
     missing: coins.filter((coin) => !newest.has(coin)),
     stale,
-    asked: sources.map(({ name }) => name),
+    assets: sources.map(({ name }) => name),
   }
 }
 
 /** Returns one line for each source that failed and each coin without a price. */
-export function priceLines({ failed, missing, stale, asked: requests }: PriceDiagnosis): string[] {
+export function priceLines({ failed, missing, stale, assets: requests }: PriceDiagnosis): string[] {
   return [
     ...failed.map(({ source, reason }) => `prices  ${source} ${reason}`),
     // A coin id can only be wrong if a source responded.

@@ -160,7 +160,7 @@ const written = ({ held, ...at }: HeldAt) => ({
   held: held.map((each) => ({ ...each, amount: String(each.amount) })),
 })
 
-interface Found {
+interface SnapshotRow {
   id: string
   time: string
   secret: Buffer
@@ -169,7 +169,10 @@ interface Found {
   networks: readonly Look[]
 }
 
-function entriesOf(services: Services, match: Found): { assets: AssetEntry[]; leaves: Leaf[] } {
+function entriesOf(
+  services: Services,
+  match: SnapshotRow,
+): { assets: AssetEntry[]; leaves: Leaf[] } {
   const { id, time, books, networks } = match
   const sums = new Map<string, bigint>()
   for (const { asset, amount } of match.held.flatMap((at) => at.held))
@@ -219,7 +222,7 @@ function entriesOf(services: Services, match: Found): { assets: AssetEntry[]; le
  */
 function leavesOf(
   { environment }: Services,
-  { id, secret }: Found,
+  { id, secret }: SnapshotRow,
   asset: string,
   liabilities: readonly Liability[],
 ): Leaf[] {

@@ -7,7 +7,7 @@ import { tellOrder, type OrderRow } from './order.ts'
 export const ORDERS: LeasedTable<OrderRow> = {
   name: 'orders',
   json: new Set(['fees']),
-  told: ['state', 'status', 'reason', 'venue_id', 'filled', 'alerted_at'],
+  emittedFields: ['state', 'status', 'reason', 'venue_id', 'filled', 'alerted_at'],
   // A cancellation that was requested during a step makes the order due immediately.
   interrupt: 'cancel_requested_at',
   tell: (tx, row) => tellOrder(tx, row, 'order.updated'),

@@ -58,15 +58,14 @@ export const listOrders = endpoint({
     where(query.sequence_id, (at) => `sequence_id = ${at}`)
     where(query.before, (at) => `created_at < to_timestamp(${at}::bigint)`)
     where(query.after, (at) => `created_at > to_timestamp(${at}::bigint)`)
-    const match = conditions.join(' and ')
     const { rows, total } = await readList<OrderRow>(
       services.database,
       {
         list: 'orders',
         columns: '*',
-        found: match,
+        where: conditions.join(' and '),
         values,
-        kept:
+        filters:
           query.id !== undefined || query.sequence_id !== undefined
             ? null
             : input({

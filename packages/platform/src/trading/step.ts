@@ -5,7 +5,7 @@ import { venueOf, type AccountRow } from '../exchanges/account.ts'
 import { noteRefused } from '../exchanges/reconcile.ts'
 import {
   VenueError,
-  type Found,
+  type OrderLookup,
   type OrderRef,
   type Venue,
   type VenueOrder,
@@ -203,7 +203,7 @@ async function fillsOf(venue: Venue, row: OrderRow, ref: OrderRef, order: VenueO
 async function write(
   services: Services,
   row: OrderRow,
-  { order }: Extract<Found, { kind: 'found' }>,
+  { order }: Extract<OrderLookup, { kind: 'found' }>,
   fills: Awaited<ReturnType<typeof fillsOf>>,
 ): Promise<void> {
   await services.database.transaction(async (tx) => {

@@ -275,9 +275,9 @@ export async function matching(
     counted['kind'] = LISTED_KINDS
   }
   return {
-    found: conditions.join(' and '),
+    where: conditions.join(' and '),
     values,
-    kept: isCounted(query) ? counted : null,
+    filters: isCounted(query) ? counted : null,
     from: dateOf(query.after),
     before: dateOf(query.before),
     indexed: indexedColumn(query.status, counted['kind']),

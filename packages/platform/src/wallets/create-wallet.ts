@@ -120,7 +120,7 @@ async function make(
   credits = false,
 ): Promise<void> {
   const { row, addresses, tank, shown } = planned
-  const answer = await tx.one<{ known: string | null }>('select create_wallet($1) known', [
+  const answer = await tx.one<{ existing: string | null }>('select create_wallet($1) existing', [
     JSON.stringify({
       ...row,
       workspace_id: workspaceId,
@@ -131,6 +131,6 @@ async function make(
       credits,
     }),
   ])
-  if (typeof answer?.known === 'string') throw exists(asset, answer.known)
+  if (typeof answer?.existing === 'string') throw exists(asset, answer.existing)
   tx.tell({ type: 'wallet.created', workspace: workspaceId, payload: JSON.stringify(shown) })
 }

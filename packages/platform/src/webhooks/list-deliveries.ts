@@ -34,9 +34,9 @@ export const listDeliveries = endpoint({
       {
         list: 'webhook_deliveries',
         columns: '*',
-        found: conditions.join(' and '),
+        where: conditions.join(' and '),
         values,
-        kept: input({ status, type: type ?? undefined }),
+        filters: input({ status, type: type ?? undefined }),
         from: null,
         before: null,
       },

@@ -88,7 +88,7 @@ async function seen(
       for (const name of names) named.add(name)
       try {
         entries.push(...entriesOf(parts, each.understood))
-        outcomes.set(each.at, () => told(parts, each.understood))
+        outcomes.set(each.at, () => receiptOf(parts, each.understood))
       } catch (error) {
         outcomes.set(each.at, refused(error))
       }
@@ -133,7 +133,7 @@ function entriesOf({ store }: NodeContext, { proven, want }: Understood): NewEnt
   ]
 }
 
-function told(
+function receiptOf(
   { store, config }: NodeContext,
   { proven: { enrolment, nonce }, want }: Understood,
 ): unknown {

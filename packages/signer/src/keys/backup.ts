@@ -245,7 +245,7 @@ export class Backups {
         : [...content.enrolments.map(enrolmentHash), ...content.drains.map(drainHash)]
     confirmation.claim(vouched)
     const plan = this.#plan(content, isEmpty ? new Map() : await confirmation.ask())
-    const seen = { file: backup.hash, ...this.#told(content, plan) }
+    const seen = { file: backup.hash, ...this.#report(content, plan) }
     const code = sha256hex(JSON.stringify(seen)).slice(0, 16)
     if (preview || (confirm === undefined && config.mode !== 'local'))
       return { restored: false, confirm: code, ...seen }
@@ -264,7 +264,7 @@ export class Backups {
       ...taken,
       keys,
       missing: this.#missing(),
-      ...this.#told(content, plan),
+      ...this.#report(content, plan),
       enrolled: store.state.enrolments.size,
     }
   }
@@ -335,7 +335,7 @@ export class Backups {
   }
 
   /** Returns the summary for the operator: what is restored, and what must be entered again. */
-  #told(
+  #report(
     { made_at, version, keys, sets }: BackupFile,
     { enrolments, drains, left_out, not_in_backup }: Plan,
   ) {

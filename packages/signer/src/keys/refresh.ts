@@ -190,7 +190,7 @@ export class Refresher {
    * Queries directly what each of the two peers has switched to.
    * @throws Refusal PEER_UNAVAILABLE
    */
-  #told(keyId: string): Promise<Switched[]> {
+  #switched(keyId: string): Promise<Switched[]> {
     const { peers, config } = this.#parts
     return Promise.all(
       peers.nodes.map(async (node) =>
@@ -217,7 +217,7 @@ export class Refresher {
     const key = store.state.keys.get(keyId)
     if (!key) throw new Refusal('KEY_NOT_READY', 'This key does not exist')
     const prepared = store.state.prepared.get(keyId)
-    const results = await this.#told(keyId)
+    const results = await this.#switched(keyId)
     // The refresh was interrupted after one node had switched and before another had: this node
     // switches too.
     const isFollowed =
@@ -291,7 +291,7 @@ export class Refresher {
     if (key?.session === name.session && !key.previous) return true
     const refusal = forgetRefusal(store.state, name, [])
     if (refusal !== null) throw new Refusal('KEY_CONFLICT', refusal)
-    if (forgetRefusal(store.state, name, await this.#told(name.key_id)) !== null) return false
+    if (forgetRefusal(store.state, name, await this.#switched(name.key_id)) !== null) return false
     // If the node is killed here, it completes the deletion at its next start.
     store.append('forgotten', { key_id: name.key_id, epoch: name.epoch - 1 })
     store.wipeUnused()

@@ -131,7 +131,7 @@ export function prepare(
       registry: existing.registry,
       network,
       publicKeyAt,
-      found: match as Found,
+      scan: match as Found,
       to,
       tag,
     }),

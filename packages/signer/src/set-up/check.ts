@@ -154,7 +154,7 @@ export const named = (name: string): string =>
  * @throws Error if a peer does not respond
  */
 export async function peerClocks(home: string): Promise<{ node: number; offsetMs: number }[]> {
-  const { client, asked: requests } = ofNode(home)
+  const { client, checks: requests } = ofNode(home)
   return Promise.all(
     requests.map(async (each) => {
       const at = `signer node ${each.node} (${each.host}:${each.port})`
@@ -178,7 +178,7 @@ export async function check(home: string): Promise<{ lines: string[]; ok: boolea
   const {
     client,
     mode,
-    asked: requests,
+    checks: requests,
     prints,
   } = existsSync(join(home, 'config.json')) ? ofNode(home) : ofPlatform(home)
   const lines = Object.entries(prints).map(([name, print]) => `${named(name).padEnd(15)} ${print}`)
@@ -230,7 +230,7 @@ export async function check(home: string): Promise<{ lines: string[]; ok: boolea
 function ofNode(home: string): {
   client: Client
   mode: string
-  asked: CheckRequest[]
+  checks: CheckRequest[]
   prints: Record<string, string>
 } {
   const config = loadConfig(home)
@@ -249,7 +249,7 @@ function ofNode(home: string): {
   return {
     client: { key: config.tlsKey, certificate: config.tlsCertificate },
     mode: config.mode,
-    asked: peers,
+    checks: peers,
     prints: fingerprintsOf({ own, peers, platform: config.platform_certificate }),
   }
 }
@@ -271,7 +271,7 @@ function ofPlatform(home: string): ReturnType<typeof ofNode> {
   return {
     client,
     mode,
-    asked: nodes,
+    checks: nodes,
     prints: {
       ...Object.fromEntries(
         nodes.map((each) => [String(each.node), fingerprintOf(each.node, each)]),

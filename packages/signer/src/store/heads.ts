@@ -24,7 +24,7 @@ interface Row {
  */
 export class PeerHeads {
   readonly #database: DatabaseSync
-  readonly #kept = new Map<number, string>()
+  readonly #heads = new Map<number, string>()
   readonly #upsert
   /** Returns the current heads, which never decrease; set by the module that receives them. */
   source: () => readonly SeenHead[] = () => []
@@ -47,7 +47,7 @@ export class PeerHeads {
       head,
       `${head.generation}/${head.height}`,
     ])
-    return named.filter(([head, name]) => this.#kept.get(head.node) !== name)
+    return named.filter(([head, name]) => this.#heads.get(head.node) !== name)
   }
 
   /**
@@ -59,7 +59,7 @@ export class PeerHeads {
     for (const [{ node, generation, height, proof }] of news)
       this.#upsert.run(node, generation, height, JSON.stringify(proof))
     return () => {
-      for (const [{ node }, name] of news) this.#kept.set(node, name)
+      for (const [{ node }, name] of news) this.#heads.set(node, name)
     }
   }
 
@@ -69,7 +69,7 @@ export class PeerHeads {
       .prepare('SELECT node, generation, height, proof FROM peer_head')
       .all() as unknown as Row[]
     return rows.map(({ node, generation, height, proof }) => {
-      this.#kept.set(node, `${generation}/${height}`)
+      this.#heads.set(node, `${generation}/${height}`)
       return { node, proof: JSON.parse(proof) as unknown }
     })
   }

@@ -82,7 +82,7 @@ function fileOf(name: string): ShareFile {
  */
 export class Shares {
   readonly #folder: string
-  readonly #known = new Map<string, ShareFile>()
+  readonly #cache = new Map<string, ShareFile>()
 
   constructor(folder: string) {
     this.#folder = folder
@@ -90,7 +90,7 @@ export class Shares {
     for (const name of readdirSync(folder)) {
       // A share that was being written when the node stopped; no node depends on it.
       if (name.endsWith(DRAFT)) this.#unlink(name)
-      else this.#known.set(name, fileOf(name))
+      else this.#cache.set(name, fileOf(name))
     }
   }
 
@@ -120,7 +120,7 @@ export class Shares {
     writeFileSync(`${path}${DRAFT}`, encodeMaterial(material), { mode: 0o600, flush: true })
     renameSync(`${path}${DRAFT}`, path)
     this.#sync()
-    this.#known.set(name, fileOf(name))
+    this.#cache.set(name, fileOf(name))
   }
 
   /**
@@ -129,7 +129,7 @@ export class Shares {
    */
   save(material: KeyMaterial, session: string | null): void {
     const name = this.#name(material.keyId, material.epoch, session)
-    if (this.#known.has(name)) throw new Error(`A share ${name} already exists`)
+    if (this.#cache.has(name)) throw new Error(`A share ${name} already exists`)
     this.#write(name, material)
   }
 
@@ -139,7 +139,7 @@ export class Shares {
    */
   replace(material: KeyMaterial, session: string | null): void {
     const name = this.#name(material.keyId, material.epoch, session)
-    const replaced = this.#known.has(name) ? openSync(join(this.#folder, name), 'r+') : null
+    const replaced = this.#cache.has(name) ? openSync(join(this.#folder, name), 'r+') : null
     this.#write(name, material)
     if (replaced !== null) wipe(replaced)
   }
@@ -150,8 +150,8 @@ export class Shares {
    */
   #find(keyId: string, epoch: number, session: string | null): ShareFile | null {
     return (
-      this.#known.get(this.#name(keyId, epoch, session)) ??
-      this.#known.get(this.#name(keyId, epoch, null)) ??
+      this.#cache.get(this.#name(keyId, epoch, session)) ??
+      this.#cache.get(this.#name(keyId, epoch, null)) ??
       null
     )
   }
@@ -165,7 +165,7 @@ export class Shares {
    * count.
    */
   hasExactly(keyId: string, epoch: number, session: string | null): boolean {
-    return this.#known.has(this.#name(keyId, epoch, session))
+    return this.#cache.has(this.#name(keyId, epoch, session))
   }
 
   read(keyId: string, epoch: number, session: string | null): KeyMaterial | null {
@@ -179,7 +179,7 @@ export class Shares {
 
   /** Returns the shares of a key at an epoch, of all runs. */
   of(keyId: string, epoch: number): { session: string | null; material: KeyMaterial }[] {
-    return [...this.#known.values()]
+    return [...this.#cache.values()]
       .filter((file) => file.keyId === keyId && file.epoch === epoch)
       .map(({ name, session }) => ({ session, material: this.#read(name) }))
   }
@@ -189,28 +189,28 @@ export class Shares {
    * not returned twice.
    */
   *all(): Generator<{ session: string | null; material: KeyMaterial }> {
-    for (const { name, session } of Array.from(this.#known.values()))
+    for (const { name, session } of Array.from(this.#cache.values()))
       yield { session, material: this.#read(name) }
   }
 
   /** Deletes the share of a session. */
   delete(keyId: string, epoch: number, session: string | null): void {
     const name = this.#name(keyId, epoch, session)
-    if (this.#known.has(name)) this.#wipe(name)
+    if (this.#cache.has(name)) this.#wipe(name)
   }
 
   count(matches: (file: ShareFile) => boolean): number {
-    return [...this.#known.values()].filter(matches).length
+    return [...this.#cache.values()].filter(matches).length
   }
 
   /** Deletes all shares for which `isInUse` returns false. */
   retain(isInUse: (file: ShareFile) => boolean): void {
-    for (const file of Array.from(this.#known.values())) if (!isInUse(file)) this.#wipe(file.name)
+    for (const file of Array.from(this.#cache.values())) if (!isInUse(file)) this.#wipe(file.name)
   }
 
   #wipe(name: string): void {
     this.#unlink(name)
-    this.#known.delete(name)
+    this.#cache.delete(name)
   }
 
   /**

@@ -32,7 +32,7 @@ class Channel {
   readonly #name: string
   readonly #connecting
   #stream: Duplex | null = null
-  #asked: PendingCall | null = null
+  #pending: PendingCall | null = null
   #frame: Buffer[] = []
   #ended: Error | null = null
   readonly #reader = new FrameReader()
@@ -74,7 +74,7 @@ class Channel {
     this.#stream = stream
     stream.setNoDelay(true)
     stream.setTimeout(IDLE_MS_MAX, () => {
-      if (!this.#asked) this.destroy(new Error('idle'))
+      if (!this.#pending) this.destroy(new Error('idle'))
     })
     stream.on('data', (chunk: Buffer) => {
       this.#heard(chunk)
@@ -87,11 +87,11 @@ class Channel {
     })
     if (this.#ended) stream.destroy()
     else if (head.length > 0) this.#heard(head)
-    else if (this.#asked) writeFrame(stream, ...this.#frame)
+    else if (this.#pending) writeFrame(stream, ...this.#frame)
   }
 
   #heard(chunk: Buffer): void {
-    const request = this.#asked
+    const request = this.#pending
     if (!request) {
       this.destroy(new Error('a response without a request'))
       return
@@ -101,7 +101,7 @@ class Channel {
       // memory.
       const answer = this.#reader.push(chunk, request.bytesMax)
       if (!answer) return
-      this.#asked = null
+      this.#pending = null
       request.resolve(answer)
     } catch (error) {
       this.destroy(new Unreachable(`${this.#name} sent invalid data: ${(error as Error).message}`))
@@ -114,7 +114,7 @@ class Channel {
         reject(this.#ended)
         return
       }
-      this.#asked = { bytesMax, resolve, reject }
+      this.#pending = { bytesMax, resolve, reject }
       this.#frame = frame
       if (this.#stream) writeFrame(this.#stream, ...frame)
     })
@@ -126,8 +126,8 @@ class Channel {
       why instanceof Unreachable
         ? why
         : new Unreachable(`${this.#name}: ${why.message.slice(0, 200)}`)
-    const request = this.#asked
-    this.#asked = null
+    const request = this.#pending
+    this.#pending = null
     this.#connecting.destroy()
     this.#stream?.destroy()
     if (request) request.reject(this.#ended)

@@ -14,8 +14,8 @@ const ASKED_EVERY_MS = 3000
 const ANNOUNCED_MINUTES = [10, 5, 1]
 
 /** Returns the server's time: the last received one plus the time since. */
-export const serverNow = (told: { now: string; heardMs: number }): number =>
-  Date.parse(told.now) + performance.now() - told.heardMs
+export const serverNow = (reported: { now: string; heardMs: number }): number =>
+  Date.parse(reported.now) + performance.now() - reported.heardMs
 
 const clockText = (leftMs: number): string => {
   const seconds = Math.ceil(leftMs / 1000)

@@ -27,10 +27,10 @@ export function Choose({
   onChoose: (asset: string) => Promise<boolean>
 }) {
   const { words, say } = useSpeech()
-  const [asked, setAsked] = useState<string | null>(null)
+  const [confirming, setAsked] = useState<string | null>(null)
   const [isFailed, setFailed] = useState(false)
   const choose = async (asset: string) => {
-    if (asked !== null) return
+    if (confirming !== null) return
     setAsked(asset)
     setFailed(false)
     if (await onChoose(asset)) return
@@ -43,8 +43,8 @@ export function Choose({
       type="button"
       key={choice.asset}
       class="choice"
-      aria-busy={asked === choice.asset}
-      aria-disabled={asked !== null}
+      aria-busy={confirming === choice.asset}
+      aria-disabled={confirming !== null}
       data-asset={choice.asset}
       onClick={() => void choose(choice.asset)}
     >

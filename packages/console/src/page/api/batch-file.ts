@@ -94,21 +94,21 @@ export function readBatch(text: string, assets: Assets, chosen?: DecimalMark): B
       problems: [],
       notes: [],
     }
-    const known = assets.get(line.asset)
-    if (known === undefined) line.problems.push(`no asset “${line.asset}”`)
+    const assetInfo = assets.get(line.asset)
+    if (assetInfo === undefined) line.problems.push(`no asset “${line.asset}”`)
     readAmount(line, mark, chosen !== undefined || separator !== ',')
-    const wrongAmount = amountProblem(line.amount, of('amount'), known?.decimals ?? 18)
+    const wrongAmount = amountProblem(line.amount, of('amount'), assetInfo?.decimals ?? 18)
     if (wrongAmount !== null) line.problems.push(wrongAmount)
     if (line.destination_address === '') line.problems.push('no destination_address')
     if (!['', 'low', 'medium', 'high'].includes(line.fee_level))
       line.problems.push('fee_level is low, medium or high')
     if (fields.length > names.length) line.problems.push('more fields than columns')
-    line.hasNoTag = known?.takes_tag === true && line.address_tag === ''
+    line.hasNoTag = assetInfo?.takes_tag === true && line.address_tag === ''
     if (EXPONENT.test(line.address_tag))
       line.problems.push(
         'address_tag: a spreadsheet has replaced its digits; format the column as text',
       )
-    if (known?.takes_tag === false && line.address_tag !== '')
+    if (assetInfo?.takes_tag === false && line.address_tag !== '')
       line.problems.push(`${line.asset} has no address_tag`)
     const strange = referenceProblem(line.reference)
     const same = references.get(line.reference)
@@ -168,8 +168,8 @@ export function totals(
 ): { asset: string; count: number; total: string; balance: string | null; isEnough: boolean }[] {
   const sums = new Map<string, { count: number; sum: bigint }>()
   for (const { asset, amount } of lines) {
-    const known = assets.get(asset)
-    const sum = known === undefined ? null : units(amount, known.decimals)
+    const assetInfo = assets.get(asset)
+    const sum = assetInfo === undefined ? null : units(amount, assetInfo.decimals)
     if (sum === null) continue
     const before = sums.get(asset) ?? { count: 0, sum: 0n }
     sums.set(asset, { count: before.count + 1, sum: before.sum + sum })

@@ -61,19 +61,19 @@ function judgeDestination(line: Line, validity: AddressValidation): void {
  */
 export async function checkAddresses(
   lines: readonly Line[],
-  told: (done: number) => void,
+  onProgress: (done: number) => void,
 ): Promise<void> {
   const answers = new Map<string, Promise<AddressValidation>>()
   let done = 0
   await each(lines, async (line) => {
     if (assetNames.value.has(line.asset) && line.destination_address !== '') {
       const key = [line.asset, line.destination_address, line.address_tag].join(' ')
-      const asked =
+      const validation =
         answers.get(key) ?? validateAddress(line.asset, line.destination_address, line.address_tag)
-      answers.set(key, asked)
-      judgeDestination(line, await asked)
+      answers.set(key, validation)
+      judgeDestination(line, await validation)
     }
-    told(++done)
+    onProgress(++done)
   })
 }
 
@@ -101,14 +101,14 @@ async function listAll(
   sub: string,
   filter: Record<string, string | number | undefined>,
 ): Promise<Earlier[]> {
-  const found: Earlier[] = []
+  const earlier: Earlier[] = []
   for (let page = 1; ; page++) {
     const path = `${ofWorkspace(`/sub-accounts/${encodeURIComponent(sub)}`)}/api/dac/v1/transactions`
     const { data, total } = await read<TransactionPage>(
       `${path}${query({ ...filter, page, limit: PAGE_MAX })}`,
     )
-    found.push(...earlierOf(data, sub))
-    if (data.length < PAGE_MAX || page * PAGE_MAX >= total) return found
+    earlier.push(...earlierOf(data, sub))
+    if (data.length < PAGE_MAX || page * PAGE_MAX >= total) return earlier
   }
 }
 
@@ -151,15 +151,15 @@ export async function readHistory(lines: readonly Line[], nowMs: number): Promis
     ...new Set(good.map(({ reference }) => reference).filter((text) => text !== '')),
   ]
   await each(references, async (reference) => {
-    const found: Earlier[] = []
+    const earlier: Earlier[] = []
     for (const sub of subs) {
       for (let attempt = 1; ; attempt++) {
         const rows = await listAll(sub, { sequence_id: attemptOf(reference, attempt) })
         if (rows.length === 0) break
-        found.push(...rows)
+        earlier.push(...rows)
       }
     }
-    named.set(reference, found)
+    named.set(reference, earlier)
   })
   return {
     subAccount,

@@ -81,8 +81,8 @@ export async function checkRequest(pasted: Pasted, nowS: number | null): Promise
   const verdicts: Verdict[] = []
   const add = (rule: string, is: Verdict['is'], says: string) =>
     void verdicts.push({ rule, is, says })
-  const judge: Judge = (rule, isKept, kept, broken) => {
-    add(rule, isKept ? 'kept' : 'broken', isKept ? kept : broken)
+  const judge: Judge = (rule, isKept, signature, broken) => {
+    add(rule, isKept ? 'kept' : 'broken', isKept ? signature : broken)
     return isKept
   }
   const token = tokenOf(pasted.token)
@@ -146,7 +146,7 @@ export async function checkRequest(pasted: Pasted, nowS: number | null): Promise
 
 type Add = (rule: string, is: Verdict['is'], says: string) => void
 /** Adds the verdict of a rule, and returns whether the request keeps it. */
-type Judge = (rule: string, isKept: boolean, kept: string, broken: string) => boolean
+type Judge = (rule: string, isKept: boolean, field: string, broken: string) => boolean
 
 /** Returns a pasted token without the header's name and scheme. */
 const tokenOf = (text: string): string =>

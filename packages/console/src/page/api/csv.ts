@@ -38,10 +38,13 @@ export function separatorOf(text: string, columns: readonly string[]): Separator
   const source = text.replace(/^\uFEFF/, '')
   const said = SEPARATOR_LINE.exec(source)?.[1]
   if (said === ',' || said === ';' || said === '\t') return said
-  const found = (separator: Separator): number =>
+  const columnsFound = (separator: Separator): number =>
     rowsOf(text, separator)[0]?.fields.filter((name) => columns.includes(name.trim().toLowerCase()))
       .length ?? 0
-  return SEPARATORS.reduce((best, each) => (found(each) > found(best) ? each : best), ',')
+  return SEPARATORS.reduce(
+    (best, each) => (columnsFound(each) > columnsFound(best) ? each : best),
+    ',',
+  )
 }
 
 /** Parses the fields of a CSV text (RFC 4180). */

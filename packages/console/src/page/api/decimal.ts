@@ -7,8 +7,8 @@
 export function units(text: string, decimals: number): bigint | null {
   const [, whole, fraction = ''] = /^(\d+)(?:\.(\d+))?$/.exec(text) ?? []
   if (whole === undefined) return null
-  const kept = fraction.replace(/0+$/, '')
-  return kept.length > decimals ? null : BigInt(whole + kept.padEnd(decimals, '0'))
+  const significant = fraction.replace(/0+$/, '')
+  return significant.length > decimals ? null : BigInt(whole + significant.padEnd(decimals, '0'))
 }
 
 /** Converts an amount in the smallest unit to a decimal. */

@@ -55,21 +55,21 @@ function learnClock(response: Response): void {
 const text = (value: unknown) => (typeof value === 'string' ? value : undefined)
 
 async function problemOf(response: Response): Promise<Problem> {
-  let told: Record<string, unknown> = {}
+  let details: Record<string, unknown> = {}
   try {
-    told = decode(await response.text()) as Record<string, unknown>
+    details = decode(await response.text()) as Record<string, unknown>
   } catch {
     // The body is a proxy's page, and the status is sufficient.
   }
-  const type = text(told['type'])
-  const sentence = text(told['message']) ?? text(told['detail']) ?? text(told['title'])
+  const type = text(details['type'])
+  const sentence = text(details['message']) ?? text(details['detail']) ?? text(details['title'])
   return new Problem(
     response.status,
-    text(told['code']) ?? `HTTP_${response.status}`,
+    text(details['code']) ?? `HTTP_${response.status}`,
     sentence ?? 'the server gave no reason',
     {
-      field: text(told['field']),
-      requestId: text(told['request_id']) ?? response.headers.get('x-request-id') ?? undefined,
+      field: text(details['field']),
+      requestId: text(details['request_id']) ?? response.headers.get('x-request-id') ?? undefined,
       link: type !== undefined && type !== 'about:blank' ? type : undefined,
     },
   )

@@ -34,10 +34,10 @@ export const commandOf = ({ method, path, body }: Draft): string =>
  * succession.
  */
 const KEPT_MS = 10_000
-let kept: { subPath: string; at: number; state: Promise<KeyState> } | null = null
+let cached: { subPath: string; at: number; state: Promise<KeyState> } | null = null
 
 /** Clears the cached key state after a change of the browser's keys. */
-export const forgetKeyState = (): void => void (kept = null)
+export const forgetKeyState = (): void => void (cached = null)
 
 /**
  * Returns the state of this browser's key for the open sub-account.
@@ -45,11 +45,11 @@ export const forgetKeyState = (): void => void (kept = null)
  */
 export function keyState(): Promise<KeyState> {
   const { subPath } = scope.value
-  if (kept === null || kept.subPath !== subPath || Date.now() - kept.at > KEPT_MS) {
-    kept = { subPath, at: Date.now(), state: askKeyState() }
-    kept.state.then(({ state }) => state !== 'ready' && forgetKeyState(), forgetKeyState)
+  if (cached === null || cached.subPath !== subPath || Date.now() - cached.at > KEPT_MS) {
+    cached = { subPath, at: Date.now(), state: askKeyState() }
+    cached.state.then(({ state }) => state !== 'ready' && forgetKeyState(), forgetKeyState)
   }
-  return kept.state
+  return cached.state
 }
 
 async function askKeyState(): Promise<KeyState> {

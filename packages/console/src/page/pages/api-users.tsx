@@ -16,7 +16,7 @@ export function ApiUsers() {
   const users = useRead<ApiUser[]>(ofWorkspace('/api-users'))
   const [isAsking, setAsking] = useState(false)
   const [shown, setShown] = useState<ApiUser | null>(null)
-  const [asked, setAsked] = useState<string | null>(null)
+  const [requested, setAsked] = useState<string | null>(null)
   const [here, setHere] = useState<ReadonlySet<string>>(() => {
     void listKeys().then(
       (keys) => setHere(new Set(keys.map(({ fingerprint }) => fingerprint))),
@@ -28,7 +28,9 @@ export function ApiUsers() {
   const rows = users.data?.toSorted(
     (a, b) => Number(isPast(a)) - Number(isPast(b)) || b.created_at.localeCompare(a.created_at),
   )
-  const waiting = users.data?.find(({ id, enrolment }) => id === asked && enrolment === 'pending')
+  const waiting = users.data?.find(
+    ({ id, enrolment }) => id === requested && enrolment === 'pending',
+  )
   return (
     <Page
       title="API users"

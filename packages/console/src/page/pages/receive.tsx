@@ -21,8 +21,8 @@ function wordOf(asset: string): string {
 export function ReceivePage() {
   const overview = useRead<Overview>(ofSub('/overview'), /^wallet\./)
   const held = overview.data?.balances.map(({ asset }) => asset)
-  const asked = place.value.query.get('asset')
-  const asset = asked !== null && held?.includes(asked) ? asked : held?.[0]
+  const requested = place.value.query.get('asset')
+  const asset = requested !== null && held?.includes(requested) ? requested : held?.[0]
   return (
     <Page
       title="Receive"

@@ -31,9 +31,9 @@ import { place } from '../router.ts'
 const stored = () => `custody-console-send:${scope.value.subPath}`
 function firstDraft(asset: string): Draft {
   try {
-    const kept = JSON.parse(sessionStorage.getItem(stored()) ?? 'null') as Draft | null
-    if (kept !== null && (asset === '' || kept.asset === asset))
-      return { ...kept, hasNoTag: kept.hasNoTag === true }
+    const draft = JSON.parse(sessionStorage.getItem(stored()) ?? 'null') as Draft | null
+    if (draft !== null && (asset === '' || draft.asset === asset))
+      return { ...draft, hasNoTag: draft.hasNoTag === true }
   } catch {
     // Stored by another version.
   }
@@ -104,10 +104,10 @@ export function Send() {
   const change = (part: Partial<Draft>) => setDraft((before) => ({ ...before, ...part }))
   useEffect(() => sessionStorage.setItem(stored(), JSON.stringify(draft)), [draft])
   const asset = draft.asset === '' ? (overview.data?.balances[0]?.asset ?? '') : draft.asset
-  const known = assetNames.value.get(asset)
+  const assetInfo = assetNames.value.get(asset)
   const held = overview.data?.balances.find((each) => each.asset === asset)
   const price = usePrice(asset)
-  const feePrice = usePrice(known?.fee_asset ?? '')
+  const feePrice = usePrice(assetInfo?.fee_asset ?? '')
   const rates = useRead<FeeRates>(
     asset === '' ? null : mirror(`/dac/v1/network-fee-rates/${encodeURIComponent(asset)}`),
   )
@@ -123,7 +123,7 @@ export function Send() {
   const amountProblem = useMemo(() => {
     if (draft.amount.trim() === '') return null
     if (amount === null) return NO_DECIMAL
-    const decimals = known?.decimals ?? 18
+    const decimals = assetInfo?.decimals ?? 18
     const wanted = units(amount.text, decimals)
     if (wanted === null) return `${tickerOf(asset)} has ${decimals} decimal places.`
     if (wanted === 0n) return 'Nothing is sent by zero.'

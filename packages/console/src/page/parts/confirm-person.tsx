@@ -7,19 +7,19 @@ import { useAction } from '../api/use.ts'
 import { Button, Dialog, onSubmit, Text } from './form.tsx'
 import { ProblemNote } from './page.tsx'
 
-const asked = signal<((isConfirmed: boolean) => void) | null>(null)
+const pending = signal<((isConfirmed: boolean) => void) | null>(null)
 
 onRecentSignInRequired(
   () =>
     new Promise((resolve) => {
-      asked.value?.(false)
-      asked.value = resolve
+      pending.value?.(false)
+      pending.value = resolve
     }),
 )
 
 function end(isConfirmed: boolean): void {
-  asked.value?.(isConfirmed)
-  asked.value = null
+  pending.value?.(isConfirmed)
+  pending.value = null
 }
 
 /** Requests a factor again before the person's way of signing in is changed. */
@@ -27,7 +27,7 @@ export function ConfirmPerson() {
   const [code, setCode] = useState('')
   const { isBusy, problem, run } = useAction()
   const person = session.value?.person
-  if (asked.value === null || !person) return null
+  if (pending.value === null || !person) return null
   const confirmed = () => {
     setCode('')
     end(true)

@@ -13,7 +13,7 @@ export function useKeyState(): KeyState | null {
     setState(null)
     keyState()
       .catch((): KeyState => ({ state: 'none', key: null, user: null }))
-      .then((found) => !isGone && setState(found))
+      .then((state) => !isGone && setState(state))
     return () => void (isGone = true)
   }, [subPath])
   return state
@@ -32,8 +32,8 @@ const WORDS: Partial<Record<KeyState['state'], string>> = {
 
 /** Notice that a request cannot be signed here, with a remedy. */
 export function KeyNotice() {
-  const found = useKeyState()
-  const word = found === null ? undefined : WORDS[found.state]
+  const state = useKeyState()
+  const word = state === null ? undefined : WORDS[state.state]
   return word === undefined ? null : (
     <Note tone="info">
       <p>

@@ -22,8 +22,8 @@ export type Arguments = Readonly<Record<string, string>>
  * Reads a required parameter.
  * @throws BinanceError, naming the parameter
  */
-export function needed(given: Arguments, name: string): string {
-  const value = given[name]
+export function needed(args: Arguments, name: string): string {
+  const value = args[name]
   if (value === undefined || value === '') throw missing(name)
   return value
 }
@@ -47,16 +47,16 @@ export const filter = (name: string): BinanceError =>
  * Reads an optional integer.
  * @throws BinanceError, naming the parameter
  */
-export function whole(given: Arguments, name: string): number | null {
-  const text = given[name]
+export function whole(args: Arguments, name: string): number | null {
+  const text = args[name]
   if (text === undefined || text === '') return null
   if (!/^\d{1,16}$/.test(text)) throw illegal(name, '^[0-9]{1,20}$')
   return Number(text)
 }
 
 /** Reads an optional limit, from 1 to its maximum. */
-export function limitOf(given: Arguments, usual: number, most: number): number {
-  const limit = whole(given, 'limit') ?? usual
+export function limitOf(args: Arguments, usual: number, most: number): number {
+  const limit = whole(args, 'limit') ?? usual
   if (limit < 1) throw missing('limit')
   return Math.min(limit, most)
 }

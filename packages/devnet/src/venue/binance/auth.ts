@@ -43,20 +43,20 @@ export class BinanceGuard {
    * Returns the key that signed a request.
    * @throws BinanceError
    */
-  key({ headers, query, body }: HttpRequest, given: Arguments, permission: Permission): ApiKey {
+  key({ headers, query, body }: HttpRequest, args: Arguments, permission: Permission): ApiKey {
     const name = headers['x-mbx-apikey']
     if (typeof name !== 'string' || name === '')
       throw new BinanceError(-2014, 'API-key format invalid.', 401)
     const key = this.#venue.keys.get(name)
     if (!key || key.isRevoked) throw notPermitted()
-    const signature = given['signature']
+    const signature = args['signature']
     if (!signature) throw missing('signature')
     const signed = unsigned(query.replace(/^\?/, '')) + unsigned(body)
     const [shown, expected] = [Buffer.from(signature), Buffer.from(signatureOf(signed, key.secret))]
     if (shown.length !== expected.length || !timingSafeEqual(shown, expected)) {
       throw new BinanceError(-1022, 'Signature for this request is not valid.')
     }
-    this.#inTime(given)
+    this.#inTime(args)
     if (!key.permissions.includes(permission)) throw notPermitted()
     return key
   }
@@ -87,10 +87,10 @@ export class BinanceGuard {
     )
   }
 
-  #inTime(given: Arguments): void {
-    const at = whole(given, 'timestamp')
+  #inTime(args: Arguments): void {
+    const at = whole(args, 'timestamp')
     if (at === null) throw missing('timestamp')
-    const window = whole(given, 'recvWindow') ?? WINDOW_MS
+    const window = whole(args, 'recvWindow') ?? WINDOW_MS
     if (window > WINDOW_MAX_MS)
       throw new BinanceError(-1131, `recvWindow must be less than ${WINDOW_MAX_MS}.`)
     const now = this.#venue.now()

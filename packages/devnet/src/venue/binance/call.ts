@@ -6,6 +6,6 @@ import type { BinanceGuard } from './auth.ts'
 export interface Call {
   venue: Venue
   key: ApiKey
-  given: Arguments
+  args: Arguments
   guard: BinanceGuard
 }

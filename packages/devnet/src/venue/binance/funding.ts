@@ -20,8 +20,8 @@ const routesOf = ({ venue }: Call, coin: string): Route[] =>
  * @throws BinanceError
  */
 function routeIn(call: Call): Route {
-  const routes = routesOf(call, needed(call.given, 'coin'))
-  const { network } = call.given
+  const routes = routesOf(call, needed(call.args, 'coin'))
+  const { network } = call.args
   const route = network ? routes.find((each) => networkId(each.network) === network) : routes[0]
   if (!route) throw new BinanceError(-4019, 'Current asset is not open for withdrawal.')
   return route
@@ -101,17 +101,17 @@ export async function depositAddress({ venue, key, ...more }: Call): Promise<unk
   return { address, coin, tag: tag ?? '', url: '' }
 }
 
-export function depositHistory({ venue, key, given }: Call): unknown {
-  const status = whole(given, 'status')
+export function depositHistory({ venue, key, args }: Call): unknown {
+  const status = whole(args, 'status')
   const all = venue.funding
     .depositsOf(key.account)
     .filter(
       (each) =>
-        (!given['coin'] || each.coin === given['coin']) &&
-        (!given['txId'] || each.hash === given['txId']) &&
+        (!args['coin'] || each.coin === args['coin']) &&
+        (!args['txId'] || each.hash === args['txId']) &&
         (status === null || status === Number(each.isCredited)),
     )
-  return page(given, all, ({ atMs }) => atMs).map((each: Deposit) => {
+  return page(args, all, ({ atMs }) => atMs).map((each: Deposit) => {
     const wanted = venue.funding.routes.find(
       (route) => route.coin === each.coin && route.network === each.network,
     )!.confirmations
@@ -136,11 +136,11 @@ export function depositHistory({ venue, key, given }: Call): unknown {
 
 /** Withdraws. `amount` is deducted from the account; the receiver gets it less the fee. */
 export function withdraw(call: Call): unknown {
-  const { venue, key, given } = call
+  const { venue, key, args } = call
   const route = routeIn(call)
   const { coin, network, fee, minimum } = route
-  const address = needed(given, 'address')
-  const amount = readDecimal(needed(given, 'amount'), DECIMALS)
+  const address = needed(args, 'address')
+  const amount = readDecimal(needed(args, 'amount'), DECIMALS)
   if (amount === null || amount % stepOf(route) !== 0n) {
     throw new BinanceError(
       -4021,
@@ -161,10 +161,10 @@ export function withdraw(call: Call): unknown {
       coin,
       network,
       address,
-      tag: given['addressTag'] || null,
+      tag: args['addressTag'] || null,
       amount: amount - fee,
       fee,
-      clientId: given['withdrawOrderId'] || null,
+      clientId: args['withdrawOrderId'] || null,
       addressName: null,
     })
     return { id }
@@ -184,18 +184,18 @@ const STATUS: Record<WithdrawalStatus, number> = {
 }
 const timeText = (ms: number): string => new Date(ms).toISOString().slice(0, 19).replace('T', ' ')
 
-export function withdrawHistory({ venue, key, given }: Call): unknown {
-  const status = whole(given, 'status')
+export function withdrawHistory({ venue, key, args }: Call): unknown {
+  const status = whole(args, 'status')
   const all = [...venue.funding.withdrawals.values()]
     .reverse()
     .filter(
       (each) =>
         each.account === key.account &&
-        (!given['coin'] || each.coin === given['coin']) &&
-        (!given['withdrawOrderId'] || each.clientId === given['withdrawOrderId']) &&
+        (!args['coin'] || each.coin === args['coin']) &&
+        (!args['withdrawOrderId'] || each.clientId === args['withdrawOrderId']) &&
         (status === null || STATUS[each.status] === status),
     )
-  return page(given, all, ({ atMs }) => atMs).map((each: Withdrawal) => ({
+  return page(args, all, ({ atMs }) => atMs).map((each: Withdrawal) => ({
     id: each.id,
     amount: amountText(each.amount),
     transactionFee: amountText(each.fee),
@@ -216,15 +216,15 @@ export function withdrawHistory({ venue, key, given }: Call): unknown {
   }))
 }
 
-function page<Each>(given: Call['given'], all: Each[], atMs: (each: Each) => number): Each[] {
+function page<Each>(args: Call['args'], all: Each[], atMs: (each: Each) => number): Each[] {
   const [start, end, offset] = [
-    whole(given, 'startTime'),
-    whole(given, 'endTime'),
-    whole(given, 'offset') ?? 0,
+    whole(args, 'startTime'),
+    whole(args, 'endTime'),
+    whole(args, 'offset') ?? 0,
   ]
   return all
     .filter(
       (each) => (start === null || atMs(each) >= start) && (end === null || atMs(each) <= end),
     )
-    .slice(offset, offset + limitOf(given, LIST_MAX, LIST_MAX))
+    .slice(offset, offset + limitOf(args, LIST_MAX, LIST_MAX))
 }

@@ -9,7 +9,7 @@ import { bookTicker, dayTicker, depthShape, exchangeInfo, marketsIn, timeShape }
 
 interface Open {
   weight: number
-  open: (venue: Venue, given: Arguments) => unknown
+  open: (venue: Venue, args: Arguments) => unknown
 }
 /** `isWrite`: its response may be lost in a fault mode. */
 interface Signed {
@@ -115,9 +115,9 @@ function restrictions({ key }: Call): unknown {
   }
 }
 
-function tradeFees({ venue, given }: Call): unknown {
+function tradeFees({ venue, args: values }: Call): unknown {
   const { makerBps, takerBps } = venue.kind.rules
-  return marketsIn(given['symbol'] ? { symbol: given['symbol'] } : {}).map(({ id }) => ({
+  return marketsIn(values['symbol'] ? { symbol: values['symbol'] } : {}).map(({ id }) => ({
     symbol: id,
     makerCommission: rate(makerBps),
     takerCommission: rate(takerBps),
@@ -157,27 +157,27 @@ export class BinanceFace {
     const method = Object.hasOwn(METHODS, name) ? METHODS[name] : undefined
     if (!method) return { status: 404, body: '<html><body><h2>404 Not found</h2></body></html>' }
     try {
-      const given = Object.fromEntries([
+      const values = Object.fromEntries([
         ...new URLSearchParams(request.query),
         ...new URLSearchParams(request.body),
       ])
       const caller = request.headers['x-mbx-apikey']
       this.#guard.count(typeof caller === 'string' ? caller : undefined, method.weight)
-      if ('open' in method) return answer(method.open(this.#venue, given))
-      return await this.#signed(method, request, given)
+      if ('open' in method) return answer(method.open(this.#venue, values))
+      return await this.#signed(method, request, values)
     } catch (error) {
       if (error instanceof BinanceError) return refused(error)
       throw error
     }
   }
 
-  async #signed(method: Signed, request: HttpRequest, given: Arguments): Promise<FaceAnswer> {
+  async #signed(method: Signed, request: HttpRequest, values: Arguments): Promise<FaceAnswer> {
     const venue = this.#venue
-    const key = this.#guard.key(request, given, method.permission)
+    const key = this.#guard.key(request, values, method.permission)
     await venue.funding.look()
     venue.engine.refresh()
     try {
-      const result = await method.answer({ venue, key, given, guard: this.#guard })
+      const result = await method.answer({ venue, key, args: values, guard: this.#guard })
       return { ...answer(result), isDeed: method.isWrite === true }
     } finally {
       venue.commit()

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { costOf, lotOf, quoted, type Market } from '../engine/markets.ts'
 import { readDecimal } from '../engine/numbers.ts'
-import { Refused, type Order, type Refusal, type Trade, type Wish } from '../engine/types.ts'
+import { Refused, type Order, type Refusal, type Trade, type OrderParams } from '../engine/types.ts'
 import type { Venue } from '../venue.ts'
 import {
   amountText,
@@ -39,19 +39,24 @@ const refusalOf = (refusal: Refusal): BinanceError => {
  * Places an order.
  * @param isTrial `order/test`: the order is checked and not placed
  */
-export function newOrder({ venue, key, given, guard }: Call, isTrial = false): unknown {
-  const market = marketIn(needed(given, 'symbol'))
-  const wish = wishOf(venue, market, given)
+export function newOrder({ venue, key, args, guard }: Call, isTrial = false): unknown {
+  const market = marketIn(needed(args, 'symbol'))
+  const params = wishOf(venue, market, args)
   if (!isTrial) guard.countOrder(key)
   try {
-    const order = venue.engine.place(venue.engine.accounts.get(key.account)!, market, wish, isTrial)
+    const order = venue.engine.place(
+      venue.engine.accounts.get(key.account)!,
+      market,
+      params,
+      isTrial,
+    )
     return isTrial
       ? {}
       : responseShape(
           venue,
           market,
           order,
-          given['newOrderRespType'] ?? (wish.postOnly ? 'ACK' : 'FULL'),
+          args['newOrderRespType'] ?? (params.postOnly ? 'ACK' : 'FULL'),
         )
   } catch (error) {
     if (error instanceof Refused) throw refusalOf(error.refusal)
@@ -59,21 +64,21 @@ export function newOrder({ venue, key, given, guard }: Call, isTrial = false): u
   }
 }
 
-function wishOf(venue: Venue, market: Market, given: Arguments): Wish {
-  const [side, type] = [needed(given, 'side').toLowerCase(), needed(given, 'type')]
+function wishOf(venue: Venue, market: Market, args: Arguments): OrderParams {
+  const [side, type] = [needed(args, 'side').toLowerCase(), needed(args, 'type')]
   if (side !== 'buy' && side !== 'sell') throw new BinanceError(-1117, 'Invalid side.')
   if (type !== 'LIMIT' && type !== 'LIMIT_MAKER' && type !== 'MARKET')
     throw new BinanceError(-1116, 'Invalid orderType.')
-  const timeInForce = timeInForceIn(given, type)
-  const { newClientOrderId: clientId } = given
+  const timeInForce = timeInForceIn(args, type)
+  const { newClientOrderId: clientId } = args
   if (clientId !== undefined && !CLIENT_ID.test(clientId))
     throw illegal('newClientOrderId', '^[a-zA-Z0-9-_.:/]{1,36}$')
-  const { quoteOrderQty } = given
-  const spend = type === 'MARKET' && quoteOrderQty ? decimalIn(given, 'quoteOrderQty') : null
-  if (spend !== null && given['quantity'])
+  const { quoteOrderQty } = args
+  const spend = type === 'MARKET' && quoteOrderQty ? decimalIn(args, 'quoteOrderQty') : null
+  if (spend !== null && args['quantity'])
     throw new BinanceError(-1106, "Parameter 'quantity' sent when not required.")
-  const volume = spend === null ? decimalIn(given, 'quantity') : null
-  const price = type === 'MARKET' ? null : priceIn(market, given)
+  const volume = spend === null ? decimalIn(args, 'quantity') : null
+  const price = type === 'MARKET' ? null : priceIn(market, args)
   filters(venue, market, { side, price, volume, spend })
   return {
     side,
@@ -92,8 +97,8 @@ function wishOf(venue: Venue, market: Market, given: Arguments): Wish {
  * Reads how long an order lasts.
  * @throws BinanceError
  */
-function timeInForceIn(given: Arguments, type: string): Wish['timeInForce'] {
-  const { timeInForce } = given
+function timeInForceIn(args: Arguments, type: string): OrderParams['timeInForce'] {
+  const { timeInForce } = args
   if (type === 'LIMIT' && !timeInForce) throw missing('timeInForce')
   if (type !== 'LIMIT' && timeInForce)
     throw new BinanceError(-1106, "Parameter 'timeInForce' sent when not required.")
@@ -103,8 +108,8 @@ function timeInForceIn(given: Arguments, type: string): Wish['timeInForce'] {
   return lasting
 }
 
-function decimalIn(given: Arguments, name: string): bigint {
-  const text = needed(given, name)
+function decimalIn(args: Arguments, name: string): bigint {
+  const text = needed(args, name)
   const value = readDecimal(text, DECIMALS)
   if (value !== null && value > 0n) return value
   if (/^\d+\.\d+$/.test(text) && Number(text) > 0)
@@ -113,9 +118,9 @@ function decimalIn(given: Arguments, name: string): bigint {
 }
 
 /** Reads a price with the market's own decimals. */
-function priceIn(market: Market, given: Arguments): bigint {
-  decimalIn(given, 'price')
-  const price = readDecimal(needed(given, 'price'), market.priceDecimals)
+function priceIn(market: Market, args: Arguments): bigint {
+  decimalIn(args, 'price')
+  const price = readDecimal(needed(args, 'price'), market.priceDecimals)
   if (price === null) throw filter('PRICE_FILTER')
   return price
 }
@@ -123,7 +128,7 @@ function priceIn(market: Market, given: Arguments): bigint {
 function filters(
   venue: Venue,
   market: Market,
-  { side, price, volume, spend }: Pick<Wish, 'side' | 'price' | 'volume' | 'spend'>,
+  { side, price, volume, spend }: Pick<OrderParams, 'side' | 'price' | 'volume' | 'spend'>,
 ): void {
   if (volume !== null && (volume < market.minVolume || volume % lotOf(market) !== 0n))
     throw filter('LOT_SIZE')
@@ -205,12 +210,12 @@ function responseShape(venue: Venue, market: Market, order: Order, type: string)
 /**
  * Finds an order. If two have the same client id, of which at most one is open, returns the newest.
  */
-function found(
-  { venue, key, given }: Call,
+function findOrder(
+  { venue, key, args }: Call,
   market: Market,
   isOpenOnly: boolean,
 ): Order | undefined {
-  const [id, clientId] = [whole(given, 'orderId'), given['origClientOrderId']]
+  const [id, clientId] = [whole(args, 'orderId'), args['origClientOrderId']]
   if (id === null && !clientId) {
     throw new BinanceError(
       -1102,
@@ -229,28 +234,28 @@ function found(
 }
 
 export function queryOrder(call: Call): unknown {
-  const market = marketIn(needed(call.given, 'symbol'))
-  const order = found(call, market, false)
+  const market = marketIn(needed(call.args, 'symbol'))
+  const order = findOrder(call, market, false)
   if (!order) throw new BinanceError(-2013, 'Order does not exist.')
   return orderShape(market, order)
 }
 
 /** Cancels an order. The cancellation has its own client id. */
 export function cancelOrder(call: Call): unknown {
-  const market = marketIn(needed(call.given, 'symbol'))
-  const order = found(call, market, true)
+  const market = marketIn(needed(call.args, 'symbol'))
+  const order = findOrder(call, market, true)
   if (order) call.venue.engine.cancel(order)
   if (order?.status !== 'cancelled') throw new BinanceError(-2011, 'Unknown order sent.')
   return {
     ...common(market, order),
     origClientOrderId: order.clientId,
-    clientOrderId: call.given['newClientOrderId'] ?? randomBytes(11).toString('hex'),
+    clientOrderId: call.args['newClientOrderId'] ?? randomBytes(11).toString('hex'),
     transactTime: order.closedMs,
   }
 }
 
-export function openOrders({ venue, key, given }: Call): unknown {
-  const market = given['symbol'] ? marketIn(given['symbol']) : null
+export function openOrders({ venue, key, args }: Call): unknown {
+  const market = args['symbol'] ? marketIn(args['symbol']) : null
   return venue.engine
     .openOrders(key.account)
     .filter((order) => (market === null || order.market === market.id) && venue.shows(order))
@@ -258,9 +263,9 @@ export function openOrders({ venue, key, given }: Call): unknown {
 }
 
 /** Returns orders: without a start the newest; with one the first from there. */
-export function allOrders({ venue, key, given }: Call): unknown {
-  const market = marketIn(needed(given, 'symbol'))
-  const from = whole(given, 'orderId')
+export function allOrders({ venue, key, args }: Call): unknown {
+  const market = marketIn(needed(args, 'symbol'))
+  const from = whole(args, 'orderId')
   const all = [...venue.engine.orders.values()].filter(
     (order) =>
       order.account === key.account &&
@@ -268,14 +273,14 @@ export function allOrders({ venue, key, given }: Call): unknown {
       venue.shows(order) &&
       (from === null || Number(order.id) >= from),
   )
-  return paged(given, all, ({ openedMs }) => openedMs, from !== null).map((order) =>
+  return paged(args, all, ({ openedMs }) => openedMs, from !== null).map((order) =>
     orderShape(market, order),
   )
 }
 
-export function myTrades({ venue, key, given }: Call): unknown {
-  const market = marketIn(needed(given, 'symbol'))
-  const [order, from] = [whole(given, 'orderId'), whole(given, 'fromId')]
+export function myTrades({ venue, key, args }: Call): unknown {
+  const market = marketIn(needed(args, 'symbol'))
+  const [order, from] = [whole(args, 'orderId'), whole(args, 'fromId')]
   const all = [...venue.engine.trades.values()].filter(
     (trade) =>
       trade.account === key.account &&
@@ -284,22 +289,22 @@ export function myTrades({ venue, key, given }: Call): unknown {
       (from === null || trade.number >= from) &&
       venue.shows(venue.engine.orders.get(trade.order)!),
   )
-  const page = paged(given, all, ({ atMs }) => atMs, from !== null)
+  const page = paged(args, all, ({ atMs }) => atMs, from !== null)
   return (
     venue.faults.mode === 'duplicate-fill' ? page.flatMap((trade) => [trade, trade]) : page
   ).map((trade) => tradeShape(market, trade))
 }
 
 function paged<Each>(
-  given: Arguments,
+  args: Arguments,
   all: Each[],
   atMs: (each: Each) => number,
   isFrom: boolean,
 ): Each[] {
   const [start, end, limit] = [
-    whole(given, 'startTime'),
-    whole(given, 'endTime'),
-    limitOf(given, LIST_USUAL, LIST_MAX),
+    whole(args, 'startTime'),
+    whole(args, 'endTime'),
+    limitOf(args, LIST_USUAL, LIST_MAX),
   ]
   if (start !== null && end !== null && end - start > DAY_MS) {
     throw new BinanceError(-1127, 'More than 24 hours between startTime and endTime.')

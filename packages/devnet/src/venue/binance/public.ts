@@ -19,7 +19,7 @@ export const priceText = ({ priceDecimals }: Market, price: bigint): string =>
 
 export const timeShape = (venue: Venue): unknown => ({ serverTime: venue.now() })
 
-export function exchangeInfo(venue: Venue, given: Arguments): unknown {
+export function exchangeInfo(venue: Venue, args: Arguments): unknown {
   return {
     timezone: 'UTC',
     serverTime: venue.now(),
@@ -28,7 +28,7 @@ export function exchangeInfo(venue: Venue, given: Arguments): unknown {
       { rateLimitType: 'REQUEST_WEIGHT', interval: 'MINUTE', intervalNum: 1, limit: 6000 },
       { rateLimitType: 'ORDERS', interval: 'SECOND', intervalNum: 10, limit: 100 },
     ],
-    symbols: marketsIn(given).map((market) => symbolShape(market)),
+    symbols: marketsIn(args).map((market) => symbolShape(market)),
   }
 }
 
@@ -119,9 +119,9 @@ function symbolShape(market: Market): unknown {
   }
 }
 
-export function depthShape(venue: Venue, given: Arguments): unknown {
-  const market = marketIn(needed(given, 'symbol'))
-  const limit = limitOf(given, 100, DEPTH_MAX)
+export function depthShape(venue: Venue, args: Arguments): unknown {
+  const market = marketIn(needed(args, 'symbol'))
+  const limit = limitOf(args, 100, DEPTH_MAX)
   const side = (which: Side) =>
     venue.engine
       .depth(market, which)
@@ -138,25 +138,25 @@ interface Top {
 }
 
 /** Returns the best bids and asks. Markets without a price of the market maker are left out. */
-function tops(venue: Venue, given: Arguments): Top[] {
-  return marketsIn(given).flatMap((market) => {
+function tops(venue: Venue, args: Arguments): Top[] {
+  return marketsIn(args).flatMap((market) => {
     const [bid, ask] = [venue.engine.depth(market, 'buy')[0], venue.engine.depth(market, 'sell')[0]]
     const last = quoted(market, venue.priceOf, 0n, false)
     return bid && ask && last !== null ? [{ market, bid, ask, last }] : []
   })
 }
 
-function single<Each>(given: Arguments, all: Each[]): Each | Each[] {
-  if (given['symbol'] === undefined) return all
+function single<Each>(args: Arguments, all: Each[]): Each | Each[] {
+  if (args['symbol'] === undefined) return all
   const [one] = all
   if (one === undefined) throw new BinanceError(-1112, 'No orders on book for symbol.')
   return one
 }
 
-export const bookTicker = (venue: Venue, given: Arguments): unknown =>
+export const bookTicker = (venue: Venue, args: Arguments): unknown =>
   single(
-    given,
-    tops(venue, given).map(({ market, bid, ask }) => ({
+    args,
+    tops(venue, args).map(({ market, bid, ask }) => ({
       symbol: market.id,
       bidPrice: priceText(market, bid.price),
       bidQty: amountText(bid.volume),
@@ -169,11 +169,11 @@ export const bookTicker = (venue: Venue, given: Arguments): unknown =>
  * Returns the daily ticker. The last trade has the local price, as if it had just been traded
  * there.
  */
-export function dayTicker(venue: Venue, given: Arguments): unknown {
+export function dayTicker(venue: Venue, args: Arguments): unknown {
   const now = venue.now()
   return single(
-    given,
-    tops(venue, given).map(({ market, bid, ask, last }) => {
+    args,
+    tops(venue, args).map(({ market, bid, ask, last }) => {
       const [price, low, high] = [
         priceText(market, last),
         priceText(market, bid.price),

@@ -10,7 +10,7 @@ import {
   type Order,
   type Side,
   type Trade,
-  type Wish,
+  type OrderParams,
 } from './types.ts'
 
 /** Maximum number of open orders of one account. */
@@ -155,20 +155,21 @@ export class Engine {
    * @param isTrial checks the order without changing anything
    * @throws Refused without changing anything
    */
-  place(account: Account, market: Market, wish: Wish, isTrial = false): Order {
+  place(account: Account, market: Market, params: OrderParams, isTrial = false): Order {
     const book = this.book(market)
     const open = this.openOrders(account.id)
-    if (wish.clientId !== null && open.some(({ clientId }) => clientId === wish.clientId))
+    if (params.clientId !== null && open.some(({ clientId }) => clientId === params.clientId))
       throw new Refused('client-id')
     if (open.length >= OPEN_ORDERS_MAX) throw new Refused('orders-limit')
-    const plan = this.#plan(account, market, book, wish)
-    if (wish.postOnly && (plan.fills.length > 0 || plan.isOwnMet)) throw new Refused('post-only')
-    const needed = this.#needed(market, wish, plan)
+    const plan = this.#plan(account, market, book, params)
+    if (params.postOnly && (plan.fills.length > 0 || plan.isOwnMet)) throw new Refused('post-only')
+    const needed = this.#needed(market, params, plan)
     const balance = account.balances[needed.coin]
     if (!balance || balance.total - balance.held < needed.amount) throw new Refused('funds')
-    const isKilled = wish.timeInForce === 'FOK' && wish.volume !== null && plan.volume < wish.volume
+    const isKilled =
+      params.timeInForce === 'FOK' && params.volume !== null && plan.volume < params.volume
     const order: Order = {
-      ...wish,
+      ...params,
       id: '',
       number: this.#lastOrder + 1,
       account: account.id,
@@ -177,7 +178,7 @@ export class Engine {
       cost: 0n,
       fee: 0n,
       // An order that spends a fixed amount has a computed volume.
-      volume: wish.volume ?? plan.volume,
+      volume: params.volume ?? plan.volume,
       status: 'open',
       ending: null,
       openedMs: this.#options.now(),
@@ -232,19 +233,19 @@ export class Engine {
   }
 
   /** Computes the part of the current book that an order would take. */
-  #plan(account: Account, market: Market, book: Book, wish: Wish): Plan {
+  #plan(account: Account, market: Market, book: Book, params: OrderParams): Plan {
     const plan: Plan = { fills: [], volume: 0n, cost: 0n, isOwnMet: false, isSpent: false }
-    for (const offer of book.offers(OTHER[wish.side])) {
+    for (const offer of book.offers(OTHER[params.side])) {
       if (
-        wish.price !== null &&
-        (wish.side === 'buy' ? offer.price > wish.price : offer.price < wish.price)
+        params.price !== null &&
+        (params.side === 'buy' ? offer.price > params.price : offer.price < params.price)
       )
         return plan
       if (offer.order?.account === account.id) return { ...plan, isOwnMet: true }
       const wanted =
-        wish.volume === null
-          ? volumeFor(market, offer.price, wish.spend! - plan.cost)
-          : wish.volume - plan.volume
+        params.volume === null
+          ? volumeFor(market, offer.price, params.spend! - plan.cost)
+          : params.volume - plan.volume
       const volume = wanted < offer.volume ? wanted : offer.volume
       if (volume > 0n) {
         const cost = costOf(market, offer.price, volume)
@@ -258,20 +259,28 @@ export class Engine {
   }
 
   /** Returns the free balance that an account needs for an order. */
-  #needed(market: Market, wish: Wish, plan: Plan): { coin: string; amount: bigint } {
+  #needed(market: Market, params: OrderParams, plan: Plan): { coin: string; amount: bigint } {
     const { base, quote } = market
-    if (wish.side === 'sell') return { coin: base.ticker, amount: wish.volume ?? plan.volume }
-    if (wish.price !== null)
-      return { coin: quote.ticker, amount: this.#atMost(market, wish, wish.price, wish.volume!) }
+    if (params.side === 'sell') return { coin: base.ticker, amount: params.volume ?? plan.volume }
+    if (params.price !== null)
+      return {
+        coin: quote.ticker,
+        amount: this.#atMost(market, params, params.price, params.volume!),
+      }
     const fees = plan.fills.reduce((sum, { cost }) => sum + (cost * this.rules.takerBps) / BPS, 0n)
-    return { coin: quote.ticker, amount: plan.cost + (wish.feeIn === 'quote' ? fees : 0n) }
+    return { coin: quote.ticker, amount: plan.cost + (params.feeIn === 'quote' ? fees : 0n) }
   }
 
   /**
    * Returns the maximum cost of a volume including the fee, which is never less than the sum of its
    * fills.
    */
-  #atMost(market: Market, { feeIn }: Pick<Wish, 'feeIn'>, price: bigint, volume: bigint): bigint {
+  #atMost(
+    market: Market,
+    { feeIn }: Pick<OrderParams, 'feeIn'>,
+    price: bigint,
+    volume: bigint,
+  ): bigint {
     const cost = costAtMost(market, price, volume)
     return cost + (feeIn === 'quote' ? ceilDivide(cost * this.rules.takerBps, BPS) : 0n)
   }

@@ -2,7 +2,7 @@ export type Side = 'buy' | 'sell'
 export type TimeInForce = 'GTC' | 'IOC' | 'FOK'
 
 /** Parameters of an order; amounts are integers with the coins' decimals. */
-export interface Wish {
+export interface OrderParams {
   side: Side
   /** Limit price; null for a market order. */
   price: bigint | null
@@ -21,7 +21,7 @@ export interface Wish {
 /** Reason why an order ended before it was filled. */
 export type Ending = 'user' | 'unfilled' | 'own-order'
 
-export interface Order extends Wish {
+export interface Order extends OrderParams {
   id: string
   /** Sequence number of the order at its venue; of two at one price the lower has priority. */
   number: number

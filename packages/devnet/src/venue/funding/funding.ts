@@ -32,7 +32,7 @@ export interface FundingEntry {
   deposits?: Deposit[]
   withdrawals?: Withdrawal[]
   cursors?: Cursor[]
-  known?: KnownAddress[]
+  knownAddresses?: KnownAddress[]
 }
 
 export interface FundingOptions {
@@ -53,7 +53,7 @@ export class Funding {
   readonly addresses: DepositAddress[] = []
   readonly deposits = new Map<string, Deposit>()
   readonly withdrawals = new Map<string, Withdrawal>()
-  readonly known: KnownAddress[] = []
+  readonly knownAddresses: KnownAddress[] = []
   readonly routes: readonly Route[]
   readonly #o: FundingOptions
   readonly #cursors = new Map<string, number>()
@@ -75,10 +75,10 @@ export class Funding {
     deposits = [],
     withdrawals = [],
     cursors = [],
-    known = [],
+    knownAddresses = [],
   }: FundingEntry): void {
     this.addresses.push(...addresses)
-    this.known.push(...known)
+    this.knownAddresses.push(...knownAddresses)
     for (const deposit of deposits) this.deposits.set(deposit.id, deposit)
     for (const withdrawal of withdrawals) this.withdrawals.set(withdrawal.id, withdrawal)
     for (const { network, height } of cursors) this.#cursors.set(network, height)
@@ -300,7 +300,7 @@ export class Funding {
   ): Promise<string | null> {
     const used = new Set([...this.withdrawals.values()].map(({ hash }) => hash))
     for (let height = (fromHeight ?? o.height) + 1; height <= o.height; height += 1) {
-      const found = ((await chain.paymentsIn(height)) ?? []).find(
+      const result = ((await chain.paymentsIn(height)) ?? []).find(
         (payment) =>
           payment.asset === o.route.asset &&
           payment.amount === o.units &&
@@ -308,7 +308,7 @@ export class Funding {
           (tag === null || payment.tag === tag) &&
           !used.has(payment.hash),
       )
-      if (found) return found.hash
+      if (result) return result.hash
     }
     return null
   }

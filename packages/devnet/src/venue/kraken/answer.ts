@@ -20,8 +20,8 @@ export type Arguments = Readonly<Record<string, string>>
  * Reads a required argument.
  * @throws KrakenError, naming the argument
  */
-export function needed(given: Arguments, name: string): string {
-  const value = given[name]
+export function needed(args: Arguments, name: string): string {
+  const value = args[name]
   if (value === undefined || value === '') throw invalid(name)
   return value
 }

@@ -1,5 +1,5 @@
 import { power, padded, trimmed } from '../engine/numbers.ts'
-import type { Order, Trade, Wish } from '../engine/types.ts'
+import type { Order, Trade, OrderParams } from '../engine/types.ts'
 import type { Venue } from '../venue.ts'
 import { seconds } from './answer.ts'
 import { assetOf, pairOf, type Pair } from './names.ts'
@@ -23,7 +23,7 @@ function costText({ market: { quote } }: Pair, cost: bigint): string {
 }
 
 /** Formats an order, such as "buy 1.25000000 XBTUSD @ limit 37500.0". */
-export function describe(pair: Pair, { side, price, volume, spend }: Wish): string {
+export function describe(pair: Pair, { side, price, volume, spend }: OrderParams): string {
   const amount = spend !== null ? costText(pair, spend) : volumeText(pair, volume!)
   return `${side} ${amount} ${pair.alt} @ ${price === null ? 'market' : `limit ${padded(price, pair.market.priceDecimals)}`}`
 }

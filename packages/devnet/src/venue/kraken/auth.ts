@@ -61,11 +61,11 @@ export class KrakenGuard {
    * Returns the key of a request.
    * @throws KrakenError
    */
-  key(request: HttpRequest, given: Arguments): ApiKey {
+  key(request: HttpRequest, args: Arguments): ApiKey {
     const { 'api-key': name, 'api-sign': sign } = request.headers
     const key = this.#venue.keys.get(String(name))
     if (!key || key.isRevoked) throw new KrakenError('EAPI:Invalid key')
-    const nonce = given['nonce'] ?? ''
+    const nonce = args['nonce'] ?? ''
     const expected = Buffer.from(apiSign(request.path, nonce, request.body, key.secret))
     const shown = Buffer.from(String(sign))
     if (shown.length !== expected.length || !timingSafeEqual(shown, expected))

@@ -6,6 +6,6 @@ import type { TradingRateLimit } from './trading-rate-limit.ts'
 export interface Call {
   venue: Venue
   key: ApiKey
-  given: Arguments
+  args: Arguments
   pace: TradingRateLimit
 }

@@ -19,8 +19,8 @@ import { amountText } from './api-objects.ts'
 const UNUSED_ADDRESSES_MAX = 5
 const DAILY_LIMIT_COINS = 1_000_000n
 
-function assetIn(given: Arguments): Asset {
-  const asset = assetNamed(needed(given, 'asset'))
+function assetIn(args: Arguments): Asset {
+  const asset = assetNamed(needed(args, 'asset'))
   if (!asset) throw new KrakenError('EFunding:Unknown asset')
   return asset
 }
@@ -29,14 +29,14 @@ const routesOf = ({ venue }: Call, coin: string): Route[] =>
   venue.funding.routes.filter((route) => route.coin === coin)
 
 function routeIn(call: Call, coin: string): Route {
-  const method = needed(call.given, 'method')
+  const method = needed(call.args, 'method')
   const route = routesOf(call, coin).find((each) => methodOf(each) === method)
   if (!route) throw new KrakenError('EFunding:No funding method')
   return route
 }
 
 export function depositMethods(call: Call): unknown {
-  const { coin } = assetIn(call.given)
+  const { coin } = assetIn(call.args)
   return routesOf(call, coin).map((route) => ({
     method: methodOf(route),
     limit: false,
@@ -48,8 +48,8 @@ export function depositMethods(call: Call): unknown {
 
 /** Returns the existing addresses, newest first. A new one is created only if `new` is set. */
 export async function depositAddresses(call: Call): Promise<unknown> {
-  const { venue, key, given } = call
-  const { coin } = assetIn(given)
+  const { venue, key, args } = call
+  const { coin } = assetIn(args)
   const { network } = routeIn(call, coin)
   const all = () =>
     venue.funding.addresses
@@ -60,7 +60,7 @@ export async function depositAddresses(call: Call): Promise<unknown> {
       .depositsOf(key.account)
       .some((each) => each.address === address && each.tag === tag)
   const isChanged = venue.faults.mode === 'changed-address' && all().length > 0
-  if (isTrue(given['new']) || isChanged) {
+  if (isTrue(args['new']) || isChanged) {
     const unused = all().filter((each) => !isUsed(each))
     if (!isChanged && unused.length >= UNUSED_ADDRESSES_MAX)
       throw new KrakenError('EFunding:Too many addresses')
@@ -87,8 +87,8 @@ function history<Each extends { coin: string; network: string; atMs: number }>(
   call: Call,
   all: Each[],
 ): Each[] {
-  const { asset, method, start, end } = call.given
-  const coin = asset === undefined ? null : assetIn(call.given).coin
+  const { asset, method, start, end } = call.args
+  const coin = asset === undefined ? null : assetIn(call.args).coin
   return all.filter(
     (each) =>
       (coin === null || each.coin === coin) &&
@@ -115,7 +115,7 @@ export async function depositStatus(call: Call): Promise<unknown> {
 }
 
 export function withdrawMethods(call: Call): unknown {
-  const coin = call.given['asset'] === undefined ? null : assetIn(call.given).coin
+  const coin = call.args['asset'] === undefined ? null : assetIn(call.args).coin
   return call.venue.funding.routes
     .filter((route) => coin === null || route.coin === coin)
     .map((route) => ({
@@ -127,37 +127,37 @@ export function withdrawMethods(call: Call): unknown {
 }
 
 export function withdrawAddresses(call: Call): unknown {
-  const { venue, key, given } = call
-  const coin = given['asset'] === undefined ? null : assetIn(given).coin
-  const wanted = (known: KnownAddress) =>
-    known.account === key.account &&
-    (coin === null || known.coin === coin) &&
-    (given['key'] === undefined || known.name === given['key']) &&
-    (given['method'] === undefined || methodOf(nearest(call, known)) === given['method'])
-  return venue.funding.known.filter(wanted).map((known) => ({
-    address: known.address,
-    asset: assetOf(known.coin).id,
-    method: methodOf(nearest(call, known)),
-    key: known.name,
-    ...(known.tag === null ? {} : { tag: known.tag }),
+  const { venue, key, args } = call
+  const coin = args['asset'] === undefined ? null : assetIn(args).coin
+  const wanted = (whitelisted: KnownAddress) =>
+    whitelisted.account === key.account &&
+    (coin === null || whitelisted.coin === coin) &&
+    (args['key'] === undefined || whitelisted.name === args['key']) &&
+    (args['method'] === undefined || methodOf(nearest(call, whitelisted)) === args['method'])
+  return venue.funding.knownAddresses.filter(wanted).map((whitelisted) => ({
+    address: whitelisted.address,
+    asset: assetOf(whitelisted.coin).id,
+    method: methodOf(nearest(call, whitelisted)),
+    key: whitelisted.name,
+    ...(whitelisted.tag === null ? {} : { tag: whitelisted.tag }),
     verified: true,
   }))
 }
 
 /** Returns the data of a withdrawal to a registered name. The fee is deducted from its amount. */
-function withdrawalIn(call: Call): { known: KnownAddress; route: Route; amount: bigint } {
-  const { venue, key, given } = call
-  const { coin, decimals } = assetIn(given)
-  const known = venue.funding.known.find(
+function withdrawalIn(call: Call): { whitelisted: KnownAddress; route: Route; amount: bigint } {
+  const { venue, key, args } = call
+  const { coin, decimals } = assetIn(args)
+  const address = venue.funding.knownAddresses.find(
     (each) =>
-      each.account === key.account && each.coin === coin && each.name === needed(given, 'key'),
+      each.account === key.account && each.coin === coin && each.name === needed(args, 'key'),
   )
-  if (!known) throw new KrakenError('EFunding:Unknown withdraw key')
-  const route = nearest(call, known)
-  const amount = readDecimal(needed(given, 'amount'), Math.min(decimals, route.chainDecimals))
+  if (!address) throw new KrakenError('EFunding:Unknown withdraw key')
+  const route = nearest(call, address)
+  const amount = readDecimal(needed(args, 'amount'), Math.min(decimals, route.chainDecimals))
   if (amount === null) throw invalid('amount')
   return {
-    known,
+    whitelisted: address,
     route,
     amount: amount * power(decimals - Math.min(decimals, route.chainDecimals)),
   }
@@ -176,12 +176,12 @@ export function withdrawInfo(call: Call): unknown {
 
 export function withdraw(call: Call): unknown {
   const {
-    known,
+    whitelisted,
     route: { coin, network, fee, minimum },
     amount,
   } = withdrawalIn(call)
-  const { address, max_fee: maxFee } = call.given
-  if (address !== undefined && address !== known.address)
+  const { address, max_fee: maxFee } = call.args
+  if (address !== undefined && address !== whitelisted.address)
     throw new KrakenError('EFunding:Invalid withdrawal address')
   const limit = maxFee === undefined ? null : readDecimal(maxFee, assetOf(coin).decimals)
   if (maxFee !== undefined && limit === null) throw invalid('max_fee')
@@ -193,12 +193,12 @@ export function withdraw(call: Call): unknown {
       account: call.key.account,
       coin,
       network,
-      address: known.address,
-      tag: known.tag,
+      address: whitelisted.address,
+      tag: whitelisted.tag,
       amount: amount - fee,
       fee,
       clientId: null,
-      addressName: known.name,
+      addressName: whitelisted.name,
     })
     return { refid: withdrawal.id }
   } catch (error) {
@@ -238,8 +238,8 @@ export function withdrawStatus(call: Call): unknown {
 }
 
 export function withdrawCancel(call: Call): unknown {
-  assetIn(call.given)
-  const withdrawal = call.venue.funding.withdrawals.get(needed(call.given, 'refid'))
+  assetIn(call.args)
+  const withdrawal = call.venue.funding.withdrawals.get(needed(call.args, 'refid'))
   if (!withdrawal || withdrawal.account !== call.key.account)
     throw new KrakenError('EFunding:Unknown reference id')
   return call.venue.funding.cancel(withdrawal)

@@ -146,15 +146,15 @@ export class KrakenFace {
 
   async #private(method: Method, request: HttpRequest): Promise<FaceAnswer> {
     const venue = this.#venue
-    const given = argumentsOf(request)
-    const key = this.#guard.key(request, given)
+    const args = argumentsOf(request)
+    const key = this.#guard.key(request, args)
     this.#guard.count(key, method.cost)
     if (method.permission) permitted(key, method.permission)
     await venue.funding.look()
     venue.engine.refresh()
     try {
-      const result = await method.answer({ venue, key, given, pace: this.#pace })
-      return { ...answer(result), isDeed: method.isWrite === true && !isTrue(given['validate']) }
+      const result = await method.answer({ venue, key, args: args, pace: this.#pace })
+      return { ...answer(result), isDeed: method.isWrite === true && !isTrue(args['validate']) }
     } finally {
       venue.commit()
     }

@@ -6,7 +6,7 @@ import {
   type Refusal,
   type Side,
   type TimeInForce,
-  type Wish,
+  type OrderParams,
 } from '../engine/types.ts'
 import { invalid, isTrue, KrakenError, needed, seconds, type Arguments } from './answer.ts'
 import type { Call } from './call.ts'
@@ -23,44 +23,44 @@ const REFUSALS: Record<Refusal, string> = {
   'orders-limit': 'EOrder:Orders limit exceeded',
 }
 
-export function addOrder({ venue, key, given, pace }: Call): unknown {
-  const pair = pairNamed(needed(given, 'pair'))
+export function addOrder({ venue, key, args, pace }: Call): unknown {
+  const pair = pairNamed(needed(args, 'pair'))
   if (!pair) throw new KrakenError('EQuery:Unknown asset pair')
-  const wish = wishOf(pair, given)
-  beforeDeadline(given['deadline'], venue.now())
-  const isTrial = isTrue(given['validate'])
+  const params = wishOf(pair, args)
+  beforeDeadline(args['deadline'], venue.now())
+  const isTrial = isTrue(args['validate'])
   if (!isTrial) pace.order(key, pair.market.id)
   try {
     const order = venue.engine.place(
       venue.engine.accounts.get(key.account)!,
       pair.market,
-      wish,
+      params,
       isTrial,
     )
-    return { descr: { order: describe(pair, wish) }, ...(isTrial ? {} : { txid: [order.id] }) }
+    return { descr: { order: describe(pair, params) }, ...(isTrial ? {} : { txid: [order.id] }) }
   } catch (error) {
     if (error instanceof Refused) throw new KrakenError(REFUSALS[error.refusal])
     throw error
   }
 }
 
-function wishOf(pair: Pair, given: Arguments): Wish {
+function wishOf(pair: Pair, args: Arguments): OrderParams {
   const { market } = pair
-  const [side, kind] = [needed(given, 'type'), needed(given, 'ordertype')]
+  const [side, kind] = [needed(args, 'type'), needed(args, 'ordertype')]
   if (side !== 'buy' && side !== 'sell') throw invalid('type')
   if (kind !== 'market' && kind !== 'limit') throw invalid('ordertype')
   const isMarket = kind === 'market'
-  const { isSpending, isPost, isFeeInBase } = flagsIn(given, side, isMarket)
-  const timeInForce = given['timeinforce'] ?? 'GTC'
+  const { isSpending, isPost, isFeeInBase } = flagsIn(args, side, isMarket)
+  const timeInForce = args['timeinforce'] ?? 'GTC'
   if (!['GTC', 'IOC', 'FOK'].includes(timeInForce) || (isPost && timeInForce !== 'GTC'))
     throw invalid('timeinforce')
   const volume = readDecimal(
-    needed(given, 'volume'),
+    needed(args, 'volume'),
     isSpending ? market.quote.decimals : market.base.decimals,
   )
   if (volume === null || volume === 0n || (!isSpending && volume % lotOf(market) !== 0n))
     throw invalid('volume')
-  const price = isMarket ? null : priceOf(pair, needed(given, 'price'))
+  const price = isMarket ? null : priceOf(pair, needed(args, 'price'))
   assertMinimum(market, { volume, price, isSpending })
   return {
     side: side as Side,
@@ -70,7 +70,7 @@ function wishOf(pair: Pair, given: Arguments): Wish {
     timeInForce: timeInForce as TimeInForce,
     postOnly: isPost,
     feeIn: isFeeInBase ? 'base' : 'quote',
-    ...referencesOf(given),
+    ...referencesOf(args),
   }
 }
 
@@ -78,8 +78,8 @@ function wishOf(pair: Pair, given: Arguments): Wish {
  * Reads the flags of an order.
  * @throws KrakenError if one is unknown, or two contradict each other
  */
-function flagsIn(given: Arguments, side: string, isMarket: boolean) {
-  const flags = (given['oflags'] ?? '').split(',').filter((flag) => flag !== '')
+function flagsIn(args: Arguments, side: string, isMarket: boolean) {
+  const flags = (args['oflags'] ?? '').split(',').filter((flag) => flag !== '')
   const isSpending = flags.includes('viqc')
   const isPost = flags.includes('post')
   if (!flags.every((flag) => FLAGS.includes(flag)) || (isPost && isMarket)) throw invalid('oflags')
@@ -128,8 +128,8 @@ function priceOf({ market, ws }: Pair, text: string): bigint {
  * Reads the references of an order: a client id in one of its three forms, and a number that need
  * not be unique.
  */
-function referencesOf(given: Arguments): Pick<Wish, 'clientId' | 'userref'> {
-  const { cl_ord_id: clientId, userref } = given
+function referencesOf(args: Arguments): Pick<OrderParams, 'clientId' | 'userref'> {
+  const { cl_ord_id: clientId, userref } = args
   if (clientId !== undefined && (userref !== undefined || !isClientId(clientId)))
     throw invalid('cl_ord_id')
   if (
@@ -156,10 +156,10 @@ function beforeDeadline(deadline: string | undefined, nowMs: number): void {
  * Cancels orders by the venue's id, the client's id, or a user's number, which several orders may
  * have.
  */
-export function cancelOrder({ venue, key, given, pace }: Call): unknown {
-  const { cl_ord_id: clientId } = given
-  const name = clientId ?? needed(given, 'txid')
-  const found = venue.engine
+export function cancelOrder({ venue, key, args, pace }: Call): unknown {
+  const { cl_ord_id: clientId } = args
+  const name = clientId ?? needed(args, 'txid')
+  const orders = venue.engine
     .openOrders(key.account)
     .filter(
       (order) =>
@@ -168,12 +168,12 @@ export function cancelOrder({ venue, key, given, pace }: Call): unknown {
           ? order.clientId === name
           : order.id === name || (order.userref !== null && String(order.userref) === name)),
     )
-  if (found.length === 0) throw new KrakenError('EOrder:Unknown order')
-  for (const order of found) {
+  if (orders.length === 0) throw new KrakenError('EOrder:Unknown order')
+  for (const order of orders) {
     pace.cancel(key, order)
     venue.engine.cancel(order)
   }
-  return { count: found.length }
+  return { count: orders.length }
 }
 
 const mine = ({ venue, key }: Call): Order[] =>
@@ -191,13 +191,13 @@ function filtered(orders: Order[], { userref, cl_ord_id: clientId }: Arguments):
   )
 }
 
-const listed = ({ venue, given }: Call, orders: Order[]): Record<string, unknown> =>
+const listed = ({ venue, args }: Call, orders: Order[]): Record<string, unknown> =>
   Object.fromEntries(
-    orders.map((order) => [order.id, orderShape(venue, order, isTrue(given['trades']))]),
+    orders.map((order) => [order.id, orderShape(venue, order, isTrue(args['trades']))]),
   )
 
 export function queryOrders(call: Call): unknown {
-  const ids = needed(call.given, 'txid').split(',')
+  const ids = needed(call.args, 'txid').split(',')
   if (ids.length > PAGE) throw invalid('txid')
   const orders = ids.map((id) => {
     const order = call.venue.engine.orders.get(id)
@@ -205,14 +205,14 @@ export function queryOrders(call: Call): unknown {
       throw new KrakenError('EOrder:Unknown order')
     return order
   })
-  return listed(call, filtered(orders, call.given))
+  return listed(call, filtered(orders, call.args))
 }
 
 export function openOrders(call: Call): unknown {
-  const since = Number(call.given['start'] ?? 0)
+  const since = Number(call.args['start'] ?? 0)
   const open = filtered(
     mine(call).filter(({ status }) => status === 'open'),
-    call.given,
+    call.args,
   )
   return { open: listed(call, open.filter(({ openedMs }) => seconds(openedMs) >= since).reverse()) }
 }
@@ -220,29 +220,29 @@ export function openOrders(call: Call): unknown {
 export function closedOrders(call: Call): unknown {
   const closed = filtered(
     mine(call).filter(({ status }) => status !== 'open'),
-    call.given,
+    call.args,
   ).reverse()
   const within = between(
-    call.given,
+    call.args,
     closed,
     ({ closedMs }) => closedMs!,
     (id) => call.venue.engine.orders.get(id)?.closedMs ?? null,
   )
-  return { closed: listed(call, within.slice(...pageOf(call.given))), count: within.length }
+  return { closed: listed(call, within.slice(...pageOf(call.args))), count: within.length }
 }
 
 export function tradesHistory(call: Call): unknown {
-  const { venue, key, given } = call
+  const { venue, key, args } = call
   const all = [...venue.engine.trades.values()].filter(
     ({ account, order }) => account === key.account && venue.shows(venue.engine.orders.get(order)!),
   )
   const within = between(
-    given,
+    args,
     all.reverse(),
     ({ atMs }) => atMs,
     (id) => venue.engine.trades.get(id)?.atMs ?? null,
   )
-  const [from, to] = pageOf(given)
+  const [from, to] = pageOf(args)
   // One object cannot contain a trade twice, but two pages can.
   const start = venue.faults.mode === 'duplicate-fill' && from > 0 ? from - 1 : from
   return {
@@ -253,8 +253,8 @@ export function tradesHistory(call: Call): unknown {
   }
 }
 
-export function queryTrades({ venue, key, given }: Call): unknown {
-  const ids = needed(given, 'txid').split(',')
+export function queryTrades({ venue, key, args }: Call): unknown {
+  const ids = needed(args, 'txid').split(',')
   if (ids.length > PAGE) throw invalid('txid')
   return Object.fromEntries(
     ids.map((id) => {
@@ -275,13 +275,13 @@ function pageOf({ ofs = '0' }: Arguments): [from: number, to: number] {
  * an id.
  */
 function between<Each>(
-  given: Arguments,
+  args: Arguments,
   all: Each[],
   atMs: (each: Each) => number,
   msOf: (id: string) => number | null,
 ): Each[] {
   const edge = (name: 'start' | 'end'): number | null => {
-    const text = given[name]
+    const text = args[name]
     if (text === undefined || text === '') return null
     if (/^\d{1,11}(\.\d+)?$/.test(text)) return Number(text) * 1000
     const at = msOf(text)

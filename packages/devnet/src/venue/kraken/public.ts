@@ -10,7 +10,7 @@ import { assetNamed, KRAKEN_ASSETS, pairNamed, PAIRS, type Pair } from './names.
 const DEPTH_MAX = 500
 
 /** Requests that need no key. Their responses contain no timestamp. */
-export const PUBLIC: Record<string, (venue: Venue, given: Arguments) => unknown> = {
+export const PUBLIC: Record<string, (venue: Venue, args: Arguments) => unknown> = {
   Time: (venue) => {
     const at = Math.floor(venue.now() / 1000)
     return { unixtime: at, rfc1123: new Date(at * 1000).toUTCString() }
@@ -48,9 +48,9 @@ export const PUBLIC: Record<string, (venue: Venue, given: Arguments) => unknown>
         return shape ? [[each.market.id, shape]] : []
       }),
     ),
-  Depth: (venue, given) => {
-    const [pair, more] = pairsNamed(needed(given, 'pair'))
-    const count = Number(given['count'] ?? 100)
+  Depth: (venue, names) => {
+    const [pair, more] = pairsNamed(needed(names, 'pair'))
+    const count = Number(names['count'] ?? 100)
     if (!pair || more || !Number.isInteger(count) || count < 1 || count > DEPTH_MAX)
       throw invalid(pair && !more ? 'count' : 'pair')
     const at = Math.floor(venue.now() / 1000)
@@ -71,9 +71,9 @@ function pairsNamed(names: string | undefined): readonly Pair[] {
   return names === undefined
     ? PAIRS
     : names.split(',').map((name) => {
-        const found = pairNamed(name)
-        if (!found) throw new KrakenError('EQuery:Unknown asset pair')
-        return found
+        const pair = pairNamed(name)
+        if (!pair) throw new KrakenError('EQuery:Unknown asset pair')
+        return pair
       })
 }
 

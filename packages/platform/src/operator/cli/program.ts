@@ -127,7 +127,7 @@ function print({ result, text, exitCode = 0, notices = [] }: Outcome, values: Va
   const lines = text ?? jsonText(result, 2).split('\n')
   if (typeof path === 'string' && exitCode === 0) {
     const field = findField(result, path)
-    if (!field.found) throw new OperatorError(`--field: ${field.reason}`, ...[lines].flat())
+    if (!field.isFound) throw new OperatorError(`--field: ${field.reason}`, ...[lines].flat())
     printField(field.text)
   } else if (values['json']) printJson(result)
   else printLines(lines)

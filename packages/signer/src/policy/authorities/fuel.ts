@@ -32,7 +32,7 @@ import { sweepName, sweepNetwork } from './sweep.ts'
  * unit.
  */
 interface Fuelled {
-  asked: CallerContext & Partial<Verdict>
+  context: CallerContext & Partial<Verdict>
   subAccount: number
   asset: string
   rate: string | null
@@ -52,7 +52,7 @@ export async function fuel(context: Context, order: Order, purpose: Fuel): Promi
   }
   if (purpose.for.kind === 'sweep') return sweepFuel(context, order, purpose, purpose.for)
   const first = await fuelled(context, order, purpose.for)
-  const { asked: request, subAccount, asset } = first
+  const { context: request, subAccount, asset } = first
   const network = networkOf(context, asset)
   if (traitsOf(network).feesFrom !== 'tank')
     throw new Refusal('FUEL_WITHOUT_INTENT', `${network.code} pays its own fees`)
@@ -71,16 +71,16 @@ export async function fuel(context: Context, order: Order, purpose: Fuel): Promi
   )
   return verdictOf(subject, {
     ...request,
-    seen: all.flatMap((each) => each.asked.seen),
-    callers: all.flatMap((each) => each.asked.callers),
-    voidNames: all.flatMap((each) => each.asked.voidNames),
+    seen: all.flatMap((each) => each.context.seen),
+    callers: all.flatMap((each) => each.context.callers),
+    voidNames: all.flatMap((each) => each.context.voidNames),
     assertAge: () => {
-      for (const each of all) each.asked.assertAge()
+      for (const each of all) each.context.assertAge()
     },
     step: stepOf(first),
     beside: others.map((each) => ({
       step: stepOf(each),
-      intent: each.asked.intent as NamedIntent,
+      intent: each.context.intent as NamedIntent,
     })),
     repeatable: false,
     charges: [charge(subject, subAccount, costOfFuel(subject), context.budgetFeeCaps)],
@@ -116,7 +116,7 @@ async function fuelled(
     case 'forward': {
       const { proven, want, step, ...request } = await forwarder(context, order, purpose)
       return {
-        asked: request,
+        context: request,
         subAccount: proven.enrolment.sub_account,
         asset: want.asset,
         rate: null,
@@ -126,7 +126,7 @@ async function fuelled(
     case 'stake': {
       const { proven, want, ...requested } = await staker(context, order, purpose)
       return {
-        asked: requested,
+        context: requested,
         subAccount: proven.enrolment.sub_account,
         asset: want.asset,
         rate: null,
@@ -139,10 +139,10 @@ async function fuelled(
         purpose.kind === 'cancel'
           ? await canceller(context, order, purpose)
           : await payer(context, order, purpose)
-      const { proven, want, amend, name, step: _step, ...asked } = by
+      const { proven, want, amend, name, step: _step, ...caller } = by
       const step = amend === null ? [name] : [name, amend.key]
       return {
-        asked,
+        context: caller,
         subAccount: proven.enrolment.sub_account,
         asset: want.asset,
         rate: want.fee_rate,

@@ -14,7 +14,7 @@ import { sweepName, sweepNetwork } from './sweep.ts'
  * The transaction that a tank lends energy for. `asked` is null for a sweep, which has no request.
  */
 interface Borrower {
-  asked: CallerContext | null
+  context: CallerContext | null
   network: Network
   source: [number, number, number]
   name: string
@@ -29,7 +29,7 @@ async function borrower(
     const network = sweepNetwork(context, order.workspace, purpose)
     const name = JSON.stringify(sweepName(order.workspace, purpose))
     return {
-      asked: null,
+      context: null,
       network,
       source: [purpose.sub_account, network.chain_index, purpose.address_index],
       name,
@@ -48,7 +48,7 @@ async function borrower(
     OMNIBUS_INDEX,
   ]
   return {
-    asked: { intent, seen, callers, assertAge, voidNames },
+    context: { intent, seen, callers, assertAge, voidNames },
     network,
     source,
     name: 'name' in by ? by.name : by.step,
@@ -60,7 +60,7 @@ async function borrower(
  * also after the intent's end.
  */
 export async function lend(context: Context, order: Order, purpose: Lend): Promise<Verdict> {
-  const { asked: request, network, source, name } = await borrower(context, order, purpose)
+  const { context: request, network, source, name } = await borrower(context, order, purpose)
   if (!traitsOf(network).staking)
     throw new Refusal('FUEL_WITHOUT_INTENT', `${network.code} has no energy`)
   assertOnlyPath(order, [TANK_SUB_ACCOUNT, network.chain_index, 0])
