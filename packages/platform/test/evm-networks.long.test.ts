@@ -81,7 +81,7 @@ const tokensOf = async (asset: Listed, owner: string) =>
 const coinsOf = async (network: string, owner: string) =>
   BigInt(await rpc<string>(platform, network, 'eth_getBalance', [owner, 'latest']))
 
-test('tests every EVM network and token of the registry, and those that the document adds', async () => {
+test('this test covers every EVM network and token of the registry and of the document', async () => {
   const file = readRegistryFile()
   const evm = new Set(
     file.networks.filter(({ family, local }) => family === 'evm' && local).map(({ code }) => code),
