@@ -171,7 +171,7 @@ test('a commit that waits too long for a standby is reported as unknown, and is 
 
 for (const [how, end] of [
   ['cancelled', 'pg_cancel_backend'],
-  ['ended', 'pg_terminate_backend'],
+  ['terminated', 'pg_terminate_backend'],
 ] as const) {
   test(`a commit is reported as unknown if its wait for the standby is ${how}`, async (t) => {
     const name = `alone_${how}`

@@ -102,7 +102,7 @@ for (const commit of [
   'included',
   'settled',
 ]) {
-  test(`pays each concurrent transfer once if the process ends after ${commit}`, () =>
+  test(`pays each concurrent transfer once if the process ends after commit ${commit}`, () =>
     staged(async (fixture) => {
       const ids = await crowd(fixture, 4)
       fixture.crashAt = `transaction.${commit}`
