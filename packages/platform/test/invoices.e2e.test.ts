@@ -371,7 +371,7 @@ test('on a network with tags, only a payment with the invoice’s tag pays the i
   )
 })
 
-test('an unpaid invoice expires, and a later payment is late until the merchant accepts it', async () => {
+test('an unpaid invoice expires, and a later payment is late until it is marked as settled', async () => {
   const invoice = await create({
     fiat: 'USD',
     fiat_amount: 6,

@@ -82,7 +82,7 @@ test('an invoice is overpaid, underpaid within tolerance, or underpaid beyond to
   ])
 })
 
-test('a payment after expiry makes an invoice Expired late until the merchant accepts it', async () => {
+test('a payment after expiry makes an invoice Expired late until it is marked as settled', async () => {
   const fixture = await open()
   const { inv_id: id, address } = await fixture.create(HUNDRED)
   await fixture.settle()

@@ -319,7 +319,7 @@ test('a graceful stop returns running deliveries, and the next process sends the
 })
 
 for (const checkpoint of ['webhooks.claimed', 'webhooks.sent']) {
-  test(`after a process dies at checkpoint ${checkpoint}, another sends the same bytes under the same id`, async (t) => {
+  test(`after a process dies at ${checkpoint}, another one sends the same delivery again`, async (t) => {
     const owner = await api.user(checkpoint)
     const name = `after-${checkpoint}`
     const id = await hook(owner, name)
