@@ -215,7 +215,7 @@ test('BTC: screens every input of a deposit, not only the first', async () => {
   await auditIsClean()
 })
 
-test('XRP: a flagged deposit is held and released, and a held withdrawal reports its tag', async () => {
+test('XRP: flagged deposits are held and released, and a tagged address is unfrozen by its tag', async () => {
   const user = await newUser('xrp')
   const address = await fundedWallet(platform, user, 'XRP', '100')
   assert.equal((await save(user)).status, 200)

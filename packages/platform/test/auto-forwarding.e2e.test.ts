@@ -138,7 +138,7 @@ before(async () => {
 })
 after(() => platform.remove())
 
-describe('validation of forwarding rules', () => {
+describe('forwarding rules are validated', () => {
   test('each invalid field is refused, and no rule is created', async () => {
     const { omnibus, deposit } = await wallet(shop, 'ETH')
     await wallet(shop, 'XRP')
@@ -249,7 +249,7 @@ describe('validation of forwarding rules', () => {
   })
 })
 
-describe('forwarding of deposits', () => {
+describe('deposits are forwarded by their rules', () => {
   test('ETH and USDT_ETH: forwards exactly the received amounts, and adds up small ones', async () => {
     const user = await newUser('ether')
     for (const [asset, min] of [
@@ -594,7 +594,7 @@ describe('forwarding of deposits', () => {
       ['2', '0', 'failed'],
     )
   })
-  test('the ledger agrees with the chains', audited)
+  test('after these forwards, the ledger agrees with the chains', audited)
 })
 
 function traits(asset: string): string {

@@ -153,7 +153,7 @@ test('executes a quote once, as one order with the quote’s price limit', async
   assert.ok(spent <= 6024 && spent > 5990, String(spent))
 })
 
-test('a zero amount is refused with a code that the document lists for both endpoints', async () => {
+test('a zero amount is refused with a code that the document lists for quotes and conversions', async () => {
   const fixture = await open()
   const refusal = fixture.ask<Conversion>(quoteConversion, {
     body: { from_asset: 'USD', to_asset: 'BTC', amount: '0' },

@@ -87,7 +87,7 @@ async function beforeSquash(database: Database, names: readonly string[]): Promi
   await database.query('insert into migrations (name) select unnest($1::text[])', [names])
 }
 
-test('a database with every migration from before the squash keeps its rows and starts', async (t) => {
+test('a database with all migrations that were later merged keeps its rows, and is accepted', async (t) => {
   const database = await fresh(t, 'yesterday')
   const names = filesOf('migrations').map(({ file }) => file)
   await beforeSquash(database, BEFORE_SQUASH)
@@ -111,7 +111,7 @@ test('a database with every migration from before the squash keeps its rows and 
   assert.deepEqual(await migrate(database), [])
 })
 
-test('a database that lacks the last migrations before the squash receives them', async (t) => {
+test('a database that lacks the last of the merged migrations receives them', async (t) => {
   const [now, then] = [await fresh(t, 'today'), await fresh(t, 'lastweek')]
   await migrate(now)
   const steps = ['025_shown.sql', '025_suspense.sql', '026_api.sql', '028_installation.sql']
@@ -148,7 +148,7 @@ test('a database that lacks the last migrations before the squash receives them'
   for (const read of [shape, indexes, triggers]) assert.deepEqual(await read(then), await read(now))
 })
 
-test('a database with only some migrations from before the squash is refused and left unchanged', async (t) => {
+test('a database with only some of the merged migrations is refused and left unchanged', async (t) => {
   const database = await fresh(t, 'part')
   await database.query(
     'create table migrations (name text primary key, applied_at timestamptz not null default now())',

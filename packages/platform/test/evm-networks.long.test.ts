@@ -284,7 +284,11 @@ test('lists a gas tank for each network, and can drain one', { timeout: 240_000 
   }
 })
 
-test('the ledger agrees with every chain', { timeout: 240_000 }, async () => {
-  const report = await platform.operator('audit')
-  assert.equal(report['ok'], true, JSON.stringify(report['differences']))
-})
+test(
+  'after these transfers, the ledger agrees with every chain',
+  { timeout: 240_000 },
+  async () => {
+    const report = await platform.operator('audit')
+    assert.equal(report['ok'], true, JSON.stringify(report['differences']))
+  },
+)

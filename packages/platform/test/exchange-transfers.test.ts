@@ -238,7 +238,7 @@ test('matches a withdrawal to its deposit, and credits that deposit once', async
   assert.ok(await fixture.agrees())
 })
 
-test('an adopted deposit completes a withdrawal that the exchange paid through a contract', async () => {
+test('an adopted surplus completes a withdrawal that the exchange paid through a contract', async () => {
   const fixture = await open()
   const { id } = (await fixture.withdraw()).body
   await fixture.work()

@@ -1019,7 +1019,7 @@ test('no module of the platform imports all of ccxt', () => {
   assert.deepEqual(loading, [])
 })
 
-test('reads an exchange’s decimals exactly, and never rounds a step up', () => {
+test('reads an exchange’s decimals exactly, and rounds to price and amount steps correctly', () => {
   for (const [text, shown] of [
     ['1e-8', '0.00000001'],
     ['1E2', '100'],

@@ -239,7 +239,7 @@ test('SIGTERM completes running requests and exits 0 in time, and the next start
   assert.equal(await received(to), ETHER)
 })
 
-test('the ledger agrees with the chains', async () => {
+test('after all faults, the ledger agrees with the chains', async () => {
   const audit = await platform.cli('audit', '--json')
   assert.equal(audit.status, 0, audit.stdout + audit.stderr)
 })

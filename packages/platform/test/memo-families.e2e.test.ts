@@ -483,7 +483,7 @@ test('pays ten concurrent transfers once each if responses are lost and the plat
   )
 })
 
-test('the ledger agrees with the chains', async () => {
+test('after these transfers, the ledger agrees with the chains', async () => {
   const audit = await platform.operator('audit')
   assert.equal(audit['ok'], true, JSON.stringify(audit['differences']))
 })

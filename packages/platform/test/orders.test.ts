@@ -597,7 +597,7 @@ test('a request started before a refusal and paused until after it is refused to
   )
 })
 
-test('if an order is refused while another payload of its key waits, that one is accepted', async () => {
+test('refusing an order does not affect a waiting request with its key and another payload', async () => {
   const fixture = await open()
   const caller = await fixture.tenant('poor', 10)
   const body = {

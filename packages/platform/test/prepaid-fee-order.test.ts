@@ -255,7 +255,7 @@ test('events at a fifth, a twentieth and zero are emitted once until the next to
   await model.check()
 })
 
-test('each balance level begins exactly at its share, and its event has the balance', async () => {
+test('each balance level is reported exactly at its threshold, with the balance', async () => {
   const events = async (workspace: string) =>
     (
       await database.query<{ type: string; payload: object }>(

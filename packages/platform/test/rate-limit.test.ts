@@ -27,7 +27,7 @@ test('an address that first appears when the table is full has its own limit', (
   )
 })
 
-test('IPv6 addresses of one /64 share a limit, those of one /48 share a looser limit', () => {
+test('IPv6 addresses of one /64 share a limit, and those of one /48 share a looser limit', () => {
   const limit = new AddressLimit(10)
   for (let n = 0; n < 10; n++)
     assert.equal(limit.count(`2001:db8::${n.toString(16)}`, NOW).exceeded, false)

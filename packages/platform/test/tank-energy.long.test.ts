@@ -107,7 +107,7 @@ test('without a stake, the tank burns TRX for each transfer', async () => {
   await audited()
 })
 
-test('the operator stakes for the tank with an order at each node', async () => {
+test('the operator stakes for the tank with a command at each node', async () => {
   await platform.fund('TRX', tank, '40000')
   await waitFor('the top-up', async () => (await tankSun()) > 40_000_000_000)
   const bad = await order('stake', '--amount', '0.5')

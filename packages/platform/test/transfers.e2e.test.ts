@@ -344,7 +344,7 @@ test('a transfer waits for the change of a concurrent transfer if it needs that 
   await send(8, 'several')
 })
 
-test('the ledger agrees with the chains', async () => {
+test('after these transfers, the ledger agrees with the chains', async () => {
   await platform.atRest()
   const audit = await platform.cli('audit', '--json')
   assert.equal(audit.status, 0, audit.stdout + audit.stderr)

@@ -144,7 +144,7 @@ test('TRX to a new account: the tank pays the account’s creation, and the wall
   await audited()
 })
 
-test('the fee of a transfer is lower with free bandwidth, and uses what the address has left', async () => {
+test('free bandwidth lowers the fee of a transfer, and the unused fuel pays for the next one', async () => {
   const before = await tankSun()
   assert.equal((await confirmed('TRX', '2.5', NEW)).fee, '0')
   const between = await tankSun()

@@ -295,7 +295,11 @@ test(
   },
 )
 
-test('the ledger agrees with every chain', { timeout: 240_000 }, async () => {
-  const report = await platform.operator('audit')
-  assert.equal(report['ok'], true, JSON.stringify(report['differences']))
-})
+test(
+  'after these transfers, the ledger agrees with every chain',
+  { timeout: 240_000 },
+  async () => {
+    const report = await platform.operator('audit')
+    assert.equal(report['ok'], true, JSON.stringify(report['differences']))
+  },
+)

@@ -363,7 +363,7 @@ test('webhooks receive later subscribed events of their sub-account and workspac
   assert.equal(n, 0, 'no delivery was even written')
 })
 
-test('a failed delivery is repeated ten times in three days with the same body and id', async () => {
+test('a failed delivery is attempted ten times in three days, with the same body and id', async () => {
   const owner = await api.user('retries')
   const receiver = await Receiver.open(() => ({ status: 500, body: 'broken' }))
   const hook = await create(owner, receiver.url)
