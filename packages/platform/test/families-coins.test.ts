@@ -398,7 +398,7 @@ for (const family of FAMILIES) {
     assert.deepEqual(fixture.asked, [])
   })
 
-  test(`${family}: estimates a fee from the wallet's inputs, a typical transfer, or without the chain`, async () => {
+  test(`${family}: estimates a fee from the wallet’s inputs, a typical transfer, or while offline`, async () => {
     const fixture = await new Fixture(family).open()
     const { chain, owner, asset, to, wallet: walletId } = fixture
     const question = { owner, asset, rate: family === 'utxo' ? 10_000n : 44n, to: null }
