@@ -137,7 +137,7 @@ const refused = (what: Promise<unknown>, reason: RegExp) =>
     return true
   })
 
-test('an adopted deposit is credited at its depth, once, and is spendable; the audit then agrees', async () => {
+test('a surplus that the operator adopts as a deposit is credited once, after confirmations', async () => {
   const hash = await destroyTo(fixture.source, '0.25')
   assert.deepEqual(
     (await audit(services())).differences.map(({ kind }) => kind),
@@ -160,7 +160,7 @@ test('an adopted deposit is credited at its depth, once, and is spendable; the a
   assert.equal((await adopted()).length, 1)
 })
 
-test('several concurrent adoptions of one payment create one deposit', async () => {
+test('several concurrent adoptions of one surplus create one deposit', async () => {
   await destroyTo(fixture.source, '0.25')
   const outcomes = await Promise.allSettled([adopt(), adopt(), adopt({}, services()), adopt()])
   assert.equal(
@@ -196,7 +196,7 @@ test("a wrong option value is refused with the option's name, and nothing change
   assert.deepEqual(await adopted(), [])
 })
 
-test('a deposit that the scan had missed is found by a rescan after its adoption: it is not credited again', async () => {
+test('a rescan that finds the payment behind an adopted surplus does not credit that payment', async () => {
   const client = fixture.services.networks.client('ETH') as {
     block(height: number): Promise<ChainBlock | null>
   }
@@ -240,7 +240,7 @@ test('a deposit that the scan had missed is found by a rescan after its adoption
   await fixture.check()
 })
 
-test('a reorganisation before its depth removes an adopted deposit, which can be adopted again', async () => {
+test('a reorganisation reverses an adopted surplus, which can then be adopted again', async () => {
   await destroyTo(fixture.source, '0.25')
   const { id } = await adopt()
   await fixture.control({ command: 'reorg', depth: 2, drop: true })
@@ -255,7 +255,7 @@ test('a reorganisation before its depth removes an adopted deposit, which can be
   await fixture.check()
 })
 
-test('an endpoint ahead of the scan makes a deposit look like a surplus: the scan finds it and credits it once', async () => {
+test('credits a payment once if its surplus is adopted before the scan reads its block', async () => {
   const ahead = parseEther('0.25')
   lie = (method, params, answer) =>
     method === 'eth_getBalance' && params[0] === fixture.source
@@ -276,7 +276,7 @@ test('an endpoint ahead of the scan makes a deposit look like a surplus: the sca
   await fixture.check()
 })
 
-test('a payment mined during the balance query does not hide a deposit that was counted twice', async () => {
+test('detects an adopted surplus that was already booked, even if a payment arrives meanwhile', async () => {
   const more = parseEther('0.25')
   lie = (method, params, answer) =>
     method === 'eth_getBalance' && params[0] === fixture.source
@@ -306,7 +306,7 @@ test('a payment mined during the balance query does not hide a deposit that was 
   await fixture.check()
 })
 
-test('a transfer is adopted and credited on a chain that advances between all requests', async () => {
+test('adopts and credits a surplus on a chain that advances between all requests', async () => {
   await destroyTo(fixture.source, '0.25')
   const before = await fixture.available()
   meanwhile = async (method) => {
@@ -323,7 +323,7 @@ test('a transfer is adopted and credited on a chain that advances between all re
   await fixture.check()
 })
 
-test('an endpoint that does not return the balance of an adopted deposit does not delay others', async () => {
+test('a failing balance query for one adopted surplus does not delay other deposits', async () => {
   await destroyTo(fixture.source, '0.25')
   const { id } = await adopt()
   const before = await fixture.available()
@@ -343,7 +343,7 @@ test('an endpoint that does not return the balance of an adopted deposit does no
   await fixture.check()
 })
 
-test('with immediate finality, endpoints that are some blocks ahead of the scan cause no double credit', async () => {
+test('credits a SOL deposit once if endpoints are some blocks ahead of the scan', async () => {
   const to = '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin'
   const sol = (fixture = new FamilyFixture(
     database.get(),
@@ -381,7 +381,7 @@ test('with immediate finality, endpoints that are some blocks ahead of the scan 
   assert.equal((await sol.read(String(real['id']))).status, 'confirmed')
 })
 
-test('transfers between own addresses are no surplus, during a sweep and when the ledger lacks them', async () => {
+test('refuses to adopt a transfer between the platform’s own addresses as a surplus', async () => {
   Object.assign(fixture.services.settings, { sweep: sweepRules('local', undefined, {}) })
   const address = await secondAddress()
   await fixture.control({ command: 'fund', asset: 'ETH', address, amount: '0.25' })
@@ -436,7 +436,7 @@ test('transfers between own addresses are no surplus, during a sweep and when th
   assert.deepEqual(await adopted(), [])
 })
 
-test('with deposit screening an adopted deposit is held for its unknown sender until the operator releases it', async () => {
+test('deposit screening holds an adopted surplus until the operator releases the deposit', async () => {
   Object.assign(fixture.services.aml, {
     secrets: new Secrets(new Uint8Array(32), fixture.services.environment),
   })

@@ -54,7 +54,7 @@ test(
 )
 
 test(
-  'each alert severity has its receiver, and an alert without severity reaches a person too',
+  'each alert severity has a receiver, and alerts without a severity also reach a person',
   amtool,
   () => {
     const rules = `${read('deploy/monitoring/custody.rules.yml')}${read('deploy/monitoring/schedule.rules.yml')}`
@@ -147,7 +147,7 @@ function addressOf(child: ChildProcess): Promise<string> {
 }
 
 test(
-  'pages and tickets reach a mailbox and a chat, with the event and its runbook',
+  'pages and tickets reach a mailbox and a chat, with the alert and its runbook',
   alertmanager,
   async () => {
     const received: string[] = []

@@ -56,7 +56,7 @@ function sanctionsOf(...addresses: string[]): Sanctions {
   } as unknown as Logger)
 }
 
-test('a destination is held if OFAC’s list has another form of it, and later by the frozen list alone', async () => {
+test('holds a transfer if OFAC’s list or the frozen list contains any form of its destination', async () => {
   const fixture = new FamilyFixture(
     database.get(),
     devnet,
@@ -87,7 +87,7 @@ test('a destination is held if OFAC’s list has another form of it, and later b
   }
 })
 
-test('a sender is frozen in every form of a flagged address, and the provider is queried for each form', async () => {
+test('queries the provider for each form of a Cardano sender, and freezes every form if flagged', async () => {
   const fixture = new DepositFixture(database.get(), 'cardano')
   await fixture.open()
   const alice = await fixture.tenant('alice')

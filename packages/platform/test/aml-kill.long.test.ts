@@ -38,7 +38,7 @@ const state = async (id: string) =>
   (await call<Transfer>(user, 'GET', `/dac/v1/transaction/${id}`)).body.sub_status
 
 test(
-  'a flagged transfer is paid once if killed while screened, held, unfrozen or released',
+  'pays a flagged transfer once if the process is killed at any step of its screening',
   { timeout: 300_000 },
   async () => {
     await fundedWallet(platform, user, 'ETH', '20')
@@ -83,7 +83,7 @@ test(
 )
 
 test(
-  'a flagged deposit is credited once if killed at its depth, when frozen or when credited',
+  'credits a flagged deposit once if the process is killed at any step of its screening',
   { timeout: 300_000 },
   async () => {
     const address = (await call<{ address: string }[]>(user, 'GET', '/dac/v1/addresses?asset=ETH'))

@@ -38,7 +38,7 @@ const log = {
 const at = (mode: 'local' | 'mainnet', code: string) => loadRegistry(mode).network(code) as Network
 const NO_OPTIONS = { asset: null, published: null }
 
-test('the bundled list is valid, and matches on every network of one address format', () => {
+test('the bundled list is valid, and an address matches on every network with its format', () => {
   const sanctions = new Sanctions(() => SHIPPED, log)
   assert.ok(sanctions.list.addresses.length >= 30)
   for (const code of ['ETH', 'BSC', 'POL', 'BASE', 'ARB', 'KLAY']) {
@@ -79,7 +79,7 @@ function parseList(
   return readAnyList(file, o)
 }
 
-test('reads a list from OFAC’s XML of both kinds, from lines, and from its own format', async () => {
+test('reads a list from both kinds of OFAC XML, from plain lines, and from its own format', async () => {
   const expected = [
     { asset: 'ETH', address: LAZARUS },
     { asset: 'XBT', address: BITCOIN },
@@ -138,7 +138,7 @@ test('refuses an invalid list', async () => {
   )
 })
 
-test('uses a refreshed list without a restart; an older, smaller or broken one changes nothing', () => {
+test('a refreshed list applies without a restart; an older, smaller or broken list is refused', () => {
   const file = join(folder, 'ofac-addresses.json')
   const list = (published: string, count: number): SanctionsList => ({
     source: 'test',
@@ -175,7 +175,7 @@ test('uses a refreshed list without a restart; an older, smaller or broken one c
   assert.throws(() => new Sanctions(() => file, log))
 })
 
-test('secrets can be decrypted only with their key and in their own place', async () => {
+test('a secret can be decrypted only with the same key and for the same record', async () => {
   const home = join(folder, 'home')
   const environment = systemEnvironment()
   const secrets = await Secrets.open(home, null, environment)
@@ -220,7 +220,7 @@ const FREE_PLAIN = `<o:sdnList xmlns:o='urn:x'><o:publshInformation><o:Publish_D
 <o:id><o:idType>Passport</o:idType><o:idNumber>&lt;1&gt;</o:idNumber></o:id><o:id><o:idType>Digital Currency Address - XBT</o:idType>
 <!-- --><o:idNumber>${BITCOIN}</o:idNumber></o:id></o:idList></o:sdnEntry></o:sdnList>`
 
-test('parses XML correctly: prefixes, entities, CDATA, comments, either quotes, any order', async () => {
+test('parses XML with prefixes, entities, CDATA, comments, either quotes and any attribute order', async () => {
   for (const text of [FREE, FREE_PLAIN]) {
     const { published, addresses } = await parseList(text, NO_OPTIONS)
     assert.deepEqual(
@@ -243,7 +243,7 @@ test('parses XML correctly: prefixes, entities, CDATA, comments, either quotes, 
   assert.equal(long.addresses.length, 2)
 })
 
-test('refuses a truncated file, or one that is not OFAC’s XML, and changes nothing', async () => {
+test('refuses a truncated file or a file that is not OFAC’s XML, and keeps the current list', async () => {
   const home = join(folder, 'refreshed')
   mkdirSync(home)
   const file = join(folder, 'sdn.xml')
@@ -281,7 +281,7 @@ test('refuses a truncated file, or one that is not OFAC’s XML, and changes not
   assert.equal(readFileSync(join(home, 'ofac-addresses.json'), 'utf8'), inUse)
 })
 
-test('a metric reports when the list in use was published, also after it was replaced', async () => {
+test('a metric reports the publication time of the list in use, also after a replacement', async () => {
   const file = join(folder, 'dated.json')
   const write = (published: string) =>
     writeFileSync(

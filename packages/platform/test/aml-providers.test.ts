@@ -97,7 +97,7 @@ const finding = (scores: unknown[], more: Record<string, unknown> = {}) =>
     ],
   ] as const
 
-test('Chainalysis: registers the address, then queries it; the token is in the header', async () => {
+test('Chainalysis: registers the address, then queries it; the token is in a header', async () => {
   for (const [word, level] of [
     ['Severe', 'SEVERE'],
     ['High', 'HIGH'],
@@ -120,7 +120,7 @@ test('Chainalysis: registers the address, then queries it; the token is in the h
   }
 })
 
-test('Elliptic: the signature covers time, method, lower-case path and body; scores become levels', async () => {
+test('Elliptic: signs time, method, lower-case path and body; maps scores to risk levels', async () => {
   const key = `me:${Buffer.from('secret').toString('base64')}`
   for (const [score, level] of [
     [10, 'SEVERE'],
@@ -161,7 +161,7 @@ test('Elliptic: the signature covers time, method, lower-case path and body; sco
   assert.equal(await elliptic('https://host', http, [9, 7, 4]).screen(key, SUBJECT), null)
 })
 
-test('TRM: each address with its chain; the highest score counts', async () => {
+test('TRM: sends each address with its chain, and uses the highest score', async () => {
   for (const [scores, level] of [
     [[1, 15, 5], 'SEVERE'],
     [[10, 1], 'HIGH'],
@@ -247,7 +247,7 @@ const make = (name: string, http: ProviderHttp): Provider =>
 const TOKEN = 'me:c2VjcmV0'
 
 for (const name of ['CHAINALYSIS', 'ELLIPTIC', 'TRM']) {
-  test(`${name}: an empty, malformed or unknown answer is an error, never a pass`, async () => {
+  test(`${name}: an empty, malformed or unknown response is an error, and never means no risk`, async () => {
     for (const answers of UNUSABLE[name] as (typeof UNUSABLE)[string]) {
       const { http } = scripted(...answers)
       await assert.rejects(
@@ -258,7 +258,7 @@ for (const name of ['CHAINALYSIS', 'ELLIPTIC', 'TRM']) {
     }
   })
 
-  test(`${name}: unreachable, silent or failing: three attempts; rate limited or refused: one`, async () => {
+  test(`${name}: tries three times if unreachable or failing, and once if rate limited or refused`, async () => {
     for (const [answer, kind, tries] of [
       ['cut', 'unreachable', 3],
       ['silent', 'unreachable', 3],
@@ -281,7 +281,7 @@ for (const name of ['CHAINALYSIS', 'ELLIPTIC', 'TRM']) {
     }
   })
 
-  test(`${name}: only the provider screens a token`, async () => {
+  test(`${name}: a token is valid only if the provider itself accepts it`, async () => {
     const good =
       name === 'TRM'
         ? ([201, [{ address: NOBODY, addressRiskIndicators: [] }]] as const)
@@ -308,7 +308,7 @@ for (const name of ['CHAINALYSIS', 'ELLIPTIC', 'TRM']) {
   })
 }
 
-test('levels and providers are read in any letter case, and written in one', () => {
+test('reads risk levels and provider names in any letter case, and returns them in upper case', () => {
   assert.deepEqual(readLevels(' low,SEVERE , High,low'), ['SEVERE', 'HIGH', 'LOW'])
   for (const text of ['', 'HIGH,', 'GRAVE', 'HIGH;LOW'])
     assert.throws(() => readLevels(text), /aml_risk_levels/)

@@ -96,7 +96,7 @@ const auditIsClean = async () => {
 before(() => platform.start())
 after(() => platform.remove())
 
-test('a flagged withdrawal is held, and continues once when its address is unfrozen, even if repeated', async () => {
+test('a flagged withdrawal is held, and is paid once when its address is unfrozen', async () => {
   const user = await newUser('out')
   await fundedWallet(platform, user, 'ETH', '10')
   assert.equal((await call(user, 'GET', '/dac/v1/aml')).status, 404)
@@ -125,7 +125,7 @@ test('a flagged withdrawal is held, and continues once when its address is unfro
   assert.equal((await frozen(user)).length, 1)
 })
 
-test('a clean destination passes, and so does a level that is not listed', async () => {
+test('pays to addresses without risk, and to addresses whose risk level is not configured', async () => {
   const user = await newUser('levels')
   await fundedWallet(platform, user, 'ETH', '10')
   for (const provider of ['CHAINALYSIS', 'ELLIPTIC', 'TRM']) {
@@ -144,7 +144,7 @@ test('a clean destination passes, and so does a level that is not listed', async
   }
 })
 
-test('a flagged deposit is on the chain but not spendable until it is unfrozen: ETH and a token', async () => {
+test('a flagged ETH or token deposit is listed, but not spendable until it is unfrozen', async () => {
   const user = await newUser('in')
   assert.equal((await save(user, { provider: 'elliptic' })).status, 200)
   for (const asset of ['ETH', 'USDT_ETH']) {
@@ -174,7 +174,7 @@ test('a flagged deposit is on the chain but not spendable until it is unfrozen: 
   }
 })
 
-test('BTC: every input is screened, not only the first', async () => {
+test('BTC: screens every input of a deposit, not only the first', async () => {
   const [sender, user] = [await platform.user('aml-btc-sender'), await newUser('btc')]
   const first = await fundedWallet(platform, sender, 'BTC', '1')
   const second = (
@@ -215,7 +215,7 @@ test('BTC: every input is screened, not only the first', async () => {
   await auditIsClean()
 })
 
-test('XRP: a flagged deposit with a tag is held and released; a withdrawal names its tag', async () => {
+test('XRP: flagged deposits are held and released, and a tagged address is unfrozen by its tag', async () => {
   const user = await newUser('xrp')
   const address = await fundedWallet(platform, user, 'XRP', '100')
   assert.equal((await save(user)).status, 200)
@@ -270,7 +270,7 @@ const MODES = [
   'revoked',
   'lag',
 ]
-test('without a clear answer of the provider transfers are held, and continue when it is back', async () => {
+test('holds transfers while the provider gives no clear result, and continues them afterwards', async () => {
   await Promise.all(
     ['CHAINALYSIS', 'ELLIPTIC', 'TRM'].map(async (provider) => {
       const user = await platform.user(`aml-fault-${provider}`)
@@ -314,7 +314,7 @@ test('without a clear answer of the provider transfers are held, and continue wh
   await auditIsClean()
 })
 
-test('both switches: a disabled provider is not queried, and a frozen address is held anyway', async () => {
+test('does not query a disabled provider, but still holds transfers to frozen addresses', async () => {
   const user = await newUser('switches')
   const address = await fundedWallet(platform, user, 'ETH', '10')
   const sender = String((await deposits(user, 'ETH'))[0]?.['source_id'])
@@ -344,7 +344,7 @@ test('both switches: a disabled provider is not queried, and a frozen address is
   await auditIsClean()
 })
 
-test('OFAC: a listed address is held without a provider on every chain of its format, and stays frozen while listed', async () => {
+test('OFAC: without a provider, freezes a listed address on every chain that shares its format', async () => {
   const user = await newUser('ofac')
   await fundedWallet(platform, user, 'ETH', '10')
   await fundedWallet(platform, user, 'BTC', '1')
@@ -388,7 +388,7 @@ test('OFAC: a listed address is held without a provider on every chain of its fo
   await auditIsClean()
 })
 
-test('settings: missing or wrong values are named, and no secret is displayed or stored in clear text', async () => {
+test('names missing or invalid settings, and never displays or stores a secret in clear text', async () => {
   const user = await newUser('settings')
   const reader = await newUser('settings', { role: 'read-only' })
   const whole = {
@@ -457,7 +457,7 @@ test('settings: missing or wrong values are named, and no secret is displayed or
   )
 })
 
-test('a held deposit that a reorganisation removes leaves the ledger, and its address stays frozen', async () => {
+test('a reorganisation removes a held deposit from the ledger, and its sender stays frozen', async () => {
   const user = await newUser('reorg')
   const address = await fundedWallet(platform, user, 'BTC', '1')
   assert.equal((await save(user)).status, 200)

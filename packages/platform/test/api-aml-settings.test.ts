@@ -6,7 +6,7 @@ import { call } from './harness.ts'
 const api = useApi()
 before(() => api.started)
 
-test('settings that let a level pass although a lower one is held are saved with a warning that names it', async () => {
+test('warns if the saved settings pass a risk level although they hold a lower one', async () => {
   const user = await api.user()
   const save = (levels: string) =>
     call<{ aml_risk_levels: string; warning: string | null }>(user, 'POST', '/dac/v1/aml', {

@@ -293,7 +293,7 @@ test('null for an optional field means absent, at the API and at the nodes', asy
   assert.equal(await judged(answer), true)
 })
 
-test('lengths are counted in characters: 200 emoji are a sequence_id, 201 are not', async () => {
+test('lengths are counted in characters: a sequence_id may have 200 emoji, but not 201', async () => {
   assert.equal(
     await judged(
       await create(
@@ -311,14 +311,14 @@ test('lengths are counted in characters: 200 emoji are a sequence_id, 201 are no
   }
 })
 
-test('ts may be a number or a string', async () => {
+test('the claim ts may be a number or a string', async () => {
   for (const ts of ['true', '{}', '[]']) {
     const refused = await create(transferOf('ETH', { ts }))
     assert.deepEqual([refused.status, refused.body['field']], [400, 'ts'], ts)
   }
 })
 
-test('a write accepts its path only as documented: no query, no percent-encoding', async () => {
+test('refuses a write whose path has a query or percent-encoding', async () => {
   for (const uri of [
     '/dac/v1/transaction?a=1',
     '/dac/v1/transaction?',
@@ -331,7 +331,7 @@ test('a write accepts its path only as documented: no query, no percent-encoding
   }
 })
 
-test('a signed write of more than 64 KiB gets 413 before authentication; exactly 64 KiB is accepted', async () => {
+test('a signed write of more than 64 KiB gets 413 before authentication; 64 KiB is accepted', async () => {
   const full = (bytes: number) => {
     const body = jsonOf(Object.entries(transferOf('ETH')))
     return body + ' '.repeat(bytes - body.length)
@@ -362,7 +362,7 @@ async function work(id: string, most = 8): Promise<TransactionRow> {
   ])) as TransactionRow
 }
 
-test('a request that no node can read is voided by its name: the transfer fails and its money is released', async () => {
+test('a transfer whose signed request no node can read is voided, and its money is released', async () => {
   const books = () =>
     database.query(
       `select kind, asset, balance::text from ledger_accounts where kind in ('available', 'reserved') order by 1, 2`,
@@ -403,7 +403,7 @@ test('a request that no node can read is voided by its name: the transfer fails 
   assert.deepEqual(await books(), before)
 })
 
-test('requests of a caller that no node knows end: the transfer fails with its money released, and so does the rule', async () => {
+test('a transfer of a caller that no node knows fails, and its money is released', async () => {
   const stranger = randomUUID()
   await database.query(
     `insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', $3)`,
@@ -439,7 +439,7 @@ test('requests of a caller that no node knows end: the transfer fails with its m
   )
 })
 
-test('a stake refused only because the same one was accepted concurrently returns that one', async () => {
+test('two concurrent identical stake requests both return the same stake', async () => {
   const { networks } = services
   const one = database.one.bind(database)
   const ask = () =>

@@ -52,7 +52,7 @@ async function found(
   await api.database.transaction((tx) => recordAside(api.services, tx, network, block, own))
 }
 
-test('pages list each coin of the caller once, even if the node repeats an index, and none of other workspaces', async () => {
+test('lists each of the caller’s outputs once, even if a node repeats it, and no foreign outputs', async () => {
   for (const user of [alice, bob])
     await call(user, 'POST', '/dac/v1/create-wallet', { asset: 'BCH' })
   await found(alice, 5, [0, 1, 1, 2], {
@@ -101,7 +101,7 @@ test('pages list each coin of the caller once, even if the node repeats an index
   )
 })
 
-test('an output read without its tokens is completed by a node that returns them, and stays one output', async () => {
+test('an output first read without its tokens is completed when a node returns them', async () => {
   await found(bob, 8, [9], null)
   await found(bob, 8, [9], { category: CATEGORY, amount: '3', nft: null })
   await found(bob, 8, [9], null)
@@ -112,7 +112,7 @@ test('an output read without its tokens is completed by a node that returns them
   )
 })
 
-test('filters by asset and network can be combined', async () => {
+test('the filters for asset and network can be combined', async () => {
   const count = async (query: string) => (await list(bob, query)).body.data.length
   const all = await count('')
   assert.ok(all > 0)

@@ -35,7 +35,7 @@ const balances = async (subAccountId: string) =>
     ).map(({ kind, balance }) => [kind, BigInt(balance)]),
   )
 
-test('concurrent transfers of one wallet: those that its balance covers are paid, each other one is refused', async () => {
+test('of concurrent transfers, those covered by the balance are paid and the others are refused', async () => {
   const user = await funded('hot', 10n * ONE)
   // The batch mixes bodies that the database function accepts with bodies that it refuses.
   const answers = await Promise.all(
@@ -67,7 +67,7 @@ test('concurrent transfers of one wallet: those that its balance covers are paid
   assert.deepEqual([rows.length, keys.length], [11, 11], 'of what is refused nothing is written')
 })
 
-test('one sequence_id sent many times concurrently is one transfer', async () => {
+test('one sequence_id sent many times concurrently creates one transfer', async () => {
   const user = await funded('same', 10n * ONE)
   const answers = await Promise.all(
     Array.from({ length: 12 }, (_, n) =>
@@ -87,7 +87,7 @@ test('one sequence_id sent many times concurrently is one transfer', async () =>
   )
 })
 
-test("the fee follows the workspace's current tier, not a cached one", async () => {
+test("a transfer's platform fee follows a change of the workspace's tier immediately", async () => {
   const user = await funded('tiers', 10n * ONE)
   const fee = async () =>
     (
@@ -138,7 +138,7 @@ test('one signed request sent many times concurrently is accepted once, among ot
   assert.deepEqual([...new Set(others.map(({ status }) => status))], [200])
 })
 
-test('an allowance admits its exact number of concurrent requests; the others keep their nonce', async () => {
+test('concurrent requests beyond the rate limit are refused, and their nonces stay unused', async () => {
   const minute = 1_800_000_000_000
   api.now = () => minute
   try {
@@ -187,7 +187,7 @@ test('an allowance admits its exact number of concurrent requests; the others ke
   }
 })
 
-test('each request of one call counts for its subject, and uses its nonce only within the limit', async () => {
+test('a batch of requests counts each for its subject, and uses no nonce beyond the limit', async () => {
   const [mine, other, subject, free] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()]
   const [window, now] = [new Date(1_800_000_000_000), new Date(1_800_000_001_000)]
   const admit = (...asked: [key: string, nonce: string, subject: string, most: number][]) =>
@@ -254,7 +254,7 @@ test('each request of one call counts for its subject, and uses its nonce only w
   )
 })
 
-test('receipts are stored many at a time: one that a node refuses does not affect the others', async () => {
+test('in a batch of receipts, one that a node refuses does not prevent storing the others', async () => {
   const user = await funded('receipts', 10n * ONE)
   const asked: string[] = []
   const ask = api.services.signers.call

@@ -44,7 +44,7 @@ async function pages<T>(user: User, path: string, limit: number): Promise<T[][]>
   return found
 }
 
-test('the balances of all wallets equal those of each wallet, in one order, once, for the sub-account only', async () => {
+test('the list of all balances equals the balances of the sub-account’s wallets, in fixed order', async () => {
   const workspace = randomUUID()
   const user = await api.user(workspace)
   const empty = await call<Page<Balance>>(user, 'GET', '/dac/v1/balances')
@@ -139,7 +139,7 @@ test("a wallet whose network is not connected is listed with the ledger's balanc
   )
 })
 
-test('addresses are one array as before, and pages if a page is requested: each once, in the same order', async () => {
+test('addresses are returned as one array, or in pages if the request asks for pages', async () => {
   const user = await api.user()
   await call(user, 'POST', '/dac/v1/create-wallet', { asset: 'ETH' })
   for (let count = 0; count < 7; count++)

@@ -122,7 +122,7 @@ test('every response has the rate-limit headers, whichever component sends it', 
   assert.ok(second === first - 1 || second === RATE_LIMIT - 1, `${first}, then ${second}`)
 })
 
-test('a request that is too slow to arrive gets a regular error response', () => {
+test('a request that arrives too slowly gets an error in the standard format', () => {
   let said = ''
   const socket = {
     writable: true,
@@ -159,7 +159,7 @@ test('a request that is too large gets an error that names the limit', async () 
   )
 })
 
-test('a known path lists its allowed methods, also for paths with parameters', async () => {
+test('an unsupported method of any known path gets 405 with the supported methods in Allow', async () => {
   for (const [method, path, allow] of [
     ['DELETE', '/assets', 'GET, HEAD'],
     ['GET', '/dac/v1/create-wallet', 'POST'],
@@ -249,7 +249,7 @@ test('HEAD returns the headers of GET without the body', async () => {
   }
 })
 
-test('public endpoints have their own allowance; probes do not use it up', async () => {
+test('public endpoints have their own rate limit, and health probes do not use it up', async () => {
   // Uses a minute of its own, in which no other request of this address is counted.
   const minute = Date.now() + 3_600_000
   const now = Math.floor(minute / 60_000) * 60_000
@@ -316,7 +316,7 @@ test('the OpenAPI document omits HEAD, because it equals GET', async () => {
   for (const [path, methods] of Object.entries(body.paths)) assert.ok(!('head' in methods), path)
 })
 
-test('GET / returns working links and existing documents, and no version numbers', async () => {
+test('GET / returns working links to existing documents, and no version numbers', async () => {
   const { status, body } = await call<{
     name: string
     links: Record<string, string>

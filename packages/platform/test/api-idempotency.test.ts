@@ -48,7 +48,7 @@ async function caller(workspace: string = randomUUID()) {
   return { user, wallet, send, made }
 }
 
-test('a repeated request gets the exact first response; another payload with its key gets a warning and pays nothing', async () => {
+test('a repeated request returns the first response, and warns if its payload differs', async () => {
   const { user, wallet, send, made } = await caller()
   const first = await send('0.1', { sequence_id: 'one', memo: 'rent' })
   assert.deepEqual(
@@ -104,7 +104,7 @@ test('a repeated request gets the exact first response; another payload with its
   assert.deepEqual(said(await send('0.2', { sequence_id: 'one' })), [first.text, 'true', null])
 })
 
-test('a key belongs to one wallet, and without a key each request pays', async () => {
+test('an idempotency key applies to one wallet, and requests without a key each pay', async () => {
   const [one, two] = [await caller(), await caller()]
   const [first, second] = [
     await one.send('0.1', { sequence_id: 'same' }),
@@ -122,7 +122,7 @@ test('a key belongs to one wallet, and without a key each request pays', async (
   assert.deepEqual([(await one.made()).length, (await two.made()).length], [4, 1])
 })
 
-test('a wallet that becomes inactive while a transfer is checked sends nothing', async () => {
+test('a transfer creates nothing if its wallet becomes inactive during the checks', async () => {
   const { wallet, send } = await caller()
   const { database } = api
   const one = database.one.bind(database)
@@ -146,7 +146,7 @@ test('a wallet that becomes inactive while a transfer is checked sends nothing',
   )
 })
 
-test('a transfer repeated while the first is being stored gets the first, even if the wallet became inactive', async () => {
+test('a request repeated while the first is being stored returns the first transfer', async () => {
   const { wallet, send: order } = await caller()
   const { database } = api
   const { withdrawals } = api.services
@@ -188,7 +188,7 @@ test('a transfer repeated while the first is being stored gets the first, even i
   )
 })
 
-test('a request refused only because the same one was accepted concurrently returns that one', async () => {
+test('two concurrent identical requests both return the same transfer', async () => {
   const { send: order } = await caller()
   const { database } = api
   const one = database.one.bind(database)
@@ -215,7 +215,7 @@ test('a request refused only because the same one was accepted concurrently retu
   )
 })
 
-test('a withdrawal is stored together with its exchange or its refunded invoice, or not at all', async () => {
+test('stores a withdrawal together with its exchange transfer or refund, or neither of them', async () => {
   const { user, wallet, send, made } = await caller()
   const { database } = api
   const { withdrawals } = api.services
@@ -301,7 +301,7 @@ test('a withdrawal is stored together with its exchange or its refunded invoice,
   assert.equal(await keys(), 2)
 })
 
-test('a stored response is found by workspace, owner and key together only', async () => {
+test('finds a stored response only by its workspace, owner and key together', async () => {
   const [one, two] = [await caller(), await caller()]
   const { database } = api
   const first = await one.send('0.1', { sequence_id: 'found' })
@@ -357,14 +357,14 @@ test('a stored response is found by workspace, owner and key together only', asy
   )
 })
 
-test('a payload’s hash covers its fields sorted by name: installations store it, so it never changes', () => {
+test('the payload hash covers the fields sorted by name, and never changes between versions', () => {
   const hash = 'e74813f74d6d85d62c471555044974902c28b663c73c90d801cb8d21f5994cdd'
   assert.equal(hashPayload({ amount: '0.1', asset: 'BTC', memo: null }), hash)
   assert.equal(hashPayload({ memo: null, asset: 'BTC', amount: '0.1', label: undefined }), hash)
   assert.notEqual(hashPayload({ amount: '0.1', asset: 'BTC' }), hash)
 })
 
-test('a stored response takes precedence over everything, also a refusal; after a lost connection there is no lookup', async () => {
+test('returns a stored response even if the repeated request would be refused', async () => {
   const [early, late, made] = ['early', 'late', 'made'].map((text): Reply => ({ text })) as [
     Reply,
     Reply,
@@ -395,7 +395,7 @@ test('a stored response takes precedence over everything, also a refusal; after 
   )
 })
 
-test('concurrent withdrawals of one wallet share one statement, 32 at most; other wallets do not wait', async () => {
+test('stores up to 32 concurrent withdrawals of one wallet in one statement', async () => {
   const asked: { sql: string; ids: number[]; go: () => void }[] = []
   const database = {
     one: async (sql: string, [text]: [string]) => {
@@ -465,7 +465,7 @@ test('concurrent withdrawals of one wallet share one statement, 32 at most; othe
   }
 })
 
-test('no state is kept for wallets whose withdrawals are stored', async () => {
+test('keeps no state for a wallet after its withdrawals are stored', async () => {
   const withdrawals = new Withdrawals({
     one: async () => ({ result: { replayed: false } }),
   } as unknown as Queryable)

@@ -17,7 +17,7 @@ before(async () => {
 
 const ask = asking(() => user)
 
-test('an unknown filter value gets 400 with the list of known ones', async () => {
+test('an unknown filter value gets 400 with the list of allowed values', async () => {
   for (const [query, field, said] of [
     [
       '/dac/v1/transactions?status=done',
@@ -60,7 +60,7 @@ test('an unknown filter value gets 400 with the list of known ones', async () =>
     assert.equal((await ask('GET', `/dac/v1/transactions?${query}`)).status, 200, query)
 })
 
-test('an unknown query parameter gets 400 on every endpoint, and a repeated one is named as such', async () => {
+test('on every endpoint, unknown and repeated query parameters get 400 with their names', async () => {
   for (const { method, path, access, body, query } of endpoints) {
     const signedBody = body || method !== 'GET' ? {} : undefined
     const valid = body ? undefined : signedBody
@@ -112,7 +112,7 @@ test('an unknown query parameter gets 400 on every endpoint, and a repeated one 
   assert.equal((await ask('POST', '/dac/v1/prepaid-fee?x=1', {})).body.field, 'x')
 })
 
-test('an object that cannot be converted to a string, where a string is required, gets 400 and no 500', async () => {
+test('an object in place of a string gets 400, even if converting it to a string would fail', async () => {
   for (const odd of [
     '{"length":{"toString":1,"valueOf":1}}',
     '{"length":{"toString":null,"valueOf":null}}',
@@ -126,7 +126,7 @@ test('an object that cannot be converted to a string, where a string is required
   }
 })
 
-test('null for an optional field equals absence, and for a required field it is missing', async () => {
+test('null in an optional field means absent, and null in a required field means missing', async () => {
   assert.equal((await ask('POST', '/dac/v1/create-wallet', { asset: 'BTC' })).status, 200)
   const address = await call<{ label: string | null }>(
     user,
@@ -178,7 +178,7 @@ test('null for an optional field equals absence, and for a required field it is 
       )
 })
 
-test('a misspelt field is named with the likely one, before missing fields', async () => {
+test('a misspelt field is reported with the likely name, before missing fields', async () => {
   const given = {
     asset: 'BTC',
     destination_address: 'x',
@@ -215,7 +215,7 @@ test('a misspelt field is named with the likely one, before missing fields', asy
   )
 })
 
-test('a body that is not UTF-8, in another charset, or in a GET gets its own error', async () => {
+test('a body that is not UTF-8, has another charset, or belongs to a GET gets a specific error', async () => {
   const bytes = Buffer.concat([
     Buffer.from('{"asset":"ETH'),
     Buffer.from([0xff, 0xfe]),

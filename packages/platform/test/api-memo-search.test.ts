@@ -58,7 +58,7 @@ const insert = (count: number, memo: string) =>
     [acme.workspaceId, acme.subAccountId, count],
   )
 
-test('attack: an incompressible memo of 1,000 characters is accepted, and found by its beginning', async () => {
+test('attack: an incompressible memo of 1,000 characters is accepted, and found by its prefix', async () => {
   const random = (length: number) =>
     Array.from({ length }, (_, n) => String.fromCodePoint(0x4e00 + ((n * 7919) % 20_000))).join('')
   const longest = random(1000)
@@ -82,7 +82,7 @@ test('attack: an incompressible memo of 1,000 characters is accepted, and found 
   assert.deepEqual(await memos({ memo: random(299) }), [])
 })
 
-test('memo_begins matches the beginning, ignoring the case of a to z, newest first, with the other filters', async () => {
+test('memo_begins matches prefixes, ignores the case of a to z, and combines with other filters', async () => {
   for (const memo of [
     'Invoice 17',
     'invoice 18',
@@ -121,14 +121,14 @@ test('memo_begins matches the beginning, ignoring the case of a to z, newest fir
   assert.deepEqual(await memos({ memo: 'Invoice 17' }), ['Invoice 17'])
 })
 
-test('a beginning has 1 to 100 characters, without NUL', async () => {
+test('memo_begins accepts 1 to 100 characters without NUL', async () => {
   for (const text of ['', 'x'.repeat(101), 'a\0']) {
     const { status, body } = await find({ memo_begins: text })
     assert.deepEqual([status, body.field], [400, 'memo_begins'], JSON.stringify(text))
   }
 })
 
-test('a beginning of more than 1,000 memos is refused with advice; one of 1,000 is answered', async () => {
+test('a prefix of more than 1,000 memos is refused with advice, and one of 1,000 is accepted', async () => {
   await insert(MATCHES_MAX, `'bulk ' || n`)
   const all = await find({ memo_begins: 'bulk', limit: '2' })
   assert.deepEqual(

@@ -14,7 +14,7 @@ before(async () => {
 
 const ask = asking(() => user)
 
-test('messages state the exact limit of a field', async () => {
+test('error messages state the exact limit of the field', async () => {
   for (const asset of ['ETH', 'BTC']) await ask('POST', '/dac/v1/create-wallet', { asset })
   const to = '0x00000000000000000000000000000000000000aa'
   for (const [body, said] of [
@@ -114,7 +114,7 @@ function trying(): <T>(schema: unknown, values: readonly T[]) => readonly T[] {
   }
 }
 
-test('no message of any endpoint contains a library’s text, whatever the error', async () => {
+test('no error message of any endpoint contains a text of a library', async () => {
   const seen = new Set<string>()
   const look = async (method: string, path: string, body?: unknown) => {
     const { status, body: problem, text } = await ask(method, path, body)

@@ -43,7 +43,7 @@ const made = async (wallet: string) =>
     ])
   ).map(({ id }) => id)
 
-test('a transfer with a used key is replayed, whatever else the body contains or lacks; nothing new is made', async () => {
+test('a transfer with a used sequence_id returns the first response, even for an invalid body', async () => {
   const { user, wallet } = await funded()
   const first = await send(
     user,
@@ -89,7 +89,7 @@ test('a transfer with a used key is replayed, whatever else the body contains or
   assert.deepEqual(await made(wallet), [first.body.id])
 })
 
-test('a new key with such a body gets 400 and stays unused', async () => {
+test('an invalid body with a new sequence_id gets 400, and the sequence_id stays unused', async () => {
   const { user, wallet } = await funded()
   for (const [more, field] of [
     [{}, 'amount'],
@@ -132,7 +132,7 @@ test('a new key with such a body gets 400 and stays unused', async () => {
   assert.equal(numbered.status, 400, 'a key that no request can have been taken with')
 })
 
-test('a caller without write access, or of another sub-account, workspace or wallet, learns nothing of the key', async () => {
+test('a caller without access to the wallet does not learn whether a sequence_id was used', async () => {
   const workspace = randomUUID()
   const { user } = await funded({}, workspace)
   const first = await send(
@@ -175,7 +175,7 @@ test('a caller without write access, or of another sub-account, workspace or wal
   )
 })
 
-test('the key is replayed after its asset was removed, and without any price or node', async () => {
+test('a used sequence_id returns its response after the asset was removed, without price or node', async () => {
   const { user, wallet } = await funded()
   const whole = transferBody('BTC', '0.1', TO, { sequence_id: 'before' })
   const first = await send(user, '/dac/v1/transaction', whole)
@@ -207,7 +207,7 @@ test('the key is replayed after its asset was removed, and without any price or 
   assert.deepEqual(await made(wallet), [first.body.id])
 })
 
-test('a body that is refused while the first request of its key is being stored refuses that body alone', async () => {
+test('an invalid body is refused while the first request of its sequence_id is being stored', async () => {
   const { user, wallet } = await funded()
   const bad = () => send(user, '/dac/v1/transaction', { asset: 'BTC', sequence_id: 'raced' })
   let first: ReturnType<typeof send> | undefined
@@ -342,7 +342,7 @@ for (const [path, table, bodies] of [
     [{}, { asset: 'TRX', address: 'no' }, { asset: 'TRX', address: TRON }],
   ],
 ] as const) {
-  test(`POST ${path} replays a used key whatever the body is, for its own sub-account`, async () => {
+  test(`POST ${path} with a used sequence_id returns the first response, whatever the body is`, async () => {
     const workspace = randomUUID()
     const owner = await api.user(workspace)
     const other = await api.user(workspace, { subAccount: 'other' })
@@ -369,7 +369,7 @@ for (const [path, table, bodies] of [
   })
 }
 
-test("a refund with a used key is replayed, and another sub-account's invoice is refused first", async () => {
+test("a refund with a used sequence_id is replayed, but another sub-account's invoice is refused", async () => {
   const { user, wallet } = await funded()
   const invoice = newInvoiceId(api.services)
   await api.database.query(

@@ -22,7 +22,7 @@ async function whileLocked(
   })
 }
 
-test('a read gets 503 while the database does not answer, at the key, the nonce or the query', async () => {
+test('a read gets 503 if the database does not answer the key, nonce or data query in time', async () => {
   const user = await api.user()
   assert.equal((await call(user, 'GET', '/dac/v1/coins-aside')).status, 200)
   for (const table of ['api_users', 'request_nonces', 'coins_aside']) {
@@ -49,7 +49,7 @@ test('a read gets 503 while the database does not answer, at the key, the nonce 
   }
 })
 
-test('a transfer that is being stored is waited for and made while a read of the same database times out', async () => {
+test('a transfer that is being stored waits for the database while reads time out', async () => {
   const user = await api.user()
   const wallet = (
     await call<{ id: string }>(user, 'POST', '/dac/v1/create-wallet', { asset: 'BTC' })

@@ -32,7 +32,7 @@ const send = (asset: string, to: string, more: Record<string, unknown>) =>
     transferBody(asset, '1.5', to, more),
   )
 
-test('the lists of assets state which assets take a tag, and of which an address is complete only with one', async () => {
+test('the lists of assets state which assets accept a tag, and which require one', async () => {
   for (const [caller, path] of [
     [null, '/assets'],
     [user, '/dac/v1/supported-assets'],
@@ -55,7 +55,7 @@ test('the lists of assets state which assets take a tag, and of which an address
   }
 })
 
-test('a memo in the form of a tag is refused if the transfer carries no tag, and nothing is created', async () => {
+test('refuses a memo that looks like a tag if the transfer has no tag', async () => {
   for (const [asset, to, memo] of [
     ['XRP', xrp, '123456'],
     ['XRP', xrp, ' 123456 '],
@@ -74,7 +74,7 @@ test('a memo in the form of a tag is refused if the transfer carries no tag, and
   )
 })
 
-test("a memo is the caller's note if there is a tag, in the address or separately, and on networks without tags", async () => {
+test('accepts any memo if the transfer has a tag or the network has no tags', async () => {
   const bitcoin = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
   for (const [asset, to, more, tag] of [
     ['XRP', xrp, { memo: '123456', address_tag: '7' }, '7'],
@@ -93,7 +93,7 @@ test("a memo is the caller's note if there is a tag, in the address or separatel
   }
 })
 
-test('an already answered request is replayed, even if its memo would be refused today', async () => {
+test('a repeated request is replayed even if its memo would be refused now', async () => {
   const first = await send('XRP', xrp, { memo: 'invoice 9', sequence_id: 'kept' })
   assert.equal(first.status, 200, first.text)
   const again = await send('XRP', xrp, { memo: '9', sequence_id: 'kept' })
@@ -104,7 +104,7 @@ test('an already answered request is replayed, even if its memo would be refused
   )
 })
 
-test('validate-address states the tag of a payment, whether another is allowed, and when this is unknown', async () => {
+test('validate-address returns the tag of an address, and whether a separate tag is allowed', async () => {
   const check = async (asset: string, address: string, more = {}) =>
     (
       await call<Record<string, unknown>>(user, 'POST', '/dac/v1/validate-address', {
@@ -153,7 +153,7 @@ test('validate-address states the tag of a payment, whether another is allowed, 
   ])
 })
 
-test('validate-address returns the spelling in which transfers to an address are listed, if it differs', async () => {
+test('validate-address returns the canonical spelling of an address if it differs', async () => {
   const spelled = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
   const { body } = await call<Record<string, unknown>>(user, 'POST', '/dac/v1/validate-address', {
     asset: 'BTC',
@@ -169,7 +169,7 @@ test('validate-address returns the spelling in which transfers to an address are
   assert.equal(made.body['destination_id'], spelled, made.text)
 })
 
-test('a fee is estimated for an address that contains its tag', async () => {
+test('estimates the fee for an address that contains its tag', async () => {
   const rate = { asset: 'XRP', fee_rate: 12, amount: 1 }
   const { status, body, text } = await call<{ field?: string }>(
     user,

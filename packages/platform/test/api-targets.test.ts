@@ -71,7 +71,7 @@ async function signed(
   )
 }
 
-test('every unsupported method of a path gets 405 with the supported ones, whatever its body; OPTIONS too', async () => {
+test('an unsupported method gets 405 with the supported methods, whatever its body', async () => {
   const bodies: [Record<string, string>, string][] = [
     [{}, ''],
     [{ 'content-length': '2', 'content-type': 'text/plain' }, 'hi'],
@@ -117,7 +117,7 @@ test('every unsupported method of a path gets 405 with the supported ones, whate
   assert.match((await send('get /assets')).body.message, /methods are case-sensitive/)
 })
 
-test('a method of a parameterised path gets 405 at a fixed path that lacks it', async () => {
+test('a method that only a parameterised path supports gets 405 at a fixed path', async () => {
   // GET /dac/v1/conversions/{id} exists, but "quote" is not a valid id.
   for (const method of ['GET', 'HEAD', 'DELETE']) {
     const answer = await send(`${method} /dac/v1/conversions/quote`)
@@ -127,7 +127,7 @@ test('a method of a parameterised path gets 405 at a fixed path that lacks it', 
   assert.deepEqual([known.status, known.allow], [405, 'GET, HEAD'])
 })
 
-test('bytes that are not a request get 400, and no request gets 500', async () => {
+test('bytes that are not an HTTP request get 400, and no request causes a 500', async () => {
   for (const line of ['GET *', 'FOO', 'FOO\u0000 /', '(a) /assets', 'GET assets', 'PRI *']) {
     assert.equal((await send(line)).status, 400, line)
   }
@@ -161,7 +161,7 @@ test('bytes that are not a request get 400, and no request gets 500', async () =
   }
 })
 
-test('a parameter that is not percent-encoded UTF-8 gets 400 with its name, on every endpoint with parameters', async () => {
+test('a query parameter that is not percent-encoded UTF-8 gets 400 with its name', async () => {
   for (const bad of ['%zz', '%', 'a%2', '%ff', '%c3', '%ED%A0%80', '%C0%80']) {
     for (const [path, field] of [
       ['/dac/v1/transactions?memo=', 'memo'],
@@ -210,7 +210,7 @@ test('a parameter that is not percent-encoded UTF-8 gets 400 with its name, on e
   }
 })
 
-test('an empty parameter gets 400 with its name, because it would filter nothing', async () => {
+test('an empty query parameter gets 400 with its name', async () => {
   for (const path of [
     '/dac/v1/transactions?memo=',
     '/dac/v1/transactions?memo',
@@ -227,7 +227,7 @@ test('an empty parameter gets 400 with its name, because it would filter nothing
     assert.equal((await send(`GET ${path}`)).status, 503, 'no node can sign')
 })
 
-test('parameters are decoded as before: + is a space, = may be in a value, a repeated name is refused', async () => {
+test('decodes + as a space, allows = in a value, and refuses repeated parameter names', async () => {
   const memo = 'a b+c&d=e é'
   await call(user, 'POST', '/dac/v1/create-wallet', { asset: 'ETH' })
   await api.fund(user, 'ETH', 10n ** 18n)
@@ -256,7 +256,7 @@ test('parameters are decoded as before: + is a space, = may be in a value, a rep
   assert.deepEqual([twice.status, twice.body.message], [400, 'memo: appears twice; send it once'])
 })
 
-test('the absolute form of a target equals its origin form: the signature covers path and query only', async () => {
+test('accepts the absolute form of a request target; the signature covers path and query only', async () => {
   const path = '/dac/v1/transactions?status=failed'
   for (const target of [
     `http://custody.example${path}`,
@@ -308,7 +308,7 @@ test('the absolute form of a target equals its origin form: the signature covers
   assert.deepEqual([refused.status, refused.body.field], [400, 'path'])
 })
 
-test('an API key in upper case is refused with advice: it has one spelling for nodes, limits and ids', async () => {
+test('an API key in upper case is refused with advice to use lower case', async () => {
   const upper = user.apiKey.toUpperCase()
   for (const [header, sub] of [
     [upper, upper],
@@ -336,7 +336,7 @@ test('an API key in upper case is refused with advice: it has one spelling for n
   }
 })
 
-test('a request that does not arrive gets 408 within a second of its deadline, for slow headers and bodies', async () => {
+test('a request with slow headers or a slow body gets 408 within a second of its deadline', async () => {
   const server = api.server.server as typeof api.server.server & {
     connectionsCheckingInterval: number
   }

@@ -17,7 +17,7 @@ const TEXTS = { accept: 'application/json; amounts=string' }
 const TO = `0x${'ab'.repeat(20)}`
 const WEI = '0.123456789012345678'
 
-test('which accept headers request text amounts, and which do not', () => {
+test('returns text amounts only if the Accept header has the parameter amounts=string', () => {
   for (const [accept, isText] of [
     [undefined, false],
     ['*/*', false],
@@ -35,7 +35,7 @@ test('which accept headers request text amounts, and which do not', () => {
   })
 })
 
-test('responses contain every decimal as text and counts as numbers, also for an earlier request', async () => {
+test('with text amounts, every decimal is text and counts stay numbers, also in a replay', async () => {
   const user = await api.user(randomUUID())
   await call(user, 'POST', '/dac/v1/create-wallet', { asset: 'ETH' })
   await api.fund(user, 'ETH', 5n * 10n ** 18n)
@@ -72,7 +72,7 @@ test('responses contain every decimal as text and counts as numbers, also for an
   assert.match(list.text, /"total":1\b/)
 })
 
-test('a wrong media type is refused before any action, and errors stay as they are', async () => {
+test('a wrong media type is refused before any action, and errors keep their format', async () => {
   const user = await api.user(randomUUID())
   await call(user, 'POST', '/dac/v1/create-wallet', { asset: 'ETH' })
   const refused = await call<{ field: string }>(
@@ -93,7 +93,7 @@ test('a wrong media type is refused before any action, and errors stay as they a
   )
 })
 
-test('its document has no decimal number, declares its media types, and its examples match its schemas', async () => {
+test('the OpenAPI document for text amounts has no decimal numbers, and its examples are valid', async () => {
   const ask = async (query: string) =>
     await call<Record<string, unknown>>(null, 'GET', `/openapi.json${query}`, undefined, {
       base: api.base,

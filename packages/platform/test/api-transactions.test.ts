@@ -79,7 +79,7 @@ async function steps(id: string): Promise<TransferResponse> {
   throw new Error(`it is still ${(await read(id)).sub_status}`)
 }
 
-test('a transfer that failed before it reached a chain has no fee, and the platform fee is returned', async () => {
+test('a transfer that fails before submission has no network fee; its platform fee is returned', async () => {
   for (const how of ['fails', 'is cancelled'] as const) {
     const before = await prepaid()
     const made = await create()
@@ -109,7 +109,7 @@ test('a transfer that failed before it reached a chain has no fee, and the platf
   }
 })
 
-test('a transfer that the chain reverted lists its cost', async () => {
+test('a transfer that the chain reverted lists its network fee', async () => {
   const made = await create()
   const row = await leased(made.id)
   await api.database.transaction(async (tx) => {
@@ -128,7 +128,7 @@ test('a transfer that the chain reverted lists its cost', async () => {
   )
 })
 
-test('updated_at is never before confirmed_at, whichever clock is ahead', async () => {
+test('updated_at is never before confirmed_at, even if clocks differ', async () => {
   for (const aheadMs of [5000, -5000]) {
     const made = await create()
     const row = await leased(made.id)
@@ -157,7 +157,7 @@ test('updated_at is never before confirmed_at, whichever clock is ahead', async 
   }
 })
 
-test('the memo is a string, empty if there was none, as documented', async () => {
+test('the memo is a string, and empty if there was none', async () => {
   assert.equal((await create({ memo: 'rent' })).memo, 'rent')
   const without = await create()
   assert.equal(without.memo, '')
@@ -172,7 +172,7 @@ test('the memo is a string, empty if there was none, as documented', async () =>
   assert.match(fee?.description ?? '', /0 if the transaction failed before it reached a chain/)
 })
 
-test('an amount is a number or its digits as text, as the document states for every amount of a request', async () => {
+test('every amount of a request may be a number or text, as the document states', async () => {
   const ask = (amount: string, sequence: string) =>
     call<TransferResponse & { field?: string }>(
       user,
@@ -224,7 +224,7 @@ test('an amount is a number or its digits as text, as the document states for ev
     assert.ok(amounts.includes(name), `${name} of ${amounts.join(', ')}`)
 })
 
-test('a replacement’s fee rate is a number like all others', async () => {
+test('the fee rate of a replacement is a number', async () => {
   const made = await create()
   for (const rate of ['60', '012.5', null]) {
     await api.database.query(
@@ -240,7 +240,7 @@ test('a replacement’s fee rate is a number like all others', async () => {
   )
 })
 
-test('a hash is found in either letter case if its chain ignores case', async () => {
+test('a hash is found in any letter case if its chain ignores case', async () => {
   const { rows } = {
     rows: [
       '0x' + 'aB'.repeat(32),
@@ -279,7 +279,7 @@ test('a hash is found in either letter case if its chain ignores case', async ()
   )
 })
 
-test('a transfer is found by its exact sequence_id, in the caller’s sub-account, by an index', async () => {
+test('finds a transfer by its exact sequence_id in the caller’s sub-account, using an index', async () => {
   const made = await create({ sequence_id: 'Payout 1/ä' })
   const find = (value: string, more = '') => list(`sequence_id=${encodeURIComponent(value)}${more}`)
   assert.deepEqual(
@@ -348,7 +348,7 @@ test("formatting a transaction does not depend on the database's clock", () => {
   assert.equal(presentTransaction(row, api.services.registry).updated_at, at.toISOString())
 })
 
-test('`address` finds transactions by sender or destination in any letter case, and none of another workspace or sub-account', async () => {
+test('`address` finds transactions by sender or destination, in the caller’s sub-account only', async () => {
   const [mine, other] = [await create(), await create()]
   const sender = 'bcrt1qrp33g0q5c5txsp9arysrx4k6zdkfs4nce4xj0gdcccefvpysxf3qzf4jry'
   await api.database.query('update transactions set source_id = $2 where id = $1', [

@@ -34,7 +34,7 @@ const TO = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
 const addresses = async (asset: string) =>
   (await call<Address[]>(user, 'GET', `/dac/v1/addresses?asset=${asset}`)).body
 
-test('a new wallet lists its omnibus address, and the first requested address is that one', async () => {
+test('a new wallet lists its omnibus address, and the first requested address is the same', async () => {
   for (const asset of ['ETH', 'USDT_ETH', 'BTC', 'XRP', 'SOL']) {
     const wallet = (await call<Wallet>(user, 'POST', '/dac/v1/create-wallet', { asset })).body
     const [only, ...none] = await addresses(asset)
@@ -65,7 +65,7 @@ test('a new wallet lists its omnibus address, and the first requested address is
   assert.equal(events[0]?.n, 10, 'told of each address when it is handed out')
 })
 
-test('concurrent requests for the first address get one each', async () => {
+test('concurrent requests for the first address return different addresses', async () => {
   await call(user, 'POST', '/dac/v1/create-wallet', { asset: 'LTC' })
   const asked = await Promise.all(
     Array.from({ length: 5 }, () =>
@@ -76,7 +76,7 @@ test('concurrent requests for the first address get one each', async () => {
   assert.equal((await addresses('LTC')).length, 5)
 })
 
-test('an inactive wallet accepts no addresses, transfers or rules, replays requests, and stays in the list', async () => {
+test('an inactive wallet refuses addresses, transfers and rules, replays requests, and is listed', async () => {
   await api.fund(user, 'BTC', 100_000_000n)
   const order = transferBody('BTC', '0.1', TO, { sequence_id: 'before' })
   const made = await call<Transfer>(user, 'POST', '/dac/v1/transaction', order)
@@ -178,7 +178,7 @@ test('an inactive wallet accepts no addresses, transfers or rules, replays reque
     await assert.rejects(set(status, more), said)
 })
 
-test('a standing rule waits while its wallet is inactive, and continues immediately once it is active', async (t) => {
+test('a standing rule waits while its wallet is inactive, and continues when it is active again', async (t) => {
   const [wallet] = (await call<Wallet[]>(user, 'GET', '/dac/v1/wallets?asset=BTC')).body as [Wallet]
   const nowMs = Date.now()
   t.after(() => {

@@ -49,7 +49,7 @@ const problem = async (
   as: User | null = user,
 ) => call<Problem>(as, method, path, body, { base: platform.base, ...options })
 
-test('GET /assets needs no key; supported-assets returns the same with one', async () => {
+test('GET /assets needs no key, and returns the same list as supported-assets', async () => {
   const open = await call<{ asset_name: string; decimals: string }[]>(
     null,
     'GET',
@@ -109,7 +109,7 @@ test('401 names the claim that failed', async () => {
   assert.equal((await problem('GET', '/dac/v1/transactions', undefined, {}, null)).status, 401)
 })
 
-test('Bearer and Token are both accepted; the query may be signed or omitted; old claims are accepted', async () => {
+test('accepts Bearer and Token schemes, signed and unsigned queries, and earlier claim names', async () => {
   const signed = await signRequest({
     apiKey: user.apiKey,
     privateKey: PRIVATE_KEY,
@@ -137,7 +137,7 @@ test('Bearer and Token are both accepted; the query may be signed or omitted; ol
   )
 })
 
-test('a nonce works once; a changed body does not', async () => {
+test('a nonce is accepted once, and a changed body is refused', async () => {
   const sign = { nonce: 'once' }
   assert.equal((await problem('GET', '/dac/v1/transactions', undefined, { sign })).status, 200)
   assert.equal(
@@ -172,7 +172,7 @@ test('duplicate authentication headers are refused', async () => {
   assert.match(text, /^HTTP\/1\.1 401/)
 })
 
-test('a read-only key reads and validates; writing gets 403', async () => {
+test('a read-only key can read and validate; its writes get 403', async () => {
   assert.equal(
     (await problem('GET', '/dac/v1/wallets?asset=BTC', undefined, {}, reader)).status,
     200,
@@ -200,7 +200,7 @@ test('a read-only key reads and validates; writing gets 403', async () => {
   }
 })
 
-test('a second wallet gets 400 with the id of the first; the other path behaves the same', async () => {
+test('creating a second wallet of an asset gets 400 with the id of the first, at both paths', async () => {
   const [existing] = (await call<{ id: string }[]>(user, 'GET', '/dac/v1/wallets?asset=BTC')).body
   for (const path of ['/dac/v1/create-wallet', '/dac/v1/wallet']) {
     const answer = await problem('POST', path, { asset: 'BTC' })
@@ -265,7 +265,7 @@ test("bad input gets 400 with the field's name", async () => {
   )
 })
 
-test('all exact valid spellings of addresses and amounts are accepted', async () => {
+test('accepts every exact valid spelling of addresses and amounts', async () => {
   for (const amount of ['"0.001"', '1e-3', '0.0010', '1E-3']) {
     const answer = await call<Transfer>(
       user,
@@ -279,7 +279,7 @@ test('all exact valid spellings of addresses and amounts are accepted', async ()
   }
 })
 
-test('lists are filtered and paged, and refuse invalid parameters', async () => {
+test('lists can be filtered and paged, and refuse invalid parameters', async () => {
   const list = (query: string) =>
     call<{ data: Transfer[]; page: string; limit: string; total: string }>(
       user,
@@ -334,7 +334,7 @@ test('lists are filtered and paged, and refuse invalid parameters', async () => 
   }
 })
 
-test('foreign ids: 403 for another workspace, 404 for another sub-account or an unknown id', async () => {
+test('an id of another workspace gets 403; one of another sub-account or an unknown id gets 404', async () => {
   const { body } = await call<{ data: Transfer[] }>(user, 'GET', '/dac/v1/transactions')
   const id = body.data[0]?.id as string
   const stranger = await platform.user('strangers')
@@ -352,7 +352,7 @@ test('foreign ids: 403 for another workspace, 404 for another sub-account or an 
   assert.equal((await problem('GET', `/dac/v1/transaction/${id}`)).status, 200)
 })
 
-test('the rate limit: 429 with Retry-After beyond the allowance; other keys are not affected', async () => {
+test('requests beyond the rate limit get 429 with Retry-After, and other keys are not affected', async () => {
   const limited = await platform.user('limited', { rateLimit: 3 })
   // The minute may change between the calls, so the limit is reached within two windows at the
   // latest.
@@ -367,7 +367,7 @@ test('the rate limit: 429 with Retry-After beyond the allowance; other keys are 
   assert.equal((await problem('GET', '/dac/v1/transactions')).status, 200)
 })
 
-test('the operator’s command: JSON on the last line, errors on standard error, repeatable enrolment', async () => {
+test('the CLI prints JSON on its last line and errors on stderr, and enrolment can be repeated', async () => {
   const created = await platform.cli(
     'api-user',
     'create',
@@ -457,7 +457,7 @@ test('revoked keys are refused', async () => {
   assert.equal((await problem('GET', '/dac/v1/transactions', undefined, {}, gone)).status, 401)
 })
 
-test('unknown paths, methods, media types and sizes have their own status', async () => {
+test('unknown paths, methods, media types and excessive sizes get the matching 4xx status', async () => {
   assert.equal((await problem('GET', '/dac/v2/wallets', undefined, {}, null)).status, 404)
   const method = await problem('GET', '/dac/v1/create-wallet', undefined, {}, null)
   assert.equal(method.status, 405)
@@ -484,7 +484,7 @@ test('unknown paths, methods, media types and sizes have their own status', asyn
   )
 })
 
-test('validate-address returns the reason for its result', async () => {
+test('validate-address returns the reason why an address is invalid', async () => {
   const check = async (asset: string, address: string, more = {}) =>
     (
       await call<{ valid: boolean; reason?: string }>(user, 'POST', '/dac/v1/validate-address', {
@@ -505,7 +505,7 @@ test('validate-address returns the reason for its result', async () => {
   assert.equal((await check('ETH', '')).valid, false)
 })
 
-test('fee rates and estimates are returned', async () => {
+test('returns fee rates and fee estimates', async () => {
   const rates = await call<{
     low: string
     medium: string
@@ -570,7 +570,7 @@ test('fee rates and estimates are returned', async () => {
   assert.equal((await problem('GET', '/dac/v1/network-fee-rates/XYZ')).status, 400)
 })
 
-test('the OpenAPI document, health and readiness are served', async () => {
+test('serves the OpenAPI document, health and readiness', async () => {
   const document = await call<{ paths: Record<string, unknown>; openapi: string }>(
     null,
     'GET',
@@ -731,7 +731,7 @@ function raw(bytes: string): Promise<string> {
   })
 }
 
-test("the control panel displays a transfer’s whole timeline to a member, who joined by an operator's link", async () => {
+test("a member who joined by an operator's link sees a transfer’s whole timeline in the panel", async () => {
   const { link } = (await platform.operator('console invite', {
     workspace: 'api',
     role: 'viewer',

@@ -46,7 +46,7 @@ const patient = (): Services => ({
   environment: { ...fixture.services.environment, sleep: async () => undefined },
 })
 
-test('Ether sent by a self-destructing contract is a surplus: exit code 1, but withdrawals continue', async () => {
+test('Ether from a self-destructed contract is a surplus: exit code 1, but withdrawals continue', async () => {
   await fixture.check()
   await fixture.control({ command: 'fund', asset: 'ETH', address: stranger.address, amount: '1' })
   const chain = defineChain({
@@ -89,7 +89,7 @@ test('Ether sent by a self-destructing contract is a surplus: exit code 1, but w
   )
 })
 
-test('a ledger that promises more than the chain holds is a deficit, even if there is also a surplus', async () => {
+test('a ledger balance above the chain’s is a deficit, even if another account has a surplus', async () => {
   const services = patient()
   const { source } = fixture
   const before = await audit(services)
@@ -116,7 +116,7 @@ test('a ledger that promises more than the chain holds is a deficit, even if the
   )
 })
 
-test('a network that cannot be queried is reported as neither a surplus nor a deficit', async () => {
+test('a network that cannot be queried is reported as neither surplus nor deficit', async () => {
   const services = patient()
   const [chain] = services.networks.all()
   const away = { ...chain, balance: () => Promise.reject(new Error('away')) }

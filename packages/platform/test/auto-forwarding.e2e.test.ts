@@ -138,7 +138,7 @@ before(async () => {
 })
 after(() => platform.remove())
 
-describe('validation of a rule', () => {
+describe('forwarding rules are validated', () => {
   test('each invalid field is refused, and no rule is created', async () => {
     const { omnibus, deposit } = await wallet(shop, 'ETH')
     await wallet(shop, 'XRP')
@@ -183,7 +183,7 @@ describe('validation of a rule', () => {
     assert.equal((await call(null, 'POST', PATH, good, { base: platform.base })).status, 401)
     assert.equal((await call<Page<Rule>>(shop, 'GET', PATH)).body.total, '0')
   })
-  test('one rule for an asset, which only its own sub-account reads, lists, pauses, resumes and deletes', async () => {
+  test('an asset has one rule, which only its own sub-account can read, pause, resume and delete', async () => {
     const { omnibus: theirs } = await wallet(customer, 'ETH')
     const body = { asset: 'ETH', min_amount: 1, daily_cap: 2, ...rest(theirs) }
     const made = await make(shop, body)
@@ -249,8 +249,8 @@ describe('validation of a rule', () => {
   })
 })
 
-describe('forwards', () => {
-  test('ETH and USDT_ETH: forwards from deposit addresses through the sweep exactly what arrived; small amounts add up', async () => {
+describe('deposits are forwarded by their rules', () => {
+  test('ETH and USDT_ETH: forwards exactly the received amounts, and adds up small ones', async () => {
     const user = await newUser('ether')
     for (const [asset, min] of [
       ['ETH', '2'],
@@ -358,7 +358,7 @@ describe('forwards', () => {
       )
     })
   }
-  test('forwards at most the daily cap; the rest waits', async () => {
+  test('forwards at most the daily cap, and keeps the rest in the wallet', async () => {
     const user = await newUser('capped')
     const { omnibus } = await wallet(user, 'ETH')
     const { omnibus: theirs } = await wallet(customer, 'ETH')
@@ -382,7 +382,7 @@ describe('forwards', () => {
     assert.match(String(capped.reason), /daily cap allows 0(\.0000\d+)? ETH more/)
     assert.equal((await balance(user, 'ETH')).balance, capped.waiting)
   })
-  test('forwards nothing after the end, while paused, or after deletion', async () => {
+  test('forwards nothing after the rule expired, while it is paused, or after its deletion', async () => {
     const user = await newUser('ends')
     const { omnibus } = await wallet(user, 'ETH')
     const { omnibus: theirs } = await wallet(customer, 'ETH')
@@ -440,7 +440,7 @@ describe('forwards', () => {
       'deleted',
     )
   })
-  test('a flagged destination: the forward is held until unfrozen; if cancelled, the coins stay in the wallet', async () => {
+  test('holds a forward to a flagged address until unfrozen; cancellation returns its amount', async () => {
     const user = await newUser('screened')
     const { omnibus } = await wallet(user, 'ETH')
     const bad = { address: '0x00000000000000000000000000000000000000F5', address_tag: null }
@@ -485,7 +485,7 @@ describe('forwards', () => {
       3n * 10n ** 18n,
     )
   })
-  test('deleting a rule cancels its signed pending forward on the chain, and the rule lists the forward until then', async () => {
+  test('deleting a rule cancels its signed pending forward on the chain', async () => {
     const user = await newUser('outlived')
     const { omnibus } = await wallet(user, 'BTC')
     const to = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
@@ -528,7 +528,7 @@ describe('forwards', () => {
     }
     await audited()
   })
-  test('a deletion without a body is refused, because its signature would match a GET', async () => {
+  test('refuses a deletion without a body, because its signature would also match a GET', async () => {
     const user = await newUser('bodiless')
     await wallet(user, 'ETH')
     const { body: rule } = await make(user, {
@@ -541,7 +541,7 @@ describe('forwards', () => {
     assert.deepEqual([status, body.field], [400, 'body'])
     assert.equal((await read(user, rule.id)).status, 'active')
   })
-  test('a failed forward releases its amount and is tried again, until one succeeds', async () => {
+  test('a failed forward releases its amount, and is retried until one succeeds', async () => {
     const user = await platform.user('failing')
     const { omnibus } = await wallet(user, 'POL')
     const { omnibus: theirs } = await wallet(customer, 'POL')
@@ -594,14 +594,16 @@ describe('forwards', () => {
       ['2', '0', 'failed'],
     )
   })
-  test('the ledger agrees with the chains', audited)
+  test('after these forwards, the ledger agrees with the chains', audited)
 })
 
 function traits(asset: string): string {
-  return asset === 'TRX' ? 'the tank pays' : 'the fee comes out of what is forwarded'
+  return asset === 'TRX'
+    ? 'the gas tank pays the fee of a forward'
+    : 'deducts the fee from the forwarded amount'
 }
 
-test('a deposit address keeps amounts that are not worth a sweep, until there is more', async () => {
+test('a deposit address keeps its coins until their value justifies the cost of a sweep', async () => {
   const user = await newUser('dust')
   const { deposit } = await wallet(user, 'ETH')
   const { deposit: tokens } = await wallet(user, 'USDT_ETH')
@@ -687,7 +689,7 @@ test('a deposit address keeps amounts that are not worth a sweep, until there is
 })
 
 test(
-  'killed between credit and forward, and at each commit of a forward: each is forwarded once',
+  'forwards each deposit once if the process is killed at any commit of a forward',
   { timeout: 600_000 },
   async () => {
     const user = await newUser('killed')

@@ -172,7 +172,7 @@ function backedUpByTimer(databaseUrl: string, folder: string): void {
 }
 
 test(
-  'an external database is dumped and restored by PostgreSQL’s own programs',
+  'dumps and restores an external database with PostgreSQL’s own programs',
   { skip: missing, timeout: 90_000 },
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'custody-external-'))

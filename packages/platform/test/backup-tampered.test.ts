@@ -421,7 +421,7 @@ for (const attack of ATTACKS) {
 }
 
 test(
-  'restores the untouched backup by signature and by hash; keys after the recovery, settings from the platform',
+  'restores an untouched backup verified by signature or by hash, database first, then keys',
   { timeout: 120_000 },
   async () => {
     for (const [name, trust] of [
@@ -466,7 +466,7 @@ test(
 )
 
 test(
-  'a backup of an earlier version is restored by its hash alone, without its settings',
+  'restores a backup of an earlier version by its hash alone, without its settings',
   { timeout: 120_000 },
   async () => {
     const from = copyOfWhole()
@@ -517,7 +517,7 @@ test(
 )
 
 test(
-  'a file that changes after the check is not restored, and nothing remains',
+  'refuses a file that changes after its verification, and removes the partial restore',
   { timeout: 120_000 },
   async () => {
     const from = copyOfWhole()
@@ -537,7 +537,7 @@ test(
 )
 
 test(
-  'a failure between database and keys leaves nothing, and the same command then restores',
+  'a failure between database and keys removes everything, and a second attempt succeeds',
   { timeout: 120_000 },
   async () => {
     const to = place('twice')
@@ -554,7 +554,7 @@ test(
 )
 
 test(
-  "sealed secrets can only write a platform's own files, even if the manifest is authentic",
+  'sealed secrets cannot write outside the data directory, even with an authentic manifest',
   { timeout: 120_000 },
   async () => {
     const from = copyOfWhole()
@@ -579,7 +579,7 @@ test(
   },
 )
 
-test('refuses a home that is a link, and a log archive with a quote in its name', async () => {
+test('refuses a data directory that is a link, and a log archive path with a quote', async () => {
   const [to, target] = [place('linked'), place('target')]
   mkdirSync(target)
   symlinkSync(target, to)
@@ -610,7 +610,7 @@ test('refuses a home that is a link, and a log archive with a quote in its name'
   assert.deepEqual([everything(target), existsSync(place('quoted'))], [[], false])
 })
 
-test('the command line reports what it proved, also by its exit code', { timeout: 120_000 }, () => {
+test('the CLI reports what was verified, in its output and exit code', { timeout: 120_000 }, () => {
   const cli = (...words: string[]) => {
     const { status, stdout, stderr } = spawnSync(process.execPath, [CLI, ...words], {
       encoding: 'utf8',

@@ -129,7 +129,7 @@ async function nothingTwice(before: { list: string[]; balances: string[] }): Pro
 const NODES = ['signers/node-1', 'signers/node-2', 'signers/node-3']
 
 test(
-  'the platform is lost: restored from its folder, it reads the rest from nodes and chains',
+  'after loss of the platform, restores the backup, and the rest from nodes and chains',
   { timeout: 300_000 },
   async (t) => {
     for (const [asset, { fund }] of Object.entries(ASSETS))
@@ -220,7 +220,7 @@ test(
 )
 
 test(
-  'everything is lost, nodes too: backup and archived log restore all of it, to the last minute',
+  'after loss of all hosts, restores everything from the backup and the archived log',
   { timeout: 300_000 },
   async (t) => {
     const made = await platform.cli(
@@ -309,7 +309,7 @@ test(
 )
 
 test(
-  'an incomplete backup or one of another version is not restored, and nothing is overwritten',
+  'refuses an incomplete backup or one of another version, and overwrites nothing',
   { timeout: 120_000 },
   async () => {
     const bad = place('bad')

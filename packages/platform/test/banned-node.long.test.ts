@@ -189,7 +189,7 @@ interface CommandResult {
 }
 
 test(
-  'a node is banned: two honest nodes move every workspace’s funds to a new installation',
+  'after a ban, two honest nodes move every workspace’s funds to a new installation',
   { timeout: 300_000 },
   async (t) => {
     assert.equal(blocks.length, 5, 'the page has other commands than this drill')

@@ -23,7 +23,7 @@ function stage(options: { most: number; lanes: number; pause?: () => Promise<voi
 }
 const doubled = (items: readonly number[]) => items.map((item) => String(item * 2))
 
-test('requests of one turn are sent together, in order; later ones go with the next call', async () => {
+test('requests of one event-loop turn are sent as one batch, in order; later ones form the next', async () => {
   const { batch, calls, turn } = stage({ most: 10, lanes: 1 })
   const first = [1, 2, 3].map((item) => batch.ask(item))
   await turn()
@@ -45,7 +45,7 @@ test('requests of one turn are sent together, in order; later ones go with the n
   assert.equal(batch.isIdle, true)
 })
 
-test('a call never exceeds its maximum of items, and calls never exceed their maximum concurrency', async () => {
+test('a batch never exceeds its maximum size, and batches never exceed their maximum concurrency', async () => {
   const { batch, calls, turn } = stage({ most: 2, lanes: 2 })
   const all = [1, 2, 3, 4, 5].map((item) => batch.ask(item))
   for (let n = 0; n < 4; n++) await turn()
@@ -65,7 +65,7 @@ test('a call never exceeds its maximum of items, and calls never exceed their ma
   assert.deepEqual(await Promise.all(all), ['2', '4', '6', '8', '10'])
 })
 
-test('a failed call fails all of its items, and no other items', async () => {
+test('a failed batch fails all of its items, and no other items', async () => {
   const { batch, calls, turn } = stage({ most: 2, lanes: 1 })
   const all = [1, 2, 3].map((item) => batch.ask(item).catch((error: Error) => error.message))
   await turn()
@@ -80,7 +80,7 @@ test('a failed call fails all of its items, and no other items', async () => {
   assert.equal(await short, '0 results for 1 requests')
 })
 
-test('with a pause before a call more requests are batched; a full batch does not wait', async () => {
+test('a configured delay lets more requests join a batch, and a full batch is sent immediately', async () => {
   const pauses: (() => void)[] = []
   const { batch, calls, turn } = stage({
     most: 3,

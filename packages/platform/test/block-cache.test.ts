@@ -8,7 +8,7 @@ import { useDatabase, DepositFixture } from './deposits-support.ts'
  */
 const database = useDatabase()
 
-test('blocks are evicted only below the final height, and beyond a hard limit', () => {
+test('evicts blocks only below the final height, or beyond the hard limit of the cache', () => {
   assert.equal(forgottenBelow(10_000, 9_990), 8_000, 'final blocks: 2000 are kept')
   assert.equal(forgottenBelow(10_000, 4_000), 4_000, '20 minutes at 200 ms: all that are not final')
   assert.equal(forgottenBelow(10_000, 0), 0, 'nothing is final')
@@ -16,7 +16,7 @@ test('blocks are evicted only below the final height, and beyond a hard limit', 
   assert.equal(forgottenBelow(500_000, 100_000), 400_000)
 })
 
-test('EVM with 200 ms blocks and finality 20 minutes behind: a reorganisation of 6,000 blocks removes a deposit', async () => {
+test('EVM: a reorganisation of 6,000 blocks removes a deposit if finality is 20 minutes behind', async () => {
   const fixture = new DepositFixture(database.get(), 'evm')
   await fixture.open()
   const alice = await fixture.tenant('alice')

@@ -212,7 +212,7 @@ function cardanoBody(address: string): string {
 
 const RESERVING: FamilyName[] = ['utxo', 'cardano', 'xrp', 'stellar', 'solana']
 for (const family of [...RESERVING, 'evm', 'tron'] as FamilyName[]) {
-  test(`${family}: a fee above the cap is refused before anything is built`, async () => {
+  test(`${family}: a transfer whose fee exceeds the cap is refused before anything is built`, async () => {
     const { after, built, adjusted } = await transfer(family, '1')
     assert.deepEqual(
       [after.state, after.last_error, built, adjusted],
@@ -223,7 +223,7 @@ for (const family of [...RESERVING, 'evm', 'tron'] as FamilyName[]) {
 }
 
 for (const family of RESERVING) {
-  test(`${family}: the part of the fee beyond the reservation is booked under the id of the built transaction`, async () => {
+  test(`${family}: a fee above the reservation is booked with the id of the built transaction`, async () => {
     const { after, built, adjusted } = await transfer(family)
     assert.deepEqual([after.state, after.last_error], ['SIGNING', null])
     assert.deepEqual(adjusted, [{ reference: built?.id }])

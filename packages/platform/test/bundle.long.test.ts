@@ -94,7 +94,7 @@ function start(
 }
 
 test(
-  'a bundle is complete: its checksums are right, and it contains no unneeded files',
+  'a bundle has correct checksums, all needed files, and no unneeded files',
   { timeout: 300_000 },
   () => {
     for (const kind of ['platform', 'signer']) {
@@ -162,7 +162,7 @@ test(
 )
 
 test(
-  'three nodes and a platform run from bundles alone, and write nothing there',
+  'three nodes and a platform run from bundles alone, and write nothing into their folders',
   { timeout: 300_000 },
   async () => {
     const [port1, port2, port3, chainsPort] = (await freePorts(4)) as [
@@ -241,7 +241,7 @@ test(
 )
 
 test(
-  'each bundle’s command lists its commands, and names the bundle that has a missing one',
+  'each bundle’s CLI lists its commands, and names the bundle that contains a missing one',
   { timeout: 100_000 },
   () => {
     const run = (kind: string, ...words: string[]) =>

@@ -141,7 +141,7 @@ before(
 )
 after(async () => platform.remove())
 
-test('a deposit is credited at full depth; the address is an enterprise address with a payment URI', async () => {
+test('credits a deposit after enough confirmations, at an enterprise address with a payment URI', async () => {
   assert.match(source, /^addr_test1v/)
   assert.deepEqual(
     await balance(user, 'ADA').then(({ balance: free, omnibus_balance: held }) => [free, held]),
@@ -171,7 +171,7 @@ test('a deposit is credited at full depth; the address is an enterprise address 
   assert.match(JSON.stringify(body), /stake address/)
 })
 
-test('ADA is sent: the fee is the ledger’s, the estimate is exact, and the customer receives it', async () => {
+test('ADA is sent with the exact estimated fee, and the customer receives the whole amount', async () => {
   await call(customer, 'POST', '/dac/v1/create-wallet', { asset: 'ADA' })
   const { address } = (
     await call<{ address: string }>(customer, 'POST', '/dac/v1/address', { asset: 'ADA' })
@@ -203,7 +203,7 @@ test('ADA is sent: the fee is the ledger’s, the estimate is exact, and the cus
   await audited()
 })
 
-test('too little, a stake address, another network’s address, a tag, a rate below the chain’s: 400 with the reason', async () => {
+test('invalid amounts, addresses, tags and fee rates get 400 with the reason', async () => {
   const cases: [string, string, Record<string, unknown>, RegExp][] = [
     ['0.9', STRANGER, {}, /must be at least 1 ADA/],
     ['5', 'stake_test1uqehkck0lajq8gr28t9uxnuvgcqrc6070x3k9r8048z8y5gssrtvn', {}, /stake address/],
@@ -220,7 +220,7 @@ test('too little, a stake address, another network’s address, a tag, a rate be
   }
 })
 
-test('spends from every address of the wallet, with one signature a key; pays a rate above the chain’s', async () => {
+test('spends from every address of the wallet with one signature per key, at the given fee rate', async () => {
   const further = (
     await call<{ address: string }>(user, 'POST', '/dac/v1/address', { asset: 'ADA' })
   ).body.address
@@ -244,7 +244,7 @@ test('spends from every address of the wallet, with one signature a key; pays a 
   await audited()
 })
 
-test('concurrent transfers: each is paid once, and change of one is an input of another', async () => {
+test('pays concurrent transfers once each, and spends the change of one transfer in another', async () => {
   await fund(source, '30')
   await waitFor('the deposit', async () => Number((await balance(user, 'ADA')).balance) > 31)
   const before = await lovelaceAt(STRANGER)
@@ -255,7 +255,7 @@ test('concurrent transfers: each is paid once, and change of one is an input of 
   await audited()
 })
 
-test('native tokens on a coin: its ADA is credited, and the tokens stay in the wallet', async () => {
+test('credits the ADA of an output with native tokens, and keeps the tokens in the wallet', async () => {
   const other = await platform.user('cardano-tokens')
   const address = await fundedWallet(platform, other, 'ADA', '4')
   const hash = await fund(address, '3', { tokens: { GOLD: '1000', silver: '7' } })
@@ -289,7 +289,7 @@ test('native tokens on a coin: its ADA is credited, and the tokens stay in the w
   await audited()
 })
 
-test('an expired, unseen transfer is built again with the same coins, and paid once', async () => {
+test('rebuilds an expired, unseen transfer with the same inputs, and pays it once', async () => {
   const target = (
     await call<{ address: string }>(customer, 'POST', '/dac/v1/address', { asset: 'ADA' })
   ).body.address
@@ -314,7 +314,7 @@ test('an expired, unseen transfer is built again with the same coins, and paid o
   await audited()
 })
 
-test('a transfer is paid once if the nodes are paused past the expiry of its transaction', async () => {
+test('pays a transfer once if the nodes are paused past the expiry of its transaction', async () => {
   const before = await lovelaceAt(STRANGER)
   const { id } = await platform.withoutNodes(async () => {
     const made = await sent('2', STRANGER)
@@ -326,7 +326,7 @@ test('a transfer is paid once if the nodes are paused past the expiry of its tra
   assert.equal((await lovelaceAt(STRANGER)) - before, 2_000_000n)
 })
 
-test('a reorganisation removes a deposit and a transfer; both return', async () => {
+test('a reorganisation removes a deposit and a transfer, and both are then mined again', async () => {
   const before = await lovelaceAt(STRANGER)
   const id = await platform.halted('ADA', async () => {
     const transfer = await sent('2', STRANGER)
@@ -358,7 +358,7 @@ test('a reorganisation removes a deposit and a transfer; both return', async () 
   await audited()
 })
 
-test('each transfer is paid once if a response is lost and the platform is killed in between', async () => {
+test('pays each transfer once if a response is lost and the platform is killed', async () => {
   const before = await lovelaceAt(STRANGER)
   await devnet({ command: 'fault', mode: 'drop-answer' })
   const ids = await Promise.all(['2', '2', '3'].map((amount) => sent(amount, STRANGER)))
@@ -372,7 +372,7 @@ test('each transfer is paid once if a response is lost and the platform is kille
   await audited()
 })
 
-test('while a chain is unreachable, the fee rates report this, and a transfer is accepted and waits', async () => {
+test('while the chain is unreachable, fee rates report an error, and an accepted transfer waits', async () => {
   await devnet({ command: 'fault', mode: 'down' })
   const { id } = await sent('2', STRANGER)
   await waitFor(

@@ -63,7 +63,7 @@ after(async () => {
   await cluster.stop()
 })
 
-test('a call to a node with an expired certificate reports it, and its expiry is known anyway', async () => {
+test('a call to a node with an expired certificate reports the expiry date', async () => {
   const signers = connect()
   assert.equal((await status(signers, 1)).node, 1)
   assert.equal((await status(signers, 2)).node, 2)
@@ -86,7 +86,7 @@ test("certificates are checked against the platform's injected clock", async () 
   await assert.rejects(status(signers, 1), /signer 1: the TLS certificate expired on/)
 })
 
-test('the metrics contain each expiry in Unix seconds', async () => {
+test('the metrics contain the expiry of each certificate in Unix seconds', async () => {
   const metrics = createMetrics()
   await lookAtNodes({
     signers: connect(),
@@ -110,7 +110,7 @@ test('the metrics contain each expiry in Unix seconds', async () => {
   )
 })
 
-test('the doctor reports certificates from 30 days before their expiry, with the command that renews them', async () => {
+test('the doctor reports certificates within 30 days of expiry, with the command to renew them', async () => {
   const found = await diagnoseCertificates(folder)
   assert.deepEqual(
     found.map(({ of, state }) => [of, state]),
@@ -136,7 +136,7 @@ test('the doctor reports certificates from 30 days before their expiry, with the
   assert.deepEqual(await diagnoseCertificates(join(cluster.home, 'none')), [])
 })
 
-test('a renewal of the platform’s certificate is used without a restart', async () => {
+test('a renewed certificate of the platform is used without a restart', async () => {
   const original = readFileSync(join(folder, 'tls.crt'))
   try {
     await replace(folder, -2)
@@ -158,7 +158,7 @@ test('a renewal of the platform’s certificate is used without a restart', asyn
   }
 })
 
-test('a renewal at a node is detected within ten minutes, although connections are kept open', async () => {
+test('a node’s renewed certificate is detected within ten minutes, even on open connections', async () => {
   const signers = connect()
   const home = join(cluster.home, 'node-1')
   const before = expiryOf(home)

@@ -9,7 +9,7 @@ import { Installation } from './chaos/installation.ts'
 import { ChaosRun } from './chaos/chaos-run.ts'
 
 test(
-  'the primary of three database hosts fails under load: another takes over, and no answered change is lost',
+  'if the primary of three database hosts fails under load, no confirmed change is lost',
   { skip: whyNoCluster() ?? false },
   async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'custody-chaos-'))

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { Installation } from './chaos/installation.ts'
 import { killed } from './chaos/kills.ts'
 
-test('each process of an installation is killed under load: nothing is lost or paid twice', async (t) => {
+test('no transfer is lost or paid twice if any process of the installation is killed under load', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'custody-chaos-'))
   const installation = new Installation(join(folder, 'home'))
   t.after(async () => {

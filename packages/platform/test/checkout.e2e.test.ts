@@ -46,7 +46,7 @@ async function charge(more: Record<string, unknown> = {}): Promise<Invoice> {
 }
 
 test(
-  'a payer chooses an asset and pays in two parts, and sees the receipt, without a reload',
+  'a payer selects an asset, pays in two parts, and sees the receipt without a page reload',
   { timeout: 120_000 },
   async () => {
     const { inv_id, checkout_url } = await charge({
@@ -82,7 +82,7 @@ test(
   },
 )
 
-test('serves the page with its headers, frame and files; an unknown id gets nothing', async () => {
+test('serves the checkout page with security headers and its files, and 404 for an unknown id', async () => {
   const { checkout_url } = await charge()
   const get = (path: string, headers: Record<string, string> = {}) =>
     fetch(new URL(path, platform.base), { headers })
@@ -161,7 +161,7 @@ test('serves the page with its headers, frame and files; an unknown id gets noth
 })
 
 test(
-  'the shop of examples/shop charges, is paid in the widget, and learns of the payment by webhook only',
+  'the shop in examples/shop charges, is paid in the widget, and is notified by webhook',
   { timeout: 120_000 },
   async () => {
     const [port] = await freePorts(1)

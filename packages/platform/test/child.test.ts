@@ -68,7 +68,7 @@ async function until(what: string, holds: () => boolean): Promise<void> {
 
 const killed = (child: Child) => process.kill(child.pid as number, 'SIGKILL')
 
-test('a child that dies again before it is ready is restarted until it is', async () => {
+test('a child that exits before it is ready is restarted until it becomes ready', async () => {
   const { child, starts } = childNamed('weak', '2,3')
   assert.equal(await child.start(), 'here')
   killed(child)
@@ -79,7 +79,7 @@ test('a child that dies again before it is ready is restarted until it is', asyn
   ])
 })
 
-test('if the log cannot be opened for a while, the child is still restarted, and this process continues', async () => {
+test('the child is restarted even if its log file cannot be opened for a while', async () => {
   const { child, starts, logFolder } = childNamed('mute', '')
   await child.start()
   rmSync(logFolder, { recursive: true })
@@ -91,7 +91,7 @@ test('if the log cannot be opened for a while, the child is still restarted, and
   await until('the second start', () => starts() === 2 && child.isReady)
 })
 
-test('a child that is stopped between two attempts stays stopped', async () => {
+test('a child that is stopped between two restart attempts stays stopped', async () => {
   const { child, starts } = childNamed('stopped', '2')
   await child.start()
   said.length = 0
@@ -103,7 +103,7 @@ test('a child that is stopped between two attempts stays stopped', async () => {
   assert.deepEqual([child.pid, child.isReady, starts()], [null, false, 2])
 })
 
-test('a child that is stopped between the attempts of its first start is not started', async () => {
+test('a child that is stopped between attempts of its first start is not started', async () => {
   const { child, starts } = childNamed('early', '1')
   const started = child.start()
   started.catch(() => undefined)

@@ -69,7 +69,7 @@ const earlier = (isSame: boolean): Answer => {
 }
 const SEND = ['POST', '/dac/v1/transaction', '{"sequence_id":"s"}']
 
-test('another payload under a known sequence_id warns on standard error and exits 2, with every form of output', async () => {
+test('in every output format, another payload with a used sequence_id warns and exits 2', async () => {
   const warned =
     /^warning: sequence_id: was used before with another payload\. .*nothing was created/
   const plain = await request([earlier(false)], ...SEND)
@@ -97,7 +97,7 @@ test('another payload under a known sequence_id warns on standard error and exit
   assert.match(field.stderr, warned)
 })
 
-test('the same payload under a known sequence_id exits 0 and notes the replay on standard error', async () => {
+test('a repeated request with the same payload exits 0 and notes the replay on stderr', async () => {
   const again = await request([earlier(true)], ...SEND, '--field', 'id')
   assert.deepEqual([again.status, again.stdout], [0, 'earlier\n'])
   assert.match(again.stderr, /^note: sequence_id: the same request was sent before/)
@@ -110,7 +110,7 @@ test('the same payload under a known sequence_id exits 0 and notes the replay on
   assert.deepEqual(first, { status: 0, stdout: 'new\n', stderr: '' })
 })
 
-test('--field with a missing field exits 1, lists the available fields, and prints the response', async () => {
+test('--field with a missing field exits 1, lists the available fields and prints the response', async () => {
   const missing = await request([{ body: '{"id":"t","data":[]}' }], ...SEND, '--field', 'data.0.id')
   assert.deepEqual([missing.status, missing.stdout], [1, ''])
   assert.match(
@@ -122,7 +122,7 @@ test('--field with a missing field exits 1, lists the available fields, and prin
   assert.deepEqual(empty, { status: 0, stdout: '\n', stderr: '' })
 })
 
-test('an absent field is described by the deepest existing part of its path', () => {
+test('an error about an absent field names the deepest existing part of its path', () => {
   const body = { data: [{ id: 'a' }], next: null, none: {} }
   const reasonOf = (path: string) => {
     const field = findField(body, path)
@@ -152,7 +152,7 @@ test('an absent field is described by the deepest existing part of its path', ()
   )
 })
 
-test('--until reports why it gave up: an absent field, another value, or a refusal, which it does not repeat', async () => {
+test('--until reports an absent field, another value or a refusal, and does not retry a refusal', async () => {
   const absent = await request(
     [{ body: '{"data":[]}' }],
     'GET',

@@ -37,7 +37,7 @@ const cli = (...words: string[]) => {
   return { status, stdout, stderr }
 }
 
-test('--help after a command prints that command alone; help lists all commands', () => {
+test('--help after a command prints the help of that command, and help lists all commands', () => {
   const drain = cli('gas-tank', 'drain', '--help')
   assert.equal(drain.status, 0)
   assert.match(drain.stdout, /^Usage: npx custody gas-tank drain \[options\]\n/)
@@ -58,7 +58,7 @@ test('--help after a command prints that command alone; help lists all commands'
   })
 })
 
-test('unknown commands, options and arguments are named, with the valid ones', () => {
+test('errors about unknown commands, options and arguments list the valid ones', () => {
   const cases: [string[], RegExp][] = [
     [
       ['nonsense'],
@@ -111,7 +111,7 @@ test('unknown commands, options and arguments are named, with the valid ones', (
   }
 })
 
-test('the help of each command is a sentence, and each argument and option is described', () => {
+test('the help of each command is a sentence, and describes each argument and option', () => {
   for (const definition of COMMANDS) {
     const { usage, summary, args = {}, options = {} } = definition
     assert.match(summary, /^[A-Z][a-z]+\b.*[.]$/, usage)
@@ -128,7 +128,7 @@ test('the help of each command is a sentence, and each argument and option is de
   assert.match(fund, /^Arguments:\n {2}ASSET +asset to send, such as ETH\n/m)
 })
 
-test('each command has an implementation under its name', async () => {
+test('each command has an implementation with the same name', async () => {
   for (const definition of COMMANDS)
     assert.equal(typeof (await definition.run()), 'function', definition.usage)
 })
@@ -144,7 +144,7 @@ test('--field prints one value of the response, selected by names and positions'
   assert.equal(fieldOf({ api_key: 'k' }, 'api_key'), 'k')
 })
 
-test('an invalid --key is reported with our own error message', async () => {
+test('an invalid --key file is reported with our own error message', async () => {
   const pair = (type: 'ed25519') =>
     generateKeyPairSync(type).privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
   const encrypted = generateKeyPairSync('rsa', {
@@ -180,7 +180,7 @@ test('an invalid --key is reported with our own error message', async () => {
   }
 })
 
-test('a request waits for the given condition, reports where it stopped, and can be printed as curl', async () => {
+test('a request waits for the --until condition, reports a timeout, and can be printed as curl', async () => {
   const key = file('key.pem', PRIVATE_KEY)
   const answers = ['pending', 'pending', 'confirmed', 'confirmed']
   let asked = 0

@@ -52,7 +52,7 @@ const dueOf = async (id: string) =>
     )
   )?.next_run_at.getTime()
 
-test('a transaction is leased when the clock says that it is due, and again when its lease ends', async () => {
+test('a transaction is leased when it is due by the clock, and again when its lease ends', async () => {
   const id = await withdrawal(START + 1000)
   assert.deepEqual(await taken(), [])
   now = START + 1000
@@ -63,7 +63,7 @@ test('a transaction is leased when the clock says that it is due, and again when
   assert.deepEqual(await taken(), [id])
 })
 
-test('the next step is due by the clock, and its network wakes it by the clock', async () => {
+test('the next step and the wake-up by a new block are scheduled by the injected clock', async () => {
   const id = await withdrawal(START)
   const [row] = await claim(fixture.services, 10)
   await advance(database, row as TransactionRow, { state: 'BROADCASTING', run_in_ms: 5000 })
@@ -93,7 +93,7 @@ test('a scan that another worker has leased continues when that lease ends', asy
   assert.equal(await height(), '1')
 })
 
-test('a used nonce is stored for ten minutes of the clock, and a rate window for five', async () => {
+test('used nonces are stored for ten minutes of the clock, and rate-limit windows for five', async () => {
   const [key, window] = [randomUUID(), new Date(START)]
   const admit = async () =>
     database.one<{ nonce_ok: boolean; requests: number }>(
@@ -117,7 +117,7 @@ test('a used nonce is stored for ten minutes of the clock, and a rate window for
   assert.equal((await admit())?.nonce_ok, true)
 })
 
-test('a clock that was hours ahead is corrected: waiting work is due by the correct clock, within the error', async () => {
+test('when a clock that was hours ahead is corrected, waiting work becomes due by the new time', async () => {
   const HOURS = 6 * 3_600_000
   await database.query(`update network_scans set updated_at = $1`, [database.now()])
   const loop = clockLoop(fixture.services)
@@ -157,7 +157,7 @@ test('a clock that was hours ahead is corrected: waiting work is due by the corr
   )
 })
 
-test('short-lived caches of this process do not last for hours when the clock is set back', async () => {
+test('in-memory caches expire normally when the clock is set back by hours', async () => {
   let asked = 0
   const question = shared(
     async () => ++asked,

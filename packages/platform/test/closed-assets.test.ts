@@ -75,7 +75,7 @@ test('GET /assets omits retired assets, and states why deprecated ones are not a
   }
 })
 
-test('no wallet, address, invoice or exchange withdrawal of a closed asset is made, and the error states why', async () => {
+test('refuses wallets, addresses, invoices and exchange withdrawals of closed assets', async () => {
   const tables = [
     'wallets',
     'wallet_addresses',
@@ -115,7 +115,7 @@ test('no wallet, address, invoice or exchange withdrawal of a closed asset is ma
   assert.deepEqual(await rows(), earlier)
 })
 
-test('an invoice in the sub-account’s own wallets offers the open ones only', async () => {
+test('an invoice offers only those of the sub-account’s assets that are not closed', async () => {
   const { status, body, text } = await call<{ assets: { asset: string }[] }>(
     user,
     'POST',
@@ -129,7 +129,7 @@ test('an invoice in the sub-account’s own wallets offers the open ones only', 
   )
 })
 
-test('a wallet of a closed asset is listed with the reason, and its coins can be sent', async () => {
+test('lists the wallet of a closed asset with the reason, and its coins can be sent', async () => {
   for (const asset of EARLIER) {
     const { status, body, text } = await call<
       { closed: { status: string; since: string; reason: string } | null }[]
@@ -157,7 +157,7 @@ test('a wallet of a closed asset is listed with the reason, and its coins can be
   }
 })
 
-test('a closed asset whose network has no endpoint is also refused with the reason', async () => {
+test('refuses a closed asset with the reason even if its network has no endpoint', async () => {
   const { services } = api
   const configured = services.networks
   Object.assign(services, {
@@ -179,7 +179,7 @@ test('a closed asset whose network has no endpoint is also refused with the reas
   }
 })
 
-test('a deprecated asset that the operator allows gets wallets and addresses', async () => {
+test('creates wallets and addresses of a deprecated asset if the operator allows the asset', async () => {
   assert.equal(
     (await call(user, 'POST', '/dac/v1/create-wallet', { asset: 'USDC_CRO' })).status,
     200,
@@ -188,7 +188,7 @@ test('a deprecated asset that the operator allows gets wallets and addresses', a
   assert.equal(status, 200, text)
 })
 
-test('validate-address and transfers refuse a payment to a token’s contract or to the fee oracle', async () => {
+test('validate-address and transfers refuse a token’s contract and the fee oracle as destination', async () => {
   const USDC = '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48'
   const USDT = '0xdAC17F958D2ee523a2206206994597C13D831ec7'
   for (const [asset, to, reason] of [

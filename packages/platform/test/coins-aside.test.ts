@@ -140,7 +140,7 @@ async function another(fixture: FamilyFixture, workspaceId?: string): Promise<Ca
   }
 }
 
-test('lists each output with CashTokens once, with its tokens, to its own sub-account, and keeps the balance', async () => {
+test('lists each output with CashTokens once, to its own sub-account, without crediting it', async () => {
   await staged(async (fixture) => {
     const available = await fixture.available()
     const fungible = await pay(fixture, { tokens: '5' })
@@ -199,7 +199,7 @@ test('lists each output with CashTokens once, with its tokens, to its own sub-ac
   })
 })
 
-test('a reorganisation removes an output from the list, and the block that has it then lists it again', async () => {
+test('a reorganisation removes an output from the list, and mining it again lists it again', async () => {
   await staged(async (fixture) => {
     const txid = await pay(fixture, { tokens: '5' })
     await fixture.scan()
@@ -220,7 +220,7 @@ test('a reorganisation removes an output from the list, and the block that has i
   })
 })
 
-test('a rescan finds an output that the endpoint had omitted, and lists it once however often it runs', async () => {
+test('a rescan lists an output that the endpoint had omitted, once however often it runs', async () => {
   let isHidden = true
   const hiding: Fetch = async (url, init) => {
     const response = await fetch(url, init)
@@ -247,7 +247,7 @@ test('a rescan finds an output that the endpoint had omitted, and lists it once 
   }, hiding)
 })
 
-test('a process that ends right after the block was stored lists the output once', async () => {
+test('lists an output once if the process ends right after the block was stored', async () => {
   await staged(async (fixture) => {
     const txid = await pay(fixture, { tokens: '5' })
     fixture.crashAt = 'scan.block'

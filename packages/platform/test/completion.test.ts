@@ -88,7 +88,7 @@ const SHELLS: Record<string, Offer> = {
     ).map((offered) => offered.map((word) => word.replace(/^\.\//, ''))),
 }
 
-test('the words of the table are safe in a script, and each command is one of its entries', () => {
+test('completion words contain no shell metacharacters, and every command is included', () => {
   const places = placesOf(COMMANDS)
   const texts = places.flatMap(({ words, options, choices }) => [
     ...words.map(({ word }) => word),
@@ -107,7 +107,7 @@ test('the words of the table are safe in a script, and each command is one of it
     )
 })
 
-test('an unsupported shell is named with the supported ones', () => {
+test('the error about an unsupported shell lists the supported shells', () => {
   const complete = completionRun(COMMANDS)
   assert.throws(
     () => complete({ home: folder, words: ['tcsh'], values: {} }),
@@ -120,7 +120,7 @@ test('an unsupported shell is named with the supported ones', () => {
 })
 
 for (const [shell, offer] of Object.entries(SHELLS)) {
-  test(`${shell}: completes the words and options of every command, and files only where a file is expected`, (t) => {
+  test(`${shell}: completes the words and options of every command, and files only where expected`, (t) => {
     if (!isInstalled(shell)) {
       t.skip('the shell is not installed')
       return

@@ -178,7 +178,7 @@ test('batched withdrawals write the same rows as single ones, with and without a
   }
 })
 
-test('repeated, excessive, inactive-wallet or locked-wallet withdrawals are left out of the batch and keep their key', async () => {
+test('a refused withdrawal is left out of the batch, and its idempotency key stays unused', async () => {
   const [one, two, three, four] = (await callers(4)) as [Caller, Caller, Caller, Caller]
   const base = {
     one: await given(one),
@@ -231,7 +231,7 @@ test('repeated, excessive, inactive-wallet or locked-wallet withdrawals are left
   await assertBooks(one.workspace)
 })
 
-test('an account that a reorganisation left negative may stay negative until refilled, but not become negative again', async () => {
+test('an account overdrawn by a reorganisation may be refilled in steps, and not overdrawn again', async () => {
   const [{ workspace, wallet }] = (await callers(1)) as [Caller]
   const accounts = async () =>
     Object.fromEntries(
@@ -275,7 +275,7 @@ test('an account that a reorganisation left negative may stay negative until ref
   await assertBooks(workspace)
 })
 
-test("a wallet's balance and its reserve are exact: all of it can be sent, and one unit more cannot", async () => {
+test("a wallet's whole balance above the reserve can be sent, and one unit more is refused", async () => {
   for (const stays of [7n, null]) {
     const [one] = (await callers(1)) as [Caller]
     const from = await given(one)
@@ -311,7 +311,7 @@ test("a wallet's balance and its reserve are exact: all of it can be sent, and o
   }
 })
 
-test('a prepaid account pays with its last unit, and reports empty only when something was charged', async () => {
+test('a prepaid account can be charged to zero, and reports being empty only after a charge', async () => {
   const [one] = (await callers(1)) as [Caller]
   const from = await given(one)
   const told = async () =>
@@ -345,7 +345,7 @@ test('a prepaid account pays with its last unit, and reports empty only when som
   assert.deepEqual(await told(), [...low, 'prepaid_fee.empty'])
 })
 
-test('nothing is stored if the tier differs from the quote or the prepaid balance is too low for all', async () => {
+test('stores nothing if the fee tier changed or the prepaid balance cannot pay for all', async () => {
   const [one] = (await callers(1)) as [Caller]
   const from = await given(one)
   const make = (more: RequestBody) => {
@@ -376,7 +376,7 @@ test('nothing is stored if the tier differs from the quote or the prepaid balanc
   await assertBooks(one.workspace)
 })
 
-test('concurrent withdrawals of all wallets are one call; a rejected or later one waits for its own wallet only', async () => {
+test('withdrawals of all wallets share one call, and a refused one delays only its own wallet', async () => {
   const [one, two] = (await callers(2)) as [Caller, Caller]
   const base = { one: await given(one), two: await given(two) }
   const make = (from: RequestBody, more: RequestBody = {}) => ({
@@ -443,7 +443,7 @@ test('concurrent withdrawals of all wallets are one call; a rejected or later on
   await assertBooks(one.workspace)
 })
 
-test('in any concurrency keys are used once, no wallet overspends, and the ledger equals the responses', async () => {
+test('under any concurrency, keys are used once and no wallet is overdrawn', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(

@@ -49,7 +49,7 @@ const wallet = async (asset: string) => {
 }
 const newAddress = () => page.getByRole('button', { name: 'New address', exact: true }).count()
 
-test('the wallet of a closed asset explains why it makes no address; an open one offers addresses and the token’s issuer', async () => {
+test('the wallet page of a closed asset explains why the asset has no new addresses', async () => {
   await wallet('USDC_TRX')
   await page
     .getByText('USDC_TRX is deprecated since 2024-02-21: Circle no longer issues USDC on Tron')
@@ -67,7 +67,7 @@ test('the wallet of a closed asset explains why it makes no address; an open one
   assert.deepEqual(visitor.problems, [])
 })
 
-test('a new wallet cannot be made for a closed asset, and bridged tokens are named', async () => {
+test('the page refuses a new wallet of a closed asset, and marks bridged tokens', async () => {
   await page.goto(`${origin}/console/w/acme/main/wallets?new=`)
   const choice = page.getByRole('dialog').getByRole('combobox', { name: 'Asset' })
   await choice.waitFor()

@@ -47,7 +47,7 @@ const wallet = async (asset: string) => {
 }
 const table = () => page.getByRole('region', { name: 'Coins that are kept apart' })
 
-test('the wallet’s page lists excluded coins in a table only if there are any', async () => {
+test('the wallet page has a table of excluded coins only if there are any', async () => {
   await wallet('BCH')
   assert.equal(await table().count(), 0)
   const {

@@ -37,7 +37,7 @@ const refused = async (
   assert.equal((answer.body as Problem).code, code, answer.text)
 }
 
-test('the first owner’s link is printed to a terminal only; otherwise it is in a private file for one hour', async () => {
+test('prints the first owner’s link to a terminal; without one, writes it to a private file', async () => {
   const home = mkdtempSync(join(tmpdir(), 'custody-first-owner-'))
   const file = join(home, FIRST_OWNER_LINK)
   try {
@@ -71,7 +71,7 @@ test('the first owner’s link is printed to a terminal only; otherwise it is in
   }
 })
 
-test("the first owner joins by a start's link, stored as a hash, replaced by the next start, and usable once", async () => {
+test('the first owner’s link can be used once, and is replaced at the next start', async () => {
   const tokenOf = async (): Promise<string | null> =>
     (await firstOwnerInvitation(api.services))?.token ?? null
   const old = await tokenOf()

@@ -53,7 +53,7 @@ after(async () => {
 const rows = () => page.locator('tbody tr a.row-link')
 const box = () => page.getByRole('searchbox', { name: 'Id, hash, address or start of a memo' })
 
-test('the search of transactions finds senders, destinations, ids and memos, and keeps the query in the URL', async () => {
+test('the transaction search finds senders, destinations, ids and memos, and is part of the URL', async () => {
   await page.goto(`${origin}/console/w/acme/main/transactions`)
   await rows().nth(2).waitFor()
   for (const [text, by, found] of [
@@ -89,7 +89,7 @@ test('the search of transactions finds senders, destinations, ids and memos, and
   assert.deepEqual(visitor.problems, [])
 })
 
-test('a prefix of very many memos asks for more characters; an address with that prefix is found', async () => {
+test('a memo prefix with too many matches asks for more characters; an address is still found', async () => {
   const more = `insert into transactions (id, kind, workspace_id, sub_account_id, asset, network, amount, fee_asset, source_type, destination_type,
        destination_id, memo, state, status, created_at, confirmed_at)
      select gen_random_uuid(), kind, workspace_id, sub_account_id, asset, network, n, fee_asset, source_type, destination_type,
@@ -118,7 +118,7 @@ test('a prefix of very many memos asks for more characters; an address with that
   )
 })
 
-test('commands are displayed as installed: npx custody in a checkout, custody in a bundle', async () => {
+test('the panel displays commands as installed: npx custody in a checkout, custody in a bundle', async () => {
   const places = [
     ['audit-log', 'audit-log verify FILE'],
     ['prepaid', `prepaid-fee adjust --workspace 'acme' --amount 500`],
@@ -158,7 +158,7 @@ test('commands are displayed as installed: npx custody in a checkout, custody in
   assert.deepEqual(visitor.problems, [])
 })
 
-test("a shortened value is marked and has all digits on hovering; the transaction's page has every digit", async () => {
+test('a shortened value has its full digits in the tooltip and on the transaction’s page', async () => {
   await api.database.query(
     'update transactions set amount_usd = 1312509001, amount = 123456789012345678 where id = $1',
     [ids[0]],
@@ -188,7 +188,7 @@ test("a shortened value is marked and has all digits on hovering; the transactio
 const notice = () => page.locator('.network-notice')
 const again = () => notice().getByRole('button', { name: 'Try again', exact: true })
 
-test('offline, the last data stay with a notice, and the page reloads them when the device is online', async () => {
+test('while offline, the page keeps the last data with a notice, and reloads them when online', async () => {
   await page.goto(`${origin}/console/w/acme/main`)
   await page.getByText('Total balance').waitFor()
   await page.getByRole('link', { name: 'Transactions', exact: true }).click()
@@ -215,7 +215,7 @@ test('offline, the last data stay with a notice, and the page reloads them when 
   assert.deepEqual(visitor.problems, [])
 })
 
-test('a platform that fails for a while: the notice names the reason, and the button reads again', async () => {
+test('while the platform fails, a notice gives the reason, and its button reloads the data', async () => {
   await page.goto(`${origin}/console/w/acme/main/transactions`)
   await rows().nth(2).waitFor()
   const path = '**/api/dac/v1/transactions?*'
@@ -244,7 +244,7 @@ test('a platform that fails for a while: the notice names the reason, and the bu
   assert.equal(await notice().innerText(), '')
 })
 
-test('a slow response is announced until it arrives', async () => {
+test('a slow response shows a loading notice until the response arrives', async () => {
   const path = '**/api/dac/v1/transactions?*'
   let open = (): void => undefined
   const held = new Promise<void>((resolve) => {

@@ -98,7 +98,7 @@ const linesOf = async (email: string) =>
     [email],
   )
 
-test('a person without a password signs in by a recovery code; each works once, and all other sessions end', async () => {
+test('a person without a password signs in with a recovery code, which ends all other sessions', async () => {
   const who = await passkeyPerson()
   const [first = '', second = ''] = who.codes
   const browser = new Browser(api)
@@ -158,7 +158,7 @@ test('one recovery code sent twelve times concurrently opens at most one session
   assert.equal(used.length, 1)
 })
 
-test('unknown address, wrong code, no codes, and a right code with a password set: same response, same cost', async () => {
+test('every failed sign-in by recovery code has the same response and the same cost', async () => {
   const [passkey, withoutCodes] = [await passkeyPerson(), await passkeyPerson(false)]
   const withPassword = await join(api, workspace, 'viewer')
   // Every attempt computes one hash, whatever is stored.
@@ -197,7 +197,7 @@ test('unknown address, wrong code, no codes, and a right code with a password se
   assert.deepEqual(left, [])
 })
 
-test('a person with a password needs it before a recovery code, also where no authenticator app is set up', async () => {
+test('a person with a password must enter it before a recovery code', async () => {
   const who = await passkeyPerson()
   assert.equal(
     (await who.browser.ask('POST', '/me/password', { password: owner.password })).status,
@@ -225,7 +225,7 @@ test('a person with a password needs it before a recovery code, also where no au
   )
 })
 
-test('wrong codes and wrong passwords lock an address together, existing or not, and a right code waits too', async () => {
+test('wrong codes and wrong passwords count towards the same lock of an e-mail address', async () => {
   const who = await passkeyPerson()
   const locks = []
   for (const email of [who.email, 'nobody2@example.test']) {
@@ -254,7 +254,7 @@ test('wrong codes and wrong passwords lock an address together, existing or not,
   assert.equal((await byCode(who.email, who.codes[1] as string)).status, 200)
 })
 
-test('concurrent wrong codes are counted together, for unknown and known addresses', async () => {
+test('concurrent wrong codes are all counted, for unknown and known e-mail addresses', async () => {
   for (const email of [(await passkeyPerson()).email, 'nobody3@example.test']) {
     const all = await Promise.all(Array.from({ length: 12 }, () => byCode(email, WRONG)))
     assert.deepEqual(all.map(({ status }) => status).sort(), [
@@ -264,7 +264,7 @@ test('concurrent wrong codes are counted together, for unknown and known address
   }
 })
 
-test('one client address has a limit of codes per minute, over all e-mail addresses', async () => {
+test('one client address can try 60 recovery codes per minute over all e-mail addresses', async () => {
   now = Math.ceil(now / MINUTE_MS) * MINUTE_MS + MINUTE_MS
   const statuses = []
   for (let count = 0; count < 61; count++)
@@ -275,7 +275,7 @@ test('one client address has a limit of codes per minute, over all e-mail addres
   assert.equal((await byCode(who.email, who.codes[0] as string)).status, 200)
 })
 
-test('codes of an earlier set and of a removed password no longer sign in', async () => {
+test('recovery codes of an earlier set or from before a password’s removal are refused', async () => {
   const who = await passkeyPerson()
   const renewed = await who.browser.ask<{ recovery_codes: string[] }>('POST', '/me/recovery-codes')
   await refused(byCode(who.email, who.codes[0] as string), 401, 'SIGN_IN_FAILED')
@@ -287,7 +287,7 @@ test('codes of an earlier set and of a removed password no longer sign in', asyn
   await refused(byCode(who.email, renewed.body.recovery_codes[0] as string), 401, 'SIGN_IN_FAILED')
 })
 
-test('codes sign in until the operator’s reset link is used; codes made afterwards sign in too', async () => {
+test('recovery codes are valid until the operator’s reset link is used, and new ones afterwards', async () => {
   const who = await passkeyPerson()
   const [first = '', second = ''] = who.codes
   const { link } = await resetPerson(api.services, { email: who.email })

@@ -67,7 +67,7 @@ async function joinByPasskey(email: string): Promise<{ page: Page; context: Brow
 
 const NEED = 'Your only way to sign in is one passkey: make recovery codes, or add another passkey'
 
-test('a person who postpones the codes is reminded on the overview until they make them in their account', async () => {
+test('the overview reminds a person without recovery codes until they create the codes', async () => {
   const { page, context } = await joinByPasskey('later@example.test')
   await button('Later', page).click()
   await heading('Overview', page)
@@ -90,7 +90,7 @@ test('a person who postpones the codes is reminded on the overview until they ma
   await context.close()
 })
 
-test('a person who lost the device signs in by address and code, makes a passkey, and is signed out elsewhere', async () => {
+test('a person who lost their device signs in by recovery code and registers a new passkey', async () => {
   const lost = await joinByPasskey('mara@example.test')
   await look(lost.page, 'a way back in', { picture: 'way-back', isOnPhone: true })
   await button('Make ten recovery codes', lost.page).click()

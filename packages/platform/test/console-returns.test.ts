@@ -52,7 +52,7 @@ const rolesOf = async (who: Somebody) =>
     )
   ).map(({ role }) => role)
 
-test('attack: a removed person does not return by an invitation that they made, nor by another to their address', async () => {
+test('attack: a removed person cannot rejoin by an invitation that they made or received', async () => {
   const mallory = await join(api, workspace, 'owner')
   const links = [
     await inviteBy(mallory, 'owner'),
@@ -77,7 +77,7 @@ test('attack: a removed person does not return by an invitation that they made, 
   assert.equal(log?.details.withdrawn_invitations.length, 3)
 })
 
-test('attack: a demoted person cannot rise by an earlier invitation; a promoted person’s invitations stay', async () => {
+test('attack: a demoted person cannot regain a role by an earlier invitation', async () => {
   const mallory = await join(api, workspace, 'owner')
   const links = [
     await inviteBy(mallory, 'owner'),
@@ -103,7 +103,7 @@ test('attack: a demoted person cannot rise by an earlier invitation; a promoted 
   await takeLink(api, link)
 })
 
-test('attack: a link of a removed person gives no access, also if made before or during the removal', async () => {
+test('attack: a sign-in link of a removed person is refused, even if made during the removal', async () => {
   const mallory = await join(api, workspace, 'admin')
   const made = await invite(api.services, api.database, {
     workspaceId: workspace,
@@ -136,7 +136,7 @@ test('attack: a link of a removed person gives no access, also if made before or
   await takeLink(api, token)
 })
 
-test('attack: invitations made while their maker is being removed end with the removal', async () => {
+test('attack: invitations made by a person during their own removal are invalid', async () => {
   for (let round = 0; round < 5; round++) {
     const mallory = await join(api, workspace, 'owner')
     now += 60_000
@@ -157,7 +157,7 @@ test('attack: invitations made while their maker is being removed end with the r
   }
 })
 
-test('an invitation for an address is accepted by that address only', async () => {
+test('an invitation for an e-mail address can be accepted by that address only', async () => {
   const token = await inviteBy(owner, 'admin', 'Wanted@Example.test')
   await assert.rejects(
     takeLink(api, token, { email: 'thief@example.test' }),
@@ -173,7 +173,7 @@ test('an invitation for an address is accepted by that address only', async () =
 const reset = async (who: Somebody): Promise<string> =>
   tokenOf((await resetPerson(api.services, { email: who.email }))['link'])
 
-test('attack: a reset link that was replaced, or whose sibling was used, sets no factors', async () => {
+test('attack: a replaced reset link, or one whose sibling was used, sets no factors', async () => {
   const victim = await join(api, workspace, 'viewer')
   const first = await reset(victim)
   const second = await reset(victim)
@@ -223,7 +223,7 @@ test('attack: a reset link that was replaced, or whose sibling was used, sets no
   )
 })
 
-test('attack: of reset links made concurrently, one is valid', async () => {
+test('attack: of concurrently created reset links, exactly one is valid', async () => {
   const victim = await join(api, workspace, 'viewer')
   await Promise.all([1, 2, 3, 4].map(() => reset(victim)))
   const open = await api.database.query(
@@ -264,7 +264,7 @@ async function addPasskey(who: Somebody): Promise<{ phone: Authenticator; id: st
   return { phone, id: made.body.id }
 }
 
-test("attack: removing a lost phone's passkey ends its session, and keeps the session that removes it", async () => {
+test("attack: removing a lost phone's passkey ends the phone's session, and no other session", async () => {
   const who = await join(api, workspace, 'viewer')
   const { phone, id } = await addPasskey(who)
   const thief = await byPasskey(phone)
@@ -274,7 +274,7 @@ test("attack: removing a lost phone's passkey ends its session, and keeps the se
   assert.equal((await who.browser.ask('GET', '/me/sessions')).status, 200)
 })
 
-test('attack: replacing an authenticator app or removing a password ends its session too', async () => {
+test('attack: replacing an authenticator app or removing a password ends sessions opened with it', async () => {
   const who = await join(api, workspace, 'viewer')
   const signIn = async (secret: string) => {
     const browser = new Browser(api)

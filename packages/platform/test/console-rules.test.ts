@@ -134,7 +134,7 @@ const concrete = ({ path }: PanelEndpoint, workspace = 'acme', subAccount = 'mai
     .replace('{network}', 'ETH')
     .replaceAll(/\{\w+\}/g, '00000000-0000-4000-8000-000000000000')
 
-test('every route is in the table of roles, with the role that the route itself declares', () => {
+test('the table of roles contains every route, with the role that the route declares', () => {
   const told = Object.fromEntries(
     panelEndpoints.filter((each) => !isMirror(each)).map((each) => [shortOf(each), each.needs]),
   )
@@ -167,7 +167,7 @@ test('every route is in the table of roles, with the role that the route itself 
   )
 })
 
-test('each role is admitted where the table says so, and refused by name elsewhere', async () => {
+test('each route admits the roles of the table, and refuses the others by name', async () => {
   for (const role of ROLES) {
     for (const each of ofWorkspace) {
       const { status, body, text } = await people[role].browser.ask<Problem>(
@@ -184,7 +184,7 @@ test('each role is admitted where the table says so, and refused by name elsewhe
   }
 })
 
-test('a person who is not a member gets the response for an unknown workspace, at every route', async () => {
+test('at every route, a person who is not a member gets the response for an unknown workspace', async () => {
   const nobody = new Browser(api)
   for (const each of ofWorkspace) {
     const foreign = await stranger.browser.ask<Problem>(each.method, concrete(each))
@@ -236,7 +236,7 @@ test('a person who is not a member gets the response for an unknown workspace, a
   assert.equal((await call(acme, 'GET', '/dac/v1/supported-assets')).status, 200)
 })
 
-test('a change requested by another site is refused at every route, for every signed-in person', async () => {
+test('every route refuses changes requested by another site for a signed-in person', async () => {
   const { browser } = people.owner
   for (const each of panelEndpoints.filter(({ method }) => method !== 'GET')) {
     for (const headers of [
@@ -271,7 +271,7 @@ test('a change requested by another site is refused at every route, for every si
   assert.deepEqual((await rebound.ask<Problem>('GET', '/session')).body.code, 'HTTPS_REQUIRED')
 })
 
-test('attack: Host: localhost from another machine, or through a local proxy, does not count as this machine', async () => {
+test('attack: a Host header of localhost from another machine does not count as local access', async () => {
   const session = '/console/api/session'
   const from = async (remoteAddress: string, host: string, more: Record<string, string> = {}) => {
     const { statusCode, body } = await api.server.inject({
@@ -305,7 +305,7 @@ test('attack: Host: localhost from another machine, or through a local proxy, do
   Object.assign(api.services.settings, { trustProxy: 0 })
 })
 
-test('with a public https address, Host: localhost from elsewhere is the public page, and only its origin may request changes', async () => {
+test('with a public address, only pages of its origin may request changes, whatever the Host', async () => {
   Object.assign(api.services.settings, { publicUrl: 'https://custody.example.test' })
   try {
     const ask = async (origin: string, remoteAddress: string) =>
@@ -326,7 +326,7 @@ test('with a public https address, Host: localhost from elsewhere is the public 
   }
 })
 
-test('over https the cookie is bound to the host, and only pages of the public name are same-origin', async () => {
+test('over https, the cookie is bound to the host, and only the public name is same-origin', async () => {
   const { settings } = api.services
   Object.assign(settings, { publicUrl: 'https://custody.example.test' })
   try {
@@ -354,7 +354,7 @@ test('over https the cookie is bound to the host, and only pages of the public n
   people.viewer = await join(api, acme.workspaceId, 'viewer')
 })
 
-test('a session reads the same of a sub-account as a key of it', async () => {
+test('a session and an API key read the same data of a sub-account', async () => {
   const { browser } = people.viewer
   for (const path of [
     '/dac/v1/transactions',
@@ -383,7 +383,7 @@ test('a session reads the same of a sub-account as a key of it', async () => {
   )
 })
 
-test('a stream ends with its session, before it sends anything more', async () => {
+test('an event stream ends with its session, without sending further events', async () => {
   const who = await join(api, acme.workspaceId, 'viewer')
   const response = await who.browser.open(
     'GET',
@@ -412,7 +412,7 @@ test('a stream ends with its session, before it sends anything more', async () =
   assert.ok(!text.includes('second'), text)
 })
 
-test('roles: a person cannot assign or remove a higher role, the last owner stays, a new role ends sessions', async () => {
+test('a person cannot assign or remove a higher role, and the last owner cannot be removed', async () => {
   const { owner, admin } = people
   const ask = (who: Somebody, method: string, path: string, body?: object) =>
     who.browser.ask<Problem>(method, `/workspaces/acme${path}`, body)
@@ -486,7 +486,7 @@ test('roles: a person cannot assign or remove a higher role, the last owner stay
   )
 })
 
-test('allowed addresses of a key: what is a range, and which addresses it contains', () => {
+test('accepts valid address ranges for a key, and matches the addresses within them', () => {
   for (const [ranges, ip, inside] of [
     [[], '203.0.113.7', true],
     [['203.0.113.0/24'], '203.0.113.7', true],
@@ -528,7 +528,7 @@ test('allowed addresses of a key: what is a range, and which addresses it contai
   }
 })
 
-test('a key is accepted from its addresses only: checked after the signature, by trusted proxies, with immediate effect', async () => {
+test('a key is accepted only from its addresses, as reported by trusted proxies', async () => {
   const user = await api.user('acme', { subAccount: 'ranged' })
   const set = (ip_allow_list: string[]) =>
     people.admin.browser.ask<Problem>('PATCH', `/workspaces/acme/api-users/${user.apiKey}`, {
@@ -558,7 +558,7 @@ test('a key is accepted from its addresses only: checked after the signature, by
   assert.equal((await ask()).status, 200)
 })
 
-test("attack: a key whose lines are commands runs none of them when operators paste the panel's text", async () => {
+test("attack: commands in a pasted public key do not run when operators paste the panel's text", async () => {
   const operator = await join(api, acme.workspaceId, 'operator')
   const hostile = keyWithLines(PUBLIC_KEY, ['PEM', 'pwned', 'exit'])
   const wish = { sub_account: 'main', role: 'full', public_key_pem: hostile, own: true }
@@ -607,7 +607,7 @@ test("attack: a key whose lines are commands runs none of them when operators pa
   }
 })
 
-test('attack: a request with another person’s public key gets neither their API user nor label, and does not block them', async () => {
+test('attack: a request with another person’s public key does not return their API user', async () => {
   const [owner, stranger] = [
     await join(api, acme.workspaceId, 'operator'),
     await join(api, acme.workspaceId, 'operator'),
@@ -698,7 +698,7 @@ test('attack: a request with another person’s public key gets neither their AP
   assert.equal((await call({ ...acme, apiKey }, 'GET', '/dac/v1/supported-assets')).status, 200)
 })
 
-test('an API user is requested, made by the operator, displayed in use, and revoked', async () => {
+test('a member requests an API user, the operator creates it, and a member revokes it', async () => {
   const operator = await join(api, acme.workspaceId, 'operator')
   const ask = <T>(who: Somebody, method: string, path = '', body?: object) =>
     who.browser.ask<T & Problem>(method, `/workspaces/acme/api-users${path}`, body)
@@ -894,7 +894,7 @@ test('an API user is requested, made by the operator, displayed in use, and revo
   assert.equal((await ask(people.admin, 'PATCH', `/${machine.apiKey}`, { label: 'x' })).status, 404)
 })
 
-test('saved views belong to one person', async () => {
+test('saved views are visible only to the person who saved them', async () => {
   const views = [
     { name: 'Late', page: 'transactions', query: 'status=pending' },
     { name: 'ETH', page: 'transactions', query: 'asset=ETH' },
@@ -915,7 +915,7 @@ test('saved views belong to one person', async () => {
   )
 })
 
-test('the audit log is exported completely, and any change of the export is detected', async () => {
+test('the audit log can be exported completely, and any change of the export is detected', async () => {
   const { text, headers } = await people.owner.browser.ask(
     'GET',
     '/workspaces/acme/audit-log/export',
@@ -1014,7 +1014,7 @@ test('the audit log is exported completely, and any change of the export is dete
   )
 })
 
-test('entries written concurrently form one chain', async () => {
+test('audit log entries written concurrently form one chain', async () => {
   await Promise.all(
     Array.from({ length: 12 }, (_, at) =>
       people.viewer.browser.ask('PUT', '/workspaces/acme/views', {
@@ -1047,7 +1047,7 @@ function readCsv(text: string): string[][] {
   return rows.slice(0, -1)
 }
 
-test('ten thousand transactions are exported, each once, as listed; no cell is a formula', async () => {
+test('exports ten thousand transactions once each, in list order, without formulas', async () => {
   const memo = '=HYPERLINK("http://evil.test"),\r\nx'
   await insertMany(10_000, memo)
   const path = '/workspaces/acme/sub-accounts/main/transactions/export'
@@ -1098,7 +1098,7 @@ test('ten thousand transactions are exported, each once, as listed; no cell is a
   assert.equal((await people.viewer.browser.open('HEAD', `/console/api${path}`)).statusCode, 200)
 })
 
-test('overview, series, health and settings report what exists, and no secrets', async () => {
+test('overview, time series, health and settings report correct values and no secrets', async () => {
   const ask = async <T>(path: string) => {
     const { status, body, text } = await people.viewer.browser.ask<T>(
       'GET',
@@ -1166,7 +1166,7 @@ test('overview, series, health and settings report what exists, and no secrets',
   )
 })
 
-test('the document describes every route, and is the file from which the pages take their types', () => {
+test('the panel’s OpenAPI file describes every route, and is the source of the pages’ types', () => {
   const document = documentOf(panelEndpoints) as {
     paths: Record<string, Record<string, { operationId: string }>>
   }

@@ -121,7 +121,7 @@ async function showPasskey(
   }
 }
 
-test('accepts RFC 6238’s codes, also of the step before and after, and no other', () => {
+test('accepts RFC 6238 codes of the current, previous and next time step, and no others', () => {
   // RFC 6238, appendix B, SHA-1. The vectors have eight digits, of which the app displays six. The
   // secret is 12345678901234567890.
   const secret = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ'
@@ -142,7 +142,7 @@ test('accepts RFC 6238’s codes, also of the step before and after, and no othe
   }
 })
 
-test('a password is hashed by scrypt with its original cost, in any Unicode form of its letters', async () => {
+test('a password hash keeps its scrypt cost and accepts any Unicode form of the password', async () => {
   const environment = systemEnvironment()
   const stored = await hashPassword(environment, 'Straße é', { log2N: 4, r: 8, p: 1 })
   assert.match(stored, /^scrypt\$4\$8\$1\$/)
@@ -152,7 +152,7 @@ test('a password is hashed by scrypt with its original cost, in any Unicode form
   assert.notEqual(stored, await hashPassword(environment, 'Straße é', { log2N: 4, r: 8, p: 1 }))
 })
 
-test('password and code sign in by a cookie that no page can read, and each sign-in sets a new one', async () => {
+test('each sign-in replaces the HttpOnly session cookie, and the earlier cookie is refused', async () => {
   const browser = await signIn(owner)
   const first = browser.cookie
   assert.match(first, /^custody=[\w-]{43}$/)
@@ -199,7 +199,7 @@ test('an unknown e-mail address and a wrong password get the same response', asy
   await signIn(owner)
 })
 
-test('a code is accepted once, in its time, and a sign-in step allows five attempts', async () => {
+test('a code is accepted once, within its time, and a sign-in allows five attempts', async () => {
   const who = await join(api, workspace, 'viewer')
   await signIn(who)
   const used = codeOf(who.secret, now)
@@ -238,7 +238,7 @@ test('a code is accepted once, in its time, and a sign-in step allows five attem
   assert.deepEqual(logged, [{ details: { factor: 'totp' } }, { details: { factor: 'totp' } }])
 })
 
-test('a recovery code signs in once, in any spelling; new codes replace the old', async () => {
+test('a recovery code signs in once, in any letter case or spacing; new codes replace old ones', async () => {
   const who = await join(api, workspace, 'viewer')
   const [first = '', second = ''] = who.recovery
   assert.match(first, /^[0-9A-HJKMNP-TV-Z]{4}(-[0-9A-HJKMNP-TV-Z]{4}){3}$/)
@@ -273,7 +273,7 @@ test('a recovery code signs in once, in any spelling; new codes replace the old'
   assert.equal((await by(body.recovery_codes[0] as string)).answer.status, 200)
 })
 
-test('failures lock an e-mail address, registered or not, for doubling times; a sign-in resets them', async () => {
+test('failed sign-ins lock an e-mail address for doubling times, and a success resets the count', async () => {
   const who = await join(api, workspace, 'viewer')
   for (const email of [who.email, 'nobody2@example.test']) {
     const browser = new Browser(api)
@@ -309,7 +309,7 @@ test('failures lock an e-mail address, registered or not, for doubling times; a 
   await signIn(who)
 })
 
-test('a client is counted by its address, or by its IPv6 network', () => {
+test('clients are counted by IPv4 address or IPv6 /64 network', () => {
   for (const [ip, counted] of [
     ['203.0.113.7', '203.0.113.7'],
     ['::ffff:203.0.113.7', '203.0.113.7'],
@@ -321,7 +321,7 @@ test('a client is counted by its address, or by its IPv6 network', () => {
     assert.equal(networkOf(ip), counted)
 })
 
-test('one client address can begin a limited number of sign-ins per minute', async () => {
+test('one client address can start a limited number of sign-ins per minute', async () => {
   const browser = new Browser(api)
   now = Math.ceil(now / MINUTE_MS) * MINUTE_MS
   for (let count = 0; count < 60; count++) await browser.ask('POST', '/sign-in/passkey/options')
@@ -330,7 +330,7 @@ test('one client address can begin a limited number of sign-ins per minute', asy
   assert.equal((await browser.ask('POST', '/sign-in/passkey/options')).status, 200)
 })
 
-test('a passkey registers and signs in; one for another site or challenge, or without user verification, does not', async () => {
+test('a passkey signs in only for its site and challenge and with user verification', async () => {
   const phone = new Authenticator()
   const { made, asked } = await joinByPasskey(phone, 'phone@example.test', await linkFor())
   assert.equal(made.status, 200, made.text)
@@ -387,7 +387,7 @@ test('a passkey registers and signs in; one for another site or challenge, or wi
   assert.equal((await browser.ask('GET', `/invitations/${token}`)).status, 200, 'nothing was taken')
 })
 
-test('a numeric address has no passkeys, and the page names the address that has them', async () => {
+test('passkeys are refused at an IP address, and the error names the host that supports them', async () => {
   const browser = new Browser(api)
   browser.host = browser.host.replace('localhost', '127.0.0.1')
   const { message } = await refused(
@@ -402,7 +402,7 @@ test('a numeric address has no passkeys, and the page names the address that has
   )
 })
 
-test('an invitation is accepted once, by its addressee; a person with an account signs in first and gets a new cookie', async () => {
+test('an invitation is accepted once, by its addressee; a person with an account signs in first', async () => {
   const token = await linkFor({ role: 'viewer', email: 'invited@example.test' })
   const browser = new Browser(api)
   const said = { email: 'else@example.test', name: 'Else', password: owner.password }
@@ -465,7 +465,7 @@ test('an invitation is accepted once, by its addressee; a person with an account
   )
 })
 
-test('two people use one link concurrently: one of them joins', async () => {
+test('if two people use one invitation concurrently, one of them joins', async () => {
   const token = await linkFor()
   const phones = [new Authenticator(), new Authenticator()]
   const begun = await Promise.all(
@@ -497,7 +497,7 @@ test('two people use one link concurrently: one of them joins', async () => {
   )
 })
 
-test('a person lists and ends their own sessions; a session ends after 12 idle hours and after 7 days', async () => {
+test('a session ends after 12 idle hours or 7 days, or when its owner ends it', async () => {
   const who = await join(api, workspace, 'viewer')
   const [a, b] = [await signIn(who), await signIn(who)]
   const { body } = await a.ask<{ id: string; is_current: boolean }[]>('GET', '/me/sessions')
@@ -518,7 +518,7 @@ test('a person lists and ends their own sessions; a session ends after 12 idle h
   await refused(b.ask('GET', '/me/sessions'), 401, 'SIGN_IN_REQUIRED')
 })
 
-test('factors are changed only by a person who has just used one, and the last one stays', async () => {
+test('changing sign-in factors requires a recent sign-in, and the last factor cannot be removed', async () => {
   const phone = new Authenticator()
   const { browser } = await joinByPasskey(phone, 'factors@example.test', await linkFor())
   const [passkey] = (await browser.ask<{ id: string }[]>('GET', '/me/passkeys')).body
@@ -626,7 +626,7 @@ test('factors are changed only by a person who has just used one, and the last o
   await signIn({ ...who, password: 'another long password' })
 })
 
-test('an operator’s link sets new factors for a person who lost all: the old ones and every session end', async () => {
+test('an operator’s reset link sets new factors and ends every session of the person', async () => {
   const who = await join(api, workspace, 'viewer')
   const token = await linkFor({ person: who.id, email: who.email })
   assert.deepEqual(
@@ -666,7 +666,7 @@ test('no log and no table contains a token, a code or a secret in clear text', a
     assert.ok(!kept.includes(secret))
 })
 
-test('in a bundle the session and the documents name its command, and no npx', async () => {
+test('in a bundle, the panel displays the bundle’s command instead of npx', async () => {
   const before = process.env['CUSTODY_BUNDLE']
   const browser = new Browser(api)
   try {

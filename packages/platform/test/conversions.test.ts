@@ -57,7 +57,7 @@ const level = (price: number, amount: number): Level => ({
   amount: BigInt(Math.round(amount * 1e4)) * (ONE / 10_000n),
 })
 
-test('an order book by levels: the limit is the last level needed, and the fee is deducted from the proceeds', () => {
+test('sets the limit at the last order book level needed, and deducts the fee from the proceeds', () => {
   const book = {
     symbol: 'BTC/USD',
     at: 0,
@@ -83,7 +83,7 @@ test('an order book by levels: the limit is the last level needed, and the fee i
   assert.ok(typeof bought !== 'string' && bought.price === 120n * ONE && bought.amount > ONE)
 })
 
-test('for any book: spends at most the amount with its fee, takes only what exists, and keeps the grid', () => {
+test('for any order book, spends at most the amount with its fee, in whole amount steps', () => {
   const levels = (rising: boolean) =>
     fc
       .array(fc.tuple(fc.integer({ min: 1, max: 500 }), fc.integer({ min: 1, max: 30_000 })), {
@@ -129,7 +129,7 @@ test('for any book: spends at most the amount with its fee, takes only what exis
   )
 })
 
-test('a quote is executed as one order with the quote’s limit, and only once', async () => {
+test('executes a quote once, as one order with the quote’s price limit', async () => {
   const fixture = await open()
   const quote = await fixture.ask<Conversion>(quoteConversion, {
     body: { from_asset: 'USD', to_asset: 'BTC', amount: '6024' },
@@ -153,7 +153,7 @@ test('a quote is executed as one order with the quote’s limit, and only once',
   assert.ok(spent <= 6024 && spent > 5990, String(spent))
 })
 
-test('a zero amount is refused, with a code that the document lists for both', async () => {
+test('a zero amount is refused with a code that the document lists for quotes and conversions', async () => {
   const fixture = await open()
   const refusal = fixture.ask<Conversion>(quoteConversion, {
     body: { from_asset: 'USD', to_asset: 'BTC', amount: '0' },
@@ -163,7 +163,7 @@ test('a zero amount is refused, with a code that the document lists for both', a
     assert.ok(errors?.includes('INVALID_AMOUNT'))
 })
 
-test('an expired quote orders nothing, and a worse price does nothing beyond the limit', async () => {
+test('refuses an expired quote, and executes a quote only within its price limit', async () => {
   const fixture = await open()
   const quote = await fixture.ask<Conversion>(quoteConversion, {
     body: { from_asset: 'BTC', to_asset: 'USD', amount: '0.5' },
@@ -187,7 +187,7 @@ test('an expired quote orders nothing, and a worse price does nothing beyond the
   assert.deepEqual([order?.status, order?.filled], ['cancelled', '0'])
 })
 
-test('an immediate conversion uses an idempotency key; another payload with it does nothing new', async () => {
+test('a repeated conversion with another payload returns the first one and creates nothing', async () => {
   const fixture = await open()
   const body = { from_asset: 'BTC', to_asset: 'USD', amount: '0.25', sequence_id: 'c1' }
   const first = await fixture.ask<Conversion>(createConversion, { body })
@@ -199,7 +199,7 @@ test('an immediate conversion uses an idempotency key; another payload with it d
   assert.equal(fixture.kraken.adds.length, 1)
 })
 
-test('a refusal while the same request waits, by key or quote, refuses that one too, and the first response stays', async () => {
+test('if a conversion is refused while an identical request waits, both requests are refused', async () => {
   const fixture = await open()
   const caller = await fixture.tenant('poor', 0)
   await fixture.link({ api_key: 'other' }, caller)
@@ -239,7 +239,7 @@ test('a refusal while the same request waits, by key or quote, refuses that one 
   }
 })
 
-test('an impossible conversion reports why for each account, and nothing to another tenant', async () => {
+test('an impossible conversion returns the reason of each account of the tenant', async () => {
   const fixture = await open()
   const ask = (body: Record<string, unknown>) => fixture.ask<Conversion>(quoteConversion, { body })
   for (const [body, code, message] of [

@@ -43,7 +43,7 @@ const isFormula = (cell: string) => {
   return OPERATORS.includes(cell.replace(SKIPPED, '')[0] ?? 'x')
 }
 
-test('attack: a formula in full width, after a separator, spaces or quotes, with leading tabs or line ends, becomes text', () => {
+test('attack: a formula is exported as text, even after quotes, spaces or separators', () => {
   for (const [text, cell] of [
     ['=1+1', "'=1+1"],
     ['+1', "'+1"],
@@ -80,14 +80,14 @@ test('attack: a formula in full width, after a separator, spaces or quotes, with
   }
 })
 
-test('numbers stay numbers, also negative ones', () => {
+test('positive and negative numbers are exported as numbers', () => {
   assert.equal(
     csvLine(['id', new JsonNumber('-0.000000000000000001'), -5, null, new JsonNumber('1e-7')]),
     'id,-0.000000000000000001,-5,,1e-7\r\n',
   )
 })
 
-test('no text begins a formula, with any separator; only apostrophes are added, and numbers are unchanged', () => {
+test('for any separator, no exported text starts a formula, and only apostrophes are added', () => {
   const odd = fc
     .array(
       fc.constantFrom(
@@ -140,7 +140,7 @@ test('no text begins a formula, with any separator; only apostrophes are added, 
   )
 })
 
-test('a long text of separators is read in linear time', () => {
+test('a long text of separators is processed in linear time', () => {
   const steps = '\n;\t '.repeat(50_000)
   assert.ok(csvLine(['id', steps]).length > steps.length)
 })

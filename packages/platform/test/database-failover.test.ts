@@ -101,7 +101,7 @@ async function standbys(names: string): Promise<void> {
   }
 }
 
-test('a read-only server counts as a lost connection: its connections close, and a new one runs the statement', async (t) => {
+test('closes connections to a server that became read-only, and reconnects for the statement', async (t) => {
   const database = await fresh(t, 'demoted', { max: 3 })
   const readsOnly = (is: boolean) =>
     installation
@@ -139,7 +139,7 @@ test('a read-only server counts as a lost connection: its connections close, and
   assert.deepEqual(await idsIn(database), [1, 2, 3, 4])
 })
 
-test('a commit that waits for a standby is reported in time as unknown, never cancelled, and done with the standby', async (t) => {
+test('a commit that waits too long for a standby is reported as unknown, and is not cancelled', async (t) => {
   // Time advances only by the ticks below, so a slow machine exceeds neither limit.
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const database = await fresh(t, 'hanging', { commitMs: 300, answerMs: 600 })
@@ -171,9 +171,9 @@ test('a commit that waits for a standby is reported in time as unknown, never ca
 
 for (const [how, end] of [
   ['cancelled', 'pg_cancel_backend'],
-  ['ended', 'pg_terminate_backend'],
+  ['terminated', 'pg_terminate_backend'],
 ] as const) {
-  test(`a commit is unknown if its wait for the standby is ${how}, because it exists on this server alone`, async (t) => {
+  test(`a commit is reported as unknown if its wait for the standby is ${how}`, async (t) => {
     const name = `alone_${how}`
     const told: unknown[] = []
     const database = await fresh(t, name, { onEvent: (event) => told.push(event) })
@@ -198,7 +198,7 @@ for (const [how, end] of [
   })
 }
 
-test('a commit without an answer is not looked up instead: a readable row may be on no standby', async () => {
+test('after an unknown commit, no stored response is looked up, because no standby may have it', async () => {
   const first = { text: 'the first answer' }
   await assert.rejects(
     madeOnce(

@@ -10,7 +10,7 @@ import { useDatabase } from './deposits-support.ts'
 const installation = useDatabase({ migrated: false })
 const realSetTimeout = setTimeout
 
-test('if the caller can retry, an answer and a connection have 8 seconds; other work keeps waiting', async (t) => {
+test('waits 8 seconds for the database if the caller can retry, and longer for other work', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const admin = installation.get()
   const { socket } = (await admin.one<{ socket: string }>(

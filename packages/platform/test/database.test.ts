@@ -43,7 +43,7 @@ const migrations = async (database: Database) =>
     ({ name }) => name,
   )
 
-test('migrations are numbered without gaps and contain no function; each function is in the file of its name', () => {
+test('migrations are numbered without gaps, and each function is in the file with its name', () => {
   const numbers = filesOf('migrations').map(({ file }) =>
     Number(/^(\d{3})_[a-z_]+\.sql$/.exec(file)?.[1]),
   )
@@ -87,7 +87,7 @@ async function beforeSquash(database: Database, names: readonly string[]): Promi
   await database.query('insert into migrations (name) select unnest($1::text[])', [names])
 }
 
-test('a database with every migration from before the squash keeps its rows and starts as a squashed one', async (t) => {
+test('a database with all migrations that were later merged keeps its rows, and is accepted', async (t) => {
   const database = await fresh(t, 'yesterday')
   const names = filesOf('migrations').map(({ file }) => file)
   await beforeSquash(database, BEFORE_SQUASH)
@@ -111,7 +111,7 @@ test('a database with every migration from before the squash keeps its rows and 
   assert.deepEqual(await migrate(database), [])
 })
 
-test('a database that lacks the last steps before the squash is migrated through them', async (t) => {
+test('a database that lacks the last of the merged migrations receives them', async (t) => {
   const [now, then] = [await fresh(t, 'today'), await fresh(t, 'lastweek')]
   await migrate(now)
   const steps = ['025_shown.sql', '025_suspense.sql', '026_api.sql', '028_installation.sql']
@@ -148,7 +148,7 @@ test('a database that lacks the last steps before the squash is migrated through
   for (const read of [shape, indexes, triggers]) assert.deepEqual(await read(then), await read(now))
 })
 
-test('a database with only some migrations from before the squash is refused by name and left unchanged', async (t) => {
+test('a database with only some of the merged migrations is refused and left unchanged', async (t) => {
   const database = await fresh(t, 'part')
   await database.query(
     'create table migrations (name text primary key, applied_at timestamptz not null default now())',
@@ -159,7 +159,7 @@ test('a database with only some migrations from before the squash is refused by 
   assert.deepEqual(await migrations(database), some)
 })
 
-test('a changed function replaces its old parameters, one without a file is dropped, the others stay', async (t) => {
+test('replaces a changed function, drops one without a file, and keeps the others', async (t) => {
   const database = await fresh(t, 'functions')
   const files = mkdtempSync(join(tmpdir(), 'custody-functions-'))
   t.after(() => rmSync(files, { recursive: true }))
@@ -212,7 +212,7 @@ test('a changed function replaces its old parameters, one without a file is drop
   )
 })
 
-test('a transaction has a state and plan fields of its kind: the table matches the list of types', async (t) => {
+test('the database and the types accept the same states and plan fields per transaction kind', async (t) => {
   const database = await fresh(t, 'forms')
   await migrate(database)
   const { id } = (await database.one<{ id: string }>(
@@ -235,7 +235,7 @@ test('a transaction has a state and plan fields of its kind: the table matches t
   assert.deepEqual(await migrate(database), [], 'what it says already is not said again')
 })
 
-test('a lost connection is reported as such, during any statement; an error of a statement is not', async (t) => {
+test('a lost connection is distinguished from an error of a statement', async (t) => {
   const { socket } = (await installation
     .get()
     .one<{ socket: string }>(
@@ -321,7 +321,7 @@ test('a lost connection is reported as such, during any statement; an error of a
   assert.equal(isConnectionError(await failure(database.query('select 1'))), true)
 })
 
-test('a single statement that PostgreSQL ends in a deadlock is retried once', async (t) => {
+test('a single statement that PostgreSQL aborts for a deadlock is retried once', async (t) => {
   const database = await fresh(t, 'knot')
   await database.query('create table knots (id integer primary key, n integer not null)')
   await database.query('insert into knots values (1, 0), (2, 0)')

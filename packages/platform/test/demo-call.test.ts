@@ -53,7 +53,7 @@ const send = (api: Api) =>
     },
   })
 
-test('a chain that is not reached yet: sends the same body, signed again, as soon as Retry-After allows', async () => {
+test('while a chain is unreachable, the demo sends the same body again after Retry-After', async () => {
   const api = new Api(refusal(AWAY, { 'retry-after': '7' }), refusal(AWAY), taken)
   assert.deepEqual(await send(api), { id: '1', amount: '1.50' })
   assert.deepEqual([api.waits, api.said.length], [[7000, 5000], 2])
@@ -65,7 +65,7 @@ test('a chain that is not reached yet: sends the same body, signed again, as soo
   )
 })
 
-test('too many requests in a minute: sent again when the window ends', async () => {
+test('after too many requests in a minute, the demo sends again when the window ends', async () => {
   const api = new Api(
     refusal(
       { code: 'RATE_LIMITED', message: 'more than 1000 requests' },
@@ -78,7 +78,7 @@ test('too many requests in a minute: sent again when the window ends', async () 
   assert.deepEqual([api.waits, new Set(api.asked.map(({ body }) => body)).size], [[31_000], 1])
 })
 
-test('any other refusal is reported immediately', async () => {
+test('the demo reports any other refusal immediately', async () => {
   for (const other of [
     refusal({ code: 'UNAVAILABLE', message: 'no' }, { 'retry-after': '5' }),
     refusal({ code: 'SIGNERS_UNAVAILABLE', message: 'no' }),
@@ -91,7 +91,7 @@ test('any other refusal is reported immediately', async () => {
   }
 })
 
-test('a chain that stays unreachable: the demo gives up within three minutes', async () => {
+test('the demo gives up within three minutes if a chain stays unreachable', async () => {
   for (const wait of ['5', '60', '3600', 'soon', '-1']) {
     const api = new Api(refusal(AWAY, { 'retry-after': wait }))
     await assert.rejects(send(api), /503 BTC cannot be reached/)
@@ -99,7 +99,7 @@ test('a chain that stays unreachable: the demo gives up within three minutes', a
   }
 })
 
-test('a replay of an earlier request with another payload is an error: the demo does not wait for a foreign transfer', async () => {
+test('the demo reports a replay of an earlier request with another payload as an error', async () => {
   const { headers } = replayed('', false)
   const api = new Api(() => new Response('{"id":"earlier"}', { headers: headers ?? {} }))
   await assert.rejects(

@@ -35,7 +35,7 @@ function run(program: string, ...args: string[]): string {
   return stdout
 }
 
-test('the Dockerfile copies existing files, and pins the Node version that the checkout pins', () => {
+test('the Dockerfile copies only existing files, and pins the checkout’s Node version', () => {
   const text = read('deploy/docker/Dockerfile')
   const { dependencies, scripts } = JSON.parse(read('package.json')) as {
     dependencies: { node: string }
@@ -58,7 +58,7 @@ test('the Dockerfile copies existing files, and pins the Node version that the c
   )
 })
 
-test('each setting that a deployment file names is one of the settings', () => {
+test('every setting in a deployment file exists', () => {
   const known = `${read('docs/settings.md')}${read('packages/signer/README.md')}${readFileSync(join(ROOT, 'packages/platform/src/settings/settings.ts'), 'utf8')}`
   const own = new Set(['CUSTODY_PLATFORM_IMAGE', 'CUSTODY_SIGNER_IMAGE', 'CUSTODY_SIGNER_ADDRESS'])
   let names = 0
@@ -77,7 +77,7 @@ test('each setting that a deployment file names is one of the settings', () => {
   assert.ok(names > 10, `${names} names`)
 })
 
-test('hadolint finds nothing in the Dockerfile', needs('hadolint'), () => {
+test('hadolint finds no problem in the Dockerfile', needs('hadolint'), () => {
   run('hadolint', 'deploy/docker/Dockerfile')
 })
 
@@ -92,7 +92,7 @@ const TIMERS = [
 ].flatMap((each) => ['--set', `timers.${each}`])
 
 test(
-  'helm accepts the charts with any release name, and Kubernetes’ schemas accept their results',
+  'helm renders the charts with any release name, and Kubernetes schemas accept the result',
   needs('helm', 'kubernetes-validate'),
   () => {
     const version = ['--kube-version', '1.31.0']
@@ -173,7 +173,7 @@ function scalarsOf(file: string): Map<string, string> {
   return found
 }
 
-test('etcd in deploy/patroni answers over TLS only, and only clients with a certificate', () => {
+test('etcd in deploy/patroni answers over TLS only, and only to clients with a certificate', () => {
   const etcd = scalarsOf('deploy/patroni/etcd.yml')
   const urls = [...etcd].filter(([name]) => /-urls$|^initial-cluster$/.test(name))
   assert.deepEqual(urls.map(([name]) => name).sort(), [
@@ -196,7 +196,7 @@ test('etcd in deploy/patroni answers over TLS only, and only clients with a cert
   }
 })
 
-test('Patroni in deploy/patroni authenticates every change, and has no password in its files', () => {
+test('Patroni in deploy/patroni authenticates every change, and its files contain no password', () => {
   const patroni = scalarsOf('deploy/patroni/patroni.yml')
   for (const name of ['certfile', 'keyfile', 'cafile'])
     assert.match(patroni.get(`restapi.${name}`) ?? '', /^\/etc\/custody\/tls\//, name)
@@ -240,7 +240,7 @@ test('Patroni in deploy/patroni authenticates every change, and has no password 
 })
 
 test(
-  'certificates.sh makes a server and client certificate for each database host, from one authority',
+  'certificates.sh creates a server and client certificate per database host from one CA',
   needs('openssl'),
   () => {
     const to = join(folder, 'authority')
@@ -269,7 +269,7 @@ test(
 )
 
 test(
-  'the chart makes CronJobs only where enabled, never two runs at a time, and names what it needs',
+  'the chart creates CronJobs only if enabled, and forbids concurrent runs',
   needs('helm'),
   () => {
     const template = (...args: string[]) =>
@@ -320,7 +320,7 @@ test(
   },
 )
 
-test("the backup's CronJob copies the signing key, group-readable in a Secret, to a private file", () => {
+test("the backup's CronJob copies the group-readable signing key to a private file", () => {
   const text = read('deploy/helm/custody/templates/timer-backup.yaml')
   assert.match(
     text,
@@ -345,7 +345,7 @@ const policyOf = (...args: string[]) =>
     { encoding: 'utf8', cwd: ROOT },
   )
 
-test('the chart’s network policy admits only named peers', needs('helm'), () => {
+test('the chart’s network policy admits only the configured peers', needs('helm'), () => {
   const none = policyOf()
   assert.equal(none.status, 0, none.stderr)
   assert.match(none.stdout, /^ {2}policyTypes: \[Ingress, Egress\]\n {2}ingress: \[\]$/m)
@@ -364,7 +364,7 @@ test('the chart’s network policy admits only named peers', needs('helm'), () =
   assert.match(empty.stderr, /networkPolicy\.ingressFrom: an empty entry admits everyone/)
 })
 
-test('the template of the network policy has no rule with ports and without peers', () => {
+test('the network policy template never allows all peers to reach a port', () => {
   const text = read('deploy/helm/custody/templates/network-policy.yaml')
   const ingress = text.slice(text.indexOf('policyTypes'), text.indexOf('egress:'))
   assert.match(

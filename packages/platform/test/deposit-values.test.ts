@@ -70,7 +70,7 @@ async function told(): Promise<[type: string, usd: string][]> {
 const values = async (fixture: DepositFixture) =>
   (await fixture.deposits()).map(({ state, amount_usd: usd }) => [state, usd])
 
-test('a deposit keeps the exact USD value at the time it was recorded, also when it is credited', async () => {
+test('a deposit keeps the exact USD value of the time at which it was recorded', async () => {
   const { fixture, alice, setPrice } = await openPriced()
   await setPrice('1.0003')
   fixture.chain.mine(paid(alice, 123_456_789_123_456_789n))
@@ -97,7 +97,7 @@ for (const [name, prepare] of [
     },
   ],
 ] satisfies [string, (o: Awaited<ReturnType<typeof openPriced>>) => Promise<void>][]) {
-  test(`a deposit is credited ${name}, and has no value, even if a price is available later`, async () => {
+  test(`a deposit is credited ${name}, and keeps no value even if a price is available later`, async () => {
     const opened = await openPriced()
     const { fixture, alice, setPrice } = opened
     await prepare(opened)
@@ -111,7 +111,7 @@ for (const [name, prepare] of [
   })
 }
 
-test('attack: a deposit whose value has too many digits for the database is credited without a value', async () => {
+test('attack: credits a deposit without a USD value if its value has too many digits', async () => {
   const { fixture, alice, setPrice } = await openPriced()
   await setPrice('1000000')
   const most = 10n ** 77n
@@ -123,7 +123,7 @@ test('attack: a deposit whose value has too many digits for the database is cred
   assert.equal(registry.asset('USDT_ETH')?.decimals, 6)
 })
 
-test('a deposit that a reorganisation removes and mines again at another price keeps its first value', async () => {
+test('a deposit that is mined again after a reorganisation keeps its first USD value', async () => {
   const { fixture, alice, setPrice } = await openPriced()
   await setPrice('1')
   fixture.chain.mine(paid(alice, 5_000_000n))

@@ -28,7 +28,7 @@ async function openWorld(
   return { fixture, alice: await fixture.tenant('alice'), bob: await fixture.tenant('bob') }
 }
 
-test('a one-block reorganisation that moves logs assigns no deposit to another customer in another asset', async () => {
+test('a reorganisation that moves logs within a block never swaps the deposits of two customers', async () => {
   const { fixture, alice, bob } = await openWorld('evm')
   const usdt = {
     position: 0,
@@ -53,7 +53,7 @@ test('a one-block reorganisation that moves logs assigns no deposit to another c
   assert.deepEqual(await fixture.books(bob), { USDC_ETH: '7' })
 })
 
-test('a transaction with another outcome is another deposit, and the earlier one stays removed', async () => {
+test('a transaction with another result after a reorganisation creates a new deposit', async () => {
   const { fixture, alice, bob } = await openWorld('evm')
   fixture.chain.mine({
     txid: '0xswap',
@@ -88,7 +88,7 @@ test('a transaction with another outcome is another deposit, and the earlier one
   )
 })
 
-test('equal payments of one transaction stay the same number of deposits, wherever their logs are in the block', async () => {
+test('identical payments of one transaction stay the same deposits when their logs move', async () => {
   const { fixture, alice } = await openWorld('evm')
   const paid = { asset: 'USDT_ETH', address: alice.deposit, amount: 5n }
   const mine = (...amounts: [position: number, amount: bigint][]) => {
@@ -109,7 +109,7 @@ test('equal payments of one transaction stay the same number of deposits, wherev
   assert.deepEqual((await fixture.deposits()).map(({ id }) => id).sort(), ids)
 })
 
-test('a coin whose block is removed cannot be spent, and returns to its own wallet', async () => {
+test('a UTXO of a removed block cannot be spent, and returns to its own wallet when mined again', async () => {
   const { fixture, alice } = await openWorld('utxo')
   const coin = { position: 0, asset: 'BTC', address: alice.deposit, amount: 700n }
   fixture.chain.mine({ txid: 'coin', outcome: [coin] })
@@ -137,7 +137,7 @@ test('a coin whose block is removed cannot be spent, and returns to its own wall
   assert.deepEqual(await coins(), [{ ...spendable, block_height: String(height) }])
 })
 
-test('a coin that a node later returns under the same outpoint for another customer leaves the first wallet', async () => {
+test('a UTXO that a node later reports for another customer is removed from the first wallet', async () => {
   const { fixture, alice, bob } = await openWorld('utxo')
   fixture.chain.mine({
     txid: 'lie',
@@ -247,7 +247,7 @@ const FIXED = new Set<FamilyName>(['utxo', 'cardano'])
 
 for (const family of Object.keys(FAMILIES) as FamilyName[]) {
   test(
-    `${family}: after any reorganisations each customer has what the chain pays`,
+    `${family}: after any reorganisations, customer balances equal their payments on chain`,
     { timeout: 240_000 },
     async () => {
       await fc.assert(

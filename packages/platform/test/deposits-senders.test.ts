@@ -54,7 +54,7 @@ const spendable = async (fixture: DepositFixture, tenant: Tenant) =>
   )[0]?.sum
 
 for (const family of Object.keys(FAMILIES) as FamilyName[]) {
-  test(`${family}: a listed second sender is frozen, with screening and without`, async () => {
+  test(`${family}: freezes a deposit with any listed sender, with and without screening`, async () => {
     const { fixture, alice } = await openWorld(family)
     fixture.sanctioned.add('listed')
     pay(fixture, alice, 'first', { addresses: ['clean', 'listed'], complete: true })
@@ -82,7 +82,7 @@ for (const family of Object.keys(FAMILIES) as FamilyName[]) {
     assert.deepEqual(fixture.asked.sort(), ['clean', 'clean too', 'flagged'])
   })
 
-  test(`${family}: with screening, a deposit of an unknown sender is held until the operator releases it`, async () => {
+  test(`${family}: screening holds a deposit of an unknown sender until the operator releases it`, async () => {
     const { fixture, alice } = await openWorld(family)
     await fixture.screenDeposits(alice)
     for (const txid of ['one', 'two'])
@@ -122,7 +122,7 @@ for (const family of Object.keys(FAMILIES) as FamilyName[]) {
   })
 }
 
-test('without screening an unknown sender passes, but a listed one besides it does not', async () => {
+test('without screening, credits a deposit of unknown senders unless a known sender is listed', async () => {
   const { fixture, alice } = await openWorld('utxo')
   fixture.sanctioned.add('listed')
   pay(fixture, alice, 'one', { addresses: [], complete: false })
@@ -131,7 +131,7 @@ test('without screening an unknown sender passes, but a listed one besides it do
   assert.deepEqual(await states(fixture), ['CREDITED', 'FROZEN'])
 })
 
-test('a release does not release a deposit that is frozen for a known sender', async () => {
+test('the operator’s release does not release a deposit that is frozen for a known sender', async () => {
   const { fixture, alice } = await openWorld('utxo')
   await fixture.screenDeposits(alice)
   fixture.risks.set('flagged', 'SEVERE')
@@ -143,7 +143,7 @@ test('a release does not release a deposit that is frozen for a known sender', a
   assert.deepEqual([await states(fixture), await spendable(fixture, alice)], [['FROZEN'], '0'])
 })
 
-test('a deposit that was released and then removed by a reorganisation is held again', async () => {
+test('holds a released deposit again after a reorganisation removed it', async () => {
   const { fixture, alice } = await openWorld('evm')
   await fixture.screenDeposits(alice)
   pay(fixture, alice, 'one', { addresses: ['clean'], complete: false })
@@ -158,7 +158,7 @@ test('a deposit that was released and then removed by a reorganisation is held a
   assert.deepEqual([await states(fixture), await spendable(fixture, alice)], [['FROZEN'], '0'])
 })
 
-test('only a deposit held for an unknown sender can be released, and the refusal states why', async () => {
+test('only a deposit held for an unknown sender can be released; other releases give the reason', async () => {
   const { fixture, alice } = await openWorld('evm')
   pay(fixture, alice, 'one', { addresses: ['clean'], complete: true })
   await fixture.settle()
@@ -171,7 +171,7 @@ test('only a deposit held for an unknown sender can be released, and the refusal
     await assert.rejects(releaseDeposit(fixture.services, { transaction: id }), /--transaction/)
 })
 
-test('a failed lookup of senders is retried, and never counts as an empty list', async () => {
+test('retries a failed sender query, and never treats it as an empty list', async () => {
   for (const on of [true, false]) {
     const { fixture, alice } = await openWorld('utxo')
     if (on) await fixture.screenDeposits(alice)
@@ -186,7 +186,7 @@ test('a failed lookup of senders is retried, and never counts as an empty list',
   }
 })
 
-test('a node that never reports the sender delays the scan by at most one pause, and nothing is credited', async () => {
+test('a node that never reports the sender delays the scan by one pause, and credits nothing', async () => {
   const { fixture, alice } = await openWorld('utxo')
   const pauses: number[] = []
   fixture.services.environment.sleep = async (milliseconds) => {
@@ -215,7 +215,7 @@ test('a node that never reports the sender delays the scan by at most one pause,
   )
 })
 
-test('a deposit recorded before senders were stored is screened by the senders in its block', async () => {
+test('screens an earlier deposit without stored senders by the senders in its block', async () => {
   const { fixture, alice } = await openWorld('tron')
   fixture.sanctioned.add('listed')
   pay(fixture, alice, 'one', { addresses: ['clean', 'listed'], complete: true })

@@ -40,7 +40,7 @@ const events = async () =>
     ({ type }) => type,
   )
 
-test('deposits of an inactive wallet are credited', async () => {
+test('credits deposits of an inactive wallet', async () => {
   const fixture = new DepositFixture(database.get(), 'evm')
   await fixture.open()
   const alice = await fixture.tenant('alice')
@@ -54,7 +54,7 @@ test('deposits of an inactive wallet are credited', async () => {
   assert.deepEqual(await fixture.books(alice), { ETH: '7' })
 })
 
-test('a deposit in suspense is pending until the operator assigns it', async () => {
+test('a deposit in suspense stays pending until the operator assigns it', async () => {
   const { fixture, alice, id } = await suspended()
   const before = await events()
   assert.deepEqual(await shown(fixture), {
@@ -80,7 +80,7 @@ test('a deposit in suspense is pending until the operator assigns it', async () 
   assert.deepEqual((await events()).slice(before.length), ['deposit.confirmed'])
 })
 
-test('a deposit that waits for its wallet is confirmed when the wallet is made', async () => {
+test('a deposit without a wallet is confirmed when the wallet is created', async () => {
   const { fixture, alice } = await suspended()
   await database.get().query('update transactions set address_tag = null')
   const before = await events()
@@ -109,7 +109,7 @@ test('a deposit that waits for its wallet is confirmed when the wallet is made',
   assert.deepEqual((await events()).slice(before.length), ['deposit.confirmed'])
 })
 
-test('a reorganisation removes a deposit from suspense', async () => {
+test('a reorganisation removes a deposit in suspense', async () => {
   const { fixture, alice } = await suspended()
   fixture.chain.drop(fixture.chain.blocks.length - 1)
   for (let count = 0; count < 6; count++) fixture.chain.mine()

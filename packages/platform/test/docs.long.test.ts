@@ -159,7 +159,7 @@ const GOES_ON = [
 ].map((name) => `docs/${name}.md`)
 
 test(
-  'README and the pages that continue it run from the first block to the last in one session',
+  'every command of README and its follow-up pages succeeds in one session',
   { timeout: 400_000 },
   async (t) => {
     t.diagnostic(`${await sitting('README.md', ...GOES_ON)} lines`)
@@ -167,19 +167,23 @@ test(
 )
 
 test(
-  'docs/enrolment.md works: one machine, then node by node, then an order about a tank',
+  'the commands of docs/enrolment.md succeed, on one machine and then node by node',
   { timeout: 200_000 },
   async () => {
     await sitting('docs/enrolment.md')
   },
 )
 
-test('docs/invoices.md works from a wallet to a paid invoice', { timeout: 100_000 }, async () => {
-  await sitting('docs/invoices.md')
-})
+test(
+  'the commands of docs/invoices.md succeed, from the wallet to the paid invoice',
+  { timeout: 100_000 },
+  async () => {
+    await sitting('docs/invoices.md')
+  },
+)
 
 test(
-  'docs/adding-a-chain.md prints the address of a local contract',
+  'the commands of docs/adding-a-chain.md print the address of a local contract',
   { timeout: 100_000 },
   async () => {
     await sitting('docs/adding-a-chain.md')
@@ -187,7 +191,7 @@ test(
 )
 
 test(
-  'docs/trading.md works: an account, a market order, a limit order that is cancelled',
+  'the commands of docs/trading.md succeed, from the account to a cancelled limit order',
   { timeout: 100_000 },
   async () => {
     await sitting('docs/trading.md')
@@ -195,19 +199,23 @@ test(
 )
 
 test(
-  'docs/console.md works: an invitation, and the audit log exported and verified',
+  'the commands of docs/console.md invite a member, and export and verify the audit log',
   { timeout: 100_000 },
   async () => {
     await sitting('docs/console.md')
   },
 )
 
-test('docs/local-exchange.md works: a key, an address, a fault', { timeout: 100_000 }, async () => {
-  await sitting('docs/local-exchange.md')
-})
+test(
+  'the commands of docs/local-exchange.md create a key, an address and a fault',
+  { timeout: 100_000 },
+  async () => {
+    await sitting('docs/local-exchange.md')
+  },
+)
 
 test(
-  'a signer node and the local chains alone, started as their own READMEs describe',
+  'a signer node and the local chains start alone with the commands of their READMEs',
   { timeout: 120_000 },
   async () => {
     for (const file of ['packages/signer/README.md', 'packages/devnet/README.md']) {
@@ -229,7 +237,7 @@ test(
   },
 )
 
-test('every documented command is run by a session, and every exception exists', () => {
+test('a session runs every documented command, or the list of exceptions contains it', () => {
   const sat = new Set([
     'README.md',
     ...GOES_ON,

@@ -53,7 +53,7 @@ const anchorOf = (heading: string): string =>
     .trim()
     .replaceAll(/\s/g, '-')
 
-test('every link to a file of the repository, and to a heading, works', () => {
+test('every link to a repository file or heading has an existing target', () => {
   let links = 0
   for (const file of documents()) {
     const prose = read(file)
@@ -78,11 +78,11 @@ test('every link to a file of the repository, and to a heading, works', () => {
   assert.ok(links > 100, `${links} links`)
 })
 
-test('the page of errors matches the registry', () => {
+test('the error page matches the registry of error codes', () => {
   assert.equal(read('docs/errors.md'), errorsDocument(), 'run npx node scripts/errors-page.mjs')
 })
 
-test('the list of decisions contains each of them, with its own title', () => {
+test('the list of decision records contains each record with its title', () => {
   const records = documents().filter((file) => /decisions\/\d/.test(file))
   const lines = records.map(
     (file) =>
@@ -96,7 +96,7 @@ test('the list of decisions contains each of them, with its own title', () => {
   )
 })
 
-test('no command needs a Node version that the checkout does not provide', () => {
+test('every documented node command uses the checkout’s Node version', () => {
   for (const block of shell)
     assert.doesNotMatch(block.text, /^\s*node /m, `${at(block)}: use npx node`)
   for (const file of documents())
@@ -143,7 +143,7 @@ function assertKnown(where: string, words: readonly string[]): void {
   }
 }
 
-test('each command in running text is known to the operator’s command, with its options', () => {
+test('each command in running text exists in the CLI, with its options', () => {
   const commands = documents().flatMap((file) =>
     inlineCommands(file).map((command) => [file, command] as const),
   )
@@ -152,7 +152,7 @@ test('each command in running text is known to the operator’s command, with it
     assertKnown(`${file}: ${command}`, command.split(/\s+/).slice(1))
 })
 
-test("the pages about production use a bundle's command, and no program of a checkout", () => {
+test("the production pages use a bundle's command, and no program of a checkout", () => {
   const pages = documents().filter(isOfBundles)
   assert.ok(pages.length > 15)
   for (const file of pages) {
@@ -200,7 +200,7 @@ function pasted(program: string, args: string[], text: string): string[][] {
     .map((line) => line.split('\u001E').slice(0, -1))
 }
 
-test('bash and zsh accept each block unchanged, and read the same commands in it', (t) => {
+test('bash and zsh accept each shell block, and parse the same commands in it', (t) => {
   const hasZsh = spawnSync('zsh', ['--version']).status === 0
   if (!hasZsh) t.diagnostic('zsh is not installed: only bash was asked')
   let commands = 0

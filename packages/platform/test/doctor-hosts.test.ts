@@ -60,7 +60,7 @@ const advised = (findings: Finding[]): Finding[] => {
   return findings
 }
 
-test('signer nodes: all can sign; another clock, version or network is named for each node; no set-up is no finding', async () => {
+test('the doctor names each signer node with a wrong clock, version or network', async () => {
   assert.deepEqual(levels(await diagnoseNodes(folder, expected())), [
     'ok: 3 of 3 signer nodes can sign',
   ])
@@ -85,7 +85,7 @@ test('signer nodes: all can sign; another clock, version or network is named for
   assert.equal(other[1], 'error: signer 1 was set up for local, the platform runs on mainnet')
 })
 
-test('signer nodes: one unreachable is a warning with its reason, two are an error, because nothing can be signed', async () => {
+test('the doctor warns about one unreachable signer node, and reports an error for two', async () => {
   await cluster.stopHere(3)
   const one = advised(await diagnoseNodes(folder, expected()))
   assert.deepEqual(levels(one).slice(0, 1), ['warning: 2 of 3 signer nodes can sign'])
@@ -102,7 +102,7 @@ test('signer nodes: one unreachable is a warning with its reason, two are an err
   )
 })
 
-test('the database: a running platform reports version, migrations and size, and coins without a price', async () => {
+test('the doctor reports database version, migrations, size, and coins without a price', async () => {
   await api.started
   const { database, unpriced } = (await doctorFacts(api.services, {})) as unknown as {
     database: DatabaseFacts
@@ -135,7 +135,7 @@ test('the database: a running platform reports version, migrations and size, and
   )
 })
 
-test('the database: one that does not answer is an error with the reason and the setting', async () => {
+test('the doctor reports a database that does not answer, with the reason and the setting', async () => {
   const away = await askDatabase('postgresql://nobody:secret@127.0.0.1:1/custody', false).catch(
     (error: unknown) => ({ error }),
   )
@@ -148,7 +148,7 @@ test('the database: one that does not answer is an error with the reason and the
   assert.doesNotMatch(findingLine(found), /secret/)
 })
 
-test('the disk: below 512 MiB is an error, below 5 GiB a warning, and the number of files counts too', () => {
+test('the doctor reports an error below 512 MiB of disk, and a warning below 5 GiB', () => {
   const at = (bytes: number, filesFree = 1e6, files = 1e7) =>
     levels(advised(diagnoseDisk('the data folder', '/home', () => ({ bytes, files, filesFree }))))
   assert.deepEqual(at(100 * 1024 ** 3), ['ok: 100 GiB free on the disk of the data folder /home'])
@@ -173,7 +173,7 @@ test('the disk: below 512 MiB is an error, below 5 GiB a warning, and the number
   )
 })
 
-test('the public certificate: valid, close to expiry, expired, not trusted, and no server at all', async () => {
+test('the doctor reports a public certificate that expires soon, has expired or is not trusted', async () => {
   const key = makeTlsKey()
   const days = 100
   const cert = await makeCertificate({ key, name: 'localhost', days })
@@ -206,7 +206,7 @@ test('the public certificate: valid, close to expiry, expired, not trusted, and 
   )
 })
 
-test('prices: a coin whose newest price is older than five minutes is named with its time', async () => {
+test('the doctor names each coin whose newest price is older than five minutes, with its time', async () => {
   const now = Date.UTC(2031, 0, 2)
   const source = (name: string, ageMs: number) => ({
     name,

@@ -53,7 +53,7 @@ const examined = async () => {
   return { networks, findings, text: text.join('\n'), exitCode, states }
 }
 
-test('running chains are queried, and none is started', async () => {
+test('the doctor queries running local chains, and starts none', async () => {
   const before = await running()
   assert.ok(before.includes('ETH') && before.length < 5, before.join())
   process.env['CUSTODY_LOCAL_CHAINS'] = devnet.url
@@ -71,7 +71,7 @@ test('running chains are queried, and none is started', async () => {
   assert.deepEqual((await examined()).states('ok'), [...before, 'DOGE'].sort())
 })
 
-test('a running chain that fails is an error, as before', async () => {
+test('the doctor reports an error for a running chain that fails', async () => {
   process.env['CUSTODY_LOCAL_CHAINS'] = devnet.url
   const control = devnetControl(devnet.url)
   await control({ command: 'fault', network: 'ETH', mode: 'down' })
@@ -83,7 +83,7 @@ test('a running chain that fails is an error, as before', async () => {
   }
 })
 
-test('without a running platform only the home is checked, and nothing is written to it', async () => {
+test('without a running platform, the doctor checks only the data directory and writes nothing', async () => {
   const { networks, findings, text, exitCode, states } = await examined()
   assert.equal(states('not running').length, networks.length)
   assert.match(
@@ -96,7 +96,7 @@ test('without a running platform only the home is checked, and nothing is writte
   assert.deepEqual(readdirSync(home), [])
 })
 
-test('a foreign program at the port of the local chains is not accepted as a chain', async () => {
+test('the doctor does not accept another program at the local chains’ port as a chain', async () => {
   const asked: string[] = []
   const server = createServer((request, response) => {
     asked.push(`${request.method} ${request.url}`)
@@ -118,7 +118,7 @@ test('a foreign program at the port of the local chains is not accepted as a cha
   }
 })
 
-test('local chains that were named and do not answer are an error with the reason', async () => {
+test('the doctor reports an error with the reason if configured local chains do not answer', async () => {
   process.env['CUSTODY_LOCAL_CHAINS'] = 'http://127.0.0.1:1'
   const { networks, text, exitCode, states } = await examined()
   assert.deepEqual([states('unreachable').length, exitCode], [networks.length, 1])

@@ -36,7 +36,7 @@ async function answer(): Promise<number | undefined> {
 const skip = existsSync('/proc/self/cmdline') ? false : 'who a process is is read of /proc'
 
 test(
-  'a lock file that names a process id now used by another program does not prevent a start',
+  'PostgreSQL starts although its lock file names a process id of another program',
   { skip },
   async () => {
     await prepareDatabase(home)
@@ -62,7 +62,7 @@ test(
 )
 
 test(
-  'an empty lock file, left by a server on a full disk, does not prevent a start',
+  'PostgreSQL starts although its lock file is empty because the disk was full',
   { skip },
   async () => {
     await running?.stop()
@@ -75,7 +75,7 @@ test(
 )
 
 test(
-  'a server that hangs on a stop because of one process is killed and started again',
+  'a PostgreSQL server that hangs while stopping is killed and started again',
   { skip },
   async () => {
     const first = running as EmbeddedPostgres
@@ -99,7 +99,7 @@ test(
   },
 )
 
-test('a server that dies is restarted, and the restart is reported', async () => {
+test('a PostgreSQL server that dies is restarted, and the restart is logged', async () => {
   const heard: string[] = []
   const restarting = Promise.withResolvers<void>()
   await running?.stop()

@@ -115,13 +115,13 @@ function staged(names: string[], quorum = 1) {
   }
 }
 
-test('a single endpoint is used directly', () => {
+test('uses a single endpoint without a group', () => {
   const { client, endpoints, group } = staged(['a'])
   assert.equal(client, endpoints[0])
   assert.equal(group.agreement, null)
 })
 
-test('the first endpoint is queried; if it fails, the next, and the first again once it answers', async () => {
+test('queries the next endpoint if the first fails, and the first again once it answers', async () => {
   const {
     client,
     endpoints: [a],
@@ -151,7 +151,7 @@ test('the first endpoint is queried; if it fails, the next, and the first again 
   assert.deepEqual(await took(() => client.status('x')), ['a status'])
 })
 
-test('a refusal is an answer, and no other endpoint is queried', async () => {
+test('a refusal counts as an answer, so no other endpoint is queried', async () => {
   const {
     client,
     endpoints: [a],
@@ -162,7 +162,7 @@ test('a refusal is an answer, and no other endpoint is queried', async () => {
   assert.deepEqual(await took(() => assert.rejects(client.status('x'), /a refuses/)), ['a status'])
 })
 
-test('if none answers, all are tried and the last reason is reported; the first that answers is used immediately', async () => {
+test('if every endpoint fails, reports the last reason, and uses the first that answers again', async () => {
   const { client, endpoints, took, used } = staged(['a', 'b', 'c'])
   for (const each of endpoints) each.isAway = true
   await took(() => assert.rejects(client.status('x'), /is away/))
@@ -171,7 +171,7 @@ test('if none answers, all are tried and the last reason is reported; the first 
   assert.deepEqual(used(), ['c'])
 })
 
-test('an endpoint of another network is detected at the beginning, and never used', async () => {
+test('detects an endpoint of another network with the first query, and never uses it', async () => {
   const {
     client,
     endpoints: [a, b],
@@ -193,7 +193,7 @@ test('an endpoint of another network is detected at the beginning, and never use
   await assert.rejects(all.client.status('x'), /all of its endpoints serve another network/)
 })
 
-test('an endpoint whose head stalls is left while another advances; a stalled higher head proves nothing', async () => {
+test('replaces an endpoint whose head stalls only if another endpoint’s head advances', async () => {
   const {
     client,
     endpoints: [a, b],
@@ -232,7 +232,7 @@ test('an endpoint whose head stalls is left while another advances; a stalled hi
   assert.deepEqual(used(), ['a'])
 })
 
-test('within one view no other endpoint answers, and its failures count', async () => {
+test('queries of one view use only its endpoint, and failures count against that endpoint', async () => {
   const {
     client,
     endpoints: [a],
@@ -247,7 +247,7 @@ test('within one view no other endpoint answers, and its failures count', async 
   assert.deepEqual(await took(async () => (await oneEndpoint(client)).status('x')), ['b status'])
 })
 
-test('a broadcast goes to all reachable endpoints: one acceptance is enough, and only all can refuse', async () => {
+test('broadcasts to all endpoints; one acceptance suffices, and a refusal needs all of them', async () => {
   const {
     client,
     endpoints: [a, b],
@@ -267,7 +267,7 @@ test('a broadcast goes to all reachable endpoints: one acceptance is enough, and
   assert.equal((await client.broadcast('00')).kind, 'rejected')
 })
 
-test('only a quorum decides that a transaction is dead, or was published under no other signature', async () => {
+test('a transaction is dead, or was not published under another signature, only by quorum', async () => {
   const {
     client,
     endpoints: [a, b, c],
@@ -306,7 +306,7 @@ test('only a quorum decides that a transaction is dead, or was published under n
   assert.deepEqual(await dying.findSigned(), { hash: 'h', raw: '00' })
 })
 
-test('votes: every endpoint that answers has one; fewer than the quorum is an error', async () => {
+test('every endpoint that answers has one vote, and fewer votes than the quorum are an error', async () => {
   const {
     group,
     endpoints: [a, b, c],
@@ -328,7 +328,7 @@ test('votes: every endpoint that answers has one; fewer than the quorum is an er
   await assert.rejects(heights(), /: 1 of its endpoints respond, and 2 must agree \(/)
 })
 
-test('a distrusted endpoint is not used for ten minutes, although it answers', async () => {
+test('does not use a distrusted endpoint for ten minutes, although it answers', async () => {
   const { client, group, clock, settled, used } = staged(['a', 'b'], 2)
   const view = await oneEndpoint(client)
   await view.tip()
@@ -346,7 +346,7 @@ test('a distrusted endpoint is not used for ten minutes, although it answers', a
   assert.deepEqual(used(), ['a'])
 })
 
-test('missing agreement is retried after ten seconds, and then at growing intervals', () => {
+test('retries a failed vote after ten seconds, and then at growing intervals', () => {
   const { group, clock } = staged(['a', 'b'], 2)
   const agreement = group.agreement
   assert.ok(agreement)
@@ -371,7 +371,7 @@ test('missing agreement is retried after ten seconds, and then at growing interv
   assert.ok(agreement.isDue('asked-true', true), 'a clock that is put back holds nothing up')
 })
 
-test('requests that fail together count as one failure: the endpoint is tried again after ten seconds', async () => {
+test('concurrent failures count once, so the endpoint is tried again after ten seconds', async () => {
   const {
     client,
     endpoints: [a],

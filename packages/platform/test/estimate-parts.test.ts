@@ -59,7 +59,7 @@ async function estimate(o: {
   return plain(answer.body) as Record<string, string>
 }
 
-test('a token on Solana: the fee includes and lists the rent of the receiver’s account', async () => {
+test('Solana token: the fee includes and itemises the rent of the receiver’s account', async () => {
   const rent = solana.TOKEN_ACCOUNT_RENT
   const sol = (lamports: bigint) =>
     `${lamports / 10n ** 9n}.${(lamports % 10n ** 9n).toString().padStart(9, '0')}`.replace(
@@ -83,7 +83,7 @@ test('a token on Solana: the fee includes and lists the rent of the receiver’s
   assert.deepEqual([fee, none], ['0.00001', '0'])
 })
 
-test('TRX: the cost of creating the receiver is the fee, and replaces bandwidth', async () => {
+test('TRX: the fee of a payment to a new account is the activation cost instead of bandwidth', async () => {
   for (const to of [undefined, TRX_TO]) {
     const { fee, activation } = await estimate({
       asset: 'TRX',
@@ -94,7 +94,7 @@ test('TRX: the cost of creating the receiver is the fee, and replaces bandwidth'
   }
 })
 
-test('without additional costs there are no parts', async () => {
+test('an estimate without additional costs has no itemised parts', async () => {
   const { fee, rent, activation } = await estimate({ asset: 'XRP', rate: '12' })
   assert.deepEqual([fee, rent, activation], ['0.000012', undefined, undefined])
 })

@@ -93,9 +93,9 @@ after(() => {
   for (const line of table) process.stdout.write(`${line}\n`)
 })
 
-describe('fee estimates', { concurrency: CASES.length }, () => {
+describe('fee estimates are close to the paid fees', { concurrency: CASES.length }, () => {
   for (const { asset, fund, amount, to: fixed, percent, also } of CASES) {
-    test(`${asset}: within ${percent} % of the fee paid`, async () => {
+    test(`${asset}: the estimate is within ${percent} % of the fee paid`, async () => {
       const user = await platform.user('estimates', { subAccount: asset })
       if (also) await fundedWallet(platform, user, also, '5')
       await fundedWallet(platform, user, asset, fund)

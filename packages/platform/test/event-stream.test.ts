@@ -156,7 +156,7 @@ const allEnded = async () => {
   while (ended < open.length) await new Promise(setImmediate)
 }
 
-test('events have id, name and data, line by line; comments keep an idle stream alive; it ends when the client leaves', async () => {
+test('streams events with id, name and data, sends keep-alive comments, and ends with the client', async () => {
   const client = new Client()
   const { headers, statusCode } = await client.response
   assert.equal(statusCode, 200)
@@ -183,7 +183,7 @@ test('events have id, name and data, line by line; comments keep an idle stream 
   assert.equal(pauses.size, 0, 'no pause is left behind')
 })
 
-test('HEAD of a stream returns its headers and ends', async () => {
+test('HEAD of a stream returns only its headers', async () => {
   const before = open.length
   const response = await new Promise<IncomingMessage>((resolve) => {
     request(`${base}/stream`, { method: 'HEAD' }, resolve).end()
@@ -194,7 +194,7 @@ test('HEAD of a stream returns its headers and ends', async () => {
   assert.equal(open.length, before, 'nothing was opened for it')
 })
 
-test('a stream whose source fails ends, and the failure is logged', async () => {
+test('a stream whose source fails is closed, and the failure is logged', async () => {
   const count = open.length
   const client = new Client()
   await opened(count + 1)
@@ -203,7 +203,7 @@ test('a stream whose source fails ends, and the failure is logged', async () => 
   assert.deepEqual(warned.splice(0), ['an event stream was interrupted'])
 })
 
-test('one address has a limited number of streams, and one more when one of them has ended', async () => {
+test('one client address has a limited number of streams; an ended one frees its slot', async () => {
   const count = open.length
   const clients = Array.from({ length: STREAMS_MAX.address }, () => new Client())
   await Promise.all(clients.map(({ response }) => response))
@@ -219,7 +219,7 @@ test('one address has a limited number of streams, and one more when one of them
   await allEnded()
 })
 
-test("one network fills an invoice's streams, and its payer elsewhere still gets one: a stream of that network ends", async () => {
+test('a payer still gets a stream if another network has taken all streams of the invoice', async () => {
   const count = open.length
   const path = '/invoice/stream'
   const clients = Array.from(
@@ -240,7 +240,7 @@ test("one network fills an invoice's streams, and its payer elsewhere still gets
   await allEnded()
 })
 
-test('PATCH is a supported method', async () => {
+test('the server supports PATCH', async () => {
   const answer = await fetch(`${base}/thing`, {
     method: 'PATCH',
     headers: { 'content-type': 'application/json' },
@@ -257,7 +257,7 @@ test('PATCH is a supported method', async () => {
   )
 })
 
-test('a server that closes ends its streams and waits for none', async () => {
+test('closing the server closes its streams immediately', async () => {
   const client = new Client()
   await client.response
   await server.close()

@@ -59,7 +59,7 @@ const list = async (user: User, query = '') => {
 const told = ({ data }: Page) =>
   data.map(({ object, version }) => `${object.slice(0, 4)} ${version}`)
 
-test('readers do not miss late commits: the log is in the order of publishing', async () => {
+test('events that are committed late are listed after those already read', async () => {
   const [early, late] = [randomUUID(), randomUUID()]
   await api.database.transaction(async (tx) => {
     // This event has a lower id than the event that is committed before it.
@@ -93,7 +93,7 @@ test('readers do not miss late commits: the log is in the order of publishing', 
   )
 })
 
-test('versions count each object from 1, also when many are published concurrently', () =>
+test('versions count each object from 1, also when many events are published concurrently', () =>
   fc.assert(
     fc.asyncProperty(
       fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 1, maxLength: 40 }),
@@ -116,7 +116,7 @@ test('versions count each object from 1, also when many are published concurrent
     { numRuns: 6 },
   ))
 
-test('a key sees events of its sub-account and of the whole workspace only, also as cursors', async () => {
+test('a key lists only events of its sub-account and workspace, and accepts only their cursors', async () => {
   const [mine, siblings, all, theirs] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()]
   await tell(api.database, alice, mine)
   await tell(api.database, sibling, siblings)
@@ -143,7 +143,7 @@ test('a key sees events of its sub-account and of the whole workspace only, also
   }
 })
 
-test('pages follow each other by the cursor; types are filtered by name, group and letter case', async () => {
+test('events are paged by cursor, and filtered by type or group in any letter case', async () => {
   const user = await api.user('pages')
   for (let n = 0; n < 5; n++) await tell(api.database, user, randomUUID())
   await emit(
@@ -193,7 +193,7 @@ test('pages follow each other by the cursor; types are filtered by name, group a
   }
 })
 
-test('numbers of a payload keep their exact digits', async () => {
+test('numbers in an event’s payload keep their exact digits', async () => {
   const user = await api.user('exact')
   await emit(
     api.database,
@@ -206,7 +206,7 @@ test('numbers of a payload keep their exact digits', async () => {
   assert.equal((await list(user)).data[0]?.data['balance'], '12345678901234567890.000001')
 })
 
-test('events are kept for 90 days; a cursor to a removed one gets an error; versions continue', async () => {
+test('events are kept for 90 days, a cursor to a removed one gets an error, versions continue', async () => {
   const user = await api.user('old')
   const object = randomUUID()
   await tell(api.database, user, object)
@@ -231,7 +231,7 @@ test('events are kept for 90 days; a cursor to a removed one gets an error; vers
   assert.deepEqual(told(await list(user)), [`${object.slice(0, 4)} 2`])
 })
 
-test('an event that cannot be assigned to its webhooks does not block others', async () => {
+test('an event that cannot be assigned to webhooks does not block other events', async () => {
   const user = await api.user('poison')
   const objects = [randomUUID(), randomUUID(), randomUUID()]
   for (const object of objects) await tell(api.database, user, object)
@@ -257,7 +257,7 @@ test('an event that cannot be assigned to its webhooks does not block others', a
   assert.deepEqual([new Set(given), errors.length], [new Set([objects[0], objects[2]]), 1])
 })
 
-test('events that a full database could not store are delivered once there is room', async () => {
+test('events that a full database could not store are delivered once there is space', async () => {
   const user = await api.user('full')
   const object = randomUUID()
   await tell(api.database, user, object)
@@ -284,7 +284,7 @@ test('events that a full database could not store are delivered once there is ro
   )
 })
 
-test('a home from before the log: its events get positions in their order, and old ones are not sent', async () => {
+test('existing events get positions in order when the log is introduced, and are not sent again', async () => {
   const user = await api.user('before')
   await api.database.query(
     `insert into events (workspace_id, sub_account_id, type, payload) select $1, $2, 'wallet.updated', jsonb_build_object('id', n) from generate_series(1, 450) n`,
@@ -312,7 +312,7 @@ test('a home from before the log: its events get positions in their order, and o
   )
 })
 
-test('without events nothing is written', async () => {
+test('writes nothing while there are no events', async () => {
   await published()
   // The clock is far ahead of the database's clock, so events of the earlier tests are old enough
   // to be deleted.
@@ -402,7 +402,7 @@ async function open(user: User, o: { path?: string; lastEventId?: string } = {})
   }
 }
 
-test("the stream sends each own event once, from the client's position, across breaks and publishers", async () => {
+test("streams each event of the caller once from the client's position, across reconnects", async () => {
   const user = await api.user('stream')
   const running = new AbortController()
   const work = Promise.all([

@@ -21,7 +21,7 @@ const below = (folder: string): string[] =>
     .map((name) => `${folder}/${name}`)
 const textOf = (file: string) => readFileSync(join(ROOT, file), 'utf8')
 
-test('each event is emitted somewhere, and a test expects it', () => {
+test('each event type is emitted by the code and expected by a test', () => {
   const sources = below('packages/platform/src')
     .filter((file) => !/event-types\.ts$|events\/registry\.ts$|ledger\/log-events\.ts$/.test(file))
     .map(textOf)
@@ -51,13 +51,13 @@ test('each event is emitted somewhere, and a test expects it', () => {
   )
 })
 
-test('docs/events.md matches the registry', () => {
+test('docs/events.md matches the registry of events', () => {
   const document = read('docs/events.md')
   assert.equal(withTable(document), document, 'run: npx node scripts/events-table.mjs')
   assert.throws(() => withTable('# nothing'), /has no/)
 })
 
-test('the OpenAPI document names each event with the schema of its data', () => {
+test('the OpenAPI document contains each event with the schema of its data', () => {
   const components = new Components()
   const webhooks = openApiWebhooks(components) as Record<
     string,
@@ -82,7 +82,7 @@ test('the OpenAPI document names each event with the schema of its data', () => 
   }
 })
 
-test('names are filtered individually, by group, or all', () => {
+test('event types can be filtered by name, by group, or with *', () => {
   assert.deepEqual(typesOf(['*']), [...EVENT_TYPES])
   assert.deepEqual(typesOf(['gas_tank.*', 'webhook.test']), [
     'gas_tank.low',
@@ -92,7 +92,7 @@ test('names are filtered individually, by group, or all', () => {
   assert.deepEqual(typesOf(['gas_tank.low', 'gas_tank.*']), ['gas_tank.low', 'gas_tank.empty'])
 })
 
-test("an event's object: a transaction for all its events; a frozen address by network, address and tag", () => {
+test("an event's object is its transaction, or a frozen address with network and tag", () => {
   const objects: [EventType, Record<string, unknown>, string][] = [
     ['transaction.updated', { id: 't' }, 't'],
     ['deposit.confirmed', { id: 't' }, 't'],

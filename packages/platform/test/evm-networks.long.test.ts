@@ -81,7 +81,7 @@ const tokensOf = async (asset: Listed, owner: string) =>
 const coinsOf = async (network: string, owner: string) =>
   BigInt(await rpc<string>(platform, network, 'eth_getBalance', [owner, 'latest']))
 
-test('every EVM network and token of the registry, and those that the document adds', async () => {
+test('this test covers every EVM network and token of the registry and of the document', async () => {
   const file = readRegistryFile()
   const evm = new Set(
     file.networks.filter(({ family, local }) => family === 'evm' && local).map(({ code }) => code),
@@ -130,7 +130,7 @@ test('a token and a network added by the document pass the registry’s test and
   await waitFor('the new price of EURC', async () => (await priceOf('EURC_ETH')) === '1.1')
 })
 
-test('the new network’s endpoint is printed with the others', async () => {
+test('prints the new network’s endpoint with the others', async () => {
   const printed = await platform.cli('devnet', 'urls')
   assert.equal(printed.status, 0, printed.stderr)
   assert.match(
@@ -146,7 +146,7 @@ test('the new network’s endpoint is printed with the others', async () => {
 })
 
 test(
-  'a token of Tron and one of Solana, added in the same way, are received and sent',
+  'a Tron token and a Solana token added by the document can be received and sent',
   { timeout: 240_000 },
   async () => {
     await Promise.all(
@@ -221,21 +221,25 @@ async function journey(network: string): Promise<string> {
   return omnibus
 }
 
-test('every asset receives and sends, and its tank pays', { timeout: 240_000 }, async () => {
-  await Promise.all(
-    networks().map(async (network) => {
-      const omnibus = await journey(network)
-      if (network !== 'OP_ETH' && network !== 'BASE') return
-      // The fuel transaction covered the fee of the base chain and the operator fee. The safety
-      // margin is still at the address.
-      const fuelled = (await coinsOf(network, omnibus)) - (whole(18) * 3_999_999n) / 1_000_000n
-      assert.ok(fuelled > 0n, `${network}: ${fuelled} wei are left of the fuel`)
-    }),
-  )
-})
+test(
+  'every asset can be received and sent, and its gas tank pays the fee',
+  { timeout: 240_000 },
+  async () => {
+    await Promise.all(
+      networks().map(async (network) => {
+        const omnibus = await journey(network)
+        if (network !== 'OP_ETH' && network !== 'BASE') return
+        // The fuel transaction covered the fee of the base chain and the operator fee. The safety
+        // margin is still at the address.
+        const fuelled = (await coinsOf(network, omnibus)) - (whole(18) * 3_999_999n) / 1_000_000n
+        assert.ok(fuelled > 0n, `${network}: ${fuelled} wei are left of the fuel`)
+      }),
+    )
+  },
+)
 
 test(
-  'coins and tokens at further addresses are swept, with 18 decimals, with a fee of the base chain',
+  'sweeps coins and tokens from further addresses, with 18 decimals and a base-chain fee',
   { timeout: 240_000 },
   async () => {
     await Promise.all(
@@ -257,7 +261,7 @@ test(
   },
 )
 
-test('a tank of each network is listed, and one can be drained', { timeout: 240_000 }, async () => {
+test('lists a gas tank for each network, and can drain one', { timeout: 240_000 }, async () => {
   const tanks = (
     await call<{ network: string; status: string }[]>(alice, 'GET', '/dac/v1/gas-tanks')
   ).body
@@ -280,7 +284,11 @@ test('a tank of each network is listed, and one can be drained', { timeout: 240_
   }
 })
 
-test('the ledger agrees with every chain', { timeout: 240_000 }, async () => {
-  const report = await platform.operator('audit')
-  assert.equal(report['ok'], true, JSON.stringify(report['differences']))
-})
+test(
+  'after these transfers, the ledger agrees with every chain',
+  { timeout: 240_000 },
+  async () => {
+    const report = await platform.operator('audit')
+    assert.equal(report['ok'], true, JSON.stringify(report['differences']))
+  },
+)

@@ -36,7 +36,7 @@ const open = async () => {
 const refused = (code: string, message: RegExp) => (error: unknown) =>
   error instanceof ApiError && error.code === code && (assert.match(error.message, message), true)
 
-test('linking: the key is tested first, its secrets are sealed and never displayed, and its balance is in the ledger', async () => {
+test('linking tests the key, seals its secrets and stores the balance in the ledger', async () => {
   const fixture = await open()
   const { id, warnings, balances, permissions } = await fixture.account()
   assert.deepEqual(
@@ -70,7 +70,7 @@ test('linking: the key is tested first, its secrets are sealed and never display
   })
 })
 
-test('a key that the exchange refuses, that may withdraw, or that cannot be tested is not stored', async () => {
+test('refuses a key that the exchange rejects, that may withdraw, or that cannot be tested', async () => {
   const fixture = await open()
   const count = async () => (await fixture.database.query('select 1 from exchange_accounts')).length
   fixture.kraken.permissions = ['query-funds', 'withdraw-funds']
@@ -155,7 +155,7 @@ test('a key that the exchange refuses, that may withdraw, or that cannot be test
   assert.equal(await count(), 2)
 })
 
-test("testing: reports the key's permissions; a refusal fails the account, is reported once, and recovers", async () => {
+test("testing returns the key's permissions; a refusal marks the account failed until a success", async () => {
   const fixture = await open()
   const ask = () =>
     fixture.ask<{ ok: boolean; status: string; error: string | null; warnings: string[] }>(
@@ -185,7 +185,7 @@ test("testing: reports the key's permissions; a refusal fails the account, is re
   )
 })
 
-test('changing: the name, and the key only as a whole after a test; orders continue with the new one', async () => {
+test('a key can only be changed completely and after a test, and orders then use the new key', async () => {
   const fixture = await open()
   const change = (body: unknown) =>
     fixture.ask<Record<string, string>>(changeAccount, { params: { id: fixture.accountId }, body })
@@ -210,7 +210,7 @@ test('changing: the name, and the key only as a whole after a test; orders conti
   assert.equal((await fixture.read(id)).status, 'filled')
 })
 
-test('a difference counts when found twice; accepted, it is in the ledger; the audit reports it and what it could not compare', async () => {
+test('a balance difference is reported when found twice, and enters the ledger when accepted', async () => {
   const fixture = await open()
   const told = async () => {
     const differences: Difference[] = []
@@ -247,7 +247,7 @@ test('a difference counts when found twice; accepted, it is in the ledger; the a
   assert.deepEqual((await fixture.account()).difference, [])
 })
 
-test('each account is compared once a minute by itself: an unreachable one does not delay others', async () => {
+test('compares each account once a minute; an unreachable one does not delay the others', async () => {
   const fixture = await open()
   await fixture.link({ api_key: 'other' }, await fixture.tenant('two'))
   assert.equal(await reconcileDue(fixture.services), 0)
@@ -285,7 +285,7 @@ test('returns earlier balances with their age while the exchange is unreachable'
   assert.ok(Number(balances_age_ms) >= 30_000, String(balances_age_ms))
 })
 
-test('unlinking: not while orders are pending; then its secrets are deleted, and no balance is claimed', async () => {
+test('unlinking is refused while orders are pending; otherwise it deletes secrets and balances', async () => {
   const fixture = await open()
   const remove = () => fixture.ask(deleteAccount, { params: { id: fixture.accountId } })
   const { id } = await fixture.create({ price: '50000' })
@@ -334,7 +334,7 @@ test('another tenant cannot read, test, change or unlink an account', async () =
   )
 })
 
-test('markets, ticker and order book of an exchange; wrong names are refused by the field', async () => {
+test('returns markets, ticker and order book; an invalid name is refused with its field', async () => {
   const fixture = await open()
   const { data } = await fixture.ask<{ data: Record<string, unknown>[] }>(listMarkets, {
     query: { exchange: 'kraken', base: 'btc' },
@@ -385,7 +385,7 @@ test('markets, ticker and order book of an exchange; wrong names are refused by 
     await assert.rejects(fixture.ask(readOrderBook, { query }), refused('INVALID_REQUEST', message))
 })
 
-test('the list of exchanges matches ccxt, and a local platform offers only those of the local network', async () => {
+test('the list of exchanges matches ccxt, and a local platform offers only local ones', async () => {
   const file = JSON.parse(
     readFileSync(new URL('../data/exchanges.json', import.meta.url), 'utf8'),
   ) as unknown[]
@@ -430,7 +430,7 @@ test('the list of exchanges matches ccxt, and a local platform offers only those
   )
 })
 
-test('a key’s nonce never decreases with any clock, and its lock ends with the process that held it', async () => {
+test('a key’s nonce never decreases, and its lock is released when the holding process ends', async () => {
   const fixture = await open()
   const nonces = databaseNonces(fixture.database)
   const first = (await nonces.take('k', 'one')) as bigint
@@ -447,7 +447,7 @@ test('a key’s nonce never decreases with any clock, and its lock ends with the
   assert.notEqual(await nonces.take('other', 'one'), null)
 })
 
-test('each change of an account is one event', async () => {
+test('each change of an exchange account emits one event', async () => {
   const fixture = await open()
   await fixture.ask(changeAccount, { params: { id: fixture.accountId }, body: { label: 'other' } })
   fixture.kraken.held.set('XXBT', 12)

@@ -178,7 +178,7 @@ const fault = (exchange: string, mode: string) =>
   platform.operator('devnet', { command: 'fault', network: exchange.toUpperCase(), mode })
 
 for (const exchange of ['kraken', 'binance']) {
-  test(`${exchange}: a coin goes there and returns, each counted once, and ledger, chain and exchange agree`, async () => {
+  test(`${exchange}: counts a deposit and a withdrawal of a coin once, and all balances agree`, async () => {
     const before = await held(exchange, 'BTC')
     const sent = await send(exchange, 'BTC', '0.4', await place(exchange, 'BTC'))
     assert.deepEqual([sent.status, sent.body.destination_type], [200, 'EXCHANGE'], sent.text)
@@ -220,7 +220,7 @@ for (const exchange of ['kraken', 'binance']) {
   })
 }
 
-test('a coin with tags: the tag is part of the address, and without it nothing is sent', async () => {
+test('the deposit address includes its tag, and a transfer without the tag is refused', async () => {
   await fundedWallet(platform, user, 'XRP', '500')
   const to = await place('binance', 'XRP')
   assert.match(String(to.address_tag), /^\d+$/)
@@ -244,7 +244,7 @@ test('a coin with tags: the tag is part of the address, and without it nothing i
   await audit()
 })
 
-test('a changed deposit address is used only if the caller names it', async () => {
+test('a changed deposit address is used only if confirm_address contains it', async () => {
   const old = await place('kraken', 'BTC')
   await fault('kraken', 'changed-address')
   const refused = await send('kraken', 'BTC', '0.01', old)
@@ -264,7 +264,7 @@ test('a changed deposit address is used only if the caller names it', async () =
   await audit()
 })
 
-test('the answer to a withdrawal is lost, or the process dies with it: one is paid', async () => {
+test('pays a withdrawal once if the response is lost or the process is killed', async () => {
   for (const exchange of ['kraken', 'binance']) {
     await fault(exchange, 'drop-answer')
     const lost = await ended((await withdraw(exchange, 'BTC', '0.05')).body.id)
@@ -288,7 +288,7 @@ test('the answer to a withdrawal is lost, or the process dies with it: one is pa
   await audit()
 })
 
-test('a withdrawal that the exchange cancels: the exchange has the coins again, also in the ledger', async () => {
+test('a withdrawal that the exchange cancels is returned to its balance in the ledger', async () => {
   await fault('kraken', 'stuck-withdrawal')
   const {
     body: { id },
@@ -309,7 +309,7 @@ test('a withdrawal that the exchange cancels: the exchange has the coins again, 
   await audit()
 })
 
-test('converts at the better of two accounts, as one order', async () => {
+test('converts at the account with the better price, as one order', async () => {
   interface Conversion {
     id: string
     status: string

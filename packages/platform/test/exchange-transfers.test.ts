@@ -210,7 +210,7 @@ const refused = (code: string, message: RegExp) => (error: unknown) =>
   error instanceof ApiError && error.code === code && (assert.match(error.message, message), true)
 const stateOf = ({ status, sub_status }: Transfer) => `${status} ${sub_status}`
 
-test('a withdrawal from the exchange is followed to its deposit, which is not foreign and counts once', async () => {
+test('matches a withdrawal to its deposit, and credits that deposit once', async () => {
   const fixture = await open()
   const {
     body: { id },
@@ -238,7 +238,7 @@ test('a withdrawal from the exchange is followed to its deposit, which is not fo
   assert.ok(await fixture.agrees())
 })
 
-test("an exchange that pays through a contract: the operator's adopted deposit ends the withdrawal", async () => {
+test('an adopted surplus completes a withdrawal that the exchange paid through a contract', async () => {
   const fixture = await open()
   const { id } = (await fixture.withdraw()).body
   await fixture.work()
@@ -254,7 +254,7 @@ test("an exchange that pays through a contract: the operator's adopted deposit e
   assert.ok(deposit)
 })
 
-test("a lost answer: the exchange is queried by our id or by the withdrawal's content, and nothing is sent twice", async () => {
+test('after a lost response, finds the withdrawal at the exchange and does not repeat it', async () => {
   for (const withdrawalId of [true, false]) {
     const fixture = await open()
     fixture.venue.traits = { ...fixture.venue.traits, withdrawalId }
@@ -287,7 +287,7 @@ test("a lost answer: the exchange is queried by our id or by the withdrawal's co
   }
 })
 
-test('an exchange pays two withdrawals in one transaction: each gets its own deposit, in either order', async () => {
+test('assigns two withdrawals that were paid in one transaction to one deposit each', async () => {
   const fixture = await open()
   const [one, two] = [
     (await fixture.withdraw()).body.id,
@@ -327,7 +327,7 @@ test('an exchange pays two withdrawals in one transaction: each gets its own dep
   assert.ok(await fixture.agrees())
 })
 
-test('a list without the tag or the address does not hide a withdrawal whose answer was lost', async () => {
+test('finds a withdrawal with a lost response even if the exchange’s list omits tag or address', async () => {
   for (const untold of [{ tag: null }, { address: null }]) {
     const fixture = await open()
     fixture.venue.traits = { ...fixture.venue.traits, withdrawalId: false }
@@ -352,7 +352,7 @@ test('a list without the tag or the address does not hide a withdrawal whose ans
   }
 })
 
-test('a withdrawal that the exchange never accepted: failed once proven, else unknown with an alert', async () => {
+test('a withdrawal that the exchange never accepted fails if proven, and otherwise is unknown', async () => {
   const fixture = await open()
   fixture.venue.mood = 'never'
   const {
@@ -390,7 +390,7 @@ test('a withdrawal that the exchange never accepted: failed once proven, else un
   assert.ok(await fixture.agrees())
 })
 
-test('a process that dies at any point: the next one continues, nothing is sent or booked twice', async () => {
+test('a withdrawal is sent and booked once, wherever the process ends', async () => {
   for (const name of ['sending', 'answered', 'taken', 'arrived']) {
     const fixture = await open()
     const {
@@ -413,7 +413,7 @@ test('a process that dies at any point: the next one continues, nothing is sent 
   }
 })
 
-test('withdrawals that the exchange refuses, limits, cancels or leaves pending', async () => {
+test('handles withdrawals that the exchange refuses, limits, cancels or leaves pending', async () => {
   const fixture = await open()
   fixture.venue.mood = 'refuse'
   const refusal = (await fixture.withdraw()).body.id
@@ -446,7 +446,7 @@ test('withdrawals that the exchange refuses, limits, cancels or leaves pending',
   await fixture.ask(deleteAccount, {}, { id: fixture.account })
 })
 
-test('refused while the same request waits: that is refused too; one after the refusal is accepted', async () => {
+test('if a withdrawal is refused while an identical request waits, both requests are refused', async () => {
   const fixture = await open()
   const gate = pauseMethod(fixture.services.exchanges, 'account')
   const body = { sequence_id: 'w1' }
@@ -463,7 +463,7 @@ test('refused while the same request waits: that is refused too; one after the r
   assert.equal((await fixture.database.query('select 1 from exchange_transfers')).length, 1)
 })
 
-test('forbidden withdrawals and destinations are refused by the field, and the exchange is not contacted', async () => {
+test('refuses forbidden withdrawals and destinations by field, without calling the exchange', async () => {
   const fixture = await open()
   const { body: first } = await fixture.withdraw({ sequence_id: 'w1' })
   const again = await fixture.withdraw({ sequence_id: 'w1' })
@@ -505,7 +505,7 @@ test('forbidden withdrawals and destinations are refused by the field, and the e
   assert.equal((await fixture.database.query('select 1 from exchange_transfers')).length, 1)
 })
 
-test("to the exchange: pending until it credits the chain's payment, once; a failed transfer ends it", async () => {
+test('a transfer to an exchange is pending until credited there, and fails if its payment fails', async () => {
   const fixture = await open()
   const { id, transaction } = await fixture.carry()
   await fixture.work(5)
@@ -539,7 +539,7 @@ test("to the exchange: pending until it credits the chain's payment, once; a fai
   assert.ok(await fixture.agrees())
 })
 
-test("the address is the exchange's current one, which the caller signed; a changed one must be named twice", async () => {
+test('a transfer must use the exchange’s current address; a changed one needs confirm_address', async () => {
   const fixture = await open()
   const [one, two] = [
     fixture.venue.address.address,
@@ -611,7 +611,7 @@ test("the address is the exchange's current one, which the caller signed; a chan
   assert.equal((await fixture.database.query('select 1 from exchange_transfers')).length, 3)
 })
 
-test('the loop of a platform completes transfers in the same way', async () => {
+test('the platform’s background loop completes exchange transfers', async () => {
   const fixture = await open()
   const {
     body: { id },
@@ -624,7 +624,7 @@ test('the loop of a platform completes transfers in the same way', async () => {
   assert.equal(stateOf(await fixture.show(id)), 'pending WITHDRAWING')
 })
 
-test('whatever fails: balances at the exchange, in transit and in the wallet plus fees equal the initial balance', async () => {
+test('after any failures, all balances plus fees equal the initial balance', async () => {
   const mood = fc.constantFrom('ok', 'ok', 'lost', 'never', 'refuse', 'later')
   const step = fc.record({
     what: fc.constantFrom('withdraw', 'withdraw', 'pay', 'back', 'work', 'die', 'down'),

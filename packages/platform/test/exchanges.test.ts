@@ -250,7 +250,7 @@ const PLACED: Record<string, [what: string, answer: Scripted, known: string][]> 
 }
 
 for (const [exchange, table] of Object.entries(PLACED)) {
-  test(`${exchange}: each response to an order leads to the expected outcome`, async () => {
+  test(`${exchange}: each response to an order leads to the documented result`, async () => {
     for (const [what, answer, known] of table) {
       const { venue, script } = await stagedVenue(
         exchange,
@@ -276,7 +276,7 @@ for (const [exchange, table] of Object.entries(PLACED)) {
   })
 }
 
-test('an order is sent with our client id, and time in force and post-only in each venue’s own terms', async () => {
+test('sends an order with our client id and each exchange’s own parameters for its type', async () => {
   const expected: Record<
     string,
     Record<'GTC' | 'IOC' | 'FOK' | 'post', Record<string, unknown>>
@@ -382,7 +382,7 @@ const krakenTrade = (vol: string) => ({
   maker: false,
 })
 
-test('kraken: found among open or closed orders by client id, never by userref; absent; its fills', async () => {
+test('kraken: finds orders and fills by client id, never by userref, and detects absent ones', async () => {
   const ok = (result: object) => ({ body: { error: [], result } })
   const { venue, script } = await stagedVenue('kraken', {
     '/0/private/OpenOrders': [
@@ -436,7 +436,7 @@ test('kraken: found among open or closed orders by client id, never by userref; 
   )
 })
 
-test('binance: found by client id; −2013 means absent only if the list lacks it too; fills with fees in the bought coin', async () => {
+test('binance: finds orders by client id; −2013 means absent only if the order list agrees', async () => {
   const order = {
     symbol: 'BTCUSDT',
     orderId: 28,
@@ -492,7 +492,7 @@ test('binance: found by client id; −2013 means absent only if the list lacks i
   assert.equal(await venue.cancel(REF('binance', '28')), 'gone')
 })
 
-test('coinbase, okx, bitstamp: found and absent, states that ccxt passes through, and their fills', async () => {
+test('coinbase, okx, bitstamp: find orders and fills, and detect absent orders', async () => {
   const cb = {
     order_id: 'cb-1',
     product_id: 'BTC-USD',
@@ -656,7 +656,7 @@ test('coinbase, okx, bitstamp: found and absent, states that ccxt passes through
   )
 })
 
-test("reports a key's permissions as the venue does", async () => {
+test("returns a key's permissions as the exchange defines them", async () => {
   for (const [exchange, path, body, expected] of [
     [
       'kraken',
@@ -704,7 +704,7 @@ test("reports a key's permissions as the venue does", async () => {
   })
 })
 
-test('kraken: earning, staked and bonded balances count as the coin, and only spendable ones are available', async () => {
+test('kraken: earning, staked and bonded balances count, and only spendable ones are available', async () => {
   const of = (balance: string, hold = '0.0') => ({ balance, hold_trade: hold })
   const { venue } = await stagedVenue('kraken', {
     '/0/private/BalanceEx': {
@@ -747,7 +747,7 @@ test('kraken: earning, staked and bonded balances count as the coin, and only sp
   assert.equal(new Set(balances.map(([coin]) => coin)).size, balances.length)
 })
 
-test('binance: balances in Flexible Earn count as the coin and cannot be spent; LDO is a coin', async () => {
+test('binance: Flexible Earn balances count but are not available, and LDO is a coin', async () => {
   const of = (asset: string, free: string, locked = '0.00000000') => ({ asset, free, locked })
   const { venue } = await stagedVenue('binance', {
     '/api/v3/account': {
@@ -780,7 +780,7 @@ test('binance: balances in Flexible Earn count as the coin and cannot be spent; 
   )
 })
 
-test('balances are exact; an HTML page instead of them is an error and no empty account', async () => {
+test('balances are exact, and an HTML page in place of balances is an error', async () => {
   const { venue } = await stagedVenue('kraken', {
     '/0/private/BalanceEx': [
       {
@@ -814,7 +814,7 @@ test('balances are exact; an HTML page instead of them is an error and no empty 
     await assert.rejects(venue.balances(), { name: 'VenueError', kind })
 })
 
-test('deposit addresses are of the exact network: no or two matching Kraken methods are refused', async () => {
+test('returns deposit addresses of the exact network, and refuses missing or ambiguous methods', async () => {
   const methods = (...names: string[]) => ({
     body: { error: [], result: names.map((method) => ({ method })) },
   })
@@ -842,7 +842,7 @@ test('deposit addresses are of the exact network: no or two matching Kraken meth
   await assert.rejects(venue.depositAddress('BTC', 'KLAY'), { kind: 'unsupported' })
 })
 
-test('withdrawals: the exact network and our id in the venue’s terms, with certain or unknown outcome; transfers in ours', async () => {
+test('withdraws on the exact network with our id, and reports a certain or unknown result', async () => {
   const out = {
     clientId: ID,
     coin: 'BTC',
@@ -934,7 +934,7 @@ test('withdrawals: the exact network and our id in the venue’s terms, with cer
   assert.equal(kraken.script.sent('/0/private/Withdraw').length, 1)
 })
 
-test('a base URL replaces every host of an exchange, and requests to other hosts are never sent', async () => {
+test('a base URL replaces every host of an exchange, and other hosts receive no requests', async () => {
   for (const exchange of Object.keys(MANNERS)) {
     const script = new ScriptedExchange({})
     const client = await openClient<Client>({
@@ -963,7 +963,7 @@ test('a base URL replaces every host of an exchange, and requests to other hosts
   )
 })
 
-test('kraken: requests of one key go out one after another with rising numbers, over two clients', async () => {
+test('kraken: two clients send requests of one key one after another, with rising nonces', async () => {
   const nonces = memoryNonces()
   let busy = false
   const shared = {
@@ -1007,7 +1007,7 @@ test('kraken: requests of one key go out one after another with rising numbers, 
   assert.equal(new Set(sent).size, 6)
 })
 
-test('no module of the platform loads ccxt completely', () => {
+test('no module of the platform imports all of ccxt', () => {
   const src = new URL('../src/', import.meta.url)
   const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((name) =>
     name.endsWith('.ts'),
@@ -1019,7 +1019,7 @@ test('no module of the platform loads ccxt completely', () => {
   assert.deepEqual(loading, [])
 })
 
-test('units: a venue’s decimals are read exactly, and steps never overshoot', () => {
+test('reads an exchange’s decimals exactly, and rounds to price and amount steps correctly', () => {
   for (const [text, shown] of [
     ['1e-8', '0.00000001'],
     ['1E2', '100'],

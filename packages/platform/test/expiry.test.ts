@@ -60,7 +60,7 @@ async function expired(family: FamilyName, client: Record<string, unknown>) {
 }
 
 for (const family of ['solana', 'xrp'] as const) {
-  test(`${family}: a transaction published under another signature is adopted, and nothing is released`, async () => {
+  test(`${family}: accepts a transaction published under another signature, releasing nothing`, async () => {
     const asked: unknown[][] = []
     const { alice, step } = await expired(family, {
       isDead: async () => true,
@@ -73,7 +73,7 @@ for (const family of ['solana', 'xrp'] as const) {
     assert.deepEqual(asked, [[alice.omnibus, '00ff', 1000]])
   })
 
-  test(`${family}: an unreadable history releases nothing`, async () => {
+  test(`${family}: releases nothing while the history cannot be read`, async () => {
     const { step } = await expired(family, {
       isDead: async () => true,
       findSigned: async () => {
@@ -83,7 +83,7 @@ for (const family of ['solana', 'xrp'] as const) {
     assert.deepEqual(await step(), ['CONFIRMING', 'ours', 'SIGNED', 'ours', 'aa'])
   })
 
-  test(`${family}: a transaction that was never published is abandoned`, async () => {
+  test(`${family}: abandons an expired transaction that was never published`, async () => {
     const { step } = await expired(family, {
       isDead: async () => true,
       findSigned: async () => null,
@@ -99,7 +99,7 @@ for (const family of ['solana', 'xrp'] as const) {
 }
 
 for (const family of ['tron', 'stellar'] as const) {
-  test(`${family}: the id does not cover the signature, so only the hash identifies it`, async () => {
+  test(`${family}: searches an expired transaction by hash only, because no signature changes it`, async () => {
     const { step } = await expired(family, { isDead: async () => true })
     assert.equal((await step())[2], 'EXPIRED')
   })

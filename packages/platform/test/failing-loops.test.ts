@@ -81,7 +81,7 @@ async function stage() {
   }
 }
 
-test('a scan that fails for minutes is reported with network and reason, and other work continues', async () => {
+test('reports a scan that fails for minutes with network and reason, while other work continues', async () => {
   const { world: fixture, services, run, other } = await stage()
   const seconds = async () =>
     /^custody_loop_failing_seconds\{loop="scan ETH"\} (\d+)/m.exec(

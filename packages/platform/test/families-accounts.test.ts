@@ -36,7 +36,7 @@ for (const code of TAGGED) {
     return { from, wallet: await walletOf(asset) }
   }
 
-  test(`${code}: a payment reserves its fee, and leaves the chain's minimum reserve on the account`, async () => {
+  test(`${code}: a payment reserves its fee and leaves the chain's minimum reserve on the account`, async () => {
     const chain = connect(code)
     const { from, wallet } = await sender(chain)
     const to = unusedOn(chain.network)
@@ -64,7 +64,7 @@ for (const code of TAGGED) {
     assert.ok((payment.validUntil as number) > 0)
   })
 
-  test(`${code}: reports the chain's objections to a payment`, async () => {
+  test(`${code}: refuses a payment that the chain would reject, with the field and the reason`, async () => {
     const chain = connect(code)
     const { from } = await sender(chain)
     const to = unusedOn(chain.network)
@@ -79,7 +79,7 @@ for (const code of TAGGED) {
     assert.equal(await chain.refusal({ to: from, tag: null, amount: 1n, asset }), null)
   })
 
-  test(`${code}: a payment from a missing account waits, at growing intervals, and does not fail`, async () => {
+  test(`${code}: a payment from a missing account is retried at growing intervals`, async () => {
     const chain = connect(code)
     const wallet = await walletOf(asset)
     const from = unusedOn(chain.network)
@@ -100,7 +100,7 @@ for (const code of TAGGED) {
     })
   })
 
-  test(`${code}: a dead transaction keeps its sequence, and ends if another took it`, async () => {
+  test(`${code}: a dead transaction is rebuilt at its sequence, or fails if that sequence was used`, async () => {
     const chain = connect(code)
     const { from, wallet } = await sender(chain)
     const task = await taskOf(asset, {
@@ -157,7 +157,7 @@ for (const code of TAGGED) {
     )
   })
 
-  test(`${code}: two transfers do not create one account`, async () => {
+  test(`${code}: a second payment to a new account waits for the transfer that creates the account`, async () => {
     const chain = connect(code)
     const { from, wallet } = await sender(chain)
     const to = unusedOn(chain.network)
@@ -174,7 +174,7 @@ for (const code of TAGGED) {
   })
 }
 
-test('XRP and XLM: a fee rate is the price of a payment, and without the chain ten times the minimum', async () => {
+test('XRP and XLM: a fee rate is the fee per payment; without the chain, ten times the minimum', async () => {
   for (const [code, least] of [
     ['XRP', 10n],
     ['XLM', 100n],
@@ -213,7 +213,7 @@ test('XRP and XLM: a fee rate is the price of a payment, and without the chain t
   }
 })
 
-test("an account's reserve is the chain's last value, or today's constant without one", async () => {
+test("an account's reserve is the chain's latest value, or a constant if none is known", async () => {
   let [isAway, now] = [true, 0]
   const fetched: Fetch = async (url, init) => (isAway ? AWAY(url, init) : fetch(url, init))
   for (const [code, today] of [
@@ -235,13 +235,13 @@ test("an account's reserve is the chain's last value, or today's constant withou
   assert.equal(await connect('SOL').reserveOf('unused', assetOf('USDC_SOL')), 0n)
 })
 
-test("an account's minimum reserve is returned even if the chain does not answer", async () => {
+test("returns an account's minimum reserve even if the chain does not answer", async () => {
   const never: Fetch = async () => new Promise(() => undefined)
   const chain = connect('XLM', { fetch: never, sleep: async () => undefined })
   assert.equal(await chain.reserveOf(unusedOn(chain.network), assetOf('XLM')), 10_000_000n)
 })
 
-test('searches for ids that cover signatures, reports sequences, and does not rebuild long-lived transactions', () => {
+test('XRP, XLM and SOL implement signature search, sequences and rebuilding as their ids require', () => {
   const has = (code: Code) => {
     const { findSigned, nextNonce, isStale, latestEnd } = connect(code)
     return [findSigned, nextNonce, isStale, latestEnd].map((each) => each !== undefined)
@@ -253,7 +253,7 @@ test('searches for ids that cover signatures, reports sequences, and does not re
 
 const RENT = solana.TOKEN_ACCOUNT_RENT
 
-test('SOL: a transfer reserves its fee in its own wallet, and an equal one has other bytes', async () => {
+test('SOL: a transfer reserves its fee in its own wallet, and equal transfers differ in bytes', async () => {
   const [chain, asset] = [connect('SOL'), assetOf('SOL')]
   const [from, wallet, to] = [
     await own(chain.network, 0),
@@ -280,7 +280,7 @@ test('SOL: a transfer reserves its fee in its own wallet, and an equal one has o
   assert.ok(opened(chain, twin).fee_max <= fee)
 })
 
-test('SOL: the SOL wallet pays a token transfer, with the rent that its receiver may cost', async () => {
+test('SOL: the SOL wallet pays the fee of a token transfer, and the rent of a new account', async () => {
   const [chain, asset, native] = [connect('SOL'), assetOf('USDC_SOL'), assetOf('SOL')]
   const [from, wallet, to] = [
     await own(chain.network, 0),
@@ -311,7 +311,7 @@ test('SOL: the SOL wallet pays a token transfer, with the rent that its receiver
   assert.equal(chain.feeOfOtherWallet(native, 7000n), 0n)
 })
 
-test("SOL: a coin's sweep pays from what it moves; the omnibus address pays a token's", async () => {
+test('SOL: a coin sweep pays its own fee, and the omnibus address pays the fee of a token sweep', async () => {
   const [chain, asset, native] = [connect('SOL'), assetOf('USDC_SOL'), assetOf('SOL')]
   const [omnibus, deposit] = [await own(chain.network, 0), await own(chain.network, 7)]
   const [wallet, payer] = [await walletOf(asset), await walletOf(native)]
@@ -365,7 +365,7 @@ test("SOL: a coin's sweep pays from what it moves; the omnibus address pays a to
   await assert.rejects(async () => chain.prepare(elsewhere), /is not the destination of the sweep/)
 })
 
-test('SOL: fees and rent are returned with and without the chain, and a mint cannot be paid', async () => {
+test('SOL: returns fees and rent with and without the chain, and refuses a mint as destination', async () => {
   const [chain, away, token, native] = [
     connect('SOL'),
     connect('SOL', { fetch: AWAY }),
@@ -424,7 +424,7 @@ test('SOL: fees and rent are returned with and without the chain, and a mint can
   assert.equal(await chain.refusal({ to: asked.to, tag: null, amount: 1n, asset: token }), null)
 })
 
-test('SOL: a built transaction becomes stale after a hundred blocks', async () => {
+test('SOL: a built transaction is stale after a hundred blocks', async () => {
   const chain = connect('SOL')
   const end = (await chain.latestEnd?.()) as number
   assert.equal(await chain.isStale?.(end), false)

@@ -273,7 +273,7 @@ function isBuilt(outcome: { kind: string; reason?: string | null }): asserts out
 }
 
 for (const family of FAMILIES) {
-  test(`${family}: a built transaction costs the reserved fee, and spends the coins that it names`, async () => {
+  test(`${family}: a built transaction costs the reserved fee, and spends its planned inputs`, async () => {
     const fixture = await new Fixture(family).open()
     await fixture.coin()
     const built = await fixture.build(await fixture.prepare(await fixture.transfer()))
@@ -306,7 +306,7 @@ for (const family of FAMILIES) {
     )
   })
 
-  test(`${family}: unplanned coins are queried first`, async () => {
+  test(`${family}: plans a transfer again if another transfer spent its planned inputs`, async () => {
     const fixture = await new Fixture(family).open()
     const [first, row, other] = [
       await fixture.coin(),
@@ -330,7 +330,7 @@ for (const family of FAMILIES) {
     assert.deepEqual(again.coins, [{ txid: second, vout: 0 }])
   })
 
-  test(`${family}: waits only for change of a transfer that is being signed`, async () => {
+  test(`${family}: waits for change only if the transfer that creates it is being signed`, async () => {
     const fixture = await new Fixture(family).open()
     await fixture.coin()
     const [row, other] = [await fixture.transfer(), await fixture.transfer()]
@@ -355,7 +355,7 @@ for (const family of FAMILIES) {
     )
   })
 
-  test(`${family}: waits for change of a transfer that is being replaced, until one of the two is final`, async () => {
+  test(`${family}: waits for change of a replaced transfer until one of the two transfers is final`, async () => {
     const fixture = await new Fixture(family).open()
     const txid = await fixture.coin()
     const row = await fixture.transfer()
@@ -382,7 +382,7 @@ for (const family of FAMILIES) {
     assert.equal((await fixture.build(await fixture.prepare(row))).kind, 'fail')
   })
 
-  test(`${family}: our own transactions are known without a query, and so is a passed one`, async () => {
+  test(`${family}: reads our own transactions without querying the chain`, async () => {
     const fixture = await new Fixture(family).open()
     const [txid, row] = [await fixture.coin(), await fixture.transfer()]
     const shown = await fixture.chain.coins?.previous(txid)
@@ -398,7 +398,7 @@ for (const family of FAMILIES) {
     assert.deepEqual(fixture.asked, [])
   })
 
-  test(`${family}: estimates a fee from the wallet's coins, from a usual transfer, and without the chain`, async () => {
+  test(`${family}: estimates a fee from the wallet’s inputs, a typical transfer, or while offline`, async () => {
     const fixture = await new Fixture(family).open()
     const { chain, owner, asset, to, wallet: walletId } = fixture
     const question = { owner, asset, rate: family === 'utxo' ? 10_000n : 44n, to: null }
@@ -429,7 +429,7 @@ for (const family of FAMILIES) {
     await assert.rejects(away.chain.rates(asset))
   })
 
-  test(`${family}: an amount below the chain's minimum is refused with the minimum`, async () => {
+  test(`${family}: refuses an amount below the chain's minimum, and states the minimum`, async () => {
     const fixture = new Fixture(family)
     const [least, reason] =
       family === 'utxo'
@@ -447,7 +447,7 @@ for (const family of FAMILIES) {
   })
 }
 
-test('cardano: an expired transfer spends its coins again, and fails if they are gone', async () => {
+test('cardano: an expired transfer is rebuilt with the same inputs, and fails if they are spent', async () => {
   const fixture = await new Fixture('cardano').open()
   const row = await fixture.transfer()
   const first = await fixture.coin(AMOUNT * 2n)
@@ -466,7 +466,7 @@ test('cardano: an expired transfer spends its coins again, and fails if they are
   })
 })
 
-test('cardano: the minimum lovelace stay with the tokens of a wallet', async () => {
+test('cardano: keeps the minimum lovelace with the tokens of a wallet', async () => {
   const fixture = await new Fixture('cardano').open()
   assert.equal(await fixture.chain.reserveOf(fixture.tenant.omnibus, fixture.asset), 0n)
   const riders = { assets: { [`${'ab'.repeat(28)}00`]: '1' }, script_bytes: 0 }
@@ -480,7 +480,7 @@ test('cardano: the minimum lovelace stay with the tokens of a wallet', async () 
   )
 })
 
-test('utxo: a replacement spends all coins of the waiting transfer, and the reservation never shrinks', async () => {
+test('utxo: a replacement spends the same inputs, and its fee reservation never decreases', async () => {
   const fixture = await new Fixture('utxo').open()
   const first = await fixture.coin()
   const row = await fixture.transfer({ feeRate: '2' })
@@ -547,7 +547,7 @@ test('utxo: a replacement spends all coins of the waiting transfer, and the rese
   })
 })
 
-test('an answer is cached for a while, requested once, and its time survives a failure', async () => {
+test('a response is cached, requested once, and keeps its time after a failed request', async () => {
   let [now, asked] = [5, 0]
   const answer = cached(
     async () => {

@@ -42,7 +42,7 @@ before(async () => {
 })
 after(() => platform.remove())
 
-test("a start without an owner writes the first owner's link into a file, and neither prints nor logs it", async () => {
+test("a start without an owner writes the first owner's link to a file, and never logs it", async () => {
   const [, file] = await waitFor('the line', async () =>
     /^console: the first owner can join with the link in (\S+) until \S+$/m.exec(platform.printed),
   )
@@ -66,7 +66,7 @@ test("a start without an owner writes the first owner's link into a file, and ne
 })
 
 for (const mode of ['drop-answer', 'reject', 'down', 'lag']) {
-  test(`RPC fault ${mode}: transfers wait, nothing is paid twice`, async () => {
+  test(`during the RPC fault ${mode}, transfers wait, and no transfer is paid twice`, async () => {
     const to = freshAddress()
     const before = (await balance(user, 'BTC')).balance
     await Promise.all(['ETH', 'BTC'].map((network) => fault(network, mode)))
@@ -90,7 +90,7 @@ for (const mode of ['drop-answer', 'reject', 'down', 'lag']) {
   })
 }
 
-test('one signer node killed, another hanging in turn: signing continues with the others', async () => {
+test('signing continues with two nodes after one node was killed or hangs', async () => {
   const to = freshAddress()
   process.kill(platform.childPid('signer/src/main.ts.*HOME/signers/node-1'), 'SIGKILL')
   const first = await terminal(user, (await post(transferBody('ETH', '1', to))).body.id, 150_000)
@@ -106,7 +106,7 @@ test('one signer node killed, another hanging in turn: signing continues with th
   assert.equal(await received(to), 2n * ETHER)
 })
 
-test('two signer nodes down: transfers stay pending and continue when one is back', async () => {
+test('with two signer nodes down, transfers stay pending, and continue when one is back', async () => {
   const to = freshAddress()
   const stopped = [2, 3].map((node) =>
     platform.childPid(`signer/src/main.ts.*HOME/signers/node-${node}`),
@@ -128,7 +128,7 @@ test('two signer nodes down: transfers stay pending and continue when one is bac
   assert.equal(await received(to), ETHER)
 })
 
-test('the platform is killed with its nodes and chains during concurrent transfers: accepted ones are paid once', async () => {
+test('pays accepted transfers once if the platform, nodes and chains are killed concurrently', async () => {
   const to = freshAddress()
   const created = await Promise.all(
     Array.from({ length: 10 }, (_, at) =>
@@ -144,7 +144,7 @@ test('the platform is killed with its nodes and chains during concurrent transfe
   assert.equal(await received(to), 5n * ETHER)
 })
 
-test('PostgreSQL restarts under load: accepted transfers are confirmed once', async () => {
+test('confirms accepted transfers once when PostgreSQL restarts under load', async () => {
   const to = freshAddress()
   const accepted: string[] = []
   let unclear = 0
@@ -187,7 +187,7 @@ test('PostgreSQL restarts under load: accepted transfers are confirmed once', as
   assert.ok(unclear >= 0)
 })
 
-test('a deposit that a reorganisation removes before its depth is taken back, and credited when it returns', async () => {
+test('reverses a deposit that a reorganisation removes, and credits it when it is mined again', async () => {
   const reorgs = await platform.user('reorgs')
   await call(reorgs, 'POST', '/dac/v1/create-wallet', { asset: 'BTC' })
   const { address } = (
@@ -211,7 +211,7 @@ test('a deposit that a reorganisation removes before its depth is taken back, an
   assert.equal(list.body.data[0]?.sub_status, 'REORGED')
 })
 
-test('a transfer whose block is removed by a reorganisation is confirmed anyway, once', async () => {
+test('confirms a transfer once although a reorganisation removed its block', async () => {
   const to = freshAddress()
   const { id } = await platform.halted('ETH', async () => {
     const { body } = await post(transferBody('ETH', '1', to))
@@ -229,7 +229,7 @@ test('a transfer whose block is removed by a reorganisation is confirmed anyway,
 
 // A platform that has not stopped 9.5 s after SIGTERM exits with code 1 (src/run.ts), so exit code
 // 0 proves that it stopped in time.
-test('SIGTERM drains and exits 0 in time; the next start continues', async () => {
+test('SIGTERM completes running requests and exits 0 in time, and the next start continues', async () => {
   const to = freshAddress()
   const { body } = await post(transferBody('ETH', '1', to))
   assert.equal(await platform.stop(), 0)
@@ -239,7 +239,7 @@ test('SIGTERM drains and exits 0 in time; the next start continues', async () =>
   assert.equal(await received(to), ETHER)
 })
 
-test('the ledger agrees with the chains', async () => {
+test('after all faults, the ledger agrees with the chains', async () => {
   const audit = await platform.cli('audit', '--json')
   assert.equal(audit.status, 0, audit.stdout + audit.stderr)
 })

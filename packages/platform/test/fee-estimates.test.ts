@@ -66,7 +66,7 @@ const ratesOf = async ({ services, caller }: FamilyFixture): Promise<Rates> =>
     } as unknown as Parameters<typeof networkFeeRates.handler>[0])) as { body: Rates }
   ).body
 
-test('without an estimate the API returns 503 with the reason, and a transfer waits until the node has one', async () => {
+test('without an estimate the API returns 503 with the reason, and an accepted transfer waits', async () => {
   let hasEstimate = false
   const fixture = staged(() => hasEstimate)
   try {
@@ -89,7 +89,7 @@ test('without an estimate the API returns 503 with the reason, and a transfer wa
   }
 })
 
-test('a transfer that names its fee_rate needs no estimate', async () => {
+test('a transfer with a fee_rate needs no estimate', async () => {
   const fixture = staged(() => false)
   try {
     await fixture.open()
@@ -102,7 +102,7 @@ test('a transfer that names its fee_rate needs no estimate', async () => {
   }
 })
 
-test('earlier rates are returned with their time and a warning, for two hours', async () => {
+test('earlier fee rates are returned for two hours, with their time and a warning', async () => {
   let hasEstimate = true
   const fixture = staged(() => hasEstimate)
   try {

@@ -18,7 +18,7 @@ async function listen(port: number): Promise<() => void> {
   }
 }
 
-test('processes that search from the same port at the same time get different ports, before any server listens', async (t) => {
+test('processes that search for ports concurrently get different ports before servers listen', async (t) => {
   const [from] = (await freePorts(1)) as [number]
   const script = `const { freePorts } = await import(${JSON.stringify(MODULE)})
     process.stdout.write(JSON.stringify(await freePorts(${COUNT}, ${from})))

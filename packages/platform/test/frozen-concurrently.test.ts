@@ -245,7 +245,7 @@ async function told(
 
 for (const [name, family] of Object.entries(FAMILIES)) {
   describe(name, () => {
-    test('a transfer frozen right before signing is not submitted, blocks no other one, and is paid once when unfrozen', () =>
+    test('a transfer frozen just before signing is not submitted, and is paid once when unfrozen', () =>
       told(family, async (scenario) => {
         const { fixture } = scenario
         const id = await fixture.create('first')
@@ -273,7 +273,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
         await scenario.confirmed(id, other, third)
       }))
 
-    test('a freeze concurrent with marking a transfer as submitted waits for that commit', () =>
+    test('a freeze waits for the commit that marks a transfer as submitted', () =>
       told(family, async (scenario) => {
         const { fixture } = scenario
         // On chains with sequence numbers, the first transfer of an account queries the chain
@@ -309,7 +309,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
         await scenario.confirmed(id)
       }))
 
-    test('frozen after submission, before signing: the transfer is kept unchanged, and signed when unfrozen', () =>
+    test('a transfer frozen after its submission stays unchanged, and is signed when unfrozen', () =>
       told(family, async (scenario) => {
         const { fixture } = scenario
         const id = await fixture.create('first')
@@ -340,7 +340,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
         assert.equal(count, 1)
       }))
 
-    test('a freeze of another sub-account does not hold the transfer', () =>
+    test('a freeze in another sub-account does not hold the transfer', () =>
       told(family, async (scenario) => {
         const { fixture } = scenario
         const id = await fixture.create('first')
@@ -369,7 +369,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
   })
 }
 
-test('one transfer of a run is frozen while the run is assembled: earlier ones are signed, and it is not submitted', () =>
+test('a transfer frozen while its batch is assembled is left out, and earlier ones are signed', () =>
   told(FAMILIES['evm'] as WalletAddress, async (scenario) => {
     const { fixture } = scenario
     const other = await scenario.someone()

@@ -50,7 +50,7 @@ const due = async (fixture: FamilyFixture, id: string) =>
     )
   )?.due
 
-test('blocks without its fuel transaction do not wake a transfer, so many that wait for one tank cost nothing', () =>
+test('a block without a transfer’s fuel transaction does not wake the transfer', () =>
   staged(async (fixture, id) => {
     await fixture.runTo(id, 'FUELING')
     assert.equal(await due(fixture, id), false)
@@ -59,7 +59,7 @@ test('blocks without its fuel transaction do not wake a transfer, so many that w
     assert.equal(await due(fixture, id), false, 'a block is no reason to look again')
   }))
 
-test('a fuel transaction that is booked while its transfer is being processed wakes the transfer anyway', () =>
+test('a fuel transaction booked while its transfer is processed wakes the transfer', () =>
   staged(async (fixture, id) => {
     await fixture.runTo(id, 'FUELING')
     const { arrived } = fixture.services.tanks
@@ -86,7 +86,7 @@ test('a fuel transaction that is booked while its transfer is being processed wa
     }
   }))
 
-test("if the fuel transaction's block is replaced by one with another base fee, the tank pays by the last one", () =>
+test('the tank pays the fee of the final block if a reorganisation changes its base fee', () =>
   staged(async (fixture, id) => {
     await fixture.runTo(id, 'FUELING')
     const booked = () => fixture.database.one(`select 1 from ledger_entries where kind = 'fuel'`)
@@ -104,7 +104,7 @@ test("if the fuel transaction's block is replaced by one with another base fee, 
     assert.notEqual(await feeOf(), before, 'the fee is another')
   }))
 
-test('a transfer whose block is removed between two queries does not become final by a later head', () =>
+test('a transfer whose block is removed between two queries does not become final', () =>
   staged(async (fixture, id) => {
     await fixture.runTo(id, 'CONFIRMING')
     const { hash } = await fixture.read(id)

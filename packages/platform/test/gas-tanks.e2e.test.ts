@@ -53,12 +53,12 @@ const audit = async () => {
 }
 
 test(
-  '60 concurrent transfers of 20 wallets on one tank, killed midway, one fuel transaction dropped: every nonce once, none stuck',
+  'no nonce is skipped or reused by 60 transfers on one tank if the process is killed',
   { timeout: 600_000 },
   () => sendConcurrently(platform, 3),
 )
 
-test('a low or empty tank is reported once; transfers fail with the missing amount; a top-up fixes it', async () => {
+test('a low or empty tank is reported once, and transfers fail with the missing amount', async () => {
   const user = await platform.user('thin')
   await fundedWallet(platform, user, 'USDT_AVAX', '100')
   const tank = await waitFor('the tank is filled', async () => {
@@ -132,7 +132,7 @@ test('a low or empty tank is reported once; transfers fail with the missing amou
   await audit()
 })
 
-test('the operator limits what a tank pays: cap, gas price, threshold; mistakes are named', async () => {
+test('the operator can limit a tank’s fee, gas price and threshold; invalid values are named', async () => {
   const user = await platform.user('limited')
   await fundedWallet(platform, user, 'USDT_POL', '100')
   const set = (...options: string[]) =>

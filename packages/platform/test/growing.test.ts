@@ -55,7 +55,7 @@ const tablesOf = () =>
    from columns t order by relname`,
   )
 
-test('each table is listed once on the page, in the section of its keys; indexes unique over all workspaces have a reason', async () => {
+test('the page lists each table once, in the section that matches its keys', async () => {
   const tables = await tablesOf()
   const named = (is: (table: Table) => boolean) =>
     tables
@@ -97,7 +97,7 @@ test('each table is listed once on the page, in the section of its keys; indexes
   )
 })
 
-test("a reference to a workspace's row includes the workspace: PostgreSQL refuses another workspace's row", async () => {
+test("PostgreSQL refuses a reference to another workspace's row", async () => {
   const led = new Set((await tablesOf()).filter(({ leads }) => leads).map(({ name }) => name))
   const keys = await database
     .get()
@@ -117,7 +117,7 @@ test("a reference to a workspace's row includes the workspace: PostgreSQL refuse
   )
 })
 
-test('each statement on a hot table names the workspace, or is listed with the reason why not', () => {
+test('each statement on a hot table filters by workspace, or is a listed exception with a reason', () => {
   const written = writtenOfHot()
   assert.ok(written.length > 300, `only ${written.length} statements were found`)
   const unnamed = Map.groupBy(
@@ -138,7 +138,7 @@ test('each statement on a hot table names the workspace, or is listed with the r
   )
 })
 
-test('a statement that names no workspace is found, whatever surrounds it', () => {
+test('detects a statement without a workspace, whatever surrounds its text', () => {
   const told = (text: string) => namesWorkspace({ file: '', text })
   assert.deepEqual(
     textsIn("f(`select ${g('a') } from utxos`, 'b') // 'c'\n/* `d` */ x('it''s')").filter((text) =>
@@ -177,7 +177,7 @@ const LISTS = {
   wallets: 'workspace_id = $1 and sub_account_id = $1',
 } as const
 
-test('each list is read by an index that begins with its owner, without full scans or sorts', async () => {
+test('each list query uses an index that begins with its owner, without full scans or sorts', async () => {
   assert.deepEqual(namesIn('lists'), Object.keys(LISTS).sort())
   for (const [table, rest] of Object.entries(LISTS)) {
     const nodes: Plan[] = []
@@ -209,7 +209,7 @@ test('each list is read by an index that begins with its owner, without full sca
   }
 })
 
-test('each statement that names the workspace uses an index that begins with it, and a lookup by id the primary key', async () => {
+test('each statement with a workspace uses a matching index, and lookups by id the primary key', async () => {
   const indexes = await database.get().query<Index>(INDEXES)
   const whole = writtenOfHot()
     .filter(

@@ -23,7 +23,7 @@ test('polls once per pause or a tenth of the block time, and at least every 30 s
   )
 })
 
-test('each main network states its block time, and no local one does', () => {
+test('each main network has a block time, and no local network has one', () => {
   assert.deepEqual(
     loadRegistry('mainnet')
       .networks.filter(({ block_ms: ms }) => !ms)
@@ -62,7 +62,7 @@ function dayOf(perDay: number, each: number, otherPerHour = 0): number {
   return asked
 }
 
-test('polling stays within the plan with any other requests, at least once a minute', () => {
+test('polling stays within the provider’s plan, and runs at least once a minute', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 5000, max: 200_000 }),
@@ -95,7 +95,7 @@ test('a sufficient plan does not slow polling, and a burst slows polling for at 
   assert.equal(pace.pauseMs(POLL_MS), POLL_MS)
 })
 
-test('the scan pauses only at the head, not with blocks left or a failing endpoint; a clock set back ends the pause', async () => {
+test('the scan pauses only at the head of the chain and while the endpoint works', async () => {
   await database.started
   const fixture = new DepositFixture(database.get(), 'utxo')
   await fixture.open()

@@ -107,7 +107,7 @@ async function until<T>(
 }
 
 test(
-  'separate hosts: from nothing to a confirmed transfer; each role, a node and a link fail, and every transfer is paid once',
+  'on separate hosts, every transfer is paid once while each role, a node and a link fail',
   { skip, timeout: 200_000 },
   async (t) => {
     const begun = performance.now()

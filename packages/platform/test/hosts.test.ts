@@ -60,7 +60,7 @@ const once = (ended: AbortSignal): Promise<void> =>
 const holder = (networks = ['ETH']) => new HeldNetworks(fixture.services, randomUUID(), networks)
 const tries = (held: HeldNetworks) => held.loop().run(signal)
 
-test('each role runs its loops: only a worker processes transfers, only a scanner reads chains', () => {
+test('only a worker processes transfers, and only a scanner reads chains', () => {
   const names = (role: Role) => {
     const services = {
       ...at(role),
@@ -85,7 +85,7 @@ test('each role runs its loops: only a worker processes transfers, only a scanne
   )
 })
 
-test("reports for how long a role is missing, and which host's clock is ahead", async () => {
+test("reports for how long a role has been missing, and which host's clock is ahead", async () => {
   const never = await readRoleHealth(at('api'))
   assert.deepEqual(
     [...missingDuties(never.duties)],
@@ -126,7 +126,7 @@ test("reports for how long a role is missing, and which host's clock is ahead", 
   )
 })
 
-test('of two scanners one scans a network; the other takes over when the first dies, and immediately when it stops', async () => {
+test('one of two scanners scans a network, and the other takes over when the first stops', async () => {
   const [first, second] = [holder(), holder()]
   await tries(first)
   await tries(second)
@@ -154,7 +154,7 @@ test('of two scanners one scans a network; the other takes over when the first d
   assert.equal(first.holds('ETH'), true)
 })
 
-test('a scanner takes only networks for which it has an endpoint', async () => {
+test('a scanner scans only networks for which it has an endpoint', async () => {
   const other = holder(['BTC'])
   await tries(other)
   assert.deepEqual(
@@ -163,7 +163,7 @@ test('a scanner takes only networks for which it has an endpoint', async () => {
   )
 })
 
-test('a pass whose lease was taken over writes nothing, not even the undo of a reorganisation', async () => {
+test('a scan whose lease was taken over writes nothing, not even after a reorganisation', async () => {
   const [first, second] = [holder(), holder()]
   await tries(first)
   const chain = fixture.services.networks.get('ETH')
@@ -206,7 +206,7 @@ test('a pass whose lease was taken over writes nothing, not even the undo of a r
   assert.deepEqual([await height(), await blocks()], [before, known])
 })
 
-test("a worker keeps its long-running work; a dead worker's work is taken over after its lease", async () => {
+test("a worker keeps its long-running work, and a dead worker's work is taken over", async () => {
   const tenant = await fixture.tenant(`alice ${randomUUID()}`)
   const id = randomUUID()
   await database.query(
@@ -239,7 +239,7 @@ test("a worker keeps its long-running work; a dead worker's work is taken over a
   ended.resolve()
 })
 
-test("while one process adopts the nodes' records, other hosts use the database, but none begins to adopt", async () => {
+test("only one process at a time adopts the nodes' records, while other hosts continue", async () => {
   await database.query(`insert into installation (network) values ('local') on conflict do nothing`)
   const elsewhere = { ...fixture.services, hold: new DatabaseHold() } as Services
   const environment = {
@@ -267,7 +267,7 @@ test("while one process adopts the nodes' records, other hosts use the database,
   await whileAdopting(here, async () => undefined)
 })
 
-test('a node on a dead host is tried only once, whichever pair is first, because it costs the whole time-out', async () => {
+test('a node on an unreachable host is tried once, because each attempt lasts the full time-out', async () => {
   for (let account = 0; account < 12; account++) {
     for (const gone of [1, 2, 3]) {
       const waits: string[] = []
@@ -324,7 +324,7 @@ test('a node on a dead host is tried only once, whichever pair is first, because
   }
 })
 
-test('a process with another secrets key does not start, and one of several hosts needs an explicit key', async () => {
+test('a process with another secrets key is refused, and several hosts need an explicit key', async () => {
   const environment = systemEnvironment()
   const [ours, other] = [
     new Secrets(new Uint8Array(32), environment),

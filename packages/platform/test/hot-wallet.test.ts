@@ -72,7 +72,7 @@ const shown = ({ purpose }: Order): string[] =>
 const tokenOf = async (fixture: FamilyFixture, id: string) =>
   (await fixture.read(id)).request?.token ?? ''
 
-test('thirty concurrent transfers: two or three fuel transactions pay for all, and every payment is made once', () =>
+test('at most three fuel transactions pay for thirty concurrent transfers, each paid once', () =>
   staged(async (fixture) => {
     let asked = 0
     fixture.nodes.fault = () => {
@@ -102,7 +102,7 @@ for (const commit of [
   'included',
   'settled',
 ]) {
-  test(`the process ends after ${commit} of concurrent transfers: each is paid once, and the tank's ledger is complete`, () =>
+  test(`pays each concurrent transfer once if the process ends after commit ${commit}`, () =>
     staged(async (fixture) => {
       const ids = await crowd(fixture, 4)
       fixture.crashAt = `transaction.${commit}`
@@ -112,7 +112,7 @@ for (const commit of [
     }))
 }
 
-test('the nodes refuse one of many transfers: it fails and its money is released; the others get a new fuel transaction', () =>
+test('a transfer that the nodes refuse fails, and the others get a new fuel transaction', () =>
   staged(async (fixture) => {
     const before = await fixture.available()
     const ids = await crowd(fixture, 5)
@@ -129,7 +129,7 @@ test('the nodes refuse one of many transfers: it fails and its money is released
     assert.equal(before - (await fixture.available()), 4n * fixture.amount)
   }))
 
-test('a transfer is cancelled while its shared fuel is pending: the others continue, and its part of the fuel becomes float', () =>
+test('cancelling one transfer of a shared fuel transaction does not affect the others', () =>
   staged(async (fixture) => {
     const ids = await crowd(fixture, 4)
     await fixture.runTo(ids[3] as string, 'FUELING')
@@ -139,7 +139,7 @@ test('a transfer is cancelled while its shared fuel is pending: the others conti
     assert.equal((await fixture.read(ids[3] as string)).state, 'CANCELLED')
   }))
 
-test('a transfer that arrives while fuel is pending waits to be batched, for a limited time', () =>
+test('transfers that arrive while a fuel transaction is pending share the next one', () =>
   staged(async (fixture) => {
     const first = await fixture.create('first')
     await fixture.runTo(first, 'FUELING')
@@ -191,7 +191,7 @@ const numbers = async (fixture: FamilyFixture) =>
   ).map(({ nonce }) => nonce)
 const upTo = (count: number) => Array.from({ length: count }, (_, at) => at)
 
-test('transfers queued behind a payment are signed with it; a lost response and a cancellation leave no nonce open', () =>
+test('transfers queued behind a payment are signed with it; lost responses skip no nonce', () =>
   staged(async (fixture) => {
     const runs = watchRuns(fixture)
     const ids = await crowd(fixture, 8)
@@ -211,7 +211,7 @@ test('transfers queued behind a payment are signed with it; a lost response and 
     assert.deepEqual(await numbers(fixture), upTo(8).slice(0, (await numbers(fixture)).length))
   }))
 
-test('a payment in the middle of a batch is refused: earlier ones are signed without it, later ones move up', () =>
+test('if the nodes refuse one payment of a batch, earlier ones are signed and later ones move up', () =>
   staged(async (fixture) => {
     const runs = watchRuns(fixture)
     const ids = await crowd(fixture, 9)
@@ -228,7 +228,7 @@ test('a payment in the middle of a batch is refused: earlier ones are signed wit
     wereTogether(runs)
   }))
 
-test('while the nodes are unreachable the whole batch waits, and it continues when they are back', () =>
+test('while the nodes are unreachable the whole batch waits, and then continues', () =>
   staged(async (fixture) => {
     const ids = await crowd(fixture, 5)
     fixture.fault = 'away'
@@ -246,7 +246,7 @@ test('while the nodes are unreachable the whole batch waits, and it continues wh
     assert.deepEqual(await numbers(fixture), upTo(5))
   }))
 
-test('one payment of a batch must wait for a temporary condition: the earlier ones do not wait with it', () =>
+test('a payment of a batch that must wait does not delay the earlier ones', () =>
   staged(async (fixture) => {
     const runs = watchRuns(fixture)
     const { signers } = fixture.services

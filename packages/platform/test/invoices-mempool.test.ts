@@ -87,7 +87,7 @@ const SIXTY = { fiat: 'USD', fiat_amount: 60, assets: ['BTC'] }
 const ALL = 100_000n
 const shown = ({ payments }: Invoice) => payments.map(({ amount, status }) => `${amount} ${status}`)
 
-test('a waiting payment: Processing immediately, not counted again in its block, Paid only once credited', async () => {
+test('an unconfirmed payment makes an invoice Processing, and crediting makes it Paid', async () => {
   const fixture = await open()
   const { inv_id: id, address } = await fixture.create(SIXTY)
   const payment = fixture.send(fixture.make([address, ALL]))
@@ -148,7 +148,7 @@ test('a waiting payment: Processing immediately, not counted again in its block,
   )
 })
 
-test('partial payments, several outputs, and one transaction for two invoices: each invoice counts its own payment', async () => {
+test('each invoice counts its own outputs, also of partial payments and shared transactions', async () => {
   const fixture = await open()
   const [one, other] = [await fixture.create(SIXTY), await fixture.create(SIXTY)]
   const split = fixture.send(
@@ -185,7 +185,7 @@ test('partial payments, several outputs, and one transaction for two invoices: e
   )
 })
 
-test('a replaced or dropped payment no longer counts, before and after expiry; its replacement does', async () => {
+test('a replaced or dropped payment no longer counts, and its replacement does', async () => {
   const fixture = await open()
   const { inv_id: id, address } = await fixture.create(SIXTY)
   const first = fixture.send(fixture.make([address, ALL]))
@@ -232,7 +232,7 @@ test('a replaced or dropped payment no longer counts, before and after expiry; i
   ])
 })
 
-test('a payment seen in time is in time whenever its block comes; a missing scan makes none late', async () => {
+test('a payment seen before expiry is in time, whenever its block is mined', async () => {
   const fixture = await open()
   const [seen, unseen] = [await fixture.create(SIXTY), await fixture.create(SIXTY)]
   const patient = await fixture.create({ ...SIXTY, expires_in: 3600 })
@@ -269,7 +269,7 @@ test('a payment seen in time is in time whenever its block comes; a missing scan
   assert.equal(await fixture.state(patient.inv_id), 'Processing', 'an outage of ours')
 })
 
-test('a reorganisation returns a payment to the pool: Processing, not Pending; and Paid in its next block', async () => {
+test('after a reorganisation an invoice is Processing until its payment is mined again', async () => {
   const fixture = await open()
   const { inv_id: id, address } = await fixture.create(SIXTY)
   const payment = fixture.make([address, ALL])
@@ -302,7 +302,7 @@ test('a reorganisation returns a payment to the pool: Processing, not Pending; a
   )
 })
 
-test('a full pool is read in parts, and a limited number of earlier transactions', async () => {
+test('a large mempool is read in parts, with a limit of transactions per pass', async () => {
   const fixture = await open()
   const { inv_id: id, address } = await fixture.create(SIXTY)
   for (let count = 0; count < 5000; count++) fixture.send(fixture.make(['1nobody', 1n]))
@@ -316,7 +316,7 @@ test('a full pool is read in parts, and a limited number of earlier transactions
   assert.equal(fixture.fetched, 2001, 'nothing is read twice')
 })
 
-test('a process ends right after it saw a payment: the next one reads the pool again and counts once', async () => {
+test('a payment counts once if the process ends right after it was seen in the mempool', async () => {
   const fixture = await open()
   const { inv_id: id, address } = await fixture.create(SIXTY)
   fixture.send(fixture.make([address, 50_000n]))
@@ -341,7 +341,7 @@ test('a process ends right after it saw a payment: the next one reads the pool a
   assert.deepEqual(shown(await fixture.read(id)), ['0.0005 seen'], 'two processes')
 })
 
-test('the pool is queried only while a payment is possible, and a node that lists none is left alone', async () => {
+test('the mempool is queried only while an invoice is pending, and only at nodes that list it', async () => {
   const fixture = await open()
   const loop = mempoolLoop(
     fixture.services,
@@ -390,7 +390,7 @@ test('the pool is queried only while a payment is possible, and a node that list
   assert.equal(await fixture.state(id), 'Pending')
 })
 
-test('for any sequence of mempool and chain changes, an output counts once, and a Paid invoice was credited', async () => {
+test('for any mempool and chain changes, an output counts once, and Paid invoices are credited', async () => {
   const fixture = await open()
   const step = fc.record({
     tx: fc.integer({ min: 0, max: 2 }),

@@ -109,7 +109,7 @@ const payment = fc.record({
 const payments = fc.array(payment, { maxLength: 6 })
 const minute = fc.integer({ min: 0, max: 90 }).map((value) => value * MINUTE)
 
-test('in any order of events, an invoice is Paid only when everything is confirmed, and never by time alone', () => {
+test('for any sequence of events, an invoice is Paid only when everything is confirmed', () => {
   fc.assert(
     fc.property(payments, minute, minute, (all, now, later) => {
       const state = evaluate(AGREED, all, now)
@@ -150,7 +150,7 @@ test('in any order of events, an invoice is Paid only when everything is confirm
   )
 })
 
-test('paid and due amounts of an offer sum to the total, and paying what is due pays it', () => {
+test('paid and due amounts of an offer equal its total, and paying the due amount completes it', () => {
   const offer = fc.bigInt({ min: 1n, max: 10n ** 20n })
   fc.assert(
     fc.property(offer, offer, fc.bigInt({ min: 0n, max: 10n ** 20n }), (a, b, paid) => {
@@ -187,7 +187,7 @@ test('paid and due amounts of an offer sum to the total, and paying what is due 
   )
 })
 
-test('an amount is worth at least the requested value, and exceeds it by less than 0.01 %', () => {
+test('an amount is worth at least the requested value, and at most 0.01 % more', () => {
   const micro = fc.bigInt({ min: 1n, max: 10n ** 15n })
   const price = fc.bigInt({ min: 1n, max: 10n ** 18n })
   fc.assert(
@@ -218,7 +218,7 @@ test('an amount is worth at least the requested value, and exceeds it by less th
   assert.equal(amountFor(valueOfFiat(30_000_000n), 60_000n * 10n ** 12n, 8), 50_000n)
 })
 
-test('confirmations by value: the last threshold reached applies; the largest if the value is unknown', () => {
+test('confirmations follow the highest threshold reached, or the largest for an unknown value', () => {
   const depths = [
     { fromUsd: 100n, confirmations: 2 },
     { fromUsd: 1000n, confirmations: 6 },

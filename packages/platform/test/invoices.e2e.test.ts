@@ -152,7 +152,7 @@ after(() => {
 })
 const shopUrl = (path: string) => `http://127.0.0.1:${(shop.address() as AddressInfo).port}${path}`
 
-test('a coin: a page receives the payment in its block and its settlement, and the merchant refunds it', async (t) => {
+test('a coin payment appears on the page in its block, is settled, and can be refunded', async (t) => {
   const invoice = await create({
     fiat: 'usd',
     fiat_amount: 30,
@@ -255,7 +255,7 @@ test('a coin: a page receives the payment in its block and its settlement, and t
   assert.deepEqual(given.refundable, [{ asset: 'BTC', amount: '0.0002' }])
 })
 
-test('before any block: a page receives a waiting payment, its cancellation, and its replacement', async (t) => {
+test('an unconfirmed payment appears on the page, and so do its cancellation and replacement', async (t) => {
   const payer = await platform.user('payer')
   await fundedWallet(platform, payer, 'BTC', '1')
   const invoice = await create({ fiat: 'USD', fiat_amount: 30, assets: ['BTC'] })
@@ -319,7 +319,7 @@ test('before any block: a page receives a waiting payment, its cancellation, and
   )
 })
 
-test('a token: the payer chooses it, pays in two parts, and each asset keeps its address', async () => {
+test('a payer selects a token and pays in two parts, and each asset keeps its address', async () => {
   const invoice = await create({ fiat: 'USD', fiat_amount: '25.50' })
   assert.deepEqual([invoice.asset, invoice.address, invoice.payment_uri], [null, null, null])
   const first = await choose(invoice.inv_id, 'USDT_ETH')
@@ -353,7 +353,7 @@ test('a token: the payer chooses it, pays in two parts, and each asset keeps its
   )
 })
 
-test('a coin with tags: another tag pays no invoice, the right one pays, and a surplus is overpaid', async () => {
+test('on a network with tags, only a payment with the invoice’s tag pays the invoice', async () => {
   const invoice = await create({ asset: 'XRP', amount: 40 })
   assert.match(invoice.address_tag ?? '', /^\d{9}$/)
   assert.equal(invoice.payment_uri, `xrpl:${invoice.address}?amount=40&dt=${invoice.address_tag}`)
@@ -371,7 +371,7 @@ test('a coin with tags: another tag pays no invoice, the right one pays, and a s
   )
 })
 
-test('an unpaid invoice expires, and a later payment is late until the merchant marks it', async () => {
+test('an unpaid invoice expires, and a later payment is late until it is marked as settled', async () => {
   const invoice = await create({
     fiat: 'USD',
     fiat_amount: 6,

@@ -21,7 +21,7 @@ const HUNDRED = { fiat: 'USD', fiat_amount: 100, assets: ['USDT_ETH'] }
 const refused = (code: string, message: RegExp) => (error: unknown) =>
   error instanceof ApiError && error.code === code && (assert.match(error.message, message), true)
 
-test('an invoice paid in two parts: partial, then Processing in its block, then Paid once credited', async () => {
+test('an invoice paid in two parts is partial, then Processing, and Paid once credited', async () => {
   const fixture = await open()
   const { inv_id: id, address } = await fixture.create(HUNDRED)
   assert.equal(await fixture.state(id), 'Pending')
@@ -53,7 +53,7 @@ test('an invoice paid in two parts: partial, then Processing in its block, then 
   assert.equal(Number(version), told.length, 'each change is one event')
 })
 
-test('an invoice is overpaid, underpaid within the tolerance, or underpaid beyond it', async () => {
+test('an invoice is overpaid, underpaid within tolerance, or underpaid beyond tolerance', async () => {
   const fixture = await open()
   const [over, within, beyond] = [
     await fixture.create(HUNDRED),
@@ -82,7 +82,7 @@ test('an invoice is overpaid, underpaid within the tolerance, or underpaid beyon
   ])
 })
 
-test('a payment after expiry: Expired late, in full or not, until the merchant marks it', async () => {
+test('a payment after expiry makes an invoice Expired late until it is marked as settled', async () => {
   const fixture = await open()
   const { inv_id: id, address } = await fixture.create(HUNDRED)
   await fixture.settle()
@@ -103,7 +103,7 @@ test('a payment after expiry: Expired late, in full or not, until the merchant m
   assert.deepEqual(await fixture.events(id), ['created', 'expired', 'updated', 'paid'])
 })
 
-test('a payment in time that is credited after expiry: Processing changes to Paid', async () => {
+test('a payment in time that is credited after expiry changes the invoice to Paid', async () => {
   const fixture = await open()
   const { inv_id: id, address } = await fixture.create(HUNDRED)
   fixture.pass(29)
@@ -117,7 +117,7 @@ test('a payment in time that is credited after expiry: Processing changes to Pai
   assert.equal(await fixture.state(id), 'Paid')
 })
 
-test('a payment after cancellation: Invalid late; an invoice that is being paid cannot be cancelled', async () => {
+test('a payment after cancellation is late, and an invoice being paid cannot be cancelled', async () => {
   const fixture = await open()
   const [one, other] = [await fixture.create(HUNDRED), await fixture.create(HUNDRED)]
   assert.equal((await fixture.cancel(one.inv_id)).inv_status, 'Invalid')
@@ -146,7 +146,7 @@ test('a payment after cancellation: Invalid late; an invoice that is being paid 
   assert.deepEqual(await fixture.events(one.inv_id), ['created', 'invalid', 'updated'])
 })
 
-test('a payment in another asset of the same address is listed and not counted, unless it was offered with a rate', async () => {
+test('a payment in another asset is listed, and counts only if the invoice offers that asset', async () => {
   const fixture = await open()
   const strict = await fixture.create(HUNDRED)
   const open3 = await fixture.create({ fiat: 'USD', fiat_amount: 100, assets: ['USDT_ETH', 'ETH'] })
@@ -177,7 +177,7 @@ test('a payment in another asset of the same address is listed and not counted, 
   )
 })
 
-test('a payment with the wrong tag pays no invoice; the right tag pays it', async () => {
+test('a payment counts only with the invoice’s tag', async () => {
   const fixture = await open('xrp')
   const {
     inv_id: id,
@@ -207,7 +207,7 @@ test('a payment with the wrong tag pays no invoice; the right tag pays it', asyn
   )
 })
 
-test("a payment's block is removed by a reorganisation: Pending again, then as before; after expiry Expired", async () => {
+test("removing a payment's block returns the invoice to Pending, or Expired after expiry", async () => {
   const fixture = await open()
   const { inv_id: id, address } = await fixture.create(HUNDRED)
   const payment = {
@@ -256,7 +256,7 @@ test("a payment's block is removed by a reorganisation: Pending again, then as b
   ])
 })
 
-test('a payment frozen by screening: Processing while it is held, and Paid only once it is released', async () => {
+test('a payment held by screening keeps the invoice Processing until it is released', async () => {
   const fixture = await open()
   await fixture.screenDeposits({ subAccount: fixture.caller.subAccountId } as never)
   fixture.risks.set('0x00000000000000000000000000000000000000aa', 'SEVERE')
@@ -287,7 +287,7 @@ test('a payment frozen by screening: Processing while it is held, and Paid only 
   )
 })
 
-test('two concurrent invoices have different addresses; two tabs that choose concurrently share one', async () => {
+test('two concurrent invoices have different addresses, and two tabs of one invoice share one', async () => {
   const fixture = await open()
   const made = await Promise.all(Array.from({ length: 8 }, () => fixture.create(HUNDRED)))
   assert.equal(new Set(made.map(({ address }) => address)).size, 8)
@@ -305,7 +305,7 @@ test('two concurrent invoices have different addresses; two tabs that choose con
   )
 })
 
-test('a payer may select ten assets, and the number of addresses of an invoice is limited', async () => {
+test('a payer may select at most ten assets of one invoice', async () => {
   const fixture = await open()
   const { inv_id: id } = await fixture.create({ fiat: 'USD', fiat_amount: 100 })
   await fixture.database.query(
@@ -330,7 +330,7 @@ test('a payer may select ten assets, and the number of addresses of an invoice i
   )
 })
 
-test('settings apply to new invoices, and define which sites may frame the checkout', async () => {
+test('settings apply to new invoices, and list the sites that may frame the checkout', async () => {
   const fixture = await open()
   const { inv_id: before } = await fixture.create(HUNDRED)
   assert.deepEqual(
@@ -380,7 +380,7 @@ test('settings apply to new invoices, and define which sites may frame the check
     await assert.rejects(fixture.ask(saveInvoiceSettings, bad), refused('INVALID_REQUEST', field))
 })
 
-test('invalid invoices are refused by the wrong field, and create nothing', async () => {
+test('an invalid invoice is refused with the invalid field, and nothing is created', async () => {
   const fixture = await open()
   const made = () =>
     fixture.database.query('select 1 from invoices union all select 1 from wallet_addresses')
@@ -419,7 +419,7 @@ test('invalid invoices are refused by the wrong field, and create nothing', asyn
   assert.equal((await made()).length, 0)
 })
 
-test('a stale or unknown price: 503 that names the asset; of all wallets those with a price remain', async () => {
+test('a missing price gets 503 with the asset; without an asset list, priced assets are offered', async () => {
   const fixture = await open()
   fixture.stale.add('ETH')
   await assert.rejects(
@@ -453,7 +453,7 @@ test('a stale or unknown price: 503 that names the asset; of all wallets those w
   assert.equal(await fixture.state(id), 'Paid')
 })
 
-test('a payment that was made while no scanner ran is in time, whenever it is found', async () => {
+test('a payment made while no scanner ran is in time, whenever it is found', async () => {
   const fixture = await open()
   const { inv_id: id, address } = await fixture.create(HUNDRED)
   await fixture.settle()
@@ -468,7 +468,7 @@ test('a payment that was made while no scanner ran is in time, whenever it is fo
   assert.equal(await fixture.state(id), 'Paid')
 })
 
-test('a process that ends at any point only causes a delay: the next one processes the due invoices', async () => {
+test('if a process ends at any point, the next one processes the due invoices', async () => {
   const fixture = await open()
   const { inv_id: id, address } = await fixture.create({ ...HUNDRED, sequence_id: 'one' })
   for (const place of ['scan.block', 'deposit.deep', 'deposit.credited']) {
@@ -497,7 +497,7 @@ test('a process that ends at any point only causes a delay: the next one process
   assert.equal(body.inv_status, 'Pending')
 })
 
-test('a check that dies at any statement is repeated, also concurrently, and each change is reported once', async () => {
+test('a check that fails at any statement is repeated, and each change is reported once', async () => {
   const fixture = await open()
   const { database: real } = fixture.services
   const { inv_id: id, address } = await fixture.create(HUNDRED)
@@ -548,7 +548,7 @@ test('a check that dies at any statement is repeated, also concurrently, and eac
   )
 })
 
-test('concurrent requests with one sequence_id make one invoice, and another payload gets a warning', async () => {
+test('concurrent requests with one sequence_id create one invoice, and another payload warns', async () => {
   const fixture = await open()
   const asked = await Promise.all(
     Array.from({ length: 5 }, () => fixture.ask(createInvoice, { ...HUNDRED, sequence_id: 's' })),
@@ -564,7 +564,7 @@ test('concurrent requests with one sequence_id make one invoice, and another pay
   assert.equal(other.body.crypto_amount, '100')
 })
 
-test('more confirmations by amount: Paid waits for them after crediting, and smaller amounts do not', async () => {
+test('a large payment needs more confirmations before its invoice is Paid', async () => {
   const fixture = await open()
   await fixture.ask(saveInvoiceSettings, {
     confirmations: [
@@ -616,7 +616,7 @@ test('an idle platform writes nothing', async () => {
   assert.deepEqual([await fixture.state(id), await row()], ['Expired', expired])
 })
 
-test('1,000 invoices paid in one block', async (t) => {
+test('all of 1,000 invoices paid in one block become Paid', async (t) => {
   const fixture = await open()
   await fixture.create(HUNDRED)
   // Creates copies of the invoice that the API created; deriving 1,000 keys would test nothing
@@ -675,7 +675,7 @@ test('1,000 invoices paid in one block', async (t) => {
   )
 })
 
-test('a payer sees only their own invoice, and another tenant’s key sees none', async () => {
+test('a payer reads only their own invoice, and another tenant’s key reads none', async () => {
   const fixture = await open()
   const { inv_id: id } = await fixture.create(HUNDRED)
   const missing = refused('NOT_FOUND', /invoice .* does not exist/)

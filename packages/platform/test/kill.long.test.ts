@@ -37,7 +37,7 @@ const BTC_TO = 'bcrt1qrp33g0q5c5txsp9arysrx4k6zdkfs4nce4xj0gdcccefvpysxf3qzf4jry
 const ETH_TO = '0x00000000000000000000000000000000000000ee'
 
 test(
-  'killed at each commit of a transfer: nothing is lost or paid twice',
+  'a process killed at each commit of a transfer loses nothing and pays once',
   { timeout: 800_000 },
   async () => {
     await platform.start()

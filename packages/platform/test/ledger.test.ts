@@ -120,7 +120,7 @@ class Model {
   }
 }
 
-test('postings balance, are made once, in their own account, and never go below zero without permission', async () => {
+test('every entry balances, is stored once, and overdraws accounts only if permitted', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(entry, { minLength: 4, maxLength: 25 }), async (entries) => {
       const model = new Model()
@@ -189,7 +189,7 @@ test('postings balance, are made once, in their own account, and never go below 
   )
 })
 
-test('concurrent requests create an account once, and each form of its name is another account', async () => {
+test('concurrent requests create each account once, and every distinct key is its own account', async () => {
   const forms = places.flatMap(({ workspace, wallet }) =>
     ['ETH', 'USDT_ETH'].flatMap((asset) =>
       (['available', 'chain'] as const).flatMap((kind) =>
@@ -219,7 +219,7 @@ test('concurrent requests create an account once, and each form of its name is a
   assert.equal(await lockedBalance(database(), forms[0] as Account), 0n)
 })
 
-test('an account that another transaction creates concurrently is used once that commits', async () => {
+test('a request waits for the transaction that creates the same account, then uses that account', async () => {
   const { workspace } = places[0] as { workspace: string }
   const ask = (on: Pick<Queryable, 'one'>) =>
     on.one<{ id: string }>(`select ledger_account($1, null, 'ETH', 'available', '0xa')::text id`, [
@@ -286,7 +286,7 @@ test('a wallet can send its balance above the chain’s reserve, and reading it 
   })
 })
 
-test('an entry without postings succeeds, a zero entry makes no account, and an unused account has no balance', async () => {
+test('an entry without postings succeeds, a zero posting creates no account', async () => {
   const { workspace, wallet } = places[1] as { workspace: string; wallet: string }
   const own = { workspace, wallet, asset: 'ETH', kind: 'available', address: null } as const
   assert.equal(await post(database(), 'settle', 'without postings', []), true)
@@ -296,7 +296,7 @@ test('an entry without postings succeeds, a zero entry makes no account, and an 
   assert.equal(await lockedBalance(database(), own), 0n)
 })
 
-test('an event is stored with its change, and emitted once that is committed', async () => {
+test('an event is stored with its change, and emitted once after the commit', async () => {
   const { workspace } = places[0] as { workspace: string }
   const main = await database().one<{ id: string }>(
     'select id from sub_accounts where workspace_id = $1',
@@ -326,7 +326,7 @@ test('an event is stored with its change, and emitted once that is committed', a
   assert.deepEqual(told, [{ type: 'transaction.created', workspace, payload: `{"of":"${owner}"}` }])
 })
 
-test('an entry belongs to one workspace: the code refuses two, and PostgreSQL refuses foreign postings, wallets and parents', async () => {
+test('an entry belongs to one workspace, and foreign postings, wallets and parents are refused', async () => {
   const [first, , second] = places as [(typeof places)[0], (typeof places)[0], (typeof places)[0]]
   const wallet = places[1]?.wallet as string
   const of = (place: typeof first, amount: bigint): Posting => ({

@@ -95,7 +95,7 @@ function asked(
   }
 }
 
-test('a page and the length of a list equal a row-by-row count, for any query, write and folding', async () => {
+test('list pages and totals equal a row-by-row count, for any query, write and aggregation', async () => {
   await installation.started
   await fc.assert(
     fc.asyncProperty(
@@ -165,7 +165,7 @@ test('a page and the length of a list equal a row-by-row count, for any query, w
   )
 })
 
-test('every list counts additions, changes and removals while others write and fold', async () => {
+test('every list counts additions, changes and removals during concurrent aggregation', async () => {
   await installation.started
   const { workspace, owner } = await subAccount()
   const hook = randomUUID()

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PRIORITY_MS, LoadMonitor, systemMeters, type Meters } from '../src/load-monitor.ts'
 
-test('a burst has priority for two seconds, and again only if requests were few in between', async () => {
+test('a burst has priority for two seconds, and again only after a phase with few requests', async () => {
   let now = 0
   const pressure = new LoadMonitor(() => now)
   const seen = () => [pressure.isBurst, pressure.isHigh]
@@ -56,7 +56,7 @@ class FakeMeters implements Meters {
   }
 }
 
-test('background work is throttled only while many requests last and the event loop or the machine is busy', async () => {
+test('background work is throttled only while many requests run and the process is busy', async () => {
   let now = 0
   const meters = new FakeMeters()
   const pressure = new LoadMonitor(() => now, meters)
@@ -106,7 +106,7 @@ test('background work is throttled only while many requests last and the event l
   await Promise.all(asked)
 })
 
-test('the meters of this process advance, and are busy part of the time', async () => {
+test('the CPU and event-loop counters advance, and their busy part is within the total', async () => {
   const pressure = new LoadMonitor()
   assert.equal(pressure.isHigh, false, 'there is no request')
   const [before, began] = [systemMeters.processors(), systemMeters.loop()]

@@ -57,7 +57,7 @@ const isOf = ({ level, message }: Row, call: LogCall): boolean =>
   (call.message === message ||
     (message.endsWith('…') && call.message.startsWith(message.slice(0, -1).trimEnd())))
 
-test('the calls of the logger are found in the sources', () => {
+test('the test finds every call of the logger in the sources', () => {
   for (const kind of ['platform', 'signer'] as const) {
     // Also searches by text, to notice a form of call that the parser does not detect.
     const byWords = [
@@ -75,7 +75,7 @@ test('the calls of the logger are found in the sources', () => {
   }
 })
 
-test('each message of the page is in the sources, with its level', () => {
+test('each log message on the page exists in the sources, with its level', () => {
   assert.ok(rows.length > 60, `${rows.length} rows`)
   for (const row of rows) {
     if (calls[row.of].some((call) => isOf(row, call))) continue
@@ -98,7 +98,7 @@ test('each message of the page is in the sources, with its level', () => {
   }
 })
 
-test('each error of the platform, and each error and alert of a signer node, is on the page', () => {
+test('the page lists each error of the platform, and each error and alert of a signer node', () => {
   for (const kind of ['platform', 'signer'] as const) {
     const grave = calls[kind].filter(({ level }) => ['error', 'fatal', 'alert'].includes(level))
     assert.ok(grave.length > 10, `${grave.length} in ${kind}`)
@@ -121,7 +121,7 @@ test('each error of the platform, and each error and alert of a signer node, is 
     )
 })
 
-test('no message is on the page twice for one kind of process', () => {
+test('the page lists no message twice for one kind of process', () => {
   const keys = rows.map(({ of, level, message }) => `${of} ${level} ${message}`)
   assert.deepEqual(
     keys.filter((key, at) => keys.indexOf(key) !== at),
@@ -129,7 +129,7 @@ test('no message is on the page twice for one kind of process', () => {
   )
 })
 
-test('the platform writes the audit log actions that the page names', () => {
+test('the platform writes every audit log action that the page lists', () => {
   const page = read('docs/production/log-events.md')
   const named = [
     ...page.matchAll(
@@ -143,7 +143,7 @@ test('the platform writes the audit log actions that the page names', () => {
 const isThere = spawnSync('logrotate', ['--version']).error === undefined
 
 test(
-  'logrotate moves the file, and a process that has the log open continues in it',
+  'after logrotate moves the log file, a running process continues in the new file',
   { skip: isThere ? false : 'logrotate is not installed' },
   async () => {
     const home = join(folder, 'home')

@@ -67,7 +67,7 @@ const LINE = {
   msg: 'transfer confirmed',
 }
 
-test('a committed event is logged once, with its id, asset, exact amount and hash; never its memo', async () => {
+test('a committed event is logged once with id, asset, exact amount and hash, without memo', async () => {
   await database.transaction(async (tx) => {
     await emit(tx, workspace, null, 'transaction.confirmed', CONFIRMED)
     assert.deepEqual(taken(), [], 'not before the commit')
@@ -100,7 +100,7 @@ const OWNER = {
   ip: '10.0.0.9',
 } as const
 
-test('an audit log entry is one line after the commit, with its hash and without names and details', async () => {
+test('an audit log entry is logged once after its commit, without names and details', async () => {
   const deed = {
     action: 'person.role_changed',
     object: 'p-2?query=of a request',
@@ -137,7 +137,7 @@ test('an audit log entry is one line after the commit, with its hash and without
   ])
 })
 
-test('a rolled back change is not logged, and a retried one once', async () => {
+test('a rolled back change is not logged, and a retried change is logged once', async () => {
   await assert.rejects(
     database.transaction(async (tx) => {
       await emit(tx, workspace, null, 'transaction.failed', CONFIRMED)
@@ -154,7 +154,7 @@ test('a rolled back change is not logged, and a retried one once', async () => {
   assert.deepEqual([tries, taken().map(({ msg }) => msg)], [3, ['transfer failed']])
 })
 
-test('a change whose event cannot be recorded is made anyway, and the failure is logged', async () => {
+test('a change is stored even if logging its event fails, and the failure is logged', async () => {
   const done = async () =>
     (
       await database.one<{ n: number }>(
@@ -183,7 +183,7 @@ test('a minor event is logged at level debug only', async () => {
   assert.deepEqual(taken(), [])
 })
 
-test('the log reports a deposit without a wallet, and what screening releases', async () => {
+test('logs a deposit without a wallet, and deposits and addresses that screening releases', async () => {
   for (const type of ['deposit.suspended', 'deposit.released', 'address.unfrozen'] as const)
     await emit(database, workspace, null, type, '{"id":"d-1"}')
   assert.deepEqual(
@@ -192,7 +192,7 @@ test('the log reports a deposit without a wallet, and what screening releases', 
   )
 })
 
-test('each error response has a line with its request_id, and nothing of its query', async () => {
+test('each error response is logged once with its request_id, without its query', async () => {
   const services = {
     settings: { trustProxy: 0, rateLimit: 1000 },
     environment: systemEnvironment(),
@@ -253,7 +253,7 @@ test('each error response has a line with its request_id, and nothing of its que
   await server.close()
 })
 
-test('/readyz?deep is 503 if transfers would be accepted but not signed', async () => {
+test('/readyz?deep returns 503 if transfers would be accepted but could not be signed', async () => {
   const services = {
     settings: { trustProxy: 0, rateLimit: 1000 },
     environment: systemEnvironment(),

@@ -90,7 +90,7 @@ class Fixture {
   }
 }
 
-test('one statement queries all loops with due work; only those run, and the others at their interval', async () => {
+test('one statement finds all loops with due work; other loops run at their interval', async () => {
   const fixture = new Fixture()
   await fixture.start(
     fixture.loop('a', { due: 'is_a($1)' }),
@@ -117,7 +117,7 @@ test('one statement queries all loops with due work; only those run, and the oth
   await fixture.stop()
 })
 
-test('the statement gets its configured interval even if no loop needs it, as in an API-only process', async () => {
+test('the statement has its interval parameter even if no loop uses it, as in an API process', async () => {
   const fixture = new Fixture()
   await fixture.start(
     fixture.loop('publish', { due: 'exists (select 1 from events where position is null)' }),
@@ -132,7 +132,7 @@ test('the statement gets its configured interval even if no loop needs it, as in
   )
 })
 
-test('a loop with a longer pause never runs more often, however much is due', async () => {
+test('a loop with a longer pause never runs more often, however much work is due', async () => {
   const fixture = new Fixture()
   fixture.due = '0 1'
   await fixture.start(
@@ -147,7 +147,7 @@ test('a loop with a longer pause never runs more often, however much is due', as
   await fixture.stop()
 })
 
-test('a notifier runs its loop immediately, also if notified while it runs; further work follows without a pause', async () => {
+test('a notification runs its loop immediately, and further work follows without a pause', async () => {
   const fixture = new Fixture()
   const notifier = new Notifier(fixture.environment as never)
   let left = 0
@@ -172,7 +172,7 @@ test('a notifier runs its loop immediately, also if notified while it runs; furt
   await fixture.stop()
 })
 
-test('while the database is unreachable every loop fails, waits ever longer, and continues afterwards', async () => {
+test('while the database is unreachable loops back off, and they continue afterwards', async () => {
   const fixture = new Fixture()
   const loop = fixture.loop('a', { due: 'is_a($1)' })
   await fixture.start({
@@ -195,7 +195,7 @@ test('while the database is unreachable every loop fails, waits ever longer, and
   await fixture.stop()
 })
 
-test('after ten idle seconds the query runs once a second until something changes; with work from others it does not slow down', async () => {
+test('after ten idle seconds, due work is queried once a second until a notification', async () => {
   for (const [role, asks] of [
     ['all', 5],
     ['worker', 20],

@@ -63,7 +63,7 @@ function lie({ services, place }: FamilyFixture, ahead = AHEAD): { end(): void }
 }
 
 for (const place of PLACES) {
-  test(`${place.code}: blocks that cannot be read do not make a transfer final, and it completes when its block is gone`, async () => {
+  test(`${place.code}: a transfer is not final while blocks above it cannot be read`, async () => {
     const fixture = new FamilyFixture(database.get(), devnet, place, clock)
     try {
       await fixture.open()
@@ -89,7 +89,7 @@ for (const place of PLACES) {
     }
   })
 
-  test(`${place.code}: blocks that cannot be read do not make a deposit credited`, async () => {
+  test(`${place.code}: a deposit is not credited while blocks above it cannot be read`, async () => {
     const fixture = new FamilyFixture(database.get(), devnet, place, clock)
     try {
       await fixture.open()
@@ -118,7 +118,7 @@ for (const place of PLACES) {
   })
 }
 
-test('a scan fails and is reported after a minute without the announced blocks, and continues once they appear', async () => {
+test('a scan fails after a minute without the announced blocks, and continues once they exist', async () => {
   const [, place] = PLACES as [WalletAddress, WalletAddress]
   const fixture = new FamilyFixture(database.get(), devnet, place, clock)
   try {
@@ -140,7 +140,7 @@ test('a scan fails and is reported after a minute without the announced blocks, 
   }
 })
 
-test('no address is assigned while the endpoint cannot return its head, because the scan would begin at a doubtful block', async () => {
+test('assigns no address while the endpoint cannot return the block of its head', async () => {
   const [, place] = PLACES as [WalletAddress, WalletAddress]
   const fixture = new FamilyFixture(database.get(), devnet, place, clock)
   try {

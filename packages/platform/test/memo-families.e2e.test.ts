@@ -94,7 +94,7 @@ after(() => platform.remove())
 
 for (const asset of ['XRP', 'XLM']) {
   describe(asset, () => {
-    test('each further address is the same with its own tag; deposits with and without a tag belong to the wallet', async () => {
+    test('each further address adds its own tag, and deposits with any or no tag reach the wallet', async () => {
       assert.deepEqual(
         await balance(alice, asset).then(({ balance: free, omnibus_balance: held }) => [
           free,
@@ -133,7 +133,7 @@ for (const asset of ['XRP', 'XLM']) {
       await holds(asset, '105')
     })
 
-    test('an unknown tag goes to suspense, and the ledger still agrees with the chain', async () => {
+    test('a deposit with an unknown tag goes to suspense, and the ledger agrees with the chain', async () => {
       const { hash } = await fund(asset, own[asset] as string, '7', '4000000000')
       const { status, sub_status: sub } = await deposit(hash)
       assert.deepEqual([status, sub], ['pending', 'SUSPENSE'])
@@ -154,19 +154,19 @@ for (const asset of ['XRP', 'XLM']) {
   })
 }
 
-test('XRP: a partial payment is credited with the delivered amount', async () => {
+test('XRP: credits a partial payment with the delivered amount', async () => {
   await fund('XRP', own['XRP'] as string, '1000000', null, { delivered: '0.000001' })
   await holds('XRP', '105.000001')
 })
 
-test('XLM: a memo text of the same digits is the same tag', async () => {
+test('XLM: a text memo with the same digits counts as the same tag', async () => {
   const { address, address_tag: tag } = await newAddress('XLM')
   const { hash } = await fund('XLM', address, '1', `text:${String(tag)}`)
   assert.equal((await deposit(hash)).sub_status, 'CREDITED')
   await holds('XLM', '106')
 })
 
-test('XRP: tag 0 is a tag, a missing tag is none, and an X-address contains its own', async () => {
+test('XRP: distinguishes tag 0 from no tag, and reads the tag of an X-address', async () => {
   const shop = Wallet.generate()
   const refused = await send('XRP', '0.5', shop.address)
   assert.equal(refused.status, 400)
@@ -203,7 +203,7 @@ test('XRP: tag 0 is a tag, a missing tag is none, and an X-address contains its 
   )
 })
 
-test('XRP: a destination that requires a tag is refused without one, before anything is signed', async () => {
+test('XRP: refuses a transfer without a tag to an account that requires one, before signing', async () => {
   const shop = Wallet.generate()
   await fund('XRP', shop.address, '20', null)
   const client = new Client(`${devnet.replace('http', 'ws')}/xrp`)
@@ -258,7 +258,7 @@ test('XRP: a destination that requires a tag is refused without one, before anyt
   assert.equal(done.hash, null)
 })
 
-test('XLM: accounts are created or paid, with every kind of memo, and M-addresses are used unchanged', async () => {
+test('XLM: creates or pays accounts with every kind of memo, and pays M-addresses unchanged', async () => {
   const shop = Keypair.random()
   const muxed = new MuxedAccount(new Account(shop.publicKey(), '0'), '77').accountId()
   assert.match(
@@ -339,7 +339,7 @@ for (const [asset, fee] of [
   ['XRP', 0.00001],
   ['XLM', 0.00001],
 ] as const) {
-  test(`${asset}: everything but the reserve can be sent, and not more`, async () => {
+  test(`${asset}: the whole balance except the reserve can be sent`, async () => {
     const before = await balance(alice, asset)
     const target = asset === 'XRP' ? Wallet.generate().address : Keypair.random().publicKey()
     const decimals = asset === 'XRP' ? 6 : 7
@@ -356,7 +356,7 @@ for (const [asset, fee] of [
     await holds(asset, '50')
   })
 
-  test(`${asset}: an expired, unseen transfer is built again at its sequence and paid once; a later one follows`, async () => {
+  test(`${asset}: rebuilds an expired, unseen transfer at its sequence, and pays it once`, async () => {
     const target = asset === 'XRP' ? Wallet.generate().address : Keypair.random().publicKey()
     await fund(asset, target, '1', null)
     await fault(asset, 'reject')
@@ -389,13 +389,13 @@ for (const [asset, fee] of [
   })
 }
 
-test('XLM: two transfers to an account that does not exist yet: one creates it, the other waits and pays', async () => {
+test('XLM: of two transfers to a new account, one creates the account and the other one waits', async () => {
   const target = Keypair.random().publicKey()
   const both = await Promise.all(['2', '3'].map((amount) => send('XLM', amount, target)))
   await Promise.all(both.map(confirmed))
 })
 
-test('XRP: nodes that are paused past the expiry of a transaction sign another, and it is paid once', async () => {
+test('XRP: pays a transfer once if the nodes are paused past its expiry and sign another', async () => {
   const target = Wallet.generate().address
   const created = await platform.withoutNodes(async () => {
     const created = await send('XRP', '4', target)
@@ -412,7 +412,7 @@ test('XRP: nodes that are paused past the expiry of a transaction sign another, 
   assert.equal(await xrpBalance(target), '4000000')
 })
 
-test('XRP: an expired transfer that cannot be paid is voided at the nodes, fails, and releases its sequence', async () => {
+test('XRP: an expired transfer that cannot be paid fails and releases its sequence', async () => {
   const shop = Wallet.generate()
   await fund('XRP', shop.address, '20', null)
   const { balance: before } = await balance(alice, 'XRP')
@@ -449,7 +449,7 @@ test('XRP: an expired transfer that cannot be paid is voided at the nodes, fails
   assert.equal((await xrp('tx', { transaction: next.hash })).Sequence, sequence)
 })
 
-test('ten concurrent transfers, their answers lost, the platform killed in between: each is paid once', async () => {
+test('pays ten concurrent transfers once each if responses are lost and the platform is killed', async () => {
   const targets = { XRP: Wallet.generate().address, XLM: Keypair.random().publicKey() }
   await fund('XRP', targets.XRP, '1', null)
   await fund('XLM', targets.XLM, '1', null)
@@ -483,12 +483,12 @@ test('ten concurrent transfers, their answers lost, the platform killed in betwe
   )
 })
 
-test('the ledger agrees with the chains', async () => {
+test('after these transfers, the ledger agrees with the chains', async () => {
   const audit = await platform.operator('audit')
   assert.equal(audit['ok'], true, JSON.stringify(audit['differences']))
 })
 
-test('the operator credits a deposit in suspense once to the wallet of its account', async () => {
+test('the operator credits a deposit in suspense once, to the wallet of its account', async () => {
   const before = Number((await balance(alice, 'XRP')).balance)
   const { hash } = await fund('XRP', own['XRP'] as string, '2', '4000000001')
   assert.equal((await deposit(hash)).sub_status, 'SUSPENSE')

@@ -40,7 +40,7 @@ function run(...args: string[]): void {
   assert.equal(status, 0, `${stdout}\n${stderr}`)
 }
 
-test('alerts and panels use existing metrics, and every own metric has an alert or a panel', async () => {
+test('alerts and panels use existing metrics, and each own metric has an alert or a panel', async () => {
   const metrics = createMetrics()
   metrics.watchProcess()
   const known = new Set(
@@ -73,7 +73,7 @@ test('alerts and panels use existing metrics, and every own metric has an alert 
   }
 })
 
-test('each alert has a runbook, a severity, and a test; each runbook has an alert', () => {
+test('each alert has a runbook, a severity and a test, and each runbook has an alert', () => {
   assert.ok(alerts.length > 20, `${alerts.length} alerts`)
   const headings = [...read('docs/production/runbooks.md').matchAll(/^## (.+)$/gm)].map(
     ([, heading]) => heading as string,
@@ -93,7 +93,7 @@ test('each alert has a runbook, a severity, and a test; each runbook has an aler
   )
 })
 
-test('each alert of scheduled work has its section in the page about timers', () => {
+test('the page about timers has a section for each alert about scheduled work', () => {
   const names = [
     ...readFileSync(join(FOLDER, 'schedule.rules.yml'), 'utf8').matchAll(/- alert: (\w+)/g),
   ].map(([, name]) => name as string)
@@ -105,7 +105,7 @@ test('each alert of scheduled work has its section in the page about timers', ()
 })
 
 test(
-  'Prometheus accepts the configuration, and each alert is silent and fires as its test says',
+  'Prometheus accepts the configuration, and each alert fires exactly when its test says',
   promtool,
   () => {
     run('check', 'config', 'prometheus.yml')

@@ -13,7 +13,7 @@ after(() => copy.remove())
 /** Files to which the document's lines of code are added, in the order of the lines. */
 const LISTS = ['packages/chains/src/list.ts', 'packages/platform/src/app/families.ts']
 
-test('the document’s commands and lines are all that a family needs: no other file is changed', () => {
+test('a new chain family needs only the documented commands and lines', () => {
   const [made] = fencedBlocks(DOCUMENT, HEADING, 'sh')
   assert.equal(made, 'npx node scripts/new-family.mjs toy\n')
   const copied = copy.node('scripts/new-family.mjs', 'toy')
@@ -46,7 +46,7 @@ test('the document’s commands and lines are all that a family needs: no other 
   )
 })
 
-test('its types fit, the registry’s test accepts its lines, and its own tests send transfers through steps and node rules', () => {
+test('a new family’s types compile, and its generated tests send transfers successfully', () => {
   // The files that use the family, and the family's own files; the types of other tests were
   // checked before.
   const include = [
@@ -80,7 +80,7 @@ test('its types fit, the registry’s test accepts its lines, and its own tests 
   }
 })
 
-test('an invalid name, or one in use, is refused, and nothing is copied', () => {
+test('an invalid or used family name is refused, and nothing is copied', () => {
   for (const args of [[], ['../evil'], ['Toy'], ['toy', 'too'], ['toy'], ['evm']]) {
     const before = copy.changes()
     assert.notEqual(copy.node('scripts/new-family.mjs', ...args).status, 0, args.join(' '))

@@ -77,7 +77,7 @@ for (const [what, price] of [
   ['with effectiveGasPrice null', null],
   ['with effectiveGasPrice 0', '0x0'],
 ] as const) {
-  test(`ETH, receipts ${what}: a native deposit is credited, and a transfer ends with the fee that was paid`, async () => {
+  test(`ETH, receipts ${what}: credits a native deposit, and books the paid fee of a transfer`, async () => {
     await staged(ETH, async (fixture, changes) => {
       changes.set(
         'eth_getTransactionReceipt',
@@ -97,7 +97,7 @@ for (const [what, price] of [
   })
 }
 
-test('ETH: a token deposit is credited after logs of another block, without a block, and without logs', async () => {
+test('ETH: credits a token deposit even if a node first returns wrong or no logs for its block', async () => {
   const [, other] = ['22', '33'].map((byte) => `0x${byte.repeat(32)}`)
   const wrong: Change[] = [
     (logs: object[]) => logs.map((log) => ({ ...log, blockHash: other })),
@@ -130,7 +130,7 @@ test('ETH: a token deposit is credited after logs of another block, without a bl
   })
 })
 
-test('ETH: a scan that cannot read a block reports method and field, and continues from there once it can', async () => {
+test('ETH: a scan that cannot read a block reports method and field, and continues later', async () => {
   await staged(ETH, async (fixture, changes) => {
     changes.set(
       'eth_getBlockByNumber',
@@ -155,7 +155,7 @@ test('ETH: a scan that cannot read a block reports method and field, and continu
   })
 })
 
-test('ETH: a block that does not follow its parent is requested again after a pause, not endlessly', async () => {
+test('ETH: a block that does not follow its parent is requested again after a pause', async () => {
   await staged(ETH, async (fixture, changes) => {
     await fixture.control({ command: 'mine', blocks: 1 })
     changes.set('eth_getBlockByNumber', (block: object | null, [tag]) =>

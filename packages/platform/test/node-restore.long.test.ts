@@ -36,7 +36,7 @@ after(async () => {
 })
 
 test(
-  'the operator of a lost node previews the restore, and restores it from its backup and its peers',
+  'the operator previews the restore of a lost node, and restores it from backup and peers',
   { timeout: 120_000 },
   async () => {
     await fundedWallet(platform, user, 'ETH', '2')

@@ -27,7 +27,7 @@ async function staged(
   }
 }
 
-test('three failing transfers of one sub-account do not block another', () =>
+test('three failing transfers of one sub-account do not block another sub-account', () =>
   staged(1, 'ETH', async (fixture) => {
     const [bad, good] = fixture.callers as [Caller, Caller]
     for (let count = 0; count < 3; count++) await fixture.create(bad, 'fuel')
@@ -37,7 +37,7 @@ test('three failing transfers of one sub-account do not block another', () =>
   }))
 
 for (const code of ['ETH', 'XRP'] as const)
-  test(`${code}: a gap in the wallet’s own numbers is closed immediately too`, () =>
+  test(`${code}: a nonce skipped by a refused transfer is filled immediately`, () =>
     staged(2, code, async (fixture) => {
       const [caller] = fixture.callers as [Caller]
       // All transfers wait at their nonces before the first of them is refused.
@@ -47,7 +47,7 @@ for (const code of ['ETH', 'XRP'] as const)
       assert.deepEqual(await fixture.check(), { 'good CONFIRMED': 9, 'pay FAILED': 3 })
     }))
 
-test('XRP: a dead transfer is built again at its own sequence, and later ones follow', () =>
+test('XRP: a dead transfer is rebuilt at its own sequence, and later ones follow', () =>
   staged(4, 'XRP', async (fixture) => {
     const [caller] = fixture.callers as [Caller]
     for (let count = 0; count < 3; count++) await fixture.create(caller, 'good')
@@ -70,7 +70,7 @@ test('XRP: a dead transfer is built again at its own sequence, and later ones fo
  */
 const WAITED_MS_MAX = 60_000
 
-test('200 transfers of two sub-accounts with refusals, lost answers, crashes, cancellations, drops: good ones are confirmed', () =>
+test('confirms all valid ones of 200 transfers despite refusals, crashes and cancellations', () =>
   staged(3, 'ETH', async (fixture) => {
     const chain = fixture.chain as ScriptedEvm
     fixture.faults = 0.06

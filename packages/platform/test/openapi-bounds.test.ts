@@ -68,15 +68,15 @@ function unbounded(value: unknown, path: string, isNames = false): string[] {
   ]
 }
 
-test('every string, array, number and map of the document states its bounds', () => {
+test('every string, array, number and map of the document has bounds', () => {
   assert.deepEqual(unbounded(document, '#'), [])
 })
 
-test('every string, array, number and map of the document with text amounts states its bounds', () => {
+test('every string, array, number and map of the document with text amounts has bounds', () => {
   assert.deepEqual(unbounded(withTextAmounts(document as never), '#'), [])
 })
 
-test('finds a value without bounds, wherever it is', () => {
+test('detects a value without bounds at any depth', () => {
   const schema = {
     type: 'object',
     properties: {
@@ -110,7 +110,7 @@ const AMOUNT_MAX = 1e78
 const branches = (schema: Node): Node[] =>
   Array.isArray(schema['anyOf']) ? (schema['anyOf'] as Node[]).flatMap(branches) : [schema]
 
-test('the endpoint refuses a text or number beyond the bounds of its field', () => {
+test('each endpoint refuses a text or number beyond the bounds of its field', () => {
   const accepted: string[] = []
   let count = 0
   const check = (place: string, field: z.ZodType, schema: Node) => {
@@ -158,7 +158,7 @@ test('the endpoint refuses a text or number beyond the bounds of its field', () 
   assert.ok(count > 200, String(count))
 })
 
-test("an amount beyond the document's maximum is refused, and its field is named", () => {
+test("refuses an amount beyond the document's maximum, and names its field", () => {
   const beyond = ['1e79', '9e999', `1${'0'.repeat(79)}`]
   const isRefused = (field: string) => (error: unknown) =>
     error instanceof ApiError && error.status === 400 && error.field === field
@@ -175,7 +175,7 @@ test("an amount beyond the document's maximum is refused, and its field is named
   }
 })
 
-test('the registry and the list of exchanges are within the bounds of the responses that contain them', () => {
+test('the registry and the list of exchanges are within the bounds of their responses', () => {
   for (const mode of ['mainnet', 'local'] as const) {
     const { assets } = loadRegistry(mode)
     assert.ok(assets.length > 0 && assets.length <= ASSETS_MAX)

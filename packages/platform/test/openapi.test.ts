@@ -21,7 +21,7 @@ test('docs/openapi.json matches the endpoints', () => {
   )
 })
 
-test('every operation has its name, group, texts, responses, headers and examples', () => {
+test('every operation has a name, group, texts, responses, headers and examples', () => {
   const ids = new Set<string>()
   let count = 0
   for (const [path, methods] of Object.entries(document.paths)) {
@@ -61,7 +61,7 @@ test('every operation has its name, group, texts, responses, headers and example
   assert.ok(ids.size === count)
 })
 
-test('every code of the registry is returned by an operation, or is listed here as used elsewhere', () => {
+test('an operation returns every error code of the registry, except for a list of exceptions', () => {
   const declared = new Set(
     Object.keys(document.components.responses).flatMap((name) => name.split('.')),
   )
@@ -111,7 +111,7 @@ test('examples of bodies, responses and errors match their schemas', () => {
   assert.ok(count > 150, String(count))
 })
 
-test('two schemas or operations with one name are an error', () => {
+test('refuses two schemas or operations with one name', () => {
   const components = new Components()
   components.shown(z.object({ a: z.string() }).meta({ id: 'TestShapeTwice' }))
   assert.throws(
@@ -131,7 +131,7 @@ test('two schemas or operations with one name are an error', () => {
   )
 })
 
-test('finds a response that the document does not describe', () => {
+test('detects a response that the document does not describe', () => {
   const headers = (more: Record<string, string> = {}) =>
     new Headers({
       'x-request-id': 'r',

@@ -118,7 +118,7 @@ const HOSTILE = {
   address: 'T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb',
 }
 
-test('attack: the platform answers api-user create with a foreign key, a full role and the treasury’s index', async () => {
+test('attack: api-user create ignores a foreign key, role and index returned by the platform', async () => {
   lie = () => HOSTILE
   const victim = await create('victim', 'treasury')
   assert.equal(victim.status, 0, victim.stderr)
@@ -158,7 +158,7 @@ test('attack: the platform answers api-user create with a foreign key, a full ro
   )
 })
 
-test('attack: api-user enrol uses nothing that the platform supplies', async () => {
+test('attack: api-user enrol uses no value that the platform returns', async () => {
   lie = () => ({})
   const { api_key } = last((await create('again', 'main')).stdout)
   lie = () => HOSTILE
@@ -175,7 +175,7 @@ test('attack: api-user enrol uses nothing that the platform supplies', async () 
   assert.equal((await cli('api-user', 'enrol', '--api-key', randomUUID())).status, 1)
 })
 
-test('attack: a revocation revokes the entered key, whatever the platform answers, and at the nodes first', async () => {
+test('attack: a revocation revokes the entered key at the nodes first, whatever is returned', async () => {
   lie = () => ({})
   const [first, second] = [
     last((await create('revoked', 'one')).stdout),
@@ -200,7 +200,7 @@ test('attack: a revocation revokes the entered key, whatever the platform answer
     )
 })
 
-test('attack: a stake of 1 TRX stays one, and a drain goes to the entered address', async () => {
+test('attack: stake and drain use the entered amount and address, whatever is returned', async () => {
   lie = () => HOSTILE
   const stake = await cli(
     'gas-tank',
@@ -247,7 +247,7 @@ test('attack: a stake of 1 TRX stays one, and a drain goes to the entered addres
   assert.match(bad.stderr, /^custody: --to: /)
 })
 
-test('if the platform refuses, no key file is left; if it is unreachable, the command prints how to continue', async () => {
+test('leaves no key file if the platform refuses; if unreachable, prints how to continue', async () => {
   lie = (command) => (command === 'api-user create' ? { error: 'no room' } : {})
   const before = (await enrolledAt(1)).length
   const refused = await create('refused', 'main')
@@ -271,7 +271,7 @@ test('if the platform refuses, no key file is left; if it is unreachable, the co
   assert.equal((await enrolledAt(1)).length, before + 1, 'what was mistyped reached a node')
 })
 
-test('on a node’s own host, a key is enrolled, enrolled again at the other nodes, and revoked', async () => {
+test('a key can be enrolled on a node’s own host, repeated at other nodes, and revoked', async () => {
   const [one, two, three] = cluster.peers.nodes.map((each) => each.home) as [string, string, string]
   const enrol = (at: string, ...more: string[]) =>
     cli(
@@ -324,7 +324,7 @@ test('on a node’s own host, a key is enrolled, enrolled again at the other nod
   assert.deepEqual([order.amount, order.resource, order.node], ['5000000', 'ENERGY', 1])
 })
 
-test('a node that stores something else is named', () => {
+test('the enrolment names each node that stored other values', () => {
   const answers = [
     { node: 1, role: 'full', index: 1 },
     { node: 2, role: 'read-only', index: 2 },

@@ -90,7 +90,7 @@ const act = fc.oneof(
   },
 )
 
-test('random histories of a venue: money at the venue and fees equal what went in, and no order is sent twice', async () => {
+test('in random histories no order is sent twice, and balances plus fees stay constant', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(act, { minLength: 5, maxLength: 25 }), async (acts) => {
       const fixture = (current = new TradingFixture(database.get()))

@@ -28,7 +28,7 @@ const open = async () => {
 const refused = (code: string, message: RegExp) => (error: unknown) =>
   error instanceof ApiError && error.code === code && (assert.match(error.message, message), true)
 
-test('a filled limit order: fill, fee, ledger and venue balances agree, and the platform fee is charged', async () => {
+test('a filled limit order books fill and fee, and charges the platform fee', async () => {
   const fixture = await open()
   const { id, status, sub_status, platform_fee } = await fixture.create()
   assert.deepEqual(
@@ -79,7 +79,7 @@ test('a filled limit order: fill, fee, ledger and venue balances agree, and the 
   )
 })
 
-test('a market order is an IOC limit at its protection price, and spends at most the requested quote amount', async () => {
+test('a market order is an IOC limit order, and spends at most the requested quote amount', async () => {
   const fixture = await open()
   const buy = await fixture.create({ type: 'market', price: undefined, max_slippage_bps: 50 })
   assert.deepEqual([buy.price, buy.protection_price], [null, '60300'])
@@ -105,7 +105,7 @@ test('a market order is an IOC limit at its protection price, and spends at most
   )
 })
 
-test('the price moves beyond the protection: nothing is done or charged, and the reason is reported', async () => {
+test('an order whose price moved beyond the protection does nothing and costs nothing', async () => {
   const fixture = await open()
   const { id } = await fixture.create({ type: 'market', price: undefined, max_slippage_bps: 10 })
   fixture.kraken.ask.price = 61_000
@@ -122,7 +122,7 @@ test('the price moves beyond the protection: nothing is done or charged, and the
   })
 })
 
-test('the response is lost after the order was accepted: the order is found, and not sent again', async () => {
+test('finds an order whose response was lost, and does not send it again', async () => {
   const fixture = await open()
   fixture.kraken.lose = 'answer'
   const { id } = await fixture.create()
@@ -135,7 +135,7 @@ test('the response is lost after the order was accepted: the order is found, and
   assert.deepEqual((await fixture.events(id)).slice(2, 3), ['updated unknown ASKING'])
 })
 
-test('an order that the venue lists only a minute later is unknown until then, and never sent again', async () => {
+test('an order that is listed only a minute later stays unknown until then, and is not resent', async () => {
   const fixture = await open()
   Object.assign(fixture.kraken, { lose: 'answer', visibleAfterMs: 60_000 })
   const { id } = await fixture.create()
@@ -148,7 +148,7 @@ test('an order that the venue lists only a minute later is unknown until then, a
   )
 })
 
-test('an accepted, hidden order whose id is known waits until it is listed', async () => {
+test('an accepted order that is not listed yet waits until the exchange lists it', async () => {
   const fixture = await open()
   fixture.kraken.visibleAfterMs = 20_000
   const { id } = await fixture.create()
@@ -161,7 +161,7 @@ test('an accepted, hidden order whose id is known waits until it is listed', asy
   assert.equal((await fixture.read(id)).status, 'filled')
 })
 
-test('the request is lost: the order is rejected once no list of the venue can contain it; the fee is returned', async () => {
+test('an order whose request was lost is rejected once no list of the exchange can contain it', async () => {
   const fixture = await open()
   fixture.kraken.lose = 'request'
   const { id } = await fixture.create()
@@ -173,7 +173,7 @@ test('the request is lost: the order is rejected once no list of the venue can c
   assert.equal((await fixture.books())['prepaid USD'], '1000')
 })
 
-test('a venue does not respond: the order is unknown, with one alert, and found once the venue responds', async () => {
+test('while the exchange does not respond an order is unknown, with one alert', async () => {
   const fixture = await open()
   const { id } = await fixture.create()
   Object.assign(fixture.kraken, { lose: 'answer', errorAfterAdd: 'EService:Unavailable' })
@@ -192,7 +192,7 @@ test('a venue does not respond: the order is unknown, with one alert, and found 
   assert.deepEqual([(await fixture.read(id)).status, fixture.kraken.adds.length], ['filled', 1])
 })
 
-test("a venue's refusal is rejected with the reason; a busy venue is retried for a minute", async () => {
+test('an order refused by the exchange is rejected with the reason; busy ones are retried', async () => {
   const fixture = await open()
   fixture.kraken.held.set('ZUSD', 500_000)
   const rich = await fixture.create({ amount: '10' })
@@ -222,7 +222,7 @@ test("a venue's refusal is rejected with the reason; a busy venue is retried for
   assert.equal((await fixture.books())['prepaid_reserved USD'], undefined)
 })
 
-test('partial fills add up, and a fill reported twice is counted once', async () => {
+test('partial fills add up, and a fill that is reported twice counts once', async () => {
   const fixture = await open()
   const { id } = await fixture.create({ price: '50000' })
   await fixture.pass(2)
@@ -251,7 +251,7 @@ test('partial fills add up, and a fill reported twice is counted once', async ()
   )
 })
 
-test('late fills: the order does not end before all of them are known', async () => {
+test('an order with late fills does not end before all of them are known', async () => {
   const fixture = await open()
   fixture.kraken.hidesTrades = true
   const { id } = await fixture.create()
@@ -265,7 +265,7 @@ test('late fills: the order does not end before all of them are known', async ()
   assert.equal((await fixture.read(id)).status, 'filled')
 })
 
-test('a partial fill and a concurrent cancellation: cancelled, with the filled amount and its share of the fee', async () => {
+test('an order cancelled after a partial fill keeps that fill and its share of the fee', async () => {
   const fixture = await open()
   const { id } = await fixture.create({ price: '50000' })
   await fixture.pass(2)
@@ -298,7 +298,7 @@ test('a partial fill and a concurrent cancellation: cancelled, with the filled a
   )
 })
 
-test('an order filled before its cancellation arrived is filled; one cancelled before it was sent is never sent', async () => {
+test('an order filled before its cancellation arrives is filled', async () => {
   const fixture = await open()
   const { id } = await fixture.create({ price: '50000' })
   await fixture.pass(2)
@@ -315,7 +315,7 @@ test('an order filled before its cancellation arrived is filled; one cancelled b
   )
 })
 
-test('50 orders on a balance for 20: the venue accepts 20, the rest are rejected with the reason', async () => {
+test('of 50 orders on a balance for 20, 20 are accepted and the rest are rejected', async () => {
   const fixture = await open()
   fixture.kraken.held.set('ZUSD', 20 * 1000 + 500)
   fixture.kraken.ask.volume = 0
@@ -357,7 +357,7 @@ const DEATHS = [
   'order.cancel-requested',
 ] as const
 for (const death of DEATHS) {
-  test(`the process ends at ${death}: sent at most once, filled at most once, and the order ends`, async () => {
+  test(`sends and fills an order at most once if the process ends at ${death}`, async () => {
     const fixture = await open()
     fixture.dieAt = death
     if (death === 'order.unknown') fixture.kraken.lose = 'answer'
@@ -400,7 +400,7 @@ for (const death of DEATHS) {
   })
 }
 
-test('a worker that is too slow writes nothing, and a request that waited too long is never sent', async () => {
+test('a worker that lost its lease writes nothing, and a late request is never sent', async () => {
   const fixture = await open()
   const { id } = await fixture.create()
   const slow = await claimOrder(fixture.services, [])
@@ -426,7 +426,7 @@ test('a worker that is too slow writes nothing, and a request that waited too lo
   )
 })
 
-test('an order that was unattended for an hour is not sent at an old price; one sent before a database restore is found', async () => {
+test('an order left for an hour is not sent; one sent before a database restore is found', async () => {
   const fixture = await open()
   const old = await fixture.create()
   fixture.now += 3_600_000
@@ -478,7 +478,7 @@ test('an order that was unattended for an hour is not sent at an old price; one 
   )
 })
 
-test('a key revoked in mid-order: the account fails, reported once, and a new key lets it continue', async () => {
+test('a key revoked during an order fails the account, and a new key lets the order continue', async () => {
   const fixture = await open()
   const { id } = await fixture.create({ price: '50000' })
   await fixture.pass(2)
@@ -505,7 +505,7 @@ test('a key revoked in mid-order: the account fails, reported once, and a new ke
   assert.equal((await fixture.account()).status, 'active')
 })
 
-test('the same sequence_id returns the same order; another payload gets a warning; a refusal leaves nothing', async () => {
+test('a repeated sequence_id returns the first order; a refused request stores nothing', async () => {
   const fixture = await open()
   const [one, two] = await Promise.all([
     fixture.create({ sequence_id: 's' }),
@@ -533,7 +533,7 @@ test('the same sequence_id returns the same order; another payload gets a warnin
   )
 })
 
-test('if a request is refused while an equal one waits, both are refused; one after the refusal is accepted', async () => {
+test('if an order is refused while an identical request waits, both requests are refused', async () => {
   const fixture = await open()
   const caller = await fixture.tenant('poor', 0)
   const body = {
@@ -565,7 +565,7 @@ test('if a request is refused while an equal one waits, both are refused; one af
   assert.equal(fixture.kraken.adds.length, 1)
 })
 
-test('a request that came before the refusal and was paused until after it is refused too', async () => {
+test('a request started before a refusal and paused until after it is refused too', async () => {
   const fixture = await open()
   const caller = await fixture.tenant('poor', 0)
   const { id } = await fixture.link({ api_key: 'other' }, caller)
@@ -597,7 +597,7 @@ test('a request that came before the refusal and was paused until after it is re
   )
 })
 
-test('if a request is refused while its key waits with another payload, the other request is accepted', async () => {
+test('refusing an order does not affect a waiting request with its key and another payload', async () => {
   const fixture = await open()
   const caller = await fixture.tenant('poor', 10)
   const body = {
@@ -616,7 +616,7 @@ test('if a request is refused while its key waits with another payload, the othe
   assert.deepEqual(await fixture.create(body, caller), taken)
 })
 
-test('the refusal of a key is forgotten when no request with that key can still be running', async () => {
+test('a refused key is deleted when no request with that key can still be running', async () => {
   const fixture = await open()
   const caller = await fixture.tenant('poor', 0)
   const body = {
@@ -636,7 +636,7 @@ test('the refusal of a key is forgotten when no request with that key can still 
   assert.deepEqual(await kept(), [])
 })
 
-test('a tenant sees no accounts and no orders of another tenant', async () => {
+test('a tenant cannot read accounts and orders of another tenant', async () => {
   const fixture = await open()
   const { id } = await fixture.create()
   const other = await fixture.tenant('two')
@@ -670,7 +670,7 @@ test('a tenant sees no accounts and no orders of another tenant', async () => {
     )
 })
 
-test('invalid orders are refused by the field, with the limit; nothing is sent or stored', async () => {
+test('an invalid order is refused with its field and limit, and nothing is sent or stored', async () => {
   const fixture = await open()
   const market = { type: 'market', price: undefined }
   for (const [more, code, message] of [
@@ -753,7 +753,7 @@ test('invalid orders are refused by the field, with the limit; nothing is sent o
   )
 })
 
-test('creates an order whose events are checked at the end of this file', async () => {
+test('creates the order whose events are checked at the end of this file', async () => {
   const fixture = await open()
   await fixture.create()
   await fixture.pass(2)

@@ -36,7 +36,7 @@ function occupy() {
   return { refused, release: resolve, run }
 }
 
-test('of 60 concurrent sign-ins from one address the queue accepts five, and refuses the rest without counting failures', async () => {
+test('of 60 concurrent sign-ins from one address five are queued, and the rest count no failure', async () => {
   now += 120_000
   const busy = occupy()
   for (let at = 0; at < HASHING_MAX.running; at++)
@@ -65,7 +65,7 @@ test('of 60 concurrent sign-ins from one address the queue accepts five, and ref
   assert.equal(counted?.failures, HASHING_MAX.network)
 })
 
-test('a queue filled by many addresses has a slot for another one', async () => {
+test('a queue filled by many addresses still accepts another address', async () => {
   now += 120_000
   const busy = occupy()
   for (let at = 0; at < HASHING_MAX.running + HASHING_MAX.waiting; at++) {
@@ -87,7 +87,7 @@ test('a queue filled by many addresses has a slot for another one', async () => 
   )
 })
 
-test('existing and unknown e-mail addresses are refused alike when their queue is full', async () => {
+test('a full queue refuses existing and unknown e-mail addresses alike', async () => {
   now += 120_000
   const answers = []
   for (const email of [owner.email, 'nobody@example.test']) {
@@ -101,7 +101,7 @@ test('existing and unknown e-mail addresses are refused alike when their queue i
   assert.equal(answers[0]?.[0], 429)
 })
 
-test('limits hold after any sequence, each task ends, and a smaller site is never refused for a larger one', async () => {
+test('for any sequence, limits hold, every task ends, and small clients keep their share', async () => {
   const limits = { running: 2, waiting: 4, network: 2, site: 3, email: 2 }
   const ips = [
     '192.0.2.1',

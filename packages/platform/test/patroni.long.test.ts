@@ -22,7 +22,7 @@ async function curl(host: Host, ...words: string[]): Promise<{ status: number; b
 }
 
 test(
-  'Patroni and etcd with the files of deploy/patroni refuse clients without certificate, password and address',
+  'Patroni and etcd of deploy/patroni refuse clients without certificate or password',
   { skip: missing ?? false, timeout: 400_000 },
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'custody-patroni-'))

@@ -114,7 +114,7 @@ before(async () => {
 })
 after(() => platform.remove())
 
-test('detects a scan of a whole table, and one of a whole index', () => {
+test('detects full scans of a table and of an index', () => {
   const seen = (plan: Plan) => wholes({ 'Query Text': '', Plan: plan })
   assert.deepEqual(
     seen({
@@ -142,7 +142,7 @@ test('detects a scan of a whole table, and one of a whole index', () => {
   )
 })
 
-test('no statement of a transfer, a deposit, the lists and the loops scans a growing table', async () => {
+test('no statement of a transfer, deposit, list or loop scans a growing table', async () => {
   const user = await platform.user('plans')
   const address = await fundedWallet(platform, user, 'XRP', '200')
   await call(user, 'POST', '/dac/v1/webhooks', { url: 'http://127.0.0.1:9/', events: ['*'] })
@@ -236,7 +236,7 @@ test('no statement of a transfer, a deposit, the lists and the loops scans a gro
   assert.deepEqual([...found.keys()].sort(), [])
 })
 
-test('each statement that names the workspace uses an index that begins with it, and a lookup by id the primary key', async () => {
+test('each statement with a workspace uses a matching index, and lookups by id the primary key', async () => {
   const indexes = await platform.database.query<Index>(INDEXES)
   const plans = plansIn(readFileSync(join(platform.home, 'postgres.log'), 'utf8'))
     .map(({ 'Query Text': text, Plan: plan }) => ({

@@ -85,7 +85,7 @@ async function startPooler(socketOfServer: string): Promise<string> {
 }
 
 test(
-  'a transaction pooler: a wallet is funded and a transfer confirmed; without the setting an error names it',
+  'a transfer succeeds through a transaction pooler; without the setting an error names it',
   { skip },
   async () => {
     mkdirSync(join(folder, 'home'))

@@ -76,7 +76,7 @@ const nextDay = async () => {
 }
 
 test(
-  'a new day sets the tier by the last 30 days, charges its subscription monthly, else keeps the old tier',
+  'a new day sets the tier by the last 30 days and charges the monthly subscription',
   { timeout: 300_000 },
   async () => {
     await setVolume(30, MILLION)

@@ -191,7 +191,7 @@ const event = fc.oneof(
 )
 
 test(
-  'no order of events makes the account negative or loses a millionth',
+  'no sequence of events makes the account negative or loses a millionth of a USD',
   { timeout: 240_000 },
   async () => {
     await fc.assert(
@@ -213,7 +213,7 @@ test(
   },
 )
 
-test('a prepaid balance for N fees allows exactly N transactions, in any order', async () => {
+test('a prepaid balance for N fees allows exactly N transactions, in any sequence', async () => {
   for (const fits of [0, 1, 7, 20]) {
     const model = new Model()
     await model.open()
@@ -224,7 +224,7 @@ test('a prepaid balance for N fees allows exactly N transactions, in any order',
   }
 })
 
-test('events report a fifth, a twentieth and zero, each once until the next top-up', async () => {
+test('events at a fifth, a twentieth and zero are emitted once until the next top-up', async () => {
   const model = new Model()
   await model.open()
   const told = async () =>
@@ -255,7 +255,7 @@ test('events report a fifth, a twentieth and zero, each once until the next top-
   await model.check()
 })
 
-test('each level begins exactly at its share, and is reported with the balance and the reference', async () => {
+test('each balance level is reported exactly at its threshold, with the balance', async () => {
   const events = async (workspace: string) =>
     (
       await database.query<{ type: string; payload: object }>(
@@ -309,7 +309,7 @@ test('each level begins exactly at its share, and is reported with the balance a
   assert.equal((await events(twice.workspace)).at(-1)?.type, 'prepaid_fee.empty')
 })
 
-test('a correction may deduct at most the balance, reports the rest, and sets the level only if it adds', async () => {
+test('a correction deducts at most the balance, and returns the remaining amount', async () => {
   const model = new Model()
   await model.open()
   const adjust = async (amount: bigint, reference: string = randomUUID(), least = 0n) =>
@@ -360,7 +360,7 @@ test('a correction may deduct at most the balance, reports the rest, and sets th
   )
 })
 
-test('an unreserved fee is neither charged nor returned; a returned one can be reported again', async () => {
+test('an unreserved fee is neither charged nor returned', async () => {
   const model = new Model()
   await model.open()
   await model.adjust(1000n)
@@ -411,7 +411,7 @@ test('an unreserved fee is neither charged nor returned; a returned one can be r
   assert.equal(await told(), 1, 'only the empty account is announced again')
 })
 
-test('a reserved fee is charged or returned once, with its volume, for its own workspace only', async () => {
+test('a reserved fee is charged or returned once, in its own workspace only', async () => {
   const [model, other] = [new Model(), new Model()]
   for (const each of [model, other]) {
     await each.open()
@@ -497,7 +497,7 @@ test('a reserved fee is charged or returned once, with its volume, for its own w
   })
 })
 
-test("an account that another transaction creates is locked like an existing one; a new one's events are its own", async () => {
+test('an account that another transaction creates concurrently is locked like an existing one', async () => {
   const [model, other] = [new Model(), new Model()]
   await model.open()
   await other.open()
@@ -543,7 +543,7 @@ test("an account that another transaction creates is locked like an existing one
   )
 })
 
-test('tiers by volume and name; fees are percentages with a minimum, rounded up; invalid settings are reported by name', () => {
+test('fees are percentages with a minimum, rounded up, and invalid tier settings are named', () => {
   const tiers = readTiers(DEFAULT_TIERS)
   const usd = (amount: number) => BigInt(amount) * 1_000_000n
   assert.deepEqual(

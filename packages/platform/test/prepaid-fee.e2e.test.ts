@@ -121,7 +121,7 @@ const explains = async (user: User) => {
   assert.deepEqual((await entries(user, '?limit=2&page=2')).data, data.slice(2, 4))
 }
 
-test('the account: its fields, who may read it, what is refused', async () => {
+test('the prepaid account has its documented fields; without a valid key the response is 401', async () => {
   const user = await platform.user('shape')
   assert.deepEqual(await account(user), {
     balance: '100000',
@@ -173,7 +173,7 @@ test('the account: its fields, who may read it, what is refused', async () => {
   )
 })
 
-test('the operator adds and deducts, never below zero; an unknown workspace is created', async () => {
+test('the operator adds and deducts USD, never below zero, and creates unknown workspaces', async () => {
   const cli = (...args: string[]) => platform.cli('prepaid-fee', ...args)
   const up = await cli('adjust', '--workspace', 'funds', '--amount', '250.5', '--json')
   assert.equal(up.status, 0, up.stderr)
@@ -203,7 +203,7 @@ test('the operator adds and deducts, never below zero; an unknown workspace is c
   await explains(await platform.user('funds'))
 })
 
-test('prices: agreed by both sources, tokens by their coin, layers as ETH; a divergent one is returned by neither', async () => {
+test('a price needs agreement of both sources, and tokens use the price of their coin', async () => {
   const user = await platform.user('prices', { role: 'read-only' })
   const all = await prices(user, 'BTC,ETH,BASE,USDT_ETH,USDT_TRX,USDC_SOL,ONE')
   assert.equal(all.status, 200, all.text)
@@ -250,7 +250,7 @@ test('prices: agreed by both sources, tokens by their coin, layers as ETH; a div
 })
 
 test(
-  'a fee is reserved at creation, charged at the first broadcast, and returned without one',
+  'a fee is reserved at creation, charged at the first broadcast, otherwise returned',
   { timeout: 300_000 },
   async () => {
     const user = await platform.user('fees')
@@ -323,7 +323,7 @@ test(
 )
 
 test(
-  '50 concurrent withdrawals on a balance for 20: exactly 20 pass; the rest get the reason and change nothing',
+  'of 50 concurrent withdrawals on a balance for 20, exactly 20 are accepted',
   { timeout: 300_000 },
   async () => {
     const users = await Promise.all(
@@ -402,7 +402,7 @@ test(
 )
 
 test(
-  'a withdrawal without a price gets 503 and creates nothing; a price of a minute ago is still accepted',
+  'a withdrawal without a price gets 503, and a price of a minute ago is still accepted',
   { timeout: 300_000 },
   async () => {
     const user = await platform.user('unpriced')

@@ -58,7 +58,7 @@ const sourcesOf = (env: Record<string, string>) => {
   return priceSources(pricesInstallation(prices, null, mainnet), systemEnvironment(), fetch)
 }
 
-test('coins in use are those of the configured networks, without retired ones', () => {
+test('coins in use are the coins of configured networks, except retired ones', () => {
   assert.deepEqual(coinsInUse(mainnet, (code) => code === 'KLAY' || code === 'ONE').sort(), [
     'KLAY',
     'USDC',
@@ -68,7 +68,7 @@ test('coins in use are those of the configured networks, without retired ones', 
   assert.ok(coinsInUse(loadRegistry('local'), () => true).includes('ONE'))
 })
 
-test('a coin without a source is named with the settings that help; KLAY has its price under CoinGecko’s id', async () => {
+test('the doctor names a coin without a price source, and the settings that add one', async () => {
   const coins = coinsInUse(mainnet, (code) => code === 'KLAY' || code === 'BTC')
   const found = await diagnosePrices(sourcesOf({}), coins, () => 1_700_000_060_000)
   assert.deepEqual(found, { failed: [], missing: ['BTC'], stale: [], asked: ['coingecko'] })
@@ -91,7 +91,7 @@ test('a coin without a source is named with the settings that help; KLAY has its
   assert.match(priceLines(away)[0] ?? '', /^prices  coingecko cannot be reached/)
 })
 
-test('the doctor fails if a coin in use has no price, and reports retired and deprecated ones', async () => {
+test('the doctor fails if a coin in use has no price, and lists retired and deprecated ones', async () => {
   const config = join(home, 'custody.config.json')
   const url = 'http://127.0.0.1:1'
   writeFileSync(config, JSON.stringify({ networks: { KLAY: { url }, XRP: { url }, FTM: { url } } }))
@@ -122,7 +122,7 @@ test('the doctor fails if a coin in use has no price, and reports retired and de
   }
 })
 
-test('without a price a transfer is refused with the reason, or charged the fixed fee; readiness and metrics name the coin', async () => {
+test('without a price a transfer is refused with the reason, or charged the fixed fee', async () => {
   await api.started
   const user = await api.user('unpriced')
   const services = api.services

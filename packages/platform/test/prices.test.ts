@@ -50,7 +50,7 @@ function scripted(
   return { seen, fetch: fetch as typeof globalThis.fetch }
 }
 
-test('decimals of sources: every digit and exponent counts; malformed values and zero are no price', () => {
+test('reads every digit and exponent of a price; malformed values and zero are not prices', () => {
   assert.deepEqual(['60000', '60000.5', '6e4', '1.5E-7', '0.000000000001'].map(parsePrice), [
     60_000n * SCALE,
     60_000n * SCALE + SCALE / 2n,
@@ -78,7 +78,7 @@ test('decimals of sources: every digit and exponent counts; malformed values and
   assert.equal(usdValue(123_456_789n, 6, usd('1.0003')), 123_493_826n)
 })
 
-test('CoinGecko: one call for all coins in the documented format; unknown coins and ones without a market are omitted', async () => {
+test('CoinGecko: one request for all coins; unknown coins and coins without a market are omitted', async () => {
   const { seen, fetch } = scripted({
     '/api/v3/simple/price':
       '{"bitcoin":{"usd":67187.3358936566,"last_updated_at":1711356300},"tether":{"usd":1.0003,"last_updated_at":1711356301},"dash":{"usd":null,"last_updated_at":1711356300},"ripple":{"usd":5.5e-7,"last_updated_at":1711356300},"solana":{"usd":"12","last_updated_at":1711356300}}',
@@ -110,7 +110,7 @@ test('CoinGecko: one call for all coins in the documented format; unknown coins 
   )
 })
 
-test('CoinGecko: unreachable, silent, limited, broken or refused is an error that names no key', async () => {
+test('CoinGecko: a failed or malformed response is an error that contains no API key', async () => {
   const broken: [unknown, number][] = [
     ['cut', 200],
     ['silent', 200],
@@ -219,7 +219,7 @@ const kraken = {
   },
 }
 
-test('exchange tickers through ccxt: the exact middle of bid and ask; a closed or wide market has no price', async () => {
+test('exchange tickers: the price is the middle of bid and ask, and a closed market has none', async () => {
   const { seen, fetch } = scripted(kraken)
   const source = exchange({
     id: 'kraken',
@@ -244,7 +244,7 @@ test('exchange tickers through ccxt: the exact middle of bid and ask; a closed o
   )
 })
 
-test('an exchange that is unreachable, in maintenance or broken is an error, and it recovers', async () => {
+test('an exchange that is unreachable or in maintenance is an error, and is used again later', async () => {
   for (const answer of ['cut', '<html>', { error: ['EService:Unavailable'] }]) {
     const answers: Record<string, unknown> = { ...kraken, '/0/public/Ticker': answer }
     const source = exchange({
@@ -267,7 +267,7 @@ const quote = (source: string, price: string, ageMs = 0): Quote & { source: stri
   at: NOW - ageMs,
 })
 
-test('the agreed price is the median of fresh prices, without those more than 2 % off', () => {
+test('the agreed price is the median of fresh prices, without those more than 2 % away', () => {
   assert.deepEqual(consensusPrice([quote('a', '100'), quote('b', '101')], NOW), {
     price: usd('100.5'),
     at: NOW,
@@ -330,7 +330,7 @@ test('the agreed price is the median of fresh prices, without those more than 2 
   )
 })
 
-test('a price outlives its sources for five minutes, then it is stale; disagreement keeps the last agreed price', async () => {
+test('a price is used for five minutes without sources, and is then stale', async () => {
   let now = NOW
   const said: Record<string, string | null> = { a: '100', b: '101' }
   const source = (name: string): PriceSource => ({
@@ -374,7 +374,7 @@ test('a price outlives its sources for five minutes, then it is stale; disagreem
   assert.equal(prices.price('BTC')?.stale, true)
 })
 
-test('CoinGecko is queried with the ids of the asset registry, unless the setting overrides them', () => {
+test('CoinGecko is queried with the ids of the asset registry, unless the setting replaces them', () => {
   const registry = loadRegistry('mainnet')
   const read = (setting: string) =>
     pricesInstallation(

@@ -144,7 +144,7 @@ after(() => {
   rmSync(home, { recursive: true, force: true })
 })
 
-test('every check passes on the local chains of all families, and only malformed transactions are submitted', async () => {
+test('the probe passes on the local chains of all families, and submits no valid transaction', async () => {
   const submitted = new Set<string>()
   for (const code of CODES) {
     const asked: Question[] = []
@@ -187,7 +187,7 @@ function methodsOf(files: string[], pattern: RegExp): string[] {
   return [...new Set([...text.matchAll(pattern)].map((match) => match[1] as string))].sort()
 }
 
-test('each method in the source of a family’s client is probed', async () => {
+test('the probe tests each RPC method that a chain family’s client uses', async () => {
   const families: [string[], string[], number][] = [
     [['BTC', 'BCH'], methodsOf(['utxo/rpc.ts'], /'((?:get|estimate|send)[a-z]+)'/g), 10],
     [
@@ -638,7 +638,7 @@ const CASES: Case[] = [
 let latestHash = ''
 let bestHash = ''
 
-test('a removed capability is named by its line, and by no other', async (t) => {
+test('the probe reports each missing capability in its own line only', async (t) => {
   const rpc = async (code: string, method: string, params: unknown[]) =>
     (
       (await (
@@ -676,7 +676,7 @@ test('a removed capability is named by its line, and by no other', async (t) => 
   }
 })
 
-test('blocks with transaction versions unknown to the endpoint end the probe of Solana with that message', async () => {
+test('Solana: the probe reports transaction versions that the endpoint does not support', async () => {
   const { checks, text, exitCode } = await ask(
     'SOL',
     on('getBlock', () =>
@@ -694,7 +694,7 @@ test('blocks with transaction versions unknown to the endpoint end the probe of 
   assert.equal(exitCode, 1)
 })
 
-test('a query that is rate limited once is repeated, and the rate limit is named', async () => {
+test('the probe repeats a rate-limited query once, and reports the rate limit', async () => {
   let left = 2
   const { checks, exitCode, text } = await ask('ETH', () =>
     left-- > 0 ? Response.json({ error: 'slow down' }, { status: 429 }) : undefined,
@@ -707,7 +707,7 @@ test('a query that is rate limited once is repeated, and the rate limit is named
   assert.equal(exitCode, 0)
 })
 
-test('an endpoint of another network is named, and nothing else is queried', async () => {
+test('the probe reports an endpoint of another network, and sends no further queries', async () => {
   const asked: Question[] = []
   const at = (network: string, code: string) =>
     probe(
@@ -770,7 +770,7 @@ async function refusal(network: string, url: string, values: Values = {}): Promi
   return assert.fail(`${url} was probed`)
 }
 
-test('wrong arguments are named in one sentence, without the URL', async () => {
+test('the probe reports wrong arguments in one sentence, without the URL', async () => {
   assert.match(
     await refusal('ETHX', 'https://node.example'),
     /^there is no network ETHX \(CUSTODY_NETWORK=local\)\none of BTC, /,
@@ -807,7 +807,7 @@ test('wrong arguments are named in one sentence, without the URL', async () => {
   )
 })
 
-test('an endpoint that is not a node is described by its behaviour', async () => {
+test('the probe describes what an endpoint that is not a node returns', async () => {
   const closed = await serving({ status: 200, body: '' })
   await new Promise((resolve) => {
     closed.server.close(resolve)
@@ -850,7 +850,7 @@ test('an endpoint that is not a node is described by its behaviour', async () =>
   }
 })
 
-test('the command sends headers and password, prints the table or one object, and exits with 0 or 1', async (t) => {
+test('the probe command sends headers and password, prints a table or JSON, and exits 0 or 1', async (t) => {
   const seen: IncomingHttpHeaders[] = []
   const server = createServer((request, response) => {
     seen.push(request.headers)

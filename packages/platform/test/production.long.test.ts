@@ -27,7 +27,7 @@ const skip =
   (postgres === undefined ? 'no PostgreSQL server is installed: the package postgresql' : false)
 
 test(
-  'bundles are installed, set up, backed up, lost, restored, rotated and upgraded by the documented commands',
+  'the documented commands install, back up, restore and upgrade bundles',
   { skip, timeout: 400_000 },
   async (t) => {
     for (const kind of ['platform', 'signer']) {

@@ -79,7 +79,7 @@ async function look(fixture: FamilyFixture, id: string, times: number): Promise<
   }
 }
 
-test('quotas, overload and lost state never end a transfer, however long they last', async () => {
+test('quotas, overload and lost state of an endpoint delay a transfer, and never fail it', async () => {
   const troubles: Trouble[] = [
     {
       status: 429,
@@ -129,7 +129,7 @@ test('quotas, overload and lost state never end a transfer, however long they la
   })
 })
 
-test('a transfer that the chain itself would refuse ends after several attempts, with the chain’s reason', async () => {
+test('a transfer that the chain itself refuses fails after several attempts, with the reason', async () => {
   for (const error of [
     REVERTED,
     { code: -32000, message: 'insufficient funds for gas * price + value' },

@@ -18,7 +18,7 @@ const missing = (program: string, word: string) =>
     ? `no ${program} here (Debian: apt-get install ${program})`
     : false
 
-test('nginx accepts its example', { skip: missing('nginx', '-v') }, () => {
+test('nginx accepts the example configuration', { skip: missing('nginx', '-v') }, () => {
   const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')]
   const made = spawnSync('openssl', [
     'req',
@@ -56,7 +56,7 @@ test('nginx accepts its example', { skip: missing('nginx', '-v') }, () => {
   assert.equal(read.status, 0, read.stderr)
 })
 
-test('Caddy accepts its example', { skip: missing('caddy', 'version') }, () => {
+test('Caddy accepts the example configuration', { skip: missing('caddy', 'version') }, () => {
   writeFileSync(join(folder, 'Caddyfile'), example('Caddyfile'))
   const read = spawnSync(
     'caddy',

@@ -7,7 +7,7 @@ const NOW = Date.UTC(2026, 5, 1)
 /** Returns the IPv6 address with this number; each address is in a /48 of its own. */
 const ipv6 = (n: number) => `2001:${(n >> 16).toString(16)}:${(n & 0xffff).toString(16)}::1`
 
-test('50,001 new addresses do not reset the counter of a limited one', () => {
+test('requests of 50,001 new addresses do not reset the counter of a limited address', () => {
   const limit = new AddressLimit(100)
   for (let n = 0; n < 101; n++) limit.count('203.0.113.9', NOW)
   for (let n = 0; n <= 50_001; n++) limit.count(ipv6(n), NOW)
@@ -15,7 +15,7 @@ test('50,001 new addresses do not reset the counter of a limited one', () => {
   assert.equal(limit.look('203.0.113.9', NOW).remaining, 0)
 })
 
-test('an address that arrives when the table is full is limited too, and not by the flood of new ones', () => {
+test('an address that first appears when the table is full has its own limit', () => {
   const limit = new AddressLimit(100)
   for (let n = 0; n <= 100_000; n++) assert.equal(limit.count(ipv6(n), NOW).exceeded, false)
   for (let n = 0; n < 101; n++) limit.count('203.0.113.9', NOW)
@@ -27,7 +27,7 @@ test('an address that arrives when the table is full is limited too, and not by 
   )
 })
 
-test('IPv6 addresses of one /64 are one client, those of one /48 share a looser limit, and IPv4 in IPv6 notation is IPv4', () => {
+test('IPv6 addresses of one /64 share a limit, and those of one /48 share a looser limit', () => {
   const limit = new AddressLimit(10)
   for (let n = 0; n < 10; n++)
     assert.equal(limit.count(`2001:db8::${n.toString(16)}`, NOW).exceeded, false)
@@ -46,7 +46,7 @@ test('IPv6 addresses of one /64 are one client, those of one /48 share a looser 
   assert.equal(limit.count('2001:db8:2::1', NOW).exceeded, false)
 })
 
-test("a client's count is never below its requests, and exact while the table has room", () => {
+test("a client's count is never below its requests, and is exact while the table has room", () => {
   const requests = fc.array(fc.integer({ min: 0, max: 40 }), { maxLength: 300 })
   fc.assert(
     fc.property(requests, fc.constantFrom(1, 5, 100), (names, tableSize) => {

@@ -109,7 +109,7 @@ const order = (node: number, code: string, to: string) =>
   )
 
 test(
-  'two operators with two backups move every family’s funds, without platform, database and the third node',
+  'two operators with two backups recover all funds without the platform and the third node',
   { timeout: 600_000 },
   async (t) => {
     for (const code of CODES) {

@@ -121,7 +121,7 @@ const step: fc.Arbitrary<Step> = fc.record({
 })
 
 test(
-  'for any records, and wherever adoption stops, the ledger becomes that of the chain, once',
+  'for any node records, and wherever recovery stops, the ledger ends equal to the chain',
   { timeout: 300_000 },
   async () => {
     await fc.assert(
@@ -212,7 +212,7 @@ const payOf = (at: RecoveryFixture, sequence: string, amount = 5n) => {
   }
 }
 
-test('nothing that only a lying node reports is adopted, and the other records are adopted anyway', async () => {
+test('recovery skips records that only a lying node reports, and restores the others', async () => {
   const at = await world()
   const good = payOf(at, 'good')
   const made = at.sign('pay', good)
@@ -259,7 +259,7 @@ test('nothing that only a lying node reports is adopted, and the other records a
   assert.equal((await at.reconcile()).unadopted.length, 6)
 })
 
-test('signed and never mined: the same bytes are sent, and nothing is booked', async () => {
+test('a transaction that was signed and never mined is sent again, unchanged, and not booked', async () => {
   const at = await world()
   const pay = payOf(at, 'waiting', 7n)
   const made = at.sign('pay', pay)
@@ -295,7 +295,7 @@ test('signed and never mined: the same bytes are sent, and nothing is booked', a
   )
 })
 
-test('users and revocations are restored only if two nodes report them, never from one node', async () => {
+test('users and revocations are restored only if two nodes report them', async () => {
   const at = await world()
   const enrol = (subAccount: number) => ({
     api_key: randomUUID(),
@@ -333,7 +333,7 @@ test('users and revocations are restored only if two nodes report them, never fr
   )
 })
 
-test('one node alone releases nothing and allows no adoption', async () => {
+test('recovery needs two nodes, and one node alone releases no funds', async () => {
   const at = await world()
   const pay = payOf(at, 'x')
   at.record([1, 2], 'pay', at.sign('pay', pay), pay)
@@ -356,7 +356,7 @@ test('one node alone releases nothing and allows no adoption', async () => {
   )
 })
 
-test('a cancellation replaces its transfer: the amount is released, whichever of both was known', async () => {
+test('a recovered cancellation releases the amount, whether or not its transfer was known', async () => {
   for (const isKnown of [false, true]) {
     const at = await world()
     const pay = payOf(at, 'cancelled', 9n)
@@ -393,7 +393,7 @@ test('a cancellation replaces its transfer: the amount is released, whichever of
   }
 })
 
-test('a drain leaves the tank, and two sweeps of one address are both booked', async () => {
+test('recovery books a drain to the tank, and both of two sweeps of one address', async () => {
   const at = await world()
   const drain = {
     from: [0, 0] as [number, number],
@@ -430,7 +430,7 @@ test('a drain leaves the tank, and two sweeps of one address are both booked', a
   assert.deepEqual((await at.reconcile()).audit?.differences, [])
 })
 
-test('a fuel transaction and a sweep with identical bytes (number, amount, receiver) stay with their own accounts', async () => {
+test('recovery distinguishes a fuel transaction and a sweep with identical bytes', async () => {
   const at = await world()
   const amount = 10n ** 12n
   const fuel = {
@@ -460,7 +460,7 @@ test('a fuel transaction and a sweep with identical bytes (number, amount, recei
   assert.deepEqual((await at.reconcile()).audit?.differences, [])
 })
 
-test('a forward belongs to its rule, and its deposits are not forwarded again', async () => {
+test('a recovered forward belongs to its rule, and its deposits are not forwarded again', async () => {
   const at = await world()
   const rule = randomUUID()
   await database.query(
@@ -522,7 +522,7 @@ test('a forward belongs to its rule, and its deposits are not forwarded again', 
   }
 })
 
-test('a new transaction at a number that is already used is dropped', async () => {
+test('recovery drops an unsigned transaction whose nonce a recovered transaction has used', async () => {
   const at = await world()
   const pay = payOf(at, 'first')
   const made = at.sign('pay', pay)
@@ -553,7 +553,7 @@ test('a new transaction at a number that is already used is dropped', async () =
   assert.deepEqual(rows, [{ state: 'FUELING', built: 'VOID' }])
 })
 
-test('an unproven report of one node delays no transfer; a report that signatures prove does', async () => {
+test('an unproven report of one node delays no transfer, but a report with signatures does', async () => {
   const at = await world()
   const [forged, real] = [payOf(at, 'forged'), payOf(at, 'real')]
   const other = at.sign('pay', payOf(at, 'other'))

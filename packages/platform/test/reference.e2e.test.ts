@@ -67,7 +67,7 @@ async function send(page: Page, button: RegExp, path: string) {
 }
 
 test(
-  'the reference connects to this server only, and signs a request with a pasted key',
+  'the API reference connects only to this server, and signs a request with a pasted key',
   { timeout: 120_000 },
   async () => {
     const user = await api.user('reference')
@@ -99,7 +99,7 @@ test(
 )
 
 test(
-  'it signs a body with the control panel’s key of this browser, which cannot be exported',
+  'the API reference signs a body with the control panel’s key, which cannot be exported',
   { timeout: 120_000 },
   async () => {
     const user = await api.user('reference')
@@ -129,7 +129,7 @@ test(
   },
 )
 
-test('the page of errors has every code as an anchor, and the type of an error links to it', async () => {
+test('the error page has an anchor for every code, and the type of an error links to its anchor', async () => {
   const page = await fetch(`${api.base}/reference/errors`)
   const html = await page.text()
   assert.equal(page.status, 200)

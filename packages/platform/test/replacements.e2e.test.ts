@@ -65,7 +65,7 @@ const audit = async () => {
 }
 const satoshi = (text: string) => BigInt(Math.round(Number(text) * 1e8))
 
-test('Bitcoin: a transfer with too low a fee waits; sped up, its replacement is mined', async () => {
+test('Bitcoin: a transfer with too low a fee waits, and is mined after a speed-up', async () => {
   await congest('BTC', '60')
   const before = await balance(alice, 'BTC')
   const created = await post(transferBody('BTC', '0.1', BTC_TO, { fee_rate: 5 }))
@@ -102,7 +102,7 @@ test('Bitcoin: a transfer with too low a fee waits; sped up, its replacement is 
   await audit()
 })
 
-test('Bitcoin: a cancelled transfer returns its coins, and its change can be spent again', async () => {
+test('Bitcoin: a cancelled transfer returns its inputs, and its change can be spent again', async () => {
   await congest('BTC', '60')
   const before = await balance(alice, 'BTC')
   const low = await waiting(
@@ -125,7 +125,7 @@ test('Bitcoin: a cancelled transfer returns its coins, and its change can be spe
   await audit()
 })
 
-test('a transfer whose change is already spent is not replaced: the later one pays for both', async () => {
+test('refuses to replace a transfer whose change is spent, and lets the later one pay for both', async () => {
   await congest('BTC', '60')
   const first = await waiting(
     (await post(transferBody('BTC', '0.01', BTC_TO, { fee_rate: 5 }))).body.id,
@@ -143,7 +143,7 @@ test('a transfer whose change is already spent is not replaced: the later one pa
   for (const { id } of [first, second]) await assertConfirmed(alice, id)
 })
 
-test('the platform automatically speeds up a waiting transfer, within the caller’s own rate', async () => {
+test('the platform speeds up a waiting transfer automatically, up to the caller’s own rate', async () => {
   const low = await waiting(
     (
       await (async () => {
@@ -192,7 +192,7 @@ test('the platform automatically speeds up a waiting transfer, within the caller
   await audit()
 })
 
-test('Ethereum: speeds up a token transfer beyond its fuel, cancels another, and the nonce advances', async () => {
+test('Ethereum: speeds up one token transfer and cancels another, and both nonces are used', async () => {
   await congest('ETH', '40')
   const token = await balance(alice, 'USDT_ETH')
   const low = await waiting(
@@ -230,7 +230,7 @@ test('Ethereum: speeds up a token transfer beyond its fuel, cancels another, and
   await audit()
 })
 
-test('an unsigned transfer is cancelled at no cost; if a chain cannot replace, a signed transfer stays', async () => {
+test('an unsigned transfer is cancelled at no cost, and a signed one only on supporting chains', async () => {
   await platform.operator('devnet', { command: 'fault', network: 'ETH', mode: 'down' })
   const before = await balance(alice, 'ETH')
   const created = await post(transferBody('ETH', '0.5', ETH_TO))
@@ -258,7 +258,7 @@ test('an unsigned transfer is cancelled at no cost; if a chain cannot replace, a
   await assertConfirmed(alice, dash.id)
 })
 
-test('foreign transfers, unknown ids, read-only keys and deposits are refused', async () => {
+test('refuses to replace foreign transfers, unknown ids and deposits, or with a read-only key', async () => {
   const missing = await amend('00000000-0000-4000-8000-000000000000', 'cancel')
   assert.equal(missing.status, 404)
   const deposit = (

@@ -85,7 +85,7 @@ async function run(
 }
 
 for (const family of FAMILY_NAMES) {
-  test(`${family}: a rescan finds a deposit that the scan missed, and credits it once however often it runs`, async () => {
+  test(`${family}: a rescan credits a missed deposit once, however often it runs`, async () => {
     const { fixture, alice, services, lies } = await openWorld(family)
     const { code } = fixture.network
     const [asset] = fixture.assets
@@ -152,7 +152,7 @@ test('a deposit found by a rescan is screened, and emits the events of every dep
   )
 })
 
-test('a removed deposit is not credited, and a reorganisation after a rescan removes its deposits', async () => {
+test('a rescan credits no removed deposit, and a later reorganisation removes its deposits', async () => {
   const { fixture, alice, services, lies } = await openWorld('evm')
   const gone = pay(fixture, alice, '0xgone', 7n, 'ETH')
   await fixture.settle()
@@ -198,7 +198,7 @@ test('a removed deposit is not credited, and a reorganisation after a rescan rem
   )
 })
 
-test('a rescan that was interrupted, or whose endpoint fails, resumes where it was, while the scan continues', async () => {
+test('an interrupted rescan resumes at the same block, while the regular scan continues', async () => {
   const { fixture, alice, services, lies } = await openWorld('evm')
   for (let count = 0; count < 40; count++) fixture.chain.mine()
   const hidden = pay(fixture, alice, '0xhidden', 7n, 'ETH')
@@ -238,7 +238,7 @@ test('a rescan that was interrupted, or whose endpoint fails, resumes where it w
   assert.deepEqual(await fixture.books(alice), { ETH: '8' })
 })
 
-test('a second rescan of a network is refused during the first, which can be followed and cancelled', async () => {
+test('a second rescan of a network is refused until the first ends or is cancelled', async () => {
   const { fixture, services, lies } = await openWorld('evm')
   for (let count = 0; count < 5; count++) fixture.chain.mine()
   await fixture.settle()
@@ -259,7 +259,7 @@ test('a second rescan of a network is refused during the first, which can be fol
   assert.equal((await readRescan(services, 'ETH'))?.to, 5)
 })
 
-test('custody rescan: names bad input, prints progress, and its exit code tells if everything was read', async () => {
+test('custody rescan names bad input, prints progress, and exits 0 only if it read everything', async () => {
   const { fixture, alice, services, lies } = await openWorld('evm')
   const hidden = pay(fixture, alice, '0xhidden', 7n, 'ETH')
   lies.empty.add(hidden.height)
@@ -321,7 +321,7 @@ test('custody rescan: names bad input, prints progress, and its exit code tells 
   }
 })
 
-test('whatever the endpoint hid and whichever heights are re-read: each payment of the final chain is credited once', async () => {
+test('for any hidden blocks and rescans, each payment of the final chain is credited once', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(...FAMILY_NAMES),

@@ -87,7 +87,7 @@ async function deposit(user: User, trust: Trust, asset: string, amount: string):
   )
 }
 
-test('a statement counts the deposits of two workspaces as held and owed, and three nodes sign it', () => {
+test('a statement signed by three nodes counts deposits of two workspaces as held and owed', () => {
   assert.deepEqual([firstStatement.signed_by, firstStatement.short], [[1, 2, 3], []])
   const of = (asset: string) => firstStatement.assets.find((each) => each.asset === asset)!
   assert.deepEqual(
@@ -106,7 +106,7 @@ test('a statement counts the deposits of two workspaces as held and owed, and th
   assert.ok(BigInt(of('ETH').operating) > 0n)
 })
 
-test('each caller verifies their own part offline, with the addresses, and cannot read another’s', async () => {
+test('each caller verifies their own proof offline, and cannot read the proofs of others', async () => {
   const statement = file('statement.json', '')
   const shown = await platform.cli(
     'reserves',
@@ -171,7 +171,7 @@ test('each caller verifies their own part offline, with the addresses, and canno
   )
 })
 
-test('a tampered balance, statement, address list or signature is refused', async () => {
+test('refuses a tampered balance, statement, address list or signature', async () => {
   const read = <T>(name: string) => JSON.parse(readFileSync(join(platform.home, name), 'utf8')) as T
   const [published, proof] = [
     read<ReservesStatement>('statement.json'),
@@ -247,7 +247,7 @@ test('a tampered balance, statement, address list or signature is refused', asyn
   await refused({ holdings: short }, /not the one that the statement commits to/)
 })
 
-test('statements are public without a key if the operator allows it; rows are only added', async () => {
+test('statements are public if the operator allows it, and existing ones never change', async () => {
   const get = async (path: string) => fetch(`${platform.base}${path}`)
   const index = (await (await get('/reserves/index.json')).json()) as {
     statements: { id: string; hash: string }[]
@@ -278,7 +278,7 @@ test('statements are public without a key if the operator allows it; rows are on
   }
 })
 
-test('the page checks a proof in the browser without other requests, and reports a false proof', async () => {
+test('the page verifies a proof in the browser without requests, and reports a false proof', async () => {
   const browser = await startBrowser()
   try {
     const page = await (
@@ -339,7 +339,7 @@ test('the page checks a proof in the browser without other requests, and reports
   }
 })
 
-test('two nodes are enough to publish, one is not', async () => {
+test('two nodes are enough to publish a statement, and one node is not', async () => {
   const two = await platform.nodesDown([3], () => platform.cli('reserves', 'publish', '--json'))
   assert.deepEqual(
     [two.status, (JSON.parse(two.stdout) as Published).signed_by],
@@ -355,7 +355,7 @@ test('two nodes are enough to publish, one is not', async () => {
   assert.equal(row?.count, '2')
 })
 
-test('if more is owed than held, the statement says so', async () => {
+test('a statement reports a deficit if more is owed than held', async () => {
   // Simulates a payment with stolen keys: the ledger contains coins that the chain does not have.
   await platform.database.query(
     `update ledger_accounts set balance = balance + 900000000 where id = (select a.id from ledger_accounts a

@@ -150,7 +150,7 @@ const owners = fc
     balances.map((each, at) => ({ workspace: `w${at % 3}`, sub_account: `s${at}`, balance: each })),
   )
 
-test('for any balances every proof verifies, and proves that balance and no other', async () => {
+test('for any balances, every proof verifies, and proves no other balance', async () => {
   await fc.assert(
     fc.asyncProperty(owners, async (all) => {
       const { statement, proofs } = made(all)
@@ -168,7 +168,7 @@ test('for any balances every proof verifies, and proves that balance and no othe
   )
 })
 
-test('a changed balance, nonce, secret, name, sibling, sum, order, asset, root, depth, time, height or count is refused', async () => {
+test('a proof with any changed field is refused', async () => {
   type Change = (
     statement: Statement,
     proof: ReservesProof,
@@ -274,7 +274,7 @@ test('a changed balance, nonce, secret, name, sibling, sum, order, asset, root, 
     await assert.rejects(verify(...change(statement, proofs[0]!, 0)), refused, name)
 })
 
-test('two sub-accounts cannot share one leaf, and a proof is of its own sub-account only', async () => {
+test('two sub-accounts cannot share one leaf, and a proof is valid for its own sub-account only', async () => {
   const { statement, proofs } = made([
     { workspace: 'w', sub_account: 'a', balance: 5n },
     { workspace: 'w', sub_account: 'b', balance: 5n },
@@ -291,7 +291,7 @@ test('two sub-accounts cannot share one leaf, and a proof is of its own sub-acco
   )
 })
 
-test('a liability hidden by a negative sum is refused when a tree is made and when it is verified', async () => {
+test('a liability hidden by a negative sum is refused when building and when verifying a tree', async () => {
   const blind = bytes('blind')
   assert.throws(() => leafOf(ID, 'BTC', blind, bytes('nonce'), -5n), RangeError)
   assert.throws(() => leafOf(ID, 'BTC', blind, bytes('nonce'), LIMIT), RangeError)
@@ -328,7 +328,7 @@ test('a liability hidden by a negative sum is refused when a tree is made and wh
     await assert.rejects(verify(rooted(statement, { top, owed: '10' }), proof(sum)), refused, sum)
 })
 
-test('the hashes are those of the document, computed here independently from its text', async () => {
+test('hashes equal those that this test computes from the text of the document', async () => {
   const sha = (tag: string, ...parts: Buffer[]) =>
     createHash('sha256')
       .update(Buffer.concat([Buffer.from(`custody/reserves/${tag}/v1\n`), ...parts]))
@@ -400,7 +400,7 @@ test('the hashes are those of the document, computed here independently from its
   assert.deepEqual(proven, [{ asset: 'BTC', decimals: 8, balance: '250000' }])
 })
 
-test('every kind of ledger account is owed, operating or elsewhere, and only one of them', async () => {
+test('every kind of ledger account belongs to exactly one category of the statement', async () => {
   await installation.started
   const [row] = await installation
     .get()

@@ -199,7 +199,7 @@ async function restart(): Promise<void> {
 }
 
 test(
-  'an older database adopts what the nodes have recorded and the chains contain',
+  'a restored older database adds the transactions that nodes recorded and chains contain',
   { timeout: 800_000 },
   async (t) => {
     const addresses: Record<string, string> = {}

@@ -131,7 +131,7 @@ async function swept(fixture: FamilyFixture, amounts: Record<string, string>): P
   assert.deepEqual((await audit(fixture.services)).differences, [])
 }
 
-test('ARB: a withdrawal of native coin is sent, with fuel from a tank that also buys poster gas', () =>
+test('ARB: a native withdrawal is sent after the tank has also paid for its L1 data gas', () =>
   staged('ARB', async (fixture) => {
     const id = await fixture.create('native')
     await fixture.run()
@@ -140,7 +140,7 @@ test('ARB: a withdrawal of native coin is sent, with fuel from a tank that also 
       assert.ok(gas > 50_000, `${kind} has ${gas} gas`)
   }))
 
-test('ARB: a withdrawal of a token is sent, and deposits of both are swept', () =>
+test('ARB: a token withdrawal is sent, and native and token deposits are swept', () =>
   staged(
     'ARB',
     async (fixture) => {
@@ -158,7 +158,7 @@ test('ARB: a withdrawal of a token is sent, and deposits of both are swept', () 
     { isLeftOpen: true },
   ))
 
-test('ARB: a waiting transfer is cancelled', () =>
+test('ARB: a waiting transfer can be cancelled', () =>
   staged('ARB', async (fixture) => {
     const id = await fixture.create('cancelled', { fee_rate: '5' })
     await fixture.runTo(id, 'SIGNING')
@@ -184,7 +184,7 @@ test('ARB: a waiting transfer is cancelled', () =>
     assert.ok(attempts[1]!.gas > 50_000, String(attempts[1]!.gas))
   }))
 
-test('ARB: a fuel transaction refused for its gas is rebuilt with the same nonce, and the tank continues', async () => {
+test('ARB: a fuel transaction refused for too little gas is rebuilt with the same nonce', async () => {
   // Simulates that the price of the base chain rises between the plan and the broadcast.
   let stale = true
   const ask = endpoint((request) => {
@@ -223,7 +223,7 @@ test('ARB: a fuel transaction refused for its gas is rebuilt with the same nonce
   )
 })
 
-test("ARB: a sweep's fuel transaction refused for its gas is rebuilt too, because the replaced one sent nothing", async () => {
+test("ARB: a sweep's fuel transaction refused for too little gas is rebuilt too", async () => {
   let to = ''
   const ask = endpoint((request) =>
     to !== '' && estimateOf(request)?.to?.toLowerCase() === to ? '0x5208' : undefined,
@@ -269,7 +269,7 @@ test("ARB: a sweep's fuel transaction refused for its gas is rebuilt too, becaus
   )
 })
 
-test('a withdrawal refused for its gas is rebuilt within the balance of its address', async () => {
+test('a withdrawal refused for too little gas is rebuilt within the balance of its address', async () => {
   let stale = false
   const ask = endpoint((request) => {
     const call = estimateOf(request)
@@ -297,7 +297,7 @@ test('a withdrawal refused for its gas is rebuilt within the balance of its addr
   )
 })
 
-test('a native sweep refused for its gas is rebuilt, and moves no smaller amount', async () => {
+test('a native sweep refused for too little gas is rebuilt with the same amount', async () => {
   let from = ''
   const ask = endpoint((request) =>
     from !== '' && estimateOf(request)?.from?.toLowerCase() === from ? '0x9858' : undefined,
@@ -345,7 +345,7 @@ test('a native sweep refused for its gas is rebuilt, and moves no smaller amount
   )
 })
 
-test('ARB: an estimate includes the gas of publishing, with and without a receiver', () =>
+test('ARB: a fee estimate includes the L1 data gas, with and without a receiver', () =>
   staged('ARB', async (fixture) => {
     const id = await fixture.create('paid')
     await fixture.run()
@@ -364,7 +364,7 @@ test('ARB: an estimate includes the gas of publishing, with and without a receiv
     await confirmed(fixture, id)
   }))
 
-test('a withdrawal whose address lacks gas waits, and its caller’s speed-up funds the rest', async () => {
+test('a withdrawal whose address lacks gas waits until its caller’s speed-up adds the rest', async () => {
   let stale = false
   const ask = endpoint((request) =>
     stale && estimateOf(request)?.to?.toLowerCase() === TO.toLowerCase() ? '0x5208' : undefined,
@@ -393,7 +393,7 @@ test('a withdrawal whose address lacks gas waits, and its caller’s speed-up fu
   )
 })
 
-test('ETH: a fuel transaction estimated at 204,600 gas gets that and a third; the payment keeps its 21,000', async () => {
+test('ETH: a fuel transaction estimated at 204,600 gas gets a third more gas than estimated', async () => {
   const ask = endpoint((request) => {
     const call = estimateOf(request)
     return call &&
@@ -423,7 +423,7 @@ test('ETH: a fuel transaction estimated at 204,600 gas gets that and a third; th
   )
 })
 
-test('a mined fuel transaction that ran out of gas is not rebuilt with the same gas', async () => {
+test('a fuel transaction mined out of gas is not rebuilt with the same gas', async () => {
   let [to, estimate] = ['', '0x5208']
   const ask = endpoint((request) => {
     const call = estimateOf(request)
@@ -485,7 +485,7 @@ test('a mined fuel transaction that ran out of gas is not rebuilt with the same 
   )
 })
 
-test('an endpoint that estimates more gas than nodes sign moves nothing: the transfer fails with the reason', async () => {
+test('a transfer fails with the reason if an endpoint estimates more gas than nodes sign', async () => {
   let lies = false
   const ask = endpoint((request) => (lies && estimateOf(request) ? '0x1c9c380' : undefined))
   await staged(
@@ -508,7 +508,7 @@ test('an endpoint that estimates more gas than nodes sign moves nothing: the tra
 })
 
 for (const code of ['OP_ETH', 'BASE']) {
-  test(`${code}: the ledger contains what the operator and the base chain were paid`, () =>
+  test(`${code}: the ledger contains the fees paid to the operator and the base chain`, () =>
     staged(
       code,
       async (fixture) => {

@@ -34,7 +34,7 @@ function counted(inner: Database): { database: Database; asked: () => number } {
   }
 }
 
-test('an idle chain causes no database load; a block, another tip and the next full pass do', async () => {
+test('scanning an idle chain sends no database queries until a new block or the next full pass', async () => {
   const { database: within, asked } = counted(database.get())
   const fixture = new DepositFixture(within, 'evm')
   await fixture.open()
@@ -62,7 +62,7 @@ test('an idle chain causes no database load; a block, another tip and the next f
   )
 })
 
-test('a failed pass is repeated immediately', async () => {
+test('a failed scan is repeated immediately', async () => {
   const { database: within, asked } = counted(database.get())
   const fixture = new DepositFixture(within, 'evm')
   await fixture.open()
@@ -82,7 +82,7 @@ test('a failed pass is repeated immediately', async () => {
   assert.equal((await fixture.deposits()).length, 1)
 })
 
-test('blocks are prefetched, a few at a time and at most as many as the cache holds, and arrive in order', async () => {
+test('blocks are prefetched within the size of the cache, and returned in order', async () => {
   const answers = new Map<number, (error?: Error) => void>()
   const asked: number[] = []
   const ahead = new BlocksAhead({

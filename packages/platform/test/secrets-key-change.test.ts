@@ -146,7 +146,7 @@ async function fill(): Promise<void> {
   await checkSecretsKey(database, old, oldKey.toString('base64'))
 }
 
-test('every column of bytes is sealed and listed, or known to contain no secret', async () => {
+test('every binary column is sealed and listed, or is known to contain no secret', async () => {
   const open = [
     'audit_heads.hash',
     'audit_log.hash',
@@ -178,7 +178,7 @@ test('every column of bytes is sealed and listed, or known to contain no secret'
 })
 
 test(
-  'all secrets are sealed under the new key, only with the platform stopped and the right old key, or nothing changes',
+  'a key change seals all secrets again, only with the platform stopped and the right old key',
   { timeout: 60_000 },
   async () => {
     await fill()

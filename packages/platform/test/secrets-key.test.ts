@@ -28,7 +28,7 @@ const custody = (args: string[], env: NodeJS.ProcessEnv = {}) => {
   return { status, stdout, stderr }
 }
 
-test('wrapping the secrets key with a provider: earlier secrets open, and the clear key is deleted from disk', async () => {
+test('wrapping the secrets key keeps earlier secrets readable, and deletes the plain key file', async () => {
   const plain = await Secrets.open(home, null, environment)
   const sealed = plain.seal('webhook 1', 'a secret')
   const key = readFileSync(file)
@@ -71,7 +71,7 @@ test('wrapping the secrets key with a provider: earlier secrets open, and the cl
 })
 
 test(
-  'under Vault: queried at the start only, and its location logged in one line',
+  'with Vault, the secrets key is read only at the start, and its location is logged once',
   { skip: withoutBao },
   async () => {
     const bao = await startBao(home)

@@ -23,7 +23,7 @@ function configured(text: string, env: Record<string, string> = {}) {
   return readSettings({ CUSTODY_NETWORK: 'mainnet', CUSTODY_CONFIG: file, ...env })
 }
 
-test('without any variable, and with empty ones, every setting has its default', () => {
+test('every setting without a value has its default', () => {
   const settings = readSettings({})
   const { prepaidTiers, sweep, ...rest } = settings
   assert.deepEqual(rest, {
@@ -115,7 +115,7 @@ test('without any variable, and with empty ones, every setting has its default',
   )
 })
 
-test('configured values are used', () => {
+test('configured values replace the defaults', () => {
   const settings = readSettings({
     PORT: '0',
     CUSTODY_HOST: '0.0.0.0',
@@ -224,7 +224,7 @@ test('configured values are used', () => {
   )
 })
 
-test("a wrong value is reported in one sentence with the variable's name, and never a secret", () => {
+test("an invalid value is reported with the variable's name, and never with a secret", () => {
   for (const [name, text, said] of [
     ['PORT', '65536', 'PORT=65536: must be an integer from 0 to 65535'],
     ['PORT', '1.5', 'PORT=1.5: must be an integer from 0 to 65535'],
@@ -325,7 +325,7 @@ test("a wrong value is reported in one sentence with the variable's name, and ne
   }
 })
 
-test('a retired asset cannot be allowed', () => {
+test('refuses to allow a retired asset', () => {
   assert.throws(
     () =>
       readSettings({
@@ -340,7 +340,7 @@ test('a retired asset cannot be allowed', () => {
   )
 })
 
-test('a command reads one variable without the others', () => {
+test('a command reads one variable without validating the others', () => {
   assert.equal(readVariable('CUSTODY_NETWORK', { PORT: 'wrong' }), 'local')
   assert.equal(readVariable('CUSTODY_OFAC_FILE', { CUSTODY_OFAC_FILE: '' }), undefined)
   assert.throws(
@@ -349,7 +349,7 @@ test('a command reads one variable without the others', () => {
   )
 })
 
-test('the configuration of real networks is validated to the field, and a key in it is never displayed', () => {
+test('the network configuration is validated to the field, and its keys are never displayed', () => {
   const good = configured(
     JSON.stringify({
       comment: 'ours',
@@ -550,7 +550,7 @@ test('the configuration of real networks is validated to the field, and a key in
   }
 })
 
-test('the example configuration has a valid entry for each open mainnet network', () => {
+test('the example configuration has a valid entry for each supported mainnet network', () => {
   const example = fileURLToPath(new URL('../../../custody.config.example.json', import.meta.url))
   const { endpoints } = readSettings({ CUSTODY_NETWORK: 'mainnet', CUSTODY_CONFIG: example })
   assert.deepEqual(

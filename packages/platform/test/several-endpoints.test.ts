@@ -134,7 +134,7 @@ function otherChain(from: number): Behaviour {
   }
 }
 
-test('an endpoint fails in mid-transfer: the next one takes over, and nothing is paid twice', async () => {
+test('if an endpoint fails during a transfer, the next one is used; the transfer is paid once', async () => {
   await open(['a', 'b'], 1)
   const id = await fixture.create('away')
   const hash = await fixture.sentHash(id)
@@ -148,7 +148,7 @@ test('an endpoint fails in mid-transfer: the next one takes over, and nothing is
   await fixture.check()
 })
 
-test('a deposit that one endpoint invents is never credited below the quorum; real ones are, also in that block', async () => {
+test('a deposit that one endpoint invents is never credited, and real ones in its block are', async () => {
   await open(['a', 'b', 'c'], 2)
   const held = await fixture.available()
   const forged = `0x${'f0'.repeat(32)}`
@@ -213,7 +213,7 @@ test('a deposit that one endpoint invents is never credited below the quorum; re
   assert.equal((await fixture.available()) - held, parseAmount('0.125', 18))
 })
 
-test('a deposit waits while too few endpoints answer, and is credited once they do', async () => {
+test('a deposit waits while fewer endpoints than the quorum answer, and is then credited', async () => {
   await open(['a', 'b'], 2)
   const held = await fixture.available()
   behaviour['b'] = { isAway: true }
@@ -233,7 +233,7 @@ test('a deposit waits while too few endpoints answer, and is credited once they 
   await fixture.check()
 })
 
-test('a transfer is final once a quorum reports it in that block; an endpoint with another outcome is reported', async () => {
+test('a transfer is final once a quorum confirms it, and an endpoint that disagrees is reported', async () => {
   await open(['a', 'b', 'c'], 2)
   const id = await fixture.create('final')
   const hash = await fixture.sentHash(id)
@@ -278,7 +278,7 @@ test('a transfer is final once a quorum reports it in that block; an endpoint wi
   await fixture.check()
 })
 
-test('one endpoint with another chain removes no final deposits, and is set aside', async () => {
+test('an endpoint with another chain removes no final deposits, and is no longer used', async () => {
   await open(['a', 'b', 'c'], 2)
   await fund('0.125')
   await mine(FINAL_BLOCKS)
@@ -312,7 +312,7 @@ test('one endpoint with another chain removes no final deposits, and is set asid
   assert.equal(held - (await fixture.available()), parseAmount('0.125', 18))
 })
 
-test('one endpoint that calls a block final does not make a deposit final: a quorum must', async () => {
+test('a deposit is final only if a quorum of endpoints reports its block as final', async () => {
   await open(['a', 'b', 'c'], 2)
   const held = await fixture.available()
   behaviour['a'] = callsFinal()
@@ -335,7 +335,7 @@ test('one endpoint that calls a block final does not make a deposit final: a quo
   assert.equal((await fixture.available()) - held, parseAmount('0.125', 18))
 })
 
-test('one endpoint that calls a block final does not make a transfer final: a quorum must', async () => {
+test('a transfer is final only if a quorum of endpoints reports its block as final', async () => {
   await open(['a', 'b', 'c'], 2)
   const id = await fixture.create('called-final')
   await fixture.sentHash(id)
@@ -354,7 +354,7 @@ test('one endpoint that calls a block final does not make a transfer final: a qu
   await fixture.check()
 })
 
-test('one endpoint that first calls their blocks not final removes no credited deposits', async () => {
+test('one endpoint that reports credited deposits’ blocks as not final removes no deposits', async () => {
   await open(['a', 'b', 'c'], 2)
   await fund('0.125')
   await mine(FINAL_BLOCKS)
@@ -384,7 +384,7 @@ test('one endpoint that first calls their blocks not final removes no credited d
   assert.equal(await fixture.available(), held)
 })
 
-test('fuel is not booked by one endpoint’s report alone', async () => {
+test('a fuel transaction is booked only by quorum, not by one endpoint’s report', async () => {
   await open(['a', 'b', 'c'], 2)
   const id = await fixture.create('fuelled')
   await fixture.runTo(id, 'FUELING')
@@ -415,7 +415,7 @@ test('fuel is not booked by one endpoint’s report alone', async () => {
   await fixture.check()
 })
 
-test('an endpoint whose chain branches before everything that is stored is set aside, and the others continue', async () => {
+test('an endpoint whose chain branches before all stored blocks is no longer used', async () => {
   await open(['a', 'b', 'c'], 2)
   const held = await fixture.available()
   behaviour['a'] = otherChain(0)
@@ -431,7 +431,7 @@ test('an endpoint whose chain branches before everything that is stored is set a
   assert.equal((await fixture.available()) - held, parseAmount('0.125', 18))
 })
 
-test('a slow endpoint is queried for several blocks concurrently', async () => {
+test('a slow endpoint receives queries for several blocks concurrently', async () => {
   await open(['a', 'b'], 2)
   const held = await fixture.available()
   let underWay = 0
@@ -455,7 +455,7 @@ test('a slow endpoint is queried for several blocks concurrently', async () => {
   assert.equal(most, 3)
 })
 
-test('an endpoint that does not return the blocks of its own head for a minute is set aside', async () => {
+test('an endpoint that does not return its own blocks for a minute is no longer used', async () => {
   await open(['a', 'b', 'c'], 2)
   const held = await fixture.available()
   behaviour['a'] = {
@@ -474,7 +474,7 @@ test('an endpoint that does not return the blocks of its own head for a minute i
   assert.equal((await fixture.available()) - held, parseAmount('0.125', 18))
 })
 
-test("a transfer ends with the quorum's outcome if the endpoint in use reports another", async () => {
+test("a transfer ends with the quorum's result even if the current endpoint reports another", async () => {
   await open(['a', 'b', 'c'], 2)
   const id = await fixture.create('against')
   const hash = await fixture.sentHash(id)
@@ -492,7 +492,7 @@ test("a transfer ends with the quorum's outcome if the endpoint in use reports a
   await fixture.check()
 })
 
-test('a scan begins at a block that a quorum calls final, whatever one endpoint reports', async () => {
+test('a scan starts at a block that a quorum reports as final', async () => {
   await open(['a', 'b', 'c'], 2)
   const { network } = fixture.services.networks.get('ETH')
   const start = async (): Promise<Record<string, unknown> | undefined> => {

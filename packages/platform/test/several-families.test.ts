@@ -54,7 +54,7 @@ after(() => {
 })
 
 for (const place of PLACES) {
-  test(`${place.code}: deposits are credited and transfers end with any one of three endpoints down`, async () => {
+  test(`${place.code}: credits deposits and completes transfers with one of three endpoints down`, async () => {
     let away = ''
     const asked = new Set<string>()
     const ask: typeof fetch = async (url, init) => {
@@ -99,7 +99,7 @@ for (const place of PLACES) {
   })
 }
 
-test('BTC: a coin that one endpoint returns at another position is credited only after a rescan reads the true one', async () => {
+test('BTC: an output that one endpoint reports at a wrong position is credited after a rescan', async () => {
   const place = PLACES[0] as WalletAddress
   let lies = false
   const ask: typeof fetch = async (url, init) => {

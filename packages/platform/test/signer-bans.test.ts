@@ -45,7 +45,7 @@ const run = (command: typeof ban, node: number, values: Record<string, string> =
     values: { home: join(cluster.home, `node-${node}`), ...values },
   } as never)
 
-test('without a ban the metric of each pair of nodes is 0, and the doctor reports nothing', async () => {
+test('without a ban, the metric of each pair of nodes is 0, and the doctor reports nothing', async () => {
   assert.equal((await gauges()).filter((line) => line.endsWith(' 0')).length, 6)
   assert.deepEqual(await diagnoseBans(folder), [])
   assert.deepEqual(await diagnoseBans(join(cluster.home, 'none')), [])
@@ -56,7 +56,7 @@ test('without a ban the metric of each pair of nodes is 0, and the doctor report
 
 const printed = ({ text = [] }: Outcome): string => [text].flat().join('\n')
 
-test('a ban is displayed by the command, the metric and the doctor, even if only the third node can report it', async () => {
+test('command, metric and doctor report a ban, even if only the third node can report it', async () => {
   const text = printed(await run(ban, 1, { peer: '3', reason: 'seen at its host' }))
   assert.match(
     text,
@@ -91,7 +91,7 @@ test('a ban is displayed by the command, the metric and the doctor, even if only
   )
 })
 
-test('the control panel names each ban, and a response of another shape names none', () => {
+test('the control panel names each ban, and ignores malformed responses', () => {
   assert.deepEqual(
     banMessages([
       { node: 1, bans: [3] },
@@ -102,7 +102,7 @@ test('the control panel names each ban, and a response of another shape names no
   assert.deepEqual([readBans([3, 4, '2', null]), readBans(undefined), readBans('3')], [[3], [], []])
 })
 
-test('the pages that the messages name exist', () => {
+test('the pages to which the messages refer exist', () => {
   const page = readFileSync(
     new URL('../../../docs/production/replacing-a-banned-node.md', import.meta.url),
     'utf8',

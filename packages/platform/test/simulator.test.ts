@@ -28,7 +28,7 @@ async function aWish() {
   return { wish, signed }
 }
 
-test('the oracle accepts the requested payment, and a replacement with a higher fee and the same number', async () => {
+test('the oracle accepts the requested payment, and its replacement with a higher fee', async () => {
   const { wish, signed } = await aWish()
   const signatures = new Signatures()
   signatures.payment(wish, ...signed({}), null)
@@ -36,7 +36,7 @@ test('the oracle accepts the requested payment, and a replacement with a higher 
   assert.deepEqual(signatures.problems, [])
 })
 
-test('the oracle detects second, wrong and unrequested payments, and any payment after two voids', async () => {
+test('the oracle detects second, wrong and unrequested payments, and payments after two voids', async () => {
   const { wish, signed } = await aWish()
   const seen = (act: (signatures: Signatures) => void): string => {
     const signatures = new Signatures()
@@ -81,7 +81,7 @@ test('the oracle detects second, wrong and unrequested payments, and any payment
   )
 })
 
-test('a hostile seed gives the same run each time, and its draws replay it', async () => {
+test('a seed of the hostile run gives the same result each time, and its draws replay that run', async () => {
   const first = await playHostile(4)
   assert.equal(first.failure, null)
   assert.ok(first.signed > 0 && first.refusals.size > 5)
@@ -92,7 +92,7 @@ test('a hostile seed gives the same run each time, and its draws replay it', asy
   )
 })
 
-test('a randomized run is reproducible, whatever its database has seen, also with many waiting for one lock', async () => {
+test('a randomized run with one seed gives the same trace, whatever ran before in its database', async () => {
   const databaseServer = new SimulatedServer()
   try {
     await databaseServer.start()
@@ -109,7 +109,7 @@ test('a randomized run is reproducible, whatever its database has seen, also wit
   }
 })
 
-test('operations that may release locks run one after the other, even if processes end in mid-commit', async () => {
+test('the scheduler runs operations that may release locks one after the other', async () => {
   const schedule = new Schedule(new SeededRandom(1, []), 0, async () => ({
     pids: [],
     isKnot: false,
@@ -134,7 +134,7 @@ test('operations that may release locks run one after the other, even if process
   )
 })
 
-test('the shrinker keeps the one relevant draw', async () => {
+test('the shrinker finds the one draw that causes the failure', async () => {
   const run = async (draws: readonly number[]) => ({
     failure: draws[70] === 3 ? 'it failed' : null,
     draws,
@@ -145,7 +145,7 @@ test('the shrinker keeps the one relevant draw', async () => {
   assert.ok(draws.filter((draw) => draw !== 0).length < 20, String(draws))
 })
 
-test('refuses a commit that leaves an entry whose sum is not zero, an unposted balance or a negative one', async () => {
+test('the check refuses a commit with an unbalanced entry or a negative or unposted balance', async () => {
   const databaseServer = new SimulatedServer()
   try {
     await databaseServer.start()

@@ -75,14 +75,14 @@ before(
 )
 after(async () => platform.remove())
 
-test("a deposit is credited; the chain's minimum reserve is not spendable", async () => {
+test("credits a deposit, and keeps the chain's minimum reserve unspendable", async () => {
   assert.deepEqual(
     [(await balance(user, 'SOL')).balance, (await balance(user, 'SOL')).omnibus_balance],
     ['2.99910912', '3'],
   )
 })
 
-test('SOL is sent, its fee is the chain’s, and the customer receives it', async () => {
+test('sends SOL with the exact fee of the chain, and the customer receives the whole amount', async () => {
   await call(customer, 'POST', '/dac/v1/create-wallet', { asset: 'SOL' })
   const { address } = (
     await call<{ address: string }>(customer, 'POST', '/dac/v1/address', { asset: 'SOL' })
@@ -96,7 +96,7 @@ test('SOL is sent, its fee is the chain’s, and the customer receives it', asyn
   assert.equal(await lamports(source), 3_000_000_000 - 500_000_000 - 6000)
 })
 
-test('equal concurrent transfers are two transactions', async () => {
+test('identical concurrent transfers are paid as separate transactions', async () => {
   const ids = await Promise.all([
     sent('SOL', '0.01', STRANGER),
     sent('SOL', '0.01', STRANGER),
@@ -112,7 +112,7 @@ test('equal concurrent transfers are two transactions', async () => {
   assert.equal(await lamports(STRANGER), 30_000_000)
 })
 
-test("refuses amounts below an account's minimum, itself or a token account as receiver, tags, low fees: 400 with the reason", async () => {
+test("refuses amounts below an account's minimum, invalid receivers, tags and low fees with 400", async () => {
   const cases: [string, string, Record<string, unknown>, RegExp][] = [
     ['0.0001', NEW, {}, /at least 0\.00089088 SOL are required to create it/],
     ['0.1', source, {}, /would be sent/],
@@ -128,7 +128,7 @@ test("refuses amounts below an account's minimum, itself or a token account as r
   }
 })
 
-test('a further deposit address is swept: SOL pays from what it moves, tokens from the SOL wallet', async () => {
+test('sweeps a further address: SOL pays its own fee, and the SOL wallet pays for tokens', async () => {
   const total = async (asset: string) => Number((await balance(user, asset)).omnibus_balance)
   const further = (
     await call<{ address: string }>(user, 'POST', '/dac/v1/address', { asset: 'SOL' })
@@ -156,7 +156,7 @@ test('a further deposit address is swept: SOL pays from what it moves, tokens fr
   await audited()
 })
 
-test('tokens: deposit, transfer to a new account whose rent is paid, and to an existing one', async () => {
+test('receives tokens and sends them to an existing account or a new one, paying its rent', async () => {
   assert.equal(await fundedWallet(platform, user, 'USDC_SOL', '20'), source)
   const before = await lamports(source)
   const first = await confirmed('USDC_SOL', '1.25', STRANGER)
@@ -168,7 +168,7 @@ test('tokens: deposit, transfer to a new account whose rent is paid, and to an e
   await audited()
 })
 
-test('without SOL no token is sent, and the response names the wallet', async () => {
+test('without SOL a token transfer is refused, and the response names the wallet', async () => {
   await fundedWallet(platform, customer, 'USDT_SOL', '5')
   const other = await platform.user('solana-poor')
   await fundedWallet(platform, other, 'USDT_SOL', '5')
@@ -177,7 +177,7 @@ test('without SOL no token is sent, and the response names the wallet', async ()
   assert.match(refused.text, /sub-account's SOL wallet/)
 })
 
-test('a transfer whose answer is lost is paid once', async () => {
+test('pays a transfer once if the response to its broadcast is lost', async () => {
   await devnet({ command: 'fault', network: 'SOL', mode: 'drop-answer' })
   const before = await lamports(NEW)
   const { id } = await sent('SOL', '0.02', NEW)
@@ -187,7 +187,7 @@ test('a transfer whose answer is lost is paid once', async () => {
   assert.equal((await lamports(NEW)) - before, 20_000_000)
 })
 
-test("nodes that are paused past a transaction's expiry: it is paid once, or fails and releases its money", async () => {
+test('a transfer is paid once or fails if the nodes are paused past its expiry', async () => {
   const held = (await balance(user, 'SOL')).balance
   const before = await lamports(NEW)
   const { id } = await platform.withoutNodes(async () => {
@@ -211,7 +211,7 @@ test("nodes that are paused past a transaction's expiry: it is paid once, or fai
   }
 })
 
-test('the platform is killed in between: each transfer is paid once', async () => {
+test('pays each transfer once if the platform is killed', async () => {
   const before = await lamports(NEW)
   await devnet({ command: 'fault', network: 'SOL', mode: 'drop-answer' })
   const ids = await Promise.all(Array.from({ length: 6 }, () => sent('SOL', '0.01', NEW)))
@@ -224,7 +224,7 @@ test('the platform is killed in between: each transfer is paid once', async () =
   await audited()
 })
 
-test('a transfer that the chain never accepted dies with its blockhash, fails, and its money is released', async () => {
+test('a transfer that the chain never accepted fails at its expiry, and its money is released', async () => {
   const held = (await balance(user, 'SOL')).balance
   const tokens = (await balance(user, 'USDC_SOL')).balance
   const prepaid = async () =>

@@ -64,7 +64,7 @@ const rpc = async <T>(code: string, method: string, ...params: unknown[]): Promi
 }
 const COIN = 100_000_000n
 
-test('DASH: a credit pool withdrawal and a mining payout are credited, and one transfer spends both', async () => {
+test('DASH: credits a credit pool withdrawal and a mining payout, and one transfer spends both', async () => {
   await staged(DASH, async (fixture) => {
     const before = await fixture.available()
     const { hash } = await fixture.control({
@@ -100,7 +100,7 @@ test('DASH: a credit pool withdrawal and a mining payout are credited, and one t
   })
 })
 
-test('BCH: an output with a CashToken is not credited or spent, also by a transfer of the whole balance', async () => {
+test('BCH: never credits or spends an output with a CashToken, even for the whole balance', async () => {
   await staged({ ...BCH, to: await rpc('BCH', 'getnewaddress') }, async (fixture) => {
     const before = await fixture.available()
     const tokens: { hash: string; vout: number }[] = []
@@ -134,7 +134,7 @@ test('BCH: an output with a CashToken is not credited or spent, also by a transf
   })
 })
 
-test('LTC: transactions within the extension blocks do not hide other waiting ones, and outgoing ones are credited', async () => {
+test('LTC: reads the mempool despite MWEB transactions, and credits payments out of MWEB', async () => {
   await staged(LTC, async (fixture) => {
     const [chain] = fixture.services.networks.all()
     const before = await fixture.available()
@@ -170,7 +170,7 @@ test('LTC: transactions within the extension blocks do not hide other waiting on
   })
 })
 
-test('LTC: an invoice is Processing once its payment is in the pool and Paid after its block, despite MWEB traffic', async () => {
+test('LTC: an invoice is Processing in the mempool and Paid after its block, despite MWEB', async () => {
   await staged(LTC, async (fixture) => {
     const [chain] = fixture.services.networks.all()
     const ask = async (endpoint: Endpoint, body?: object, params?: object) => {

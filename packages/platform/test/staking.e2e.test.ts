@@ -168,7 +168,7 @@ after(async () => {
   await platform.remove()
 })
 
-test('missing or misspelt fields and excessive amounts are refused with 400 that names the field, and nothing changes', async () => {
+test('missing, misspelt or excessive fields get 400 with the field, and nothing changes', async () => {
   const whole = { asset: 'TRX', address: own, resource: 'ENERGY', amount: 100 }
   for (const path of ['stake', 'unstake'] as const) {
     for (const field of ['asset', 'address', 'resource', 'amount'] as const) {
@@ -239,7 +239,7 @@ test('missing or misspelt fields and excessive amounts are refused with 400 that
   })
 })
 
-test('a stake leaves the balance, stays in the omnibus balance, and is a regular transaction', async () => {
+test('a stake is deducted from the balance, and stays in the omnibus balance', async () => {
   const made = await done('stake', own, 100)
   assert.deepEqual(
     [
@@ -283,7 +283,7 @@ test('a stake leaves the balance, stays in the omnibus balance, and is a regular
   await audited()
 })
 
-test("staked energy lowers the next token transfer's fee and the balance that the tank needs for it", async () => {
+test('staked energy lowers the fee of the next token transfer and the tank balance needed for it', async () => {
   const { user: rich, address } = await walletOf('staking-energy', '20000')
   await fundedWallet(platform, rich, 'USDT_TRX', '100')
   const send = async () => {
@@ -325,7 +325,7 @@ test("staked energy lowers the next token transfer's fee and the balance that th
   await audited()
 })
 
-test('a stake for another address is frozen, then delegated; unstaking undelegates first', async () => {
+test('a stake for another address is frozen and delegated, and unstaking undelegates it first', async () => {
   const made = await done('stake', other, 50)
   assert.equal((await lent(own, other))['frozen_balance_for_energy'], 50_000_000)
   assert.deepEqual(
@@ -394,7 +394,7 @@ test('a stake for another address is frozen, then delegated; unstaking undelegat
   await audited()
 })
 
-test('bandwidth that the delegation itself uses cannot be delegated', async () => {
+test('refuses to delegate bandwidth that the delegation itself uses', async () => {
   assert.match(
     await refused(
       'stake',
@@ -406,7 +406,7 @@ test('bandwidth that the delegation itself uses cannot be delegated', async () =
   )
 })
 
-test('nothing is staked for an address that the sub-account has frozen', async () => {
+test('refuses a stake for an address that the sub-account has frozen', async () => {
   const { user: wary } = await walletOf('staking-aml', '50')
   const settings = await call(wary, 'POST', '/dac/v1/aml', {
     provider: 'CHAINALYSIS',
@@ -444,7 +444,7 @@ test('nothing is staked for an address that the sub-account has frozen', async (
   await done('stake', other, 5, 'ENERGY', {}, wary)
 })
 
-test('one sequence_id creates one stake, and transfers share the namespace', async () => {
+test('one sequence_id creates one stake, and cannot be used for a transfer too', async () => {
   const body = { asset: 'TRX', address: own, resource: 'ENERGY', amount: 3, sequence_id: 'once' }
   const answers = await Promise.all([1, 2, 3, 4].map(() => ask('stake', body)))
   assert.deepEqual(new Set(answers.map(({ text }) => text)).size, 1)
@@ -479,7 +479,7 @@ test('one sequence_id creates one stake, and transfers share the namespace', asy
   await audited()
 })
 
-test('two concurrent unstakes of the same stake: one passes', async () => {
+test('of two concurrent unstakes of the same stake, one succeeds', async () => {
   const answers = await Promise.all(
     [1, 2].map(() =>
       ask('unstake', { asset: 'TRX', address: own, resource: 'BANDWIDTH', amount: 1.5 }),
@@ -491,7 +491,7 @@ test('two concurrent unstakes of the same stake: one passes', async () => {
   await audited()
 })
 
-test('cooldown: nothing returns automatically or early, and everything matured returns on request', async () => {
+test('unstaked TRX returns only on request, and only after the cooldown', async () => {
   const held = Number((await balance(user, 'TRX')).balance)
   assert.match(
     await refused(
@@ -561,7 +561,7 @@ test('cooldown: nothing returns automatically or early, and everything matured r
   await audited()
 })
 
-test('without prepaid fees nothing new is staked; unstaking, releasing and replays still work', async () => {
+test('without prepaid fees, new stakes are refused; unstaking, releasing and replays work', async () => {
   const { user: broke, address } = await walletOf('staking-prepaid', '100')
   const first = { asset: 'TRX', address, resource: 'ENERGY', amount: 10, sequence_id: 'first' }
   const made = await ask('stake', first, broke)
@@ -589,7 +589,7 @@ test('without prepaid fees nothing new is staked; unstaking, releasing and repla
   await audited()
 })
 
-test('the 33rd unstake in cooldown is refused', async () => {
+test('refuses the 33rd unstake in cooldown', async () => {
   const { user: busy, address } = await walletOf('staking-limit', '100')
   await done('stake', address, 40, 'ENERGY', {}, busy)
   for (let turn = 0; turn < 32; turn += 8) {
@@ -620,7 +620,7 @@ test('the 33rd unstake in cooldown is refused', async () => {
   await audited()
 })
 
-test('a stake that the chain never accepts dies, and the TRX is released; a dead second call keeps the first', async () => {
+test('a stake that the chain never accepts fails at its expiry, and its TRX is released', async () => {
   const { user: late, address } = await walletOf('staking-late', '100')
   await done('stake', address, 10, 'ENERGY', {}, late)
   await devnet({ command: 'fault', network: 'TRX', mode: 'reject' })
@@ -685,7 +685,7 @@ test('a stake that the chain never accepts dies, and the TRX is released; a dead
 })
 
 test(
-  'killed at each commit: everything is staked, delegated and unstaked once',
+  'stakes, delegates and unstakes once if the process is killed at any commit',
   { timeout: 600_000 },
   async () => {
     const { user: steady, address } = await walletOf('staking-kills', '500')

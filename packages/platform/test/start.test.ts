@@ -68,7 +68,7 @@ const home = (name: string): string => {
   return path
 }
 
-test('a home belongs to the network of its first start', () => {
+test('a data directory can only be used with the network type of its first start', () => {
   const first = home('bound')
   bindHome(first, 'local')
   bindHome(first, 'local')
@@ -88,7 +88,7 @@ test('a home belongs to the network of its first start', () => {
   bindHome(older, 'local')
 })
 
-test('a database belongs to the network of its first start', async () => {
+test('a database can only be used with the network type of its first start', async () => {
   await bindDatabase(database.get(), 'local')
   await bindDatabase(database.get(), 'local')
   await assert.rejects(
@@ -98,7 +98,7 @@ test('a database belongs to the network of its first start', async () => {
   assert.equal((await database.get().query('select network from installation')).length, 1)
 })
 
-test('a failed start binds nothing, and a database of another network is refused unchanged', async () => {
+test('a failed start stores no network type, and leaves another network’s database unchanged', async () => {
   const { socket } = (await database
     .get()
     .one<{ socket: string }>(`select current_setting('unix_socket_directories') socket`))!
@@ -145,7 +145,7 @@ test('a failed start binds nothing, and a database of another network is refused
   )
 })
 
-test('signer nodes belong to a network too; an unreachable node does not delay the start', async () => {
+test('a start refuses signer nodes of another network type, and ignores unreachable nodes', async () => {
   const local = { ready: true, mode: 'local' }
   await checkNodesNetwork(nodes(local, null, local), 'local')
   await assert.rejects(
@@ -154,7 +154,7 @@ test('signer nodes belong to a network too; an unreachable node does not delay t
   )
 })
 
-test('an audit that compared nothing fails, and so does one that could not check coins in the ledger', async () => {
+test('an audit fails if it compared nothing, or could not check some coins in the ledger', async () => {
   const services = {
     database: database.get(),
     registry,
@@ -186,7 +186,7 @@ test('an audit that compared nothing fails, and so does one that could not check
   )
 })
 
-test('readiness and metrics report when nothing can be signed', async () => {
+test('readiness and metrics report when signing is impossible', async () => {
   const up = { ready: true, mode: 'local' }
   const metrics = createMetrics()
   const at = (...statuses: (object | null)[]) =>
@@ -239,7 +239,7 @@ test('readiness and metrics report when nothing can be signed', async () => {
     assert.ok(text.includes(`${line}\n`), line)
 })
 
-test('a full disk is reported: nothing new is accepted, and readiness fails', async () => {
+test('with a full disk, readiness fails and new transfers are refused', async () => {
   let now = 0
   const shortage = (bytesMin: number) => shortageOf(folder, () => now, bytesMin)
   assert.equal(shortage(0)(), null)
@@ -267,7 +267,7 @@ test('a full disk is reported: nothing new is accepted, and readiness fails', as
   assert.equal(full(), hold.shortage, 'the disk is not asked for each request')
 })
 
-test('a port in use is reported before anything else is started', async () => {
+test('a port in use is reported before any component starts', async () => {
   const other = createServer()
   await new Promise<void>((resolve) => {
     other.listen(0, '127.0.0.1', resolve)
@@ -288,7 +288,7 @@ test('a port in use is reported before anything else is started', async () => {
   )
 })
 
-test('an impossible start reports the wrong setting in one line', () => {
+test('an invalid setting prevents the start and is reported in one line', () => {
   const file = join(folder, 'file')
   writeFileSync(file, '')
   symlinkSync('/nowhere', join(folder, 'dangling'))
@@ -334,7 +334,7 @@ test('an impossible start reports the wrong setting in one line', () => {
   }
 })
 
-test('an embedded database that dies during a start makes it start again, with nothing of the first left', async () => {
+test('if the embedded database dies during a start, the start is repeated from the beginning', async () => {
   let [started, stopped] = [0, 0]
   const counted = async () => {
     stopped++

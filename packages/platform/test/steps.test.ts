@@ -142,7 +142,7 @@ const commitsOf = ({ fuelled, isFinalAtOnce }: Family): string[] => [
 
 for (const [name, family] of Object.entries(FAMILIES)) {
   describe(name, () => {
-    test('a transfer is created, signed, confirmed and booked; the same sequence_id returns the same transfer', () =>
+    test('a transfer is confirmed and booked, and a repeated sequence_id returns the same transfer', () =>
       staged(family, async (fixture) => {
         const before = await fixture.available()
         const id = await fixture.create('once')
@@ -153,7 +153,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
       }))
 
     for (const commit of commitsOf(family))
-      test(`the process ends after ${commit}: paid once`, () =>
+      test(`a transfer is paid once if the process ends after commit ${commit}`, () =>
         staged(family, async (fixture) => {
           const before = await fixture.available()
           fixture.crashAt = `transaction.${commit}`
@@ -163,7 +163,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
           await confirmed(fixture, id, family, before)
         }))
 
-    test('the answer to a broadcast is lost: paid once', () =>
+    test('a transfer is paid once if the response to its broadcast is lost', () =>
       staged(family, async (fixture) => {
         const before = await fixture.available()
         await fixture.control({ command: 'fault', mode: 'drop-answer' })
@@ -172,7 +172,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
         await confirmed(fixture, id, family, before)
       }))
 
-    test('the nodes refuse: the transfer fails, and amount and fee are released', () =>
+    test('a transfer that the nodes refuse fails, and its amount and fee are released', () =>
       staged(family, async (fixture) => {
         const before = await fixture.available()
         fixture.fault = 'refuse'
@@ -197,14 +197,14 @@ for (const [name, family] of Object.entries(FAMILIES)) {
         await confirmed(fixture, id, family, before)
       }))
 
-    test('a fee rate of zero is refused, and changes nothing', () =>
+    test('a replacement with a fee rate of zero is refused, and changes nothing', () =>
       staged(family, async (fixture) => {
         const before = await fixture.available()
         await assert.rejects(fixture.create('cheap', { fee_rate: '0' }), /fee_rate/)
         assert.equal(await fixture.available(), before)
       }))
 
-    test('cancelled before it is signed: nothing was paid', () =>
+    test('a transfer cancelled before it is signed pays nothing', () =>
       staged(family, async (fixture) => {
         const before = await fixture.available()
         const id = await fixture.create('cancelled')
@@ -219,7 +219,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
 
     const { end, congested } = family
     if (end)
-      test(`a transfer never accepted by the chain ${end.becomes === 'failed' ? 'fails at its expiry, and its money is released' : 'is built again at its expiry: paid once'}`, () =>
+      test(`a transfer never accepted by the chain ${end.becomes === 'failed' ? 'fails at its expiry, and its money is released' : 'is rebuilt at its expiry, and is paid once'}`, () =>
         staged(family, async (fixture) => {
           const before = await fixture.available()
           const id = await fixture.create('late')
@@ -242,7 +242,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
 
     if (congested)
       for (const way of ['sped up', 'cancelled'] as const)
-        test(`signed, below the market rate, ${way}: one of both is mined`, () =>
+        test(`if a signed transfer below the market rate is ${way}, one of the two transactions is mined`, () =>
           staged(family, async (fixture) => {
             const before = await fixture.available()
             await fixture.control({ command: 'congestion', fee_rate: congested.chain })

@@ -40,7 +40,7 @@ function fill(
 const repeat = (owner: (at: number) => StreamOwner, count: number) =>
   Array.from({ length: count }, (_, at) => owner(at))
 
-test('a client with every /64 of a /48 takes all keyless slots, and others still get slots', () => {
+test('a client with every /64 of a /48 cannot take the stream slots of other clients', () => {
   const places = new StreamQuota()
   let ended = 0
   const attack = fill(
@@ -55,7 +55,7 @@ test('a client with every /64 of a /48 takes all keyless slots, and others still
   assert.equal(places.size, STREAMS_MAX.open + 1)
 })
 
-test('a workspace with many API keys takes all slots with a key, and another workspace still gets one', () => {
+test('a workspace with many API keys cannot take the stream slots of another workspace', () => {
   const places = new StreamQuota()
   let ended = 0
   const attack = fill(
@@ -68,7 +68,7 @@ test('a workspace with many API keys takes all slots with a key, and another wor
   assert.equal(ended, 1)
 })
 
-test('a key, a network and an invoice have a quota each; IPv4 in IPv6 notation counts as IPv4', () => {
+test('each key, network and invoice has a stream quota, and mapped IPv4 counts as IPv4', () => {
   const places = new StreamQuota()
   const more = STREAMS_MAX.address + 1
   assert.deepEqual(
@@ -101,7 +101,7 @@ test('a key, a network and an invoice have a quota each; IPv4 in IPv6 notation c
   )
 })
 
-test('a refused stream and assertFree end no other stream; a slot that is returned twice counts once', () => {
+test('a refused stream ends no other stream, and a slot that is returned twice counts once', () => {
   const places = new StreamQuota({ holder: 9, address: 9, resource: 9, keyed: 2, open: 2 })
   const end = () => assert.fail('ended')
   const give = places.take(payer('192.0.2.1'), end)
@@ -113,13 +113,13 @@ test('a refused stream and assertFree end no other stream; a slot that is return
   assert.equal(places.size, 1)
 })
 
-test('streams that must not be ended keep their slots, and a further stream is refused', () => {
+test('streams that must not be closed keep their slots, and a further stream is refused', () => {
   const places = new StreamQuota({ holder: 9, address: 9, resource: 9, keyed: 3, open: 3 })
   for (let at = 0; at < 3; at++) places.take(key('export', '1'), null)
   assert.throws(() => places.take(key('other', '2'), null), { code: 'UNAVAILABLE' })
 })
 
-test('quotas hold after any sequence, a share below an equal part is never refused, and no state remains', () => {
+test('for any sequence, quotas hold, and a client below its equal share is never refused', () => {
   const limits = { holder: 3, address: 3, resource: 4, keyed: 8, open: 8 }
   const ip = fc.constantFrom(
     '192.0.2.1',

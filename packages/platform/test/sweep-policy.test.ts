@@ -71,7 +71,7 @@ const PRICES = {
 const STALE = { native: { ...PRICES.native, stale: true }, token: { ...PRICES.token, stale: true } }
 
 for (const family of ['solana', 'evm', 'tron'] as const) {
-  test(`${family}: attack: a token's dust is not swept at a customer's cost, with current, stale or no prices`, async () => {
+  test(`${family}: attack: a token's dust is never swept at a customer's cost, whatever the prices`, async () => {
     const [native, token] = (FAMILIES[family] as { assets: string[] }).assets as [string, string]
     const { registry } = new DepositFixture(database.get(), family).services
     const [coin, one] = [native, token].map(

@@ -37,7 +37,7 @@ for (const [name, as] of [
   ['custody@.service', 'custody@worker.service'],
   ['custody-signer.service', 'custody-signer.service'],
 ] as const) {
-  test(`${name} is a valid unit, and confines its process`, { skip }, () => {
+  test(`${name} is a valid unit, and restricts its process`, { skip }, () => {
     const file = placed(name, as)
     const verified = spawnSync('systemd-analyze', ['verify', '--man=no', file], {
       encoding: 'utf8',
@@ -75,7 +75,7 @@ const TIMED = [
 const SHIPPED = fileURLToPath(new URL('../data/ofac-addresses.json', import.meta.url))
 const hasCurl = spawnSync('curl', ['--version']).error === undefined
 
-test('each timer has a service, makes up for missed runs, and has a random delay', () => {
+test('each timer has a service, runs missed jobs, and has a random delay', () => {
   const timers = readdirSync(UNITS)
     .filter((name) => name.endsWith('.timer'))
     .sort()
@@ -103,7 +103,7 @@ test('each timer has a service, makes up for missed runs, and has a random delay
 
 for (const [name, as] of TIMED) {
   test(
-    `${name} and its timer are valid, and the service is confined like the others`,
+    `${name} and its timer are valid, and the service is restricted like the others`,
     { skip },
     () => {
       const units = mkdtempSync(join(folder, 'timed-'))
@@ -139,7 +139,7 @@ for (const [name, as] of TIMED) {
   )
 }
 
-test('the services of the timers run as the user whose home they use', () => {
+test('the services of the timers run as the user who owns their data directory', () => {
   assert.deepEqual(settingsOf('custody@.service', 'User'), ['custody-%i'])
   for (const name of ['custody-audit@.service', 'custody-ofac@.service']) {
     for (const setting of ['User', 'DynamicUser', 'StateDirectory'])
@@ -170,7 +170,7 @@ test('the audit of a timer fails with exit code 1 and a reason if no process ans
   assert.match(stderr, /the platform does not run on /)
 })
 
-test('the refresh of a timer replaces the list in the home of its instance', () => {
+test('the refresh of a timer replaces the list in the data directory of its instance', () => {
   const places = { '%C': join(folder, 'cache'), '%i': 'worker' }
   const cache = join(folder, 'cache', 'custody-ofac-worker')
   mkdirSync(cache, { recursive: true })

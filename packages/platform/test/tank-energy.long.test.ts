@@ -98,7 +98,7 @@ before(
 )
 after(async () => platform.remove())
 
-test('without stake the tank burns TRX', async () => {
+test('without a stake, the tank burns TRX for each transfer', async () => {
   await sent()
   const held = await tankSun()
   const done = await sent()
@@ -107,7 +107,7 @@ test('without stake the tank burns TRX', async () => {
   await audited()
 })
 
-test('the operator stakes for the tank, by an order at each node', async () => {
+test('the operator stakes for the tank with a command at each node', async () => {
   await platform.fund('TRX', tank, '40000')
   await waitFor('the top-up', async () => (await tankSun()) > 40_000_000_000)
   const bad = await order('stake', '--amount', '0.5')
@@ -121,7 +121,7 @@ test('the operator stakes for the tank, by an order at each node', async () => {
   await audited()
 })
 
-test('a token transfer borrows energy and returns it; the tank pays only bandwidth', async () => {
+test('a token transfer borrows energy and returns it, and the tank pays only bandwidth', async () => {
   const before = await tankSun()
   const done = await sent()
   assert.ok(Number(done.fee) <= 0.345, done.fee)
@@ -139,7 +139,7 @@ test('a token transfer borrows energy and returns it; the tank pays only bandwid
   await audited()
 })
 
-test('as many transfers borrow concurrently as the stake allows, the others burn; everything is returned', async () => {
+test('concurrent transfers borrow the staked energy, and those beyond the stake burn TRX', async () => {
   const answers = await Promise.all(Array.from({ length: 5 }, () => send()))
   for (const { body } of answers) await assertConfirmed(user, body.id)
   await idle()
@@ -149,7 +149,7 @@ test('as many transfers borrow concurrently as the stake allows, the others burn
   await audited()
 })
 
-test('a transfer that expires returns its energy anyway', async () => {
+test('a transfer that expires also returns its energy', async () => {
   // Used energy regenerates within a day.
   assert.equal((await platform.cli('devnet', 'clock', '+1d')).status, 0)
   const { body } = await send('3')
@@ -176,7 +176,7 @@ test('a transfer that expires returns its energy anyway', async () => {
 })
 
 test(
-  'a process is killed while energy is lent: the energy is returned once',
+  'energy is returned once if a process is killed while it is lent',
   { timeout: 400_000 },
   async () => {
     for (const point of [
@@ -205,7 +205,7 @@ test(
   },
 )
 
-test('the operator unstakes, waits for the cooldown, and releases the TRX', async () => {
+test('the operator unstakes, and releases the TRX after the cooldown', async () => {
   const held = await tankSun()
   const made = await order('unstake', '--amount', '10000')
   assert.equal(made.status, 0, made.stderr)

@@ -86,7 +86,7 @@ const book = async (exchange: string) =>
 const accounts: Record<string, Account> = {}
 
 for (const exchange of ['kraken', 'binance']) {
-  test(`${exchange}: link, buy, sell, rest, cancel; the books agree with the exchange`, async () => {
+  test(`${exchange}: linking, buying, selling and cancelling keep the ledger equal to the exchange`, async () => {
     const account = await link(exchange)
     accounts[exchange] = account
     const buy = await ended(
@@ -132,7 +132,7 @@ for (const exchange of ['kraken', 'binance']) {
     assert.ok((await audit()).balances > 0)
   })
 
-  test(`${exchange}: a lost answer after acceptance, or everything down for a while: one order, found`, async () => {
+  test(`${exchange}: an order is placed once if its response is lost or everything is down`, async () => {
     const account = accounts[exchange] as Account
     await fault(exchange, 'drop-answer')
     const lost = await ended(
@@ -161,7 +161,7 @@ for (const exchange of ['kraken', 'binance']) {
   })
 }
 
-test('partial fill and cancel: two accounts of the local exchange trade with each other', async () => {
+test('two accounts of the local exchange trade with each other, partially fill and cancel', async () => {
   const [maker, taker] = [await link('kraken'), accounts['kraken'] as Account]
   const bid = Number((await book('kraken')).bids[0]?.price)
   const inside = String(Math.floor(bid) + 2)
@@ -190,7 +190,7 @@ test('partial fill and cancel: two accounts of the local exchange trade with eac
   await audit()
 })
 
-test('a fill that the exchange reports twice is counted once; one that it hides at first is found', async () => {
+test('a fill that the exchange reports twice counts once, and a hidden one is found later', async () => {
   const account = accounts['kraken'] as Account
   for (const mode of ['duplicate-fill', 'hidden-order']) {
     await fault('kraken', mode)
@@ -203,7 +203,7 @@ test('a fill that the exchange reports twice is counted once; one that it hides 
   await audit()
 })
 
-test('killed right after the order was sent: found by the next process, sent once', async () => {
+test('an order is sent once if the process is killed right after sending it', async () => {
   const account = accounts['binance'] as Account
   let id = ''
   await platform.dieAt('order.answered', async () => {
@@ -235,7 +235,7 @@ test('killed right after the order was sent: found by the next process, sent onc
   await audit()
 })
 
-test('two processes with one account: nonces rise across both, and no request is refused for its nonce', async () => {
+test('two processes with one account use rising nonces, and no request is refused', async () => {
   const account = await link('kraken', { unlimited: true })
   const other = await platform.startApi()
   const path = `/dac/v1/exchange-accounts/${account.id}/test`
@@ -257,7 +257,7 @@ test('two processes with one account: nonces rise across both, and no request is
   await other.stop()
 })
 
-test('the key is revoked while an order rests: the order is kept, not repeated, and ends with the next key', async () => {
+test('an order is kept while its key is revoked, and ends after a new key is set', async () => {
   const key = await venue('key', { exchange: 'binance', no_withdraw: true, unlimited: true })
   const spare = await venue('key', {
     exchange: 'binance',
@@ -299,7 +299,7 @@ test('the key is revoked while an order rests: the order is kept, not repeated, 
   await audit()
 })
 
-test('the key is revoked: the account fails, accepts no order, and can be unlinked', async () => {
+test('an account whose key is revoked refuses orders, and can be unlinked', async () => {
   const key = await venue('key', { exchange: 'binance', no_withdraw: true })
   const linked = await call<Account>(user, 'POST', '/dac/v1/exchange-accounts', {
     exchange: 'binance',

@@ -45,7 +45,7 @@ after(async () => {
 const post = (body: string, user = alice, base?: string) =>
   call<Transfer>(user, 'POST', '/dac/v1/transaction', body, base ? { base } : {})
 
-test('a Bitcoin transfer is confirmed, the wallet decreases by amount and fee, the chain contains the payment', async () => {
+test('a confirmed Bitcoin transfer deducts amount and fee, and the chain contains the payment', async () => {
   const before = await balance(alice, 'BTC')
   const created = await post(
     transferBody('BTC', '0.12345678', BTC_TO, { memo: 'rent', sequence_id: 'btc-1' }),
@@ -73,7 +73,7 @@ test('a Bitcoin transfer is confirmed, the wallet decreases by amount and fee, t
   )
 })
 
-test('an ETH transfer deducts exactly the amount, to the last of 18 decimals; the tank pays the fee', async () => {
+test('an ETH transfer deducts exactly the amount, in all 18 decimals, and the tank pays the fee', async () => {
   const before = (await balance(alice, 'ETH')).balance
   assert.equal(before, '5')
   const created = await post(transferBody('ETH', '1.000000000000000001', ETH_TO))
@@ -95,7 +95,7 @@ test('the whole ETH balance can be sent', async () => {
   assert.equal((await balance(alice, 'ETH')).balance, '0')
 })
 
-test('a token transfer works from a wallet without native coin', async () => {
+test('a token transfer succeeds from a wallet without native coin', async () => {
   const done = await terminal(
     alice,
     (await post(transferBody('USDT_ETH', '250.000001', ETH_TO))).body.id,
@@ -112,7 +112,7 @@ test('a token transfer works from a wallet without native coin', async () => {
   assert.equal(BigInt(tokens), 250_000_001n)
 })
 
-test('a repeated sequence_id, with the same request or another, returns the first transfer and creates nothing', async () => {
+test('a repeated sequence_id returns the first transfer, whatever the request contains', async () => {
   const body = transferBody('USDT_ETH', '1', ETH_TO, { sequence_id: 'again' })
   const first = await post(body)
   const second = await post(body)
@@ -135,7 +135,7 @@ test('a repeated sequence_id, with the same request or another, returns the firs
   await terminal(alice, first.body.id)
 })
 
-test('a refused creation does not consume the sequence_id', async () => {
+test('a refused request does not use up its sequence_id', async () => {
   const refused = await post(transferBody('USDT_ETH', '999999', ETH_TO, { sequence_id: 'retry' }))
   assert.equal(refused.status, 400)
   assert.equal(refused.body['code'], 'INSUFFICIENT_BALANCE')
@@ -146,7 +146,7 @@ test('a refused creation does not consume the sequence_id', async () => {
   await terminal(alice, accepted.body.id)
 })
 
-test('50 equal concurrent requests on two API processes: one transfer, one response', async () => {
+test('of 50 identical concurrent requests to two API processes, one creates the transfer', async () => {
   const other = await platform.startApi()
   try {
     const before = BigInt(
@@ -178,7 +178,7 @@ test('50 equal concurrent requests on two API processes: one transfer, one respo
   }
 })
 
-test('a nonce used at one API process is refused by the other', async () => {
+test('a nonce used at one API process is refused by another', async () => {
   const other = await platform.startApi()
   try {
     const sign = { nonce: 'shared-nonce' }
@@ -200,7 +200,7 @@ test('a nonce used at one API process is refused by the other', async () => {
 const isSwept = (asset: string, held: string, whole: number) =>
   asset === 'ETH' ? Number(held) > whole - 0.001 && Number(held) < whole : Number(held) === whole
 
-test('coins at further addresses are swept to the omnibus address and become spendable', async () => {
+test('coins at further addresses are swept to the omnibus address, and can then be spent', async () => {
   const bob = await platform.user('bob')
   for (const asset of ['ETH', 'USDT_ETH']) {
     await call(bob, 'POST', '/dac/v1/create-wallet', { asset })
@@ -236,7 +236,7 @@ test('coins at further addresses are swept to the omnibus address and become spe
   assert.equal(byLabel.body.data.length, 1)
 })
 
-test('coins that arrive before their wallet exists wait for it', async () => {
+test('coins that arrive before their wallet exists are credited when the wallet is created', async () => {
   const carol = await platform.user('carol')
   await call(carol, 'POST', '/dac/v1/create-wallet', { asset: 'ETH' })
   const { address } = (
@@ -252,7 +252,7 @@ test('coins that arrive before their wallet exists wait for it', async () => {
   assert.equal((await balance(carol, 'USDT_ETH')).balance, '9')
 })
 
-test('an empty tank fails the transfer with a reason that names the tank; a top-up makes the next one pass', async () => {
+test('an empty tank fails the transfer with a reason that names the tank', async () => {
   const dave = await platform.user('dave')
   await fundedWallet(platform, dave, 'ETH', '2')
   const drained = await platform.cli(
@@ -302,7 +302,7 @@ test('payments between workspaces of this platform arrive as deposits', async ()
   await waitFor('deposit', async () => (await balance(erin, 'BTC')).balance === '0.5')
 })
 
-test('twenty concurrent transfers from one address: every nonce once, all confirmed', async () => {
+test('each of twenty concurrent transfers from one address uses its own nonce and is confirmed', async () => {
   const frank = await platform.user('frank')
   await fundedWallet(platform, frank, 'ETH', '10')
   const to = '0x00000000000000000000000000000000000000f1'
@@ -323,7 +323,7 @@ test('twenty concurrent transfers from one address: every nonce once, all confir
   assert.equal((await balance(frank, 'ETH')).balance, '8')
 })
 
-test('concurrent transfers of one wallet, from one coin and from several: each waits for the change it needs', async () => {
+test('a transfer waits for the change of a concurrent transfer if it needs that change', async () => {
   const grace = await platform.user('grace')
   const address = await fundedWallet(platform, grace, 'BTC', '1')
   const send = async (count: number, name: string) => {
@@ -344,13 +344,13 @@ test('concurrent transfers of one wallet, from one coin and from several: each w
   await send(8, 'several')
 })
 
-test('the ledger agrees with the chains', async () => {
+test('after these transfers, the ledger agrees with the chains', async () => {
   await platform.atRest()
   const audit = await platform.cli('audit', '--json')
   assert.equal(audit.status, 0, audit.stdout + audit.stderr)
 })
 
-test('a transfer is one trace, from its request to its end, across platform and nodes', async () => {
+test('a transfer is one trace from its request to its end, across platform and nodes', async () => {
   const sent = await platform.user('tracy')
   await fundedWallet(platform, sent, 'BTC', '1')
   const { body } = await post(transferBody('BTC', '0.25', BTC_TO), sent)

@@ -90,7 +90,7 @@ const written = async () =>
   )
 
 for (const type of EVENT_TYPES) {
-  test(`${type}: its sample has the shape of the event, consistent fields, and new ids`, () => {
+  test(`${type}: the sample matches the event’s schema, with consistent fields and new ids`, () => {
     const data = sampleData(type, Date.UTC(2031, 0, 2))
     const parsed = EVENTS[type].data.safeParse(data)
     assert.ok(parsed.success, JSON.stringify(parsed.error?.issues))
@@ -110,7 +110,7 @@ for (const type of EVENT_TYPES) {
   })
 }
 
-test('a triggered event is signed like a real one, marked as a test in body and header, and stored nowhere', async () => {
+test('a triggered event is signed like a real one, marked as a test, and not stored', async () => {
   const hook = await hookOf(alice, ['deposit.*'])
   const before = await written()
   const sent = await trigger('Deposit.Confirmed')
@@ -144,7 +144,7 @@ test('a triggered event is signed like a real one, marked as a test in body and 
   assert.deepEqual(await written(), before, 'no event, no delivery, no failure of the webhook')
 })
 
-test('without --webhook all subscribed, enabled webhooks receive it; with it the named ones, regardless of subscription', async () => {
+test('trigger sends to all subscribed, enabled webhooks, or to those given with --webhook', async () => {
   const owner = await api.user('listeners')
   const wanted = await hookOf(owner, ['order.*'])
   await hookOf(owner, ['order.*'], { disabled: true, description: 'disabled' })
@@ -172,7 +172,7 @@ test('without --webhook all subscribed, enabled webhooks receive it; with it the
   )
 })
 
-test('a webhook of the classic format receives the classic payload, which is also marked as a test', async () => {
+test('a webhook of the classic format receives the classic payload, marked as a test', async () => {
   const owner = await api.user('classic')
   const hook = await hookOf(owner, ['*'], { format: 'classic' })
   const [{ body }] = (await trigger('deposit.confirmed', { webhooks: hook.id })) as [Sent]
@@ -184,7 +184,7 @@ test('a webhook of the classic format receives the classic payload, which is als
   assert.ok('created_on_utc' in data)
 })
 
-test('attack: test events are sent only on the local network, because a receiver elsewhere would credit them', async () => {
+test('attack: trigger refuses to send test events outside the local network', async () => {
   await hookOf(alice, ['*'], { description: 'all' })
   const services = {
     ...api.services,
@@ -199,7 +199,7 @@ test('attack: test events are sent only on the local network, because a receiver
   assert.equal(got.length, 0)
 })
 
-test('invalid arguments are reported with advice, and nothing is sent', async () => {
+test('invalid arguments of trigger are reported with advice, and nothing is sent', async () => {
   await refused(
     'deposit.confirmd',
     {},

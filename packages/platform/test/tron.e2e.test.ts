@@ -129,7 +129,7 @@ const WAITING = ['BROADCASTING', 'CONFIRMING']
 const stateOf = async (id: string, from = user) =>
   (await call<Transfer>(from, 'GET', `/dac/v1/transaction/${id}`)).body.sub_status
 
-test('TRX to an account that does not exist: the tank pays its creation, the wallet pays nothing', async () => {
+test('TRX to a new account: the tank pays the account’s creation, and the wallet pays nothing', async () => {
   assert.equal((await tankOf()).status, 'ok')
   const before = await waitFor(
     'the tank',
@@ -144,7 +144,7 @@ test('TRX to an account that does not exist: the tank pays its creation, the wal
   await audited()
 })
 
-test('free bandwidth makes a transfer cheaper, and the remainder at the address pays for the next one', async () => {
+test('free bandwidth lowers the fee of a transfer, and the unused fuel pays for the next one', async () => {
   const before = await tankSun()
   assert.equal((await confirmed('TRX', '2.5', NEW)).fee, '0')
   const between = await tankSun()
@@ -158,7 +158,7 @@ test('free bandwidth makes a transfer cheaper, and the remainder at the address 
   await audited()
 })
 
-test('a token from a wallet that never had TRX, to an address that was never activated', async () => {
+test('sends a token from a wallet that never had TRX to an address that was never activated', async () => {
   const poor = await platform.user('tron-tokens')
   const from = await fundedWallet(platform, poor, 'USDT_TRX', '100')
   assert.equal(await exists(from), false)
@@ -174,7 +174,7 @@ test('a token from a wallet that never had TRX, to an address that was never act
   await audited()
 })
 
-test('USDC is sent with a fee rate that allows the price', async () => {
+test('USDC is sent if its fee rate covers the energy price', async () => {
   assert.equal(await fundedWallet(platform, user, 'USDC_TRX', '20'), source)
   const done = await confirmed('USDC_TRX', '1.25', TO, { fee_rate: 500 })
   assert.deepEqual([await tokens(USDC, TO), await tokens(USDC, source)], [1_250_000n, 18_750_000n])
@@ -182,7 +182,7 @@ test('USDC is sent with a fee rate that allows the price', async () => {
   await audited()
 })
 
-test('TRX: returns fee rates and estimates', async () => {
+test('TRX: returns fee rates and fee estimates', async () => {
   for (const [asset, rate] of [
     ['TRX', '1000'],
     ['USDT_TRX', '100'],
@@ -224,7 +224,7 @@ test('TRX: returns fee rates and estimates', async () => {
   assert.ok(Number(own['fee']) > 2.5 && Number(own['fee']) < 4, own['fee'])
 })
 
-test('a contract, the own address, a tag, another format or a rate below the price is refused with 400 and the reason', async () => {
+test('refuses contracts, the own address, tags, other formats and low fee rates with 400', async () => {
   const cases: [string, string, Record<string, unknown>, RegExp][] = [
     ['TRX', USDT, {}, /is a contract/],
     ['USDC_TRX', USDC, {}, /own contract/],
@@ -243,7 +243,7 @@ test('a contract, the own address, a tag, another format or a rate below the pri
   }
 })
 
-test('further addresses are swept: TRX and tokens, the tank pays', async () => {
+test('further addresses are swept, for TRX and tokens, and the tank pays the fee', async () => {
   await call(user, 'POST', '/dac/v1/create-wallet', { asset: 'USDT_TRX' })
   const held = Number((await balance(user, 'TRX')).balance)
   const further = (
@@ -277,7 +277,7 @@ test('further addresses are swept: TRX and tokens, the tank pays', async () => {
   await audited()
 })
 
-test('a customer of the same platform is paid from several wallets concurrently', async () => {
+test('pays a customer of the same platform from several wallets concurrently', async () => {
   const customer = await platform.user('tron-customer')
   await call(customer, 'POST', '/dac/v1/create-wallet', { asset: 'TRX' })
   const { address } = (
@@ -323,7 +323,7 @@ test('a deposit in a block that never becomes final is not credited', async () =
   await audited()
 })
 
-test('the tank is drained; then transfers fail with tank and amount in the reason, and a top-up fixes it', async () => {
+test('with a drained tank transfers fail with tank and amount, until a top-up', async () => {
   const poor = await platform.user('tron-empty')
   await fundedWallet(platform, poor, 'TRX', '30')
   await fundedWallet(platform, poor, 'USDC_TRX', '5')
@@ -374,7 +374,7 @@ test('the tank is drained; then transfers fail with tank and amount in the reaso
   await audited()
 })
 
-test('a transfer whose answer is lost is paid once', async () => {
+test('pays a transfer once if the response to its broadcast is lost', async () => {
   const before = await trx(NEW)
   await devnet({ command: 'fault', network: 'TRX', mode: 'drop-answer' })
   const { id } = await sent('TRX', '0.25', NEW)
@@ -384,7 +384,7 @@ test('a transfer whose answer is lost is paid once', async () => {
   assert.equal((await trx(NEW)) - before, 250_000)
 })
 
-test('a transfer or fuel transaction that the chain never accepted expires, fails, and its money is released', async () => {
+test('a transfer that the chain never accepted fails at its expiry, and its money is released', async () => {
   const other = await platform.user('tron-expiry')
   await fundedWallet(platform, other, 'TRX', '10')
   await fundedWallet(platform, other, 'USDT_TRX', '10')
@@ -430,7 +430,7 @@ test('a transfer or fuel transaction that the chain never accepted expires, fail
   await audited()
 })
 
-test("nodes that are paused past a transaction's expiry: it is paid once, or fails and releases its money", async () => {
+test('a transfer is paid once or fails if the nodes are paused past its expiry', async () => {
   const held = (await balance(user, 'TRX')).balance
   const before = await trx(NEW)
   const { id } = await platform.withoutNodes(async () => {
@@ -449,7 +449,7 @@ test("nodes that are paused past a transaction's expiry: it is paid once, or fai
   await audited()
 })
 
-test('the platform is killed in between: each transfer is paid once', async () => {
+test('pays each transfer once if the platform is killed', async () => {
   const before = await trx(NEW)
   await devnet({ command: 'fault', network: 'TRX', mode: 'drop-answer' })
   const ids = await Promise.all(Array.from({ length: 5 }, () => sent('TRX', '0.1', NEW)))
@@ -462,7 +462,7 @@ test('the platform is killed in between: each transfer is paid once', async () =
   await audited()
 })
 
-test("only the chain's clock advances, permanently, and transfers still work", async () => {
+test("transfers succeed if the chain's clock is permanently ahead", async () => {
   const now = async () =>
     (await node<{ block_header: { raw_data: { timestamp: number } } }>('wallet/getnowblock', {}))
       .block_header.raw_data.timestamp

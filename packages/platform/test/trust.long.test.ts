@@ -35,7 +35,7 @@ const client = (more: Partial<Trust> = {}, of: User = user) =>
     trust: { ...trust, ...more },
   })
 
-test('wallets, addresses and tanks of every family are what the nodes certified', async () => {
+test('the nodes’ certificates cover the wallets, addresses and tanks of every family', async () => {
   const custody = client()
   for (const asset of ['BTC', 'ETH', 'USDT_ETH', 'TRX', 'XRP', 'XLM', 'SOL', 'ADA']) {
     const wallet = await custody.createWallet(asset)
@@ -82,7 +82,7 @@ test('a read-only key lists the keys of its own workspace, with three certificat
   assert.deepEqual((await client({}, stranger).keys()).keys, [])
 })
 
-test('a caller of another sub-account or workspace is refused by the pins of the trust object', async () => {
+test('the client refuses keys of another sub-account or workspace than in its trust object', async () => {
   const refused = (code: string) => (error: unknown) =>
     error instanceof VerificationError && error.code === code
   const other = await platform.user('acme', { subAccount: 'second' })
@@ -96,7 +96,7 @@ test('a caller of another sub-account or workspace is refused by the pins of the
   await assert.rejects(client({ network: 'mainnet' }).addresses('BTC'), refused('KEY'))
 })
 
-test('verify-address finds the address with the files that the README saves', async () => {
+test('verify-address confirms an address with the files that the README saves', async () => {
   const keys = join(platform.home, 'keys.json')
   const pinned = join(platform.home, 'trust.json')
   const key = join(platform.home, 'key.pem')
@@ -131,7 +131,7 @@ test('verify-address finds the address with the files that the README saves', as
   )
 })
 
-test('two nodes prove a transfer void that failed before signing; under another nonce it is not proven', async () => {
+test('two nodes prove that a failed transfer is void, but only for the nonce of its request', async () => {
   const held = await platform.user('poor')
   const pinned = { workspace: 'poor' }
   const custody = client(pinned, held)

@@ -62,7 +62,7 @@ test('a flood of readiness requests queries the database and the nodes once a se
   assert.deepEqual([await flood(), asked], [new Set([503]), 2])
 })
 
-test('a readiness check that failed to complete is repeated immediately', async () => {
+test('a readiness check that did not complete is repeated immediately', async () => {
   let asked = 0
   const { server } = await served({
     readiness: async () => {
@@ -96,7 +96,7 @@ async function forging(trustProxy: number, hops: (attempt: number) => string): P
   return statuses
 }
 
-test('forged X-Forwarded-For headers do not turn one client into many', async () => {
+test('forged X-Forwarded-For headers do not let a client exceed its rate limit', async () => {
   assert.deepEqual(
     await forging(0, (attempt) => `198.51.100.${attempt}`),
     [200, 200, 429],
@@ -118,7 +118,7 @@ test('forged X-Forwarded-For headers do not turn one client into many', async ()
   )
 })
 
-test('behind its proxies each client has its own allowance', async () => {
+test('behind proxies, each client has its own rate limit', async () => {
   assert.deepEqual(await forging(1, (attempt) => `203.0.113.${attempt}`), [200, 200, 200])
   assert.deepEqual(await forging(2, (attempt) => `203.0.113.${attempt}, 10.0.0.2`), [200, 200, 200])
 })
@@ -157,7 +157,7 @@ function endless(status = 200) {
 }
 const MB = 1024 * 1024
 
-test('a risk or price provider whose response never ends is cut off at a limit', async () => {
+test('an endless response of a risk or price provider is cut off at a size limit', async () => {
   const http = endless()
   const provider = new ProviderHttp(http.fetch, systemEnvironment())
   await assert.rejects(
@@ -192,7 +192,7 @@ test('a risk or price provider whose response never ends is cut off at a limit',
   )
 })
 
-test('an endpoint of a chain whose response never ends is cut off at a limit', async () => {
+test('an endless response of a chain endpoint is cut off at a size limit', async () => {
   const node = endless()
   await assert.rejects(
     jsonRpc({ url: 'http://node' }, node.fetch)('getblock', []),

@@ -33,19 +33,16 @@ after(() => {
 for (const place of PLACES) {
   for (const [what, change] of [
     [
-      'is not shown',
+      'is not returned',
       () => ({
         result: null,
         error: { code: -5, message: 'No such mempool or blockchain transaction' },
       }),
     ],
-    [
-      'is shown in a form that cannot be read',
-      (raw: string) => ({ result: `${raw.slice(0, 8)}00${raw.slice(8)}` }),
-    ],
-    ['is shown as another one', (raw: string) => ({ result: `${raw.slice(0, -8)}01000000` })],
+    ['cannot be decoded', (raw: string) => ({ result: `${raw.slice(0, 8)}00${raw.slice(8)}` })],
+    ['is another one', (raw: string) => ({ result: `${raw.slice(0, -8)}01000000` })],
   ] as const) {
-    test(`${place.code}: if the transaction of a coin ${what}, others pay; a transfer that needs it waits with that reason`, async () => {
+    test(`${place.code}: if the transaction of an input ${what}, only transfers that need it wait`, async () => {
       const odd = new Set<string>()
       const fixture = new FamilyFixture(database.get(), devnet, place, clock, async (url, init) => {
         const response = await fetch(url, init)
@@ -95,7 +92,7 @@ for (const place of PLACES) {
 
 for (const [what, change] of [
   [
-    'is not shown',
+    'is not returned',
     () =>
       Response.json(
         { status_code: 404, error: 'Not Found', message: 'not found' },
@@ -103,16 +100,16 @@ for (const [what, change] of [
       ),
   ],
   [
-    'is shown in a form that cannot be read',
+    'cannot be decoded',
     ({ cbor }: { cbor: string }) => Response.json({ cbor: cbor.slice(0, -20) }),
   ],
   [
-    'is shown as another one',
+    'is another one',
     ({ cbor }: { cbor: string }) =>
       Response.json({ cbor: `84a3${'00800180'}0200a0f5f6${cbor.slice(0, 0)}` }),
   ],
 ] as const) {
-  test(`ADA: if the transaction of a coin ${what}, others pay; a transfer that needs it waits with that reason`, async () => {
+  test(`ADA: if the transaction of an input ${what}, only transfers that need it wait`, async () => {
     const odd = new Set<string>()
     const place: WalletAddress = {
       code: 'ADA',

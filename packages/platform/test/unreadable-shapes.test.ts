@@ -57,9 +57,9 @@ function withArm(headerXdr: string, arm: number, content: Buffer): string {
 const signature = Buffer.concat([Buffer.alloc(36), uint32(64), Buffer.alloc(64, 1)])
 for (const [what, arm, content] of [
   ['Protocol 30 (CAP-88)', 3, Buffer.concat([Buffer.alloc(8, 1), signature])],
-  ['a protocol to come', 77, Buffer.alloc(12, 1)],
+  ['a future protocol', 77, Buffer.alloc(12, 1)],
 ] as const) {
-  test(`XLM with ledgers of ${what}: a deposit is credited and a transfer is paid`, async () => {
+  test(`XLM with ledgers of ${what}: credits a deposit and pays a transfer`, async () => {
     const fixture = new FamilyFixture(database.get(), devnet, XLM, clock, async (url, init) => {
       const response = await fetch(url, init)
       if (!String(init.body).includes('getLedgers')) return response
@@ -84,7 +84,7 @@ for (const [what, arm, content] of [
   })
 }
 
-test('XLM: a transaction that cannot be decoded is counted, and other deposits of its ledger are credited', async () => {
+test('XLM: an undecodable transaction is counted, and other deposits of its ledger are credited', async () => {
   let isOdd = false
   const fixture = new FamilyFixture(database.get(), devnet, XLM, clock, async (url, init) => {
     const response = await fetch(url, init)
@@ -116,7 +116,7 @@ test('XLM: a transaction that cannot be decoded is counted, and other deposits o
   }
 })
 
-test('unreadable data is logged: a transaction as an error with its hash, a field as a warning', async () => {
+test('unreadable data is logged: a transaction as an error with hash, a field as a warning', async () => {
   const lines: [string, unknown, string][] = []
   const line = (level: string) => (fields: unknown, text: string) => {
     lines.push([level, fields, text])

@@ -27,7 +27,7 @@ before(async () => {
   browser = (await join(api, null, 'owner', { named: 'acme', email: 'owner@example.test' })).browser
 })
 
-test('NUL in any part of a control panel path gets 404, and nothing fails', async () => {
+test('a NUL character in a control panel path gets 404', async () => {
   let tried = 0
   for (const { method, path } of panel.list) {
     const parts = [...path.matchAll(/\{(\w+)\}/g)].map(([part]) => part)
@@ -45,14 +45,14 @@ test('NUL in any part of a control panel path gets 404, and nothing fails', asyn
   assert.ok(tried > 30, `tried ${tried}`)
 })
 
-test('NUL in any part of a page’s path gets 404, and nothing fails', async () => {
+test('a NUL character in a page’s path gets 404', async () => {
   for (const { path } of pages.filter((page) => page.path.includes('{'))) {
     const response = await fetch(`${api.base}${path.replaceAll(/\{\w+\}/g, 'a%00b')}`)
     assert.equal(response.status, 404, `${path}: ${await response.text()}`)
   }
 })
 
-test("NUL in a query parameter, and NUL or half a surrogate pair in a body, get 400 with the field's name", async () => {
+test("NUL or half a surrogate pair in a query or body gets 400 with the field's name", async () => {
   const name = 'a\u0000b'
   for (const odd of ['a\u0000b', 'a\ud800b', '\udc00']) {
     const { status, body, text } = await browser.ask<Problem>('POST', '/sign-in/password', {

@@ -110,7 +110,7 @@ test(
 )
 
 test(
-  'an empty database gets all migrations; without a database or --check the reason is reported',
+  'reports all migrations for an empty database, and an error without database or --check',
   { timeout: 60_000 },
   async () => {
     await database.query('create database empty')

@@ -82,11 +82,11 @@ before(async () => {
 })
 after(() => platform.remove())
 
-test('an unused network is not started', async () => {
+test('does not start the local chain of an unused network', async () => {
   for (const ticker of TICKERS) assert.equal(await heightOf(ticker), null, ticker)
 })
 
-test('no address is assigned on a network that is not scanned', async () => {
+test('assigns no address on a network that is not scanned', async () => {
   await platform.operator('devnet', { command: 'fault', network: 'DOGE', mode: 'down' })
   const refused = await call(alice, 'POST', '/dac/v1/create-wallet', { asset: 'DOGE' })
   assert.equal(refused.status, 503, refused.text)
@@ -96,7 +96,7 @@ test('no address is assigned on a network that is not scanned', async () => {
 })
 
 test(
-  'the first addresses of a network, made concurrently by two processes, are all scanned',
+  'scans all first addresses that two processes create concurrently on one network',
   { timeout: 240_000 },
   async () => {
     const other = await platform.startApi()
@@ -201,14 +201,14 @@ async function journey(ticker: Ticker): Promise<void> {
 }
 
 test(
-  'each network receives, sends, and accounts for every unit',
+  'coins can be received and sent on each network, and the ledger accounts for every unit',
   { timeout: 240_000 },
   async () => {
     await Promise.all(TICKERS.map(journey))
   },
 )
 
-test('an amount below dust is refused before anything is signed', async () => {
+test('an amount below dust is refused before signing', async () => {
   for (const [ticker, amount] of [
     ['LTC', '0.00002939'],
     ['DASH', '0.00000545'],
@@ -226,7 +226,7 @@ test('an amount below dust is refused before anything is signed', async () => {
   }
 })
 
-test('an address of a sibling chain is refused', async () => {
+test('an address of a related chain is refused', async () => {
   for (const [ticker, address] of [
     ['LTC', 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'],
     ['DASH', 'DFpN6QqFfUm3gKNaxN6tNcab1FArL9cZLE'],
@@ -244,21 +244,25 @@ test('an address of a sibling chain is refused', async () => {
   }
 })
 
-test('a reorganisation removes a deposit, and it returns', { timeout: 240_000 }, async () => {
-  const bob = await platform.user('bob')
-  await call(bob, 'POST', '/dac/v1/create-wallet', { asset: 'DASH' })
-  const { address } = (
-    await call<{ address: string }>(bob, 'POST', '/dac/v1/address', { asset: 'DASH' })
-  ).body
-  await platform.halted('DASH', async () => {
-    await platform.fund('DASH', address, '1')
-    await platform.operator('devnet', { command: 'reorg', network: 'DASH', depth: 1 })
-  })
-  await waitFor('the deposit', async () => (await balance(bob, 'DASH')).balance === '1')
-})
+test(
+  'a reorganisation removes a deposit, which is credited when it is mined again',
+  { timeout: 240_000 },
+  async () => {
+    const bob = await platform.user('bob')
+    await call(bob, 'POST', '/dac/v1/create-wallet', { asset: 'DASH' })
+    const { address } = (
+      await call<{ address: string }>(bob, 'POST', '/dac/v1/address', { asset: 'DASH' })
+    ).body
+    await platform.halted('DASH', async () => {
+      await platform.fund('DASH', address, '1')
+      await platform.operator('devnet', { command: 'reorg', network: 'DASH', depth: 1 })
+    })
+    await waitFor('the deposit', async () => (await balance(bob, 'DASH')).balance === '1')
+  },
+)
 
 test(
-  'a mining reward is credited when it is spendable, and can then be spent',
+  'a mining reward is credited when the chain allows spending it, and can be spent',
   { timeout: 240_000 },
   async () => {
     const miner = await platform.user('miner')
@@ -291,7 +295,11 @@ test(
   },
 )
 
-test('the ledger agrees with every chain', { timeout: 240_000 }, async () => {
-  const report = await platform.operator('audit')
-  assert.equal(report['ok'], true, JSON.stringify(report['differences']))
-})
+test(
+  'after these transfers, the ledger agrees with every chain',
+  { timeout: 240_000 },
+  async () => {
+    const report = await platform.operator('audit')
+    assert.equal(report['ok'], true, JSON.stringify(report['differences']))
+  },
+)

@@ -49,7 +49,7 @@ function verify(...words: string[]): {
   return { ...run, last: line.startsWith('{') ? (JSON.parse(line) as Record<string, unknown>) : {} }
 }
 
-test('an own address is found, with its path and the nodes that certified its key', () => {
+test('confirms an own address, with its path and the nodes that certified its key', () => {
   const found = verify('BTC', at(5), ...FILES)
   assert.equal(found.status, 0, found.stderr)
   assert.equal(
@@ -73,7 +73,7 @@ test('an own address is found, with its path and the nodes that certified its ke
   )
 })
 
-test("a foreign address, another sub-account's, and one beyond the search range exit with 1 and one sentence", () => {
+test("exits 1 for a foreign address, another sub-account's, or one beyond the search range", () => {
   const foreign: [string, ...string[]][] = [
     ['bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'],
     [at(5, 2)],
@@ -93,7 +93,7 @@ test("a foreign address, another sub-account's, and one beyond the search range 
   }
 })
 
-test('keys of other nodes prove nothing', () => {
+test('refuses keys that other nodes certified', () => {
   const strangers = new Nodes((length) => new Uint8Array(randomBytes(length)))
   const refused = verify(
     'BTC',
@@ -107,7 +107,7 @@ test('keys of other nodes prove nothing', () => {
   assert.deepEqual([refused.status, refused.last['code']], [1, 'KEY'])
 })
 
-test('wrong options are reported', () => {
+test('reports invalid options', () => {
   const wrong = [
     ['BTC'],
     ['BTC', at(1), '--keys', 'none', ...FILES.slice(2)],

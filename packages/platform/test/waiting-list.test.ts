@@ -29,7 +29,7 @@ interface Waiting {
 }
 
 test(
-  'the operator lists waiting transfers, with state and reason, until they are done',
+  'custody waiting lists waiting transfers with state and reason until they are done',
   { timeout: 120_000 },
   async () => {
     const user = await platform.user('acme')

@@ -139,7 +139,7 @@ async function waitsFor(world: ChainState, code: string): Promise<Waiting> {
   return assert.fail(`never ${code}: ${JSON.stringify(await world.fixture.pending())}`)
 }
 
-test("a transfer waits for a failing endpoint: ENDPOINT with the start time, without the endpoint's text", () =>
+test('a transfer that waits for a failing endpoint has the wait code ENDPOINT', () =>
   staged(async (world) => {
     world.trouble.now = { code: -32005, message: `rate limited at ${SECRET}` }
     const first = await waitsFor(world, 'ENDPOINT')
@@ -158,20 +158,20 @@ test("a transfer waits for a failing endpoint: ENDPOINT with the start time, wit
     assert.equal(second.reason, reasonFor('CHAIN_REFUSAL'))
   }))
 
-test('a transfer waits for network fees that the gas tank has not sent yet: GAS_TANK', () =>
+test('a transfer that waits for gas funding has the wait code GAS_TANK', () =>
   staged(async (world) => {
     await world.fixture.runTo(world.id, 'FUELING')
     await waitsFor(world, 'GAS_TANK')
   }))
 
-test('a transfer waits for signer nodes that do not respond: SIGNER_NODES', () =>
+test('a transfer that waits for unresponsive signer nodes has the wait code SIGNER_NODES', () =>
   staged(async (world) => {
     await world.fixture.runTo(world.id, 'SIGNING')
     world.fixture.fault = 'away'
     await waitsFor(world, 'SIGNER_NODES')
   }))
 
-test('a transfer waits because the gas price is above what the gas tank pays: NETWORK_FEES', () =>
+test('a transfer that waits because of a high gas price has the wait code NETWORK_FEES', () =>
   staged(async (world) => {
     const set = (most: string | null) =>
       world.fixture.database.query(
@@ -183,6 +183,6 @@ test('a transfer waits because the gas price is above what the gas tank pays: NE
     await set(null)
   }))
 
-test('every code has a plain sentence of bounded length', () => {
+test('every wait code has a sentence of bounded length', () => {
   for (const code of WAIT_CODES) assert.match(reasonFor(code), /^[A-Z][\w ,.]{20,198}\.$/)
 })

@@ -49,7 +49,7 @@ const restarted = () => {
   }
 }
 
-test('a set of digests never denies an added value, stores few bytes for it, and rarely has false positives', () => {
+test('a digest set contains every added value, uses few bytes, and rarely has false positives', () => {
   const digests = new Digests()
   const some = Array.from({ length: 50_000 }, () => `0x${randomBytes(20).toString('hex')}`)
   for (const each of some) digests.add(each)
@@ -60,7 +60,7 @@ test('a set of digests never denies an added value, stores few bytes for it, and
   assert.ok(others.filter((each) => digests.mayHave(each)).length < 20)
 })
 
-test('an address that another process registers between two blocks, or during one: its deposit is found', async () => {
+test('finds the deposit to an address that another process registers between or during blocks', async () => {
   fixture.chain.mine()
   await fixture.scan()
   const between = await register(database.get())
@@ -104,7 +104,7 @@ test('an address that another process registers between two blocks, or during on
   assert.deepEqual(await found(), new Set([between, within, late]))
 })
 
-test('an address whose transaction began many blocks before its commit: its deposit is found', async () => {
+test('finds a deposit although its address’s database transaction began many blocks earlier', async () => {
   const [begun, gate] = [Promise.withResolvers<string>(), Promise.withResolvers<void>()]
   const registering = database.get().transaction(async (tx) => {
     begun.resolve(await register(tx))
@@ -125,7 +125,7 @@ test('an address whose transaction began many blocks before its commit: its depo
   assert.deepEqual(await found(), new Set([...quick, slow]))
 })
 
-test('a restarted process knows every address, and so does one that was idle while another scanned', async () => {
+test('a process that was restarted or idle finds deposits to every registered address', async () => {
   fixture.chain.mine()
   await fixture.scan()
   const [first, second] = [await register(database.get()), await register(database.get())]
@@ -149,7 +149,7 @@ test('a restarted process knows every address, and so does one that was idle whi
   assert.equal((await fixture.deposits()).length, 4, 'each once, in any order')
 })
 
-test('a reorganisation moves a payment to a new address into blocks read before it was registered', async () => {
+test('finds a payment that a reorganisation moves into blocks read before its address existed', async () => {
   for (let count = 0; count < 3; count++) fixture.chain.mine()
   await fixture.scan()
   const address = await register(database.get())
@@ -165,7 +165,7 @@ test('a reorganisation moves a payment to a new address into blocks read before 
   )
 })
 
-test('the operator has blocks read again: a scanner at the tip goes back too', async () => {
+test('a scanner at the tip goes back if the operator orders a rescan', async () => {
   const address = `0x${'ab'.repeat(20)}`
   fixture.chain.mine(payment(address))
   fixture.chain.mine()
@@ -187,7 +187,7 @@ test('the operator has blocks read again: a scanner at the tip goes back too', a
   assert.deepEqual(await found(), new Set([address]))
 })
 
-test('a database that went back in time invalidates the cache: blocks and addresses are read again', async () => {
+test('after a database restore, the scanner reads blocks and addresses again', async () => {
   for (let count = 0; count < 2; count++) fixture.chain.mine()
   await fixture.scan()
   const [before] = await database
@@ -216,7 +216,7 @@ test('a database that went back in time invalidates the cache: blocks and addres
   assert.equal((await fixture.deposits()).length, 2)
 })
 
-test('a restored copy is not fully scanned for each block, although its rows name future transactions', async () => {
+test('on a restored database, a block does not cause a full read of the addresses', async () => {
   await database.get().query(`update chain_addresses set registered = '1000000000000'`)
   fixture.chain.mine(payment(alice.deposit))
   await fixture.scan()
@@ -265,7 +265,7 @@ function counting(inner: Database): {
   }
 }
 
-test('a block of foreign payments needs two statements, and none queries its addresses', async () => {
+test('a block without own payments needs two statements, and no query for its addresses', async () => {
   const asked = counting(database.get())
   Object.assign(fixture.services, { database: asked.database })
   fixture.chain.mine()
@@ -282,7 +282,7 @@ test('a block of foreign payments needs two statements, and none queries its add
   )
 })
 
-test("a write whose answer is lost: the scan continues immediately from the database's state", async () => {
+test("after a write with a lost response, the scan continues from the database's state", async () => {
   const asked = counting(database.get())
   Object.assign(fixture.services, { database: asked.database })
   fixture.chain.mine()

@@ -106,7 +106,7 @@ const ALLOWED = [
   '[2a00:1450:4001:81b::200e]',
 ]
 
-test('no spelling of an address outside the public Internet is accepted', () => {
+test('refuses every spelling of an address outside the public Internet', () => {
   for (const host of REFUSED)
     assert.throws(
       () => closed.check(new URL(`http://${host}/`)),
@@ -116,12 +116,12 @@ test('no spelling of an address outside the public Internet is accepted', () => 
   for (const host of ALLOWED) closed.check(new URL(`https://${host}/`))
 })
 
-test('a malformed address is refused at the connection', () => {
+test('refuses a malformed address before connecting', () => {
   for (const text of ['', 'localhost', 'fe80::1%eth0', '1.2.3', 'x', '::g', '127.0.0.1/8'])
     assert.equal(closed.allows(text), false, text)
 })
 
-test('the operator’s ranges are allowed, and no others', () => {
+test('allows public addresses and the operator’s ranges, and no others', () => {
   const reach = new EgressPolicy(['10.1.0.0/16', 'fd00::/8', '127.0.0.1/32'], none)
   for (const text of ['10.1.2.3', 'fd00::1', '127.0.0.1', '::ffff:10.1.2.3', '1.1.1.1'])
     assert.ok(reach.allows(text), text)
@@ -170,7 +170,7 @@ function turning(...answers: string[][]): { resolve: Resolve; asked: string[] } 
   }
 }
 
-test('a name is checked by its dialled address: refused if it turns private, and of several the public one is used', async () => {
+test('checks the address to which a host name resolves at connection time', async () => {
   let reached = 0
   const port = await listen(
     createServer((_request, response) => {
@@ -267,7 +267,7 @@ test('one deadline covers connecting, headers, and a body that never ends', asyn
   }
 })
 
-test('a response is read up to a limit: an endless one causes no load, and its status counts', async () => {
+test('reads an endless response up to a size limit, and uses its status', async () => {
   let sent = 0
   const port = await listen(
     createServer((_request, response) => {
@@ -288,7 +288,7 @@ test('a response is read up to a limit: an endless one causes no load, and its s
   assert.ok(sent < 2 ** 28, `${sent} bytes were taken`)
 })
 
-test('an aborted delivery ends with an unknown outcome and is not reported', async () => {
+test('an aborted delivery has an unknown result, and is not reported', async () => {
   const port = await listen(createServer(() => undefined))
   const ending = new AbortController()
   const answering = senderOver(new EgressPolicy(['127.0.0.0/8'], none)).post(
@@ -301,7 +301,7 @@ test('an aborted delivery ends with an unknown outcome and is not reported', asy
   assert.equal(await answering, null)
 })
 
-test('a connection that the receiver closed while idle is no failure; a response that is not HTTP is one', async () => {
+test('a closed idle connection is not a failure, and a response that is not HTTP is one', async () => {
   let requests = 0
   const server = createServer((_request, response) => {
     requests++

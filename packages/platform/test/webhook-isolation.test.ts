@@ -146,7 +146,7 @@ const queue = (webhook: string, more: Partial<Queue> = {}): Queue => ({
 })
 const nothing = { inFlight: 0, failing: 0, ofWorkspace: new Map<string, number>() }
 
-test('free slots go to waiting webhooks in turn: each case of the table', () => {
+test('free delivery slots go to waiting webhooks in turn, within each limit', () => {
   assert.deepEqual(allocateSlots([queue('a')], nothing), [
     { webhook: 'a', workspace: 'a', fresh: SLOTS.webhook, again: SLOTS.again },
   ])
@@ -183,7 +183,7 @@ test('free slots go to waiting webhooks in turn: each case of the table', () => 
   assert.deepEqual(last, [{ webhook: 'b', workspace: 'b', fresh: 1, again: 0 }])
 })
 
-test('for any queue: no limit is exceeded, no usable slot is idle, and working receivers are served', () => {
+test('for any queue, limits hold, usable slots are used, and working receivers are served', () => {
   const queues = fc
     .array(
       fc.record({
@@ -248,7 +248,7 @@ test('for any queue: no limit is exceeded, no usable slot is idle, and working r
   )
 })
 
-test('hanging receivers block only their own slots: all others are served, and they too once one answers', async (t) => {
+test('hanging receivers block only their own slots, and are served once they answer', async (t) => {
   const mallory = await api.user('mallory')
   const alice = await api.user('alice')
   for (let n = 0; n < 6; n++) await hook(mallory, `hangs-${n}`)
@@ -299,7 +299,7 @@ test('hanging receivers block only their own slots: all others are served, and t
   assert.equal(await pending('alices'), 0)
 })
 
-test('a graceful stop returns running deliveries without failure, and the next process sends them under the same id', async (t) => {
+test('a graceful stop returns running deliveries, and the next process sends them again', async (t) => {
   const owner = await api.user('ending')
   const id = await hook(owner, 'ending-hangs')
   await tell(owner, 3)
@@ -319,7 +319,7 @@ test('a graceful stop returns running deliveries without failure, and the next p
 })
 
 for (const checkpoint of ['webhooks.claimed', 'webhooks.sent']) {
-  test(`a process that dies at ${checkpoint} leaves a lease; after it another sends the same bytes under the same id`, async (t) => {
+  test(`after a process dies at ${checkpoint}, another one sends the same delivery again`, async (t) => {
     const owner = await api.user(checkpoint)
     const name = `after-${checkpoint}`
     const id = await hook(owner, name)
@@ -353,7 +353,7 @@ for (const checkpoint of ['webhooks.claimed', 'webhooks.sent']) {
   })
 }
 
-test('several processes share the work: each delivery is made once', async (t) => {
+test('several processes share the deliveries, and each delivery is made once', async (t) => {
   const owner = await api.user('shared')
   await hook(owner, 'shared')
   await tell(owner, 150)
@@ -364,7 +364,7 @@ test('several processes share the work: each delivery is made once', async (t) =
   await Promise.all(processes.map((each) => each.end()))
 })
 
-test('a pass of the delivery loop writes nothing when no delivery is pending', async () => {
+test('the delivery loop writes nothing when no delivery is pending', async () => {
   const written = async () =>
     (
       await api.database.one<{ xid: string }>(

@@ -70,7 +70,7 @@ const at = (path: string, type?: string) =>
 const arrived = (path: string, type: string) =>
   waitFor(`${type} at ${path}`, async () => at(path, type)[0])
 
-test('a deposit and a transfer emit events step by step, in our format and in the classic one, field by field', async (t) => {
+test('a deposit and a transfer emit every event, in the standard and the classic format', async (t) => {
   const ours = await hook('/ours')
   await hook('/classic', { format: 'classic' })
   await fundedWallet(platform, user, 'ETH', '5')
@@ -183,7 +183,7 @@ test('a deposit and a transfer emit events step by step, in our format and in th
   )
 })
 
-test('events committed before the platform died are delivered by the next; a receiver that was down gets them later', async () => {
+test('events committed before the platform died are delivered later, even to a failed receiver', async () => {
   status = 500
   const { body: wallet } = await call<{ id: string }>(user, 'POST', '/dac/v1/create-wallet', {
     asset: 'BTC',
@@ -205,7 +205,7 @@ test('events committed before the platform died are delivered by the next; a rec
   )
 })
 
-test('listen prints events as they arrive and forwards them signed, with a constant secret; JSON lines with --json', async (t) => {
+test('listen prints events and forwards them signed, and prints JSON lines with --json', async (t) => {
   const lines: string[] = []
   const ending = new AbortController()
   const second = new AbortController()
@@ -276,7 +276,7 @@ test('listen prints events as they arrive and forwards them signed, with a const
   )
 })
 
-test('the command itself: lines on standard output, and Ctrl-C ends it after what it has printed', async () => {
+test('listen prints lines on standard output, and ends on Ctrl-C', async () => {
   const child = spawn(
     process.execPath,
     [

@@ -220,7 +220,7 @@ const signatureOf = (secret: string, { headers, body }: Got) =>
     .update(`${String(headers['webhook-id'])}.${String(headers['webhook-timestamp'])}.${body}`)
     .digest('base64')}`
 
-test('a delivery has body, headers and both signatures, and an entry in the list', async () => {
+test('a delivery has body, headers and both signatures, and is listed', async () => {
   const receiver = await Receiver.open(() => ({ status: 200, body: 'x'.repeat(5000) }))
   const hook = await create(alice, receiver.url, ['Wallet.*'])
   assert.match(hook.secret, /^whsec_[A-Za-z0-9+/]{43}=$/)
@@ -264,7 +264,7 @@ test('a delivery has body, headers and both signatures, and an entry in the list
   await ask(alice, 'DELETE', `/${hook.id}`, {})
 })
 
-test('the platform’s key is shared by all processes of a database, where only its public half is readable', async () => {
+test('all processes share the platform’s key, and the database contains it only sealed', async () => {
   const [one, other] = await Promise.all([
     loadPlatformKey(api.services),
     loadPlatformKey(api.services),
@@ -285,7 +285,7 @@ test('the platform’s key is shared by all processes of a database, where only 
   await assert.rejects(loadPlatformKey({ ...api.services, aml }), /cannot be decrypted/)
 })
 
-test('permissions: secrets are displayed once, read-only keys change nothing, other tenants see nothing', async () => {
+test('secrets are displayed once, and read-only keys and other tenants change nothing', async () => {
   const [reader, sibling, mallory] = [
     await api.user('alice', { role: 'read-only' }),
     await api.user('alice', { subAccount: 'b' }),
@@ -326,7 +326,7 @@ test('permissions: secrets are displayed once, read-only keys change nothing, ot
   await ask(alice, 'GET', `/${hook.id}`, undefined, 404)
 })
 
-test("events reach their sub-account's webhooks, workspace events all; no foreign, earlier or unsubscribed ones", async () => {
+test('webhooks receive later subscribed events of their sub-account and workspace only', async () => {
   const owner = await api.user('reach')
   const sibling = await api.user('reach', { subAccount: 'b' })
   const mallory = await api.user('mallory')
@@ -363,7 +363,7 @@ test("events reach their sub-account's webhooks, workspace events all; no foreig
   assert.equal(n, 0, 'no delivery was even written')
 })
 
-test('a failed delivery is repeated with the same bytes and id and a new signature; ten attempts in three days', async () => {
+test('a failed delivery is attempted ten times in three days, with the same body and id', async () => {
   const owner = await api.user('retries')
   const receiver = await Receiver.open(() => ({ status: 500, body: 'broken' }))
   const hook = await create(owner, receiver.url)
@@ -441,7 +441,7 @@ test('a failed delivery is repeated with the same bytes and id and a new signatu
   await ask(owner, 'POST', `/deliveries/${randomUUID()}/resend`, {}, 404)
 })
 
-test('redirects, refusals, incomplete and late responses are failures; Retry-After is respected within limits', async () => {
+test('redirects, error statuses and late responses are failures; Retry-After is respected', async () => {
   const owner = await api.user('answers')
   const elsewhere = await Receiver.open()
   const timeoutMs = 15_000
@@ -484,7 +484,7 @@ test('redirects, refusals, incomplete and late responses are failures; Retry-Aft
   assert.equal(elsewhere.got.length, 0, 'no redirect was followed')
 })
 
-test('410 disables immediately; 50 failures in a row disable, with an event to the others; re-enabled it gets new events', async () => {
+test('a webhook is disabled by status 410 or 50 failures in sequence, with an event', async () => {
   const owner = await api.user('disabled')
   const watcher = await Receiver.open()
   await create(owner, watcher.url, ['webhook.disabled'])
@@ -543,7 +543,7 @@ test('410 disables immediately; 50 failures in a row disable, with an event to t
   assert.ok(!objects().includes(missed), 'what came while it was disabled is in the log')
 })
 
-test('a success resets the count of failures', async () => {
+test('a successful delivery resets the failure count', async () => {
   const owner = await api.user('row')
   const receiver = await Receiver.open((_, count) => (count === 3 ? 200 : 500))
   const hook = await create(owner, receiver.url)
@@ -555,7 +555,7 @@ test('a success resets the count of failures', async () => {
   assert.equal((await ask<Hook>(owner, 'GET', `/${hook.id}`)).failures, '1')
 })
 
-test('after a rotation both secrets sign for a day, then only the new one; a repeated request is no second rotation', async () => {
+test('after a secret rotation both secrets sign for a day, then only the new one', async () => {
   const owner = await api.user('rotation')
   const receiver = await Receiver.open()
   const hook = await create(owner, receiver.url)
@@ -586,7 +586,7 @@ test('after a rotation both secrets sign for a day, then only the new one; a rep
     await ask(owner, 'POST', `/${hook.id}/rotate`, { overlap_s: overlap }, 400)
 })
 
-test('a test event is sent immediately, to this webhook only, disabled or not, and returns the result', async () => {
+test('a test event is sent immediately to one webhook, even if disabled, and returns the result', async () => {
   const owner = await api.user('tests')
   const [receiver, other] = [await Receiver.open(), await Receiver.open()]
   const hook = await create(owner, receiver.url, ['deposit.*'], { disabled: true })
@@ -617,7 +617,7 @@ test('a test event is sent immediately, to this webhook only, disabled or not, a
   assert.equal((await deliveries(owner, hook.id, '?type=deposit.*')).length, 0)
 })
 
-test('events of one object are delivered in order, one after the other; those of others concurrently', async () => {
+test('events of one object are delivered in order, and those of other objects concurrently', async () => {
   const owner = await api.user('order')
   let open = 0
   let most = 0
@@ -638,7 +638,7 @@ test('events of one object are delivered in order, one after the other; those of
   for (const object of objects) assert.deepEqual(perObject.get(object), [1, 2, 3, 4, 5, 6, 7, 8])
 })
 
-test('a failed delivery moves to its own lane: later events of the same object do not wait for it', async () => {
+test('later events of an object do not wait for a failed delivery', async () => {
   const owner = await api.user('lane')
   const object = randomUUID()
   const receiver = await Receiver.open(({ body }) =>
@@ -652,7 +652,7 @@ test('a failed delivery moves to its own lane: later events of the same object d
   assert.deepEqual(versions, [1, 2, 3])
 })
 
-test('an invalid endpoint is refused with its field named, and nothing is created', async () => {
+test('an invalid webhook is refused with the invalid field, and nothing is created', async () => {
   const owner = await api.user('refused')
   const wrong: [unknown, string, RegExp][] = [
     [{ events: ['*'] }, 'url', /is required/],

@@ -49,7 +49,7 @@ const ofTransfer = <T>(id: string) =>
       [id],
     )
 
-test('transfers reach their receiver, and the books agree with the chain', () =>
+test('transfers reach their receiver, and the ledger agrees with the chain', () =>
   staged(async (fixture, chain, caller) => {
     for (let count = 0; count < 3; count++) await fixture.create(caller, 'good')
     await fixture.run(60_000)
@@ -58,7 +58,7 @@ test('transfers reach their receiver, and the books agree with the chain', () =>
     assert.equal(chain.balances.get(fixture.addressOf(1)), 10_000_000n - 3n * (1000n + 1000n))
   }))
 
-test('the nodes sign no other amount than the caller has', () =>
+test('the nodes refuse to sign another amount than the caller signed', () =>
   staged(async (fixture, chain, caller) => {
     const id = await fixture.create(caller, 'good')
     let own: { state: string; unsigned: UnsignedTransaction }[] = []
@@ -89,7 +89,7 @@ test('the nodes sign no other amount than the caller has', () =>
     assert.equal(chain.balances.get(TO), undefined)
   }))
 
-test('an expired transfer is built again with the same sequence number, and pays once', () =>
+test('an expired transfer is rebuilt with the same sequence number, and pays once', () =>
   staged(async (fixture, chain, caller) => {
     const id = await fixture.create(caller, 'good')
     while (chain.pool.size === 0) assert.ok(await fixture.turn(60_000))
@@ -110,7 +110,7 @@ test('an expired transfer is built again with the same sequence number, and pays
     assert.equal(chain.balances.get(TO), 1000n)
   }))
 
-test('a deposit is found, credited, and swept to the omnibus address', () =>
+test('a deposit is credited, and swept to the omnibus address', () =>
   staged(async (fixture, chain, caller) => {
     const { workspaceId, subAccountId } = caller
     const deposit = familyOf(fixture.network).address(
