@@ -27,7 +27,7 @@ const packages = find('packages/*/package.json').map((path) => ({
   ...json<Package>(path),
   folder: dirname(path),
 }))
-const rooms = packages.map((each) => each.folder.split('/')[1] as string)
+const packageNames = packages.map((each) => each.folder.split('/')[1] as string)
 const modules = find('packages/*/{src,test,bench,scripts}/**/*.{ts,tsx,mts,js,mjs,jsx}')
 const importsOf = new Map(
   modules.map((path) => [path, importsIn(read(path)).map((each) => each.specifier)]),
@@ -84,8 +84,8 @@ const isForbidden = (from: string, to: string) =>
   NEVER[from]?.some((each) => each === to || (each === '*' && to !== from)) ?? false
 
 test('every package with import restrictions exists', () => {
-  for (const room of Object.keys(NEVER))
-    assert.ok(rooms.includes(room), `packages/${room} is missing`)
+  for (const name of Object.keys(NEVER))
+    assert.ok(packageNames.includes(name), `packages/${name} is missing`)
   assert.ok(modules.length > 50, 'the modules were not found')
   assert.ok(
     importsOf.get('packages/chains/src/families.ts')?.includes('./derivation.ts'),

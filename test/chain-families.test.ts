@@ -51,9 +51,9 @@ test('detects every way of naming a family', () => {
   assert.deepEqual(familiesNamedIn("// stellar, by the clock\nconst strong = 'electron'"), [])
 })
 
-for (const room of BLIND) {
-  test(`no file of packages/${room} names a family`, () => {
-    const offenders = find(`packages/${room}/src/**/*.ts`).flatMap((path) =>
+for (const folder of BLIND) {
+  test(`no file of packages/${folder} names a family`, () => {
+    const offenders = find(`packages/${folder}/src/**/*.ts`).flatMap((path) =>
       familiesNamedIn(read(path)).map((name) => `${path} names ${name}`),
     )
     assert.deepEqual(offenders, [])

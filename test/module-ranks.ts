@@ -25,11 +25,11 @@ export function outOfRank(
   )
   const there = new Set([...imports.keys()].map(moduleOf))
   const unknown = [...there]
-    .filter((room) => !rankOf.has(room))
-    .map((room) => `${room} has no rank`)
+    .filter((folder) => !rankOf.has(folder))
+    .map((folder) => `${folder} has no rank`)
   const gone = [...rankOf.keys()]
-    .filter((room) => !there.has(room))
-    .map((room) => `${room} has a rank and is not there`)
+    .filter((folder) => !there.has(folder))
+    .map((folder) => `${folder} has a rank and is not there`)
   const upward = [...imports].flatMap(([path, specifiers]) =>
     specifiers.flatMap((specifier) => {
       const own = moduleOf(path)

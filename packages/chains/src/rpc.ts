@@ -1,4 +1,4 @@
-import { ChainError, type Asset, type Checkpoint, type Riders } from './types.ts'
+import { ChainError, type Asset, type Checkpoint, type UtxoTokens } from './types.ts'
 
 /** Minimum fee rates by level, as decimal text in the network's `fee_rate_unit`. */
 export type FeeFloors = Partial<Record<keyof LevelRates, string>>
@@ -288,7 +288,7 @@ export interface ChainTransfer {
   /** Destination tag or memo in the form of `address_tag`; absent if the network has none. */
   tag?: string | null
   /** Cardano: what the output carries in addition to its lovelace. */
-  riders?: Riders
+  riders?: UtxoTokens
 }
 
 /** CashTokens of an output (CHIP-2022-02). */

@@ -213,7 +213,7 @@ export interface TronAction {
  * Cardano: what an output carries in addition to its lovelace. Tokens by unit (policy and name in
  * hex); bytes of a reference script, which the spender pays for.
  */
-export interface Riders {
+export interface UtxoTokens {
   assets: Record<string, string>
   script_bytes: number
 }

@@ -8,7 +8,7 @@ import {
   type Asset,
   type Network,
   type PublicKeyAt,
-  type Riders,
+  type UtxoTokens,
   type SignatureBytes,
   type SigningItem,
   type UnsignedTransaction,
@@ -97,7 +97,7 @@ export function fund(
     ttl: TTL,
   })
   const txid = Buffer.from(hashOf(body)).toString('hex')
-  const riders = (assets?: Record<string, string>): Riders | null =>
+  const riders = (assets?: Record<string, string>): UtxoTokens | null =>
     assets ? { assets, script_bytes: 0 } : null
   return {
     coins: given.map(({ value, path = PATH, assets }, vout) => ({

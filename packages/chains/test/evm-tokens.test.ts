@@ -347,7 +347,7 @@ test(
       fromHeight: 0,
       placeAt,
       to,
-      tell: () => undefined,
+      notify: () => undefined,
     }
     let fuels = 0
     for (let round = 0, more = true; more; round++) {

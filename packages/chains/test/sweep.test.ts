@@ -270,7 +270,7 @@ test('a coin whose transaction is missing or unreadable is skipped and named; al
     gap: 2,
     fromHeight: 1,
     to,
-    tell: () => undefined,
+    notify: () => undefined,
     placeAt: (subAccount, index) => at(network, subAccount, index),
   })
   const { plan, told } = planned('DASH', JSON.parse(JSON.stringify(found)) as Found, to)

@@ -15,7 +15,7 @@ const DEPTH_MAX = 100
 const UNIT_MS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /** Components that the commands control. */
-export interface Stage {
+export interface DevnetParts {
   chains: readonly LocalChain[]
   risks: Risks
   aml: AmlEmulators
@@ -27,7 +27,7 @@ export interface Stage {
 }
 
 type Command = Record<string, unknown>
-type Answering = (stage: Stage, command: Command) => unknown
+type Answering = (parts: DevnetParts, command: Command) => unknown
 
 const COMMANDS: Record<string, Answering> = {
   fund,
@@ -48,7 +48,7 @@ const COMMANDS: Record<string, Answering> = {
 }
 
 /** Creates the operator's commands, which have no counterpart on real networks. */
-export function createControl(stage: Stage): Control {
+export function createControl(parts: DevnetParts): Control {
   return async (body) => {
     if (typeof body !== 'object' || body === null || Array.isArray(body))
       throw new RequestError('a command is a JSON object')
@@ -60,12 +60,12 @@ export function createControl(stage: Stage): Control {
       throw new RequestError(
         `command ${JSON.stringify(name)} is unknown: one of ${Object.keys(COMMANDS).join(', ')}`,
       )
-    return answer(stage, command)
+    return answer(parts, command)
   }
 }
 
 async function fund(
-  { chains }: Stage,
+  { chains }: DevnetParts,
   { asset, address, amount, tag, tokens, delivered }: Command,
 ): Promise<unknown> {
   const chain = chains.find(({ assets }) => assets.includes(asset as string))
@@ -89,7 +89,7 @@ async function fund(
 }
 
 async function mine(
-  { chains }: Stage,
+  { chains }: DevnetParts,
   { network, blocks, address, seconds }: Command,
 ): Promise<Head> {
   const count = wholeNumber(blocks, 'blocks', BLOCKS_MAX)
@@ -98,14 +98,14 @@ async function mine(
 }
 
 /** Stops block production, so that no new block follows the state that a test inspects. */
-function halt({ chains }: Stage, { network, halted }: Command): unknown {
+function halt({ chains }: DevnetParts, { network, halted }: Command): unknown {
   if (typeof halted !== 'boolean') throw new RequestError('halted is true or false')
   chainOf(chains, network).halt(halted)
   return { network, halted }
 }
 
 async function reorg(
-  { chains }: Stage,
+  { chains }: DevnetParts,
   { network, depth, drop: isDropping }: Command,
 ): Promise<Head> {
   const count = wholeNumber(depth, 'depth', DEPTH_MAX)
@@ -118,7 +118,7 @@ async function reorg(
 /**
  * Sets a fault mode. External services recognize their own names; every other name is a network.
  */
-function fault({ aml, prices, venues, chains }: Stage, { network, mode }: Command): unknown {
+function fault({ aml, prices, venues, chains }: DevnetParts, { network, mode }: Command): unknown {
   // PRICES means all price sources, of which there are several.
   const networks = [
     prices.fault(network, mode),
@@ -134,14 +134,14 @@ function fault({ aml, prices, venues, chains }: Stage, { network, mode }: Comman
 /**
  * Makes a node drop a waiting transaction, as nodes do after a restart or when the mempool is full.
  */
-async function drop({ chains }: Stage, { network, hash }: Command): Promise<unknown> {
+async function drop({ chains }: DevnetParts, { network, hash }: Command): Promise<unknown> {
   await having(chains, network, 'drop', 'has no transaction to drop').drop(hash)
   return { network, hash }
 }
 
 /** Makes a payment in a format that only some networks have. */
 async function special(
-  { chains }: Stage,
+  { chains }: DevnetParts,
   { network, kind, address, amount, tokens, nft, commitment }: Command,
 ): Promise<unknown> {
   return having(chains, network, 'special', 'has no special payments').special({
@@ -159,7 +159,7 @@ async function special(
  * it.
  */
 async function congestion(
-  { chains }: Stage,
+  { chains }: DevnetParts,
   { network, fee_rate: rate }: Command,
 ): Promise<unknown> {
   await chainOf(chains, network).congest(rate)
@@ -167,7 +167,7 @@ async function congestion(
 }
 
 /** Moves only the time of a chain's blocks, so that tests need not wait for periods of days. */
-async function clock({ chains }: Stage, { network, advance }: Command): Promise<unknown> {
+async function clock({ chains }: DevnetParts, { network, advance }: Command): Promise<unknown> {
   const chain = having(chains, network, 'advance', 'has no clock that can be moved')
   const [, amount = '', unit = ''] = /^\+(\d{1,9})([smhd])$/.exec(String(advance)) ?? []
   if (amount === '')
@@ -177,7 +177,7 @@ async function clock({ chains }: Stage, { network, advance }: Command): Promise<
   return chain.advance(Number(amount) * UNIT_MS[unit]!)
 }
 
-function urls({ chains, url }: Stage): unknown {
+function urls({ chains, url }: DevnetParts): unknown {
   return {
     endpoints: chains.flatMap((chain) =>
       chain.endpoints(url + chain.path).map((endpoint) => ({ network: chain.code, ...endpoint })),
@@ -185,7 +185,7 @@ function urls({ chains, url }: Stage): unknown {
   }
 }
 
-async function info({ chains, url }: Stage): Promise<unknown> {
+async function info({ chains, url }: DevnetParts): Promise<unknown> {
   const networks: Record<string, unknown> = {}
   const tokens: Record<string, unknown> = {}
   for (const chain of chains) {

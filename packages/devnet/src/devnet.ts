@@ -5,15 +5,15 @@ import { AmlEmulators } from './aml/api-emulators.ts'
 import { Risks } from './aml/risks.ts'
 import { localUtxoChains } from './bitcoin/local.ts'
 import { localCardanoChains } from './cardano/local.ts'
-import { createControl, type Stage } from './control.ts'
+import { createControl, type DevnetParts } from './control.ts'
 import { localEvmChains } from './ethereum/local.ts'
 import {
   answerOf,
   createDevnetServer,
-  type Asked,
-  type Faces,
-  type OutsideFaces,
-  type RpcFace,
+  type ReceivedRequest,
+  type DevnetApis,
+  type ExternalApis,
+  type RpcApi,
 } from './http-server.ts'
 import type { LocalChain } from './local-chain.ts'
 import type { ChainOptions } from './lazy-chain.ts'
@@ -60,14 +60,14 @@ export interface DevnetOptions {
 }
 
 /** All local chains on one HTTP port. */
-export class Devnet implements Stage {
+export class Devnet implements DevnetParts {
   readonly chains: readonly LocalChain[]
   readonly risks: Risks
   readonly aml: AmlEmulators
   readonly quotes: Quotes
   readonly prices: PriceEmulators
   readonly venues: VenueEmulators
-  readonly #faces: Faces
+  readonly #apis: DevnetApis
   readonly #server: Server
   url = ''
 
@@ -90,12 +90,12 @@ export class Devnet implements Stage {
       quotes: () => this.quotes,
       chains: this.chains,
     })
-    this.#faces = {
-      face: (path) => this.#face(path),
+    this.#apis = {
+      apiAt: (path) => this.#apiAt(path),
       control: createControl(this),
       outside: (path) => this.#outside(path),
     }
-    this.#server = createDevnetServer(this.#faces)
+    this.#server = createDevnetServer(this.#apis)
   }
 
   static async start(home: string, port: number, options: DevnetOptions = {}): Promise<Devnet> {
@@ -118,8 +118,8 @@ export class Devnet implements Stage {
   }
 
   /** Returns the response of the HTTP port to a caller in the same process. */
-  answer(request: Asked): ReturnType<typeof answerOf> {
-    return answerOf(this.#faces, request)
+  answer(request: ReceivedRequest): ReturnType<typeof answerOf> {
+    return answerOf(this.#apis, request)
   }
 
   close(): void {
@@ -129,7 +129,7 @@ export class Devnet implements Stage {
   }
 
   /** Returns the emulator of an external service. */
-  #outside(path: string): ReturnType<OutsideFaces> {
+  #outside(path: string): ReturnType<ExternalApis> {
     const priced = PriceEmulators.at(path)
     if (priced) return async (request) => this.prices.handle({ ...request, path: priced.rest })
     const traded = VenueEmulators.at(path)
@@ -143,8 +143,8 @@ export class Devnet implements Stage {
     )
   }
 
-  async #face(path: string): Promise<RpcFace | undefined> {
+  async #apiAt(path: string): Promise<RpcApi | undefined> {
     const chain = this.chains.find((each) => path === each.path || path.startsWith(`${each.path}/`))
-    return chain?.face(path.slice(chain.path.length), this.url + chain.path)
+    return chain?.apiAt(path.slice(chain.path.length), this.url + chain.path)
   }
 }

@@ -10,7 +10,7 @@ const BODY_MAX_BYTES = 8 * 1024 * 1024
  * A chain's RPC handler: receives the body and returns the response's text; undefined closes the
  * connection without a response.
  */
-export type RpcFace = {
+export type RpcApi = {
   faults: Faults
   contentType: string
   handle: (body: string, method: string) => Promise<{ status: number; body: string } | undefined>
@@ -68,21 +68,21 @@ export type HttpAnswer = {
  * Returns the emulator of an external service at a path, or null. If its handler returns undefined,
  * the connection is closed without a response.
  */
-export type OutsideFaces = (
+export type ExternalApis = (
   path: string,
 ) => ((request: Omit<HttpRequest, 'path'>) => Promise<HttpAnswer | undefined>) | null
 
 /** Handlers behind the server's port. */
-export interface Faces {
-  face: (path: string) => Promise<RpcFace | undefined>
+export interface DevnetApis {
+  apiAt: (path: string) => Promise<RpcApi | undefined>
   control: Control
-  outside: OutsideFaces
+  outside: ExternalApis
 }
 
 /**
  * A request to the server or from a caller in the same process. `url` is the path with its query.
  */
-export interface Asked {
+export interface ReceivedRequest {
   method: string
   url: string
   headers: IncomingHttpHeaders
@@ -91,9 +91,9 @@ export interface Asked {
   stream?: (events: EventStream) => boolean
 }
 
-export function createDevnetServer(faces: Faces): Server {
+export function createDevnetServer(apis: DevnetApis): Server {
   const server = createServer((request, response) => {
-    void serve(request, response, faces).catch((error: unknown) => {
+    void serve(request, response, apis).catch((error: unknown) => {
       console.error(
         `devnet: ${request.method} ${request.url}: ${(error as Error).stack ?? String(error)}`,
       )
@@ -103,14 +103,14 @@ export function createDevnetServer(faces: Faces): Server {
   // Longer than clients keep idle connections; otherwise a request may arrive on a connection that
   // is being closed.
   server.keepAliveTimeout = 65_000
-  serveSockets(server, faces.face)
+  serveSockets(server, apis.apiAt)
   return server
 }
 
-function serveSockets(server: Server, face: (path: string) => Promise<RpcFace | undefined>): void {
+function serveSockets(server: Server, apiAt: (path: string) => Promise<RpcApi | undefined>): void {
   const sockets = new WebSocketServer({ noServer: true, maxPayload: BODY_MAX_BYTES })
   server.on('upgrade', (request, stream, head) => {
-    void face((request.url ?? '/').replace(/(.)\/$/, '$1')).then(
+    void apiAt((request.url ?? '/').replace(/(.)\/$/, '$1')).then(
       (rpc) => {
         const { faults, socket: open } = rpc ?? {}
         if (!faults || !open || faults.mode === 'down' || request.headers.origin !== undefined)
@@ -137,9 +137,9 @@ function serveSockets(server: Server, face: (path: string) => Promise<RpcFace | 
 async function serve(
   request: IncomingMessage,
   response: ServerResponse,
-  faces: Faces,
+  apis: DevnetApis,
 ): Promise<void> {
-  const answer = await answerOf(faces, {
+  const answer = await answerOf(apis, {
     method: request.method ?? 'GET',
     url: request.url ?? '/',
     headers: request.headers,
@@ -159,11 +159,11 @@ async function serve(
  * sent.
  */
 export async function answerOf(
-  faces: Faces,
-  request: Asked,
+  apis: DevnetApis,
+  request: ReceivedRequest,
 ): Promise<HttpAnswer | 'cut' | 'streamed'> {
   try {
-    return await answered(faces, request)
+    return await answered(apis, request)
   } catch (error) {
     console.error(
       `devnet: ${request.method} ${request.url}: ${(error as Error).stack ?? String(error)}`,
@@ -173,8 +173,8 @@ export async function answerOf(
 }
 
 async function answered(
-  { face, control, outside }: Faces,
-  request: Asked,
+  { apiAt, control, outside }: DevnetApis,
+  request: ReceivedRequest,
 ): Promise<HttpAnswer | 'cut' | 'streamed'> {
   const { method, url, headers } = request
   const [beforeQuery = '/'] = url.split('?', 1)
@@ -196,7 +196,7 @@ async function answered(
       ? { ...answer, headers: { ...answer.headers, 'content-type': 'application/json' } }
       : 'cut'
   }
-  const rpc = await face(path)
+  const rpc = await apiAt(path)
   if (!rpc) return json(404, { error: `no chain at ${path}` })
   if (rpc.faults.mode === 'down') return 'cut'
   if (method !== 'POST' && !(rpc.isGetAllowed && method === 'GET')) {
@@ -216,7 +216,7 @@ async function answered(
 
 /** Returns the body of a request; of a GET request its query parameters as JSON. */
 async function bodyOf(
-  { method, url, read }: Asked,
+  { method, url, read }: ReceivedRequest,
   isBinary: boolean | undefined,
 ): Promise<string> {
   return method === 'GET'
@@ -257,7 +257,10 @@ function streamEvents(
   return true
 }
 
-async function answerControl({ method, read }: Asked, control: Control): Promise<HttpAnswer> {
+async function answerControl(
+  { method, read }: ReceivedRequest,
+  control: Control,
+): Promise<HttpAnswer> {
   if (method !== 'POST') return json(405, { error: 'POST a JSON command' })
   try {
     const body = await read('utf8')

@@ -1,5 +1,5 @@
 import type { Faults } from './faults.ts'
-import type { RpcFace } from './http-server.ts'
+import type { RpcApi } from './http-server.ts'
 
 export interface Head {
   height: number
@@ -98,7 +98,7 @@ export interface LocalChain {
    * undefined if there is none.
    * @param url of the chain itself
    */
-  face: (below: string, url: string) => Promise<RpcFace | undefined>
+  apiAt: (below: string, url: string) => Promise<RpcApi | undefined>
   endpoints: (url: string) => Endpoint[]
   info: () => Promise<ChainInfo>
   /** Returns the address of a key, given its 32-byte secret. */

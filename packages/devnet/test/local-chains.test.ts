@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { parseAmount } from '../src/amount.ts'
 import { Devnet, FAMILIES } from '../src/devnet.ts'
-import type { RpcFace } from '../src/http-server.ts'
+import type { RpcApi } from '../src/http-server.ts'
 import type { Endpoint, FundOrder, Head, LocalChain } from '../src/local-chain.ts'
 import { LazyChain } from '../src/lazy-chain.ts'
 import { localStellarChains } from '../src/stellar/local.ts'
@@ -43,7 +43,7 @@ class LocalToy extends LazyChain<Toy> implements LocalChain {
     return 0
   }
 
-  async face(below: string): Promise<RpcFace | undefined> {
+  async apiAt(below: string): Promise<RpcApi | undefined> {
     if (below !== '') return undefined
     const chain = await this.chain()
     return {

@@ -91,7 +91,7 @@ function sumOf(engine: Engine, coin: string): bigint {
     (sum, { balances }) => sum + (balances[coin]?.total ?? 0n),
     0n,
   )
-  return owned + (engine.house[coin] ?? 0n) + (engine.collected[coin] ?? 0n)
+  return owned + (engine.marketMaker[coin] ?? 0n) + (engine.collected[coin] ?? 0n)
 }
 
 test('decimals are read and written exactly; invalid or too precise ones are refused', () => {

@@ -63,7 +63,7 @@ const show = (fired: readonly Fired[]): string => {
  * Reports one figure: the rate of the platform compared with the floor's, measured alternately, and
  * the cost of a request in each.
  */
-function tell(
+function print(
   name: string,
   ours: readonly Fired[],
   floors: readonly Fired[],
@@ -193,7 +193,7 @@ try {
         if (round > 0) (which === 'floor' ? floors : ours).push(fired)
       }
     }
-    tell(name, ours, floors, atLeast)
+    print(name, ours, floors, atLeast)
   }
   if (wanted('get'))
     await measure('authenticated GET (wallets of one asset)', () => gets(GETS, users), 0.85)

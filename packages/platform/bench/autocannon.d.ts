@@ -2,7 +2,7 @@
 declare module 'autocannon' {
   interface Client {
     setRequests(requests: autocannon.Request[]): void
-    on(event: 'response', heard: (status: number, bytes: number, tookMs: number) => void): void
+    on(event: 'response', onResponse: (status: number, bytes: number, tookMs: number) => void): void
   }
   interface Options {
     url: string

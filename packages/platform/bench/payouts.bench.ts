@@ -27,7 +27,7 @@ const SINKS: Record<string, string> = {
 const platform = new TestPlatform({ ground: 'prepared' })
 
 /** Returns the median time in milliseconds in each state, in order. */
-async function stages(ids: readonly string[]): Promise<string> {
+async function durations(ids: readonly string[]): Promise<string> {
   const rows = await platform.database.query<{ state: string; ms: number }>(
     `select state, percentile_disc(0.5) within group (order by ms)::float ms from (
        select state, min(id) first, extract(epoch from sum(till - at)) * 1000 ms from (
@@ -108,7 +108,7 @@ async function measure(asset: string, users: readonly User[]): Promise<Measured>
     ]),
   )
   return {
-    stages: await stages(ids),
+    stages: await durations(ids),
     perSecond: payouts / (((made?.last.getTime() ?? 0) - begun) / 1000),
     signatures: Number(made?.count) / payouts,
     fuels: Number(made?.fuels),

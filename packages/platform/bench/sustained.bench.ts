@@ -247,7 +247,7 @@ async function measured(
 }
 
 /** Returns the median time in milliseconds in each state, in order. */
-async function stages(workspace: string, kind: string): Promise<string> {
+async function durations(workspace: string, kind: string): Promise<string> {
   const rows = await platform.database.query<{ state: string; ms: number }>(
     `select state, percentile_disc(0.5) within group (order by ms)::float ms from (
        select state, min(id) first, extract(epoch from sum(till - at)) * 1000 ms from (
@@ -324,7 +324,7 @@ try {
     `  ${perSecond.toFixed(2)} a second, p50 ${seconds(percentile(waits, 0.5))} s, p99 ${seconds(percentile(waits, 0.99))} s`,
   )
   console.log(
-    `  milliseconds in each state, median: ${await stages(workspace, 'WITHDRAWAL')}\n  fuel: ${await stages(workspace, 'FUEL')}; ` +
+    `  milliseconds in each state, median: ${await durations(workspace, 'WITHDRAWAL')}\n  fuel: ${await durations(workspace, 'FUEL')}; ` +
       `${(await fuelsTogether(workspace)).toFixed(0)} signed in one session`,
   )
   const nodes = (before + (await nodesPerSecond())) / 2

@@ -22,12 +22,12 @@ const listen = async (server: Server): Promise<string> => {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
 }
 let count = 0
-let heard: () => void = () => undefined
+let onDelivery: () => void = () => undefined
 const receiver = createServer((request, response) => {
   request.resume().on('end', () => {
     response.writeHead(204).end()
     count++
-    heard()
+    onDelivery()
   })
 })
 let hanging = 0
@@ -46,7 +46,7 @@ const hook = async (user: User, url: string) => {
   return answer.body.id
 }
 /** Emits many events of a workspace at once, each of a separate object. */
-const tell = (workspace: string, events: number) =>
+const emit = (workspace: string, events: number) =>
   platform.database.query(
     `insert into events (workspace_id, sub_account_id, type, payload)
    select w.id, s.id, 'wallet.updated', jsonb_build_object('id', gen_random_uuid(), 'asset', 'ETH', 'status', 'active', 'updated_at', $3::text)
@@ -57,15 +57,15 @@ const tell = (workspace: string, events: number) =>
 /** Returns deliveries per second, from the first arrival to the last. */
 async function rate(workspace: string): Promise<number> {
   count = 0
-  await tell(workspace, EVENTS)
+  await emit(workspace, EVENTS)
   while (count === 0)
     await new Promise<void>((resolve) => {
-      heard = resolve
+      onDelivery = resolve
     })
   const [from, before] = [performance.now(), count]
   while (count < EVENTS)
     await new Promise<void>((resolve) => {
-      heard = resolve
+      onDelivery = resolve
     })
   return ((EVENTS - before) * 1000) / (performance.now() - from)
 }
@@ -83,7 +83,7 @@ try {
     const hooks: string[] = []
     for (let n = 0; n < HANGING; n++) hooks.push(await hook(mallory, `${bad}${randomUUID()}`))
     hanging = 0
-    await tell('mallory', EVENTS)
+    await emit('mallory', EVENTS)
     while (hanging < HANGING) await new Promise((resolve) => setTimeout(resolve, 20))
     beside.push(await rate('alice'))
     for (const id of hooks) await call(mallory, 'DELETE', `/dac/v1/webhooks/${id}`, {})

@@ -93,7 +93,7 @@ async function notRestored(databaseUrl: string, whole: string, folder: string): 
       trust: { manifestSha256: null, signatureKey: null },
       nodeSecrets: new Map([1, 2, 3].map((node) => [node, secret])),
       askNode: () => assert.fail('no node was made'),
-      tell: (line) => told.push(line),
+      report: (line) => told.push(line),
       wal: null,
       until: null,
       archive: null,

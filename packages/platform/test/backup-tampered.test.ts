@@ -87,7 +87,7 @@ before(async () => {
       signingKey: keys.signing.trim(),
       withNodes: false,
       askNode: () => assert.fail('no node is asked'),
-      tell: () => undefined,
+      report: () => undefined,
       clock: () => new Date('2026-01-31T12:00:00Z'),
     })
   ).manifestSha256
@@ -112,13 +112,13 @@ const everything = (at: string): string[] =>
 
 /**
  * Restores a backup.
- * @param tell called with each progress message of the restore
+ * @param report called with each progress message of the restore
  */
 const restore = (
   from: string,
   to: string,
   trust: Trust,
-  tell: (line: string) => void = () => undefined,
+  report: (line: string) => void = () => undefined,
 ): Promise<Manifest> =>
   restoreBackup({
     home: to,
@@ -130,7 +130,7 @@ const restore = (
     trust,
     nodeSecrets: new Map(),
     askNode: () => assert.fail('no node is asked'),
-    tell,
+    report,
     wal: null,
     until: null,
     archive: null,
@@ -497,7 +497,7 @@ test(
         trust: UNPROVED,
         nodeSecrets: new Map(),
         askNode: () => assert.fail('no node is asked'),
-        tell: () => undefined,
+        report: () => undefined,
         wal: null,
         until: null,
         archive: null,
@@ -601,7 +601,7 @@ test('refuses a data directory that is a link, and a log archive path with a quo
       wal,
       nodeSecrets: new Map(),
       askNode: () => assert.fail('no node is asked'),
-      tell: () => undefined,
+      report: () => undefined,
       until: null,
       archive: null,
     }),

@@ -185,7 +185,7 @@ for (const [how, end] of [
       failure(
         database.transaction(async (tx) => {
           await tx.query('insert into kept values (1)')
-          tx.tell({ type: 'transaction.created', workspace: '', payload: '' })
+          tx.emit({ type: 'transaction.created', workspace: '', payload: '' })
         }),
       ),
       cutOff(),

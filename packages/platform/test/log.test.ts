@@ -165,12 +165,12 @@ test('a change is stored even if logging its event fails, and the failure is log
   assert.equal(
     await database.transaction(async (tx) => {
       await tx.query(`insert into workspaces (name) values ('untold-1')`)
-      tx.tell(untold)
+      tx.emit(untold)
       return 'done'
     }),
     'done',
   )
-  database.tell(untold)
+  database.emit(untold)
   assert.equal(await done(), 1)
   assert.deepEqual(
     failures.splice(0),

@@ -102,7 +102,7 @@ export class RecoveryDrill {
       fromHeight: 0,
       to,
       placeAt,
-      tell: () => undefined,
+      notify: () => undefined,
     })) as {
       coins?: { value: string }[]
       accounts?: { balance?: string; balances?: Record<string, string> }[]

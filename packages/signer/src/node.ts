@@ -213,7 +213,7 @@ function housekeepingOf(
       )
       store.saveHeads()
       bans.write()
-      await banReports.tell()
+      await banReports.report()
       if (ticks++ % CLOCK_TICKS === 0) store.saveClock()
       ownCertificate.check()
       // Not awaited, because a key generation takes seconds and pings must continue.

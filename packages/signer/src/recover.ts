@@ -119,7 +119,7 @@ function write(path: string, value: unknown): void {
   if (existsSync(path)) throw new Error(`${path} already exists; choose another file`)
   writeFileSync(path, `${JSON.stringify(value, null, 1)}\n`, { mode: 0o600, flag: 'wx' })
 }
-const tell = (line: string): void => printNotice(line)
+const notify = (line: string): void => printNotice(line)
 const print = (value: unknown): void => printJson(value)
 
 /** Returns the maximum cost of one transaction, in the smallest native unit. */
@@ -141,7 +141,7 @@ const lookOf = (values: Values) => ({
   tag: values.tag ?? null,
   gap: whole(values, 'gap', GAP),
   fromHeight: whole(values, 'from-height', 0),
-  tell,
+  notify,
   subAccounts:
     values['sub-accounts'] === undefined ? null : values['sub-accounts'].split(',').map(Number),
 })
@@ -154,7 +154,7 @@ const signing = (values: Values, network: string) => ({
 const sending = (values: Values) => ({
   endpoint: endpointOf(values),
   waitMs: whole(values, 'wait', WAIT_S) * 1000,
-  tell,
+  notify,
 })
 
 async function runNode(values: Values): Promise<void> {
@@ -193,7 +193,7 @@ async function sweep(values: Values): Promise<void> {
     const prepared = prepare(existing, await gather(existing, lookOf(values)))
     if (prepared.transactions.length === 0) return finished(rounds, prepared.left)
     for (const { asset, amount, from, fuel } of prepared.transactions) {
-      tell(`${asset}: ${amount} from ${from}${fuel ? `, fuel for ${fuel.join('/')}` : ''}`)
+      notify(`${asset}: ${amount} from ${from}${fuel ? `, fuel for ${fuel.join('/')}` : ''}`)
     }
     const signed = await sign(prepared, signing(values, prepared.network))
     const failed = await send(existing, signed, sending(values))

@@ -13,7 +13,7 @@ import { openText } from './keys/sealed.ts'
 import { fingerprintsOf } from './fingerprints.ts'
 import { passphraseOf, setupNode, setupRecovery } from './set-up/separate-hosts.ts'
 import { named } from './set-up/check.ts'
-import { checkHome, modeOf, runPlatformSetup, tell } from './set-up/command.ts'
+import { checkHome, modeOf, runPlatformSetup, print } from './set-up/command.ts'
 import { repairClock } from './set-up/repair-clock.ts'
 import {
   closed,
@@ -313,7 +313,7 @@ async function main(): Promise<void> {
   const kek = options.kek === undefined ? {} : { kek: readKek('--kek', options.kek) }
   if (options.as === 'recovery') {
     if (!options.out) throw new SetupError(...USAGE)
-    return tell(setupRecovery(node, resolve(options.out)), undefined)
+    return print(setupRecovery(node, resolve(options.out)), undefined)
   }
   if (!options.home) throw new SetupError(...USAGE)
   if (options.restore) return runRestore(options, options.home, options.restore, kek)
@@ -335,7 +335,7 @@ async function main(): Promise<void> {
   }
   if (ports.length > 1)
     throw new SetupError('--ports: a node on its own host has one port: use --node N --port P')
-  tell(
+  print(
     await setupNode({ home, mode, ...kek, ...nodeOptions(options, node, ports[0]) }),
     options.out,
   )

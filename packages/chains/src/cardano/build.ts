@@ -1,5 +1,5 @@
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
-import { ChainError, type Network, type Riders, type UnsignedTransaction } from '../types.ts'
+import { ChainError, type Network, type UtxoTokens, type UnsignedTransaction } from '../types.ts'
 import { reasonOf } from '../reason.ts'
 import { addressBytes, addressText } from './address.ts'
 import {
@@ -28,7 +28,7 @@ export interface Coin {
   value: bigint
   path: number[]
   address: string
-  riders: Riders | null
+  riders: UtxoTokens | null
 }
 
 /** Protocol parameters of the chain that determine a payment's fee and minimum amount. */

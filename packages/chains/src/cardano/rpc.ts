@@ -19,7 +19,7 @@ import {
 import { checkedClient } from '../checked-client.ts'
 import { reasonOf } from '../reason.ts'
 import { ignoreUnreadable, type ReportUnreadable } from '../unreadable.ts'
-import { ChainError, type Network, type Riders } from '../types.ts'
+import { ChainError, type Network, type UtxoTokens } from '../types.ts'
 import { addressText, stakeAddressText } from './address.ts'
 import { fundingOf, openTransaction } from './body.ts'
 import { SLOTS_TO_LIVE, type Parameters } from './build.ts'
@@ -239,7 +239,7 @@ export class CardanoClient implements ChainClient {
     return outputs.flatMap(({ index, address, coin, assets, scriptBytes }) => {
       const to = addressText(this.network, address)
       if (to === null || coin === 0n) return []
-      const riders: Riders | null =
+      const riders: UtxoTokens | null =
         assets.size > 0 || scriptBytes > 0
           ? {
               assets: Object.fromEntries(

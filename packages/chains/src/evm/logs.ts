@@ -19,7 +19,7 @@ const REFUSED_BLOCKS = 1000
  * `begun`: reads of blocks that had already begun. A request waits for those only; otherwise later
  * reads of blocks without logs could delay it indefinitely.
  */
-interface Asked {
+interface PendingBlock {
   block: RpcBlock
   begun: number
   answer: (logs: unknown) => void
@@ -37,7 +37,7 @@ interface Asked {
 export class TransferLogs {
   readonly #call: JsonRpc
   readonly #contracts: readonly string[]
-  #gathered: Asked[] = []
+  #gathered: PendingBlock[] = []
   /** Blocks that are being read: the numbers of their reads, the oldest first. */
   readonly #reading = new Set<number>()
   #begun = 0
@@ -104,7 +104,7 @@ export class TransferLogs {
     for (const run of runsOf(gathered, this.#aloneLeft > 0 ? 1 : this.#most)) void this.#askRun(run)
   }
 
-  async #askRun(run: readonly Asked[]): Promise<void> {
+  async #askRun(run: readonly PendingBlock[]): Promise<void> {
     const shown = run.length > 1 ? await this.#byRange(run) : null
     if (shown !== null) {
       for (const { block, answer } of run) answer(shown.get(block.hash) ?? [])
@@ -119,8 +119,8 @@ export class TransferLogs {
   }
 
   /** Returns logs by the hash of their block; null if they must be queried block by block. */
-  async #byRange(run: readonly Asked[]): Promise<Map<string, unknown[]> | null> {
-    const [first, last] = [run[0], run.at(-1)] as [Asked, Asked]
+  async #byRange(run: readonly PendingBlock[]): Promise<Map<string, unknown[]> | null> {
+    const [first, last] = [run[0], run.at(-1)] as [PendingBlock, PendingBlock]
     let logs: unknown
     try {
       logs = await this.#logs({ fromBlock: first.block.number, toBlock: last.block.number })
@@ -157,8 +157,8 @@ export class TransferLogs {
  * Splits the requests into runs of successive blocks, in their order. A block without a bloom
  * filter is a run of its own.
  */
-function runsOf(requests: readonly Asked[], most: number): Asked[][] {
-  const runs: Asked[][] = []
+function runsOf(requests: readonly PendingBlock[], most: number): PendingBlock[][] {
+  const runs: PendingBlock[][] = []
   for (const each of [...requests].sort(
     (a, b) => Number(a.block.number) - Number(b.block.number),
   )) {

@@ -7,7 +7,7 @@ import type { Ask, Place } from './types.ts'
  * `read` returns null.
  */
 export async function usedPlaces<T>(
-  { subAccounts, gap, placeAt, tell }: Ask,
+  { subAccounts, gap, placeAt, notify }: Ask,
   read: (place: Place) => Promise<T | null>,
 ): Promise<T[]> {
   const used: T[] = []
@@ -17,7 +17,7 @@ export async function usedPlaces<T>(
       unused = result === null ? unused + 1 : 0
       if (result !== null) used.push(result)
     }
-    tell(`sub-account ${subAccount}: checked`)
+    notify(`sub-account ${subAccount}: checked`)
   }
   return used
 }
@@ -58,7 +58,7 @@ export interface CoinAt {
  * address index.
  */
 export async function coinsAt(
-  { subAccounts, gap, fromHeight, placeAt, tell }: Ask,
+  { subAccounts, gap, fromHeight, placeAt, notify }: Ask,
   client: ChainClient & { unspent(txid: string, vout: number): Promise<bigint | null> },
 ): Promise<CoinAt[]> {
   const places = new Map<string, Place>()
@@ -86,7 +86,7 @@ export async function coinsAt(
         if (place) seen.push({ place, transfer })
       }
     }
-    if (from % TOLD_EVERY < BLOCKS_AT_ONCE) tell(`block ${from} of ${tip}`)
+    if (from % TOLD_EVERY < BLOCKS_AT_ONCE) notify(`block ${from} of ${tip}`)
   }
   const coins: CoinAt[] = []
   for (const coin of seen)

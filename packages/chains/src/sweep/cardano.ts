@@ -30,7 +30,7 @@ const reported = coin.extend({
     .strictObject({ assets: z.record(z.string(), digits), script_bytes: z.int().min(0) })
     .nullable(),
 })
-type Told = z.infer<typeof reported>
+type ReportedCoin = z.infer<typeof reported>
 const shape = z.strictObject({
   coins: z.array(reported),
   previous: previousShape,
@@ -97,7 +97,7 @@ export const cardano = sweeper(shape, {
   async look(ask) {
     const client = new CardanoClient(ask.network, ask.endpoint, ask.fetch)
     await client.probe()
-    const coins = (await coinsAt(ask, client)).map(({ place, transfer }): Told => ({
+    const coins = (await coinsAt(ask, client)).map(({ place, transfer }): ReportedCoin => ({
       txid: transfer.txid,
       vout: transfer.position,
       value: transfer.amount.toString(),

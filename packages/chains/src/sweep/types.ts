@@ -26,7 +26,7 @@ export interface Ask {
   placeAt(subAccount: number, index: number): Place
   to: string
   /** Reports progress to the waiting operator. */
-  tell(line: string): void
+  notify(line: string): void
 }
 
 /**

@@ -96,14 +96,14 @@ function Problem({
   )
 }
 
-interface Heard {
+interface ReceivedState {
   state: CheckoutState
   atMs: number
 }
 
 /** Updates title, announcement and focus when the status changes. */
-function useStatus(heard: Heard | null, changing: boolean, speech: Speech): void {
-  const state = heard?.state ?? null
+function useStatus(received: ReceivedState | null, changing: boolean, speech: Speech): void {
+  const state = received?.state ?? null
   const name = state ? viewNameOf(state, changing) : null
   const screen = name ? viewOf(name).screen : null
   const before = useRef<{ name: string | null; screen: Screen | null }>({
@@ -112,12 +112,12 @@ function useStatus(heard: Heard | null, changing: boolean, speech: Speech): void
   })
   useLayoutEffect(() => {
     if (!state || !name || !screen) return
-    const { words, tell } = speech
+    const { words, translate } = speech
     const { merchant } = state
     document.title =
       state.inv_status === 'Paid'
         ? `${words.paidTitle} · ${merchant}`
-        : tell(words.payTo, { merchant })
+        : translate(words.payTo, { merchant })
     const last = before.current
     before.current = { name, screen }
     if (last.name === null || last.name === name) return
@@ -139,7 +139,7 @@ function useStatus(heard: Heard | null, changing: boolean, speech: Speech): void
  */
 export function App({ path, first }: { path: string | null; first: Speech }) {
   const [speech, setSpeech] = useState(first)
-  const [heard, setHeard] = useState<Heard | null>(null)
+  const [received, setHeard] = useState<ReceivedState | null>(null)
   const [isMissing, setMissing] = useState(path === null)
   const [isThere, setThere] = useState(true)
   const [changing, setChanging] = useState(false)
@@ -157,7 +157,7 @@ export function App({ path, first }: { path: string | null; first: Speech }) {
       connection: setThere,
     })
   }, [path])
-  useStatus(heard, changing, speech)
+  useStatus(received, changing, speech)
   const onLanguage = (language: Language) => {
     rememberLanguage(language)
     void speak(language).then(setSpeech)
@@ -171,7 +171,7 @@ export function App({ path, first }: { path: string | null; first: Speech }) {
   const { words } = speech
   const content = (() => {
     if (isMissing) return <Problem title={words.missing} detail={words.missingDetail} />
-    if (!heard) {
+    if (!received) {
       if (!isThere) {
         const again = (
           <button type="button" class="button primary" onClick={refresh}>
@@ -191,7 +191,7 @@ export function App({ path, first }: { path: string | null; first: Speech }) {
         </main>
       )
     }
-    const { state, atMs } = heard
+    const { state, atMs } = received
     const canChange = state.payments.length === 0 && state.assets.length > 1
     const { screen } = viewOf(viewNameOf(state, changing && canChange))
     return (
@@ -219,11 +219,11 @@ export function App({ path, first }: { path: string | null; first: Speech }) {
   })()
   return (
     <SpeechContext.Provider value={speech}>
-      <Frame merchant={isMissing ? '' : (heard?.state.merchant ?? null)} onLanguage={onLanguage}>
+      <Frame merchant={isMissing ? '' : (received?.state.merchant ?? null)} onLanguage={onLanguage}>
         {content}
       </Frame>
-      <p class={isThere || !heard ? 'connection' : 'connection is-shown'} role="status">
-        {isThere || !heard ? null : words.reconnecting}
+      <p class={isThere || !received ? 'connection' : 'connection is-shown'} role="status">
+        {isThere || !received ? null : words.reconnecting}
       </p>
       <Announcer />
     </SpeechContext.Provider>

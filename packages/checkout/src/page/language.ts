@@ -72,7 +72,7 @@ export interface Speech extends Numbers {
    */
   say(sentence: string, values: Values): ComponentChildren
   /** Returns the sentence as plain text. */
-  tell(sentence: string, values: Record<string, string>): string
+  translate(sentence: string, values: Record<string, string>): string
   /** Returns the form for `count`, with `{n}` and the other values filled in. */
   count(forms: Record<'other', string>, count: number, values?: Record<string, number>): string
   /** Formats hour and minute, with the day if it is not today. */
@@ -86,13 +86,13 @@ function createSpeech(language: Language, words: Catalogue<'other'>): Speech {
   const locale = `${language}-u-nu-latn`
   const rules = new Intl.PluralRules(locale)
   const numbers = numbersOf(language)
-  const tell: Speech['tell'] = (sentence, values) =>
+  const translate: Speech['translate'] = (sentence, values) =>
     sentence.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '')
   return {
     ...numbers,
     language,
     words,
-    tell,
+    translate,
     say: (sentence, values) =>
       sentence.split(PLACE).map((part, at): VNode | string => {
         if (at % 2 === 0) return part
@@ -101,7 +101,7 @@ function createSpeech(language: Language, words: Catalogue<'other'>): Speech {
       }),
     count: (forms, count, values = {}) => {
       const form = (forms as Record<string, string>)[rules.select(count)] ?? forms.other
-      return tell(
+      return translate(
         form,
         Object.fromEntries(
           Object.entries({ n: count, ...values }).map(([name, value]) => [

@@ -116,7 +116,7 @@ function Switcher() {
   return (
     <Menu
       label="Switch workspace and sub-account"
-      face={
+      button={
         <span class="switcher">
           <span class="switcher-mark" aria-hidden="true">
             {initials(workspace)}
@@ -164,7 +164,7 @@ function PersonMenu() {
     <Menu
       label="Your account"
       isEnd
-      face={<span class="avatar">{initials(person?.name ?? person?.email ?? '')}</span>}
+      button={<span class="avatar">{initials(person?.name ?? person?.email ?? '')}</span>}
     >
       <p class="menu-title">
         {person?.name}

@@ -96,7 +96,7 @@ async function check(): Promise<string> {
   return `${counted} ${signed}`
 }
 
-const tell = (text: string, isGood: boolean): void => {
+const showVerdict = (text: string, isGood: boolean): void => {
   at('verdict').textContent = text
   at('verdict').className = isGood ? 'good' : 'bad'
   at('verdict').hidden = false
@@ -108,8 +108,8 @@ const failed = (error: unknown): void => {
 at('check').addEventListener('submit', (event) => {
   event.preventDefault()
   check().then(
-    (text) => tell(text, true),
-    (error: unknown) => tell(`It does not hold: ${(error as Error).message}`, false),
+    (text) => showVerdict(text, true),
+    (error: unknown) => showVerdict(`It does not hold: ${(error as Error).message}`, false),
   )
 })
 for (const id of ['proof', 'trust']) {

@@ -1,6 +1,6 @@
 import { parseAmount } from '../amount.ts'
 import { postExample } from '../examples.ts'
-import type { RpcFace } from '../http-server.ts'
+import type { RpcApi } from '../http-server.ts'
 import type { Endpoint, FundOrder, Head, LocalChain, Payment } from '../local-chain.ts'
 import { LazyChain, type ChainOptions } from '../lazy-chain.ts'
 import type { Timing } from '../timing.ts'
@@ -51,7 +51,7 @@ class LocalUtxoChain extends LazyChain<BitcoinChain> implements LocalChain {
     return { genesis: chain?.genesisHash ?? null }
   }
 
-  async face(below: string): Promise<RpcFace | undefined> {
+  async apiAt(below: string): Promise<RpcApi | undefined> {
     if (below !== '') return undefined
     const { faults } = this
     const chain = await this.chain()

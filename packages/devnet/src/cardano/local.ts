@@ -1,5 +1,5 @@
 import { getExample } from '../examples.ts'
-import type { RpcFace } from '../http-server.ts'
+import type { RpcApi } from '../http-server.ts'
 import type { Endpoint, FundExtra, FundOrder, Head, LocalChain, Payment } from '../local-chain.ts'
 import { LazyChain, type ChainOptions } from '../lazy-chain.ts'
 import type { Timing } from '../timing.ts'
@@ -39,7 +39,7 @@ class LocalCardanoChain extends LazyChain<CardanoChain> implements LocalChain {
     return waiting.length
   }
 
-  async face(below: string): Promise<RpcFace | undefined> {
+  async apiAt(below: string): Promise<RpcApi | undefined> {
     const { faults } = this
     const chain = await this.chain()
     const { cardanoRpc } = await import('./rpc.ts')

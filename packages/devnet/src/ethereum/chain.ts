@@ -36,7 +36,7 @@ const GENESIS_SPACING_SECONDS = 12
 /** One EVM chain: an engine whose blocks are journaled before any request can read them. */
 export class EthereumChain {
   readonly network: EvmNetwork
-  readonly gate = new ReadWriteLock()
+  readonly lock = new ReadWriteLock()
   readonly #timing: Timing
   readonly #snapshots: Snapshots
   readonly #engines: Engines
@@ -84,7 +84,7 @@ export class EthereumChain {
       isBusy: () =>
         this.#blocksSinceTransaction < network.quietBlocks ||
         (this.#pending.size > 0 && this.#blocksSinceTransaction < STALLED_BLOCKS),
-      produce: async () => void (await this.gate.write(() => this.#produce())),
+      produce: async () => void (await this.lock.write(() => this.#produce())),
     })
   }
 
@@ -140,7 +140,7 @@ export class EthereumChain {
 
   /** Drops a waiting transaction. Returns false if it does not wait. */
   async drop(hash: Hex): Promise<boolean> {
-    return this.gate.write(async () => {
+    return this.lock.write(async () => {
       if (this.held.delete(hash)) return true
       if (!this.#pending.delete(hash)) return false
       return (await this.#anvil.call('anvil_dropTransaction', hash)) !== null
@@ -157,7 +157,7 @@ export class EthereumChain {
     const token = this.network.tokens.find((candidate) => candidate.asset === asset)
     if (!token) {
       const value = parseAmount(amount, 18)
-      return this.gate.write(() => this.#fund({ to, value }))
+      return this.lock.write(() => this.#fund({ to, value }))
     }
     const value = parseAmount(amount, token.decimals)
     const data = encodeFunctionData({
@@ -165,7 +165,7 @@ export class EthereumChain {
       functionName: 'transfer',
       args: [to, value],
     })
-    return this.gate.write(() => this.#fund({ to: token.address, value: 0n, data }))
+    return this.lock.write(() => this.#fund({ to: token.address, value: 0n, data }))
   }
 
   /**
@@ -176,7 +176,7 @@ export class EthereumChain {
   async congest(baseFee: bigint | null): Promise<void> {
     if (this.network.legacy)
       throw new RequestError(`${this.network.code} has no base fee that could rise`)
-    await this.gate.write(async () => {
+    await this.lock.write(async () => {
       this.#calmFee ??= await this.#anvil
         .call<Hex>('eth_getBlockByNumber', 'latest', false)
         .then((block) => (block as unknown as { baseFeePerGas: Hex }).baseFeePerGas)
@@ -191,7 +191,7 @@ export class EthereumChain {
 
   async mine(count: number): Promise<BlockRecord> {
     let block = this.head
-    for (let made = 0; made < count; made += 1) block = await this.gate.write(() => this.#produce())
+    for (let made = 0; made < count; made += 1) block = await this.lock.write(() => this.#produce())
     this.#producer.wake()
     return block
   }
@@ -201,7 +201,7 @@ export class EthereumChain {
    * up to the fork point and takes over, so no state of the removed branch remains.
    */
   async reorg(depth: number): Promise<BlockRecord> {
-    await this.gate.write(async () => {
+    await this.lock.write(async () => {
       const deepest = this.head.height - (this.network.tokens.length > 0 ? GENESIS_BLOCKS : 0)
       if (depth > deepest)
         throw new RequestError(
@@ -323,7 +323,7 @@ export class EthereumChain {
   async #deployMissing(): Promise<void> {
     const missing = await this.#missing()
     if (missing.length === 0) return
-    await this.gate.write(() =>
+    await this.lock.write(() =>
       deploy(this.#anvil, this.network, missing, async () => void (await this.#produce())),
     )
     const [lost] = await this.#missing()
@@ -345,7 +345,7 @@ export class EthereumChain {
     const anvil = this.#anvil
     anvil.onExit(() => {
       if (this.#stopped || anvil !== this.#anvil) return
-      void this.gate.write(async () => {
+      void this.lock.write(async () => {
         if (!this.#stopped && anvil === this.#anvil)
           await this.#adopt(await this.#engines.start(this.#blocks))
       })

@@ -4,7 +4,7 @@ import { parseAmount } from '../amount.ts'
 import { RequestError } from '../errors.ts'
 import { tokenAddress } from '../evm/contracts.ts'
 import { jsonRpcExample } from '../examples.ts'
-import type { RpcFace } from '../http-server.ts'
+import type { RpcApi } from '../http-server.ts'
 import type { Endpoint, FundOrder, Head, LocalChain, Payment } from '../local-chain.ts'
 import { LazyChain, type ChainOptions } from '../lazy-chain.ts'
 import type { Timing } from '../timing.ts'
@@ -60,7 +60,7 @@ class LocalEvmChain extends LazyChain<EthereumChain> implements LocalChain {
     return { chain_id: this.#network.chainId }
   }
 
-  async face(below: string): Promise<RpcFace | undefined> {
+  async apiAt(below: string): Promise<RpcApi | undefined> {
     if (below !== '') return undefined
     const { faults } = this
     const chain = await this.chain()

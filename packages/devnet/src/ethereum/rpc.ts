@@ -83,7 +83,7 @@ export async function ethereumRpc(
   let broadcast = false
   const answers: RpcAnswer[] = []
   for (const request of requests) {
-    answers.push(await chain.gate.read(() => answer(chain, faults, request)))
+    answers.push(await chain.lock.read(() => answer(chain, faults, request)))
     if (request?.method === 'eth_sendRawTransaction') broadcast = true
   }
   if (broadcast && faults.mode === 'drop-answer') return undefined

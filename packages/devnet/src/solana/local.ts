@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { base58 } from '../base58.ts'
 import { jsonRpcExample, socketUrl } from '../examples.ts'
-import type { RpcFace } from '../http-server.ts'
+import type { RpcApi } from '../http-server.ts'
 import type {
   Endpoint,
   FundOrder,
@@ -47,7 +47,7 @@ class LocalSolanaChain extends LazyChain<SolanaChain> implements LocalChain {
     return 'its finalized blocks stay'
   }
 
-  async face(below: string): Promise<RpcFace | undefined> {
+  async apiAt(below: string): Promise<RpcApi | undefined> {
     if (below !== '') return undefined
     const { faults } = this
     const chain = await this.chain()

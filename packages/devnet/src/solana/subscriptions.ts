@@ -69,7 +69,7 @@ const KINDS: Record<string, Subscribe> = {
 export function solanaSocket(chain: SolanaChain, push: (message: string) => void): SocketSession {
   const subscriptions = new Map<number, Subscription>()
   let last = 0
-  const tell = (id: number, block: Block): void => {
+  const notify = (id: number, block: Block): void => {
     const { notification, news } = subscriptions.get(id) as Subscription
     for (const { result, isLast } of news(block)) {
       push(text({ jsonrpc: '2.0', method: notification, params: { result, subscription: id } }))
@@ -92,7 +92,7 @@ export function solanaSocket(chain: SolanaChain, push: (message: string) => void
   }
   const unwatch = chain.watch((block) => {
     // A signature's subscription may remove itself during the iteration, which a Map allows.
-    for (const id of subscriptions.keys()) tell(id, block)
+    for (const id of subscriptions.keys()) notify(id, block)
   })
   return {
     receive(message) {
@@ -108,7 +108,7 @@ export function solanaSocket(chain: SolanaChain, push: (message: string) => void
         const place =
           request.method === 'signatureSubscribe' ? chain.places.get(String(params[0])) : undefined
         const block = place && chain.slots.get(place.slot)
-        if (block) queueMicrotask(() => tell(Number(result), block))
+        if (block) queueMicrotask(() => notify(Number(result), block))
         return { text: text({ jsonrpc: '2.0', id, result }) }
       } catch (error) {
         if (!(error instanceof RpcError) && !(error instanceof SyntaxError)) throw error

@@ -83,7 +83,7 @@ export function horizonEvents(
       : /^\d{1,19}$/.test(cursor)
         ? BigInt(cursor)
         : 0n
-  const tell = (): void => {
+  const send = (): void => {
     for (const record of records() ?? []) {
       if (BigInt(record.paging_token) <= last) continue
       last = BigInt(record.paging_token)
@@ -91,8 +91,8 @@ export function horizonEvents(
     }
   }
   push('retry: 1000\nevent: open\ndata: "hello"\n\n')
-  tell()
-  return { close: chain.ledgers.watch(tell) }
+  send()
+  return { close: chain.ledgers.watch(send) }
 }
 
 type Pages = (path: string, records: HorizonRecord[], query: Query) => unknown

@@ -1,5 +1,5 @@
 import { ed25519 } from '@noble/curves/ed25519.js'
-import type { RpcFace } from '../http-server.ts'
+import type { RpcApi } from '../http-server.ts'
 import { getExample, jsonRpcExample } from '../examples.ts'
 import { LocalLedgers } from '../ledger-local.ts'
 import type { Endpoint, FundOrder, LocalChain, Payment } from '../local-chain.ts'
@@ -27,7 +27,7 @@ class LocalStellarChain extends LocalLedgers<StellarChain> implements LocalChain
     return StellarChain.open(home, timing)
   }
 
-  async face(below: string, url: string): Promise<RpcFace | undefined> {
+  async apiAt(below: string, url: string): Promise<RpcApi | undefined> {
     const isHorizon = below === HORIZON || below.startsWith(`${HORIZON}/`)
     if (below !== '' && !isHorizon) return undefined
     const { faults } = this

@@ -70,7 +70,7 @@ export const WITNESS = addressOfSecret(WITNESS_SECRET)
 
 /** A ledger of our own with Tron's rules; a real EVM executes contracts. */
 export class TronChain {
-  readonly gate = new ReadWriteLock()
+  readonly lock = new ReadWriteLock()
   readonly tokens = TRON_TOKENS
   readonly tvm: Tvm
   readonly #timing: Timing
@@ -94,7 +94,7 @@ export class TronChain {
       busyMs: BUSY_MS,
       idleMs: IDLE_MS,
       isBusy: () => this.#pending.length > 0 || this.#quiet < QUIET_BLOCKS,
-      produce: async () => void (await this.gate.write(() => this.#produce())),
+      produce: async () => void (await this.lock.write(() => this.#produce())),
     })
   }
 
@@ -255,7 +255,7 @@ export class TronChain {
     const token = this.tokens.find((candidate) => candidate.asset === asset)
     const value = parseAmount(amount, token?.decimals ?? 6)
     const data = `a9059cbb${to.slice(2).padStart(64, '0')}${value.toString(16).padStart(64, '0')}`
-    return this.gate.write(async () => {
+    return this.lock.write(async () => {
       const unsigned = token
         ? this.build(
             'TriggerSmartContract',
@@ -278,7 +278,7 @@ export class TronChain {
   }
 
   async mine(count: number): Promise<Block> {
-    for (let made = 0; made < count; made += 1) await this.gate.write(() => this.#produce())
+    for (let made = 0; made < count; made += 1) await this.lock.write(() => this.#produce())
     return this.head
   }
 
@@ -289,7 +289,7 @@ export class TronChain {
   async advance(ms: number): Promise<Block> {
     if (!Number.isInteger(ms) || ms <= 0 || ms > ADVANCE_MAX_MS)
       throw new RequestError('the clock moves forward, by 400 days at most')
-    return this.gate.write(async () => {
+    return this.lock.write(async () => {
       // Relative to the head, because blocks in quick succession are ahead of the clock.
       const clock = Math.max(this.#clock, this.head.time - this.#timing.now()) + ms
       this.#journal.append([{ clock }])
@@ -302,7 +302,7 @@ export class TronChain {
 
   /** Replaces the last blocks by one more empty ones. Final blocks cannot be replaced. */
   async reorg(depth: number, drop: boolean): Promise<Block> {
-    return this.gate.write(async () => {
+    return this.lock.write(async () => {
       const most = Math.min(SOLID_DEPTH, this.head.number)
       if (depth > most)
         throw new RequestError(

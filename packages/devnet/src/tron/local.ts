@@ -1,5 +1,5 @@
 import { getExample } from '../examples.ts'
-import type { RpcFace } from '../http-server.ts'
+import type { RpcApi } from '../http-server.ts'
 import type {
   Endpoint,
   FundOrder,
@@ -46,7 +46,7 @@ class LocalTronChain extends LazyChain<TronChain> implements LocalChain {
     return { genesis: GENESIS_ID }
   }
 
-  async face(below: string): Promise<RpcFace | undefined> {
+  async apiAt(below: string): Promise<RpcApi | undefined> {
     if (!below.startsWith('/')) return undefined
     const { faults } = this
     const chain = await this.chain()

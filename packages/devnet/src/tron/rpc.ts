@@ -32,7 +32,7 @@ export async function tronRpc(
       }
     }
     const visible = body['visible'] === true || body['visible'] === 'true'
-    const answer = await chain.gate.read(async () => method({ chain, body, visible, solid }))
+    const answer = await chain.lock.read(async () => method({ chain, body, visible, solid }))
     if (BROADCASTS.has(name) && faults.mode === 'drop-answer') return undefined
     return { status: 200, body: toJson(visible ? withBase58(answer) : answer) }
   } catch (error) {

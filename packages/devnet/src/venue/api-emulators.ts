@@ -13,7 +13,7 @@ import { Venue, type FaceAnswer, type VenueKind } from './venue.ts'
 const PREFIX = '/exchanges'
 
 /** Protocol of one exchange on top of a venue. */
-interface Face {
+interface VenueApi {
   handle: (request: HttpRequest) => Promise<FaceAnswer>
   rateLimited: HttpAnswer
   unavailable: HttpAnswer
@@ -21,9 +21,9 @@ interface Face {
   unknown: HttpAnswer
 }
 
-const KINDS: Record<ExchangeName, { kind: VenueKind; face: (venue: Venue) => Face }> = {
-  KRAKEN: { kind: KRAKEN, face: (venue) => new KrakenFace(venue) },
-  BINANCE: { kind: BINANCE, face: (venue) => new BinanceFace(venue) },
+const KINDS: Record<ExchangeName, { kind: VenueKind; api: (venue: Venue) => VenueApi }> = {
+  KRAKEN: { kind: KRAKEN, api: (venue) => new KrakenFace(venue) },
+  BINANCE: { kind: BINANCE, api: (venue) => new BinanceFace(venue) },
 }
 
 /**
@@ -32,7 +32,7 @@ const KINDS: Record<ExchangeName, { kind: VenueKind; face: (venue: Venue) => Fac
  */
 export class VenueEmulators {
   readonly #o: { home: string; quotes: () => Quotes; chains: readonly LocalChain[] }
-  readonly #open = new Map<ExchangeName, { venue: Venue; face: Face }>()
+  readonly #open = new Map<ExchangeName, { venue: Venue; api: VenueApi }>()
 
   /** Venues are created on first use. */
   constructor(options: { home: string; quotes: () => Quotes; chains: readonly LocalChain[] }) {
@@ -74,33 +74,33 @@ export class VenueEmulators {
   async handle(exchange: ExchangeName, request: HttpRequest): Promise<HttpAnswer | undefined> {
     const {
       venue: { faults },
-      face,
+      api,
     } = this.#opened(exchange)
     const { mode } = faults
     if (mode === 'down') return undefined
-    if (mode === 'rate-limited') return face.rateLimited
+    if (mode === 'rate-limited') return api.rateLimited
     if (mode === 'malformed')
       return { status: 200, body: '<html><body>Service is being upgraded</body></html>' }
     // Prices in these protocols have no timestamps, so an exchange with stale prices reports that
     // it is closed.
-    if (mode === 'stale') return face.unavailable
-    const { isDeed, ...answer } = await face.handle(request)
+    if (mode === 'stale') return api.unavailable
+    const { isDeed, ...answer } = await api.handle(request)
     if (mode === 'lag') await new Promise((resolve) => setTimeout(resolve, LAG_MS).unref())
     const loss = isDeed ? faults.takeLoss() : null
     if (loss === 'drop-answer') return undefined
     return loss === 'unknown-answer'
-      ? face.unknown
+      ? api.unknown
       : { ...answer, isStalled: loss === 'stalled-answer' }
   }
 
-  #opened(exchange: ExchangeName): { venue: Venue; face: Face } {
+  #opened(exchange: ExchangeName): { venue: Venue; api: VenueApi } {
     const open = this.#open.get(exchange)
     if (open) return open
-    const { kind, face } = KINDS[exchange]
+    const { kind, api } = KINDS[exchange]
     const { home, quotes, chains } = this.#o
     const path = join(home, `${exchange.toLowerCase()}.journal`)
     const venue = new Venue(kind, path, (coin) => quotes().get(exchange, coin), chains)
-    const opened = { venue, face: face(venue) }
+    const opened = { venue, api: api(venue) }
     this.#open.set(exchange, opened)
     return opened
   }

@@ -1,5 +1,5 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js'
-import type { RpcFace } from '../http-server.ts'
+import type { RpcApi } from '../http-server.ts'
 import { postExample, socketUrl } from '../examples.ts'
 import { LocalLedgers } from '../ledger-local.ts'
 import type { Endpoint, FundOrder, LocalChain, Payment } from '../local-chain.ts'
@@ -22,7 +22,7 @@ class LocalXrpChain extends LocalLedgers<XrpChain> implements LocalChain {
     return XrpChain.open(home, timing)
   }
 
-  async face(below: string): Promise<RpcFace | undefined> {
+  async apiAt(below: string): Promise<RpcApi | undefined> {
     if (below !== '') return undefined
     const { faults } = this
     const chain = await this.chain()

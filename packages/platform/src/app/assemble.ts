@@ -54,7 +54,7 @@ export type Operate = (services: Services) => Promise<{ close(): Promise<void> |
 /** What a platform is started with. */
 export interface StartOptions {
   settings: Settings
-  world: Runtime
+  runtime: Runtime
   log: Logger
   /** Steps to run in reverse order if the start fails, and at the end. */
   undo: (() => Promise<void> | void)[]
@@ -75,8 +75,8 @@ export interface StartOptions {
  * @throws Error; the caller must then run the steps in `undo`
  */
 export async function assemble(options: StartOptions): Promise<RunningPlatform> {
-  const { settings, world, log, undo, operate, isOurs, local } = options
-  const { environment } = world
+  const { settings, runtime, log, undo, operate, isOurs, local } = options
+  const { environment } = runtime
   const isLocal = settings.network === 'local'
   const notifiers = {
     outbox: new Notifier(environment),
@@ -86,7 +86,7 @@ export async function assemble(options: StartOptions): Promise<RunningPlatform> 
   const database = openDatabase(options, notifiers)
   undo.push(() => database.close())
   await checkDatabaseNetwork(database, settings.network)
-  const applied = await migrateDatabase(world, options.databaseUrl, settings)
+  const applied = await migrateDatabase(runtime, options.databaseUrl, settings)
   if (applied.length > 0) log.info({ applied }, 'database migrated')
   const registry = loadRegistry(settings.network)
   const devnetUrl = isLocal
@@ -142,12 +142,12 @@ export async function assemble(options: StartOptions): Promise<RunningPlatform> 
 
 /** Opens the database. Its committed events wake the loops and are logged. */
 function openDatabase(
-  { settings, world, log, databaseUrl }: StartOptions,
+  { settings, runtime, log, databaseUrl }: StartOptions,
   { outbox, work, moved }: Notifiers,
 ): Database {
-  return world.openDatabase(databaseUrl, {
+  return runtime.openDatabase(databaseUrl, {
     pooled: settings.databaseUrl !== null && settings.databasePooled,
-    now: world.environment.now,
+    now: runtime.environment.now,
     onError: (error, what) => log.warn({ err: error.message }, what),
     onEvent: (event) => {
       outbox.ring()
@@ -259,8 +259,12 @@ const MIGRATED_MS = 3_600_000
  * Runs the migrations on a separate connection with a long timeout.
  * @returns the migrations that were applied
  */
-async function migrateDatabase(world: Runtime, url: string, settings: Settings): Promise<string[]> {
-  const database = world.openDatabase(url, {
+async function migrateDatabase(
+  runtime: Runtime,
+  url: string,
+  settings: Settings,
+): Promise<string[]> {
+  const database = runtime.openDatabase(url, {
     max: 1,
     pooled: settings.databaseUrl !== null && settings.databasePooled,
     answerMs: MIGRATED_MS,

@@ -48,7 +48,7 @@ export interface Notifiers {
 /** What the services are created from. `devnetUrl`: the local chains; null on other networks. */
 interface ServiceParts {
   settings: Settings
-  world: Runtime
+  runtime: Runtime
   log: Logger
   database: Database
   registry: Registry
@@ -62,8 +62,8 @@ interface ServiceParts {
  * @throws Error if the secrets cannot be opened
  */
 export async function createServices(parts: ServiceParts): Promise<Services> {
-  const { settings, world, log, database, registry, signers, devnetUrl, notifiers } = parts
-  const { environment, fetch } = world
+  const { settings, runtime, log, database, registry, signers, devnetUrl, notifiers } = parts
+  const { environment, fetch } = runtime
   const prices = pricesInstallation(settings.prices, devnetUrl, registry)
   const keys = new WorkspaceKeys(database, signers, settings.network)
   const addresses = new AddressBook(() => services)
@@ -123,7 +123,7 @@ export async function createServices(parts: ServiceParts): Promise<Services> {
       services: () => services,
       environment,
       allow: settings.webhookAllow,
-      resolve: world.resolve,
+      resolve: runtime.resolve,
     }),
     metrics,
     devnet: devnetUrl ? devnetControl(devnetUrl) : null,
@@ -134,10 +134,10 @@ export async function createServices(parts: ServiceParts): Promise<Services> {
 
 /** Creates the clients of all networks that have an endpoint. */
 function connectNetworks(
-  { settings, world, log, database, registry, devnetUrl }: ServiceParts,
+  { settings, runtime, log, database, registry, devnetUrl }: ServiceParts,
   { keys, addresses, metrics }: Pick<Services, 'keys' | 'addresses' | 'metrics'>,
 ): Networks {
-  const { environment, fetch } = world
+  const { environment, fetch } = runtime
   const endpoints = devnetUrl ? localEndpoints(devnetUrl, registry.networks) : settings.endpoints
   const report = reportUnreadable(log, metrics)
   return new Networks(
@@ -149,10 +149,10 @@ function connectNetworks(
 }
 
 /** Creates the sign-in of people to the console. */
-const peopleOf = ({ settings, world, database }: ServiceParts, secrets: Aml['secrets']) =>
+const peopleOf = ({ settings, runtime, database }: ServiceParts, secrets: Aml['secrets']) =>
   createPeople({
     database,
-    environment: world.environment,
+    environment: runtime.environment,
     secrets,
     rateLimit: settings.rateLimit,
   })

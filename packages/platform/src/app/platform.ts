@@ -26,19 +26,19 @@ const STARTS_MAX = 5
 export async function startPlatform(
   settings: Settings,
   operate: Operate,
-  world: Runtime = hostRuntime(),
+  runtime: Runtime = hostRuntime(),
 ): Promise<RunningPlatform> {
   const log = pino(
     {
       level: settings.logLevel,
       redact: ['*.token', '*.aml_token', '*.private_key', 'request.token'],
     },
-    world.log,
+    runtime.log,
   )
   for (let attempt = 1; ; attempt++) {
     const undo: (() => Promise<void> | void)[] = []
     try {
-      return await start(settings, world, log, undo, operate)
+      return await start(settings, runtime, log, undo, operate)
     } catch (error) {
       for (const step of undo.reverse()) await Promise.resolve(step()).catch(() => undefined)
       if ((error as NodeJS.ErrnoException).path?.startsWith(settings.home))
@@ -60,7 +60,7 @@ export async function startPlatform(
  */
 async function start(
   settings: Settings,
-  world: Runtime,
+  runtime: Runtime,
   log: Logger,
   undo: (() => Promise<void> | void)[],
   operate: Operate,
@@ -88,14 +88,14 @@ async function start(
   undo.push(() => running.postgres?.stop())
   const starting = [
     all && settings.databaseUrl === null
-      ? world
+      ? runtime
           .startPostgres(settings.home, (what) => log.warn(what), {
             walArchive: settings.walArchive,
           })
           .then((started) => (running.postgres = started))
       : null,
     all && settings.network === 'local' && settings.localChains === null
-      ? world.startLocal(settings.home, log).then((started) => {
+      ? runtime.startLocal(settings.home, log).then((started) => {
           undo.push(() => started.stop())
           return started
         })
@@ -112,7 +112,7 @@ async function start(
     writeFileSync(runtimeFile, JSON.stringify({ database_url: databaseUrl }), { mode: 0o600 })
   return assemble({
     settings,
-    world,
+    runtime,
     log,
     undo,
     operate,

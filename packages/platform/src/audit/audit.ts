@@ -46,7 +46,7 @@ async function attempt(services: Services): Promise<AuditReport> {
       })
     }
   }
-  await networksNotAsked(services, differences)
+  await networksNotCompared(services, differences)
   const exchanges = await exchangeDifferences(services, differences)
   const compared =
     Object.values(networks).reduce((sum, { addresses, coins }) => sum + addresses + coins, 0) +
@@ -64,7 +64,7 @@ async function attempt(services: Services): Promise<AuditReport> {
 /**
  * Reports coins in the ledger on a network without an endpoint, because they could not be compared.
  */
-async function networksNotAsked(services: Services, differences: Difference[]): Promise<void> {
+async function networksNotCompared(services: Services, differences: Difference[]): Promise<void> {
   const rows = await services.database.query<{ workspace: string; asset: string; sum: string }>(
     `select w.name workspace, a.asset, sum(a.balance)::text sum from ledger_accounts a join workspaces w on w.id = a.workspace_id
      where a.kind not in ('chain', 'fees', 'prepaid', 'prepaid_reserved', 'venue', 'venue_outside',

@@ -310,7 +310,7 @@ async function writeForward(
       response,
     }),
   ])
-  tx.tell({ type: 'transaction.created', workspace: rule.workspace_id, payload: response })
+  tx.emit({ type: 'transaction.created', workspace: rule.workspace_id, payload: response })
   await tx.query(
     'insert into forwards (transaction_id, rule_id, amount, fee_room, created_at, workspace_id) values ($1, $2, $3, $4, $5, $6)',
     [row.id, rule.id, gross.toString(), feeRoom.toString(), now, rule.workspace_id],

@@ -18,7 +18,7 @@ interface NodeReplies {
   problems: string[]
 }
 
-async function tell(
+async function storeRule(
   services: Services,
   ask: (node: number) => Promise<Record<string, unknown>>,
 ): Promise<NodeReplies> {
@@ -41,7 +41,9 @@ async function tell(
  * they store it.
  */
 export const showRule = (services: Services, request: SignedRequest) =>
-  tell(services, (node) => services.signers.call(node, 'POST', '/receipt', { request }, TIMEOUT_MS))
+  storeRule(services, (node) =>
+    services.signers.call(node, 'POST', '/receipt', { request }, TIMEOUT_MS),
+  )
 
 /**
  * Sends the end of a rule to the nodes: the caller's own deletion request, or the request that
@@ -53,7 +55,7 @@ export async function endAtNodes(
   rule: Pick<RuleRow, 'id' | 'request' | 'end_request'>,
 ): Promise<{ enough: boolean; problems: string[]; signed: string[] }> {
   const { api_key: _, ...request } = { api_key: '', ...(rule.end_request ?? rule.request) }
-  const { accepted, problems } = await tell(services, (node) =>
+  const { accepted, problems } = await storeRule(services, (node) =>
     askForVoid(services.signers, node, { request }, true),
   )
   // A node also voids a request that it cannot interpret, which does not end a rule.

@@ -102,7 +102,7 @@ export async function takeEmbedded(
   home: string,
   to: string,
   walArchive: string | null,
-  tell: (line: string) => void,
+  report: (line: string) => void,
 ): Promise<Taken> {
   const data = embeddedData(home)
   if (!statSync(join(data, 'PG_VERSION'), { throwIfNoEntry: false }))
@@ -127,7 +127,7 @@ export async function takeEmbedded(
       )
     ).rows[0]
     if (walArchive !== null && archiver?.failing) {
-      tell(`WARNING: the log is not archived to ${walArchive}: see ${join(home, 'postgres.log')}`)
+      report(`WARNING: the log is not archived to ${walArchive}: see ${join(home, 'postgres.log')}`)
     }
     const folders: string[] = []
     await copyTree(data, to, '', folders)

@@ -65,7 +65,7 @@ export interface Restore extends Recovery {
    */
   nodeSecrets: ReadonlyMap<number, string>
   askNode: AskNode
-  tell: (line: string) => void
+  report: (line: string) => void
 }
 
 /**
@@ -162,7 +162,7 @@ function placeSecrets(
  * its peers have recorded, which adds nothing.
  */
 async function placeNodes(
-  { home, from, nodeSecrets, askNode, tell }: Restore,
+  { home, from, nodeSecrets, askNode, report }: Restore,
   manifest: Manifest,
 ): Promise<void> {
   const file = join(identityFolder(home), 'peers.json')
@@ -209,7 +209,7 @@ async function placeNodes(
       await askNode(signer, 'restore', { ...named(signer), preview: true }).catch(() => undefined)
     for (const signer of listed.nodes) {
       const answer = (await askNode(signer, 'restore', named(signer))) as { keys: number }
-      tell(`node ${signer.node}: ${answer.keys} keys`)
+      report(`node ${signer.node}: ${answer.keys} keys`)
     }
   })
   rmSync(copies, { recursive: true })
@@ -308,7 +308,7 @@ function withLogs(reason: string, home: string): string {
  * @throws Error
  */
 export async function restoreBackup(restore: Restore): Promise<Manifest> {
-  const { home, from, databaseUrl, recoverySecret, nodeSecrets, wal, tell } = restore
+  const { home, from, databaseUrl, recoverySecret, nodeSecrets, wal, report } = restore
   const trust = trustOf(restore.trust, recoverySecret)
   if (trust.manifestSha256 === null && trust.signatureKey === null) {
     throw new Error(
@@ -320,7 +320,9 @@ export async function restoreBackup(restore: Restore): Promise<Manifest> {
     proof === 'hash'
       ? 'the manifest has the given hash'
       : 'the manifest is signed by the recovery key'
-  tell(`${from}: ${proved}, and ${manifest.files.length} files match it; made ${manifest.made_at}`)
+  report(
+    `${from}: ${proved}, and ${manifest.files.length} files match it; made ${manifest.made_at}`,
+  )
   checkPlaces(restore)
   checkTarget(restore, manifest)
   if (databaseUrl !== null) await checkExternalEmpty(databaseUrl)
@@ -328,7 +330,7 @@ export async function restoreBackup(restore: Restore): Promise<Manifest> {
   if (nodeSecrets.size > 0 && secrets === null)
     throw new Error('--node-secrets also requires the secrets of the platform')
   if (wal !== null)
-    tell(
+    report(
       `WARNING: the archived log in ${wal} is not signed: restore it only where nobody else can write to that folder`,
     )
   mkdirSync(home, { recursive: true, mode: 0o700 })
@@ -338,7 +340,7 @@ export async function restoreBackup(restore: Restore): Promise<Manifest> {
   const placeKeys = async (): Promise<void> => {
     if (secrets) {
       placeSecrets(restore, secrets, written)
-      tell('secrets: restored')
+      report('secrets: restored')
     }
     if (nodeSecrets.size > 0) await placeNodes(restore, manifest)
   }
@@ -346,7 +348,7 @@ export async function restoreBackup(restore: Restore): Promise<Manifest> {
     if (databaseUrl === null) await placeEmbedded(home, from, manifest, restore)
     // In one transaction, so a failure leaves nothing in the database.
     else await placeExternal(home, databaseUrl, from, manifest)
-    tell('database: restored')
+    report('database: restored')
   }
   try {
     for (const step of databaseUrl === null

@@ -35,7 +35,7 @@ export interface Backup {
   withNodes: boolean
   askNode: AskNode
   /** Called with a progress line for each part. */
-  tell: (line: string) => void
+  report: (line: string) => void
   clock: () => Date
 }
 
@@ -67,11 +67,11 @@ function secretsOf({ home, secretsKey }: Backup): string {
 const mebibytes = (bytes: number): string => `${(bytes / 1024 ** 2).toFixed(1)} MiB`
 
 async function takeNodes(
-  { home, withNodes, askNode, tell }: Backup,
+  { home, withNodes, askNode, report }: Backup,
   to: string,
 ): Promise<Manifest['nodes']> {
   if (!withNodes) {
-    tell('nodes: omitted as requested; each operator runs "npx custody signer backup"')
+    report('nodes: omitted as requested; each operator runs "npx custody signer backup"')
     return []
   }
   const file = join(identityFolder(home), 'peers.json')
@@ -89,7 +89,7 @@ async function takeNodes(
       })) as { keys: number }
       const { record } = (await askNode(signer, 'status', {})) as { record: { height: number } }
       taken.push({ node: signer.node, keys: made.keys, record_height: record.height })
-      tell(
+      report(
         `node ${signer.node}: ${made.keys} keys, encrypted to its recovery key; record ${record.height}`,
       )
     } catch (error) {
@@ -129,7 +129,7 @@ function createDraft(draft: string, { home, out }: Pick<Backup, 'home' | 'out'>)
 export async function takeBackup(
   backup: Backup,
 ): Promise<{ manifest: Manifest; manifestSha256: string; bytes: number }> {
-  const { home, out, network, databaseUrl, walArchive, recoveryKey, signingKey, tell, clock } =
+  const { home, out, network, databaseUrl, walArchive, recoveryKey, signingKey, report, clock } =
     backup
   const draft = `${out}.partial`
   createDraft(draft, { home, out })
@@ -138,13 +138,13 @@ export async function takeBackup(
     const folder = join(draft, 'database')
     const { folders, ...database } =
       databaseUrl === null
-        ? await takeEmbedded(home, folder, walArchive, tell)
+        ? await takeEmbedded(home, folder, walArchive, report)
         : await takeExternal(databaseUrl, folder)
-    tell(
+    report(
       `database: PostgreSQL ${database.postgres}, ${database.migrations.length} migrations (${database.made_with})`,
     )
     if (recoveryKey === null)
-      tell(
+      report(
         'secrets: omitted as requested; without them, stored tokens of external services and the client key are lost',
       )
     else {
@@ -153,7 +153,7 @@ export async function takeBackup(
         JSON.stringify(seal(secretsOf(backup), recoveryKey)),
         { mode: 0o600 },
       )
-      tell('secrets: secrets key and client key, encrypted to the recovery key')
+      report('secrets: secrets key and client key, encrypted to the recovery key')
     }
     const nodes = await takeNodes(backup, draft)
     const files = await filesBelow(draft)
@@ -177,15 +177,15 @@ export async function takeBackup(
     syncBelow(draft)
     renameSync(draft, out)
     const bytes = files.reduce((sum, file) => sum + file.bytes, 0)
-    tell(
+    report(
       `${MANIFEST}: ${files.length} files, ${mebibytes(bytes)}, ${signingKey === null ? 'not signed' : 'signed'}`,
     )
     if (signingKey === null) {
-      tell(
+      report(
         'WARNING: the manifest is not signed. Store its hash where a writer to the backups cannot change it: without the hash, the backup cannot be restored. npx custody backup-key creates a signing key',
       )
     }
-    tell(`${MANIFEST} SHA-256: ${manifestSha256}`)
+    report(`${MANIFEST} SHA-256: ${manifestSha256}`)
     return { manifest, manifestSha256, bytes }
   } catch (error) {
     rmSync(draft, { recursive: true, force: true })

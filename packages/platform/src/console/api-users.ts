@@ -253,10 +253,17 @@ export const changeApiUser = panelEndpoint({
       visitor,
       async (tx) => {
         const select = `select label, rate_limit, ip_allow_list from api_users where ${OF_WORKSPACE} and revoked_at is null for update`
-        type Kept = { label: string | null; rate_limit: number | null; ip_allow_list: string[] }
-        const before = await tx.one<Kept>(select, [params.api_key, visitor.member.workspaceId])
+        type EditableFields = {
+          label: string | null
+          rate_limit: number | null
+          ip_allow_list: string[]
+        }
+        const before = await tx.one<EditableFields>(select, [
+          params.api_key,
+          visitor.member.workspaceId,
+        ])
         if (!before) throw missing()
-        const changed: Kept = {
+        const changed: EditableFields = {
           label: body.label === undefined ? before.label : body.label.trim() || null,
           rate_limit: body.rate_limit === undefined ? before.rate_limit : body.rate_limit || null,
           ip_allow_list: body.ip_allow_list ?? before.ip_allow_list,

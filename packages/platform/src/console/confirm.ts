@@ -5,7 +5,7 @@ import type { Services } from '../engine/services.ts'
 import { cookieHeaders } from '../people/cookie.ts'
 import { panelEndpoint, type Visitor } from '../people/endpoint.ts'
 import { changeOwn } from '../people/factors.ts'
-import { forgive } from '../people/failures.ts'
+import { reset } from '../people/failures.ts'
 import { authenticationOptions, takePasskey } from '../people/passkeys.ts'
 import { code, passkeyOptions, passkeyResponse, token } from '../people/schemas.ts'
 import { countSignIn, showCode, type Factor } from '../people/sign-in.ts'
@@ -54,7 +54,7 @@ const byCode = (factor: 'totp' | 'recovery', summary: string) =>
       return showCode(services, { personId, factor, code: body.code, from }, (trier, take) =>
         confirmed(services, visitor, factor, async (tx) => {
           await take(tx)
-          await forgive(tx, trier)
+          await reset(tx, trier)
         }),
       )
     },

@@ -3,7 +3,7 @@ import type { Services } from '../engine/services.ts'
 import { ApiError } from '../errors.ts'
 import { panelEndpoint } from '../people/endpoint.ts'
 import { assertCanSignIn, changeOwn, lockPerson } from '../people/factors.ts'
-import { countTry, forgive, type Trier } from '../people/failures.ts'
+import { countTry, reset, type Trier } from '../people/failures.ts'
 import { hashPassword, isPassword } from '../people/password.ts'
 import { assertStrong } from '../people/password-strength.ts'
 import { newPassword, typedPassword } from '../people/schemas.ts'
@@ -52,7 +52,7 @@ export const setMyPassword = panelEndpoint({
       )
       if (!changed)
         throw new ApiError('SIGN_IN_FAILED', 'the password was changed by another request')
-      if (stored?.password_hash) await forgive(tx, trier)
+      if (stored?.password_hash) await reset(tx, trier)
       await people.sessions.end(tx, personId, { except: id })
     })
     return { body: { has_totp: stored?.has_totp ?? false } }

@@ -24,7 +24,7 @@ export interface Queryable {
    * Passes an event to the pool's `onEvent` after the commit; never if the transaction is rolled
    * back.
    */
-  tell(event: ToldEvent): void
+  emit(event: ToldEvent): void
   /** The same for the pool's `onAudit`. */
   tellAudit(entry: ToldAudit): void
 }
@@ -360,7 +360,7 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
       throw isConnectionError(error) ? new CommitUnknown(error) : error
     }
   }
-  const tell = (listen: () => void): void => {
+  const emit = (listen: () => void): void => {
     try {
       listen()
     } catch (error) {
@@ -385,7 +385,7 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
       one: async <T>(text: string, values?: readonly unknown[]) =>
         (await query<T>(text, values))[0],
       now,
-      tell: (event) => committed(() => options.onEvent?.(event)),
+      emit: (event) => committed(() => options.onEvent?.(event)),
       tellAudit: (entry) => committed(() => options.onAudit?.(entry)),
     }
   }
@@ -405,7 +405,7 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
       }
     })
   return {
-    ...queryable(alone, tell),
+    ...queryable(alone, emit),
     async transaction(work) {
       const { result, listeners } = await retried(async () => {
         const client = await connect()
@@ -429,7 +429,7 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
           client.release(broken)
         }
       })
-      listeners.forEach(tell)
+      listeners.forEach(emit)
       return result
     },
     soon: (work) => patience.run(soonMs, work),

@@ -176,7 +176,7 @@ export class EndpointGroup implements Endpoints {
     this.#seats = clients.map((client, at) =>
       this.#seatOf((this.#endpoints[at] as NamedEndpoint).name, client),
     )
-    for (const seat of this.#seats) this.#tell(seat)
+    for (const seat of this.#seats) this.#reportChange(seat)
     const own: Partial<Record<string, Method>> = {
       probe: () => this.#probe(),
       broadcast: (raw) => this.#broadcast(raw as string),
@@ -303,7 +303,7 @@ export class EndpointGroup implements Endpoints {
     ]
   }
 
-  #tell(seat: Seat): void {
+  #reportChange(seat: Seat): void {
     this.#watch.changed(seat.name, {
       isUp: seat.isUp && !seat.isForeign,
       isInUse: seat === this.#inUse,
@@ -312,7 +312,7 @@ export class EndpointGroup implements Endpoints {
   }
 
   #tellAll(): void {
-    for (const seat of this.#seats) this.#tell(seat)
+    for (const seat of this.#seats) this.#reportChange(seat)
   }
 
   /** Marks an endpoint as up after a response, unless it is in doubt. */
@@ -520,7 +520,7 @@ export class EndpointGroup implements Endpoints {
         seat.doubt = null
       if (seat.doubt) seat.retryAtMs = this.#environment.now() + LOOK_MS
       else this.#up(seat)
-      this.#tell(seat)
+      this.#reportChange(seat)
       this.#findStill()
     } catch (error) {
       this.#down(seat, reasonOf(error))

@@ -128,12 +128,12 @@ export async function advance(tx: Queryable, row: TransactionRow, change: Change
   if (change.state !== undefined && change.state !== row.state) sets.push('attempts = 0')
   // The same statement writes the event of a change. Terminal states have their own events, which
   // contain the whole transaction.
-  const isTold =
+  const isReported =
     ASKED_FOR.has(row.kind) &&
     change.state !== undefined &&
     change.state !== row.state &&
     (change.status ?? 'pending') === 'pending'
-  values.push(isTold, row.workspace_id)
+  values.push(isReported, row.workspace_id)
   const written = await tx.query<{ id: string }>(
     `with written as (
        update transactions set ${sets.join(', ')} where workspace_id = $${values.length} and id = $1 and lease_token = $2
@@ -148,8 +148,8 @@ export async function advance(tx: Queryable, row: TransactionRow, change: Change
     values,
   )
   if (written.length !== 1) throw new LeaseLost(row.id)
-  if (isTold)
-    tx.tell({
+  if (isReported)
+    tx.emit({
       type: 'transaction.updated',
       workspace: row.workspace_id,
       payload: JSON.stringify({ id: row.id }),

@@ -137,14 +137,14 @@ export async function letGo(
   isUntouched = false,
 ): Promise<void> {
   if (followers.length === 0) return
-  const unshown = isUntouched ? followers.filter(({ isNew }) => isNew) : []
-  if (unshown.length > 0) {
+  const unsubmitted = isUntouched ? followers.filter(({ isNew }) => isNew) : []
+  if (unsubmitted.length > 0) {
     await database.query(
       `update chain_transactions c set shown_at = null from transactions t
        where c.workspace_id = $3 and c.id = any($1) and c.state = 'BUILT'
          and t.workspace_id = $3 and t.id = c.transaction_id and t.lease_token = $2`,
       [
-        unshown.map(({ built }) => built.id),
+        unsubmitted.map(({ built }) => built.id),
         followers[0]?.row.lease_token,
         followers[0]?.row.workspace_id,
       ],

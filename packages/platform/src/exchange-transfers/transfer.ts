@@ -142,7 +142,7 @@ export const TRANSFERS: LeasedTable<ExchangeTransferRow> = {
     'credited',
     'overdue_at',
   ],
-  tell: (tx, row) => tellTransfer(tx, row, 'exchange_transfer.updated'),
+  emit: (tx, row) => tellTransfer(tx, row, 'exchange_transfer.updated'),
 }
 
 /**

@@ -34,7 +34,7 @@ export interface LeasedTable<Row extends Leased> {
    * due again immediately; null: no such column.
    */
   readonly interrupt: (keyof Row & string) | null
-  tell(tx: Queryable, row: Row): Promise<void>
+  emit(tx: Queryable, row: Row): Promise<void>
 }
 
 /** SQL condition on a row at the time $1: it is not leased, and it is due. */
@@ -73,7 +73,7 @@ export type Change<Row> = Partial<Row> & { again: number | 'hold' | null }
  */
 export async function advance<Row extends Leased>(
   tx: Queryable,
-  { name, json, emittedFields, interrupt, tell }: LeasedTable<Row>,
+  { name, json, emittedFields, interrupt, emit }: LeasedTable<Row>,
   row: Row,
   change: Change<Row>,
 ): Promise<Row> {
@@ -86,11 +86,11 @@ export async function advance<Row extends Leased>(
     values.push(json.has(column) ? JSON.stringify(value) : value)
     sets.push(`${column} = $${values.length}`)
   }
-  const isTold = emittedFields.some(
+  const isReported = emittedFields.some(
     (column) => change[column] !== undefined && String(change[column]) !== String(row[column]),
   )
-  sets.push(`updated_at = case when ${isTold} then $3::timestamptz else updated_at end`)
-  if (isTold) sets.push('version = version + 1')
+  sets.push(`updated_at = case when ${isReported} then $3::timestamptz else updated_at end`)
+  if (isReported) sets.push('version = version + 1')
   if (change.state !== undefined && change.state !== row.state) sets.push('attempts = 0')
   if (again !== 'hold') {
     sets.push('lease_until = null', 'lease_token = null')
@@ -112,6 +112,6 @@ export async function advance<Row extends Leased>(
     values,
   )
   if (!after) throw new LeaseLost(row.id)
-  if (isTold) await tell(tx, after)
+  if (isReported) await emit(tx, after)
   return after
 }

@@ -34,9 +34,9 @@ export function apiAuthenticator(
         return { admission: {}, holder: null }
       }
       const { caller, signed } = await admitCaller(services, limits, request, rawBody, definition)
-      const isTold =
+      const isAudited =
         definition.access === 'write' && (caller.personId !== null || definition.isSetting)
-      if (isTold) await auditWrite?.(services, caller, signed, request.ip)
+      if (isAudited) await auditWrite?.(services, caller, signed, request.ip)
       const holder: Principal = {
         name: `key ${caller.apiKey}`,
         share: `workspace ${caller.workspaceId}`,

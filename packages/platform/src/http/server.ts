@@ -205,9 +205,10 @@ function registerRoutes<O extends Operation>(
   server.addHook('preClose', async () => streams.close())
   const door = apiAuthenticator(limits, auditWrite ?? null)
   for (const definition of endpoints) register(server, services, definition, door, streams)
-  const otherDoor = others?.door(limits)
-  if (others && otherDoor)
-    for (const definition of others.list) register(server, services, definition, otherDoor, streams)
+  const otherAuthenticator = others?.door(limits)
+  if (others && otherAuthenticator)
+    for (const definition of others.list)
+      register(server, services, definition, otherAuthenticator, streams)
   for (const page of pages) registerPage(server, services, page, limits)
   registerProbes(server, services, limits)
   if (endpoints.length > 0) {

@@ -8,7 +8,7 @@ import { invoiceBody, type InvoiceBody } from './body.ts'
 import { placeFor, readyFor } from './choose.ts'
 import { newInvoiceId, type Invoice, type InvoiceRow, type OfferRow } from './invoice.ts'
 import { publishInvoiceEvent } from './evaluate-invoice.ts'
-import { offersOf, whatIsAsked, type Offered } from './offer.ts'
+import { offersOf, requestedAmount, type Offered } from './offer.ts'
 import { invoiceShape, presentInvoice } from './present.ts'
 import { microOf } from './quote.ts'
 import { depthFor, readInvoiceSettings, readLife, readTolerance } from './settings.ts'
@@ -71,7 +71,7 @@ async function create(
 ): Promise<Reply> {
   if (body.webhook_url !== undefined)
     services.checkout.checkWebhook(body.webhook_url, 'webhook_url')
-  const request = whatIsAsked(services, body)
+  const request = requestedAmount(services, body)
   const offers = await offersOf(services, caller, body, request)
   const settings = await readInvoiceSettings(services.database, caller.workspaceId)
   const tolerance =
@@ -142,7 +142,7 @@ function newRow({
   id: string
   caller: Caller
   body: InvoiceBody
-  fiat: ReturnType<typeof whatIsAsked>['fiat']
+  fiat: ReturnType<typeof requestedAmount>['fiat']
   tolerance: number
   createdAt: Date
   expiresAt: Date

@@ -48,7 +48,7 @@ const unpriced = (asset: Asset, field: string) =>
   )
 
 /** Returns the requested amount: in a currency, or in an asset. */
-export function whatIsAsked(services: Services, body: InvoiceBody): RequestedAmount {
+export function requestedAmount(services: Services, body: InvoiceBody): RequestedAmount {
   if (body.fiat_amount !== undefined || body.fiat !== undefined) {
     if (body.fiat === undefined)
       throw invalid(

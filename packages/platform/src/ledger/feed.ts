@@ -73,7 +73,7 @@ export class Feed {
         if (this.#listening.size === 0) {
           this.#emittedUpTo = null
           pauseMs = null
-        } else await this.#tell()
+        } else await this.#emit()
       } catch (error) {
         if (!signal.aborted)
           this.#o.log.warn(
@@ -86,7 +86,7 @@ export class Feed {
     }
   }
 
-  async #tell(): Promise<void> {
+  async #emit(): Promise<void> {
     if (this.#emittedUpTo === null) {
       const log = await this.#o.database.one<{ last: string }>('select last::text from event_log')
       this.#emittedUpTo = BigInt(log?.last ?? '0')

@@ -106,5 +106,5 @@ export async function emit(
   payload: string,
 ): Promise<void> {
   await tx.query('select emit_event($1, $2, $3, $4)', [workspace, subAccount, type, payload])
-  tx.tell({ type, workspace, payload })
+  tx.emit({ type, workspace, payload })
 }

@@ -1,5 +1,5 @@
 import { OperatorError, type Command } from './command.ts'
-import { readApiKey, readWish } from './enrol.ts'
+import { readApiKey, readEnrolment } from './enrol.ts'
 import { fulfilRequest } from '../people/api-user-requests.ts'
 import { OPERATOR, writeAudit } from '../people/audit-log.ts'
 import { ensureWorkspace } from '../prepaid-fee/ensure-workspace.ts'
@@ -10,7 +10,7 @@ import { ensureWorkspace } from '../prepaid-fee/ensure-workspace.ts'
  * nothing. Without the ID of a control-panel request, the API user has no label and no owner.
  */
 export const createApiUser: Command = async (services, input) => {
-  const params = readWish({
+  const params = readEnrolment({
     workspace: String(input['workspace'] ?? ''),
     subAccount: String(input['sub_account'] ?? ''),
     role: String(input['role'] ?? ''),

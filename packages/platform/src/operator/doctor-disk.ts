@@ -13,13 +13,13 @@ const FILES_MIN = 10_000
 /**
  * Free space of a file system: bytes and files; `files` 0: the file system does not count files.
  */
-export interface Room {
+export interface DiskSpace {
   bytes: number
   files: number
   filesFree: number
 }
 
-function roomOf(folder: string): Room {
+function roomOf(folder: string): DiskSpace {
   const { bavail, bsize, files, ffree } = statfsSync(folder)
   return { bytes: bavail * bsize, files, filesFree: ffree }
 }
@@ -34,25 +34,25 @@ const sizeOf = (bytes: number): string =>
 export function diagnoseDisk(
   what: string,
   folder: string,
-  read: (folder: string) => Room = roomOf,
+  read: (folder: string) => DiskSpace = roomOf,
 ): Finding[] {
-  let room: Room
+  let space: DiskSpace
   try {
-    room = read(folder)
+    space = read(folder)
   } catch {
     return [ok('disk', `${what} ${folder} does not exist yet`)]
   }
-  const message = `${sizeOf(room.bytes)} free on the disk of ${what} ${folder}`
+  const message = `${sizeOf(space.bytes)} free on the disk of ${what} ${folder}`
   const advice =
     'delete files that do not belong to the platform, or enlarge the disk: below 64 MiB, no new requests are accepted'
   const match =
-    room.bytes < ERROR_BYTES
+    space.bytes < ERROR_BYTES
       ? problem('disk', message, advice)
-      : room.bytes < WARNING_BYTES
+      : space.bytes < WARNING_BYTES
         ? warning('disk', message, advice)
         : ok('disk', message)
-  if (room.files > 0 && room.filesFree < FILES_MIN) {
-    const few = `only ${room.filesFree} more files fit on the disk of ${what} ${folder}`
+  if (space.files > 0 && space.filesFree < FILES_MIN) {
+    const few = `only ${space.filesFree} more files fit on the disk of ${what} ${folder}`
     return [
       match,
       problem('disk', few, 'delete small files, or create a file system with more inodes'),

@@ -69,7 +69,7 @@ function withoutPlatform(registry: Registry): ChainContext {
       query: nobody,
       one: nobody,
       now: () => new Date(),
-      tell: () => undefined,
+      emit: () => undefined,
       tellAudit: () => undefined,
     },
   }

@@ -14,7 +14,7 @@ interface ReservesReport {
  * Returns the operator's summary of a statement: its totals, and the assets of which more is owed
  * than held. Amounts in the smallest unit.
  */
-const tell = (row: Pick<SnapshotRow, 'id' | 'hash' | 'statement' | 'signatures'>) => {
+const present = (row: Pick<SnapshotRow, 'id' | 'hash' | 'statement' | 'signatures'>) => {
   const { time, networks, assets } = JSON.parse(row.statement) as ReservesReport
   return {
     id: row.id,
@@ -33,11 +33,11 @@ const tell = (row: Pick<SnapshotRow, 'id' | 'hash' | 'statement' | 'signatures'>
  */
 export const publish: Command = async (services) => {
   const made = await publishReserves(services)
-  return { ...tell(made), problems: made.problems }
+  return { ...present(made), problems: made.problems }
 }
 
 export const list: Command = async ({ database }) => ({
-  statements: (await listSnapshots(database, 100, 0)).map(tell),
+  statements: (await listSnapshots(database, 100, 0)).map(present),
 })
 
 /**
@@ -64,7 +64,7 @@ export const show: Command = async ({ database }, input) => {
         )?.holdings
       : undefined
   return {
-    ...tell(row),
+    ...present(row),
     published: presentSnapshot(row),
     ...(holdings === undefined ? {} : { holdings }),
   }

@@ -32,7 +32,7 @@ const subjectsOf = ({
 
 /**
  * Counts an attempt as failed before it is checked, so that any number of concurrent attempts are
- * counted too. {@link forgive} undoes this for a successful attempt. Uses a transaction of its own.
+ * counted too. {@link reset} undoes this for a successful attempt. Uses a transaction of its own.
  * A rejected attempt is not counted.
  * @throws ApiError `RATE_LIMITED` with the time until which attempts are not checked
  */
@@ -71,7 +71,7 @@ const tooMany = (until: Date): ApiError =>
  * Undoes the count of an attempt. `all`: the person has signed in, so all earlier failures of their
  * email address are deleted.
  */
-export async function forgive(tx: Queryable, trier: Trier, { all = false } = {}): Promise<void> {
+export async function reset(tx: Queryable, trier: Trier, { all = false } = {}): Promise<void> {
   const [email, address] = subjectsOf(trier)
   if (all) await tx.query('delete from sign_in_failures where subject = $1', [email.subject])
   await tx.query(

@@ -4,7 +4,7 @@ import type { Services } from '../engine/services.ts'
 import type { Reply } from '../http/endpoint.ts'
 import { writeAuditEverywhere } from './audit-log.ts'
 import { lockPerson } from './factors.ts'
-import { countTry, forgive, type Trier } from './failures.ts'
+import { countTry, reset, type Trier } from './failures.ts'
 import { isPassword } from './password.ts'
 import { ownerOfRecoveryCode, takeRecoveryCode } from './recovery-codes.ts'
 import { actorOf, type From, type Session } from './sessions.ts'
@@ -55,7 +55,7 @@ async function tryCode(
     )
       throw wrong()
     const ended = await people.sessions.end(tx, personId)
-    await forgive(tx, trier, { all: true })
+    await reset(tx, trier, { all: true })
     await writeAuditEverywhere(
       tx,
       personId,

@@ -4,7 +4,7 @@ import type { Services } from '../engine/services.ts'
 import type { Reply } from '../http/endpoint.ts'
 import { writeAuditEverywhere } from './audit-log.ts'
 import { cookieHeaders } from './cookie.ts'
-import { countTry, forgive, type Trier } from './failures.ts'
+import { countTry, reset, type Trier } from './failures.ts'
 import { isPassword } from './password.ts'
 import { presentSession } from './present.ts'
 import { takeRecoveryCode } from './recovery-codes.ts'
@@ -66,7 +66,7 @@ async function tryPassword(services: Services, trier: Trier, password: string): 
   if (!person || !isRight || !person.has_second)
     throw new ApiError('SIGN_IN_FAILED', 'the e-mail address or the password is wrong')
   return database.transaction(async (tx) => {
-    await forgive(tx, trier)
+    await reset(tx, trier)
     return beginStep(tx, environment, 'sign-in', person.id, {})
   })
 }
@@ -99,7 +99,7 @@ export async function finishSignIn(
     signIn(services, { personId, factor, from, before }, async (tx) => {
       await take(tx)
       if (!(await endStep(tx, token))) throw new ApiError('SIGN_IN_FAILED', STEP_GONE)
-      await forgive(tx, trier, { all: true })
+      await reset(tx, trier, { all: true })
     }),
   )
 }

@@ -82,7 +82,7 @@ async function chainsInUse(services: Services): Promise<Chain[]> {
  * report the balance as missing.
  * @throws ApiError `NETWORK_UNAVAILABLE`
  */
-function assertAsked(services: Services, books: Books, chains: readonly Chain[]): void {
+function assertComplete(services: Services, books: Books, chains: readonly Chain[]): void {
   const named = [...books.operating].concat(
     books.liabilities.map(({ asset, balance }) => [asset, balance]),
   )
@@ -108,7 +108,7 @@ export async function takeSnapshot(services: Services): Promise<Snapshot> {
   const before = await Promise.all(chains.map(heightOf))
   const time = database.now().toISOString()
   const books = await readBooks(database)
-  assertAsked(services, books, chains)
+  assertComplete(services, books, chains)
   const held = (await Promise.all(chains.map((chain) => heldOn(services, chain)))).flat()
   const after = await Promise.all(chains.map(heightOf))
   const networks = chains

@@ -77,19 +77,20 @@ const entry = endpoint
       { endpoints, quorum = 1, fee_floors: floors, checkpoint, ...own },
       context,
     ): NetworkEndpoints => {
-      const tell = (message: string, ...path: (string | number)[]) =>
+      const report = (message: string, ...path: (string | number)[]) =>
         context.addIssue({ code: 'custom', message, path })
       const [field] = Object.keys(own)
       if (endpoints && field !== undefined)
-        tell('is set per endpoint: move it into endpoints', field)
-      if (!endpoints && own.url === undefined) tell('must be an http(s) URL', 'url')
+        report('is set per endpoint: move it into endpoints', field)
+      if (!endpoints && own.url === undefined) report('must be an http(s) URL', 'url')
       const several = (endpoints ?? [own]) as RpcEndpoint[]
       // The same endpoint under two names would always agree with itself.
       const urls = several.map(({ url }) => url)
       const again = urls.findIndex((url, at) => url !== undefined && urls.indexOf(url) < at)
-      if (again >= 0) tell('is the URL of another endpoint of the list', 'endpoints', again, 'url')
+      if (again >= 0)
+        report('is the URL of another endpoint of the list', 'endpoints', again, 'url')
       if (quorum > several.length)
-        tell(`must not exceed the number of its endpoints, ${several.length}`, 'quorum')
+        report(`must not exceed the number of its endpoints, ${several.length}`, 'quorum')
       const shared = {
         ...(floors === undefined ? {} : { fee_floors: floors }),
         ...(checkpoint === undefined ? {} : { checkpoint }),
@@ -203,7 +204,7 @@ const configuration = (registry: Registry) =>
     const rules: Configuration['sweep'] = {}
     for (const kind of ['networks', 'assets'] as const) {
       for (const [name, rule] of Object.entries(sweep[kind])) {
-        const tell = (message: string, ...path: string[]) => {
+        const report = (message: string, ...path: string[]) => {
           context.addIssue({ code: 'custom', message, path: ['sweep', kind, name, ...path] })
         }
         try {
@@ -212,10 +213,10 @@ const configuration = (registry: Registry) =>
             kind === 'networks' ? { network: name } : { asset: name },
           )
           if (kind === 'networks' && rule.min_amount !== undefined)
-            tell('an amount requires an asset', 'min_amount')
-          rules[scope] = readRule(rule, registry.asset(name)?.decimals ?? 0, tell)
+            report('an amount requires an asset', 'min_amount')
+          rules[scope] = readRule(rule, registry.asset(name)?.decimals ?? 0, report)
         } catch (error) {
-          tell(reasonOf(error))
+          report(reasonOf(error))
         }
       }
     }
@@ -235,20 +236,20 @@ const configuration = (registry: Registry) =>
   })
 
 /** Reports an issue, with the path of the field below the checked part. */
-type Tell = (message: string, ...path: string[]) => void
+type Report = (message: string, ...path: string[]) => void
 
 /** Reads the amounts of a sweep rule. An invalid amount is reported and null. */
 function readRule(
   { cost_multiple: multiple, min_amount: least }: z.output<typeof rule>,
   decimals: number,
-  tell: Tell,
+  report: Report,
 ): SweepRule {
   const amount = (name: string, written: string | undefined, digits: number): bigint | null => {
     try {
       return written === undefined ? null : parseAmount(written, digits)
     } catch (error) {
       if (!(error instanceof ChainError)) throw error
-      tell(error.message, name)
+      report(error.message, name)
       return null
     }
   }
@@ -262,17 +263,17 @@ function readRule(
 function checkNetwork(
   { utxo }: Network,
   { fee_floors: floors, checkpoint }: NetworkEndpoints['endpoints'][number],
-  tell: Tell,
+  report: Report,
 ): void {
   if (checkpoint !== undefined && !utxo) {
-    tell(
+    report(
       'is supported only for Bitcoin and similar networks: other networks are identified by their chain id or first block',
       'checkpoint',
     )
   }
   if (floors === undefined) return
   if (!utxo) {
-    tell(
+    report(
       'is supported only for Bitcoin and similar networks: other networks always report their fee rates',
       'fee_floors',
     )
@@ -285,7 +286,7 @@ function checkNetwork(
     try {
       const floor = parseAmount(written, FLOOR_DECIMALS)
       if (floor < below)
-        tell(
+        report(
           'must not be below the minimum that the network relays, nor below a lower level',
           'fee_floors',
           level,
@@ -293,7 +294,7 @@ function checkNetwork(
       else below = floor
     } catch (error) {
       if (!(error instanceof ChainError)) throw error
-      tell(error.message, 'fee_floors', level)
+      report(error.message, 'fee_floors', level)
     }
   }
 }

@@ -164,7 +164,7 @@ export async function signRun(
  * @returns the nodes at fault
  */
 async function silentOf({ signers }: Signing, first: number, second: number): Promise<number[]> {
-  const heard = await Promise.all(
+  const responses = await Promise.all(
     [first, second].map((node) =>
       signers.call(node, 'GET', '/status', undefined, STATUS_TIMEOUT_MS).then(
         () => true,
@@ -172,7 +172,7 @@ async function silentOf({ signers }: Signing, first: number, second: number): Pr
       ),
     ),
   )
-  const gone = [first, second].filter((_, at) => !heard[at])
+  const gone = [first, second].filter((_, at) => !responses[at])
   return gone.length > 0 ? gone : [first]
 }
 

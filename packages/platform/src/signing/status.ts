@@ -3,7 +3,7 @@ import type { SignerNodes } from './nodes.ts'
 /** A node's status report; null: the node did not respond. */
 export interface NodeStatus {
   node: number
-  status: Said | null
+  status: ReportedStatus | null
 }
 
 /**
@@ -11,7 +11,7 @@ export interface NodeStatus {
  * workspaces, by curve; `peersDown`: number of other nodes that it cannot reach; `bans`: nodes that
  * it has banned; `banReports`: bans that other nodes reported to it.
  */
-interface Said {
+interface ReportedStatus {
   ready: boolean
   mode: string
   clockS: number | null
@@ -61,7 +61,15 @@ interface Report {
 const isReport = (value: { node?: unknown; by?: unknown } | null): value is Report =>
   isNode(value?.node) && isNode(value?.by)
 
-const read = ({ ready, mode, clock, pool, peers, bans, ban_reports: reports }: Status): Said => ({
+const read = ({
+  ready,
+  mode,
+  clock,
+  pool,
+  peers,
+  bans,
+  ban_reports: reports,
+}: Status): ReportedStatus => ({
   ready: ready === true,
   mode: String(mode),
   clockS: typeof clock === 'number' ? clock : null,

@@ -10,7 +10,7 @@ export const ORDERS: LeasedTable<OrderRow> = {
   emittedFields: ['state', 'status', 'reason', 'venue_id', 'filled', 'alerted_at'],
   // A cancellation that was requested during a step makes the order due immediately.
   interrupt: 'cancel_requested_at',
-  tell: (tx, row) => tellOrder(tx, row, 'order.updated'),
+  emit: (tx, row) => tellOrder(tx, row, 'order.updated'),
 }
 
 /** Leases the order that has been due the longest, except orders of the accounts in `busy`. */

@@ -196,13 +196,13 @@ async function create(request: TransferRequest, from: TransferSource): Promise<R
   }
   if (written.replayed)
     return replayedTransaction(written.response, isSamePayload(written.payload_hash, payloadHash))
-  services.database.tell({
+  services.database.emit({
     type: 'transaction.created',
     workspace: caller.workspaceId,
     payload: response,
   })
   if (exchange)
-    services.database.tell({
+    services.database.emit({
       type: 'exchange_transfer.created',
       workspace: caller.workspaceId,
       payload: exchange.shown,

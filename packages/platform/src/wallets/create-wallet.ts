@@ -132,5 +132,5 @@ async function make(
     }),
   ])
   if (typeof answer?.existing === 'string') throw exists(asset, answer.existing)
-  tx.tell({ type: 'wallet.created', workspace: workspaceId, payload: JSON.stringify(shown) })
+  tx.emit({ type: 'wallet.created', workspace: workspaceId, payload: JSON.stringify(shown) })
 }

@@ -34,12 +34,12 @@ async function distribute(
       .map((receiver) => ({ event, receiver, url: null })),
   )
   // A webhook with the same URL receives the event already.
-  const isTold = (event: Published, url: string) =>
+  const isSubscribed = (event: Published, url: string) =>
     listening.some((each) => each.event === event && each.receiver.url === url)
   const wanted = [
     ...listening,
     ...(await invoiceReceivers(services, tx, events)).filter(
-      ({ event, url }) => !isTold(event, url),
+      ({ event, url }) => !isSubscribed(event, url),
     ),
   ]
   if (wanted.length === 0) return

@@ -33,7 +33,7 @@ interface HistoryEntry {
   body: Record<string, unknown>
 }
 
-function told(entry: Entry): HistoryEntry | null {
+function presentEntry(entry: Entry): HistoryEntry | null {
   const { at, kind, body } = entry.kind === 'imported' ? entry.body : entry
   const fields = TOLD[kind]
   const values: Record<string, unknown> = body
@@ -61,7 +61,7 @@ export function history(
   const entries: HistoryEntry[] = []
   let [next, bytes] = [from, 0]
   for (const row of record.page(from, limit)) {
-    const entry = told(entryOf(row))
+    const entry = presentEntry(entryOf(row))
     const size = entry ? JSON.stringify(entry).length : 0
     if (bytes + size > BYTES_MAX && entries.length > 0) break
     if (entry) entries.push(entry)

@@ -427,7 +427,7 @@ export class Ceremonies {
         this.#assertOpen(run)
       }
       if (step.kind === 'done') return step.result
-      const heard = await Promise.all(
+      const received = await Promise.all(
         this.#peers.nodes.map(async (node) => {
           const message = (await this.#mailbox.take(run.opening.run, round, node, timeout)) as {
             payloads: string[]
@@ -444,7 +444,7 @@ export class Ceremonies {
         }),
       )
       this.#assertOpen(run)
-      inbox = heard.flat()
+      inbox = received.flat()
     }
   }
 
@@ -548,18 +548,23 @@ export class Ceremonies {
     const bytes = readyBytes(ready)
     const others = await Promise.all(
       this.#config.peerList.map(async ({ node, identity }) => {
-        const heard = (await this.#mailbox.take(run.opening.run, READY_ROUND, node, timeout)) as {
+        const received = (await this.#mailbox.take(
+          run.opening.run,
+          READY_ROUND,
+          node,
+          timeout,
+        )) as {
           signature: string
           session: string
         }
-        if (heard.session !== run.session)
+        if (received.session !== run.session)
           throw new Refusal('SESSION_ABORTED', `node ${node} sent a message of another session`, {
             node,
           })
-        if (!verifyBytes(identity, bytes, heard.signature)) {
+        if (!verifyBytes(identity, bytes, received.signature)) {
           throw new Refusal('SESSION_ABORTED', `node ${node} certified another key`, { node })
         }
-        return { node, signature: heard.signature }
+        return { node, signature: received.signature }
       }),
     )
     this.#assertOpen(run)

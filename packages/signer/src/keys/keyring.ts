@@ -490,10 +490,10 @@ export class Keyring {
           { timeout: this.#config.timeouts_ms.round },
         )
         if (!answer.set) continue
-        const heard = setSchema.parse(answer.set)
-        if (heard.workspace !== workspace || heard.curve !== curve) continue
-        await this.#learn(heard.key_id)
-        set = this.#adopt(heard)
+        const received = setSchema.parse(answer.set)
+        if (received.workspace !== workspace || received.curve !== curve) continue
+        await this.#learn(received.key_id)
+        set = this.#adopt(received)
         break
       } catch (error) {
         this.#log('warn', 'certificates could not be requested', {

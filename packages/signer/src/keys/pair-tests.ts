@@ -177,7 +177,7 @@ export class PairTests {
     try {
       let messages = await batch.step(null)
       for (let round = 1; !batch.results; round++) {
-        const heard = shapeOfAnswer(
+        const received = shapeOfAnswer(
           messagesSchema,
           await peers.call(
             partner,
@@ -190,7 +190,7 @@ export class PairTests {
           ),
           partner,
         )
-        messages = await batch.step(fromText(heard.messages))
+        messages = await batch.step(fromText(received.messages))
       }
       // The partner completes its side by itself; one more call confirms that it did.
       await peers.call(

@@ -81,7 +81,7 @@ export interface Look {
   fromHeight: number
   /** Indexes of the sub-accounts. Null: those in the backup. */
   subAccounts: number[] | null
-  tell(line: string): void
+  notify(line: string): void
 }
 
 /** Queries the chain. Only this step and the broadcast need a network connection. */
@@ -100,7 +100,7 @@ export async function gather(existing: Public, o: Look): Promise<GatheredFile> {
     gap: o.gap,
     fromHeight: o.fromHeight,
     to: to.address,
-    tell: o.tell,
+    notify: o.notify,
     placeAt: (subAccount, index) => {
       const path = [subAccount, network.chain_index, index]
       return { path, address: addressAt(network, key, path) }
@@ -182,7 +182,7 @@ const POLL_MS = 1000
 export interface Sending {
   endpoint: RpcEndpoint
   /** Maximum time in milliseconds to wait for a block. */ waitMs: number
-  tell(line: string): void
+  notify(line: string): void
 }
 
 /**
@@ -201,7 +201,7 @@ export async function send(
   for (const { raw, hash } of signed) {
     const result = await client.broadcast(raw)
     reasons.set(hash, result.kind === 'accepted' ? 'is not in a block yet' : result.reason)
-    o.tell(`${hash}: ${result.kind}${result.kind === 'accepted' ? '' : ` (${result.reason})`}`)
+    o.notify(`${hash}: ${result.kind}${result.kind === 'accepted' ? '' : ` (${result.reason})`}`)
   }
   const until = Date.now() + o.waitMs
   const waiting = new Set(signed.map(({ hash }) => hash))

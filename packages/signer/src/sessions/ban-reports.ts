@@ -76,7 +76,7 @@ export class BanReports {
    * Reports each ban on record to the third node until it has acknowledged it. The banned node is
    * not informed.
    */
-  async tell(): Promise<void> {
+  async report(): Promise<void> {
     const {
       store: { state },
       peers,
@@ -90,13 +90,13 @@ export class BanReports {
           .filter((third) => !bans.isBanned(third) && peers.reachable(third))
           .map(async (third) => {
             const name = `${third}/${peers.headOf(third)?.generation ?? 0}/${ban.identity}`
-            if (!this.#acknowledged.has(name)) await this.#tell(third, ban.node, name)
+            if (!this.#acknowledged.has(name)) await this.#reportTo(third, ban.node, name)
           }),
       ),
     )
   }
 
-  async #tell(third: number, banned: number, name: string): Promise<void> {
+  async #reportTo(third: number, banned: number, name: string): Promise<void> {
     const { config, peers, bans, log } = this.#parts
     const {
       node,

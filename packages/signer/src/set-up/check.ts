@@ -49,14 +49,14 @@ const hello = z.object({
   prints: z.record(z.string(), z.string()),
 })
 
-interface Heard {
+interface ProbeResponse {
   text: string
   status: number
   expiresAt: Date | null
   offsetMs: (clock: number) => number
 }
 
-function ask(client: Client, { host, port, certificate }: CheckRequest): Promise<Heard> {
+function ask(client: Client, { host, port, certificate }: CheckRequest): Promise<ProbeResponse> {
   const pin = pinOf(certificate)
   let expiresAt: Date | null = null
   const sentAt = Date.now()

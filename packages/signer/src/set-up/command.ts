@@ -19,7 +19,7 @@ export function modeOf(typed: string): Mode {
  * Writes a public configuration to the requested file, or prints it. The lines are printed to
  * standard error, because the public configuration on standard output may be piped.
  */
-export function tell({ half: made, lines }: SetupResult, out: string | undefined): void {
+export function print({ half: made, lines }: SetupResult, out: string | undefined): void {
   if (made && out !== undefined) writeJson(resolve(out), made)
   else if (made) printJson(made)
   printNotice(lines)
@@ -43,5 +43,5 @@ export async function runPlatformSetup({
   out: string | undefined
 }): Promise<void> {
   const files = peers === undefined ? {} : { peers: peers.split(',').map((file) => resolve(file)) }
-  tell(await setupPlatform({ home, mode, ...files }), out)
+  print(await setupPlatform({ home, mode, ...files }), out)
 }

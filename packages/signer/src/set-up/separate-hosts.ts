@@ -105,7 +105,7 @@ export async function setupNode(o: SeparateHostOptions): Promise<SetupResult> {
     )
   }
   const others = [1, 2, 3].filter((each) => each !== node)
-  const { peers, platform, recovery } = readGiven(o, existing, others)
+  const { peers, platform, recovery } = readOptions(o, existing, others)
   await ensureHomeKey(o, node)
   const config: ConfigFile = {
     version: 1,
@@ -177,7 +177,7 @@ async function firstOf(o: SeparateHostOptions, node: number): Promise<SetupResul
  * Returns the public configurations that were given to the second call: one file for each party, or
  * one file with all of them, as in earlier versions.
  */
-function readGiven(
+function readOptions(
   o: SeparateHostOptions,
   own: NodePublicConfig,
   others: readonly number[],

@@ -316,20 +316,20 @@ export class Coordinator {
   /**
    * Runs a batch to its end, in as few messages as the engine permits: each message contains all
    * rounds that this side can compute by then.
-   * @param heard the messages that the partner has sent already
+   * @param received the messages that the partner has sent already
    * @returns the messages that the partner has not received yet
    */
   async #converse(
     run: Batch,
-    heard: RoundMessages[],
+    received: RoundMessages[],
     say: (rounds: readonly RoundMessages[]) => Promise<RoundMessages[]>,
   ): Promise<RoundMessages[]> {
     let mine = [await run.step(null)]
     for (;;) {
-      for (const messages of heard) mine.push(await run.step(messages))
+      for (const messages of received) mine.push(await run.step(messages))
       if (run.results) return mine.filter((messages) => !isSilent(messages))
-      heard = await say(mine)
-      if (heard.length === 0)
+      received = await say(mine)
+      if (received.length === 0)
         throw new Refusal('SESSION_ABORTED', 'The partner sends no more messages')
       mine = []
     }

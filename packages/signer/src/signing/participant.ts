@@ -244,7 +244,7 @@ export class Participant {
       open.round++
       const run = open.run!
       const mine = await this.#toldFirst(open)
-      for (const heard of roundsOf(messages, bytes)) mine.push(await run.step(heard))
+      for (const received of roundsOf(messages, bytes)) mine.push(await run.step(received))
       open.isBusy = false
       // Started after the response is sent and before the next message is processed, so that the
       // partner does not wait for this side's own verification.

@@ -77,7 +77,7 @@ class Channel {
       if (!this.#pending) this.destroy(new Error('idle'))
     })
     stream.on('data', (chunk: Buffer) => {
-      this.#heard(chunk)
+      this.#received(chunk)
     })
     stream.on('error', (error) => {
       this.destroy(error)
@@ -86,11 +86,11 @@ class Channel {
       this.destroy(new Error('the connection was closed'))
     })
     if (this.#ended) stream.destroy()
-    else if (head.length > 0) this.#heard(head)
+    else if (head.length > 0) this.#received(head)
     else if (this.#pending) writeFrame(stream, ...this.#frame)
   }
 
-  #heard(chunk: Buffer): void {
+  #received(chunk: Buffer): void {
     const request = this.#pending
     if (!request) {
       this.destroy(new Error('a response without a request'))

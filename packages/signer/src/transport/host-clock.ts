@@ -42,14 +42,14 @@ export class HostClock {
       async (node) =>
         answerSchema.parse(await peers.call(node, PING, {}, { timeout: PING_TIMEOUT_MS })).clock,
     )
-    const heard = (await Promise.allSettled(pending)).flatMap((answer) =>
+    const offsets = (await Promise.allSettled(pending)).flatMap((answer) =>
       answer.status === 'fulfilled' ? [answer.value] : [],
     )
     const doubted = store.record.doubted()
     if (doubted === null) return
     const ahead = `${Math.round((doubted - store.clock()) / 1000)} s`
     // A peer of an earlier version does not report its clock, and must not stop this node.
-    if (heard.some((clock) => clock === undefined || clock >= doubted - LEAP_MAX_MS)) {
+    if (offsets.some((clock) => clock === undefined || clock >= doubted - LEAP_MAX_MS)) {
       store.record.confirm()
       this.#isAlerted = false
       log(
@@ -62,7 +62,7 @@ export class HostClock {
       return
     }
     const why =
-      heard.length === 0
+      offsets.length === 0
         ? 'no peer can be queried to confirm it'
         : 'no peer reports the same time: correct it by NTP'
     if (!this.#isAlerted) log('alert', 'the clock of this host is not trusted', { ahead, why })

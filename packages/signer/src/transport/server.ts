@@ -238,13 +238,13 @@ const within = <T>(
 /** Connections of peers that have been upgraded from HTTP. */
 class Channels {
   readonly #log: Log
-  readonly #room: MemoryBudget
+  readonly #budget: MemoryBudget
   readonly #idle = new Set<TLSSocket>()
   readonly #busy = new Set<TLSSocket>()
 
-  constructor(log: Log, room: MemoryBudget) {
+  constructor(log: Log, budget: MemoryBudget) {
     this.#log = log
-    this.#room = room
+    this.#budget = budget
   }
 
   /**
@@ -290,7 +290,7 @@ class Channels {
         )
       }
       if (!frame) {
-        if (length > 0) release ??= this.#room.take(node, length)
+        if (length > 0) release ??= this.#budget.take(node, length)
         return
       }
       this.#idle.delete(stream)

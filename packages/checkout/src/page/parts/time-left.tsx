@@ -25,7 +25,7 @@ const clockText = (leftMs: number): string => {
 function textOf(speech: Speech, leftMs: number, expiry: string, now: number): string {
   const { words } = speech
   if (leftMs > HOUR_MS)
-    return speech.tell(words.payBy, { time: speech.time(new Date(expiry), new Date(now)) })
+    return speech.translate(words.payBy, { time: speech.time(new Date(expiry), new Date(now)) })
   return leftMs > LAST_MS ? speech.count(words.minutesLeft, Math.ceil(leftMs / MINUTE_MS)) : ''
 }
 

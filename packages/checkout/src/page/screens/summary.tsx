@@ -4,7 +4,7 @@ import { Amount, Code } from '../parts/amount.tsx'
 import { serverNow, TimeLeft } from '../parts/time-left.tsx'
 
 /** The requested amount in its original currency, otherwise in coins. */
-function Asked({ state }: { state: CheckoutState }) {
+function RequestedAmount({ state }: { state: CheckoutState }) {
   const { money } = useSpeech()
   if (state.fiat !== null && state.fiat_amount !== null)
     return <bdi>{money(state.fiat_amount, state.fiat)}</bdi>
@@ -31,7 +31,7 @@ export function Summary({
         {say(words.payTo, { merchant: state.merchant })}
       </h1>
       <p class="summary-amount">
-        <Asked state={state} />
+        <RequestedAmount state={state} />
       </p>
       <p class="summary-memo">
         <bdi>{state.memo}</bdi>

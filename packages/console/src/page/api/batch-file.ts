@@ -1,5 +1,5 @@
 // Parses and validates a file of transfers line by line, without any request.
-import type { Known, Line } from './batch-line.ts'
+import type { AssetInfo, Line } from './batch-line.ts'
 import {
   amountBy,
   decimalMarkOf,
@@ -11,7 +11,7 @@ import {
 import { decimal, units } from './decimal.ts'
 import { exact } from './wire.ts'
 
-type Assets = ReadonlyMap<string, Known>
+type Assets = ReadonlyMap<string, AssetInfo>
 
 export const COLUMNS = [
   'asset',

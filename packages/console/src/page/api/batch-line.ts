@@ -1,5 +1,5 @@
 /** Data about an asset. */
-export interface Known {
+export interface AssetInfo {
   decimals: number
   takes_tag: boolean
 }

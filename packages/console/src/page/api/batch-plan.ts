@@ -1,6 +1,6 @@
 // Determines which lines of a batch file were ordered earlier, and the sequence_id of each line.
 // Sends no request.
-import type { Earlier, Known, Line, Standing } from './batch-line.ts'
+import type { Earlier, AssetInfo, Line, Standing } from './batch-line.ts'
 import { units } from './decimal.ts'
 import { sha256 } from './keys.ts'
 
@@ -44,7 +44,7 @@ export const attemptOf = (reference: string, attempt: number): string =>
  */
 export async function planBatch(
   lines: readonly Line[],
-  assets: ReadonlyMap<string, Known>,
+  assets: ReadonlyMap<string, AssetInfo>,
   history: History,
   nowMs: number,
 ): Promise<void> {

@@ -77,8 +77,8 @@ async function problemOf(response: Response): Promise<Problem> {
 
 /** Called after every 401, so that the panel shows the sign-in. */
 let whenSignedOut: () => void = () => undefined
-export function onSignedOut(tell: () => void): void {
-  whenSignedOut = tell
+export function onSignedOut(notify: () => void): void {
+  whenSignedOut = notify
 }
 
 const unreachable = () =>

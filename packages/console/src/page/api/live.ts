@@ -9,7 +9,7 @@ export const liveState = signal<'off' | 'connecting' | 'live'>('off')
 const RETRY_MS = 3000
 const RETRY_MAX_MS = 30_000
 
-interface Told {
+interface ServerEvent {
   type: string
   object: string
   data: unknown
@@ -37,11 +37,11 @@ async function follow(
     if (done) return
     const blocks = (rest + value).replaceAll('\r\n', '\n').split('\n\n')
     rest = blocks.pop() ?? ''
-    for (const block of blocks) tell(block, last)
+    for (const block of blocks) dispatch(block, last)
   }
 }
 
-function tell(block: string, last: { id: string | null }): void {
+function dispatch(block: string, last: { id: string | null }): void {
   const field = (name: string) =>
     block
       .split('\n')
@@ -51,7 +51,7 @@ function tell(block: string, last: { id: string | null }): void {
   if (data === '') return
   last.id = field('id')[0] ?? last.id
   try {
-    const { type, object, data: inner } = JSON.parse(data) as Told
+    const { type, object, data: inner } = JSON.parse(data) as ServerEvent
     news.value = { type, object, data: inner, at: Date.now() }
   } catch {
     // Not JSON, such as a proxy's message.

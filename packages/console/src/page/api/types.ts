@@ -168,7 +168,7 @@ export interface Series {
   points: { at: Timestamp; value: Decimal }[]
 }
 
-export interface Story {
+export interface TransactionTimeline {
   transaction: Transaction
   network: string
   /** Oldest first. */

@@ -14,7 +14,7 @@ import { Amount, AssetName, Copy, Id, tickerOf, Time } from '../parts/values.tsx
 import { Status } from '../parts/status.tsx'
 import { Table } from '../parts/table.tsx'
 import { EMPTY_TAG, TagField, useDestination } from '../parts/tag-field.tsx'
-import { Asked, InvoiceStatusOf } from './invoices.tsx'
+import { RequestedAmount, InvoiceStatusOf } from './invoices.tsx'
 
 const OPEN = new Set(['Pending', 'Processing'])
 const NOTES = {
@@ -262,7 +262,7 @@ export function InvoicePage({ id }: { id: string }) {
         <div class="column-main">
           <Card>
             <p class="total">
-              <Asked invoice={invoice} />
+              <RequestedAmount invoice={invoice} />
             </p>
             <Facts
               of={[

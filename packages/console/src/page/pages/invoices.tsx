@@ -27,7 +27,7 @@ const STATUSES = [
 ] as const
 
 /** The requested amount in its original currency. */
-export function Asked({
+export function RequestedAmount({
   invoice,
 }: {
   invoice: Pick<Invoice, 'fiat' | 'fiat_amount' | 'asset' | 'crypto_amount' | 'assets'>
@@ -373,7 +373,11 @@ export function Invoices() {
               cell: ({ order_id: id, memo }) => id ?? memo ?? <span class="muted">No number</span>,
             },
             { head: 'State', cell: (invoice) => <InvoiceStatusOf invoice={invoice} /> },
-            { head: 'Asked', isNumber: true, cell: (invoice) => <Asked invoice={invoice} /> },
+            {
+              head: 'Asked',
+              isNumber: true,
+              cell: (invoice) => <RequestedAmount invoice={invoice} />,
+            },
             {
               head: 'Paid',
               isNumber: true,

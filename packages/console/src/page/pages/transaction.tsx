@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { Problem } from '../api/http.ts'
 import { ofSub, pageAt } from '../api/scope.ts'
 import { sign } from '../api/sign.ts'
-import type { Story, Transaction } from '../api/types.ts'
+import type { Transaction, TransactionTimeline } from '../api/types.ts'
 import { useAction, useRead } from '../api/use.ts'
 import { toast } from '../parts/announce.tsx'
 import { Button, Choice, Dialog, onSubmit, Text } from '../parts/form.tsx'
@@ -131,19 +131,19 @@ function Cancel({
   )
 }
 
-function Confirmations({ story }: { story: Story }) {
-  const { now, needed } = story.confirmations
-  if (story.transaction.status === 'failed') return null
+function Confirmations({ timeline }: { timeline: TransactionTimeline }) {
+  const { now, needed } = timeline.confirmations
+  if (timeline.transaction.status === 'failed') return null
   if (needed === null)
     return (
       <p class="muted">
-        {story.transaction.status === 'confirmed'
+        {timeline.transaction.status === 'confirmed'
           ? 'Final'
           : `${now} confirmations: final when the chain says so`}
       </p>
     )
   if (needed === 0) return null
-  const shown = story.transaction.status === 'confirmed' ? needed : Math.min(now, needed)
+  const shown = timeline.transaction.status === 'confirmed' ? needed : Math.min(now, needed)
   return (
     <div class="confirmations">
       <progress max={needed} value={shown} aria-label="Confirmations" />
@@ -158,29 +158,29 @@ function Confirmations({ story }: { story: Story }) {
 
 export function TransactionPage({ id = '' }: { id?: string }) {
   const path = encodeURIComponent(id)
-  const story = useRead<Story>(
+  const timeline = useRead<TransactionTimeline>(
     ofSub(`/transactions/${path}/story`),
     /^(?:transaction|deposit|address|webhook)\./,
   )
   const [dialog, setDialog] = useState<'speed-up' | 'cancel' | null>(null)
-  const transaction = story.data?.transaction
+  const transaction = timeline.data?.transaction
   const back = { href: pageAt('/transactions'), word: 'Transactions' }
-  if (transaction === undefined || story.data === undefined) {
-    const { problem } = story
+  if (transaction === undefined || timeline.data === undefined) {
+    const { problem } = timeline
     return (
       <Page title="Transaction" back={back}>
         {problem === null ? (
           <Skeleton lines={8} />
         ) : (
-          <ProblemNote problem={problem} retry={story.reload} />
+          <ProblemNote problem={problem} retry={timeline.reload} />
         )}
       </Page>
     )
   }
-  const { data } = story
+  const { data } = timeline
   const reload = () => {
     setDialog(null)
-    story.reload()
+    timeline.reload()
   }
   const isWaiting = !ENDED.has(transaction.status)
   const canChange = isWaiting && transaction.type === 'Withdraw'
@@ -206,7 +206,9 @@ export function TransactionPage({ id = '' }: { id?: string }) {
         ) : undefined
       }
     >
-      {story.problem === null ? null : <ProblemNote problem={story.problem} retry={story.reload} />}
+      {timeline.problem === null ? null : (
+        <ProblemNote problem={timeline.problem} retry={timeline.reload} />
+      )}
       {transaction.failure_reason === null ? null : (
         <Note tone="bad">
           <p>{transaction.failure_reason}</p>
@@ -242,7 +244,7 @@ export function TransactionPage({ id = '' }: { id?: string }) {
                 </>
               )}
             </p>
-            <Confirmations story={data} />
+            <Confirmations timeline={data} />
             <Facts
               of={[
                 ['Asset', <AssetName key="asset" of={transaction.asset} isLong />],

@@ -207,7 +207,7 @@ export function Transactions() {
           <Menu
             label="as a file"
             isEnd
-            face={
+            button={
               <span class="button">
                 <Icon name="download" />
                 <span>Export</span>

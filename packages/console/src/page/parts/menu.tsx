@@ -4,12 +4,12 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 /** Button that opens a list of links and actions; arrow keys move through it, Escape closes it. */
 export function Menu({
   label,
-  face,
+  button,
   children,
   isEnd = false,
 }: {
   label: string
-  face: ComponentChildren
+  button: ComponentChildren
   children: ComponentChildren
   isEnd?: boolean
 }) {
@@ -58,7 +58,7 @@ export function Menu({
         aria-expanded={isOpen}
         onClick={() => setOpen(!isOpen)}
       >
-        {face}
+        {button}
         <span class="sr-only"> {label}</span>
       </button>
       {isOpen ? (

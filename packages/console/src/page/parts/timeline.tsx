@@ -1,6 +1,6 @@
 // The parts of a transaction's timeline.
 import { pageAt } from '../api/scope.ts'
-import type { Replacement, Story } from '../api/types.ts'
+import type { Replacement, TransactionTimeline } from '../api/types.ts'
 import { Shape } from './icons.tsx'
 import { Card } from './page.tsx'
 import { Amount, Code, Id, Time, utc } from './values.tsx'
@@ -11,7 +11,13 @@ import { Table } from './table.tsx'
 const READ = { problem: null, reload: () => undefined }
 
 /** Each state with its time and reason, the latest first. */
-export function Timeline({ states, isWaiting }: { states: Story['states']; isWaiting: boolean }) {
+export function Timeline({
+  states,
+  isWaiting,
+}: {
+  states: TransactionTimeline['states']
+  isWaiting: boolean
+}) {
   const latest = states.toReversed()
   return (
     <Card title="Timeline">
@@ -46,7 +52,7 @@ export function Attempts({
   replacements,
   asset,
 }: {
-  attempts: Story['attempts']
+  attempts: TransactionTimeline['attempts']
   replacements: readonly Replacement[]
   asset: string
 }) {
@@ -113,7 +119,7 @@ export function Attempts({
 }
 
 /** The request that ordered the transaction, and its signer. */
-export function Request({ request }: { request: Story['request'] }) {
+export function Request({ request }: { request: TransactionTimeline['request'] }) {
   if (request === null) return null
   let body = request.body
   try {
@@ -152,7 +158,13 @@ export function Request({ request }: { request: Story['request'] }) {
 }
 
 /** Screening results and holds. */
-export function Screening({ rows, holds }: { rows: Story['screening']; holds: Story['holds'] }) {
+export function Screening({
+  rows,
+  holds,
+}: {
+  rows: TransactionTimeline['screening']
+  holds: TransactionTimeline['holds']
+}) {
   if (rows.length === 0 && holds.length === 0) return null
   return (
     <Card title="Screening" isBare>
@@ -203,7 +215,7 @@ export function Screening({ rows, holds }: { rows: Story['screening']; holds: St
 }
 
 /** Automatic transactions of the platform for this one. */
-export function Related({ rows }: { rows: Story['related'] }) {
+export function Related({ rows }: { rows: TransactionTimeline['related'] }) {
   if (rows.length === 0) return null
   return (
     <Card title="Done for it" lead="By the platform, such as fuel for its fee." isBare>
@@ -225,7 +237,7 @@ export function Related({ rows }: { rows: Story['related'] }) {
 }
 
 /** Ledger entries of the transaction. */
-export function Ledger({ rows }: { rows: Story['ledger'] }) {
+export function Ledger({ rows }: { rows: TransactionTimeline['ledger'] }) {
   if (rows.length === 0) return null
   return (
     <Card title="Ledger entries" isBare>
@@ -255,8 +267,8 @@ export function Deliveries({
   events,
   rows,
 }: {
-  events: Story['events']
-  rows: Story['deliveries']
+  events: TransactionTimeline['events']
+  rows: TransactionTimeline['deliveries']
 }) {
   if (events.length === 0) return null
   return (

@@ -17,7 +17,7 @@ export class Book {
   readonly buy: Order[] = []
   readonly sell: Order[] = []
   /** Offers of the market maker on each side, the best first. */
-  house: Record<Side, Level[]> = { buy: [], sell: [] }
+  marketMaker: Record<Side, Level[]> = { buy: [], sell: [] }
 
   add(order: Order): void {
     const side = this[order.side]
@@ -36,7 +36,7 @@ export class Book {
    * maker.
    */
   *offers(side: Side): Generator<Offer> {
-    const levels = this.house[side]
+    const levels = this.marketMaker[side]
     const better = (one: bigint, other: bigint) => (side === 'buy' ? one > other : one < other)
     let [at, below] = [0, 0]
     for (;;) {

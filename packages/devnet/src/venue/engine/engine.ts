@@ -73,7 +73,7 @@ export class Engine {
    * start.
    */
   readonly collected: Record<string, bigint> = {}
-  readonly house: Record<string, bigint> = {}
+  readonly marketMaker: Record<string, bigint> = {}
   readonly rules: VenueRules
   changes: Changes = { accounts: new Set(), orders: new Set(), trades: new Set() }
   readonly #options: EngineOptions
@@ -317,7 +317,7 @@ export class Engine {
   /** Fills the orders that now cross the market maker's price, at the order's price. */
   #fillResting(market: Market, book: Book): void {
     for (const side of ['buy', 'sell'] as const) {
-      for (const level of book.house[OTHER[side]]) {
+      for (const level of book.marketMaker[OTHER[side]]) {
         const reaches = (order: Order) =>
           side === 'buy' ? order.price! >= level.price : order.price! <= level.price
         for (
@@ -363,8 +363,8 @@ export class Engine {
 
   #houseTakes({ base, quote }: Market, side: Side, volume: bigint, cost: bigint): void {
     const sign = side === 'buy' ? 1n : -1n
-    this.house[base.ticker] = (this.house[base.ticker] ?? 0n) + sign * volume
-    this.house[quote.ticker] = (this.house[quote.ticker] ?? 0n) - sign * cost
+    this.marketMaker[base.ticker] = (this.marketMaker[base.ticker] ?? 0n) + sign * volume
+    this.marketMaker[quote.ticker] = (this.marketMaker[quote.ticker] ?? 0n) - sign * cost
   }
 
   /** Settles one side of a fill: money, order and trade. */

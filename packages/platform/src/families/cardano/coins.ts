@@ -1,4 +1,4 @@
-import { cardano, pathOf, type Network, type Riders } from '@custody/chains'
+import { cardano, pathOf, type Network, type UtxoTokens } from '@custody/chains'
 import type { Queryable } from '../../database/pool.ts'
 import type { Owner } from '../../engine/chain.ts'
 
@@ -10,7 +10,7 @@ interface CoinRow {
   value: string
   path_index: number
   address: string
-  riders: Riders | null
+  riders: UtxoTokens | null
 }
 
 const COLUMNS = 'txid, vout, value::text, path_index, address, riders'

@@ -4,7 +4,7 @@ import {
   formatAmount,
   type CardanoClient,
   type Network,
-  type Riders,
+  type UtxoTokens,
 } from '@custody/chains'
 import type { Queryable } from '../../database/pool.ts'
 import type {
@@ -97,7 +97,7 @@ export async function reserveOf(
   network: Network,
   address: string,
 ): Promise<bigint> {
-  const coins = await database.query<{ riders: Riders }>(
+  const coins = await database.query<{ riders: UtxoTokens }>(
     `select u.riders from chain_addresses c
        join wallets w on w.workspace_id = c.workspace_id and w.sub_account_id = c.sub_account_id
        join utxos u on u.workspace_id = w.workspace_id and u.wallet_id = w.id and u.network = c.network

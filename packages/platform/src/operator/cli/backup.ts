@@ -12,14 +12,14 @@ import { callSigner } from '../connect.ts'
 import { need, type Outcome, type Run, type Values } from './typed.ts'
 
 /** Progress is printed to standard error, because the result on standard output may be JSON. */
-const tell = (line: string): void => printNotice(line)
+const print = (line: string): void => printNotice(line)
 
 const surroundings = () => ({
   network: readVariable('CUSTODY_NETWORK'),
   databaseUrl: readVariable('DATABASE_URL') ?? null,
   secretsKey: readVariable('CUSTODY_SECRETS_KEY') ?? null,
   askNode: callSigner,
-  tell,
+  report: print,
 })
 
 /** Returns one half of the platform's recovery key; null if secrets are deliberately left out. */
