@@ -63,7 +63,7 @@ export function readApiKey(value: unknown): string {
  * Validates all entered values before anything is sent.
  * @throws OperatorError that names the option
  */
-export function readWish(
+export function readEnrolment(
   params: EnrolmentRequest,
 ): Required<Omit<EnrolmentRequest, 'index' | 'request'>> & { index?: number; fingerprint: string } {
   const workspace = readName(params.workspace, 'workspace')
@@ -103,7 +103,8 @@ export async function enrolAtNodes(
   signers: readonly NodePeer[],
   params: EnrolmentRequest,
 ): Promise<Enrolled> {
-  const { workspace, subAccount, role, publicKeyPem, apiKey, fingerprint, index } = readWish(params)
+  const { workspace, subAccount, role, publicKeyPem, apiKey, fingerprint, index } =
+    readEnrolment(params)
   const body = {
     api_key: apiKey,
     public_key_pem: publicKeyPem,
@@ -165,7 +166,7 @@ export async function createApiUserEverywhere(
   | Enrolled
   | { apiKey: string; index: number; fingerprint: string; trust: null; answers: []; problems: [] }
 > {
-  const { workspace, subAccount, role, publicKeyPem, fingerprint } = readWish(params)
+  const { workspace, subAccount, role, publicKeyPem, fingerprint } = readEnrolment(params)
   if (signers.length === 0 && (params.apiKey === undefined || params.index === undefined)) {
     throw new OperatorError(
       'the signer nodes run on other hosts: run "custody signer enrol" at each, then this command with the --api-key and --index that they printed (docs/enrolment.md)',
