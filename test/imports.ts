@@ -25,65 +25,115 @@ const BEFORE_REGEX = new Set([
   'do',
 ])
 
-export function tokens(source: string): Token[] {
-  const found: Token[] = []
-  let at = 0
+/** Reads the tokens of one source text. */
+class Tokenizer {
+  readonly #source: string
+  #at = 0
+  readonly #tokens: Token[] = []
   /** Open braces. A template's `${` is recorded so that its end continues the template. */
-  const braces: ('block' | 'template')[] = []
-  const skipTemplate = () => {
-    while (at < source.length) {
-      if (source[at] === '\\') at += 2
-      else if (source[at] === '`') {
-        at++
+  readonly #braces: ('block' | 'template')[] = []
+
+  constructor(source: string) {
+    this.#source = source
+  }
+
+  read(): Token[] {
+    while (this.#at < this.#source.length) this.#readNext()
+    return this.#tokens
+  }
+
+  #readNext(): void {
+    const char = this.#char
+    if (/\s/.test(char)) this.#at++
+    else if (this.#startsWith('//') || this.#startsWith('#!')) this.#skipLine()
+    else if (this.#startsWith('/*')) this.#skipComment()
+    else if (char === "'" || char === '"') this.#readString(char)
+    else if (char === '`') {
+      this.#at++
+      this.#add('mark', '`')
+      this.#skipTemplate()
+    } else if (WORD.test(char)) this.#readWord()
+    else if (char === '/' && beginsRegex(this.#tokens.at(-1))) this.#skipRegex()
+    else this.#readMark(char)
+  }
+
+  /** The current character. */
+  get #char(): string {
+    return this.#source[this.#at] as string
+  }
+
+  get #isAtEnd(): boolean {
+    return this.#at >= this.#source.length
+  }
+
+  #startsWith(text: string): boolean {
+    return this.#source.startsWith(text, this.#at)
+  }
+
+  #add(kind: Token['kind'], text: string): void {
+    this.#tokens.push({ kind, text })
+  }
+
+  #skipLine(): void {
+    while (!this.#isAtEnd && this.#char !== '\n') this.#at++
+  }
+
+  #skipComment(): void {
+    const end = this.#source.indexOf('*/', this.#at + 2)
+    this.#at = end < 0 ? this.#source.length : end + 2
+  }
+
+  #readString(quote: string): void {
+    const start = ++this.#at
+    while (!this.#isAtEnd && this.#char !== quote && this.#char !== '\n')
+      this.#at += this.#char === '\\' ? 2 : 1
+    this.#add('string', this.#source.slice(start, this.#at))
+    this.#at++
+  }
+
+  #readWord(): void {
+    const start = this.#at
+    while (!this.#isAtEnd && WORD.test(this.#char)) this.#at++
+    this.#add('word', this.#source.slice(start, this.#at))
+  }
+
+  #readMark(char: string): void {
+    this.#at++
+    if (char === '{') this.#braces.push('block')
+    if (char === '}' && this.#braces.pop() === 'template') this.#skipTemplate()
+    else this.#add('mark', char)
+  }
+
+  /** Skips the text of a template up to its end or its next `${`. */
+  #skipTemplate(): void {
+    while (!this.#isAtEnd) {
+      if (this.#char === '\\') this.#at += 2
+      else if (this.#char === '`') {
+        this.#at++
         return
-      } else if (source.startsWith('${', at)) {
-        at += 2
-        braces.push('template')
+      } else if (this.#startsWith('${')) {
+        this.#at += 2
+        this.#braces.push('template')
         return
-      } else at++
+      } else this.#at++
     }
   }
-  while (at < source.length) {
-    const char = source[at] as string
-    if (/\s/.test(char)) at++
-    else if (source.startsWith('//', at) || source.startsWith('#!', at)) {
-      while (at < source.length && source[at] !== '\n') at++
-    } else if (source.startsWith('/*', at)) {
-      const end = source.indexOf('*/', at + 2)
-      at = end < 0 ? source.length : end + 2
-    } else if (char === "'" || char === '"') {
-      const start = ++at
-      while (at < source.length && source[at] !== char && source[at] !== '\n')
-        at += source[at] === '\\' ? 2 : 1
-      found.push({ kind: 'string', text: source.slice(start, at) })
-      at++
-    } else if (char === '`') {
-      at++
-      found.push({ kind: 'mark', text: '`' })
-      skipTemplate()
-    } else if (WORD.test(char)) {
-      const start = at
-      while (at < source.length && WORD.test(source[at] as string)) at++
-      found.push({ kind: 'word', text: source.slice(start, at) })
-    } else if (char === '/' && beginsRegex(found.at(-1))) {
-      at++
-      for (let inClass = false; at < source.length && source[at] !== '\n'; at++) {
-        if (source[at] === '\\') at++
-        else if (source[at] === '[') inClass = true
-        else if (source[at] === ']') inClass = false
-        else if (source[at] === '/' && !inClass) break
-      }
-      at++
-      found.push({ kind: 'mark', text: '/regex/' })
-    } else {
-      at++
-      if (char === '{') braces.push('block')
-      if (char === '}' && braces.pop() === 'template') skipTemplate()
-      else found.push({ kind: 'mark', text: char })
+
+  #skipRegex(): void {
+    this.#at++
+    for (let inClass = false; !this.#isAtEnd && this.#char !== '\n'; this.#at++) {
+      if (this.#char === '\\') this.#at++
+      else if (this.#char === '[') inClass = true
+      else if (this.#char === ']') inClass = false
+      else if (this.#char === '/' && !inClass) break
     }
+    this.#at++
+    this.#add('mark', '/regex/')
   }
-  return found
 }
+
+/** Returns the tokens of a module's source. */
+export const tokens = (source: string): Token[] => new Tokenizer(source).read()
 
 function beginsRegex(before: Token | undefined): boolean {
   if (!before) return true
@@ -102,7 +152,7 @@ export interface Import {
  * `import('s')`, `require('s')`, `import.meta.resolve('s')` and the types `import('s').T`.
  */
 export function importsIn(source: string): Import[] {
-  const found: Import[] = []
+  const imports: Import[] = []
   const all = tokens(source)
   all.forEach((token, at) => {
     if (token.kind !== 'string') return
@@ -121,7 +171,7 @@ export function importsIn(source: string): Import[] {
       // `import type from 's'` imports a value named type.
       typeOnly = all[start + 1]?.text === 'type' && start + 2 < at - 1
     }
-    found.push({ specifier: token.text, typeOnly })
+    imports.push({ specifier: token.text, typeOnly })
   })
-  return found
+  return imports
 }

@@ -48,8 +48,14 @@ function repository(t: TestContext, changelog = CHANGELOG) {
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
   writeFileSync(join(folder, 'CHANGELOG.md'), changelog)
   const git = (...words: string[]) => {
-    const names = ['-c', 'user.name=t', '-c', 'user.email=t@example.org']
-    const { status, stdout, stderr } = spawnSync('git', [...names, ...words], {
+    // A developer's global setting to sign would ask for a key.
+    const settings = [
+      'user.name=t',
+      'user.email=t@example.org',
+      'commit.gpgsign=false',
+      'tag.gpgsign=false',
+    ].flatMap((setting) => ['-c', setting])
+    const { status, stdout, stderr } = spawnSync('git', [...settings, ...words], {
       cwd: folder,
       encoding: 'utf8',
     })

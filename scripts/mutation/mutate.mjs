@@ -64,7 +64,7 @@ const freshCopy = () => {
 const keyOf = (file, text) => createHash('sha256').update(`${file}\0${text}`).digest('hex')
 
 /** Tests mutants of the database's functions, with one copy for each job. */
-async function database({ sql, tests }, isAsked, keep) {
+async function database({ sql, tests }, isSelected, save) {
   const mutants = sql
     .filter((file) => values.file === undefined || file.includes(values.file))
     .flatMap((file) =>
@@ -74,65 +74,65 @@ async function database({ sql, tests }, isAsked, keep) {
         ...mutant,
       })),
     )
-    .filter(isAsked)
+    .filter(isSelected)
   return functions(mutants, tests, {
     jobs,
     copyOf: freshCopy,
-    keep,
-    told: (text) => console.log(text),
+    save,
+    log: (text) => console.log(text),
   })
 }
 
 /** Tests mutants behind Stryker's switches, in a separate copy. */
-async function changed({ mutate, tests }, isAsked, keep) {
+async function changed({ mutate, tests }, isSelected, save) {
   const copy = freshCopy()
   if (tests.some((file) => file.startsWith('packages/signer')))
     spawnSync(process.execPath, ['packages/signer/test/data-dirs.ts'], { cwd: copy })
   return typescript(
     copy,
     { mutate, tests },
-    { jobs, only: values.file, isAsked, keep, told: (text) => console.log(text) },
+    { jobs, only: values.file, isSelected, save, log: (text) => console.log(text) },
   )
 }
 
 const NOTICED = new Set(['Killed', 'Timeout'])
 const isNoticed = ({ how }) => NOTICED.has(how)
-const KEPT = join(root, 'node_modules', '.cache', 'mutation')
+const CACHE = join(root, 'node_modules', '.cache', 'mutation')
 const rows = []
 for (const name of names) {
   const module = MODULES[name]
-  const kept = join(KEPT, `${name}.json`)
+  const cacheFile = join(CACHE, `${name}.json`)
   // Results of earlier runs, including interrupted and partial ones: with --again, detected mutants
   // are not tested again.
-  const before = existsSync(kept) ? JSON.parse(readFileSync(kept, 'utf8')) : []
+  const before = existsSync(cacheFile) ? JSON.parse(readFileSync(cacheFile, 'utf8')) : []
   const all = new Map(before.map((each) => [each.key, each]))
-  const known = new Map(
+  const detected = new Map(
     values.again ? before.filter(isNoticed).map((each) => [each.key, each]) : [],
   )
-  const keep = (mutants) => {
+  const save = (mutants) => {
     for (const { key, file, line, what, how } of mutants)
       if (how !== 'Refused') all.set(key, { key, file, line, what, how })
-    mkdirSync(KEPT, { recursive: true })
-    writeFileSync(kept, JSON.stringify([...all.values()]))
+    mkdirSync(CACHE, { recursive: true })
+    writeFileSync(cacheFile, JSON.stringify([...all.values()]))
   }
-  const taken = []
-  const isAsked = (mutant) => {
-    const noticed = known.get(mutant.key)
-    if (noticed) taken.push(noticed)
+  const detectedBefore = []
+  const isSelected = (mutant) => {
+    const noticed = detected.get(mutant.key)
+    if (noticed) detectedBefore.push(noticed)
     return !noticed
   }
   const made = [
-    ...(values.sql ? [] : await changed(module, isAsked, keep)),
-    ...(values.ts || !module.sql ? [] : await database(module, isAsked, keep)),
+    ...(values.sql ? [] : await changed(module, isSelected, save)),
+    ...(values.ts || !module.sql ? [] : await database(module, isSelected, save)),
   ]
   // A mutant that PostgreSQL rejects counts as neither detected nor undetected.
   const tried = made.filter(({ how }) => how !== 'Refused')
   if (tried.length < made.length)
     console.log(`${made.length - tried.length} mutants of SQL are no functions, and not counted`)
-  const mutants = [...taken, ...tried]
+  const mutants = [...detectedBefore, ...tried]
   // Results that a complete run no longer contains belong to deleted code.
   if (values.file === undefined && (!module.sql || (!values.sql && !values.ts))) all.clear()
-  keep(mutants)
+  save(mutants)
   const noticed = mutants.filter(isNoticed).length
   rows.push({ name, mutants: mutants.length, noticed, score: (100 * noticed) / mutants.length })
   console.log(`\n${name}: what no test noticed`)

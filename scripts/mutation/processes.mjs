@@ -24,7 +24,7 @@ function signal(id, name) {
 class Worker {
   #child
   #waiting = new Map()
-  #asked = 0
+  #requests = 0
   /** Folder for the files of its tests, including their databases. */
   #folder = mkdtempSync(join(tmpdir(), 'custody-tests-'))
   ready
@@ -46,22 +46,22 @@ class Worker {
       },
     )
     WORKERS.add(this)
-    this.ready = this.#answer(0, START_MS)
-    this.#child.on('message', ({ id, ...answer }) => this.#waiting.get(id)?.(answer))
+    this.ready = this.#response(0, START_MS)
+    this.#child.on('message', ({ id, ...response }) => this.#waiting.get(id)?.(response))
     this.#child.on('exit', () => {
-      for (const heard of this.#waiting.values()) heard({ gone: true })
+      for (const settle of this.#waiting.values()) settle({ gone: true })
     })
   }
 
-  #answer(id, withinMs) {
+  #response(id, withinMs) {
     return new Promise((resolve) => {
-      const timer = setTimeout(() => heard({ late: true }), withinMs)
-      const heard = (answer) => {
+      const timer = setTimeout(() => settle({ late: true }), withinMs)
+      const settle = (response) => {
         clearTimeout(timer)
         this.#waiting.delete(id)
-        resolve(answer)
+        resolve(response)
       }
-      this.#waiting.set(id, heard)
+      this.#waiting.set(id, settle)
     })
   }
 
@@ -69,14 +69,14 @@ class Worker {
    * Sends a request to the process.
    * @returns the response, or `{ late }` or `{ gone }`
    */
-  async ask(what, given = {}, withinMs = START_MS) {
-    const id = ++this.#asked
-    const answer = this.#answer(id, withinMs)
+  async request(what, params = {}, withinMs = START_MS) {
+    const id = ++this.#requests
+    const responding = this.#response(id, withinMs)
     if (!this.#child.connected) return { gone: true }
-    this.#child.send({ id, what, ...given }, () => undefined)
-    const heard = await answer
-    if (heard.broken) throw new Error(heard.broken)
-    return heard
+    this.#child.send({ id, what, ...params }, () => undefined)
+    const response = await responding
+    if (response.broken) throw new Error(response.broken)
+    return response
   }
 
   /** Kills the process and its databases, which would otherwise continue to run. */
@@ -90,7 +90,7 @@ class Worker {
   }
 
   async end() {
-    await this.ask('end', {}, 30_000)
+    await this.request('end', {}, 30_000)
     this.kill()
   }
 }
@@ -116,7 +116,7 @@ export async function surveyed(copy, files) {
   }
   const first = await open()
   if (first === null) throw new Error(`the tests cannot be loaded: ${files.join(' ')}`)
-  const survey = await first.ask('survey', {}, 30 * 60_000)
+  const survey = await first.request('survey', {}, 30 * 60_000)
   const bad = survey.tests?.filter(({ ok }) => !ok) ?? [
     { name: 'all of them', why: 'their process ended' },
   ]
@@ -132,7 +132,7 @@ export async function surveyed(copy, files) {
   const once = new Set()
   const again = async (worker, ats) => {
     for (const at of ats)
-      if ((await worker.ask('run', { mutant: null, at: [at] })).failed !== null) once.add(at)
+      if ((await worker.request('run', { mutant: null, at: [at] })).failed !== null) once.add(at)
     await worker.end()
   }
   await again(first, survey.tests.keys())

@@ -41,16 +41,16 @@ async function isPassed(test) {
   }
 }
 
-const answers = {
+const handlers = {
   /** Runs each test once without a mutant, and returns its coverage and duration. */
   async survey() {
-    const found = []
+    const results = []
     for (const [at, test] of tests.entries()) {
       state.currentTestId = String(at)
       const began = performance.now()
       const { ok, why } = await isPassed(test)
       state.currentTestId = undefined
-      found.push({
+      results.push({
         name: test.name,
         ok,
         why,
@@ -58,7 +58,7 @@ const answers = {
         covers: state.mutantCoverage?.perTest[at] ?? {},
       })
     }
-    return { tests: found, static: state.mutantCoverage?.static ?? {} }
+    return { tests: results, static: state.mutantCoverage?.static ?? {} }
   },
   /** Runs these tests in order with a mutant (null: none), until the first failure. */
   async run({ mutant, at, hits }) {
@@ -92,14 +92,14 @@ const answers = {
 
 for (const file of process.argv.slice(2))
   await within(basename(file), () => import(pathToFileURL(file).href))
-process.on('message', async ({ id, what, ...given }) => {
-  let answer
+process.on('message', async ({ id, what, ...params }) => {
+  let response
   try {
-    answer = await answers[what](given)
+    response = await handlers[what](params)
   } catch (error) {
-    answer = { broken: String(error?.stack ?? error) }
+    response = { broken: String(error?.stack ?? error) }
   }
-  process.send({ id, ...answer }, () => {
+  process.send({ id, ...response }, () => {
     if (what === 'end') process.exit(0)
   })
 })

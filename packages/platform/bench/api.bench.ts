@@ -30,7 +30,7 @@ const CREATED = ['USDT_ETH', 'USDC_ETH', 'BTC', 'LTC']
 const only = process.argv.slice(2)
 const wanted = (name: string) => only.length === 0 || only.includes(name)
 
-const platform = new TestPlatform({ ground: 'prepared' })
+const platform = new TestPlatform({ mode: 'prepared' })
 
 /** Returns a process and all its descendants. */
 function family(pid: number): number[] {

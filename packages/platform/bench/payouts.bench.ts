@@ -24,7 +24,7 @@ const SINKS: Record<string, string> = {
   BTC: 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080',
   SOL: '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin',
 }
-const platform = new TestPlatform({ ground: 'prepared' })
+const platform = new TestPlatform({ mode: 'prepared' })
 
 /** Returns the median time in milliseconds in each state, in order. */
 async function durations(ids: readonly string[]): Promise<string> {

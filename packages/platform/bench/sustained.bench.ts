@@ -41,7 +41,7 @@ const [IN_FLIGHT, EACH] = [8, 24]
 /** Processes that a production service does not have. */
 const APART = new Set(['chains', 'npm'])
 
-const platform = new TestPlatform({ ground: 'prepared' })
+const platform = new TestPlatform({ mode: 'prepared' })
 const ended = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.on(signal, () => ended.abort(new Error(signal)))

@@ -17,7 +17,7 @@ import type { Logger } from 'pino'
 import { checkList, readAnyList, readList, replaceList } from '../src/aml/ofac-file.ts'
 import type { SanctionsList } from '../src/aml/ofac-xml.ts'
 import { Sanctions } from '../src/aml/ofac.ts'
-import { lookAtScreening } from '../src/app/collectors/screening.ts'
+import { collectScreening } from '../src/app/collectors/screening.ts'
 import type { Services } from '../src/engine/services.ts'
 import { createMetrics } from '../src/metrics.ts'
 import { refreshOfac } from '../src/operator/ofac.ts'
@@ -299,7 +299,7 @@ test('a metric reports the publication time of the list in use, also after a rep
     metrics,
   } as unknown as Services
   const reported = async () => {
-    await lookAtScreening(services)
+    await collectScreening(services)
     return /^custody_sanctions_list_published_timestamp_seconds (\d+)$/m.exec(
       await metrics.text(),
     )?.[1]

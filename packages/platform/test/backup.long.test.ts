@@ -33,7 +33,7 @@ import {
  * Recovery after a disaster with the operator's commands: backup, rm -rf, restore, reconcile,
  * audit.
  */
-const platform = new TestPlatform({ ground: 'prepared' })
+const platform = new TestPlatform({ mode: 'prepared' })
 const aside = mkdtempSync(join(tmpdir(), 'custody-aside-'))
 const place = (name: string): string => join(aside, name)
 const wal = place('wal')
@@ -375,7 +375,7 @@ test(
     )
     await refused(/--recovery-secret is required, or --without-secrets/)
     const home = place('empty')
-    const other = new TestPlatform({ home, ground: 'prepared' })
+    const other = new TestPlatform({ home, mode: 'prepared' })
     const wrong = await other.cli(
       'restore',
       '--in',

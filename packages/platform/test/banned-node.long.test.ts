@@ -27,7 +27,7 @@ const PAGE = 'docs/production/replacing-a-banned-node.md'
 const old = new TestPlatform()
 const fresh = new TestPlatform({
   home: mkdtempSync(join(tmpdir(), 'custody-fresh-')),
-  ground: 'prepared',
+  mode: 'prepared',
 })
 const operators = new RecoveryDrill()
 const freshNodes: (() => Promise<void>)[] = []

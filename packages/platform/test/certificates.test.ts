@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { makeCertificate } from '../../signer/src/set-up/certificate.ts'
 import { renewCertificate } from '../../signer/src/set-up/renew.ts'
 import { SignerCluster } from '../../signer/test/signer-cluster.ts'
-import { lookAtNodes } from '../src/app/collectors/nodes.ts'
+import { collectNodes } from '../src/app/collectors/nodes.ts'
 import type { Services } from '../src/engine/services.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { createMetrics } from '../src/metrics.ts'
@@ -88,7 +88,7 @@ test("certificates are checked against the platform's injected clock", async () 
 
 test('the metrics contain the expiry of each certificate in Unix seconds', async () => {
   const metrics = createMetrics()
-  await lookAtNodes({
+  await collectNodes({
     signers: connect(),
     metrics,
     environment: systemEnvironment(),

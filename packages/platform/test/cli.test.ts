@@ -14,7 +14,7 @@ import packageFile from '../package.json' with { type: 'json' }
 import { COMMANDS } from '../src/operator/cli/commands.ts'
 import { argumentsOf } from '../src/operator/cli/definition.ts'
 import { lineOf } from '../src/operator/cli/program.ts'
-import { diagnosisLine } from '../src/operator/doctor.ts'
+import { diagnosisLine } from '../src/operator/doctor-networks.ts'
 import { sendRequest } from '../src/operator/request.ts'
 import { PRIVATE_KEY, PUBLIC_KEY } from './harness.ts'
 

@@ -12,7 +12,7 @@ import { TestPlatform } from './harness.ts'
  * Runs every command of the documents in order, with one session per document, to detect commands
  * that break a later one.
  */
-const platform = new TestPlatform({ ground: 'own' })
+const platform = new TestPlatform({ mode: 'empty-home' })
 const folder = mkdtempSync(join(tmpdir(), 'custody-docs-'))
 before(() => platform.start())
 after(async () => {

@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
 import { Devnet } from '../../devnet/src/devnet.ts'
 import { devnetControl } from '../src/app/local.ts'
-import { doctor, type Diagnosis } from '../src/operator/doctor.ts'
+import { doctor } from '../src/operator/doctor.ts'
+import type { Diagnosis } from '../src/operator/doctor-networks.ts'
 import type { Finding } from '../src/operator/doctor-findings.ts'
 
 /**

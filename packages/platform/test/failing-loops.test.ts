@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { RpcUnavailable } from '@custody/chains'
-import { lookAtDuties } from '../src/app/collectors/duties.ts'
+import { collectRoleHealth } from '../src/app/collectors/role-health.ts'
 import { heartbeatLoop } from '../src/app/role-health.ts'
 import { readiness } from '../src/app/readiness.ts'
 import { scanLoop } from '../src/deposits/scanner.ts'
@@ -105,7 +105,7 @@ test('reports a scan that fails for minutes with network and reason, while other
     /^scan ETH has failed for \d+ min: ETH: eth_getBlockByNumber answered without parentHash \[2J$/,
   )
   assert.ok(other() > before, 'other loops go on')
-  await lookAtDuties(services)
+  await collectRoleHealth(services)
   assert.ok(Number(await seconds()) > 300)
 
   const operator = await startOperatorServer(services)
@@ -130,7 +130,7 @@ test('reports a scan that fails for minutes with network and reason, while other
   fixture.chain.block = honest
   await run(1)
   assert.equal((await readiness(services)).checks['loops'], 'ok')
-  await lookAtDuties(services)
+  await collectRoleHealth(services)
   assert.equal(await seconds(), undefined)
   assert.equal(
     (await fixture.database.one<{ height: string }>('select height::text from network_scans'))

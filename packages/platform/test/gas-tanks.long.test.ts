@@ -6,7 +6,7 @@ import { TestPlatform } from './harness.ts'
  * More concurrent transfers than in gas-tanks.e2e.test.ts, with a platform that is killed as a
  * process.
  */
-const platform = new TestPlatform({ ground: 'prepared' })
+const platform = new TestPlatform({ mode: 'prepared' })
 before(() => platform.start())
 after(() => platform.remove())
 

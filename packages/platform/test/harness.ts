@@ -55,12 +55,12 @@ const DEATH_MS = 120_000
 /**
  * Initial state of the first start, and where it runs.
  *
- * - `here`: tables and keys exist, and everything but the database server runs in this process.
+ * - `in-process`: tables and keys exist, and everything but the database server runs in this process.
  * - `prepared`: tables and keys exist, and the platform starts its own processes, as `npm start`
  *   does.
- * - `own`: like `prepared`, in an empty home directory.
+ * - `empty-home`: like `prepared`, but without tables and keys, which the platform creates.
  */
-type SetupMode = 'here' | 'prepared' | 'own'
+type SetupMode = 'in-process' | 'prepared' | 'empty-home'
 
 /** Factor by which blocks are produced faster than on an interactive platform. */
 const platforms: TestPlatform[] = []
@@ -77,7 +77,7 @@ export class TestPlatform {
    * Time before which events were emitted by an earlier version, with the types of its registry.
    */
   eventsFrom = new Date(0)
-  readonly #ground: SetupMode
+  readonly #mode: SetupMode
   /**
    * Clock of everything that runs in this process and of the requests that the test signs, in
    * milliseconds since 1970.
@@ -97,22 +97,22 @@ export class TestPlatform {
   constructor({
     home,
     folder = PLATFORM,
-    ground = 'here',
+    mode = 'in-process',
     clock = Date.now,
   }: {
     home?: string
     folder?: string
-    ground?: SetupMode
+    mode?: SetupMode
     clock?: () => number
   } = {}) {
     // A separate process uses the system clock, but the test would sign its requests with another
     // one.
-    if (ground !== 'here' && clock !== Date.now)
+    if (mode !== 'in-process' && clock !== Date.now)
       throw new Error('a clock reaches only a platform that runs in this process')
     this.clock = clock
     this.home = home ?? mkdtempSync(join(tmpdir(), 'custody-test-'))
     this.package = folder
-    this.#ground = ground
+    this.#mode = mode
     platforms.push(this)
     homes.add(this.home)
     keepAlive()
@@ -173,9 +173,10 @@ export class TestPlatform {
     this.output = ''
     // The local chains run in this process and get the environment variables of the start, as they
     // would in a separate process.
-    if (this.#ground === 'here') Object.assign(process.env, env)
-    if (this.#ground !== 'own' && !existsSync(join(this.home, 'ports.json'))) await this.#prepare()
-    if (this.#ground === 'here' && !this.#here) await this.#startParts()
+    if (this.#mode === 'in-process') Object.assign(process.env, env)
+    if (this.#mode !== 'empty-home' && !existsSync(join(this.home, 'ports.json')))
+      await this.#prepare()
+    if (this.#mode === 'in-process' && !this.#here) await this.#startParts()
     if (this.#here) {
       this.base = await this.#here.start(env)
       return
@@ -210,7 +211,7 @@ export class TestPlatform {
 
   /** Starts another API process with the same home and database. */
   async startApi(): Promise<TestPlatform> {
-    const other = new TestPlatform({ home: this.home, folder: this.package, ground: 'prepared' })
+    const other = new TestPlatform({ home: this.home, folder: this.package, mode: 'prepared' })
     await other.start({ CUSTODY_ROLE: 'api' })
     return other
   }

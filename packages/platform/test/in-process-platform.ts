@@ -12,25 +12,25 @@ import { startOperatorServer } from '../src/operator/server.ts'
 import { readSettings } from '../src/settings/settings.ts'
 
 /**
- * Controls the data that a platform receives from outside: none while it is paused or once it is
+ * Controls the data that a platform receives from outside: none while it is stopped or once it is
  * dead.
  */
 class FaultInjector {
   isDead = false
-  #awake: Promise<void> = Promise.resolve()
-  #wake: () => void = () => undefined
+  #running: Promise<void> = Promise.resolve()
+  #resume: () => void = () => undefined
 
-  sleep(): void {
-    this.#awake = new Promise((resolve) => (this.#wake = resolve))
+  stop(): void {
+    this.#running = new Promise((resolve) => (this.#resume = resolve))
   }
 
-  wake(): void {
-    this.#wake()
+  resume(): void {
+    this.#resume()
   }
 
   /** Resolves immediately, when the platform is resumed, or never if it is dead. */
-  async drawn(): Promise<void> {
-    await this.#awake
+  async pauseIfStopped(): Promise<void> {
+    await this.#running
     if (this.isDead) await new Promise(() => undefined)
   }
 
@@ -38,15 +38,15 @@ class FaultInjector {
    * Wraps a call to an outside service. A dead platform does not make the call, and never gets its
    * result.
    */
-  over<Arguments extends unknown[], Result>(
-    ask: (...given: Arguments) => Promise<Result>,
-  ): (...given: Arguments) => Promise<Result> {
-    return async (...given) => {
-      await this.drawn()
+  wrap<Arguments extends unknown[], Result>(
+    call: (...args: Arguments) => Promise<Result>,
+  ): (...args: Arguments) => Promise<Result> {
+    return async (...args) => {
+      await this.pauseIfStopped()
       try {
-        return await ask(...given)
+        return await call(...args)
       } finally {
-        await this.drawn()
+        await this.pauseIfStopped()
       }
     }
   }
@@ -57,7 +57,8 @@ class FaultInjector {
  */
 class EndedWithin extends Error {}
 
-function breathingDatabase(database: Database, faults: FaultInjector): Database {
+/** Returns a database whose calls the fault injector stops. */
+function faultyDatabase(database: Database, faults: FaultInjector): Database {
   const within = (tx: Queryable): Queryable => {
     const query: Queryable['query'] = async (text, values) => {
       if (faults.isDead) throw new EndedWithin()
@@ -65,12 +66,12 @@ function breathingDatabase(database: Database, faults: FaultInjector): Database 
     }
     return { ...tx, query, one: async (text, values) => (await query(text, values))[0] as never }
   }
-  const query = faults.over(database.query) as Database['query']
+  const query = faults.wrap(database.query) as Database['query']
   return {
     ...database,
     query,
     one: async (text, values) => (await query(text, values))[0] as never,
-    transaction: faults.over((work: (tx: Queryable) => Promise<unknown>) =>
+    transaction: faults.wrap((work: (tx: Queryable) => Promise<unknown>) =>
       database.transaction((tx) => work(within(tx))),
     ) as never,
   }
@@ -113,22 +114,22 @@ export class InProcessPlatform {
     this.#ended = ended.promise
     this.#die = () => {
       faults.isDead = true
-      faults.wake()
+      faults.resume()
       void running.promise.then((platform) => platform.abandon()).then(ended.resolve, ended.reject)
     }
     const runtime: Runtime = {
       environment: {
         ...real,
         now: this.#now,
-        sleep: faults.over(real.sleep),
+        sleep: faults.wrap(real.sleep),
         checkpoint: (name) => {
           if (name === this.dieAt && !faults.isDead) this.#die()
           if (faults.isDead) throw new EndedWithin()
         },
       },
-      fetch: faults.over(chainsFetch(this.#chains)),
+      fetch: faults.wrap(chainsFetch(this.#chains)),
       resolve: lookup,
-      openDatabase: (address, options) => breathingDatabase(openDatabase(address, options), faults),
+      openDatabase: (address, options) => faultyDatabase(openDatabase(address, options), faults),
       startPostgres: async () => ({
         url: database,
         adopted: true,
@@ -187,11 +188,11 @@ export class InProcessPlatform {
 
   /** Runs a function while the platform sends and receives nothing. */
   async asleep<T>(run: () => Promise<T>): Promise<T> {
-    this.#faults.sleep()
+    this.#faults.stop()
     try {
       return await run()
     } finally {
-      this.#faults.wake()
+      this.#faults.resume()
     }
   }
 
@@ -203,9 +204,9 @@ export class InProcessPlatform {
     const { signers } = (this.#running as RunningPlatform).services
     const awake = Promise.withResolvers<void>()
     const { call } = signers
-    signers.call = async (...given) => {
+    signers.call = async (...args) => {
       await awake.promise
-      return call.apply(signers, given) as never
+      return call.apply(signers, args) as never
     }
     try {
       return await run()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { afterEach, before, test } from 'node:test'
-import type { Queryable, ToldEvent } from '../src/database/pool.ts'
+import type { Queryable, EmittedEvent } from '../src/database/pool.ts'
 import { emit, lockedBalance, post, type AccountKind, type Posting } from '../src/ledger/post.ts'
 import { useDatabase } from './deposits-support.ts'
 import * as fc from '../../../test/property.ts'
@@ -10,7 +10,7 @@ import * as fc from '../../../test/property.ts'
  * Compares the ledger with a second implementation of its rules, for random entries in random
  * order, accepted or refused.
  */
-const told: ToldEvent[] = []
+const told: EmittedEvent[] = []
 const installation = useDatabase({ migrated: true, onEvent: (event) => told.push(event) })
 const database = () => installation.get()
 

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { loadRegistry } from '@custody/chains'
-import { lookAtPrices } from '../src/app/collectors/prices.ts'
+import { collectPrices } from '../src/app/collectors/prices.ts'
 import { readiness } from '../src/app/readiness.ts'
 import { doctor } from '../src/operator/doctor.ts'
 import { coinsInUse, diagnosePrices, priceLines } from '../src/prices/coverage.ts'
@@ -133,7 +133,7 @@ test('without a price a transfer is refused with the reason, or charged the fixe
       signers: { peers: [] } as unknown as Services['signers'],
       hold: { because: null, shortage: null } as Services['hold'],
     })
-    await lookAtPrices(services)
+    await collectPrices(services)
     const metric = [
       ...(await services.metrics.text()).matchAll(/^custody_price_missing\{coin="(\w+)"\} 1$/gm),
     ].map(([, coin]) => coin)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SignerCluster } from '../../signer/test/signer-cluster.ts'
-import { lookAtNodes } from '../src/app/collectors/nodes.ts'
+import { collectNodes } from '../src/app/collectors/nodes.ts'
 import { banMessages } from '../src/console/health.ts'
 import type { Services } from '../src/engine/services.ts'
 import { systemEnvironment } from '../src/environment.ts'
@@ -31,7 +31,11 @@ async function gauges(): Promise<string[]> {
   const signers = new SignerNodes(folder)
   try {
     const metrics = createMetrics()
-    await lookAtNodes({ signers, metrics, environment: systemEnvironment() } as unknown as Services)
+    await collectNodes({
+      signers,
+      metrics,
+      environment: systemEnvironment(),
+    } as unknown as Services)
     return (await metrics.text())
       .split('\n')
       .filter((line) => line.startsWith('custody_signer_bans{'))

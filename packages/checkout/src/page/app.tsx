@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { CheckoutState } from '../state.ts'
-import { follow, type Followed } from './follow.ts'
+import { follow, type FollowedInvoice } from './follow.ts'
 import { tellParent } from './frame.ts'
 import {
   LANGUAGES,
@@ -143,7 +143,7 @@ export function App({ path, first }: { path: string | null; first: Speech }) {
   const [isMissing, setMissing] = useState(path === null)
   const [isThere, setThere] = useState(true)
   const [changing, setChanging] = useState(false)
-  const followed = useRef<Followed | null>(null)
+  const followed = useRef<FollowedInvoice | null>(null)
   /** The invoice was displayed as unpaid. */
   const wasOpen = useRef(false)
   useEffect(() => {
@@ -163,7 +163,7 @@ export function App({ path, first }: { path: string | null; first: Speech }) {
     void speak(language).then(setSpeech)
   }
   const choose = async (asset: string): Promise<boolean> => {
-    const isTaken = await (followed.current as Followed).choose(asset)
+    const isTaken = await (followed.current as FollowedInvoice).choose(asset)
     if (isTaken) setChanging(false)
     return isTaken
   }

@@ -1,7 +1,7 @@
 import type { CheckoutState } from '../state.ts'
 
 /** Callbacks of an invoice's updates. */
-export interface Ear {
+export interface InvoiceListener {
   state(state: CheckoutState): void
   /** The invoice does not exist. */
   missing(): void
@@ -10,7 +10,7 @@ export interface Ear {
 }
 
 /** An invoice that is monitored until the page is closed. */
-export interface Followed {
+export interface FollowedInvoice {
   /** @returns whether the server accepted the choice */
   choose(asset: string): Promise<boolean>
   /** Requests the state immediately. */
@@ -29,101 +29,120 @@ const FIRST_MS = 1500
 const DISTRUST_MS = 60_000
 const REOPEN_MS = [1000, 2000, 5000, 10_000, 30_000]
 
+/** Reads one invoice from a stream, and by requests while the stream is unavailable. */
+class InvoiceReader implements FollowedInvoice {
+  readonly #path: string
+  readonly #listener: InvoiceListener
+  #stream: EventSource | null = null
+  /** The stream has sent data since it was opened. */
+  #isStreaming = false
+  #failures = 0
+  #lastRequestMs = 0
+  /** Time of the newest state, as in `now`; empty: no state was received yet. */
+  #newest = ''
+  #hasEnded = false
+  #isRequesting = false
+
+  constructor(path: string, listener: InvoiceListener) {
+    this.#path = path
+    this.#listener = listener
+  }
+
+  start(): void {
+    this.#open()
+    setTimeout(() => {
+      if (this.#newest === '') this.refresh()
+    }, FIRST_MS)
+    setInterval(() => {
+      if (this.#hasEnded || document.hidden) return
+      if (!this.#isStreaming || performance.now() - this.#lastRequestMs > DISTRUST_MS)
+        this.refresh()
+    }, POLL_MS)
+    // A phone in standby has received nothing.
+    document.addEventListener('visibilitychange', () => {
+      if (!document.hidden && !this.#hasEnded) this.refresh()
+    })
+  }
+
+  refresh(): void {
+    void this.#requestState()
+  }
+
+  async choose(asset: string): Promise<boolean> {
+    try {
+      const response = await fetch(`${this.#path}/asset`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ asset }),
+        signal: AbortSignal.timeout(REQUEST_MS),
+      })
+      if (response.ok) this.#apply((await response.json()) as CheckoutState)
+      return response.ok
+    } catch {
+      return false
+    }
+  }
+
+  #apply(state: CheckoutState): void {
+    this.#listener.connection(true)
+    // Both are in the same form of ISO 8601, in UTC.
+    if (state.now < this.#newest) return
+    this.#newest = state.now
+    this.#hasEnded = state.inv_status === 'Paid'
+    if (this.#hasEnded) this.#stream?.close()
+    this.#listener.state(state)
+  }
+
+  async #requestState(): Promise<void> {
+    if (this.#isRequesting) return
+    this.#isRequesting = true
+    this.#lastRequestMs = performance.now()
+    try {
+      const response = await fetch(`${this.#path}/state`, {
+        cache: 'no-store',
+        signal: AbortSignal.timeout(REQUEST_MS),
+      })
+      if (response.status === 404) {
+        this.#hasEnded = true
+        this.#stream?.close()
+        this.#listener.missing()
+      } else if (response.ok) this.#apply((await response.json()) as CheckoutState)
+      else this.#listener.connection(false)
+    } catch {
+      this.#listener.connection(false)
+    } finally {
+      this.#isRequesting = false
+    }
+  }
+
+  #open(): void {
+    if (this.#hasEnded) return
+    this.#isStreaming = false
+    this.#stream = new EventSource(`${this.#path}/events`)
+    this.#stream.addEventListener('state', (event) => {
+      this.#isStreaming = true
+      this.#failures = 0
+      this.#apply(JSON.parse((event as MessageEvent<string>).data) as CheckoutState)
+    })
+    this.#stream.addEventListener('error', () => {
+      this.#isStreaming = false
+      // A stream does not report why it failed.
+      if (this.#newest === '') this.refresh()
+      if (this.#stream?.readyState !== EventSource.CLOSED) return
+      // The browser does not reconnect after a response that is not a stream.
+      const pauseMs = REOPEN_MS[Math.min(this.#failures++, REOPEN_MS.length - 1)] as number
+      setTimeout(() => this.#open(), pauseMs * (0.75 + Math.random() / 2))
+    })
+  }
+}
+
 /**
  * Receives every change from a stream, and polls while the stream is unavailable. Data older than
  * the last received state is dropped.
  * @param path of the invoice, `/checkout/{inv_id}`
  */
-export function follow(path: string, ear: Ear): Followed {
-  let stream: EventSource | null = null
-  /** The stream has sent data since it was opened. */
-  let tells = false
-  let failures = 0
-  let lastAskedMs = 0
-  let newest = ''
-  let ended = false
-  let asking = false
-
-  const take = (state: CheckoutState): void => {
-    ear.connection(true)
-    // Both are in the same form of ISO 8601, in UTC.
-    if (state.now < newest) return
-    newest = state.now
-    ended = state.inv_status === 'Paid'
-    if (ended) stream?.close()
-    ear.state(state)
-  }
-
-  const ask = async (): Promise<void> => {
-    if (asking) return
-    asking = true
-    lastAskedMs = performance.now()
-    try {
-      const response = await fetch(`${path}/state`, {
-        cache: 'no-store',
-        signal: AbortSignal.timeout(REQUEST_MS),
-      })
-      if (response.status === 404) {
-        ended = true
-        stream?.close()
-        ear.missing()
-      } else if (response.ok) take((await response.json()) as CheckoutState)
-      else ear.connection(false)
-    } catch {
-      ear.connection(false)
-    } finally {
-      asking = false
-    }
-  }
-
-  const open = (): void => {
-    if (ended) return
-    tells = false
-    stream = new EventSource(`${path}/events`)
-    stream.addEventListener('state', (event) => {
-      tells = true
-      failures = 0
-      take(JSON.parse((event as MessageEvent<string>).data) as CheckoutState)
-    })
-    stream.addEventListener('error', () => {
-      tells = false
-      // A stream does not report why it failed.
-      if (newest === '') void ask()
-      if (stream?.readyState !== EventSource.CLOSED) return
-      // The browser does not reconnect after a response that is not a stream.
-      const pauseMs = REOPEN_MS[Math.min(failures++, REOPEN_MS.length - 1)] as number
-      setTimeout(open, pauseMs * (0.75 + Math.random() / 2))
-    })
-  }
-
-  open()
-  setTimeout(() => {
-    if (newest === '') void ask()
-  }, FIRST_MS)
-  setInterval(() => {
-    if (ended || document.hidden) return
-    if (!tells || performance.now() - lastAskedMs > DISTRUST_MS) void ask()
-  }, POLL_MS)
-  // A phone in standby has received nothing.
-  document.addEventListener('visibilitychange', () => {
-    if (!document.hidden && !ended) void ask()
-  })
-
-  return {
-    refresh: () => void ask(),
-    async choose(asset) {
-      try {
-        const response = await fetch(`${path}/asset`, {
-          method: 'POST',
-          headers: { 'content-type': 'application/json' },
-          body: JSON.stringify({ asset }),
-          signal: AbortSignal.timeout(REQUEST_MS),
-        })
-        if (response.ok) take((await response.json()) as CheckoutState)
-        return response.ok
-      } catch {
-        return false
-      }
-    },
-  }
+export function follow(path: string, listener: InvoiceListener): FollowedInvoice {
+  const reader = new InvoiceReader(path, listener)
+  reader.start()
+  return reader
 }

@@ -95,18 +95,18 @@ function holdScroll(): () => void {
 const pageOf = (invoiceId: string): string =>
   `${platform}/checkout/${encodeURIComponent(invoiceId)}`
 
-let open: { dialog: HTMLDialogElement; ended: Promise<Status | null>; end: () => void } | null =
-  null
+/** The dialog and its elements. `host` contains all of them; `refused` is hidden at first. */
+interface Dialog {
+  host: HTMLElement
+  dialog: HTMLDialogElement
+  frame: HTMLIFrameElement
+  /** Shown instead of the frame if this page may not embed the checkout. */
+  refused: HTMLElement
+  close: HTMLButtonElement
+}
 
-/**
- * Opens the checkout of an invoice in a dialog over the page. The browser keeps the focus in it,
- * and Esc closes it. Only one dialog can be open.
- * @returns the last received status, when the dialog is closed; null if there was none
- */
-function pay(invoiceId: string, options: Options = {}): Promise<Status | null> {
-  if (open?.dialog.open) return open.ended
-  // The dialog may already be closed while its event is still pending.
-  open?.end()
+/** Creates the dialog of an invoice, and adds it to the page without opening it. */
+function addDialog(invoiceId: string): Dialog {
   const { language, words } = wordsOfPage()
   const address = pageOf(invoiceId)
   const host = make('div', {})
@@ -131,6 +131,22 @@ function pay(invoiceId: string, options: Options = {}): Promise<Status | null> {
   dialog.append(frame, refused, close)
   root.append(dialog)
   document.body.append(host)
+  return { host, dialog, frame, refused, close }
+}
+
+let open: { dialog: HTMLDialogElement; ended: Promise<Status | null>; end: () => void } | null =
+  null
+
+/**
+ * Opens the checkout of an invoice in a dialog over the page. The browser keeps the focus in it,
+ * and Esc closes it. Only one dialog can be open.
+ * @returns the last received status, when the dialog is closed; null if there was none
+ */
+function pay(invoiceId: string, options: Options = {}): Promise<Status | null> {
+  if (open?.dialog.open) return open.ended
+  // The dialog may already be closed while its event is still pending.
+  open?.end()
+  const { host, dialog, frame, refused, close } = addDialog(invoiceId)
   const release = holdScroll()
 
   let last: Status | null = null
@@ -142,7 +158,7 @@ function pay(invoiceId: string, options: Options = {}): Promise<Status | null> {
   frame.addEventListener('load', () => timers.push(setTimeout(refuse, REFUSED_AFTER_LOAD_MS)), {
     once: true,
   })
-  const hear = (
+  const receive = (
     event: MessageEvent<{ invoiceId?: unknown; event?: unknown; status?: unknown } | null>,
   ): void => {
     // Any page can send messages: only those from the platform's origin and from this frame are
@@ -162,7 +178,7 @@ function pay(invoiceId: string, options: Options = {}): Promise<Status | null> {
     last = status as Status
     options.onStatus?.(last)
   }
-  addEventListener('message', hear)
+  addEventListener('message', receive)
   close.addEventListener('click', () => dialog.close())
 
   let resolve: (last: Status | null) => void
@@ -171,7 +187,7 @@ function pay(invoiceId: string, options: Options = {}): Promise<Status | null> {
   })
   const end = (): void => {
     dialog.removeEventListener('close', end)
-    removeEventListener('message', hear)
+    removeEventListener('message', receive)
     timers.forEach(clearTimeout)
     release()
     host.remove()
@@ -218,12 +234,12 @@ class CustodyPay extends HTMLElement {
       )
         return
       event.preventDefault()
-      const tell = (name: string, status: Status | null) =>
+      const dispatch = (name: string, status: Status | null) =>
         this.dispatchEvent(
           new CustomEvent(name, { bubbles: true, composed: true, detail: { invoiceId, status } }),
         )
-      void pay(invoiceId, { onStatus: (status) => tell('custody:status', status) }).then((status) =>
-        tell('custody:close', status),
+      void pay(invoiceId, { onStatus: (status) => dispatch('custody:status', status) }).then(
+        (status) => dispatch('custody:close', status),
       )
     })
   }

@@ -3,6 +3,7 @@ import { addressOf, scriptOf, scriptType } from './address.ts'
 import type { BitcoinChain } from './chain.ts'
 import { btc, Literal } from './json.ts'
 import type { Block } from './ledger.ts'
+import type { Entry } from './mempool.ts'
 import type { UtxoNetwork } from './networks.ts'
 import {
   ALREADY_IN_UTXO_SET,
@@ -36,10 +37,10 @@ import { WALLET_METHODS } from './wallet-methods.ts'
 
 const PACKAGE_MAX = 25
 
-function block(chain: BitcoinChain, value: unknown): Block {
-  const found = chain.ledger.byHash.get(hash(value, 'blockhash'))
-  if (!found) throw new RpcError(INVALID_ADDRESS_OR_KEY, 'Block not found')
-  return found
+function blockOf(chain: BitcoinChain, value: unknown): Block {
+  const block = chain.ledger.byHash.get(hash(value, 'blockhash'))
+  if (!block) throw new RpcError(INVALID_ADDRESS_OR_KEY, 'Block not found')
+  return block
 }
 
 function decode(network: UtxoNetwork, value: unknown): Tx {
@@ -67,7 +68,7 @@ function feeRateCeiling(network: UtxoNetwork, value: unknown): bigint {
   return BigInt(whole + fraction.padEnd(8, '0'))
 }
 
-function tooDear(tx: Tx, fee: bigint, ceiling: bigint): boolean {
+function exceedsFeeRate(tx: Tx, fee: bigint, ceiling: bigint): boolean {
   return ceiling > 0n && fee > (ceiling * BigInt(tx.vsize)) / 1000n
 }
 
@@ -93,7 +94,7 @@ function sendRawTransaction(chain: BitcoinChain, [hex, maxFeeRate, maxBurn]: Par
   // As in Core, broadcasting a waiting transaction again is not an error.
   if (chain.mempool.entries.has(tx.txid)) return tx.txid
   const checked = chain.mempool.check(tx, 0)
-  if ('entry' in checked && tooDear(tx, checked.entry.fee, ceiling)) {
+  if ('entry' in checked && exceedsFeeRate(tx, checked.entry.fee, ceiling)) {
     throw new RpcError(
       TRANSACTION_ERROR,
       'Fee exceeds maximum configured by user (e.g. -maxtxfee, maxfeerate)',
@@ -132,7 +133,7 @@ function testMempoolAccept(chain: BitcoinChain, [raw, maxFeeRate]: Params): unkn
         }
       }
       const { fee } = outcome.entry
-      if (tooDear(tx, fee, ceiling))
+      if (exceedsFeeRate(tx, fee, ceiling))
         return { ...ids, allowed: false, 'reject-reason': 'max-fee-exceeded' }
       const effective = btc((fee * 1000n) / BigInt(tx.vsize))
       return {
@@ -145,17 +146,23 @@ function testMempoolAccept(chain: BitcoinChain, [raw, maxFeeRate]: Params): unkn
   )
 }
 
-function getRawTransaction(chain: BitcoinChain, [id, verbose, blockHash]: Params): unknown {
-  const txid = hash(id, 'parameter 1')
-  const verbosity = integer(verbose, 0)
-  const within = blockHash === undefined || blockHash === null ? undefined : block(chain, blockHash)
+/** Where a transaction is: in the mempool, or at `position` of `block`. */
+interface Location {
+  waiting: Entry | undefined
+  block: Block | undefined
+  position: number
+}
+
+/**
+ * Finds a transaction; with `within` only in that block.
+ * @throws RpcError as Bitcoin Core does, if it does not exist
+ */
+function locate(chain: BitcoinChain, txid: string, within: Block | undefined): Location {
   const waiting = within ? undefined : chain.mempool.entries.get(txid)
-  const extension = within ? undefined : chain.extension.waiting.get(txid)
-  if (extension) return verbosity <= 0 ? extension.hex : extension
   const indexed = chain.ledger.txIndex.get(txid)
   const position = within ? within.txs.findIndex((tx) => tx.txid === txid) : (indexed?.index ?? -1)
-  const holder = within ?? indexed?.block
-  if (!waiting && (!holder || position < 0)) {
+  const block = within ?? indexed?.block
+  if (!waiting && (!block || position < 0)) {
     const where = within
       ? 'No such transaction found in the provided block'
       : 'No such mempool or blockchain transaction'
@@ -164,24 +171,38 @@ function getRawTransaction(chain: BitcoinChain, [id, verbose, blockHash]: Params
       `${where}. Use gettransaction for wallet transactions.`,
     )
   }
-  const tx = waiting?.tx ?? holder!.txs[position]!
-  if (verbosity <= 0) return tx.raw.toString('hex')
-  const coins = waiting?.coins ?? holder!.spent[position - 1]
-  const { fee, ...object } = txObject(chain.network, tx, verbosity >= 2 ? coins : undefined, true)
-  const active = holder && chain.ledger.isActive(holder)
+  return { waiting, block, position }
+}
+
+/** Returns the fields about the block of a confirmed transaction. */
+function blockFields({ ledger, network }: BitcoinChain, block: Block): Record<string, unknown> {
+  const active = ledger.isActive(block)
   return {
-    ...(within ? { in_active_chain: active } : {}),
+    blockhash: block.hash,
+    confirmations: active ? ledger.tip.height - block.height + 1 : 0,
+    time: active ? block.header.time : undefined,
+    blocktime: active ? block.header.time : undefined,
+    chainlock: network.chainLocks ? isLocked(ledger, block) : undefined,
+  }
+}
+
+function getRawTransaction(chain: BitcoinChain, [id, verbose, blockHash]: Params): unknown {
+  const txid = hash(id, 'parameter 1')
+  const verbosity = integer(verbose, 0)
+  const within =
+    blockHash === undefined || blockHash === null ? undefined : blockOf(chain, blockHash)
+  const extension = within ? undefined : chain.extension.waiting.get(txid)
+  if (extension) return verbosity <= 0 ? extension.hex : extension
+  const { waiting, block, position } = locate(chain, txid, within)
+  const tx = waiting?.tx ?? block!.txs[position]!
+  if (verbosity <= 0) return tx.raw.toString('hex')
+  const coins = waiting?.coins ?? block!.spent[position - 1]
+  const { fee, ...object } = txObject(chain.network, tx, verbosity >= 2 ? coins : undefined, true)
+  return {
+    ...(within ? { in_active_chain: chain.ledger.isActive(within) } : {}),
     ...object,
     fee: verbosity >= 2 ? fee : undefined,
-    ...(waiting || !holder
-      ? {}
-      : {
-          blockhash: holder.hash,
-          confirmations: active ? chain.ledger.tip.height - holder.height + 1 : 0,
-          time: active ? holder.header.time : undefined,
-          blocktime: active ? holder.header.time : undefined,
-          chainlock: chain.network.chainLocks ? isLocked(chain.ledger, holder) : undefined,
-        }),
+    ...(waiting || !block ? {} : blockFields(chain, block)),
   }
 }
 
@@ -321,28 +342,28 @@ export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   [
     'getblockhash',
     method('height', ({ ledger }, [height]) => {
-      const found = ledger.blocks[integer(height, -1)]
-      if (!found) throw new RpcError(INVALID_PARAMETER, 'Block height out of range')
-      return found.hash
+      const block = ledger.blocks[integer(height, -1)]
+      if (!block) throw new RpcError(INVALID_PARAMETER, 'Block height out of range')
+      return block.hash
     }),
   ],
   [
     'getblockheader',
     method('blockhash verbose', (chain, [id, verbose]) => {
-      const found = block(chain, id)
+      const block = blockOf(chain, id)
       return verbose === false
-        ? found.headerBytes.toString('hex')
-        : headerObject(chain.ledger, found)
+        ? block.headerBytes.toString('hex')
+        : headerObject(chain.ledger, block)
     }),
   ],
   [
     'getblock',
     method('blockhash verbosity', (chain, [id, verbose]) => {
       const verbosity = Math.min(integer(verbose, 1), chain.network.blockVerbosity)
-      const found = block(chain, id)
+      const block = blockOf(chain, id)
       return verbosity <= 0
-        ? found.raw.toString('hex')
-        : blockObject(chain.ledger, found, verbosity)
+        ? block.raw.toString('hex')
+        : blockObject(chain.ledger, block, verbosity)
     }),
   ],
   ['scantxoutset', method('action scanobjects', scanTxOutSet)],

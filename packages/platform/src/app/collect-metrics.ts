@@ -1,32 +1,32 @@
 import type { Services } from '../engine/services.ts'
 import { shared } from '../engine/shared.ts'
-import { lookAtAudits } from './collectors/audits.ts'
-import { lookAtEvents } from './collectors/events.ts'
-import { lookAtNetworks } from './collectors/networks.ts'
-import { lookAtDuties } from './collectors/duties.ts'
-import { lookAtNodes } from './collectors/nodes.ts'
-import { lookAtPrices } from './collectors/prices.ts'
-import { lookAtQueues } from './collectors/queues.ts'
-import { lookAtScreening } from './collectors/screening.ts'
-import { lookAtAccounts } from './collectors/accounts.ts'
+import { collectAudits } from './collectors/audits.ts'
+import { collectEvents } from './collectors/events.ts'
+import { collectNetworks } from './collectors/networks.ts'
+import { collectRoleHealth } from './collectors/role-health.ts'
+import { collectNodes } from './collectors/nodes.ts'
+import { collectPrices } from './collectors/prices.ts'
+import { collectQueues } from './collectors/queues.ts'
+import { collectScreening } from './collectors/screening.ts'
+import { collectAccounts } from './collectors/accounts.ts'
 
 /**
  * Time in milliseconds for which collected values are cached. Several scrapers may read every few
  * seconds; the nodes and the database are queried once for all of them.
  */
-const KEPT_MS = 5000
+const CACHE_MS = 5000
 
 /** Collectors that run at a scrape of /metrics. A failing collector does not prevent the others. */
-const LOOKS = [
-  lookAtDuties,
-  lookAtNodes,
-  lookAtNetworks,
-  lookAtQueues,
-  lookAtAccounts,
-  lookAtEvents,
-  lookAtScreening,
-  lookAtAudits,
-  lookAtPrices,
+const COLLECTORS = [
+  collectRoleHealth,
+  collectNodes,
+  collectNetworks,
+  collectQueues,
+  collectAccounts,
+  collectEvents,
+  collectScreening,
+  collectAudits,
+  collectPrices,
 ]
 
 /**
@@ -37,11 +37,11 @@ export function registerCollectors(services: Services): void {
   services.metrics.onScrape(
     shared(
       async () => {
-        const looked = await Promise.allSettled(LOOKS.map((look) => look(services)))
-        const failed = looked.find((each) => each.status === 'rejected')
+        const results = await Promise.allSettled(COLLECTORS.map((collect) => collect(services)))
+        const failed = results.find((each) => each.status === 'rejected')
         if (failed) throw failed.reason
       },
-      KEPT_MS,
+      CACHE_MS,
       () => services.environment.now(),
     ),
   )

@@ -98,7 +98,7 @@ function runner(home: string): Runner {
 }
 
 /** Returns the state of the server. `ending`: it is shutting down. */
-async function heardOf(url: string): Promise<'ready' | 'ending' | 'silent'> {
+async function serverState(url: string): Promise<'ready' | 'ending' | 'silent'> {
   const database = openDatabase(url, { max: 1, onError: () => undefined })
   try {
     await database.query('select 1')
@@ -222,23 +222,23 @@ function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-/**
- * Starts PostgreSQL on a Unix socket below `home`, or adopts the server that a killed process left
- * running. Restarts a server that crashes.
- * @param hear receives messages about automatic actions
- * @throws Error with PostgreSQL's last log lines if it does not start within 60 s
- */
-export async function startEmbeddedPostgres(
-  home: string,
-  hear: (what: string) => void = () => undefined,
-  {
-    walArchive = null,
-    startTimeoutMs = START_TIMEOUT_MS,
-    launchesMax = Infinity,
-  }: EmbeddedOptions = {},
-): Promise<EmbeddedPostgres> {
+/** Folders, user and addresses of an embedded server. `folder`: all of its files. */
+interface Installation {
+  folder: string
+  data: string
+  socket: string
+  run: Runner
+  url: string
+  /** URL of the database `postgres`, which exists before the platform's. */
+  urlPostgres: string
+  logFile: string
+  /** Settings for WAL archiving; empty: the WAL is not archived. */
+  archiving: readonly string[]
+}
+
+/** Creates the folders of the server with the rights that it needs. */
+function prepareFolders(home: string, walArchive: string | null): Installation {
   const folder = join(home, 'postgres')
-  const data = join(folder, 'data')
   const preferred = join(folder, 'socket')
   const socket =
     preferred.length <= SOCKET_FOLDER_LENGTH_MAX
@@ -246,8 +246,8 @@ export async function startEmbeddedPostgres(
       : join(tmpdir(), `custody-${createHash('sha256').update(folder).digest('hex').slice(0, 16)}`)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const run = runner(home)
-  const url = `postgresql://custody@/custody?host=${encodeURIComponent(socket)}`
-  const urlPostgres = `postgresql://custody@/postgres?host=${encodeURIComponent(socket)}`
+  const urlOf = (database: string) =>
+    `postgresql://custody@/${database}?host=${encodeURIComponent(socket)}`
   const runsAsNobody = run.wrap('true', [])[2].uid !== undefined
   // Another user may have created a socket folder below the temporary folder; the check is omitted
   // if this process gave the folder to user `nobody`.
@@ -256,126 +256,194 @@ export async function startEmbeddedPostgres(
   if (runsAsNobody) for (const path of [folder, socket]) chownSync(path, NOBODY, NOBODY)
   const archiving = walArchive === null ? [] : archiveSettings(walArchive)
   if (walArchive !== null && runsAsNobody) chownSync(walArchive, NOBODY, NOBODY)
-  const execute = (name: string, args: string[], input = ''): void => {
-    const [command, list, identity] = run.wrap(join(run.native, 'bin', name), args)
-    const result = spawnSync(command, list, {
-      ...identity,
-      input,
-      encoding: 'utf8',
-      env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C' },
-      cwd: '/',
-    })
-    if (result.status !== 0) {
-      throw new Error(
-        `${name} failed: ${(result.stderr || result.stdout || String(result.error)).trim().slice(-800)}`,
-      )
-    }
+  return {
+    folder,
+    data: embeddedData(home),
+    socket,
+    run,
+    url: urlOf('custody'),
+    urlPostgres: urlOf('postgres'),
+    logFile: join(home, 'postgres.log'),
+    archiving,
   }
-  if (!existsSync(join(data, 'PG_VERSION')) || !existsSync(join(folder, 'initialised'))) {
-    if (existsSync(data)) spawnSync('rm', ['-rf', data])
-    execute('initdb', [
-      '--pgdata',
-      data,
-      '--username',
-      'custody',
-      '--auth',
-      'trust',
-      '--encoding',
-      'UTF8',
-      '--locale',
-      'C',
-      '--no-instructions',
-      '--no-sync',
-    ])
-    writeFileSync(join(folder, 'initialised'), '')
+}
+
+/**
+ * Runs a program of PostgreSQL and waits for its end.
+ * @throws Error with its last output if it fails
+ */
+function execute({ run }: Installation, name: string, args: string[]): void {
+  const [command, list, identity] = run.wrap(join(run.native, 'bin', name), args)
+  const result = spawnSync(command, list, {
+    ...identity,
+    input: '',
+    encoding: 'utf8',
+    env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C' },
+    cwd: '/',
+  })
+  if (result.status !== 0) {
+    throw new Error(
+      `${name} failed: ${(result.stderr || result.stdout || String(result.error)).trim().slice(-800)}`,
+    )
   }
-  const logFile = join(home, 'postgres.log')
-  const lastLines = () => readFileSync(logFile, 'utf8').trim().slice(-800)
-  const adopted = postmasterPid(data) !== null && (await heardOf(urlPostgres)) === 'ready'
-  /**
-   * Starts the server.
-   * @returns a function that returns whether it has ended
-   */
-  const launch = (): (() => boolean) => {
-    disownLock(data)
-    const [command, list, identity] = run.wrap(join(run.native, 'bin', 'postgres'), [
-      '-D',
-      data,
-      '-k',
-      socket,
-      '-c',
-      'listen_addresses=',
-      '-c',
-      'max_connections=100',
-      '-c',
-      'shared_buffers=64MB',
-      '-c',
-      'unix_socket_permissions=0700',
-      '-c',
-      'log_min_messages=warning',
-      '-c',
-      'timezone=UTC',
-      '-c',
-      'max_wal_size=256MB',
-      ...archiving,
-    ])
-    // A file instead of a pipe, because the server outlives a killed parent.
-    const log = openSync(logFile, 'a', 0o600)
-    const started = spawn(command, list, {
-      ...identity,
-      stdio: ['ignore', 'ignore', log],
-      detached: true,
-      env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C' },
-      cwd: '/',
-    })
-    let exited = false
-    started.once('exit', () => (exited = true))
-    started.once('error', () => (exited = true))
-    closeSync(log)
-    started.unref()
-    return () => exited
-  }
-  let watching = true
+}
+
+/** Creates the server's data, unless this was completed before. */
+function initialise(installation: Installation): void {
+  const { folder, data } = installation
+  if (existsSync(join(data, 'PG_VERSION')) && existsSync(join(folder, 'initialised'))) return
+  if (existsSync(data)) spawnSync('rm', ['-rf', data])
+  execute(installation, 'initdb', [
+    '--pgdata',
+    data,
+    '--username',
+    'custody',
+    '--auth',
+    'trust',
+    '--encoding',
+    'UTF8',
+    '--locale',
+    'C',
+    '--no-instructions',
+    '--no-sync',
+  ])
+  writeFileSync(join(folder, 'initialised'), '')
+}
+
+/**
+ * Starts the process of the server.
+ * @returns a function that returns whether it has ended
+ */
+function launch({ data, socket, run, logFile, archiving }: Installation): () => boolean {
+  disownLock(data)
+  const [command, list, identity] = run.wrap(join(run.native, 'bin', 'postgres'), [
+    '-D',
+    data,
+    '-k',
+    socket,
+    '-c',
+    'listen_addresses=',
+    '-c',
+    'max_connections=100',
+    '-c',
+    'shared_buffers=64MB',
+    '-c',
+    'unix_socket_permissions=0700',
+    '-c',
+    'log_min_messages=warning',
+    '-c',
+    'timezone=UTC',
+    '-c',
+    'max_wal_size=256MB',
+    ...archiving,
+  ])
+  // A file instead of a pipe, because the server outlives a killed parent.
+  const log = openSync(logFile, 'a', 0o600)
+  const started = spawn(command, list, {
+    ...identity,
+    stdio: ['ignore', 'ignore', log],
+    detached: true,
+    env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C' },
+    cwd: '/',
+  })
+  let exited = false
+  started.once('exit', () => (exited = true))
+  started.once('error', () => (exited = true))
+  closeSync(log)
+  started.unref()
+  return () => exited
+}
+
+/** Starts a server, and restarts it when it crashes, until it is stopped. */
+class Supervisor {
+  readonly #installation: Installation
+  readonly #limits: { startTimeoutMs: number; launchesMax: number }
+  readonly #report: (message: string) => void
+  #isWatching = true
   /** Whether the server that was started last has ended. */
-  let hasEnded = () => true
-  const start = async (): Promise<void> => {
+  #hasEnded = () => true
+
+  /** @param report receives messages about automatic actions */
+  constructor(
+    installation: Installation,
+    limits: { startTimeoutMs: number; launchesMax: number },
+    report: (message: string) => void,
+  ) {
+    this.#installation = installation
+    this.#limits = limits
+    this.#report = report
+  }
+
+  pid(): number | null {
+    return postmasterPid(this.#installation.data)
+  }
+
+  /**
+   * Starts the server, if it does not run, and waits until it is ready.
+   * @throws Error with PostgreSQL's last log lines if it does not start in time
+   */
+  async start(): Promise<void> {
+    const { startTimeoutMs, launchesMax } = this.#limits
     const deadline = Date.now() + startTimeoutMs
     let pauseMs = LAUNCH_MIN_MS
     let launches = 0
     let endingSince: number | null = null
     for (;;) {
       // The state is only queried if a server runs.
-      const heard =
-        launches === 0 && postmasterPid(data) === null ? 'silent' : await heardOf(urlPostgres)
-      if (heard === 'ready' || !watching) return
-      if (Date.now() > deadline) throw new Error(`PostgreSQL did not start: ${lastLines()}`)
-      const pid = postmasterPid(data)
-      endingSince = heard === 'ending' ? (endingSince ?? Date.now()) : null
+      const state =
+        launches === 0 && this.pid() === null
+          ? 'silent'
+          : await serverState(this.#installation.urlPostgres)
+      if (state === 'ready' || !this.#isWatching) return
+      if (Date.now() > deadline) throw this.#notStarted()
+      const pid = this.pid()
+      endingSince = state === 'ending' ? (endingSince ?? Date.now()) : null
       const endingMs = endingSince === null ? 0 : Date.now() - endingSince
       if (pid !== null && endingMs > ENDING_MS) {
         // Some of its processes may never end. All commits are in the WAL in any case.
-        hear('PostgreSQL did not stop in time; it is stopped immediately')
+        this.#report('PostgreSQL did not stop in time; it is stopped immediately')
         signal(pid, endingMs > 3 * ENDING_MS ? 'SIGKILL' : 'SIGQUIT')
         await sleep(ENDING_MS)
-      } else if (pid === null && hasEnded()) {
-        if (launches++ >= launchesMax) throw new Error(`PostgreSQL did not start: ${lastLines()}`)
-        hasEnded = launch()
+      } else if (pid === null && this.#hasEnded()) {
+        if (launches++ >= launchesMax) throw this.#notStarted()
+        this.#hasEnded = launch(this.#installation)
         // The cause may last for a while, such as a full disk.
         await sleep((pauseMs = Math.min(LAUNCH_MAX_MS, pauseMs * 1.3)))
       } else await sleep(POLL_MS)
     }
   }
-  if (!adopted) await start()
-  const watch = (async () => {
-    while (watching) {
+
+  #notStarted(): Error {
+    const lastLines = readFileSync(this.#installation.logFile, 'utf8').trim().slice(-800)
+    return new Error(`PostgreSQL did not start: ${lastLines}`)
+  }
+
+  /** Restarts the server when it ends. Resolves after `stop`. */
+  async watch(): Promise<void> {
+    while (this.#isWatching) {
       await sleep(WATCH_MS, undefined, { ref: false })
       // The system reports the end of a server that this process has started; an adopted server is
       // detected by its process ID.
-      if (!watching || !hasEnded() || postmasterPid(data) !== null) continue
-      hear('PostgreSQL ended; it is restarted')
-      await start().catch((error: unknown) => hear(reasonOf(error)))
+      if (!this.#isWatching || !this.#hasEnded() || this.pid() !== null) continue
+      this.#report('PostgreSQL ended; it is restarted')
+      await this.start().catch((error: unknown) => this.#report(reasonOf(error)))
     }
-  })()
+  }
+
+  /** Stops the server, immediately if it does not end within {@link STOP_MS}. */
+  async stop(): Promise<void> {
+    this.#isWatching = false
+    const pid = this.pid()
+    if (pid === null) return
+    signal(pid, 'SIGINT')
+    const until = Date.now() + STOP_MS
+    while (this.pid() === pid && Date.now() < until) await sleep(50)
+    if (this.pid() === pid) signal(pid, 'SIGQUIT')
+  }
+}
+
+/** Creates the platform's database, if it does not exist. */
+async function createDatabase(urlPostgres: string): Promise<void> {
   const admin = openDatabase(urlPostgres, { max: 1, onError: () => undefined })
   try {
     if (!(await admin.one("select 1 from pg_database where datname = 'custody'")))
@@ -383,19 +451,35 @@ export async function startEmbeddedPostgres(
   } finally {
     await admin.close()
   }
+}
+
+/**
+ * Starts PostgreSQL on a Unix socket below `home`, or adopts the server that a killed process left
+ * running. Restarts a server that crashes.
+ * @param report receives messages about automatic actions
+ * @throws Error with PostgreSQL's last log lines if it does not start within 60 s
+ */
+export async function startEmbeddedPostgres(
+  home: string,
+  report: (message: string) => void = () => undefined,
+  {
+    walArchive = null,
+    startTimeoutMs = START_TIMEOUT_MS,
+    launchesMax = Infinity,
+  }: EmbeddedOptions = {},
+): Promise<EmbeddedPostgres> {
+  const installation = prepareFolders(home, walArchive)
+  initialise(installation)
+  const { data, url, urlPostgres } = installation
+  const adopted = postmasterPid(data) !== null && (await serverState(urlPostgres)) === 'ready'
+  const supervisor = new Supervisor(installation, { startTimeoutMs, launchesMax }, report)
+  if (!adopted) await supervisor.start()
+  void supervisor.watch()
+  await createDatabase(urlPostgres)
   return {
     url,
     adopted,
-    pid: () => postmasterPid(data),
-    async stop() {
-      watching = false
-      void watch
-      const pid = postmasterPid(data)
-      if (pid === null) return
-      signal(pid, 'SIGINT')
-      const until = Date.now() + STOP_MS
-      while (postmasterPid(data) === pid && Date.now() < until) await sleep(50)
-      if (postmasterPid(data) === pid) signal(pid, 'SIGQUIT')
-    },
+    pid: () => supervisor.pid(),
+    stop: () => supervisor.stop(),
   }
 }

@@ -16,7 +16,7 @@ export interface Queryable {
   /** Returns the first row, or undefined. */
   one<T = Row>(text: string, values?: readonly unknown[]): Promise<T | undefined>
   /**
-   * Returns the time of the Environment, for statements: SQL uses no clock of its own if a
+   * Returns the time of the environment, for statements: SQL uses no clock of its own if a
    * deadline, a lease or a window depends on it.
    */
   now(): Date
@@ -24,13 +24,13 @@ export interface Queryable {
    * Passes an event to the pool's `onEvent` after the commit; never if the transaction is rolled
    * back.
    */
-  emit(event: ToldEvent): void
+  emit(event: EmittedEvent): void
   /** The same for the pool's `onAudit`. */
-  tellAudit(entry: ToldAudit): void
+  emitAudit(entry: EmittedAudit): void
 }
 
 /** An event of the outbox. `payload` is its JSON text. */
-export interface ToldEvent {
+export interface EmittedEvent {
   type: EventType
   workspace: string
   payload: string
@@ -40,7 +40,7 @@ export interface ToldEvent {
  * The part of an audit-log entry that may be in the process's log. `hash`: hexadecimal hash of its
  * line.
  */
-export interface ToldAudit {
+export interface EmittedAudit {
   workspace: string
   seq: number
   hash: string
@@ -196,9 +196,9 @@ export interface DatabaseOptions {
   /** Called for errors that belong to no statement, with a sentence that describes the error. */
   onError?: (error: Error, what: string) => void
   /** Called after the commit of an event. Exceptions have no effect. */
-  onEvent?: (event: ToldEvent) => void
+  onEvent?: (event: EmittedEvent) => void
   /** Called after the commit of an audit-log entry. Exceptions have no effect. */
-  onAudit?: (entry: ToldAudit) => void
+  onAudit?: (entry: EmittedAudit) => void
 }
 
 /**
@@ -234,7 +234,7 @@ const IDLE_MS = 60_000
  * concurrent tasks that run every ten seconds on an idle platform would open a new connection each
  * time.
  */
-const KEPT_MS = 60_000
+const POOL_IDLE_MS = 60_000
 /**
  * Longer than the server's statement timeout. If it is exceeded, the server does not respond, or
  * the statement waits for a standby.
@@ -263,7 +263,7 @@ const STANDBY_WAIT = 'SyncRepWaitForLSN'
  * Resolves with the result of the promise.
  * @throws ConnectionLost after `ms` milliseconds; the work itself continues
  */
-export async function within<T>(answer: Promise<T>, ms: number): Promise<T> {
+export async function within<T>(work: Promise<T>, ms: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(
@@ -273,7 +273,162 @@ export async function within<T>(answer: Promise<T>, ms: number): Promise<T> {
     // A connection keeps its process alive by itself; the wait for a lost connection must not.
     timer.unref()
   })
-  return Promise.race([answer, late]).finally(() => clearTimeout(timer))
+  return Promise.race([work, late]).finally(() => clearTimeout(timer))
+}
+
+/** Returns an error without a code as `ConnectionLost` if the connection was lost. */
+const asConnectionLost = (error: unknown, isLost: boolean): unknown =>
+  isLost && codeOf(error) === undefined ? new ConnectionLost(error) : error
+
+/**
+ * Connections of a pool, and their state. A connection that is lost during a statement fails that
+ * statement; the event itself must not end the process.
+ */
+class Connections {
+  readonly #options: Required<Pick<DatabaseOptions, 'pooled' | 'answerMs' | 'commitMs' | 'soonMs'>>
+  readonly #pool: ConnectionPool
+  /** Maximum wait of work that runs within `soon`, in milliseconds. */
+  readonly #waitLimit = new AsyncLocalStorage<number>()
+  readonly #lost = new WeakSet<pg.PoolClient>()
+  /** Connections whose last commit no standby has confirmed. */
+  readonly #unconfirmed = new WeakSet<pg.PoolClient>()
+  /** Connections that were opened after another one reached a read-only server. */
+  #fresh = new WeakSet<pg.PoolClient>()
+  readonly #nameOf: (text: string) => string | undefined
+
+  constructor(url: string, options: DatabaseOptions) {
+    const { pooled = false, answerMs = ANSWER_MS, commitMs = COMMIT_MS, soonMs = SOON_MS } = options
+    this.#options = { pooled, answerMs, commitMs, soonMs }
+    const poolOf = options.pool ?? ((config: pg.PoolConfig): ConnectionPool => new pg.Pool(config))
+    this.#pool = poolOf({
+      connectionString: url,
+      max: options.max ?? 24,
+      connectionTimeoutMillis: 10_000,
+      idleTimeoutMillis: POOL_IDLE_MS,
+      keepAlive: true,
+      application_name: 'custody',
+      ...(pooled ? {} : WITHIN),
+    })
+    this.#pool.on('error', (error) => options.onError?.(error, 'a database connection was lost'))
+    this.#pool.on('connect', (client) => {
+      this.#fresh.add(client)
+      client.on('error', () => this.#lost.add(client))
+      client.on('notice', ({ routine }) => {
+        if (routine === STANDBY_WAIT) this.#unconfirmed.add(client)
+      })
+    })
+    this.#nameOf = pooled ? () => undefined : statementNames()
+  }
+
+  get soonMs(): number {
+    return this.#options.soonMs
+  }
+
+  /** Runs work whose waits are limited to `soonMs`. */
+  soon<T>(work: () => Promise<T>): Promise<T> {
+    return this.#waitLimit.run(this.soonMs, work)
+  }
+
+  close(): Promise<void> {
+    return this.#pool.end()
+  }
+
+  /**
+   * Returns a free connection.
+   * @throws ConnectionLost if none is available in time
+   */
+  async connect(): Promise<pg.PoolClient> {
+    const ms = this.#waitLimit.getStore()
+    for (;;) {
+      const connecting = this.#pool.connect()
+      const client = await (ms === undefined ? connecting : within(connecting, ms)).catch(
+        (error: unknown) => {
+          // A connection that is established later is given to the next caller.
+          connecting.then(
+            (late) => late.release(),
+            () => undefined,
+          )
+          throw asConnectionLost(error, true)
+        },
+      )
+      if (this.#fresh.has(client)) return client
+      client.release(true)
+    }
+  }
+
+  /**
+   * Runs a statement.
+   * @param ms maximum wait for the result, in milliseconds
+   * @throws ConnectionLost, CommitUnknown, or the server's error
+   */
+  async rows(
+    client: pg.PoolClient,
+    text: string,
+    values?: readonly unknown[],
+    ms = this.#options.answerMs,
+  ): Promise<unknown[]> {
+    try {
+      const name = values && this.#nameOf(text)
+      const most = Math.min(ms, this.#waitLimit.getStore() ?? ms)
+      const { rows } = await within(
+        client.query({ ...(name ? { name } : {}), text, values: [...(values ?? [])] }),
+        most,
+      )
+      if (this.#unconfirmed.has(client))
+        throw new CommitUnknown(new Error('no standby has confirmed the commit'))
+      return rows
+    } catch (error) {
+      // The next user of the connection must not receive the result of this statement.
+      if (isConnectionError(error)) this.#lost.add(client)
+      if (codeOf(error) === READ_ONLY) this.#fresh = new WeakSet()
+      throw asConnectionLost(error, this.#lost.has(client))
+    }
+  }
+
+  /** Runs one statement on a connection of its own, and repeats it after a serialization failure. */
+  single(text: string, values?: readonly unknown[]): Promise<unknown[]> {
+    return retried(async () => {
+      const since = performance.now()
+      const client = await this.connect()
+      try {
+        // The time spent waiting for a connection is deducted from the limit.
+        const left =
+          this.#waitLimit.getStore() === undefined
+            ? this.#options.answerMs
+            : Math.max(1, Math.round(this.soonMs - (performance.now() - since)))
+        return await this.rows(client, text, values, left)
+      } finally {
+        client.release(this.#lost.has(client))
+      }
+    })
+  }
+
+  /** Runs `work` between BEGIN and COMMIT on one connection, and rolls back if it fails. */
+  async transaction<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    const client = await this.connect()
+    let broken = false
+    try {
+      await this.rows(client, this.#options.pooled ? BEGIN_POOLED : 'begin')
+      const result = await work(client)
+      await this.#commit(client)
+      return result
+    } catch (error) {
+      broken = this.#lost.has(client)
+      if (!broken) await this.rows(client, 'rollback').catch(() => (broken = true))
+      throw error
+    } finally {
+      client.release(broken)
+    }
+  }
+
+  /** @throws CommitUnknown if the connection is lost */
+  async #commit(client: pg.PoolClient): Promise<void> {
+    try {
+      await this.rows(client, 'commit', undefined, this.#options.commitMs)
+    } catch (error) {
+      throw isConnectionError(error) ? new CommitUnknown(error) : error
+    }
+  }
 }
 
 /**
@@ -282,87 +437,10 @@ export async function within<T>(answer: Promise<T>, ms: number): Promise<T> {
  */
 export function openDatabase(url: string, options: DatabaseOptions = {}): Database {
   const now = () => new Date((options.now ?? Date.now)())
-  const { pooled = false, answerMs = ANSWER_MS, commitMs = COMMIT_MS, soonMs = SOON_MS } = options
-  const patience = new AsyncLocalStorage<number>()
-  const poolOf = options.pool ?? ((config: pg.PoolConfig): ConnectionPool => new pg.Pool(config))
-  const pool = poolOf({
-    connectionString: url,
-    max: options.max ?? 24,
-    connectionTimeoutMillis: 10_000,
-    idleTimeoutMillis: KEPT_MS,
-    keepAlive: true,
-    application_name: 'custody',
-    ...(pooled ? {} : WITHIN),
-  })
-  pool.on('error', (error) => options.onError?.(error, 'a database connection was lost'))
-  // A connection that is lost during a statement fails that statement; the event itself must not
-  // end the process.
-  const lost = new WeakSet<pg.PoolClient>()
-  /** Connections whose last commit no standby has confirmed. */
-  const unconfirmed = new WeakSet<pg.PoolClient>()
-  /** Connections that were opened after another one reached a read-only server. */
-  let fresh = new WeakSet<pg.PoolClient>()
-  pool.on('connect', (client) => {
-    fresh.add(client)
-    client.on('error', () => lost.add(client))
-    client.on('notice', ({ routine }) => {
-      if (routine === STANDBY_WAIT) unconfirmed.add(client)
-    })
-  })
-  const reportOf = (error: unknown, isLost: boolean): unknown =>
-    isLost && codeOf(error) === undefined ? new ConnectionLost(error) : error
-  const connect = async (): Promise<pg.PoolClient> => {
-    const ms = patience.getStore()
-    for (;;) {
-      const wanted = pool.connect()
-      const client = await (ms === undefined ? wanted : within(wanted, ms)).catch(
-        (error: unknown) => {
-          // A connection that is established later is given to the next caller.
-          wanted.then(
-            (late) => late.release(),
-            () => undefined,
-          )
-          throw reportOf(error, true)
-        },
-      )
-      if (fresh.has(client)) return client
-      client.release(true)
-    }
-  }
-  const nameOf = pooled ? () => undefined : statementNames()
-  const rowsOf = async (
-    client: pg.PoolClient,
-    text: string,
-    values?: readonly unknown[],
-    ms = answerMs,
-  ): Promise<unknown[]> => {
+  const connections = new Connections(url, options)
+  const notify = (listener: () => void): void => {
     try {
-      const name = values && nameOf(text)
-      const most = Math.min(ms, patience.getStore() ?? ms)
-      const { rows } = await within(
-        client.query({ ...(name ? { name } : {}), text, values: [...(values ?? [])] }),
-        most,
-      )
-      if (unconfirmed.has(client))
-        throw new CommitUnknown(new Error('no standby has confirmed the commit'))
-      return rows
-    } catch (error) {
-      // The next user of the connection must not receive the result of this statement.
-      if (isConnectionError(error)) lost.add(client)
-      if (codeOf(error) === READ_ONLY) fresh = new WeakSet()
-      throw reportOf(error, lost.has(client))
-    }
-  }
-  const commit = async (client: pg.PoolClient): Promise<void> => {
-    try {
-      await rowsOf(client, 'commit', undefined, commitMs)
-    } catch (error) {
-      throw isConnectionError(error) ? new CommitUnknown(error) : error
-    }
-  }
-  const emit = (listen: () => void): void => {
-    try {
-      listen()
+      listener()
     } catch (error) {
       options.onError?.(
         error as Error,
@@ -376,7 +454,7 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
    */
   const queryable = (
     rows: (text: string, values?: readonly unknown[]) => Promise<unknown[]>,
-    committed: (listen: () => void) => void,
+    committed: (listener: () => void) => void,
   ): Queryable => {
     const query = async <T>(text: string, values?: readonly unknown[]) =>
       (await rows(text, values)) as T[]
@@ -386,54 +464,29 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
         (await query<T>(text, values))[0],
       now,
       emit: (event) => committed(() => options.onEvent?.(event)),
-      tellAudit: (entry) => committed(() => options.onAudit?.(entry)),
+      emitAudit: (entry) => committed(() => options.onAudit?.(entry)),
     }
   }
-  const alone = (text: string, values?: readonly unknown[]): Promise<unknown[]> =>
-    retried(async () => {
-      const since = performance.now()
-      const client = await connect()
-      try {
-        // The time spent waiting for a connection is deducted from the limit.
-        const left =
-          patience.getStore() === undefined
-            ? answerMs
-            : Math.max(1, Math.round(soonMs - (performance.now() - since)))
-        return await rowsOf(client, text, values, left)
-      } finally {
-        client.release(lost.has(client))
-      }
-    })
   return {
-    ...queryable(alone, emit),
+    ...queryable((text, values) => connections.single(text, values), notify),
     async transaction(work) {
       const { result, listeners } = await retried(async () => {
-        const client = await connect()
-        let broken = false
         const listeners: (() => void)[] = []
-        try {
-          await rowsOf(client, pooled ? BEGIN_POOLED : 'begin')
-          const result = await work(
+        const result = await connections.transaction((client) =>
+          work(
             queryable(
-              (text, values) => rowsOf(client, text, values),
-              (listen) => listeners.push(listen),
+              (text, values) => connections.rows(client, text, values),
+              (listener) => listeners.push(listener),
             ),
-          )
-          await commit(client)
-          return { result, listeners }
-        } catch (error) {
-          broken = lost.has(client)
-          if (!broken) await rowsOf(client, 'rollback').catch(() => (broken = true))
-          throw error
-        } finally {
-          client.release(broken)
-        }
+          ),
+        )
+        return { result, listeners }
       })
-      listeners.forEach(emit)
+      listeners.forEach(notify)
       return result
     },
-    soon: (work) => patience.run(soonMs, work),
-    soonMs,
-    close: () => pool.end(),
+    soon: (work) => connections.soon(work),
+    soonMs: connections.soonMs,
+    close: () => connections.close(),
   }
 }

@@ -1,7 +1,7 @@
 import { JsonNumber, parseJson } from '@custody/request-auth'
 import type { Logger } from 'pino'
 import type { EventType } from '../database/event-types.ts'
-import type { ToldAudit, ToldEvent } from '../database/pool.ts'
+import type { EmittedAudit, EmittedEvent } from '../database/pool.ts'
 
 /** Log level and message of an event. Events that are not listed are logged at `debug`. */
 const WORDS: Partial<Record<EventType, ['info' | 'warn', string]>> = {
@@ -43,7 +43,7 @@ const FIELDS = [
 ] as const
 
 /** Logs one line for a committed event. */
-export function logEvent(log: Logger, { type, workspace, payload }: ToldEvent): void {
+export function logEvent(log: Logger, { type, workspace, payload }: EmittedEvent): void {
   const [level, words] = WORDS[type] ?? ['debug' as const, type]
   if (!log.isLevelEnabled(level)) return
   const reported = parseJson(payload) as Record<string, unknown>
@@ -62,7 +62,7 @@ export function logEvent(log: Logger, { type, workspace, payload }: ToldEvent): 
  */
 export function logAuditEntry(
   log: Logger,
-  { workspace, seq, hash, action, object, actorType, actorId, ip }: ToldAudit,
+  { workspace, seq, hash, action, object, actorType, actorId, ip }: EmittedAudit,
 ): void {
   log.info(
     {

@@ -1,13 +1,14 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { join, relative } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { reasonOf } from '@custody/chains/reason'
 import { manyLines, oneLine } from '@custody/chains/terminal'
 import { dataDirOf } from '../data-dir.ts'
 import { callPlatform } from './connect.ts'
 import { callApi, type User } from './demo-call.ts'
+import { nextSteps, summary, transferTable, type TransferResult } from './demo-report.ts'
 import { tradeInDemo } from './demo-trading.ts'
 import { createApiUserEverywhere } from './enrol.ts'
 import { keygen } from './keygen.ts'
@@ -143,19 +144,19 @@ const balanceOf = async (base: string, user: User, asset: string) =>
     )
   )[0]
 
-interface Line {
-  asset: string
-  hash: string
-  fee: string
-  before: string
-  after: string
-  received: string
-  seconds: string
+/** Returns the positive balance of a wallet as a decimal; null if it is zero. */
+const positiveBalance = async (base: string, user: User, asset: string): Promise<string | null> => {
+  const wallet = await balanceOf(base, user, asset)
+  return wallet && Number(wallet.balance) > 0 ? wallet.balance : null
 }
 
-/** Receives and sends one asset; the receiver is a customer of another workspace. */
-async function oneAsset(base: string, asset: Asset, sender: User, receiver: User): Promise<Line> {
-  const ticker = asset.asset_name
+/** Creates wallets for sender and receiver, and pays a deposit to the sender. */
+async function fundSender(
+  base: string,
+  ticker: string,
+  sender: User,
+  receiver: User,
+): Promise<{ target: { address: string; address_tag: string | null }; before: string }> {
   for (const user of [sender, receiver])
     await call(base, user, 'POST', '/dac/v1/create-wallet', { asset: ticker })
   const { address } = await call<{ address: string }>(base, sender, 'POST', '/dac/v1/address', {
@@ -177,10 +178,44 @@ async function oneAsset(base: string, asset: Asset, sender: User, receiver: User
     tag: null,
   })
   say(`${ticker}: ${FUND} deposited by ${String(hash)}`)
-  const before = await waitFor(`${ticker}: deposit`, async () => {
-    const wallet = await balanceOf(base, sender, ticker)
-    return wallet && Number(wallet.balance) > 0 ? wallet.balance : null
+  const before = await waitFor(`${ticker}: deposit`, () => positiveBalance(base, sender, ticker))
+  return { target, before }
+}
+
+/**
+ * Waits until a transfer is confirmed, and prints each of its states.
+ * @throws Error if it fails
+ */
+async function confirmedTransfer(
+  base: string,
+  sender: User,
+  ticker: string,
+  id: string,
+): Promise<Transaction> {
+  let shown = ''
+  return waitFor(`${ticker}: transfer ${id}`, async () => {
+    const now = await call<Transaction>(base, sender, 'GET', `/dac/v1/transaction/${id}`)
+    const line =
+      now.hash === null
+        ? now.sub_status
+        : `${now.hash}  ${now.sub_status}, ${now.confirmations} confirmations`
+    if (line !== shown && now.status === 'pending') say(`${ticker}: ${line}`)
+    shown = line
+    if (now.status === 'failed')
+      throw new Error(`${ticker}: transfer failed: ${now.failure_reason ?? ''}`)
+    return now.status === 'confirmed' ? now : null
   })
+}
+
+/** Receives and sends one asset; the receiver is a customer of another workspace. */
+async function transferAsset(
+  base: string,
+  asset: Asset,
+  sender: User,
+  receiver: User,
+): Promise<TransferResult> {
+  const ticker = asset.asset_name
+  const { target, before } = await fundSender(base, ticker, sender, receiver)
   const sentAt = Date.now()
   const transfer = await call<Transaction>(base, sender, 'POST', '/dac/v1/transaction', {
     asset: ticker,
@@ -197,25 +232,12 @@ async function oneAsset(base: string, asset: Asset, sender: User, receiver: User
     memo: 'demo',
   })
   say(`${ticker}: credited ${before}; sending ${SEND} as ${transfer.id}`)
-  let shown = ''
-  const done = await waitFor(`${ticker}: transfer ${transfer.id}`, async () => {
-    const now = await call<Transaction>(base, sender, 'GET', `/dac/v1/transaction/${transfer.id}`)
-    const line =
-      now.hash === null
-        ? now.sub_status
-        : `${now.hash}  ${now.sub_status}, ${now.confirmations} confirmations`
-    if (line !== shown && now.status === 'pending') say(`${ticker}: ${line}`)
-    shown = line
-    if (now.status === 'failed')
-      throw new Error(`${ticker}: transfer failed: ${now.failure_reason ?? ''}`)
-    return now.status === 'confirmed' ? now : null
-  })
+  const done = await confirmedTransfer(base, sender, ticker, transfer.id)
   const seconds = ((Date.now() - sentAt) / 1000).toFixed(1)
   say(`${ticker}: confirmed ${String(done.hash)} after ${seconds} s`)
-  const received = await waitFor(`${ticker}: the receiver's deposit`, async () => {
-    const wallet = await balanceOf(base, receiver, ticker)
-    return wallet && Number(wallet.balance) > 0 ? wallet.balance : null
-  })
+  const received = await waitFor(`${ticker}: the receiver's deposit`, () =>
+    positiveBalance(base, receiver, ticker),
+  )
   const after = (await balanceOf(base, sender, ticker))?.balance ?? '?'
   return {
     asset: ticker,
@@ -261,10 +283,10 @@ async function screening(base: string, user: User): Promise<void> {
   )
   await callPlatform(home, 'devnet', { command: 'risk', address: source, level: 'SEVERE' })
   await fund()
-  const held = await waitFor('screening: a flagged deposit', () => deposit('AML_HELD'))
+  const flagged = await waitFor('screening: a flagged deposit', () => deposit('AML_HELD'))
   const wallet = await balanceOf(base, user, 'ETH')
   say(
-    `screening: 1 ETH from ${source} is held (${held.sub_status}); spendable ${wallet?.balance}, on the chain ${wallet?.omnibus_balance}`,
+    `screening: 1 ETH from ${source} is held (${flagged.sub_status}); spendable ${wallet?.balance}, on the chain ${wallet?.omnibus_balance}`,
   )
   await callPlatform(home, 'devnet', { command: 'risk', address: source, level: 'none' })
   await call(base, user, 'POST', '/dac/v1/unfreeze-address', { asset: 'ETH', address: source })
@@ -402,132 +424,125 @@ async function charging(base: string, merchant: User): Promise<void> {
   say(`invoice: paid by ${paid.payments.map(({ hash }) => hash).join(', ')} and confirmed`)
 }
 
-function table(cells: string[][]): string {
-  const rows = cells.map((row) => row.map(oneLine))
-  const widths = (rows[0] as string[]).map((_, column) =>
-    Math.max(...rows.map((row) => (row[column] as string).length)),
-  )
-  return rows
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] as number))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n')
+/** Failures of the demo, in the order of their occurrence. */
+class Failures {
+  readonly messages: string[] = []
+
+  add(error: Error): void {
+    this.messages.push(error.message)
+  }
+
+  addAndSay(error: Error): void {
+    this.add(error)
+    say(`FAILED  ${error.message}`)
+  }
 }
 
+/**
+ * Transfers every asset. Assets of one network are processed sequentially, networks concurrently.
+ * @returns the successful transfers in the order of the assets
+ */
+async function transferAssets(
+  base: string,
+  assets: readonly Asset[],
+  { sender, receiver }: { sender: User; receiver: User },
+  failures: Failures,
+): Promise<TransferResult[]> {
+  const networks = [...new Set(assets.map((asset) => asset.network))]
+  const results: TransferResult[] = []
+  await Promise.all(
+    networks.map(async (network) => {
+      for (const asset of assets.filter((each) => each.network === network)) {
+        await transferAsset(base, asset, sender, receiver).then(
+          (result) => results.push(result),
+          (error: Error) => failures.addAndSay(error),
+        )
+      }
+    }),
+  )
+  const order = new Map(assets.map((asset, at) => [asset.asset_name, at]))
+  return results.sort((a, b) => (order.get(a.asset) ?? 0) - (order.get(b.asset) ?? 0))
+}
+
+interface PrepaidAccount {
+  balance: string
+  tier: string
+  fees: { percent: string; minimum: string }
+  volume_30d: string
+}
+
+/** Returns the state of the user's prepaid fee account, in US dollars. */
+const prepaidAccount = (base: string, user: User): Promise<PrepaidAccount> =>
+  call<PrepaidAccount>(base, user, 'POST', '/dac/v1/prepaid-fee', {})
+
+/**
+ * Shows staking, standing rules, invoices and exchanges, each with a user of its own.
+ * @param makeDemoUser creates a user of the workspace with this suffix
+ */
+async function showFunctions(
+  base: string,
+  customer: User,
+  makeDemoUser: (suffix: string) => Promise<User>,
+  failures: Failures,
+): Promise<void> {
+  const add = (error: Error) => failures.add(error)
+  await staking(base, await makeDemoUser('-staking')).catch(add)
+  await forwarding(base, await makeDemoUser('-forwarding'), customer).catch(add)
+  await charging(base, await makeDemoUser('-merchant')).catch(add)
+  const desk = await makeDemoUser('-desk')
+  await tradeInDemo({
+    home,
+    say,
+    waitFor,
+    call: (method, path, body) => call(base, desk, method, path, body),
+  }).catch((error: Error) => failures.addAndSay(error))
+}
+
+/**
+ * Shows all functions, and prints their results.
+ * @param isStarted whether the demo has started the platform
+ * @returns the exit code
+ */
+async function showAll(base: string, isStarted: boolean): Promise<number> {
+  const keyFile = join(home, 'demo', 'key.pem')
+  mkdirSync(dirname(keyFile), { recursive: true, mode: 0o700 })
+  // Each run uses its own workspaces, so that the demo can be repeated with one data folder.
+  const run = Date.now().toString(36)
+  const makeDemoUser = (suffix: string) => makeUser(`demo-${run}${suffix}`, keyFile)
+  const failures = new Failures()
+  const sender = await makeDemoUser('')
+  const receiver = await makeDemoUser('-customer')
+  const assets = await call<Asset[]>(base, null, 'GET', '/assets')
+  say(`assets: ${assets.map((asset) => asset.asset_name).join(', ')}`)
+  const paidIn = await prepaidAccount(base, sender)
+  const { percent, minimum } = paidIn.fees
+  say(
+    `prepaid fee account: ${paidIn.balance} USD; ${paidIn.tier}: ${percent} % of a transfer, at least ${minimum} USD`,
+  )
+  const results = await transferAssets(base, assets, { sender, receiver }, failures)
+  await screening(base, await makeDemoUser('-screened')).catch((error: Error) =>
+    failures.add(error),
+  )
+  const left = await prepaidAccount(base, sender)
+  say(
+    `prepaid fee account: ${left.balance} USD left of ${paidIn.balance}, for transfers worth ${left.volume_30d} USD`,
+  )
+  await showFunctions(base, receiver, makeDemoUser, failures)
+  say('comparing the ledger with the chains and the exchanges')
+  const audit = (await callPlatform(home, 'audit', {})) as { ok: boolean; differences: unknown[] }
+  if (!audit.ok) failures.messages.push(`audit: ${JSON.stringify(audit.differences)}`)
+  process.stdout.write(transferTable(results, SEND))
+  process.stdout.write(summary(results.length, failures.messages))
+  const user = { apiKey: sender.apiKey, keyFile: relative(process.cwd(), keyFile) }
+  process.stdout.write(nextSteps(user, isStarted))
+  return failures.messages.length === 0 ? 0 : 1
+}
+
+/** Runs the demo, and ends the platform if the demo has started it. */
 async function demo(): Promise<number> {
   const { base, child } = await platform()
   try {
-    const folder = join(home, 'demo')
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
-    // Each run uses its own workspaces, so that the demo can be repeated with one data folder.
-    const run = Date.now().toString(36)
-    const sender = await makeUser(`demo-${run}`, join(folder, 'key.pem'))
-    const receiver = await makeUser(`demo-${run}-customer`, join(folder, 'key.pem'))
-    const assets = await call<Asset[]>(base, null, 'GET', '/assets')
-    say(`assets: ${assets.map((asset) => asset.asset_name).join(', ')}`)
-    const prepaid = () =>
-      call<{
-        balance: string
-        tier: string
-        fees: { percent: string; minimum: string }
-        volume_30d: string
-      }>(base, sender, 'POST', '/dac/v1/prepaid-fee', {})
-    const paidIn = await prepaid()
-    const { percent, minimum } = paidIn.fees
-    say(
-      `prepaid fee account: ${paidIn.balance} USD; ${paidIn.tier}: ${percent} % of a transfer, at least ${minimum} USD`,
-    )
-    // Assets of one network are processed sequentially, networks concurrently.
-    const networks = [...new Set(assets.map((asset) => asset.network))]
-    const lines: Line[] = []
-    const failures: string[] = []
-    await Promise.all(
-      networks.map(async (network) => {
-        for (const asset of assets.filter((each) => each.network === network)) {
-          await oneAsset(base, asset, sender, receiver).then(
-            (line) => lines.push(line),
-            (error: Error) => {
-              failures.push(error.message)
-              say(`FAILED  ${error.message}`)
-            },
-          )
-        }
-      }),
-    )
-    await screening(base, await makeUser(`demo-${run}-screened`, join(folder, 'key.pem'))).catch(
-      (error: Error) => failures.push(error.message),
-    )
-    const left = await prepaid()
-    say(
-      `prepaid fee account: ${left.balance} USD left of ${paidIn.balance}, for transfers worth ${left.volume_30d} USD`,
-    )
-    await staking(base, await makeUser(`demo-${run}-staking`, join(folder, 'key.pem'))).catch(
-      (error: Error) => failures.push(error.message),
-    )
-    await forwarding(
-      base,
-      await makeUser(`demo-${run}-forwarding`, join(folder, 'key.pem')),
-      receiver,
-    ).catch((error: Error) => failures.push(error.message))
-    await charging(base, await makeUser(`demo-${run}-merchant`, join(folder, 'key.pem'))).catch(
-      (error: Error) => failures.push(error.message),
-    )
-    const desk = await makeUser(`demo-${run}-desk`, join(folder, 'key.pem'))
-    await tradeInDemo({
-      home,
-      say,
-      waitFor,
-      call: (method, path, body) => call(base, desk, method, path, body),
-    }).catch((error: Error) => {
-      failures.push(error.message)
-      say(`FAILED  ${error.message}`)
-    })
-    say('comparing the ledger with the chains and the exchanges')
-    const audit = (await callPlatform(home, 'audit', {})) as { ok: boolean; differences: unknown[] }
-    if (!audit.ok) failures.push(`audit: ${JSON.stringify(audit.differences)}`)
-    const order = new Map(assets.map((asset, at) => [asset.asset_name, at]))
-    lines.sort((a, b) => (order.get(a.asset) ?? 0) - (order.get(b.asset) ?? 0))
-    process.stdout.write(
-      `\n${table([
-        ['asset', 'received', 'sent', 'network fee', 'left', 'customer got', 'seconds', 'hash'],
-        ...lines.map((line) => [
-          line.asset,
-          line.before,
-          SEND,
-          line.fee,
-          line.after,
-          line.received,
-          line.seconds,
-          line.hash,
-        ]),
-      ])}\n\n`,
-    )
-    process.stdout.write(
-      failures.length === 0
-        ? `All ${lines.length} transfers were confirmed, and the ledger agrees with the chains and the exchange.\n`
-        : `${failures.length} failed:\n${failures.map((failure) => `  ${oneLine(failure)}`).join('\n')}\n`,
-    )
-    const keyFile = relative(process.cwd(), join(folder, 'key.pem'))
-    const payment = JSON.stringify({
-      asset: 'ETH',
-      amount: 0.1,
-      destination_address: '0x00000000000000000000000000000000000000AA',
-      destination_type: 'EXTERNAL',
-      source_type: 'INTERNAL',
-      sequence_id: 'mine-1',
-    })
-    process.stdout
-      .write(`\nNext:${child ? '\n  npm start                          # runs the platform and stays' : ''}
-  export CUSTODY_API_KEY=${sender.apiKey} CUSTODY_KEY=${keyFile}
-  npx custody request GET '/dac/v1/wallets?asset=BTC'
-  npx custody request GET /dac/v1/transactions
-  npx custody request POST /dac/v1/transaction '${payment}'
-  npx custody audit                  # the books against the chains
-`)
-    return failures.length === 0 ? 0 : 1
+    return await showAll(base, child !== null)
   } finally {
     if (child && child.exitCode === null) {
       child.kill('SIGTERM')

@@ -1,101 +1,30 @@
-import { ChainError, loadRegistry, type Registry, type RpcEndpoint } from '@custody/chains'
+import { loadRegistry } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
-import { asInstalled } from '@custody/chains/terminal'
 import { systemEnvironment } from '../environment.ts'
 import { localEndpoints } from '../app/local.ts'
 import { identityFolder } from '../data-dir.ts'
-import { connectAll, endpointNames } from '../app/connect.ts'
-import type { ChainContext } from '../engine/chain.ts'
-import { Networks } from '../engine/networks.ts'
-import { isOpen } from '../assets/find-asset.ts'
-import { coinsInUse, diagnosePrices, priceLines } from '../prices/coverage.ts'
+import { coinsInUse, diagnosePrices, priceLines, type PriceDiagnosis } from '../prices/coverage.ts'
 import { priceSources, pricesInstallation } from '../prices/settings.ts'
 import { readSettings, type Settings } from '../settings/settings.ts'
 import { failingLine, type FailingLoop } from '../engine/loop-health.ts'
 import packageFile from '../../package.json' with { type: 'json' }
 import { callPlatform, PlatformAway } from './connect.ts'
-import { banLine, diagnoseBans } from './doctor-bans.ts'
-import { certificateLines, diagnoseCertificates } from './doctor-certificates.ts'
+import { banLine, diagnoseBans, type BanDiagnosis } from './doctor-bans.ts'
+import {
+  certificateLines,
+  diagnoseCertificates,
+  type CertificateDiagnosis,
+} from './doctor-certificates.ts'
 import { askDatabase, databaseFindings, type DatabaseFacts } from './doctor-database.ts'
 import { diagnoseDisk } from './doctor-disk.ts'
 import { findingLine, ok, type Finding } from './doctor-findings.ts'
-import { askLocalChains, notRunning, type LocalChains } from './doctor-local.ts'
+import { askLocalChains, notRunning } from './doctor-local.ts'
+import { diagnoseNetworks, diagnosisLine, type Diagnosis } from './doctor-networks.ts'
 import { diagnoseNodes } from './doctor-nodes.ts'
 import { diagnosePublic } from './doctor-public.ts'
 
-export interface Diagnosis {
-  network: string
-  /**
-   * `not started`, `not running`: local chains only. A chain that is not started starts with its
-   * first use, and a diagnosis does not start it.
-   */
-  state:
-    | 'ok'
-    | 'not started'
-    | 'not running'
-    | 'not configured'
-    | 'retired'
-    | 'wrong network'
-    | 'unreachable'
-  host: string | null
-  height: number | null
-  milliseconds: number | null
-  advice: string | null
-  /**
-   * Functions that the endpoint does not support and the platform works without, and functions that
-   * are disabled on the network.
-   */
-  limits: string[]
-}
-
-const WORDS: Record<string, string> = {
-  'wrong network': 'the endpoint serves another chain: correct its URL',
-  unreachable:
-    'check the URL, the credentials and the firewall; a provider may limit requests; "npx custody probe" checks it completely',
-}
-
-/**
- * Returns a chain context without database and signer nodes, which may not exist: only the
- * endpoints are checked.
- */
-function withoutPlatform(registry: Registry): ChainContext {
-  const nobody = () => Promise.reject(new Error('the doctor queries only endpoints'))
-  return {
-    registry,
-    environment: systemEnvironment(),
-    keys: { get: nobody },
-    addresses: { omnibus: nobody, change: nobody },
-    database: {
-      query: nobody,
-      one: nobody,
-      now: () => new Date(),
-      emit: () => undefined,
-      tellAudit: () => undefined,
-    },
-  }
-}
-
-/** Returns one line for the result of an endpoint. */
-export function diagnosisLine(each: Omit<Diagnosis, 'limits'>): string {
-  const seen =
-    each.state === 'ok'
-      ? `${each.host}, block ${each.height}, ${each.milliseconds} ms`
-      : (each.advice ?? '')
-  return `${each.network.padEnd(7)} ${each.state.padEnd(15)} ${seen}`
-}
-
 /** Returns the number of networks, each of which may have several endpoints. */
 const count = (of: readonly Diagnosis[]): number => new Set(of.map(({ network }) => network)).size
-
-/** Returns a line for each asset of a network for which no wallets and addresses can be created. */
-const closedAssets = (settings: Settings, registry: Registry, network: string): string[] =>
-  registry
-    .assetsOf(network)
-    .filter((asset) => !isOpen({ settings }, asset))
-    .map(
-      ({ asset_name, status, status_since: since, status_reason: reason }) =>
-        `${asset_name} is ${status} since ${since}: ${reason}. No new wallets and addresses can be created; the balance can be sent`,
-    )
 
 /**
  * Returns the loops, such as the scan of a network, that have failed for minutes in the running
@@ -120,7 +49,7 @@ interface PlatformFacts {
  * Reads the state of a running platform's database and prices; null if no platform runs with this
  * data folder.
  */
-async function askPlatform(home: string): Promise<PlatformFacts | null> {
+async function readPlatformFacts(home: string): Promise<PlatformFacts | null> {
   try {
     return (await callPlatform(home, 'doctor', {})) as unknown as {
       database: DatabaseFacts
@@ -171,150 +100,31 @@ async function diagnoseHosts(
   ]
 }
 
-const LOCAL_START = 'the local chains run with "npm start"'
-
-/**
- * Returns the known result for a local network without a query to its chain; null: the chain runs
- * and is queried.
- */
-function withoutAsking(
-  local: LocalChains | null,
-  network: string,
-): Pick<Diagnosis, 'state' | 'advice'> | null {
-  if (local === null) return null
-  if (local.state === 'away') return { state: 'not running', advice: LOCAL_START }
-  if (local.state === 'failed')
-    return { state: 'unreachable', advice: `${local.reason}; ${LOCAL_START}` }
-  return local.started.has(network)
-    ? null
-    : { state: 'not started', advice: 'it starts with its first use' }
+/** Results of all checks. `unpriced`: coins without a current price in the running platform. */
+interface Diagnoses {
+  networks: Diagnosis[]
+  findings: Finding[]
+  certificates: CertificateDiagnosis[]
+  bans: BanDiagnosis[]
+  loops: FailingLoop[]
+  prices: PriceDiagnosis
+  unpriced: string[]
 }
 
-/**
- * Checks each configured endpoint, the loops of the running platform, the signer nodes, the
- * database, the free disk space, the TLS certificates of platform, signer nodes and public name,
- * whether a node is banned, and whether each coin in use has a price. Works with and without a
- * running platform.
- */
-export async function doctor(): Promise<{
-  result: Record<string, unknown>
-  text: string[]
-  exitCode: number
-}> {
-  const settings = readSettings()
-  const registry = loadRegistry(settings.network)
-  const platform = await askPlatform(settings.home)
-  const local =
-    settings.network === 'local' ? await askLocalChains(settings, platform !== null) : null
-  const devnetUrl = local?.state === 'running' ? local.url : null
-  const endpoints =
-    devnetUrl === null ? settings.endpoints : localEndpoints(devnetUrl, registry.networks)
-  const folder = identityFolder(settings.home)
-  const context = withoutPlatform(registry)
-  const sources = priceSources(
-    pricesInstallation(settings.prices, devnetUrl, registry),
-    systemEnvironment(),
-    fetch,
-  )
-  // If the local chains do not respond, their prices are unavailable too, and no public source is
-  // queried in their place.
-  const arePricesAsked = local === null || local.state === 'running'
-  const diagnosing = Promise.all([
-    diagnoseCertificates(folder),
-    diagnoseBans(folder),
-    diagnoseLoops(settings.home),
-    diagnosePrices(
-      sources,
-      arePricesAsked ? coinsInUse(registry, (code) => endpoints[code] !== undefined) : [],
-    ),
-    diagnoseHosts(settings, folder, platform),
-  ])
-  const each = registry.networks.flatMap(({ code, status }) => {
-    const { endpoints: own = [] } = endpoints[code] ?? {}
-    const names = endpointNames(own)
-    const none: { endpoint: RpcEndpoint | undefined; host: string }[] = [
-      { endpoint: undefined, host: '' },
-    ]
-    const several = own.map((endpoint, at) => ({ endpoint, host: names[at] as string }))
-    return (several.length === 0 ? none : several).map((one) => ({ code, status, ...one }))
-  })
-  const matches = await Promise.all(
-    each.map(async ({ code, status, endpoint, host }): Promise<Diagnosis> => {
-      const closed = closedAssets(settings, registry, code)
-      if (!endpoint && status?.state === 'retired') {
-        return {
-          network: code,
-          state: 'retired',
-          host: null,
-          height: null,
-          milliseconds: null,
-          limits: [],
-          advice: `since ${status.since}: ${status.reason}`,
-        }
-      }
-      const existing = withoutAsking(local, code)
-      if (existing !== null)
-        return {
-          network: code,
-          host: null,
-          height: null,
-          milliseconds: null,
-          limits: closed,
-          ...existing,
-        }
-      const networks = new Networks(
-        endpoint
-          ? connectAll(context, { [code]: { endpoints: [endpoint], quorum: 1 } }, fetch)
-          : [],
-      )
-      if (!endpoint || !networks.has(code)) {
-        return {
-          network: code,
-          state: 'not configured',
-          host: null,
-          height: null,
-          milliseconds: null,
-          limits: [],
-          advice: `add networks.${code}.url to custody.config.json to enable it`,
-        }
-      }
-      const started = performance.now()
-      try {
-        await networks.client(code).probe()
-        const { height } = await networks.client(code).tip()
-        const milliseconds = Math.round(performance.now() - started)
-        // The block is read as a scan does it, so that the error names a missing field.
-        await networks.client(code).block(height)
-        const limits = [...((await networks.client(code).limits?.()) ?? []), ...closed]
-        return { network: code, state: 'ok', host, height, milliseconds, advice: null, limits }
-      } catch (error) {
-        const state =
-          error instanceof ChainError && error.code === 'WRONG_NETWORK'
-            ? 'wrong network'
-            : 'unreachable'
-        return {
-          network: code,
-          state,
-          host,
-          height: null,
-          milliseconds: null,
-          limits: closed,
-          advice: `${reasonOf(error)}; ${asInstalled(settings.network === 'local' ? LOCAL_START : (WORDS[state] as string))}`,
-        }
-      }
-    }),
-  )
-  const configured = matches.filter(
-    ({ state }) => state !== 'not configured' && state !== 'retired',
-  )
-  const [certificates, bans, loops, prices, ofHosts] = await diagnosing
-  const findings = local?.state === 'away' ? [notRunning(), ...ofHosts] : ofHosts
-  const unpriced = platform?.unpriced ?? []
-  const isFine = new Set<Diagnosis['state']>(['ok', 'not started', 'not running'])
+/** Returns the results without those of networks that are not configured or are retired. */
+const configuredOf = (networks: readonly Diagnosis[]): Diagnosis[] =>
+  networks.filter(({ state }) => state !== 'not configured' && state !== 'retired')
+
+const FINE: ReadonlySet<Diagnosis['state']> = new Set(['ok', 'not started', 'not running'])
+
+/** Returns whether at least one network is configured and no check has found a problem. */
+function isWell(diagnoses: Diagnoses): boolean {
+  const { findings, certificates, bans, loops, prices, unpriced } = diagnoses
+  const configured = configuredOf(diagnoses.networks)
   const isExpired = certificates.some(({ state }) => state === 'expired')
-  const isWell =
+  return (
     configured.length > 0 &&
-    configured.every(({ state }) => isFine.has(state)) &&
+    configured.every(({ state }) => FINE.has(state)) &&
     !isExpired &&
     bans.length === 0 &&
     loops.length === 0 &&
@@ -322,9 +132,16 @@ export async function doctor(): Promise<{
     prices.stale.length === 0 &&
     unpriced.length === 0 &&
     findings.every(({ level }) => level !== 'error')
-  const text = [
-    `${settings.network}: ${count(configured)} of ${count(matches.filter(({ state }) => state !== 'retired'))} networks configured`,
-    ...matches
+  )
+}
+
+/** Returns the lines that the command prints. */
+function linesOf(mode: Settings['network'], diagnoses: Diagnoses): string[] {
+  const { networks, findings, certificates, bans, loops, prices, unpriced } = diagnoses
+  const configured = configuredOf(networks)
+  return [
+    `${mode}: ${count(configured)} of ${count(networks.filter(({ state }) => state !== 'retired'))} networks configured`,
+    ...networks
       .filter(({ state }) => state !== 'not running')
       .flatMap((each) => [
         diagnosisLine(each),
@@ -342,18 +159,60 @@ export async function doctor(): Promise<{
         ]),
     ...(configured.length === 0 ? ['no endpoint is configured: see docs/mainnet.md'] : []),
   ]
+}
+
+/** Runs all checks concurrently. */
+async function diagnose(settings: Settings): Promise<Diagnoses> {
+  const registry = loadRegistry(settings.network)
+  const platform = await readPlatformFacts(settings.home)
+  const local =
+    settings.network === 'local' ? await askLocalChains(settings, platform !== null) : null
+  const devnetUrl = local?.state === 'running' ? local.url : null
+  const endpoints =
+    devnetUrl === null ? settings.endpoints : localEndpoints(devnetUrl, registry.networks)
+  const folder = identityFolder(settings.home)
+  const sources = priceSources(
+    pricesInstallation(settings.prices, devnetUrl, registry),
+    systemEnvironment(),
+    fetch,
+  )
+  // If the local chains do not respond, their prices are unavailable too, and no public source is
+  // queried in their place.
+  const arePricesQueried = local === null || local.state === 'running'
+  const diagnosing = Promise.all([
+    diagnoseCertificates(folder),
+    diagnoseBans(folder),
+    diagnoseLoops(settings.home),
+    diagnosePrices(
+      sources,
+      arePricesQueried ? coinsInUse(registry, (code) => endpoints[code] !== undefined) : [],
+    ),
+    diagnoseHosts(settings, folder, platform),
+  ])
+  const networks = await diagnoseNetworks({ settings, registry, endpoints, local })
+  const [certificates, bans, loops, prices, ofHosts] = await diagnosing
+  const findings = local?.state === 'away' ? [notRunning(), ...ofHosts] : ofHosts
+  const unpriced = platform?.unpriced ?? []
+  return { networks, findings, certificates, bans, loops, prices, unpriced }
+}
+
+/**
+ * Checks each configured endpoint, the loops of the running platform, the signer nodes, the
+ * database, the free disk space, the TLS certificates of platform, signer nodes and public name,
+ * whether a node is banned, and whether each coin in use has a price. Works with and without a
+ * running platform.
+ */
+export async function doctor(): Promise<{
+  result: Record<string, unknown>
+  text: string[]
+  exitCode: number
+}> {
+  const settings = readSettings()
+  const diagnoses = await diagnose(settings)
+  const hasPassed = isWell(diagnoses)
   return {
-    result: {
-      ok: isWell,
-      networks: matches,
-      findings,
-      certificates,
-      bans,
-      loops,
-      prices,
-      unpriced,
-    },
-    text,
-    exitCode: isWell ? 0 : 1,
+    result: { ok: hasPassed, ...diagnoses },
+    text: linesOf(settings.network, diagnoses),
+    exitCode: hasPassed ? 0 : 1,
   }
 }

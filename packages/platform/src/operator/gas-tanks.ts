@@ -1,29 +1,15 @@
 import { formatAmount, parseAmount, traitsOf, validateAddress, type Asset } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import { stringifyJson } from '@custody/request-auth'
-import { ensureGasTank, hasTank, isFilling } from '../gas-tanks/ensure-tank.ts'
+import type { Queryable } from '../database/pool.ts'
+import { ensureGasTank, hasTank } from '../gas-tanks/ensure-tank.ts'
 import { gasTanksOf } from '../gas-tanks/list-tanks.ts'
 import { lockedBalance, post } from '../ledger/post.ts'
 import type { Chain, Fuelled } from '../engine/chain.ts'
 import { insertTransaction } from '../engine/insert.ts'
 import type { Services } from '../engine/services.ts'
 import { OperatorError, type Command } from './command.ts'
-
-/** Number of checks while a local tank receives its first fill. */
-const FILL_CHECKS = 60
-const FILL_CHECK_MS = 500
-
-async function workspaceOf(services: Services, input: Record<string, unknown>): Promise<string> {
-  const row = await services.database.one<{ id: string }>(
-    'select id from workspaces where name = $1',
-    [String(input['workspace'] ?? '')],
-  )
-  if (!row)
-    throw new OperatorError(
-      `--workspace: workspace ${String(input['workspace'] ?? '')} does not exist`,
-    )
-  return row.id
-}
+import { addressOfTank, waitForFirstFill, workspaceOf } from './tank-lookup.ts'
 
 function chainOf(services: Services, input: Record<string, unknown>): Chain & { fuelled: Fuelled } {
   const code = String(input['network'] ?? '')
@@ -47,11 +33,10 @@ export const tankAddress: Command = async (services, input) => {
   const workspaceId = await workspaceOf(services, input)
   const { network } = chainOf(services, input)
   await ensureGasTank(services, workspaceId, network)
-  const row = await services.database.one<{ address: string }>(
-    'select address from gas_tanks where workspace_id = $1 and network = $2',
-    [workspaceId, network.code],
-  )
-  return { network: network.code, address: row?.address }
+  return {
+    network: network.code,
+    address: await addressOfTank(services, workspaceId, network.code),
+  }
 }
 
 /** Reads a decimal of an option; `none` removes the limit. */
@@ -115,6 +100,30 @@ async function isIdle(services: Services, workspaceId: string, native: Asset): P
 }
 
 /**
+ * Locks the tank's account and returns its balance in the smallest unit.
+ * @param fee network fee of the drain in the smallest unit
+ * @throws OperatorError if the balance does not exceed the fee
+ */
+async function lockedTankBalance(
+  tx: Queryable,
+  workspaceId: string,
+  { native, fee }: { native: Asset; fee: bigint },
+): Promise<bigint> {
+  const balance = await lockedBalance(tx, {
+    workspace: workspaceId,
+    asset: native.asset_name,
+    kind: 'tank',
+  })
+  if (balance <= fee) {
+    const [present, needed] = [balance, fee].map((value) => formatAmount(value, native.decimals))
+    throw new OperatorError(
+      `the tank has ${present} ${native.asset_name}, which does not exceed the network fee of ${needed}`,
+    )
+  }
+  return balance
+}
+
+/**
  * Sends a tank's full balance to an address; on Tron an amount for the fee is only deducted if
  * there is not enough free bandwidth. The operator has already recorded the order at the signer
  * nodes.
@@ -125,39 +134,21 @@ export const drainTank: Command = async (services, input) => {
   const native = services.registry.asset(network.native_asset) as Asset
   const to = validateAddress(services.registry, native.asset_name, String(input['to'] ?? ''))
   if (!to.valid) throw new OperatorError(`--to: ${to.reason}`)
-  for (
-    let count = 0;
-    count < FILL_CHECKS && (await isFilling(services.database, workspaceId, network.code));
-    count++
-  ) {
-    await services.environment.sleep(FILL_CHECK_MS)
-  }
-  const tank = await services.database.one<{ address: string }>(
-    'select address from gas_tanks where workspace_id = $1 and network = $2',
-    [workspaceId, network.code],
-  )
-  if (!tank) throw new OperatorError(`the workspace has no gas tank on ${network.code} yet`)
-  if (to.address === tank.address)
+  await waitForFirstFill(services, workspaceId, network.code)
+  const tank = await addressOfTank(services, workspaceId, network.code)
+  if (tank === undefined)
+    throw new OperatorError(`the workspace has no gas tank on ${network.code} yet`)
+  if (to.address === tank)
     throw new OperatorError('--to: must not be the address of the tank itself')
   const drained = await fuelled.drain({
-    from: tank.address,
+    from: tank,
     to: to.address,
     idle: await isIdle(services, workspaceId, native),
   })
   if (drained.kind === 'fail') throw new OperatorError(`--to: ${drained.reason}`)
   const { worst: fee, plan } = drained
   return services.database.transaction(async (tx) => {
-    const balance = await lockedBalance(tx, {
-      workspace: workspaceId,
-      asset: native.asset_name,
-      kind: 'tank',
-    })
-    if (balance <= fee) {
-      const [held, needed] = [balance, fee].map((value) => formatAmount(value, native.decimals))
-      throw new OperatorError(
-        `the tank has ${held} ${native.asset_name}, which does not exceed the network fee of ${needed}`,
-      )
-    }
+    const balance = await lockedTankBalance(tx, workspaceId, { native, fee })
     const amount = balance - fee
     const id = services.environment.uuid()
     const scope = { workspace: workspaceId, asset: native.asset_name }
@@ -176,7 +167,7 @@ export const drainTank: Command = async (services, input) => {
       fee,
       fee_asset: native.asset_name,
       source_type: 'GAS_TANK',
-      source_id: tank.address,
+      source_id: tank,
       destination_type: 'EXTERNAL',
       destination_id: to.address,
       plan: { order: String(input['order']), reserved_fee: fee.toString(), ...plan },

@@ -92,7 +92,7 @@ export async function writeAudit(
     line.seq,
     Buffer.from(hash, 'hex'),
   ])
-  tx.tellAudit({
+  tx.emitAudit({
     workspace: workspaceId,
     seq: line.seq,
     hash,

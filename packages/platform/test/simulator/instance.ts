@@ -279,7 +279,7 @@ export class Instance {
 
   /**
    * Kills the process: from this moment on it neither sends nor receives anything. Its connections
-   * end by {@link Ground.cut}; pending results never arrive.
+   * end by `SimulatedServer.cut`; pending results never arrive.
    */
   kill(): void {
     this.actor.die()

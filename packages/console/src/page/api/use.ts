@@ -12,8 +12,19 @@ export interface Reading<T> {
 }
 
 /** Data that is displayed immediately on return to a page, and then read again. */
-const kept = new Map<string, { data: unknown; at: number }>()
-const KEPT_MAX = 60
+const cache = new Map<string, { data: unknown; at: number }>()
+const CACHE_MAX = 60
+
+/** Returns the cached data of a URL; null has none. */
+const cached = <T>(url: string | null): T | undefined =>
+  url === null ? undefined : (cache.get(url)?.data as T | undefined)
+
+/** Stores data as the newest, and drops the oldest if there are more than {@link CACHE_MAX}. */
+function store(url: string, data: unknown): void {
+  cache.delete(url)
+  cache.set(url, { data, at: Date.now() })
+  if (cache.size > CACHE_MAX) cache.delete(cache.keys().next().value as string)
+}
 
 /** Latest event of the open sub-account. Reads with a matching `live` are repeated. See live.ts. */
 export const news = signal<{ type: string; object: string; data: unknown; at: number } | null>(null)
@@ -26,24 +37,53 @@ const asProblem = (error: unknown) =>
     ? error
     : new Problem(0, 'UNEXPECTED', error instanceof Error ? error.message : String(error))
 
+/** State of the last read. `url`: the URL that it has read, which the caller may have changed. */
+interface ReadState<T> {
+  url: string | null
+  data?: T
+  problem: Problem | null
+  isLoading: boolean
+}
+
+/** Calls `reload` after events whose type matches the pattern, at most once in {@link SETTLE_MS}. */
+function useReloadOnEvents(pattern: string | undefined, reload: () => void): void {
+  useEffect(() => {
+    if (pattern === undefined) return
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const previous = news.peek()
+    const stop = news.subscribe((event) => {
+      if (
+        event === null ||
+        event === previous ||
+        (event.type !== 'missed' && !new RegExp(pattern).test(event.type)) ||
+        timer !== undefined
+      )
+        return
+      timer = setTimeout(() => {
+        timer = undefined
+        reload()
+      }, SETTLE_MS)
+    })
+    return () => {
+      stop()
+      clearTimeout(timer)
+    }
+  }, [pattern, reload])
+}
+
 /**
  * Reads a URL, and again when `live` matches an event's type.
  * @param url null: nothing is read yet
- * @param ask function that reads it, for queries that the API accepts only by POST
+ * @param request function that reads it, for queries that the API accepts only by POST
  */
 export function useRead<T>(
   url: string | null,
   live?: RegExp,
-  ask: (url: string) => Promise<T> = read,
+  request: (url: string) => Promise<T> = read,
 ): Reading<T> {
-  const [state, setState] = useState<{
-    url: string | null
-    data?: T
-    problem: Problem | null
-    isLoading: boolean
-  }>({
+  const [state, setState] = useState<ReadState<T>>({
     url,
-    data: url === null ? undefined : (kept.get(url)?.data as T | undefined),
+    data: cached<T>(url),
     problem: null,
     isLoading: url !== null,
   })
@@ -58,7 +98,7 @@ export function useRead<T>(
       slow.current = setTimeout(() => setSlow(turn, true), SLOW_MS)
       setState((before) => ({
         url,
-        data: before.url === url ? before.data : (kept.get(url)?.data as T | undefined),
+        data: before.url === url ? before.data : cached<T>(url),
         // While a read is repeated in the background, the notice stays until the response.
         problem: isRepeat && before.url === url ? before.problem : null,
         isLoading: true,
@@ -69,19 +109,18 @@ export function useRead<T>(
         setSlow(turn, false)
         return true
       }
-      ask(url).then(
+      request(url).then(
         (data) => {
           if (!end()) return
-          kept.delete(url)
-          kept.set(url, { data, at: Date.now() })
-          if (kept.size > KEPT_MAX) kept.delete(kept.keys().next().value as string)
+          store(url, data)
           setFailed(turn, null)
           setState({ url, data, problem: null, isLoading: false })
         },
         (error: unknown) => {
           if (!end()) return
           const problem = asProblem(error)
-          setFailed(turn, { problem, readAt: kept.get(url)?.at ?? null, repeat: () => start(true) })
+          const readAt = cache.get(url)?.at ?? null
+          setFailed(turn, { problem, readAt, repeat: () => start(true) })
           setState((before) => ({ ...before, url, problem, isLoading: false }))
         },
       )
@@ -98,36 +137,10 @@ export function useRead<T>(
       setFailed(turn, null)
     }
   }, [reload])
-  const pattern = live?.source
-  useEffect(() => {
-    if (pattern === undefined) return
-    let timer: ReturnType<typeof setTimeout> | undefined
-    const known = news.peek()
-    const stop = news.subscribe((event) => {
-      if (
-        event === null ||
-        event === known ||
-        (event.type !== 'missed' && !new RegExp(pattern).test(event.type)) ||
-        timer !== undefined
-      )
-        return
-      timer = setTimeout(() => {
-        timer = undefined
-        reload()
-      }, SETTLE_MS)
-    })
-    return () => {
-      stop()
-      clearTimeout(timer)
-    }
-  }, [pattern, reload])
+  useReloadOnEvents(live?.source, reload)
   const isCurrent = state.url === url
   return {
-    data: isCurrent
-      ? state.data
-      : url === null
-        ? undefined
-        : (kept.get(url)?.data as T | undefined),
+    data: isCurrent ? state.data : cached<T>(url),
     problem: isCurrent ? state.problem : null,
     isLoading: isCurrent ? state.isLoading : url !== null,
     reload,
@@ -135,7 +148,7 @@ export function useRead<T>(
 }
 
 /** Clears the cached data when another person signs in. */
-export const forgetReadings = (): void => kept.clear()
+export const forgetReadings = (): void => cache.clear()
 
 /** Runs one action at a time, with its progress and its error. */
 export function useAction(): {

@@ -14,15 +14,8 @@ interface Look {
 /** Format of the axis labels, whose few digits are never rounded. */
 const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 9 })
 
-/**
- * Draws a series into an element with the element's width.
- * @returns a function that removes it
- */
-export function drawChart(
-  element: HTMLElement,
-  series: Series,
-  { kind, height, line, grid, text }: Look,
-): () => void {
+/** Returns the axes: days in UTC, and compact values with the unit's sign. */
+function axesOf(unit: string, { grid, text }: Look): UPlot.Axis[] {
   const axis = {
     stroke: text,
     size: 28,
@@ -30,17 +23,66 @@ export function drawChart(
     grid: { stroke: grid, width: 1 },
     ticks: { show: false },
   }
-  const sign = series.unit === 'USD' ? '$' : ''
+  const sign = unit === 'USD' ? '$' : ''
+  return [
+    {
+      ...axis,
+      grid: { show: false },
+      space: 70,
+      values: (_chart, times) =>
+        times.map((time) =>
+          new Date(time * 1000).toLocaleDateString('en-GB', {
+            day: 'numeric',
+            month: 'short',
+            timeZone: 'UTC',
+          }),
+        ),
+    },
+    {
+      ...axis,
+      size: 52,
+      space: 44,
+      values: (_chart, values) => values.map((value) => `${sign}${SHORT.format(value)}`),
+    },
+  ]
+}
+
+/** Returns the columns of the legend, which shows the day and the exact value at the cursor. */
+function columnsOf(series: Series, { kind, line }: Look): UPlot.Series[] {
   const shown = (point: Series['points'][number] | undefined) =>
     point === undefined ? '–' : series.unit === 'USD' ? usd(point.value) : amountText(point.value)
-  const data: UPlot.AlignedData = [
-    series.points.map(({ at }) => Date.parse(at) / 1000),
-    series.points.map(({ value }) => Number(value)),
-  ]
   const bars =
     kind === 'bars' && UPlot.paths.bars
       ? { paths: UPlot.paths.bars({ size: [0.6, 40], radius: 0.15 }), points: { show: false } }
       : { points: { show: false } }
+  return [
+    {
+      label: 'Day',
+      value: (_chart, time) =>
+        time === null ? '–' : new Date(time * 1000).toUTCString().slice(5, 16),
+    },
+    {
+      label: series.unit,
+      stroke: line,
+      width: kind === 'bars' ? 0 : 2,
+      fill: `${line}${kind === 'bars' ? 'cc' : '1f'}`,
+      ...bars,
+      // The line is drawn with floating-point numbers, but the displayed value is exact.
+      value: (_chart, _value, _series, at) => shown(at === null ? undefined : series.points[at]),
+    },
+  ]
+}
+
+/**
+ * Draws a series into an element with the element's width.
+ * @returns a function that removes it
+ */
+export function drawChart(element: HTMLElement, series: Series, look: Look): () => void {
+  const { kind, height } = look
+  const data: UPlot.AlignedData = [
+    series.points.map(({ at }) => Date.parse(at) / 1000),
+    series.points.map(({ value }) => Number(value)),
+  ]
   const chart = new UPlot(
     {
       width: Math.max(element.clientWidth, 200),
@@ -57,44 +99,8 @@ export function drawChart(
         },
         y: { range: (_chart, low, high) => [Math.min(0, low), high <= 0 ? 1 : high * 1.08] },
       },
-      axes: [
-        {
-          ...axis,
-          grid: { show: false },
-          space: 70,
-          values: (_chart, times) =>
-            times.map((time) =>
-              new Date(time * 1000).toLocaleDateString('en-GB', {
-                day: 'numeric',
-                month: 'short',
-                timeZone: 'UTC',
-              }),
-            ),
-        },
-        {
-          ...axis,
-          size: 52,
-          space: 44,
-          values: (_chart, values) => values.map((value) => `${sign}${SHORT.format(value)}`),
-        },
-      ],
-      series: [
-        {
-          label: 'Day',
-          value: (_chart, time) =>
-            time === null ? '–' : new Date(time * 1000).toUTCString().slice(5, 16),
-        },
-        {
-          label: series.unit,
-          stroke: line,
-          width: kind === 'bars' ? 0 : 2,
-          fill: `${line}${kind === 'bars' ? 'cc' : '1f'}`,
-          ...bars,
-          // The line is drawn with floating-point numbers, but the displayed value is exact.
-          value: (_chart, _value, _series, at) =>
-            shown(at === null ? undefined : series.points[at]),
-        },
-      ],
+      axes: axesOf(series.unit, look),
+      series: columnsOf(series, look),
     },
     data,
     element,

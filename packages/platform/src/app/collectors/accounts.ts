@@ -8,7 +8,7 @@ const USD_DECIMALS = 6
  * Collects the balances of gas tanks and prepaid fee accounts. A gauge is a double: precise enough
  * for an alert, but not for accounting.
  */
-export async function lookAtAccounts({ database, metrics, registry }: Services): Promise<void> {
+export async function collectAccounts({ database, metrics, registry }: Services): Promise<void> {
   const natives = JSON.stringify(
     Object.fromEntries(registry.networks.map(({ code, native_asset }) => [code, native_asset])),
   )

@@ -6,7 +6,7 @@ import { freeBytes } from '../../data-dir.ts'
  * Collects the result of the last audit, made by any process, and the free space on the data
  * folder's disk.
  */
-export async function lookAtAudits({ database, metrics, settings }: Services): Promise<void> {
+export async function collectAudits({ database, metrics, settings }: Services): Promise<void> {
   const free = freeBytes(settings.home)
   if (free !== null) metrics.diskFree.set(free)
   const last = await latestAudit(database)

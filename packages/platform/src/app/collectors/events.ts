@@ -9,7 +9,7 @@ interface Waiting {
  * Collects the number of events that have no position in the log yet, of pending deliveries, and of
  * disabled webhooks.
  */
-export async function lookAtEvents({ database, metrics, environment }: Services): Promise<void> {
+export async function collectEvents({ database, metrics, environment }: Services): Promise<void> {
   const now = new Date(environment.now())
   const [events, deliveries, webhooks] = await Promise.all([
     database.one<Waiting>(

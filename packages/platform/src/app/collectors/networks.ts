@@ -1,6 +1,6 @@
 import type { Services } from '../../engine/services.ts'
 
-export async function lookAtNetworks({ database, metrics }: Services): Promise<void> {
+export async function collectNetworks({ database, metrics }: Services): Promise<void> {
   const scans = await database.query<{
     network: string
     height: string

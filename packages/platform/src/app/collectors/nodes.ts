@@ -2,7 +2,7 @@ import type { Services } from '../../engine/services.ts'
 import { heardStatus } from '../../signing/status.ts'
 import { canSign, SIGNERS_NEEDED } from '../readiness.ts'
 
-export async function lookAtNodes({ signers, metrics, environment }: Services): Promise<void> {
+export async function collectNodes({ signers, metrics, environment }: Services): Promise<void> {
   const nodes = await heardStatus(signers)
   metrics.signerClock.reset()
   metrics.signerKeysReady.reset()

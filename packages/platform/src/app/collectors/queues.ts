@@ -1,6 +1,6 @@
 import type { Services } from '../../engine/services.ts'
 
-export async function lookAtQueues({ database, metrics }: Services): Promise<void> {
+export async function collectQueues({ database, metrics }: Services): Promise<void> {
   const [waiting, suspense, orders] = await Promise.all([
     // Pending work only: the index of due work contains nothing else.
     database.query<{ kind: string; state: string; count: string; age_s: string }>(

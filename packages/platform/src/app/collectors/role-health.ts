@@ -1,8 +1,8 @@
 import type { Services } from '../../engine/services.ts'
 import { readRoleHealth } from '../role-health.ts'
 
-/** Collects which duties are performed, by this process or by another. */
-export async function lookAtDuties(services: Services): Promise<void> {
+/** Collects how many processes perform each duty, and which loops fail, over all processes. */
+export async function collectRoleHealth(services: Services): Promise<void> {
   const { duties, failing } = await readRoleHealth(services)
   for (const { duty, processes, unseenMs } of duties) {
     services.metrics.processes.labels(duty).set(processes)
