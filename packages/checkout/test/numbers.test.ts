@@ -76,12 +76,12 @@ test('decimals of any length are formatted as the built-in formatter does with d
           numbersOf(language).decimal(text),
           own.format(text as Intl.StringNumericLiteral),
         )
-        const kept = fraction.replace(/0+$/, '').padEnd(2, '0').length
+        const digits = fraction.replace(/0+$/, '').padEnd(2, '0').length
         const money = new Intl.NumberFormat(locale, {
           style: 'currency',
           currency: 'USD',
-          minimumFractionDigits: kept,
-          maximumFractionDigits: kept,
+          minimumFractionDigits: digits,
+          maximumFractionDigits: digits,
         })
         assert.equal(
           numbersOf(language).money(text, 'USD'),

@@ -118,8 +118,11 @@ test('the widget is revalidated within minutes, and sent only if it has changed'
     [200, 'public, max-age=300', 'text/javascript; charset=utf-8'],
   )
   const etag = first.headers['etag'] as string
-  for (const known of [etag, `W/${etag}`, `"other", ${etag}`])
-    assert.deepEqual([site.widget('br', known).status, site.widget('br', known).body], [304, ''])
+  for (const expectedKeys of [etag, `W/${etag}`, `"other", ${etag}`])
+    assert.deepEqual(
+      [site.widget('br', expectedKeys).status, site.widget('br', expectedKeys).body],
+      [304, ''],
+    )
   assert.equal(site.widget('br', '"other"').status, 200)
 })
 
@@ -142,11 +145,11 @@ test('every language has all texts, with the same values and its own plural form
       } else {
         assert.deepEqual(Object.keys(said).toSorted(), forms, `${language} ${key}`)
         // A form for exactly one number may contain words in place of the number.
-        const known = new Set(values((model as { other: string }).other))
-        assert.deepEqual(values(said.other), [...known], `${language} ${key}`)
+        const expectedKeys = new Set(values((model as { other: string }).other))
+        assert.deepEqual(values(said.other), [...expectedKeys], `${language} ${key}`)
         for (const each of Object.values(said as Record<string, string>))
           assert.ok(
-            values(each).every((place) => known.has(place)),
+            values(each).every((place) => expectedKeys.has(place)),
             each,
           )
       }

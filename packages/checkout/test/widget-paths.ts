@@ -171,16 +171,16 @@ export function widgetTests(browser: () => Browser, fixture: Fixture): void {
 
     // The frame is embedded by an allowed origin, and its URL names one that is not allowed: no
     // message is sent to an origin only because the URL names it.
-    for (const told of [shop.stranger, '*', 'null', `${shop.allowed}/x`, '']) {
+    for (const message of [shop.stranger, '*', 'null', `${shop.allowed}/x`, '']) {
       const framed = await visit(
         browser(),
-        `${shop.allowed}/?frame=${encodeURIComponent(`${url}#origin=${encodeURIComponent(told)}`)}`,
+        `${shop.allowed}/?frame=${encodeURIComponent(`${url}#origin=${encodeURIComponent(message)}`)}`,
         PHONE,
         [fixture.base],
       )
       await frameOf(framed.page).locator('.status-title').waitFor()
       await settle(framed.page)
-      assert.deepEqual((await heard(framed.page)).messages, ['settled'], told)
+      assert.deepEqual((await heard(framed.page)).messages, ['settled'], message)
       await framed.close()
     }
     fixture.frameAncestors = []

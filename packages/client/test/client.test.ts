@@ -830,8 +830,8 @@ test('a request is aborted by its caller, also while it waits to retry', async (
     stop.abort(new Error('enough'))
     return { hang: true }
   })
-  const asked = client().request('GET', '/dac/v1/gas-tanks', undefined, { signal: stop.signal })
-  await assert.rejects(asked, /enough/)
+  const pending = client().request('GET', '/dac/v1/gas-tanks', undefined, { signal: stop.signal })
+  await assert.rejects(pending, /enough/)
   const late = new AbortController()
   server.script(problem(503, 'UNAVAILABLE'), json([]))
   const waiting = client({

@@ -46,8 +46,11 @@ function signedVoid(
   by = nodes,
   signer = node,
 ): Void {
-  const told = record(node, more)
-  return { record: told, signature: by.sign(signer, `custody/void/v2\n${JSON.stringify(told)}`) }
+  const failure = record(node, more)
+  return {
+    record: failure,
+    signature: by.sign(signer, `custody/void/v2\n${JSON.stringify(failure)}`),
+  }
 }
 const failed = (voids: unknown, more: Partial<Transaction> = {}) =>
   ({ id: ID, status: 'failed', sub_status: 'FAILED', hash: null, voids, ...more }) as Transaction

@@ -27,14 +27,14 @@ class Service {
     sequence: string | null,
     sub = 'main',
   ): Earlier {
-    const known = this.transfers.find(
+    const earlier = this.transfers.find(
       (each) =>
         sequence !== null &&
         each.sub_account === sub &&
         each.asset === line.asset &&
         each.sequence_id === sequence,
     )
-    if (known !== undefined) return known
+    if (earlier !== undefined) return earlier
     const made: Earlier = {
       id: `t${this.transfers.length}`,
       sub_account: sub,

@@ -22,12 +22,12 @@ const user = (more: Partial<ApiUser>) =>
     ...more,
   }) as ApiUser
 const judged = (...users: ApiUser[]) => {
-  const { state, user: found } = judgeKeys([key], users, {
+  const { state, user: result } = judgeKeys([key], users, {
     workspace: 'acme',
     subAccount: 'main',
     personId: 'me',
   })
-  return [state, found?.id ?? null]
+  return [state, result?.id ?? null]
 }
 
 test('attack: an API user or request of another person with this public key changes nothing here', () => {

@@ -83,12 +83,12 @@ export async function startAws() {
       face.throttled--
       return fail('ThrottlingException', 500)
     }
-    const found =
+    const match =
       /^AWS4-HMAC-SHA256 Credential=([^/]+)\/([^,]+), SignedHeaders=([^,]+), Signature=([0-9a-f]{64})$/.exec(
         headers['authorization'] ?? '',
       )
-    if (!found) return fail('MissingAuthenticationTokenException')
-    const [, id, scope, names, signature] = found as unknown as [
+    if (!match) return fail('MissingAuthenticationTokenException')
+    const [, id, scope, names, signature] = match as unknown as [
       string,
       string,
       string,

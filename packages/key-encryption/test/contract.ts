@@ -12,8 +12,8 @@ import {
 export const is =
   (code: KekErrorCode, words?: RegExp) =>
   (error: unknown): boolean => {
-    const { name, code: found, message } = error as { name: string; code: string; message: string }
-    assert.deepEqual([name, found], ['KekError', code], message)
+    const { name, code: result, message } = error as { name: string; code: string; message: string }
+    assert.deepEqual([name, result], ['KekError', code], message)
     if (words) assert.match(message, words)
     assert.ok(!message.includes('must not be passed on'), message)
     return true

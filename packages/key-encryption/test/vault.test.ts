@@ -105,15 +105,15 @@ test('responses of an unreachable, silent, endless or malformed server are limit
   const token = join(folder, 'token')
   writeFileSync(token, 'a-token', { mode: 0o600 })
   let mode = 'silent'
-  let asked = 0
+  let requestCount = 0
   const server = createServer((_, response) => {
-    asked++
+    requestCount++
     if (mode === 'long') response.end('x'.repeat(100_000))
     else if (mode === 'drips') response.write('{')
     else if (mode === 'other') response.end('{"data":{"ciphertext":"vault:v1:AA,","plaintext":7}}')
     else if (mode === 'broken') response.destroy()
     else if (mode === 'later') {
-      if (asked < 3) response.writeHead(500).end()
+      if (requestCount < 3) response.writeHead(500).end()
       else response.end('{"data":{"ciphertext":"vault:v1:AAAA"}}')
     }
   })
@@ -140,10 +140,10 @@ test('responses of an unreachable, silent, endless or malformed server are limit
     mode = next
     await assert.rejects(kek.wrap(new Uint8Array(32), {}), is('AWAY', words), next)
   }
-  asked = 0
+  requestCount = 0
   mode = 'later'
   assert.equal((await kek.wrap(new Uint8Array(32), {})).kek_version, '1')
-  assert.equal(asked, 3)
+  assert.equal(requestCount, 3)
   server.closeAllConnections()
   await new Promise((resolve) => {
     server.close(resolve)

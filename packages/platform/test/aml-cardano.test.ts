@@ -104,7 +104,7 @@ test('queries the provider for each form of a Cardano sender, and freezes every 
   fixture.risks.set(SCRIPT_STAKE, 'SEVERE')
   await pay('first', ENTERPRISE, SCRIPT_STAKE)
   assert.deepEqual(
-    [(await fixture.deposits()).map(({ state }) => state), fixture.asked.toSorted()],
+    [(await fixture.deposits()).map(({ state }) => state), fixture.requests.toSorted()],
     [['FROZEN'], [ENTERPRISE, SCRIPT_STAKE].toSorted()],
   )
   fixture.risks.clear()

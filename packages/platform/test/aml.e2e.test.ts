@@ -467,13 +467,16 @@ test('a reorganisation removes a held deposit from the ledger, and its sender st
   const held = await platform.halted('BTC', async () => {
     await platform.fund('BTC', address, '2')
     await mine()
-    const found = await waitFor('held', async () =>
+    const transfer = await waitFor('held', async () =>
       (await deposits(user, 'BTC')).find((each) => each.sub_status === 'AML_HELD'),
     )
     await platform.operator('devnet', { command: 'reorg', network: 'BTC', depth: 4 })
     // The deposit's transaction returns to the mempool, is mined again, and is held again.
-    await waitFor('taken back', async () => (await read(user, found.id)).sub_status !== 'AML_HELD')
-    return found
+    await waitFor(
+      'taken back',
+      async () => (await read(user, transfer.id)).sub_status !== 'AML_HELD',
+    )
+    return transfer
   })
   await mine()
   await waitFor('held again', async () => (await read(user, held.id)).sub_status === 'AML_HELD')

@@ -235,8 +235,8 @@ test('the nodes accept every other signed request that the API answers with 200'
       fc.tuple(fc.constant(method), spelling(path), fc.constant(body), space, fc.boolean()),
     )
   await fc.assert(
-    fc.asyncProperty(named, async ([method, given, body, gap, loud]) => {
-      let path = given
+    fc.asyncProperty(named, async ([method, value, body, gap, loud]) => {
+      let path = value
       if (path.includes('NEW'))
         path = path.replace('NEW', (await create(transferOf('ETH'))).body['id'] as string)
       if (loud) path = path.replace(/[0-9a-f-]{36}/, (id) => id.toUpperCase())
@@ -409,19 +409,19 @@ test('a transfer of a caller that no node knows fails, and its money is released
     `insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', $3)`,
     [stranger, subAccountId, PUBLIC_KEY],
   )
-  const asked = await send(
+  const response = await send(
     'POST',
     '/dac/v1/transaction',
     jsonOf(Object.entries(transferOf('ETH'))),
     {},
     stranger,
   )
-  assert.equal(asked.status, 200)
+  assert.equal(response.status, 200)
   await database.query(
     `update transactions set state = 'VOIDING', plan = '{"reason":"refused"}' where id = $1`,
-    [asked.body['id']],
+    [response.body['id']],
   )
-  assert.equal((await work(asked.body['id'] as string)).state, 'FAILED')
+  assert.equal((await work(response.body['id'] as string)).state, 'FAILED')
   const rule = jsonOf(
     Object.entries({
       asset: '"ETH"',
@@ -457,8 +457,8 @@ test('two concurrent identical stake requests both return the same stake', async
   let first: Awaited<ReturnType<typeof ask>> | undefined
   Object.assign(database, {
     one: async (sql: string, values?: unknown[]) => {
-      const known = await one(sql, values)
-      if (!sql.includes('from idempotency')) return known
+      const stored = await one(sql, values)
+      if (!sql.includes('from idempotency')) return stored
       Object.assign(database, { one })
       first = await ask()
       // From here on the network is unreachable.
@@ -468,7 +468,7 @@ test('two concurrent identical stake requests both return the same stake', async
       Object.assign(services, {
         networks: Object.assign(Object.create(networks) as object, { stakes: away }),
       })
-      return known
+      return stored
     },
   })
   const again = await ask().finally(() => {

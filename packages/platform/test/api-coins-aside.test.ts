@@ -28,7 +28,7 @@ const list = (user: User, query = '') =>
 const TXID = 'ab'.repeat(32)
 const CATEGORY = 'cd'.repeat(32)
 
-async function found(
+async function detectCoins(
   user: User,
   height: number,
   vouts: number[],
@@ -55,13 +55,13 @@ async function found(
 test('lists each of the caller’s outputs once, even if a node repeats it, and no foreign outputs', async () => {
   for (const user of [alice, bob])
     await call(user, 'POST', '/dac/v1/create-wallet', { asset: 'BCH' })
-  await found(alice, 5, [0, 1, 1, 2], {
+  await detectCoins(alice, 5, [0, 1, 1, 2], {
     category: CATEGORY,
     amount: '9223372036854775807',
     nft: null,
   })
-  await found(alice, 6, [3, 4], null)
-  await found(bob, 6, [7], {
+  await detectCoins(alice, 6, [3, 4], null)
+  await detectCoins(bob, 6, [7], {
     category: CATEGORY,
     amount: '0',
     nft: { capability: 'none', commitment: '' },
@@ -102,9 +102,9 @@ test('lists each of the caller’s outputs once, even if a node repeats it, and 
 })
 
 test('an output first read without its tokens is completed when a node returns them', async () => {
-  await found(bob, 8, [9], null)
-  await found(bob, 8, [9], { category: CATEGORY, amount: '3', nft: null })
-  await found(bob, 8, [9], null)
+  await detectCoins(bob, 8, [9], null)
+  await detectCoins(bob, 8, [9], { category: CATEGORY, amount: '3', nft: null })
+  await detectCoins(bob, 8, [9], null)
   const { body } = await list(bob)
   assert.deepEqual(
     body.data.filter(({ vout }) => Number(vout) === 9).map(({ token }) => token),

@@ -190,14 +190,14 @@ test('concurrent requests beyond the rate limit are refused, and their nonces st
 test('a batch of requests counts each for its subject, and uses no nonce beyond the limit', async () => {
   const [mine, other, subject, free] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()]
   const [window, now] = [new Date(1_800_000_000_000), new Date(1_800_000_001_000)]
-  const admit = (...asked: [key: string, nonce: string, subject: string, most: number][]) =>
+  const admit = (...calls: [key: string, nonce: string, subject: string, most: number][]) =>
     api.database.query<object>(
       'select nonce_ok ok, requests n from admit_requests($1, $2, $3, $4, $5, $6)',
       [
-        asked.map(([key]) => key),
-        asked.map(([, nonce]) => nonce),
-        asked.map(([, , of]) => of),
-        asked.map(([, , , most]) => most),
+        calls.map(([key]) => key),
+        calls.map(([, nonce]) => nonce),
+        calls.map(([, , of]) => of),
+        calls.map(([, , , most]) => most),
         window,
         now,
       ],
@@ -256,7 +256,7 @@ test('a batch of requests counts each for its subject, and uses no nonce beyond 
 
 test('in a batch of receipts, one that a node refuses does not prevent storing the others', async () => {
   const user = await funded('receipts', 10n * ONE)
-  const asked: string[] = []
+  const calls: string[] = []
   const ask = api.services.signers.call
   Object.assign(api.services.signers, {
     call: async (
@@ -266,7 +266,7 @@ test('in a batch of receipts, one that a node refuses does not prevent storing t
       body: { requests: SignedRequest[] },
     ) => {
       if (path !== '/receipts' || node === 3) throw new NodeUnavailable(node, 'is away')
-      asked.push(...body.requests.map(({ token }) => token))
+      calls.push(...body.requests.map(({ token }) => token))
       return {
         answers: body.requests.map((request) =>
           request.body.includes('"memo":"bad"') && node === 2
@@ -300,8 +300,8 @@ test('in a batch of receipts, one that a node refuses does not prevent storing t
     const rows = await waitFor(
       'receipts',
       async () => {
-        const found = await stored()
-        return found.length === 12 && found
+        const before = await stored()
+        return before.length === 12 && before
       },
       10_000,
       20,
@@ -320,7 +320,7 @@ test('in a batch of receipts, one that a node refuses does not prevent storing t
     // Only the tokens of these twelve requests count, because receipts of an earlier test may still
     // be pending.
     const tokens = new Set(rows.map(({ token }) => token))
-    assert.equal(asked.filter((token) => tokens.has(token)).length, 24)
+    assert.equal(calls.filter((token) => tokens.has(token)).length, 24)
   } finally {
     Object.assign(api.services.signers, { call: ask })
   }

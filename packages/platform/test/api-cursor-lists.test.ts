@@ -29,7 +29,7 @@ interface Address {
 
 /** Returns all pages of a list, with `limit` items per page. */
 async function pages<T>(user: User, path: string, limit: number): Promise<T[][]> {
-  const found: T[][] = []
+  const pagesRead: T[][] = []
   for (let next: string | null = ''; next !== null;) {
     const page: { status: number; text: string; body: Page<T> } = await call<Page<T>>(
       user,
@@ -38,10 +38,10 @@ async function pages<T>(user: User, path: string, limit: number): Promise<T[][]>
     )
     assert.equal(page.status, 200, page.text)
     assert.equal(page.body.has_more, page.body.next !== null)
-    found.push(page.body.data)
+    pagesRead.push(page.body.data)
     next = page.body.next
   }
-  return found
+  return pagesRead
 }
 
 test('the list of all balances equals the balances of the sub-account’s wallets, in fixed order', async () => {
@@ -94,9 +94,9 @@ test('the list of all balances equals the balances of the sub-account’s wallet
   assert.deepEqual([bitcoin.network, bitcoin.total], ['BTC', '10'])
   assert.ok(Number(bitcoin.pending) >= 0.25, 'what a transfer reserves is pending')
   for (const limit of [1, 2, 5]) {
-    const found = await pages<Balance>(user, '/dac/v1/balances', limit)
-    assert.deepEqual(found.flat(), data)
-    assert.ok(found.every((page) => page.length <= limit))
+    const pagesRead = await pages<Balance>(user, '/dac/v1/balances', limit)
+    assert.deepEqual(pagesRead.flat(), data)
+    assert.ok(pagesRead.every((page) => page.length <= limit))
   }
   assert.deepEqual(
     (await pages<Balance>(other, '/dac/v1/balances', 100)).flat().map(({ asset }) => asset),

@@ -127,12 +127,12 @@ test('a transfer creates nothing if its wallet becomes inactive during the check
   const { database } = api
   const one = database.one.bind(database)
   await send('0.1')
-  const asked = async (sql: string, values?: unknown[]) => {
+  const query = async (sql: string, values?: unknown[]) => {
     if (/(create|write)_withdrawal/.test(sql))
       await setWallet(api.services, { id: wallet, status: 'inactive' })
     return one(sql, values)
   }
-  Object.assign(database, { one: asked })
+  Object.assign(database, { one: query })
   const answer = await send('0.1', { sequence_id: 'late' }).finally(() =>
     Object.assign(database, { one }),
   )
@@ -195,14 +195,14 @@ test('two concurrent identical requests both return the same transfer', async ()
   const { prices } = api.services
   const send = () => order('0.1', { sequence_id: 'overtaken' })
   let first: Awaited<ReturnType<typeof send>> | undefined
-  const asked = async (sql: string, values?: unknown[]) => {
+  const query = async (sql: string, values?: unknown[]) => {
     if (!sql.includes('from idempotency')) return one(sql, values)
     Object.assign(database, { one })
     Object.assign(api.services, { prices })
     first = await send()
     return one(sql, values)
   }
-  Object.assign(database, { one: asked })
+  Object.assign(database, { one: query })
   Object.assign(api.services, { prices: { price: () => null } })
   const again = await send().finally(() => {
     Object.assign(database, { one })
@@ -219,17 +219,17 @@ test('stores a withdrawal together with its exchange transfer or refund, or neit
   const { user, wallet, send, made } = await caller()
   const { database } = api
   const { withdrawals } = api.services
-  let given: Record<string, unknown> = {}
+  let body: Record<string, unknown> = {}
   const noted = {
     write: (of: string, withdrawal: Record<string, unknown>) =>
-      withdrawals.write(of, (given = withdrawal)),
+      withdrawals.write(of, (body = withdrawal)),
   }
   Object.assign(api.services, { withdrawals: noted })
   const first = await send('0.1').finally(() => Object.assign(api.services, { withdrawals }))
   assert.equal(first.status, 200, first.text)
   const write = async (more: Record<string, unknown>) => {
     const id = randomUUID()
-    await withdrawals.write(wallet, { ...given, id, sequence_id: id, ...more })
+    await withdrawals.write(wallet, { ...body, id, sequence_id: id, ...more })
     return id
   }
   const keys = async () =>
@@ -330,19 +330,19 @@ test('finds a stored response only by its workspace, owner and key together', as
      values ($1, $2, $3, 0, 'kept', 'ab', 'what was said', '2099-01-01', now(), now())`,
     [randomUUID(), one.user.workspaceId, one.user.subAccountId],
   )
-  const asked = ({ user }: typeof one, key: string, hash = 'ab', more: Partial<Caller> = {}) =>
+  const query = ({ user }: typeof one, key: string, hash = 'ab', more: Partial<Caller> = {}) =>
     answeredTo(database, 'invoices', { ...user, ...more } as unknown as Caller, key, hash)
-  assert.deepEqual(await asked(one, 'kept'), {
+  assert.deepEqual(await query(one, 'kept'), {
     text: 'what was said',
     headers: { 'idempotent-replayed': 'true' },
   })
-  assert.deepEqual(await asked(one, 'kept', 'cd'), {
+  assert.deepEqual(await query(one, 'kept', 'cd'), {
     text: 'what was said',
     headers: { 'idempotent-replayed': 'true', warning: WARNING },
   })
-  assert.equal(await asked(one, 'kept', 'ab', { workspaceId: two.user.workspaceId }), null)
-  assert.equal(await asked(one, 'kept', 'ab', { subAccountId: two.user.subAccountId }), null)
-  assert.equal(await asked(one, 'lost'), null)
+  assert.equal(await query(one, 'kept', 'ab', { workspaceId: two.user.workspaceId }), null)
+  assert.equal(await query(one, 'kept', 'ab', { subAccountId: two.user.subAccountId }), null)
+  assert.equal(await query(one, 'lost'), null)
 
   const nobody = {
     one: async () => assert.fail('nothing is asked without a key'),
@@ -372,9 +372,9 @@ test('returns a stored response even if the repeated request would be refused', 
   ]
   const refusal = new ApiError('INVALID_AMOUNT', 'amount: no', { field: 'amount' })
   const answers =
-    (...given: (Reply | null)[]) =>
+    (...body: (Reply | null)[]) =>
     async () =>
-      given.shift() ?? null
+      body.shift() ?? null
   const refuses = async () => {
     throw refusal
   }
@@ -396,16 +396,16 @@ test('returns a stored response even if the repeated request would be refused', 
 })
 
 test('stores up to 32 concurrent withdrawals of one wallet in one statement', async () => {
-  const asked: { sql: string; ids: number[]; go: () => void }[] = []
+  const query: { sql: string; ids: number[]; go: () => void }[] = []
   const database = {
     one: async (sql: string, [text]: [string]) => {
-      const given = JSON.parse(text) as { n: number } | { n: number }[]
+      const body = JSON.parse(text) as { n: number } | { n: number }[]
       const gate = Promise.withResolvers<void>()
-      asked.push({ sql, ids: [given].flat().map(({ n }) => n), go: gate.resolve })
+      query.push({ sql, ids: [body].flat().map(({ n }) => n), go: gate.resolve })
       await gate.promise
       const refused = { code: 'CU003', message: 'insufficient', detail: 'of 7' }
       const answer = ({ n }: { n: number }) => (n === 7 ? refused : { replayed: false, n })
-      return Array.isArray(given) ? { results: given.map(answer) } : { result: answer(given) }
+      return Array.isArray(body) ? { results: body.map(answer) } : { result: answer(body) }
     },
   } as unknown as Queryable
   const withdrawals = new Withdrawals(database)
@@ -415,7 +415,7 @@ test('stores up to 32 concurrent withdrawals of one wallet in one statement', as
         setImmediate(resolve)
       })
   }
-  const statements = () => asked.map(({ sql, ids }) => [sql, ids])
+  const statements = () => query.map(({ sql, ids }) => [sql, ids])
   const all = Promise.allSettled(
     Array.from({ length: 40 }, (_, n) => withdrawals.write('first', { n })),
   )
@@ -434,16 +434,16 @@ test('stores up to 32 concurrent withdrawals of one wallet in one statement', as
   assert.deepEqual(statements(), [first, alone])
   // A withdrawal that arrives during the statement joins the next batch of waiting ones.
   const late = withdrawals.write('first', { n: 40 })
-  asked[0]?.go()
+  query[0]?.go()
   await turns()
   assert.deepEqual(statements(), [first, alone, [many, numbers(32, 41)]])
   const last = withdrawals.write('first', { n: 41 })
   await turns()
-  assert.equal(asked.length, 3, 'one statement at a time has the wallet')
-  for (const { go } of asked) go()
+  assert.equal(query.length, 3, 'one statement at a time has the wallet')
+  for (const { go } of query) go()
   await turns()
   assert.deepEqual(statements().slice(3), [[one, [41]]])
-  for (const { go } of asked) go()
+  for (const { go } of query) go()
   assert.deepEqual(
     await Promise.all([other, late, last]),
     [100, 40, 41].map((n) => ({ replayed: false, n })),

@@ -95,12 +95,12 @@ test('on every endpoint, unknown and repeated query parameters get 400 with thei
     const { status, body } = await call<Problem>(null, 'GET', `${path}?colour=red`, undefined, {
       base: api.base,
     })
-    const known =
+    const suffix =
       { '/readyz': '; known are deep', '/openapi.json': '; known are amounts' }[path] ??
       ', which must be empty'
     assert.deepEqual(
       [status, body.message],
-      [400, `colour: is not a known parameter of this request${known}`],
+      [400, `colour: is not a known parameter of this request${suffix}`],
       path,
     )
     assert.equal((await call(null, 'GET', path, undefined, { base: api.base })).status, 200, path)
@@ -179,7 +179,7 @@ test('null in an optional field means absent, and null in a required field means
 })
 
 test('a misspelt field is reported with the likely name, before missing fields', async () => {
-  const given = {
+  const transfer = {
     asset: 'BTC',
     destination_address: 'x',
     destination_type: 'EXTERNAL',
@@ -195,7 +195,7 @@ test('a misspelt field is reported with the likely name, before missing fields',
     ['sequnce_id', 'sequence_id'],
     ['meno', 'memo'],
   ] as const) {
-    const { body } = await ask('POST', '/dac/v1/transaction', { ...given, [wrong]: '1' })
+    const { body } = await ask('POST', '/dac/v1/transaction', { ...transfer, [wrong]: '1' })
     assert.deepEqual(
       [body.field, body.message],
       [wrong, `${wrong}: is not a known field; did you mean ${meant}?`],

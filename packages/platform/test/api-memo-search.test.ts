@@ -102,13 +102,13 @@ test('memo_begins matches prefixes, ignores the case of a to z, and combines wit
     'invoice 18',
     'Invoice 17',
   ])
-  for (const [text, found] of [
+  for (const [text, result] of [
     ['inv_', 'inv_1'],
     ['inv%', 'inv%1'],
     ['inv\\', 'inv\\1'],
     ['Größ', 'Größe 4'],
   ] as const) {
-    assert.deepEqual(await memos({ memo_begins: text }), [found], text)
+    assert.deepEqual(await memos({ memo_begins: text }), [result], text)
   }
   assert.deepEqual(await memos({ memo_begins: 'invoice', page: '2', limit: '1' }), ['Invoice 17'])
   assert.deepEqual(await memos({ memo_begins: 'invoice', status: 'failed' }), [])

@@ -238,7 +238,7 @@ test('no body or query causes a 500, and every refusal names a field', async () 
       '2099-01-01T00:00:00Z',
     ),
   )
-  const asked = fc
+  const requests = fc
     .constantFrom(...writable)
     .chain((endpoint) =>
       fc.tuple(
@@ -250,7 +250,7 @@ test('no body or query causes a 500, and every refusal names a field', async () 
         ),
       ),
     )
-  const told = ({ status, body, text }: Awaited<ReturnType<typeof ask>>, what: string) => {
+  const assertProblem = ({ status, body, text }: Awaited<ReturnType<typeof ask>>, what: string) => {
     assert.ok(status < 500 || status === 503, `${what}: ${text}`)
     if (status === 400)
       assert.ok(
@@ -259,8 +259,8 @@ test('no body or query causes a 500, and every refusal names a field', async () 
       )
   }
   await fc.assert(
-    fc.asyncProperty(asked, async ([{ method, path }, body]) =>
-      told(
+    fc.asyncProperty(requests, async ([{ method, path }, body]) =>
+      assertProblem(
         await ask(method, concrete(path), JSON.stringify(body)),
         `${method} ${path} ${JSON.stringify(body)}`,
       ),
@@ -288,7 +288,7 @@ test('no body or query causes a 500, and every refusal names a field', async () 
       const text = Object.entries(query)
         .map(([name, value]) => `${name}=${encodeURIComponent(value.toWellFormed())}`)
         .join('&')
-      told(await ask('GET', `${concrete(path)}?${text}`), `${path} ${text}`)
+      assertProblem(await ask('GET', `${concrete(path)}?${text}`), `${path} ${text}`)
     }),
     { numRuns: 200, seed: 12 },
   )

@@ -123,8 +123,8 @@ test('a method that only a parameterised path supports gets 405 at a fixed path'
     const answer = await send(`${method} /dac/v1/conversions/quote`)
     assert.deepEqual([answer.status, answer.allow], [405, 'POST'], method)
   }
-  const known = await send('DELETE /dac/v1/conversions/7c9e6679-7425-40de-944b-e07fc1f90ae7')
-  assert.deepEqual([known.status, known.allow], [405, 'GET, HEAD'])
+  const missing = await send('DELETE /dac/v1/conversions/7c9e6679-7425-40de-944b-e07fc1f90ae7')
+  assert.deepEqual([missing.status, missing.allow], [405, 'GET, HEAD'])
 })
 
 test('bytes that are not an HTTP request get 400, and no request causes a 500', async () => {
@@ -241,15 +241,15 @@ test('decodes + as a space, allows = in a value, and refuses repeated parameter 
   })
   assert.equal(made.status, 200, made.text)
   for (const text of ['a+b%2Bc%26d%3De+%C3%A9', 'a%20b%2Bc%26d=e%20%c3%a9']) {
-    const found = await call<{ data: { id: string }[] }>(
+    const result = await call<{ data: { id: string }[] }>(
       user,
       'GET',
       `/dac/v1/transactions?memo=${text}`,
     )
     assert.deepEqual(
-      found.body.data?.map(({ id }) => id),
+      result.body.data?.map(({ id }) => id),
       [made.body.id],
-      found.text,
+      result.text,
     )
   }
   const twice = await call<Problem>(user, 'GET', '/dac/v1/transactions?memo=a&memo=b')

@@ -104,8 +104,8 @@ test('a transfer that fails before submission has no network fee; its platform f
       [how === 'fails' ? 'FAILED' : 'CANCELLED', '0', '0'],
     )
     assert.equal(await prepaid(), before)
-    const told = await lastEvent(made.id)
-    assert.deepEqual([told?.['fee'], told?.['platform_fee']], [0, 0], 'the event says the same')
+    const event = await lastEvent(made.id)
+    assert.deepEqual([event?.['fee'], event?.['platform_fee']], [0, 0], 'the event says the same')
   }
 })
 
@@ -152,8 +152,8 @@ test('updated_at is never before confirmed_at, even if clocks differ', async () 
       ended.confirmed_at !== null && ended.updated_at >= ended.confirmed_at,
       `${ended.updated_at} is before ${ended.confirmed_at}`,
     )
-    const told = (await lastEvent(made.id)) as { updated_at: string; confirmed_at: string }
-    assert.ok(told.updated_at >= told.confirmed_at, JSON.stringify(told))
+    const event = (await lastEvent(made.id)) as { updated_at: string; confirmed_at: string }
+    assert.ok(event.updated_at >= event.confirmed_at, JSON.stringify(event))
   }
 })
 
@@ -310,11 +310,11 @@ test('finds a transfer by its exact sequence_id in the caller’s sub-account, u
     [user.workspaceId, user.subAccountId],
   )
   await api.database.query('analyze transactions')
-  const asked: { sql: string; values: unknown[] }[] = []
+  const statements: { sql: string; values: unknown[] }[] = []
   const query = api.database.query.bind(api.database)
   Object.assign(api.database, {
     query: (sql: string, values: unknown[]) => {
-      if (sql.includes('from transactions')) asked.push({ sql, values })
+      if (sql.includes('from transactions')) statements.push({ sql, values })
       return query(sql, values)
     },
   })
@@ -322,11 +322,11 @@ test('finds a transfer by its exact sequence_id in the caller’s sub-account, u
     (await find('many 77').finally(() => Object.assign(api.database, { query }))).total,
     '1',
   )
-  for (const { sql, values } of asked) {
+  for (const { sql, values } of statements) {
     const plan = await query<{ 'QUERY PLAN': string }>(`explain ${sql}`, values)
     assert.match(plan.map((line) => line['QUERY PLAN']).join('\n'), /transactions_sequence/)
   }
-  assert.ok(asked.length > 0)
+  assert.ok(statements.length > 0)
 })
 
 test("formatting a transaction does not depend on the database's clock", () => {

@@ -67,12 +67,12 @@ test('a new wallet lists its omnibus address, and the first requested address is
 
 test('concurrent requests for the first address return different addresses', async () => {
   await call(user, 'POST', '/dac/v1/create-wallet', { asset: 'LTC' })
-  const asked = await Promise.all(
+  const answers = await Promise.all(
     Array.from({ length: 5 }, () =>
       call<Address>(user, 'POST', '/dac/v1/address', { asset: 'LTC' }),
     ),
   )
-  assert.equal(new Set(asked.map(({ body }) => body.address)).size, 5)
+  assert.equal(new Set(answers.map(({ body }) => body.address)).size, 5)
   assert.equal((await addresses('LTC')).length, 5)
 })
 
@@ -155,12 +155,12 @@ test('an inactive wallet refuses addresses, transfers and rules, replays request
     'delete from wallet_status_changes',
   ])
     await assert.rejects(api.database.query(attempt), /only added/)
-  const told = await api.database.query<{ status: string }>(
+  const events = await api.database.query<{ status: string }>(
     `select payload->>'status' status from events where type = 'wallet.updated' and workspace_id = $1 order by id`,
     [user.workspaceId],
   )
   assert.deepEqual(
-    told.map(({ status }) => status),
+    events.map(({ status }) => status),
     ['inactive', 'active'],
   )
 

@@ -764,41 +764,44 @@ test("a member who joined by an operator's link sees a transfer’s whole timeli
     events: { type: string }[]
   }>('GET', `/workspaces/api/sub-accounts/main/transactions/${made.body.id}/story`)
   assert.equal(story.status, 200, story.text)
-  const told = story.body
-  const states = told.states.map(({ state }) => state)
+  const timeline = story.body
+  const states = timeline.states.map(({ state }) => state)
   assert.deepEqual(
     states.filter((state, at) => states.indexOf(state) === at),
     ['CREATED', 'QUEUED', 'SIGNING', 'SIGNED', 'BROADCASTING', 'CONFIRMING', 'CONFIRMED'],
   )
   assert.deepEqual(
-    told.states.map(({ at }) => at),
-    told.states.map(({ at }) => at).toSorted(),
+    timeline.states.map(({ at }) => at),
+    timeline.states.map(({ at }) => at).toSorted(),
   )
-  assert.deepEqual([told.request.api_key, told.request.uri], [user.apiKey, '/dac/v1/transaction'])
+  assert.deepEqual(
+    [timeline.request.api_key, timeline.request.uri],
+    [user.apiKey, '/dac/v1/transaction'],
+  )
   assert.ok(!story.text.includes('"token"'), 'the signed request itself is not handed out')
-  assert.equal(told.signed_by.length, 1)
-  const [by] = told.signed_by
+  assert.equal(timeline.signed_by.length, 1)
+  const [by] = timeline.signed_by
   assert.ok(
     by?.nodes.length === 2 &&
       new Set(by.nodes).size === 2 &&
       by.nodes.every((node) => [1, 2, 3].includes(node)),
     JSON.stringify(by),
   )
-  assert.equal(told.attempts.at(-1)?.hash, told.transaction.hash)
-  assert.equal(told.fee.paid, told.transaction.fee)
-  assert.ok(told.fee.planned >= told.fee.paid && told.fee.asset === 'BTC')
-  assert.ok(told.confirmations.now >= told.confirmations.needed)
+  assert.equal(timeline.attempts.at(-1)?.hash, timeline.transaction.hash)
+  assert.equal(timeline.fee.paid, timeline.transaction.fee)
+  assert.ok(timeline.fee.planned >= timeline.fee.paid && timeline.fee.asset === 'BTC')
+  assert.ok(timeline.confirmations.now >= timeline.confirmations.needed)
   assert.deepEqual(
-    [...new Set(told.ledger.map(({ entry }) => entry))],
+    [...new Set(timeline.ledger.map(({ entry }) => entry))],
     ['reserve', 'prepaid-reserve', 'prepaid-charge', 'settle'],
   )
   assert.ok(
-    Math.abs(told.ledger.reduce((sum, { amount }) => sum + amount, 0)) < 1e-9,
+    Math.abs(timeline.ledger.reduce((sum, { amount }) => sum + amount, 0)) < 1e-9,
     'entries sum to zero',
   )
   for (const type of ['transaction.created', 'transaction.confirmed'])
     assert.ok(
-      told.events.some((event) => event.type === type),
+      timeline.events.some((event) => event.type === type),
       type,
     )
   const health = await browser.ask<{

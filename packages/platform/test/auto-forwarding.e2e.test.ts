@@ -87,14 +87,14 @@ const forwarded = (user: User, id: string, count: number) =>
   })
 const credited = (user: User, hash: unknown) =>
   waitFor(`deposit ${String(hash)}`, async () => {
-    const [found] = (
+    const [transfer] = (
       await call<Page<Transfer>>(
         user,
         'GET',
         `/dac/v1/transactions?type=Deposit&id=${String(hash)}`,
       )
     ).body.data
-    return found && found.status === 'confirmed' ? found : null
+    return transfer && transfer.status === 'confirmed' ? transfer : null
   })
 const waits = (user: User, id: string, amount: string) =>
   waitFor(`${amount} waiting`, async () => {

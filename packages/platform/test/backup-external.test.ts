@@ -81,7 +81,7 @@ async function notRestored(databaseUrl: string, whole: string, folder: string): 
     { ...manifest, secrets: true, nodes, files: await filesBelow(from) },
     signingKeyOf(key.secret),
   )
-  const told: string[] = []
+  const printed: string[] = []
   const restore = () =>
     restoreBackup({
       home,
@@ -93,7 +93,7 @@ async function notRestored(databaseUrl: string, whole: string, folder: string): 
       trust: { manifestSha256: null, signatureKey: null },
       nodeSecrets: new Map([1, 2, 3].map((node) => [node, secret])),
       askNode: () => assert.fail('no node was made'),
-      report: (line) => told.push(line),
+      report: (line) => printed.push(line),
       wal: null,
       until: null,
       archive: null,
@@ -105,7 +105,7 @@ async function notRestored(databaseUrl: string, whole: string, folder: string): 
     )
     assert.deepEqual(readdirSync(home), [])
   }
-  assert.doesNotMatch(told.join(), /database: restored/)
+  assert.doesNotMatch(printed.join(), /database: restored/)
   const database = openDatabase(databaseUrl, { max: 1 })
   const tables = await database.query(
     `select 1 from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace`,

@@ -429,9 +429,9 @@ test(
       ['by-hash', { manifestSha256: printed, signatureKey: null }],
     ] as const) {
       const to = place(name)
-      const told: string[] = []
+      const messages: string[] = []
       await restore(whole, to, trust, (line) => {
-        told.push(line)
+        messages.push(line)
         if (line !== 'database: restored') return
         assert.deepEqual(
           [existsSync(join(to, 'secrets.key')), existsSync(join(to, 'signers'))],
@@ -444,7 +444,7 @@ test(
           'the server still runs',
         )
       })
-      assert.deepEqual(told.slice(-2), ['database: restored', 'secrets: restored'])
+      assert.deepEqual(messages.slice(-2), ['database: restored', 'secrets: restored'])
       assert.deepEqual(readFileSync(join(to, 'secrets.key')), SECRETS_KEY)
       assert.equal(readFileSync(join(to, 'signers', 'platform', 'tls.key'), 'utf8'), 'client key')
       assert.equal(readFileSync(join(embeddedData(to), 'postgresql.auto.conf'), 'utf8'), '')

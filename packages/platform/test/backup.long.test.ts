@@ -92,15 +92,15 @@ const balances = () =>
  * Deletes the platform's home except for `kept`: the chains run elsewhere, and nodes that survive
  * the platform run on their own hosts.
  */
-function destroy(kept: readonly string[]): void {
-  for (const name of kept) {
+function destroy(stored: readonly string[]): void {
+  for (const name of stored) {
     mkdirSync(join(place('kept'), name, '..'), { recursive: true })
     renameSync(join(platform.home, name), join(place('kept'), name))
   }
   rmSync(platform.home, { recursive: true })
 }
-function bringBack(kept: readonly string[]): void {
-  for (const name of kept) renameSync(join(place('kept'), name), join(platform.home, name))
+function bringBack(stored: readonly string[]): void {
+  for (const name of stored) renameSync(join(place('kept'), name), join(platform.home, name))
   rmSync(place('kept'), { recursive: true })
 }
 async function restart(): Promise<void> {
@@ -148,13 +148,13 @@ test(
     )
     t.diagnostic(`backup: ${Date.now() - began} ms`)
     assert.equal(made.status, 0, made.stderr)
-    const told = JSON.parse(made.stdout) as {
+    const report = JSON.parse(made.stdout) as {
       nodes: { node: number }[]
       database: { migrations: string[] }
       bytes: number
     }
     assert.deepEqual(
-      [told.nodes.map(({ node }) => node), told.database.migrations.at(-1)],
+      [report.nodes.map(({ node }) => node), report.database.migrations.at(-1)],
       [[1, 2, 3], NEWEST],
     )
     for (const line of [

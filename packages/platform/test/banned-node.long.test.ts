@@ -283,11 +283,13 @@ async function drill(
   }
   const [first, second] = (await freePorts(2)) as [number, number]
   // The data that the operators wrote down when they set up the old nodes.
-  const known = JSON.parse(readFileSync(join(identityFolder(old.home), 'peers.json'), 'utf8')) as {
+  const peersFile = JSON.parse(
+    readFileSync(join(identityFolder(old.home), 'peers.json'), 'utf8'),
+  ) as {
     nodes: (Pinned & { node: number })[]
   }
   const printOfNode = (node: number): string =>
-    fingerprintOf(node, known.nodes.find((each) => each.node === node) as Pinned)
+    fingerprintOf(node, peersFile.nodes.find((each) => each.node === node) as Pinned)
   await Promise.all(
     open
       .split('\n')

@@ -34,10 +34,10 @@ test('EVM: a reorganisation of 6,000 blocks removes a deposit if finality is 20 
   chain.mine(pay('0xfirst'))
   for (let count = 0; count < 6_050; count++) chain.mine()
   await fixture.settle()
-  const kept = await database
+  const lowest = await database
     .get()
     .one<{ least: string }>(`select min(height)::text least from blocks where network = 'ETH'`, [])
-  assert.ok(Number(kept?.least) <= final, `blocks are kept from ${kept?.least}`)
+  assert.ok(Number(lowest?.least) <= final, `blocks are kept from ${lowest?.least}`)
   chain.drop(6_055)
   chain.mine(pay('0xsecond'))
   chain.mine()

@@ -83,8 +83,8 @@ function start(
     for (const stream of [child.stdout, child.stderr]) {
       stream.on('data', (chunk: Buffer) => {
         output += chunk.toString()
-        const [, found] = ready.exec(output) ?? []
-        if (found !== undefined) resolve(found)
+        const [, file] = ready.exec(output) ?? []
+        if (file !== undefined) resolve(file)
       })
     }
     child.once('exit', (code) =>
@@ -113,8 +113,8 @@ test(
         /\.secret/,
         /(^|\/)\.(git|custody)(\/|$)/,
       ]) {
-        const found = names.find((name) => unwanted.test(name))
-        assert.equal(found, undefined, `${kind} has ${String(found)}`)
+        const file = names.find((name) => unwanted.test(name))
+        assert.equal(file, undefined, `${kind} has ${String(file)}`)
       }
       assert.ok(existsSync(join(bundleOf(kind), 'THIRD-PARTY-NOTICES')))
     }

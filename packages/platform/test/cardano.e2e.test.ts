@@ -74,9 +74,9 @@ async function sent(
   return answer.body
 }
 async function done(id: string, from = user): Promise<Transfer> {
-  const found = await terminal(from, id)
-  assert.equal(found.status, 'confirmed', `${found.failure_reason ?? ''}\n${platform.output}`)
-  return found
+  const transfer = await terminal(from, id)
+  assert.equal(transfer.status, 'confirmed', `${transfer.failure_reason ?? ''}\n${platform.output}`)
+  return transfer
 }
 const confirmed = async (...o: Parameters<typeof sent>): Promise<Transfer> =>
   done((await sent(...o)).id, o[3])
@@ -277,13 +277,13 @@ test('credits the ADA of an output with native tokens, and keeps the tokens in t
   assert.deepEqual(await unit(first.hash as string), [])
   const second = await confirmed('4', STRANGER, {}, other)
   await judged(second.hash as string)
-  const kept = await unit(second.hash as string)
+  const change = await unit(second.hash as string)
   assert.deepEqual(
-    kept.map((each) => [each.unit, each.quantity]).toSorted(),
+    change.map((each) => [each.unit, each.quantity]).toSorted(),
     tokens.map((each) => [each.unit, each.quantity]).toSorted(),
   )
   assert.deepEqual(
-    kept.map(({ index }) => index),
+    change.map(({ index }) => index),
     [1, 1],
   )
   await audited()
@@ -296,9 +296,9 @@ test('rebuilds an expired, unseen transfer with the same inputs, and pays it onc
   await devnet({ command: 'fault', mode: 'reject' })
   const { id } = await sent('5', target)
   const first = await waitFor('signed', async () => {
-    const found = await shown(id)
-    return found.hash !== null && ['BROADCASTING', 'CONFIRMING'].includes(found.sub_status)
-      ? found
+    const transfer = await shown(id)
+    return transfer.hash !== null && ['BROADCASTING', 'CONFIRMING'].includes(transfer.sub_status)
+      ? transfer
       : null
   })
   // The transaction has expired, but the expiry is not yet at full depth, so the transfer does not

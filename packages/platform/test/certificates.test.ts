@@ -111,9 +111,9 @@ test('the metrics contain the expiry of each certificate in Unix seconds', async
 })
 
 test('the doctor reports certificates within 30 days of expiry, with the command to renew them', async () => {
-  const found = await diagnoseCertificates(folder)
+  const diagnosis = await diagnoseCertificates(folder)
   assert.deepEqual(
-    found.map(({ of, state }) => [of, state]),
+    diagnosis.map(({ of, state }) => [of, state]),
     [
       ['platform', 'ok'],
       ['signer 1', 'ok'],
@@ -121,7 +121,7 @@ test('the doctor reports certificates within 30 days of expiry, with the command
       ['signer 3', 'expired'],
     ],
   )
-  const lines = found.flatMap(certificateLines)
+  const lines = diagnosis.flatMap(certificateLines)
   assert.equal(lines.length, 2)
   assert.match(
     lines[0] as string,

@@ -21,14 +21,14 @@ interface Answer {
   body: string
 }
 let answers: Answer[] = []
-let asked = 0
+let requestCount = 0
 const server = createServer((request, response) => {
   request.resume().on('end', () => {
     const {
       status = 200,
       headers = {},
       body,
-    } = answers[Math.min(asked++, answers.length - 1)] as Answer
+    } = answers[Math.min(requestCount++, answers.length - 1)] as Answer
     response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body)
   })
 })
@@ -48,7 +48,7 @@ after(() => {
 const request = (said: Answer[], ...words: string[]) =>
   new Promise<{ status: number | null; stdout: string; stderr: string }>((resolve) => {
     answers = said
-    asked = 0
+    requestCount = 0
     const env = { ...process.env, CUSTODY_HOME: home, CUSTODY_API_KEY: 'k', CUSTODY_KEY: key }
     const child = spawn(process.execPath, [CLI, 'request', ...words], { env })
     const out = { stdout: '', stderr: '' }
@@ -184,7 +184,7 @@ test('--until reports an absent field, another value or a refusal, and does not 
     '--until',
     'status=confirmed',
   )
-  assert.deepEqual([refused.status, asked], [1, 1])
+  assert.deepEqual([refused.status, requestCount], [1, 1])
   assert.match(
     refused.stderr,
     /^custody: --until: the response has status 404, so status=confirmed is not waited for\n404 Not Found\n[^]*NOT_FOUND/,
@@ -198,5 +198,5 @@ test('--until reports an absent field, another value or a refusal, and does not 
     '--field',
     'status',
   )
-  assert.deepEqual([passing.status, passing.stdout, asked], [0, 'confirmed\n', 2])
+  assert.deepEqual([passing.status, passing.stdout, requestCount], [0, 'confirmed\n', 2])
 })

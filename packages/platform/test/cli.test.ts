@@ -183,11 +183,11 @@ test('an invalid --key file is reported with our own error message', async () =>
 test('a request waits for the --until condition, reports a timeout, and can be printed as curl', async () => {
   const key = file('key.pem', PRIVATE_KEY)
   const answers = ['pending', 'pending', 'confirmed', 'confirmed']
-  let asked = 0
+  let requestCount = 0
   const server = createServer((_request, response) => {
     response.setHeader('content-type', 'application/json')
     response.end(
-      JSON.stringify({ data: [{ status: answers[Math.min(asked++, answers.length - 1)] }] }),
+      JSON.stringify({ data: [{ status: answers[Math.min(requestCount++, answers.length - 1)] }] }),
     )
   })
   await new Promise<void>((resolve) => {
@@ -200,7 +200,7 @@ test('a request waits for the --until condition, reports a timeout, and can be p
     until: 'data.0.status=confirmed',
   })
   assert.deepEqual(
-    [asked, done.exitCode, fieldOf(done.result, 'data.0.status')],
+    [requestCount, done.exitCode, fieldOf(done.result, 'data.0.status')],
     [3, 0, 'confirmed'],
   )
   await assert.rejects(
@@ -212,10 +212,10 @@ test('a request waits for the --until condition, reports a timeout, and can be p
     /only a GET/,
   )
   await assert.rejects(sendRequest(folder, ['GET', '/x'], { ...values, until: 'a' }), /FIELD=VALUE/)
-  const before = asked
+  const before = requestCount
   const { text } = await sendRequest(folder, ['GET', '/x'], { ...values, 'print-token': true })
   assert.match(String(text), /^[\w-]+\.[\w-]+\.[\w-]+$/)
-  assert.equal(asked, before, '--print-token sends nothing')
+  assert.equal(requestCount, before, '--print-token sends nothing')
   await new Promise((resolve) => {
     server.close(resolve)
   })

@@ -158,9 +158,9 @@ test('when a clock that was hours ahead is corrected, waiting work becomes due b
 })
 
 test('in-memory caches expire normally when the clock is set back by hours', async () => {
-  let asked = 0
+  let requestCount = 0
   const question = shared(
-    async () => ++asked,
+    async () => ++requestCount,
     1000,
     () => now,
   )

@@ -131,17 +131,17 @@ for (const [shell, offer] of Object.entries(SHELLS)) {
     const [words, options] = [places.filter((each) => each.words.length > 0), places]
     const typed = (path: string) => (path === '' ? [] : path.split(' '))
     const offeredWords = offer(words.map(({ path }) => [...typed(path), '']))
-    for (const [at, { path, words: known }] of words.entries())
+    for (const [at, { path, words: existing }] of words.entries())
       assert.deepEqual(
         offeredWords[at]?.toSorted(),
-        known.map(({ word }) => word).sort(),
+        existing.map(({ word }) => word).sort(),
         `${shell}: custody ${path}`,
       )
     const offeredOptions = offer(options.map(({ path }) => [...typed(path), '--']))
-    for (const [at, { path, options: known }] of options.entries())
+    for (const [at, { path, options: names }] of options.entries())
       assert.deepEqual(
         offeredOptions[at]?.toSorted(),
-        known.map(({ flag }) => flag).sort(),
+        names.map(({ flag }) => flag).sort(),
         `${shell}: custody ${path}`,
       )
     const files = ['my key.pem', 'my-backup', 'other']

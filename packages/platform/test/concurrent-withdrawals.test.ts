@@ -62,7 +62,7 @@ async function callers(count: number): Promise<Caller[]> {
 }
 
 /** Returns the arguments that a requested transfer passes to `create_withdrawal`. */
-async function given(one: Caller): Promise<RequestBody> {
+async function bodyOf(one: Caller): Promise<RequestBody> {
   const { withdrawals } = api.services
   let noted: RequestBody = {}
   const noting = { write: (of: string, what: RequestBody) => withdrawals.write(of, (noted = what)) }
@@ -143,8 +143,8 @@ const many = async (workspace: string, all: readonly RequestBody[]) =>
 test('batched withdrawals write the same rows as single ones, with and without a platform fee', async () => {
   const [one, two] = (await callers(2)) as [Caller, Caller]
   for (const fee of ['0', '500']) {
-    const of: RequestBody = { ...(await given(one)), platform_fee: fee }
-    const other: RequestBody = { ...(await given(two)), platform_fee: fee }
+    const of: RequestBody = { ...(await bodyOf(one)), platform_fee: fee }
+    const other: RequestBody = { ...(await bodyOf(two)), platform_fee: fee }
     const make = (from: RequestBody): RequestBody & { id: string } => {
       const id = randomUUID()
       return { ...from, id, sequence_id: id, response: JSON.stringify({ id, said: 'so' }) }
@@ -181,22 +181,22 @@ test('batched withdrawals write the same rows as single ones, with and without a
 test('a refused withdrawal is left out of the batch, and its idempotency key stays unused', async () => {
   const [one, two, three, four] = (await callers(4)) as [Caller, Caller, Caller, Caller]
   const base = {
-    one: await given(one),
-    two: await given(two),
-    three: await given(three),
-    four: await given(four),
+    one: await bodyOf(one),
+    two: await bodyOf(two),
+    three: await bodyOf(three),
+    four: await bodyOf(four),
   }
   const make = (from: RequestBody, more: RequestBody = {}) => {
     const id = randomUUID()
     return { ...from, id, sequence_id: id, response: '{}', ...more }
   }
-  const known = make(base.one)
-  assert.deepEqual(await many(one.workspace, [known]), [known.id])
+  const existing = make(base.one)
+  assert.deepEqual(await many(one.workspace, [existing]), [existing.id])
   await setWallet(api.services, { id: three.wallet, status: 'inactive' })
   const fits = make(base.one)
   // There are enough requests that sorting by key alone would change their order.
   const twice = Array.from({ length: 20 }, () => make(base.one, { sequence_id: fits.sequence_id }))
-  const again = make(base.one, { sequence_id: known.sequence_id })
+  const again = make(base.one, { sequence_id: existing.sequence_id })
   const much = make(base.two, { amount: (COINS * 2n).toString() })
   // Together with the previous withdrawal this one exceeds the balance, so the batch leaves both
   // out. Each is then decided by its own call.
@@ -278,7 +278,7 @@ test('an account overdrawn by a reorganisation may be refilled in steps, and not
 test("a wallet's whole balance above the reserve can be sent, and one unit more is refused", async () => {
   for (const stays of [7n, null]) {
     const [one] = (await callers(1)) as [Caller]
-    const from = await given(one)
+    const from = await bodyOf(one)
     const has = (await balances(one.workspace)).get(`${one.wallet} available`) as bigint
     const fee = BigInt(String(from['fee_reserve']))
     const two = (both: bigint) =>
@@ -313,8 +313,8 @@ test("a wallet's whole balance above the reserve can be sent, and one unit more 
 
 test('a prepaid account can be charged to zero, and reports being empty only after a charge', async () => {
   const [one] = (await callers(1)) as [Caller]
-  const from = await given(one)
-  const told = async () =>
+  const from = await bodyOf(one)
+  const eventTypes = async () =>
     (
       await api.database.query<{ type: string }>(
         `select type from events where workspace_id = $1 and type like 'prepaid_fee.%' order by id`,
@@ -337,17 +337,17 @@ test('a prepaid account can be charged to zero, and reports being empty only aft
     ])
   await write((await prepaid()) - 1n)
   await forget()
-  const low = await told()
+  const low = await eventTypes()
   await write(0n)
-  assert.deepEqual(await told(), low, 'of a transfer without a fee nothing is told')
+  assert.deepEqual(await eventTypes(), low, 'of a transfer without a fee nothing is told')
   await write(1n)
   assert.equal(await prepaid(), 0n)
-  assert.deepEqual(await told(), [...low, 'prepaid_fee.empty'])
+  assert.deepEqual(await eventTypes(), [...low, 'prepaid_fee.empty'])
 })
 
 test('stores nothing if the fee tier changed or the prepaid balance cannot pay for all', async () => {
   const [one] = (await callers(1)) as [Caller]
-  const from = await given(one)
+  const from = await bodyOf(one)
   const make = (more: RequestBody) => {
     const id = randomUUID()
     return { ...from, id, sequence_id: id, response: '{}', ...more }
@@ -378,7 +378,7 @@ test('stores nothing if the fee tier changed or the prepaid balance cannot pay f
 
 test('withdrawals of all wallets share one call, and a refused one delays only its own wallet', async () => {
   const [one, two] = (await callers(2)) as [Caller, Caller]
-  const base = { one: await given(one), two: await given(two) }
+  const base = { one: await bodyOf(one), two: await bodyOf(two) }
   const make = (from: RequestBody, more: RequestBody = {}) => ({
     ...from,
     id: randomUUID(),
@@ -450,10 +450,10 @@ test('under any concurrency, keys are used once and no wallet is overdrawn', asy
         fc.record({ from: fc.nat(2), coins: fc.constantFrom('0.1', '0.3', '4'), key: fc.nat(5) }),
         { minLength: 8, maxLength: 30 },
       ),
-      async (asked) => {
+      async (requests) => {
         const all = await callers(3)
         const answers = await Promise.all(
-          asked.map(({ from, coins, key }) =>
+          requests.map(({ from, coins, key }) =>
             (all[from] as Caller).send(coins, { sequence_id: `key-${key}` }),
           ),
         )
@@ -471,7 +471,7 @@ test('under any concurrency, keys are used once and no wallet is overdrawn', asy
         const byKey = new Map(made.map((row) => [`${row.wallet_id} ${row.sequence_id}`, row]))
         assert.equal(byKey.size, made.length, 'a key pays once')
         for (const [n, answer] of answers.entries()) {
-          const { from, key } = asked[n] as (typeof asked)[number]
+          const { from, key } = requests[n] as (typeof requests)[number]
           const row = byKey.get(`${(all[from] as Caller).wallet} key-${key}`)
           if (answer.status === 200) assert.equal(answer.body.id, row?.id)
           else

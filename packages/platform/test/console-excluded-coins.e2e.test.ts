@@ -78,10 +78,10 @@ test('the wallet page has a table of excluded coins only if there are any', asyn
   ]
   const network = api.services.registry.network('BCH')!
   const block = { height: 5, hash: 'block 5', parent: '', txids: [coin.txid], transfers: [], aside }
-  const [found = []] = await findAside(api.database, network, [block], (addresses) => [
+  const [result = []] = await findAside(api.database, network, [block], (addresses) => [
     ...addresses,
   ])
-  await api.database.transaction((tx) => recordAside(api.services, tx, network, block, found))
+  await api.database.transaction((tx) => recordAside(api.services, tx, network, block, result))
   await wallet('BCH')
   await table().waitFor()
   const text = (await table().innerText()).replaceAll(/\s+/g, ' ')

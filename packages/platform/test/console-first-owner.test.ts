@@ -28,11 +28,11 @@ before(async () => {
 })
 
 const refused = async (
-  asked: Promise<{ status: number; body: unknown; text: string }>,
+  request: Promise<{ status: number; body: unknown; text: string }>,
   status: number,
   code: string,
 ) => {
-  const answer = await asked
+  const answer = await request
   assert.equal(answer.status, status, answer.text)
   assert.equal((answer.body as Problem).code, code, answer.text)
 }

@@ -56,7 +56,7 @@ const box = () => page.getByRole('searchbox', { name: 'Id, hash, address or star
 test('the transaction search finds senders, destinations, ids and memos, and is part of the URL', async () => {
   await page.goto(`${origin}/console/w/acme/main/transactions`)
   await rows().nth(2).waitFor()
-  for (const [text, by, found] of [
+  for (const [text, by, matches] of [
     [SENDER, 'address', [ids[2]]],
     [TO.toUpperCase(), 'address', [...ids].reverse()],
     ['rent of March', 'memo_begins', [ids[0]]],
@@ -70,14 +70,14 @@ test('the transaction search finds senders, destinations, ids and memos, and is 
     await box().press('Enter')
     await page.waitForURL((url) => url.searchParams.get(by) === text)
     assert.deepEqual([...new URL(page.url()).searchParams.keys()], [by], text)
-    if (found.length === 0) await page.getByText('Nothing fits these filters').waitFor()
+    if (matches.length === 0) await page.getByText('Nothing fits these filters').waitFor()
     else {
-      await page.getByText(`1–${found.length} of ${found.length}`).waitFor()
+      await page.getByText(`1–${matches.length} of ${matches.length}`).waitFor()
       const shown = await rows().evaluateAll(
         (links: { getAttribute(name: string): string | null }[]) =>
           links.map((link) => link.getAttribute('href')?.split('/').at(-1)),
       )
-      assert.deepEqual(shown, found, text)
+      assert.deepEqual(shown, matches, text)
     }
     if (text === SENDER)
       await look(page, 'a search by address', { picture: 'search', isOnPhone: true })

@@ -135,10 +135,10 @@ const concrete = ({ path }: PanelEndpoint, workspace = 'acme', subAccount = 'mai
     .replaceAll(/\{\w+\}/g, '00000000-0000-4000-8000-000000000000')
 
 test('the table of roles contains every route, with the role that the route declares', () => {
-  const told = Object.fromEntries(
+  const rolesOf = Object.fromEntries(
     panelEndpoints.filter((each) => !isMirror(each)).map((each) => [shortOf(each), each.needs]),
   )
-  assert.deepEqual(told, NEEDS)
+  assert.deepEqual(rolesOf, NEEDS)
   // Routes that change a factor: a session alone is not enough.
   assert.deepEqual(
     panelEndpoints
@@ -561,7 +561,7 @@ test('a key is accepted only from its addresses, as reported by trusted proxies'
 test("attack: commands in a pasted public key do not run when operators paste the panel's text", async () => {
   const operator = await join(api, acme.workspaceId, 'operator')
   const hostile = keyWithLines(PUBLIC_KEY, ['PEM', 'pwned', 'exit'])
-  const wish = { sub_account: 'main', role: 'full', public_key_pem: hostile, own: true }
+  const body = { sub_account: 'main', role: 'full', public_key_pem: hostile, own: true }
   type Request = {
     id: string
     key_fingerprint: string
@@ -571,7 +571,7 @@ test("attack: commands in a pasted public key do not run when operators paste th
   const { body: made } = await operator.browser.ask<Request>(
     'POST',
     '/workspaces/acme/api-users',
-    wish,
+    body,
   )
   const { body: rows } = await operator.browser.ask<Request[]>('GET', '/workspaces/acme/api-users')
   const shown = rows.find(({ id }) => id === made.id)!
@@ -829,7 +829,7 @@ test('a member requests an API user, the operator creates it, and a member revok
      where action = 'request.signed' and actor_id = any($1) order by seq`,
     [[apiKey, acme.apiKey]],
   )
-  const told = (
+  const rolesOf = (
     key: string,
     name: string,
     person: string | null,
@@ -849,9 +849,9 @@ test('a member requests an API user, the operator creates it, and a member revok
     },
   })
   assert.deepEqual(logged, [
-    told(apiKey, operator.email, operator.id, '/dac/v1/webhooks', hook),
-    told(acme.apiKey, acme.apiKey, null, '/dac/v1/webhooks', hook),
-    told(apiKey, operator.email, operator.id, '/dac/v1/create-wallet', { asset: 'NOPE' }),
+    rolesOf(apiKey, operator.email, operator.id, '/dac/v1/webhooks', hook),
+    rolesOf(acme.apiKey, acme.apiKey, null, '/dac/v1/webhooks', hook),
+    rolesOf(apiKey, operator.email, operator.id, '/dac/v1/create-wallet', { asset: 'NOPE' }),
   ])
   // Operators can revoke only their own keys, admins the keys of all. A request is withdrawn by its
   // own id.

@@ -53,11 +53,11 @@ async function signIn(who: Somebody, browser = new Browser(api)): Promise<Browse
 }
 
 const refused = async (
-  asked: Promise<{ status: number; body: unknown; text: string }>,
+  request: Promise<{ status: number; body: unknown; text: string }>,
   status: number,
   code: string,
 ) => {
-  const answer = await asked
+  const answer = await request
   assert.equal(answer.status, status, answer.text)
   assert.equal((answer.body as Problem).code, code, answer.text)
   return answer.body as Problem & { locked_until?: string }
@@ -75,17 +75,17 @@ const linkFor = (o: { role?: 'owner' | 'viewer'; email?: string; person?: string
 /** Registers a person by passkey. */
 async function joinByPasskey(phone: Authenticator, email: string, token: string) {
   const browser = new Browser(api)
-  const asked = await browser.ask<{
+  const request = await browser.ask<{
     challenge_id: string
     options: { challenge: string; user: { id: string } }
   }>('POST', `/join/${token}/passkey/options`, { email, name: 'Phone' })
-  assert.equal(asked.status, 200, asked.text)
-  const response = phone.create(asked.body.options, browser.origin)
+  assert.equal(request.status, 200, request.text)
+  const response = phone.create(request.body.options, browser.origin)
   return {
     browser,
-    asked: asked.body,
+    asked: request.body,
     made: await browser.ask('POST', `/join/${token}/passkey`, {
-      challenge_id: asked.body.challenge_id,
+      challenge_id: request.body.challenge_id,
       response,
     }),
   }
@@ -100,22 +100,22 @@ async function showPasskey(
   o: { origin?: string; flags?: number; challenge?: string } = {},
   browser = new Browser(api),
 ) {
-  const asked = await browser.ask<{ challenge_id: string; options: { challenge: string } }>(
+  const request = await browser.ask<{ challenge_id: string; options: { challenge: string } }>(
     'POST',
     '/sign-in/passkey/options',
   )
-  assert.equal(asked.status, 200, asked.text)
+  assert.equal(request.status, 200, request.text)
   const response = phone.get(
-    { challenge: o.challenge ?? asked.body.options.challenge },
+    { challenge: o.challenge ?? request.body.options.challenge },
     o.origin ?? browser.origin,
     o.flags,
   )
   return {
     browser,
     response,
-    id: asked.body.challenge_id,
+    id: request.body.challenge_id,
     shown: await browser.ask('POST', '/sign-in/passkey', {
-      challenge_id: asked.body.challenge_id,
+      challenge_id: request.body.challenge_id,
       response,
     }),
   }
@@ -332,10 +332,10 @@ test('one client address can start a limited number of sign-ins per minute', asy
 
 test('a passkey signs in only for its site and challenge and with user verification', async () => {
   const phone = new Authenticator()
-  const { made, asked } = await joinByPasskey(phone, 'phone@example.test', await linkFor())
+  const { made, asked: request } = await joinByPasskey(phone, 'phone@example.test', await linkFor())
   assert.equal(made.status, 200, made.text)
   assert.deepEqual(
-    (asked.options as unknown as { pubKeyCredParams: { alg: number }[] }).pubKeyCredParams.map(
+    (request.options as unknown as { pubKeyCredParams: { alg: number }[] }).pubKeyCredParams.map(
       ({ alg }) => alg,
     ),
     [-8, -7, -257],
@@ -534,13 +534,13 @@ test('changing sign-in factors requires a recent sign-in, and the last factor ca
   ] as const)
     await refused(browser.ask(method, path, body), 403, 'RECENT_SIGN_IN_REQUIRED')
   const before = browser.cookie
-  const asked = await browser.ask<{ challenge_id: string; options: { challenge: string } }>(
+  const request = await browser.ask<{ challenge_id: string; options: { challenge: string } }>(
     'POST',
     '/me/confirm/passkey/options',
   )
   const shown = {
-    challenge_id: asked.body.challenge_id,
-    response: phone.get(asked.body.options, browser.origin),
+    challenge_id: request.body.challenge_id,
+    response: phone.get(request.body.options, browser.origin),
   }
   await refused(owner.browser.ask('POST', '/me/confirm/passkey', shown), 401, 'SIGN_IN_REQUIRED')
   assert.equal((await browser.ask('POST', '/me/confirm/passkey', shown)).status, 200)
@@ -661,9 +661,9 @@ test('no log and no table contains a token, a code or a secret in clear text', a
      union all select row_to_json(t)::text from sign_in_steps t union all select row_to_json(t)::text from audit_log t
      union all select row_to_json(t)::text from invitations t`,
   )
-  const kept = all.map(({ row }) => row).join('\n')
+  const stored = all.map(({ row }) => row).join('\n')
   for (const secret of [owner.secret, owner.password, ...owner.recovery, token])
-    assert.ok(!kept.includes(secret))
+    assert.ok(!stored.includes(secret))
 })
 
 test('in a bundle, the panel displays the bundle’s command instead of npx', async () => {

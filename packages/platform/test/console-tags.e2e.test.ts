@@ -76,14 +76,14 @@ interface Paid {
  */
 async function tagsAt(address: string, count: number): Promise<Record<string, number | null>> {
   const rows = await waitFor(`${count} payments to ${address}`, async () => {
-    const found = await platform.database.query<Paid>(
+    const matches = await platform.database.query<Paid>(
       `select memo, hash, status, failure_reason from transactions where kind = 'WITHDRAWAL' and destination_id = $1`,
       [address],
     )
-    for (const { status, failure_reason: reason } of found)
+    for (const { status, failure_reason: reason } of matches)
       assert.notEqual(status, 'failed', String(reason))
-    return found.length >= count && found.every(({ status }) => status === 'confirmed')
-      ? found
+    return matches.length >= count && matches.every(({ status }) => status === 'confirmed')
+      ? matches
       : null
   })
   assert.equal(rows.length, count)

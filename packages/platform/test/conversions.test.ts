@@ -104,8 +104,8 @@ test('for any order book, spends at most the amount with its fee, in whole amoun
       levels(false),
       fc.bigInt({ min: 1n, max: 1000n * ONE }),
       fc.constantFrom('buy' as const, 'sell' as const),
-      (asks, bids, given, side) => {
-        const made = convert(market, { symbol: 'BTC/USD', at: 0, bids, asks }, side, given)
+      (asks, bids, body, side) => {
+        const made = convert(market, { symbol: 'BTC/USD', at: 0, bids, asks }, side, body)
         if (typeof made === 'string') return
         // Recomputes the cost independently, up to the limit price.
         let [left, cost] = [made.amount, 0n]
@@ -117,10 +117,10 @@ test('for any order book, spends at most the amount with its fee, in whole amoun
         }
         assert.equal(left, 0n, 'the book holds all of it within the limit')
         assert.equal(made.amount % market.amountStep, 0n)
-        if (side === 'sell') assert.ok(made.amount <= given && made.receive <= cost)
+        if (side === 'sell') assert.ok(made.amount <= body && made.receive <= cost)
         else
           assert.ok(
-            cost + (cost * 26n) / 10_000n <= given,
+            cost + (cost * 26n) / 10_000n <= body,
             'what is bought is paid for, fee included',
           )
       },
@@ -204,9 +204,9 @@ test('if a conversion is refused while an identical request waits, both requests
   const caller = await fixture.tenant('poor', 0)
   await fixture.link({ api_key: 'other' }, caller)
   await fixture.reconcile()
-  const given = { from_asset: 'BTC', to_asset: 'USD', amount: '0.25' }
-  const { id } = await fixture.ask<Conversion>(quoteConversion, { body: given, caller })
-  for (const body of [{ ...given, sequence_id: 'c1' }, { quote: id }]) {
+  const quoteBody = { from_asset: 'BTC', to_asset: 'USD', amount: '0.25' }
+  const { id } = await fixture.ask<Conversion>(quoteConversion, { body: quoteBody, caller })
+  for (const body of [{ ...quoteBody, sequence_id: 'c1' }, { quote: id }]) {
     const ask = () => fixture.ask<Conversion>(createConversion, { body, caller })
     const gate = pauseMethod(fixture.services.exchanges, 'markets')
     const waits = ask()

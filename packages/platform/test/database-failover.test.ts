@@ -109,14 +109,17 @@ test('closes connections to a server that became read-only, and reconnects for t
       .query(
         `alter database demoted ${is ? 'set default_transaction_read_only = on' : 'reset all'}`,
       )
-  const kept = await database.query<{ pid: number }>('select pg_backend_pid() pid')
+  const connections = await database.query<{ pid: number }>('select pg_backend_pid() pid')
   await readsOnly(true)
-  await installation.get().query('select pg_terminate_backend($1)', [kept[0]?.pid])
+  await installation.get().query('select pg_terminate_backend($1)', [connections[0]?.pid])
   // A query on the connection fails until this process notices that the connection has ended.
   await until(
     async () =>
-      (await database.query<{ pid: number }>('select pg_backend_pid() pid').catch(() => kept))[0]
-        ?.pid !== kept[0]?.pid || undefined,
+      (
+        await database
+          .query<{ pid: number }>('select pg_backend_pid() pid')
+          .catch(() => connections)
+      )[0]?.pid !== connections[0]?.pid || undefined,
   )
   const refused = await failure(insert(database, 1))
   assert.equal((refused as { code: string }).code, '25006')
@@ -175,8 +178,8 @@ for (const [how, end] of [
 ] as const) {
   test(`a commit is reported as unknown if its wait for the standby is ${how}`, async (t) => {
     const name = `alone_${how}`
-    const told: unknown[] = []
-    const database = await fresh(t, name, { onEvent: (event) => told.push(event) })
+    const errors: unknown[] = []
+    const database = await fresh(t, name, { onEvent: (event) => errors.push(event) })
     await standbys(NOBODY)
     t.after(() => standbys(''))
     const cutOff = async () =>
@@ -193,7 +196,7 @@ for (const [how, end] of [
     assert.ok(whole instanceof CommitUnknown, String(whole))
     const [alone] = await Promise.all([failure(insert(database, 2)), cutOff()])
     assert.equal(isConnectionError(alone), true, String(alone))
-    assert.deepEqual(told, [])
+    assert.deepEqual(errors, [])
     assert.deepEqual(await idsIn(database), [1, 2])
   })
 }

@@ -23,7 +23,7 @@ const filesOf = (name: string) =>
     .sort()
     .map((file) => ({ file, text: readFileSync(new URL(file, folder(name)), 'utf8') }))
 const functionsIn = (text: string) =>
-  [...text.matchAll(/^create (?:or replace )?function (\w+)/gim)].map((found) => found[1])
+  [...text.matchAll(/^create (?:or replace )?function (\w+)/gim)].map((match) => match[1])
 
 /** Creates an empty database for one test. */
 async function fresh(t: TestContext, name: string): Promise<Database> {

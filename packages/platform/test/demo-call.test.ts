@@ -15,7 +15,7 @@ const AWAY = { code: 'NETWORK_UNAVAILABLE', message: 'BTC cannot be reached' }
 class Api implements Means {
   at = 0
   readonly waits: number[] = []
-  readonly asked: RequestInit[] = []
+  readonly requests: RequestInit[] = []
   readonly said: string[] = []
   readonly answers: ((at: number) => Response)[]
 
@@ -24,7 +24,7 @@ class Api implements Means {
   }
 
   fetch = async (_url: unknown, init?: RequestInit) => {
-    this.asked.push(init as RequestInit)
+    this.requests.push(init as RequestInit)
     const [next] = this.answers.length > 1 ? this.answers.splice(0, 1) : this.answers
     return (next as (at: number) => Response)(this.at)
   }
@@ -57,9 +57,9 @@ test('while a chain is unreachable, the demo sends the same body again after Ret
   const api = new Api(refusal(AWAY, { 'retry-after': '7' }), refusal(AWAY), taken)
   assert.deepEqual(await send(api), { id: '1', amount: '1.50' })
   assert.deepEqual([api.waits, api.said.length], [[7000, 5000], 2])
-  assert.equal(new Set(api.asked.map(({ body }) => body)).size, 1)
+  assert.equal(new Set(api.requests.map(({ body }) => body)).size, 1)
   assert.equal(
-    new Set(api.asked.map(({ headers }) => JSON.stringify(headers))).size,
+    new Set(api.requests.map(({ headers }) => JSON.stringify(headers))).size,
     3,
     'a request is taken once',
   )
@@ -75,7 +75,7 @@ test('after too many requests in a minute, the demo sends again when the window 
     taken,
   )
   assert.deepEqual(await send(api), { id: '1', amount: '1.50' })
-  assert.deepEqual([api.waits, new Set(api.asked.map(({ body }) => body)).size], [[31_000], 1])
+  assert.deepEqual([api.waits, new Set(api.requests.map(({ body }) => body)).size], [[31_000], 1])
 })
 
 test('the demo reports any other refusal immediately', async () => {
@@ -87,7 +87,7 @@ test('the demo reports any other refusal immediately', async () => {
   ]) {
     const api = new Api(other, taken)
     await assert.rejects(send(api), /^Error: POST \/dac\/v1\/transaction: \d{3} no$/)
-    assert.deepEqual([api.waits, api.asked.length], [[], 1])
+    assert.deepEqual([api.waits, api.requests.length], [[], 1])
   }
 })
 

@@ -59,7 +59,7 @@ test('the Dockerfile copies only existing files, and pins the checkout’s Node 
 })
 
 test('every setting in a deployment file exists', () => {
-  const known = `${read('docs/settings.md')}${read('packages/signer/README.md')}${readFileSync(join(ROOT, 'packages/platform/src/settings/settings.ts'), 'utf8')}`
+  const documented = `${read('docs/settings.md')}${read('packages/signer/README.md')}${readFileSync(join(ROOT, 'packages/platform/src/settings/settings.ts'), 'utf8')}`
   const own = new Set(['CUSTODY_PLATFORM_IMAGE', 'CUSTODY_SIGNER_IMAGE', 'CUSTODY_SIGNER_ADDRESS'])
   let names = 0
   for (const file of globSync('deploy/{docker,helm,systemd}/**/*', {
@@ -71,7 +71,7 @@ test('every setting in a deployment file exists', () => {
       /\bCUSTODY_[A-Z_]+\b/g,
     )) {
       names++
-      assert.ok(own.has(name) || known.includes(name), `${file.name} names ${name}`)
+      assert.ok(own.has(name) || documented.includes(name), `${file.name} names ${name}`)
     }
   }
   assert.ok(names > 10, `${names} names`)
@@ -148,7 +148,7 @@ test(
  * A list is returned as its items, joined by commas.
  */
 function scalarsOf(file: string): Map<string, string> {
-  const found = new Map<string, string>()
+  const matches = new Map<string, string>()
   const path: { indent: number; name: string }[] = []
   for (const line of read(file)
     .split('\n')
@@ -161,16 +161,16 @@ function scalarsOf(file: string): Map<string, string> {
       path.pop()
     const key = path.map(({ name }) => name).join('.')
     if (item !== undefined) {
-      found.set(key, [found.get(key), item].filter(Boolean).join(','))
+      matches.set(key, [matches.get(key), item].filter(Boolean).join(','))
       continue
     }
     const [, name, value] = /^ *([\w-]+):(?: +(.*))?$/.exec(line) ?? []
     assert.ok(name !== undefined, `${file}: "${line}" is not a line that this test reads`)
     path.push({ indent: spaces.length, name })
     if (value !== undefined)
-      found.set([key, name].filter(Boolean).join('.'), value.replace(/^'(.*)'$/, '$1'))
+      matches.set([key, name].filter(Boolean).join('.'), value.replace(/^'(.*)'$/, '$1'))
   }
-  return found
+  return matches
 }
 
 test('etcd in deploy/patroni answers over TLS only, and only to clients with a certificate', () => {

@@ -55,7 +55,7 @@ const paid = (alice: Tenant, amount: bigint) => ({
  * Returns the type and `amount_in_usd` of each event so far, in order, exactly as the event's text
  * contains them.
  */
-async function told(): Promise<[type: string, usd: string][]> {
+async function emittedValues(): Promise<[type: string, usd: string][]> {
   const rows = await database
     .get()
     .query<{ type: string; body: string }>(
@@ -81,7 +81,7 @@ test('a deposit keeps the exact USD value of the time at which it was recorded',
   fixture.chain.bury()
   await fixture.settle()
   assert.deepEqual(await values(fixture), [['CREDITED', '123493826160193826']])
-  assert.deepEqual(await told(), [
+  assert.deepEqual(await emittedValues(), [
     ['deposit.detected', '123493826160.193826'],
     ['deposit.confirmed', '123493826160.193826'],
   ])

@@ -30,12 +30,12 @@ async function openWorld(family: FamilyName): Promise<{ fixture: DepositFixture;
 function pay(fixture: DepositFixture, alice: Tenant, txid: string, senders: Senders | Error): void {
   const isCoin = fixture.network.family === 'utxo' || fixture.network.family === 'cardano'
   if (isCoin) fixture.chain.paidBy.set(txid, senders)
-  const told =
+  const recorded =
     isCoin || senders instanceof Error ? {} : { sender: senders.addresses[0] ?? null, senders }
   fixture.chain.mine({
     txid,
     outcome: [
-      { position: 0, asset: fixture.assets[0], address: alice.deposit, amount: 7n, ...told },
+      { position: 0, asset: fixture.assets[0], address: alice.deposit, amount: 7n, ...recorded },
     ],
   })
   fixture.chain.bury()
@@ -79,7 +79,7 @@ for (const family of Object.keys(FAMILIES) as FamilyName[]) {
         { address: 'listed', source: 'OFAC' },
       ],
     )
-    assert.deepEqual(fixture.asked.sort(), ['clean', 'clean too', 'flagged'])
+    assert.deepEqual(fixture.requests.sort(), ['clean', 'clean too', 'flagged'])
   })
 
   test(`${family}: screening holds a deposit of an unknown sender until the operator releases it`, async () => {

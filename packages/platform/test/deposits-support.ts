@@ -171,9 +171,9 @@ export class ScriptedChain {
  */
 class ScriptedCoins extends ScriptedChain {
   async senders(txid: string): Promise<Senders> {
-    const found = this.paidBy.get(txid) ?? KNOWN
-    if (found instanceof Error) throw found
-    return found
+    const result = this.paidBy.get(txid) ?? KNOWN
+    if (result instanceof Error) throw result
+    return result
   }
 }
 
@@ -195,7 +195,7 @@ export class DepositFixture {
   readonly services: Services
   readonly risks = new Map<string, 'SEVERE'>()
   /** Addresses for which the provider was queried. */
-  readonly asked: string[] = []
+  readonly requests: string[] = []
   readonly sanctioned = new Set<string>()
   readonly logged: { level: string; fields: Record<string, unknown>; message: string }[] = []
   #scan: () => Promise<boolean>
@@ -209,7 +209,7 @@ export class DepositFixture {
       family === 'utxo' || family === 'cardano' ? new ScriptedCoins() : new ScriptedChain()
     const provider: Provider = {
       screen: async (_token, { address }) => {
-        this.asked.push(address)
+        this.requests.push(address)
         return this.risks.get(address) ?? null
       },
       verifyToken: async () => true,

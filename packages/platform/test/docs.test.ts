@@ -126,20 +126,20 @@ function assertKnown(where: string, words: readonly string[]): void {
     .split('|')
     .map((word) => (/^[a-z-]+$/.test(word) ? [named[0] as string, word] : [named[0] as string]))
   for (const each of alternatives) {
-    const found =
+    const matches =
       commandsFor(each).length > 0
         ? commandsFor(each)
         : commandsFor(each.slice(0, 1)).filter(({ usage }) => /^\S+ [<[]/.test(usage))
-    assert.ok(found.length > 0, where)
-    const known = [
+    assert.ok(matches.length > 0, where)
+    const allowed = [
       'json',
       'field',
       'help',
-      ...found.flatMap((one) =>
+      ...matches.flatMap((one) =>
         Object.keys(one.options ?? {}).map((name) => name.replace('!', '').split(' ')[0]),
       ),
     ]
-    for (const option of options) assert.ok(known.includes(option), `${where}: --${option}`)
+    for (const option of options) assert.ok(allowed.includes(option), `${where}: --${option}`)
   }
 }
 

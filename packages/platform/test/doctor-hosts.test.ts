@@ -139,13 +139,13 @@ test('the doctor reports a database that does not answer, with the reason and th
   const away = await askDatabase('postgresql://nobody:secret@127.0.0.1:1/custody', false).catch(
     (error: unknown) => ({ error }),
   )
-  const [found] = advised(databaseFindings(away, false)) as [Finding]
-  assert.equal(found.level, 'error')
+  const [finding] = advised(databaseFindings(away, false)) as [Finding]
+  assert.equal(finding.level, 'error')
   assert.match(
-    findingLine(found),
+    findingLine(finding),
     /^database +ERROR: cannot be queried: .*; check that the server runs, and check DATABASE_URL/,
   )
-  assert.doesNotMatch(findingLine(found), /secret/)
+  assert.doesNotMatch(findingLine(finding), /secret/)
 })
 
 test('the doctor reports an error below 512 MiB of disk, and a warning below 5 GiB', () => {
@@ -183,16 +183,22 @@ test('the doctor reports a public certificate that expires soon, has expired or 
   })
   const url = `https://localhost:${(server.address() as AddressInfo).port}`
   const later = (by: number) => () => Date.now() + by * 86_400_000
-  const found = async (clock: () => number, ca?: string) =>
+  const finding = async (clock: () => number, ca?: string) =>
     levels(advised(await diagnosePublic(url, clock, ca)))[0] ?? ''
   try {
     assert.match(
-      await found(later(0), cert),
+      await finding(later(0), cert),
       /^ok: the certificate of https:\/\/localhost:\d+ is valid until \d{4}-\d\d-\d\d$/,
     )
-    assert.match(await found(later(days - 7), cert), /^warning: the certificate of .* expires on /)
-    assert.match(await found(later(days + 1), cert), /^error: the certificate of .* expired on /)
-    assert.match(await found(later(0)), /^error: the certificate of .* is not trusted by callers: /)
+    assert.match(
+      await finding(later(days - 7), cert),
+      /^warning: the certificate of .* expires on /,
+    )
+    assert.match(await finding(later(days + 1), cert), /^error: the certificate of .* expired on /)
+    assert.match(
+      await finding(later(0)),
+      /^error: the certificate of .* is not trusted by callers: /,
+    )
   } finally {
     await new Promise((resolve) => server.close(resolve))
   }

@@ -98,9 +98,9 @@ test('without a running platform, the doctor checks only the data directory and 
 })
 
 test('the doctor does not accept another program at the local chains’ port as a chain', async () => {
-  const asked: string[] = []
+  const requests: string[] = []
   const server = createServer((request, response) => {
-    asked.push(`${request.method} ${request.url}`)
+    requests.push(`${request.method} ${request.url}`)
     response.end('<html>')
   })
   await new Promise<void>((resolve) => {
@@ -113,7 +113,7 @@ test('the doctor does not accept another program at the local chains’ port as 
     )
     const { networks, states } = await examined()
     assert.equal(states('not running').length, networks.length)
-    assert.deepEqual(asked, ['POST /control'])
+    assert.deepEqual(requests, ['POST /control'])
   } finally {
     await new Promise((resolve) => server.close(resolve))
   }

@@ -95,5 +95,5 @@ export const isOfBundles = (file: string): boolean =>
 export function inlineCommands(file: string): string[] {
   const prose = read(file).replaceAll(/^( *)```.*?^\1```/gms, '')
   const command = isOfBundles(file) ? /`(custody [^`]+)`/g : /`npx (custody [^`]+)`/g
-  return [...prose.matchAll(command)].map(([, found]) => found as string)
+  return [...prose.matchAll(command)].map(([, result]) => result as string)
 }

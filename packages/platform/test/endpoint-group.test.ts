@@ -14,23 +14,23 @@ import { EndpointGroup, oneEndpoint, type EndpointState } from '../src/engine/en
 /** An endpoint whose behaviour a test sets. It records each request. */
 class Endpoint implements ChainClient {
   readonly name: string
-  readonly asked: string[]
+  readonly requests: string[]
   isAway = false
   isForeign = false
   height = 100
   dead = true
-  found: { hash: string; raw: string } | null = null
+  transaction: { hash: string; raw: string } | null = null
   sent: BroadcastResult = { kind: 'accepted' }
   state: TransactionStatus = { state: 'absent' }
   refuses = false
 
-  constructor(name: string, asked: string[]) {
+  constructor(name: string, calls: string[]) {
     this.name = name
-    this.asked = asked
+    this.requests = calls
   }
 
   #answer<T>(what: string, value: T): T {
-    this.asked.push(`${this.name} ${what}`)
+    this.requests.push(`${this.name} ${what}`)
     if (this.isAway) throw new RpcUnavailable(`${this.name} is away`)
     if (this.refuses) throw new RpcRefused(-32000, `${this.name} refuses`)
     return value
@@ -63,14 +63,14 @@ class Endpoint implements ChainClient {
     return this.#answer('isDead', this.dead)
   }
   async findSigned() {
-    return this.#answer('findSigned', this.found)
+    return this.#answer('findSigned', this.transaction)
   }
 }
 
 function staged(names: string[], quorum = 1) {
-  const asked: string[] = []
+  const requests: string[] = []
   const clock = { now: 1_000_000 }
-  const endpoints = names.map((name) => new Endpoint(name, asked))
+  const endpoints = names.map((name) => new Endpoint(name, requests))
   const states: Record<string, EndpointState> = {}
   const warnings: string[] = []
   const group = new EndpointGroup({
@@ -89,9 +89,9 @@ function staged(names: string[], quorum = 1) {
   let made = 0
   const client: ChainClient = group.client<ChainClient>(() => endpoints[made++] as Endpoint)
   const took = async (ask: () => Promise<unknown>): Promise<string[]> => {
-    asked.length = 0
+    requests.length = 0
     await ask()
-    return asked.filter((each) => !each.endsWith('probe'))
+    return requests.filter((each) => !each.endsWith('probe'))
   }
   /** Waits until pending work that no caller awaits has ended. */
   const settled = async () => {
@@ -102,7 +102,7 @@ function staged(names: string[], quorum = 1) {
       .filter(([, { isInUse }]) => isInUse)
       .map(([name]) => name)
   return {
-    asked,
+    asked: requests,
     clock,
     endpoints: endpoints as [Endpoint, ...Endpoint[]],
     group,
@@ -133,7 +133,7 @@ test('queries the next endpoint if the first fails, and the first again once it 
   } = staged(['a', 'b'])
   assert.deepEqual(await took(() => client.status('x')), ['a status'])
   a.isAway = true
-  a.asked.length = 0
+  a.requests.length = 0
   assert.deepEqual(await took(() => client.status('x')), ['a status', 'b status'])
   assert.deepEqual(
     await took(() => client.status('x')),
@@ -300,7 +300,7 @@ test('a transaction is dead, or was not published under another signature, only 
   )
   b!.isAway = c!.isAway = false
   assert.equal(await dying.findSigned(), null)
-  b!.found = { hash: 'h', raw: '00' }
+  b!.transaction = { hash: 'h', raw: '00' }
   assert.deepEqual(await dying.findSigned(), { hash: 'h', raw: '00' })
   a.isAway = true
   assert.deepEqual(await dying.findSigned(), { hash: 'h', raw: '00' })
@@ -350,7 +350,7 @@ test('retries a failed vote after ten seconds, and then at growing intervals', (
   const { group, clock } = staged(['a', 'b'], 2)
   const agreement = group.agreement
   assert.ok(agreement)
-  const asked = (isSlower: boolean) => {
+  const requests = (isSlower: boolean) => {
     let count = 0
     for (let second = 0; second < 3600; second++) {
       if (agreement.isDue(`asked-${isSlower}`, isSlower)) count++
@@ -358,8 +358,8 @@ test('retries a failed vote after ten seconds, and then at growing intervals', (
     }
     return count
   }
-  assert.equal(asked(false), 360)
-  assert.equal(asked(true), 16)
+  assert.equal(requests(false), 360)
+  assert.equal(requests(true), 16)
   clock.now += 601_000
   assert.ok(agreement.isDue('asked-true', true))
   clock.now += 10_000

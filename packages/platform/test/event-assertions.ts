@@ -44,15 +44,15 @@ export async function wrongEvents(database: Database, from = new Date(0)): Promi
 export function testEmittedEvents(database: () => Database, types: readonly EventType[]): void {
   test(`emitted events match the registry, and every listed type was emitted: ${types.join(', ')}`, async () => {
     assert.deepEqual(await wrongEvents(database()), [])
-    const told = new Set(
+    const emitted = new Set(
       (await database().query<{ type: EventType }>('select distinct type from events')).map(
         ({ type }) => type,
       ),
     )
     assert.deepEqual(
-      types.filter((type) => !told.has(type)),
+      types.filter((type) => !emitted.has(type)),
       [],
-      `told were ${[...told].join(', ')}`,
+      `told were ${[...emitted].join(', ')}`,
     )
   })
 }

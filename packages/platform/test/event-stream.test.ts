@@ -49,7 +49,7 @@ const services = {
 /** The open streams: a function that sends an event to the stream, and the signal that ends it. */
 const open: { tell(event: ServerEvent | Error): void; signal: AbortSignal }[] = []
 let ended = 0
-async function* told(signal: AbortSignal): AsyncGenerator<ServerEvent> {
+async function* readEvents(signal: AbortSignal): AsyncGenerator<ServerEvent> {
   const waiting: (ServerEvent | Error)[] = []
   let wake: () => void = quiet
   signal.addEventListener('abort', () => wake())
@@ -85,14 +85,14 @@ const stream = endpoint({
   query: z.strictObject({}),
   response: z.object({ n: z.int().min(0).max(1000) }),
   streams: true,
-  handler: async () => ({ stream: told }),
+  handler: async () => ({ stream: readEvents }),
 })
 const ofInvoice = endpoint({
   ...stream,
   id: 'streamInvoice',
   path: '/invoice/stream',
   query: z.strictObject({}),
-  handler: async () => ({ stream: told, resource: 'invoice 1' }),
+  handler: async () => ({ stream: readEvents, resource: 'invoice 1' }),
 })
 const patched = endpoint({
   id: 'patchThing',

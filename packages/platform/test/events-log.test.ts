@@ -56,7 +56,7 @@ const list = async (user: User, query = '') => {
   assert.equal(status, 200, text)
   return body
 }
-const told = ({ data }: Page) =>
+const summaries = ({ data }: Page) =>
   data.map(({ object, version }) => `${object.slice(0, 4)} ${version}`)
 
 test('events that are committed late are listed after those already read', async () => {
@@ -228,14 +228,14 @@ test('events are kept for 90 days, a cursor to a removed one gets an error, vers
   assert.match(body.message, /90 days/)
   await tell(api.database, user, object)
   await published()
-  assert.deepEqual(told(await list(user)), [`${object.slice(0, 4)} 2`])
+  assert.deepEqual(summaries(await list(user)), [`${object.slice(0, 4)} 2`])
 })
 
 test('an event that cannot be assigned to webhooks does not block other events', async () => {
   const user = await api.user('poison')
   const objects = [randomUUID(), randomUUID(), randomUUID()]
   for (const object of objects) await tell(api.database, user, object)
-  const given: string[] = []
+  const ids: string[] = []
   const errors: unknown[] = []
   const services = {
     ...api.services,
@@ -246,7 +246,7 @@ test('an event that cannot be assigned to webhooks does not block other events',
     write: async (_: unknown, __: unknown, events: readonly { object: string }[]) => {
       if (events.some(({ object }) => object === objects[1]))
         throw new Error('it cannot be written')
-      given.push(...events.map(({ object }) => object))
+      ids.push(...events.map(({ object }) => object))
     },
   }
   while ((await publish(services, spoilt)) > 0);
@@ -254,20 +254,20 @@ test('an event that cannot be assigned to webhooks does not block other events',
     (await list(user)).data.map(({ object }) => object),
     objects,
   )
-  assert.deepEqual([new Set(given), errors.length], [new Set([objects[0], objects[2]]), 1])
+  assert.deepEqual([new Set(ids), errors.length], [new Set([objects[0], objects[2]]), 1])
 })
 
 test('events that a full database could not store are delivered once there is space', async () => {
   const user = await api.user('full')
   const object = randomUUID()
   await tell(api.database, user, object)
-  const given: string[] = []
+  const ids: string[] = []
   let refusals = 2
   const spoilt = {
     ...distributor,
     write: async (_: unknown, __: unknown, events: readonly { object: string }[]) => {
       if (refusals-- > 0) throw Object.assign(new Error('could not extend file'), { code: '53100' })
-      given.push(...events.map((event) => event.object))
+      ids.push(...events.map((event) => event.object))
     },
   }
   await assert.rejects(publish(api.services, spoilt), { code: '53100' })
@@ -279,7 +279,7 @@ test('events that a full database could not store are delivered once there is sp
   refusals = 0
   while ((await publish(api.services, spoilt)) > 0);
   assert.deepEqual(
-    [given, (await list(user)).data.map((event) => event.object)],
+    [ids, (await list(user)).data.map((event) => event.object)],
     [[object], [object]],
   )
 })
@@ -409,11 +409,11 @@ test("streams each event of the caller once from the client's position, across r
     api.services.feed.run(running.signal),
     runLoops(api.services, [publishLoop(api.services, distributor)], running.signal),
   ])
-  const told: string[] = []
+  const ids: string[] = []
   const say = async (count: number) => {
     for (let n = 0; n < count; n++) {
       const id = randomUUID()
-      told.push(id)
+      ids.push(id)
       await tell(api.database, user, id)
       await tell(api.database, mallory)
       api.services.outbox.ring()
@@ -433,14 +433,14 @@ test("streams each event of the caller once from the client's position, across r
   api.services.outbox.ring()
   await filtered.until(1)
   await second.until(253)
-  assert.deepEqual([...first.got, ...second.got].map(({ object }) => object).slice(0, -1), told)
+  assert.deepEqual([...first.got, ...second.got].map(({ object }) => object).slice(0, -1), ids)
   assert.deepEqual(
     filtered.got.map(({ type }) => type),
     ['prepaid_fee.empty'],
   )
   const replay = await open(user, { path: `/dac/v1/events/stream?after=${first.got[0]?.id}` })
   await replay.until(255)
-  assert.deepEqual(replay.got.map(({ object }) => object).slice(0, -1), told.slice(1))
+  assert.deepEqual(replay.got.map(({ object }) => object).slice(0, -1), ids.slice(1))
   for (const each of [second, filtered, replay]) each.leave()
   const { status, body } = await call<Problem>(user, 'GET', '/dac/v1/events/stream', undefined, {
     headers: { 'last-event-id': 'x' },

@@ -176,11 +176,11 @@ test("testing returns the key's permissions; a refusal marks the account failed 
   assert.deepEqual([away.ok, away.error], [false, 'kraken: EService:Unavailable'])
   fixture.kraken.error = null
   assert.equal((await ask()).status, 'active')
-  const told = await fixture.database.query<{ type: string }>(
+  const events = await fixture.database.query<{ type: string }>(
     `select type from events where type like 'exchange_account.%' order by id`,
   )
   assert.deepEqual(
-    told.map(({ type }) => type.split('.')[1]),
+    events.map(({ type }) => type.split('.')[1]),
     ['created', 'updated', 'failing', 'updated'],
   )
 })
@@ -212,7 +212,7 @@ test('a key can only be changed completely and after a test, and orders then use
 
 test('a balance difference is reported when found twice, and enters the ledger when accepted', async () => {
   const fixture = await open()
-  const told = async () => {
+  const events = async () => {
     const differences: Difference[] = []
     const looked = await exchangeDifferences(fixture.services, differences)
     return {
@@ -222,7 +222,7 @@ test('a balance difference is reported when found twice, and enters the ledger w
       ),
     }
   }
-  assert.deepEqual(await told(), { accounts: 1, balances: 2, said: [] })
+  assert.deepEqual(await events(), { accounts: 1, balances: 2, said: [] })
   fixture.kraken.held.set('XXBT', 12)
   await fixture.reconcile()
   assert.deepEqual((await fixture.account()).difference, [])
@@ -230,9 +230,9 @@ test('a balance difference is reported when found twice, and enters the ledger w
   assert.deepEqual((await fixture.account()).difference, [
     { asset: 'BTC', ledger: '10', venue: '12', difference: '2' },
   ])
-  assert.deepEqual((await told()).said, ['BTC 10 12 at the exchange'])
+  assert.deepEqual((await events()).said, ['BTC 10 12 at the exchange'])
   fixture.kraken.error = 'EService:Unavailable'
-  assert.deepEqual(await told(), {
+  assert.deepEqual(await events(), {
     accounts: 0,
     balances: 0,
     said: ['   not compared: kraken: EService:Unavailable'],
@@ -242,7 +242,7 @@ test('a balance difference is reported when found twice, and enters the ledger w
     params: { id: fixture.accountId },
     body: { accept_difference: true },
   })
-  assert.deepEqual([(await told()).said, (await fixture.books())['venue venue:BTC']], [[], '12'])
+  assert.deepEqual([(await events()).said, (await fixture.books())['venue venue:BTC']], [[], '12'])
   await fixture.reconcile()
   assert.deepEqual((await fixture.account()).difference, [])
 })
@@ -454,11 +454,11 @@ test('each change of an exchange account emits one event', async () => {
   for (let at = 0; at < 5; at++) await fixture.reconcile()
   fixture.kraken.held.set('XXBT', 10)
   for (let at = 0; at < 5; at++) await fixture.reconcile()
-  const told = await fixture.database.query<{ type: string }>(
+  const events = await fixture.database.query<{ type: string }>(
     `select type from events where type like 'exchange_account.%' order by id`,
   )
   assert.deepEqual(
-    told.map(({ type }) => type.split('.')[1]),
+    events.map(({ type }) => type.split('.')[1]),
     ['created', 'updated', 'difference', 'difference'],
     'found, and no longer there',
   )

@@ -193,15 +193,15 @@ for (const exchange of ['kraken', 'binance']) {
       'the balance',
       async () => Math.abs((await held(exchange, 'BTC')) - before - 0.4) < 1e-9,
     )
-    const asked = await withdraw(exchange, 'BTC', '0.3', { sequence_id: exchange })
-    assert.equal(asked.status, 200, asked.text)
+    const peerCalls = await withdraw(exchange, 'BTC', '0.3', { sequence_id: exchange })
+    assert.equal(peerCalls.status, 200, peerCalls.text)
     assert.equal(
       (await withdraw(exchange, 'BTC', '0.3', { sequence_id: exchange })).headers.get(
         'idempotent-replayed',
       ),
       'true',
     )
-    const back = await ended(asked.body.id)
+    const back = await ended(peerCalls.body.id)
     assert.equal(back.status, 'completed', JSON.stringify(back))
     const deposit = (
       await call<Transfer & { source_type: string; source_id: string }>(
@@ -238,9 +238,9 @@ test('the deposit address includes its tag, and a transfer without the tag is re
   const sent = await send('binance', 'XRP', '50', to)
   assert.equal(sent.status, 200, sent.text)
   assert.equal((await ended((await of(sent.body.id)).id)).credited, '50')
-  const asked = await withdraw('binance', 'XRP', '40')
-  assert.equal(asked.status, 200, asked.text)
-  assert.equal((await ended(asked.body.id)).status, 'completed')
+  const peerCalls = await withdraw('binance', 'XRP', '40')
+  assert.equal(peerCalls.status, 200, peerCalls.text)
+  assert.equal((await ended(peerCalls.body.id)).status, 'completed')
   await audit()
 })
 

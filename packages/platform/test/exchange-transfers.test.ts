@@ -232,7 +232,7 @@ test('matches a withdrawal to its deposit, and credits that deposit once', async
   }>('select source_type, source_id, state from transactions where id = $1', [done.transaction_id])
   assert.deepEqual([deposit?.source_type, deposit?.source_id], ['EXCHANGE', fixture.account])
   assert.deepEqual(
-    [await fixture.wallet(), fixture.venue.held, fixture.venue.asked],
+    [await fixture.wallet(), fixture.venue.held, fixture.venue.requestCount],
     [49_990_000n, 95n * 10n ** 17n, 1],
   )
   assert.ok(await fixture.agrees())
@@ -266,7 +266,7 @@ test('after a lost response, finds the withdrawal at the exchange and does not r
       [stateOf(await fixture.show(first)), stateOf(await fixture.show(second))],
       ['pending WITHDRAWING', 'pending WITHDRAWING'],
     )
-    assert.equal(fixture.venue.asked, 2)
+    assert.equal(fixture.venue.requestCount, 2)
     const ids = await Promise.all(
       [first, second].map(async (id) => (await fixture.show(id))['exchange_transfer_id']),
     )
@@ -345,7 +345,7 @@ test('finds a withdrawal with a lost response even if the exchange’s list omit
     fixture.venue.isDown = false
     await fixture.work(120)
     assert.deepEqual(
-      [stateOf(await fixture.show(id)), fixture.venue.asked],
+      [stateOf(await fixture.show(id)), fixture.venue.requestCount],
       ['pending WITHDRAWING', 1],
       JSON.stringify(untold),
     )
@@ -386,7 +386,7 @@ test('a withdrawal that the exchange never accepted fails if proven, and otherwi
       ({ level, message }) => level === 'error' && message.startsWith('it is unknown'),
     ),
   )
-  assert.equal(fixture.venue.asked, 2)
+  assert.equal(fixture.venue.requestCount, 2)
   assert.ok(await fixture.agrees())
 })
 
@@ -405,7 +405,7 @@ test('a withdrawal is sent and booked once, wherever the process ends', async ()
     assert.equal(fixture.crashAt, null, name)
     const wanted = name === 'sending' ? 'failed FAILED' : 'completed DONE'
     assert.deepEqual(
-      [stateOf(await fixture.show(id)), fixture.venue.asked],
+      [stateOf(await fixture.show(id)), fixture.venue.requestCount],
       [wanted, name === 'sending' ? 0 : 1],
       name,
     )
@@ -564,7 +564,7 @@ test('a transfer must use the exchange’s current address; a changed one needs 
     fixture.carry({ destination_type: 'EXTERNAL' }),
     refused('INVALID_REQUEST', /^destination_id: is allowed only with/),
   )
-  const told = async () =>
+  const readAddress = async () =>
     (
       await fixture.ask<Record<string, unknown>>(
         readExchangeAddress,
@@ -573,7 +573,7 @@ test('a transfer must use the exchange’s current address; a changed one needs 
         { asset: 'BTC' },
       )
     ).body
-  assert.deepEqual(await told(), {
+  assert.deepEqual(await readAddress(), {
     asset: 'BTC',
     network: 'BTC',
     address: one,
@@ -583,7 +583,7 @@ test('a transfer must use the exchange’s current address; a changed one needs 
   })
   await fixture.carry()
   fixture.venue.address = { ...fixture.venue.address, address: two }
-  assert.deepEqual(await told(), {
+  assert.deepEqual(await readAddress(), {
     asset: 'BTC',
     network: 'BTC',
     address: two,

@@ -251,7 +251,7 @@ const PLACED: Record<string, [what: string, answer: Scripted, known: string][]> 
 
 for (const [exchange, table] of Object.entries(PLACED)) {
   test(`${exchange}: each response to an order leads to the documented result`, async () => {
-    for (const [what, answer, known] of table) {
+    for (const [what, answer, name] of table) {
       const { venue, script } = await stagedVenue(
         exchange,
         { [PLACE[exchange] as string]: answer },
@@ -265,7 +265,7 @@ for (const [exchange, table] of Object.entries(PLACED)) {
           : placed.kind === 'unknown'
             ? 'unknown'
             : `${placed.kind} ${placed.code}`
-      assert.equal(said, known, `${what}: ${JSON.stringify(placed)}`)
+      assert.equal(said, name, `${what}: ${JSON.stringify(placed)}`)
       assert.doesNotMatch(
         JSON.stringify(placed),
         /https?:|nonce=|signature|maintenance|gateway/,
@@ -475,13 +475,13 @@ test('binance: finds orders by client id; −2013 means absent only if the order
     },
     'DELETE /api/v3/order': binanceError(-2011, 'Unknown order sent.'),
   })
-  const found = {
+  const result = {
     kind: 'found',
     order: { venueId: '28', state: 'closed', filled: units('0.5'), fills: null },
   }
-  assert.deepEqual(await venue.find(REF('binance')), found)
+  assert.deepEqual(await venue.find(REF('binance')), result)
   assert.equal(script.sent('/api/v3/order')[0]?.['origClientOrderId'], ID)
-  assert.deepEqual(await venue.find(REF('binance')), found, 'the list has it')
+  assert.deepEqual(await venue.find(REF('binance')), result, 'the list has it')
   assert.deepEqual(await venue.find(REF('binance')), { kind: 'absent' })
   await assert.rejects(venue.find(REF('binance')), { name: 'VenueError', kind: 'unavailable' })
   const [fill] = await venue.fills({ ...REF('binance'), venueId: '28' })
@@ -950,7 +950,7 @@ test('a base URL replaces every host of an exchange, and other hosts receive no 
       ),
       /was not sent/,
     )
-    assert.equal(script.asked.length, 1)
+    assert.equal(script.requests.length, 1)
   }
   const own = await openClient<Client>({ id: 'binance', url: null, fetch: fetch })
   await assert.rejects(
@@ -975,11 +975,11 @@ test('kraken: two clients send requests of one key one after another, with risin
   }
   let under = 0
   const script = new ScriptedExchange({ ...(await import('./venue-scripts.ts')).MARKETS['kraken'] })
-  const slow = async (given: string | URL | Request, init?: RequestInit) => {
-    if (!String(given).includes('/private/')) return script.fetch(given, init)
+  const slow = async (input: string | URL | Request, init?: RequestInit) => {
+    if (!String(input).includes('/private/')) return script.fetch(input, init)
     assert.equal(++under, 1, 'two at once')
     await new Promise((resolve) => setImmediate(resolve))
-    await script.fetch(given, init)
+    await script.fetch(input, init)
     under--
     return new Response('{"error":[],"result":{"XXBT":{"balance":"1","hold_trade":"0"}}}')
   }

@@ -61,16 +61,16 @@ async function expired(family: FamilyName, client: Record<string, unknown>) {
 
 for (const family of ['solana', 'xrp'] as const) {
   test(`${family}: accepts a transaction published under another signature, releasing nothing`, async () => {
-    const asked: unknown[][] = []
+    const queries: unknown[][] = []
     const { alice, step } = await expired(family, {
       isDead: async () => true,
       findSigned: async (...o: unknown[]) => {
-        asked.push(o)
+        queries.push(o)
         return { hash: 'theirs', raw: 'bb' }
       },
     })
     assert.deepEqual(await step(), ['CONFIRMING', 'theirs', 'SIGNED', 'theirs', 'bb'])
-    assert.deepEqual(asked, [[alice.omnibus, '00ff', 1000]])
+    assert.deepEqual(queries, [[alice.omnibus, '00ff', 1000]])
   })
 
   test(`${family}: releases nothing while the history cannot be read`, async () => {

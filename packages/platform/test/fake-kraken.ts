@@ -96,9 +96,9 @@ export class FakeKraken {
     })
   }
 
-  readonly fetch = async (given: string | URL | Request, init?: RequestInit): Promise<Response> => {
-    const method = /\/0\/private\/(\w+)$/.exec(new URL(String(given)).pathname)?.[1]
-    if (method === undefined) return this.script.fetch(given, init)
+  readonly fetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    const method = /\/0\/private\/(\w+)$/.exec(new URL(String(input)).pathname)?.[1]
+    if (method === undefined) return this.script.fetch(input, init)
     const fields = Object.fromEntries(new URLSearchParams(String(init?.body ?? '')))
     if (method === 'AddOrder') this.adds.push(fields)
     if (method === 'AddOrder' && this.lose === 'request') {

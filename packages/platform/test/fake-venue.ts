@@ -31,7 +31,7 @@ export class FakeVenue implements Venue {
   isDown = false
   keyOf: string | null = null
   isUnregistered = false
-  asked = 0
+  requestCount = 0
   readonly payouts: (Transfer & { clientId: string | null })[] = []
   readonly credits: Transfer[] = []
   address: DepositAddress = { address: '', tag: null, network: 'BTC' }
@@ -79,7 +79,7 @@ export class FakeVenue implements Venue {
     tag,
     amount,
   }: NewWithdrawal): Promise<Placed> {
-    this.asked++
+    this.requestCount++
     const { mood } = this
     this.mood = 'ok'
     if (mood === 'refuse' || amount > this.held)

@@ -49,15 +49,15 @@ for (const code of TAGGED) {
       [signers, payments.map(({ address, amount }) => [address, amount])],
       [[from], [[to, 20n * unit]]],
     )
-    const kept = await chain.reserveOf(from, asset)
-    assert.ok(kept >= unit / 10n)
+    const reserve = await chain.reserveOf(from, asset)
+    assert.ok(reserve >= unit / 10n)
     assert.deepEqual([payment.worst, payment.fee], [fee, fee])
     assert.deepEqual(payment.hold, {
       wallet,
       asset,
       amount: fee,
       noted: 'fee_reserve',
-      reserve: kept,
+      reserve: reserve,
     })
     assert.equal(payment.account, from)
     assert.equal(payment.nonce, await chain.nextNonce?.(from))
@@ -84,15 +84,15 @@ for (const code of TAGGED) {
     const wallet = await walletOf(asset)
     const from = unusedOn(chain.network)
     const reason = 'the endpoint does not return the account, although it has received coins'
-    const asked = (attempts: number) =>
+    const task = (attempts: number) =>
       taskOf(asset, { wallet, from, to: unusedOn(chain.network), amount: 20n * unit, attempts })
-    assert.deepEqual(await chain.prepare(await asked(1)), {
+    assert.deepEqual(await chain.prepare(await task(1)), {
       kind: 'wait',
       code: 'ENDPOINT',
       reason,
       inMs: 1000,
     })
-    assert.deepEqual(await chain.prepare(await asked(20)), {
+    assert.deepEqual(await chain.prepare(await task(20)), {
       kind: 'wait',
       code: 'ENDPOINT',
       reason,
@@ -185,7 +185,7 @@ test('XRP and XLM: a fee rate is the fee per payment; without the chain, ten tim
       subAccountId: place.subAccount,
       subAccountIndex: 1,
     }
-    const asked = {
+    const task = {
       owner,
       walletId: randomUUID(),
       to: 'unused',
@@ -198,12 +198,12 @@ test('XRP and XLM: a fee rate is the fee per payment; without the chain, ten tim
     assert.equal(near.ratesReadAt(), null)
     const { medium } = await near.rates(asset)
     assert.ok(near.ratesReadAt() !== null)
-    assert.deepEqual(await near.estimate(asked), { fee: medium, reserve: medium })
-    assert.deepEqual(await away.estimate({ ...asked, feeRate: '777' }), {
+    assert.deepEqual(await near.estimate(task), { fee: medium, reserve: medium })
+    assert.deepEqual(await away.estimate({ ...task, feeRate: '777' }), {
       fee: 777n,
       reserve: 777n,
     })
-    assert.deepEqual(await away.estimate(asked), { fee: 10n * least, reserve: 10n * least })
+    assert.deepEqual(await away.estimate(task), { fee: 10n * least, reserve: 10n * least })
     assert.deepEqual(await away.quote({ owner, asset, rate: 33n, amount: null, to: null }), {
       fee: 33n,
       basis: 'typical',
@@ -272,8 +272,14 @@ test('SOL: a transfer reserves its fee in its own wallet, and equal transfers di
     [first.worst, first.fee, first.plan, first.amount],
     [fee, fee, undefined, undefined],
   )
-  const kept = await chain.reserveOf(from, asset)
-  assert.deepEqual(first.hold, { wallet, asset, amount: fee, noted: 'fee_reserve', reserve: kept })
+  const reserve = await chain.reserveOf(from, asset)
+  assert.deepEqual(first.hold, {
+    wallet,
+    asset,
+    amount: fee,
+    noted: 'fee_reserve',
+    reserve: reserve,
+  })
   await write(task, first, 'BUILT')
   const twin = await built(chain, await taskOf(asset, wanted))
   assert.notEqual(twin.unsigned.bytes, first.unsigned.bytes)
@@ -296,13 +302,13 @@ test('SOL: the SOL wallet pays the fee of a token transfer, and the rent of a ne
   assert.deepEqual([payment.worst, fee], [(payment.fee as bigint) + RENT, payment.worst])
   assert.ok((payment.fee as bigint) <= 7000n)
   assert.deepEqual(payment.plan, { fee_wallet: payer })
-  const kept = await chain.reserveOf(from, native)
+  const reserve = await chain.reserveOf(from, native)
   assert.deepEqual(payment.hold, {
     wallet: payer,
     asset: native,
     amount: payment.worst,
     noted: 'fee_held',
-    reserve: kept,
+    reserve: reserve,
   })
   assert.deepEqual(
     [chain.feeOfOtherWallet(asset, 7000n), chain.feeOfOtherWallet(asset, 7000n + RENT)],
@@ -373,7 +379,7 @@ test('SOL: returns fees and rent with and without the chain, and refuses a mint 
     assetOf('SOL'),
   ]
   const owner = { workspaceId: place.workspace, subAccountId: place.subAccount, subAccountIndex: 1 }
-  const asked = {
+  const task = {
     owner,
     walletId: randomUUID(),
     to: unusedOn(chain.network),
@@ -381,16 +387,16 @@ test('SOL: returns fees and rent with and without the chain, and refuses a mint 
     feeRate: null,
     level: null,
   }
-  assert.deepEqual(await away.estimate({ ...asked, asset: native }), {
+  assert.deepEqual(await away.estimate({ ...task, asset: native }), {
     fee: 10_000n,
     reserve: 10_000n,
   })
-  assert.deepEqual(await away.estimate({ ...asked, asset: token }), {
+  assert.deepEqual(await away.estimate({ ...task, asset: token }), {
     fee: 10_000n + RENT,
     reserve: 0n,
   })
   const { medium } = await chain.rates(native)
-  assert.deepEqual(await chain.estimate({ ...asked, asset: native }), {
+  assert.deepEqual(await chain.estimate({ ...task, asset: native }), {
     fee: medium,
     reserve: medium,
   })
@@ -416,12 +422,12 @@ test('SOL: returns fees and rent with and without the chain, and refuses a mint 
     asset: native,
   })
   assert.match(refused?.reason ?? '', /is no wallet/)
-  const low = await chain.refusal({ to: asked.to, tag: null, amount: 1n, asset: native })
+  const low = await chain.refusal({ to: task.to, tag: null, amount: 1n, asset: native })
   assert.equal(
     low?.reason,
     'the destination account does not exist yet; at least 0.00089088 SOL are required to create it',
   )
-  assert.equal(await chain.refusal({ to: asked.to, tag: null, amount: 1n, asset: token }), null)
+  assert.equal(await chain.refusal({ to: task.to, tag: null, amount: 1n, asset: token }), null)
 })
 
 test('SOL: a built transaction is stale after a hundred blocks', async () => {

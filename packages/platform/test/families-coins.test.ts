@@ -54,7 +54,7 @@ class Fixture {
   readonly at: ReturnType<typeof publicKeysBelow>
   tenant!: Tenant
   isUp = true
-  asked: string[] = []
+  requests: string[] = []
   readonly #made = new Map<string, string>()
 
   constructor(family: Coins) {
@@ -103,13 +103,13 @@ class Fixture {
         method: string
         params: [string]
       }
-      this.asked.push(method)
+      this.requests.push(method)
       return answer({
         result: method === 'estimatesmartfee' ? { feerate: 0.0001 } : this.#made.get(params[0]),
       })
     }
     const path = new URL(url).pathname
-    this.asked.push(path)
+    this.requests.push(path)
     const { feePerByte, feeConstant, coinsPerByte, transactionBytesMax, valueBytesMax } =
       cardano.PARAMETERS
     if (path === '/blocks/latest')
@@ -219,15 +219,15 @@ class Fixture {
   }
 
   async prepare(row: TransactionRow): Promise<Prepared> {
-    const found = await this.chain.prepare({
+    const prepared = await this.chain.prepare({
       row,
       asset: this.asset,
       sweeps: false,
       amount: BigInt(row.amount),
       action: null,
     })
-    assert.equal(found.kind, 'prepared')
-    return found as Prepared
+    assert.equal(prepared.kind, 'prepared')
+    return prepared as Prepared
   }
 
   build(prepared: Prepared): Promise<Built | Wait | Fail> {
@@ -387,7 +387,7 @@ for (const family of FAMILIES) {
     const [txid, row] = [await fixture.coin(), await fixture.transfer()]
     const shown = await fixture.chain.coins?.previous(txid)
     const signed = family === 'utxo' ? shown : `84${shown}a0f5f6`
-    fixture.asked = []
+    fixture.requests = []
     assert.equal(await fixture.chain.coins?.previous(txid, signed), shown)
     await database.get().query(
       `insert into chain_transactions (id, transaction_id, network, state, unsigned, fee_max, hash, signed, workspace_id)
@@ -395,7 +395,7 @@ for (const family of FAMILIES) {
       [randomUUID(), row.id, row.network, txid, signed],
     )
     assert.equal(await fixture.chain.coins?.previous(txid), shown)
-    assert.deepEqual(fixture.asked, [])
+    assert.deepEqual(fixture.requests, [])
   })
 
   test(`${family}: estimates a fee from the wallet’s inputs, a typical transfer, or while offline`, async () => {
@@ -493,8 +493,14 @@ test('utxo: a replacement spends the same inputs, and its fee reservation never 
   const least = await replaceable.leastRate(row, waiting)
   assert.equal(least, 3000n, 'its own rate and the floor')
   const replace = async (wanted: Parameters<typeof replaceable.prepare>[2], plan = {}) => {
-    const found = await replaceable.prepare({ ...row, plan }, fixture.asset, wanted, waiting, false)
-    return found.kind === 'prepared' ? fixture.build(found) : found
+    const prepared = await replaceable.prepare(
+      { ...row, plan },
+      fixture.asset,
+      wanted,
+      waiting,
+      false,
+    )
+    return prepared.kind === 'prepared' ? fixture.build(prepared) : prepared
   }
   const refused = await replace({ kind: 'SPEED_UP', feeRate: '2.999', level: null })
   assert.deepEqual(refused, {
@@ -548,11 +554,11 @@ test('utxo: a replacement spends the same inputs, and its fee reservation never 
 })
 
 test('a response is cached, requested once, and keeps its time after a failed request', async () => {
-  let [now, asked] = [5, 0]
+  let [now, requests] = [5, 0]
   const answer = cached(
     async () => {
-      if (++asked > 1) throw new Error('away')
-      return asked
+      if (++requests > 1) throw new Error('away')
+      return requests
     },
     10,
     () => now,
@@ -563,5 +569,5 @@ test('a response is cached, requested once, and keeps its time after a failed re
   assert.deepEqual([await answer(), answer.readAt()], [1, 5])
   now = 15
   await assert.rejects(answer())
-  assert.deepEqual([asked, answer.readAt()], [2, 5])
+  assert.deepEqual([requests, answer.readAt()], [2, 5])
 })

@@ -131,20 +131,20 @@ class Scenario {
   }
 
   async #note(path: string, body: unknown): Promise<void> {
-    const asked =
+    const orders =
       path === '/sign' ? [body] : path === '/sign-run' ? (body as { run: unknown[] }).run : []
-    for (const { purpose, unsigned } of asked as {
+    for (const { purpose, unsigned } of orders as {
       purpose: { kind: string }
       unsigned: { bytes: string }
     }[]) {
       if (purpose.kind !== 'pay') continue
-      const found = await database
+      const result = await database
         .get()
         .one<{ destination_id: string }>(
           `select t.destination_id from transactions t join chain_transactions c on c.transaction_id = t.id where c.unsigned->>'bytes' = $1`,
           [unsigned.bytes],
         )
-      this.shown.push(found?.destination_id ?? 'nobody knows')
+      this.shown.push(result?.destination_id ?? 'nobody knows')
     }
   }
 
@@ -194,8 +194,8 @@ class Scenario {
     const { network } = this.fixture.services.networks.get(this.fixture.place.code)
     const { subAccountId, workspaceId } = this.fixture.caller
     const nobody = { id: randomUUID(), workspace_id: workspaceId, sub_account_id: subAccountId }
-    const asked = { space: spaceOf(network), keys: [addressKey(network, this.fixture.place.to)] }
-    return (await frozenAmong(database.get(), nobody, asked)).length > 0
+    const orders = { space: spaceOf(network), keys: [addressKey(network, this.fixture.place.to)] }
+    return (await frozenAmong(database.get(), nobody, orders)).length > 0
   }
 
   /** Returns an address that is never frozen. */
@@ -227,7 +227,7 @@ class Scenario {
   }
 }
 
-async function told(
+async function playScenarios(
   family: WalletAddress,
   tell: (scenario: Scenario) => Promise<void>,
 ): Promise<void> {
@@ -246,7 +246,7 @@ async function told(
 for (const [name, family] of Object.entries(FAMILIES)) {
   describe(name, () => {
     test('a transfer frozen just before signing is not submitted, and is paid once when unfrozen', () =>
-      told(family, async (scenario) => {
+      playScenarios(family, async (scenario) => {
         const { fixture } = scenario
         const id = await fixture.create('first')
         let other = ''
@@ -274,7 +274,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
       }))
 
     test('a freeze waits for the commit that marks a transfer as submitted', () =>
-      told(family, async (scenario) => {
+      playScenarios(family, async (scenario) => {
         const { fixture } = scenario
         // On chains with sequence numbers, the first transfer of an account queries the chain
         // first.
@@ -300,7 +300,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
       }))
 
     test('a transfer is submitted again if the process ends while marking it as submitted', () =>
-      told(family, async (scenario) => {
+      playScenarios(family, async (scenario) => {
         const { fixture } = scenario
         fixture.crashAt = 'transaction.shown'
         const id = await fixture.create('first')
@@ -310,7 +310,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
       }))
 
     test('a transfer frozen after its submission stays unchanged, and is signed when unfrozen', () =>
-      told(family, async (scenario) => {
+      playScenarios(family, async (scenario) => {
         const { fixture } = scenario
         const id = await fixture.create('first')
         fixture.fault = 'away'
@@ -321,11 +321,11 @@ for (const [name, family] of Object.entries(FAMILIES)) {
         const [before] = await scenario.built(id)
         const other = await scenario.freeze()
         fixture.fault = undefined
-        const asked = scenario.shown.length
+        const orders = scenario.shown.length
         await fixture.runTo(id, 'AML_HELD')
         assert.deepEqual(
           [await scenario.built(id), scenario.shown.length],
-          [[before], asked],
+          [[before], orders],
           'a node may have signed it: nothing takes its place',
         )
         await scenario.unfreeze()
@@ -341,7 +341,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
       }))
 
     test('a freeze in another sub-account does not hold the transfer', () =>
-      told(family, async (scenario) => {
+      playScenarios(family, async (scenario) => {
         const { fixture } = scenario
         const id = await fixture.create('first')
         const { network } = fixture.services.networks.get(family.code)
@@ -370,7 +370,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
 }
 
 test('a transfer frozen while its batch is assembled is left out, and earlier ones are signed', () =>
-  told(FAMILIES['evm'] as WalletAddress, async (scenario) => {
+  playScenarios(FAMILIES['evm'] as WalletAddress, async (scenario) => {
     const { fixture } = scenario
     const other = await scenario.someone()
     const due = (id: string, at: Date | 'infinity') =>

@@ -113,9 +113,9 @@ test('a transfer whose block is removed between two queries does not become fina
     }
     const { status } = client
     let isGone = false
-    client.status = async (asked) => {
-      const answer = await status.call(client, asked)
-      if (asked !== hash || answer.state !== 'included' || isGone) return answer
+    client.status = async (sql) => {
+      const answer = await status.call(client, sql)
+      if (sql !== hash || answer.state !== 'included' || isGone) return answer
       isGone = true
       await fixture.control({ command: 'reorg', depth: 1, drop: true })
       await fixture.control({ command: 'mine', blocks: 80 })

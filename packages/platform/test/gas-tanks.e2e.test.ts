@@ -36,7 +36,7 @@ const tankOf = async (user: User, network: string) =>
     (each) => each.network === network,
   ) as Tank
 const post = (user: User, body: string) => call<Transfer>(user, 'POST', '/dac/v1/transaction', body)
-const told = (type: string) =>
+const assertEmitted = (type: string) =>
   waitFor(
     `${type} is told`,
     async () =>
@@ -62,8 +62,8 @@ test('a low or empty tank is reported once, and transfers fail with the missing 
   const user = await platform.user('thin')
   await fundedWallet(platform, user, 'USDT_AVAX', '100')
   const tank = await waitFor('the tank is filled', async () => {
-    const found = await tankOf(user, 'AVAX')
-    return found.address && found.balance === '10' ? found : null
+    const tank = await tankOf(user, 'AVAX')
+    return tank.address && tank.balance === '10' ? tank : null
   })
   assert.equal(
     (
@@ -84,7 +84,7 @@ test('a low or empty tank is reported once, and transfers fail with the missing 
   await waitFor('the tank is empty', async () => (await tankOf(user, 'AVAX')).status === 'empty')
   // Waits for the event, because a state that is shorter than the monitoring interval is not
   // reported.
-  await told('gas_tank.empty')
+  await assertEmitted('gas_tank.empty')
   const before = await balance(user, 'USDT_AVAX')
   const failed = await terminal(
     user,
@@ -100,7 +100,7 @@ test('a low or empty tank is reported once, and transfers fail with the missing 
   assert.deepEqual(await balance(user, 'USDT_AVAX'), before)
   await platform.fund('AVAX', tank.address, '0.005')
   await waitFor('the tank is low', async () => (await tankOf(user, 'AVAX')).status === 'low')
-  await told('gas_tank.low')
+  await assertEmitted('gas_tank.low')
   await assertConfirmed(user, (await post(user, transferBody('USDT_AVAX', '5', ETH_TO))).body.id)
   // The entries contain every movement: their sum equals the tank's balance plus the remainder at
   // the address.

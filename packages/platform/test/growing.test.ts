@@ -139,23 +139,23 @@ test('each statement on a hot table filters by workspace, or is a listed excepti
 })
 
 test('detects a statement without a workspace, whatever surrounds its text', () => {
-  const told = (text: string) => namesWorkspace({ file: '', text })
+  const isReported = (text: string) => namesWorkspace({ file: '', text })
   assert.deepEqual(
     textsIn("f(`select ${g('a') } from utxos`, 'b') // 'c'\n/* `d` */ x('it''s')").filter((text) =>
       text.includes('utxos'),
     ),
     ["select ${g('a') } from utxos"],
   )
-  assert.equal(told('select 1 from transactions where id = $1'), false)
+  assert.equal(isReported('select 1 from transactions where id = $1'), false)
   assert.equal(
-    told(
+    isReported(
       'select 1 from utxos u join wallets w on w.workspace_id = u.workspace_id where u.txid = $1',
     ),
     false,
   )
-  assert.equal(told('select 1 from transactions where workspace_id = $2 and id = $1'), true)
-  assert.equal(told('insert into utxos (network, workspace_id) values ($1, $2)'), true)
-  assert.equal(told('insert into utxos (network, txid) values ($1, $2)'), false)
+  assert.equal(isReported('select 1 from transactions where workspace_id = $2 and id = $1'), true)
+  assert.equal(isReported('insert into utxos (network, workspace_id) values ($1, $2)'), true)
+  assert.equal(isReported('insert into utxos (network, txid) values ($1, $2)'), false)
 })
 
 /** Conditions and orders of the lists, each with its owner. */
@@ -218,7 +218,7 @@ test('each statement with a workspace uses a matching index, and lookups by id t
     .map(({ file, text }) => ({ file, text: text.replace('${STILL_BUILT}', STILL_BUILT) }))
     .filter(({ file, text }) => file.endsWith('.ts') && !text.includes('${'))
   assert.ok(whole.length > 180, `only ${whole.length} statements stand as a whole`)
-  const [found, looks]: [string[], string[]] = [[], []]
+  const [names, looks]: [string[], string[]] = [[], []]
   await database.get().transaction(async (tx) => {
     for (const option of ['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin'])
       await tx.query(`set local ${option} = off`)
@@ -227,7 +227,7 @@ test('each statement with a workspace uses a matching index, and lookups by id t
         `explain (generic_plan, format json) ${text}`,
       )
       const plan = row?.['QUERY PLAN'][0]?.Plan as Plan
-      found.push(...notByWorkspace(plan, indexes).map((name) => `${name}: ${file}: ${text}`))
+      names.push(...notByWorkspace(plan, indexes).map((name) => `${name}: ${file}: ${text}`))
       const table = looksById(text)
       if (table === null) continue
       looks.push(table)
@@ -235,9 +235,9 @@ test('each statement with a workspace uses a matching index, and lookups by id t
         (node) => node['Relation Name'] === table && node['Index Name'] !== undefined,
       )
       const name = by[0]?.['Index Name']
-      if (name !== `${table}_pkey`) found.push(`${name}, not the primary key: ${file}: ${text}`)
+      if (name !== `${table}_pkey`) names.push(`${name}, not the primary key: ${file}: ${text}`)
     }
   })
-  assert.deepEqual(found, [])
+  assert.deepEqual(names, [])
   assert.ok(looks.length > 35, `only ${looks.length} looks by id`)
 })

@@ -45,10 +45,10 @@ test('each main network has a block time, and no local network has one', () => {
  */
 function dayOf(perDay: number, each: number, otherPerHour = 0): number {
   let now = 0
-  let asked = 0
+  let requestCount = 0
   const pace = new HeadPolling({ blockMs: undefined, perDay, environment: { now: () => now } })
   const ask = (count: number) => {
-    asked += count
+    requestCount += count
     for (let at = 0; at < count; at++) pace.recordRequest()
   }
   for (let hour = 0; now < DAY_MS;) {
@@ -59,7 +59,7 @@ function dayOf(perDay: number, each: number, otherPerHour = 0): number {
       ask(otherPerHour)
     }
   }
-  return asked
+  return requestCount
 }
 
 test('polling stays within the provider’s plan, and runs at least once a minute', () => {
@@ -69,12 +69,12 @@ test('polling stays within the provider’s plan, and runs at least once a minut
       fc.integer({ min: 1, max: 3 }),
       fc.integer({ min: 0, max: 3000 }),
       (perDay, each, others) => {
-        const asked = dayOf(perDay, each, others)
+        const requestCount = dayOf(perDay, each, others)
         const least = (DAY_MS / 60_000) * each + others * 24
         // The allowance of one hour may be used in advance, and the burst of the last hour can come
         // at any time.
         const most = Math.max(perDay, least) * 1.05 + perDay / 24 + others + each
-        assert.ok(asked <= most, `${asked} of ${perDay}; ${least} at least`)
+        assert.ok(requestCount <= most, `${requestCount} of ${perDay}; ${least} at least`)
       },
     ),
     { numRuns: 60 },

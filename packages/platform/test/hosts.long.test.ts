@@ -54,7 +54,7 @@ after(async () => {
 class Caller {
   readonly #child: ChildProcess
   readonly #waiting = new Map<number, (answer: Record<string, unknown>) => void>()
-  #asked = 0
+  #requestCount = 0
 
   constructor(child: ChildProcess) {
     this.#child = child
@@ -66,7 +66,7 @@ class Caller {
   }
 
   #ask(what: object): Promise<Record<string, unknown>> {
-    const id = ++this.#asked
+    const id = ++this.#requestCount
     return new Promise((resolve) => {
       this.#waiting.set(id, resolve)
       this.#child.stdin?.write(`${JSON.stringify({ id, ...what })}\n`)
@@ -345,7 +345,7 @@ test(
     // The key is enrolled at each node, through the socket on the node's own host, and then at the
     // platform, where a worker has the operator's socket.
     for (const host of [...nodes, worker1]) writeFileSync(host.path('caller.pem.pub'), publicKey)
-    const wish = (host: Host) => [
+    const enrolArgs = (host: Host) => [
       '--workspace',
       'acme',
       '--sub-account',
@@ -363,7 +363,7 @@ test(
             'enrol',
             '--home',
             host.path('signer'),
-            ...wish(host),
+            ...enrolArgs(host),
             ...more,
             '--json',
           ])
@@ -380,7 +380,7 @@ test(
       [
         'api-user',
         'create',
-        ...wish(worker1),
+        ...enrolArgs(worker1),
         '--api-key',
         apiKey,
         '--index',
@@ -403,8 +403,8 @@ test(
         ...(text === '' ? {} : { body: text }),
       })
     }
-    const asked = async (...given: Parameters<typeof call>): Promise<Record<string, string>> => {
-      const { status, text } = await call(...given)
+    const callOk = async (...args: Parameters<typeof call>): Promise<Record<string, string>> => {
+      const { status, text } = await call(...args)
       assert.equal(status, 200, text)
       return JSON.parse(text) as Record<string, string>
     }
@@ -414,8 +414,8 @@ test(
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify(command),
       })
-    await asked(api1, 'POST', '/dac/v1/create-wallet', { asset: 'ETH' })
-    const { address } = await asked(api2, 'POST', '/dac/v1/address', { asset: 'ETH' })
+    await callOk(api1, 'POST', '/dac/v1/create-wallet', { asset: 'ETH' })
+    const { address } = await callOk(api2, 'POST', '/dac/v1/address', { asset: 'ETH' })
     assert.equal(
       (await control({ command: 'fund', asset: 'ETH', address, amount: '5', tag: null })).status,
       200,

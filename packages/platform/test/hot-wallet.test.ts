@@ -74,9 +74,9 @@ const tokenOf = async (fixture: FamilyFixture, id: string) =>
 
 test('at most three fuel transactions pay for thirty concurrent transfers, each paid once', () =>
   staged(async (fixture) => {
-    let asked = 0
+    let requestCount = 0
     fixture.nodes.fault = () => {
-      asked++
+      requestCount++
       return undefined
     }
     const before = await fixture.available()
@@ -89,7 +89,7 @@ test('at most three fuel transactions pay for thirty concurrent transfers, each 
       made.reduce((sum, { parts }) => sum + parts, 0),
       30,
     )
-    assert.ok(asked <= 33, `the nodes were asked ${asked} times`)
+    assert.ok(requestCount <= 33, `the nodes were asked ${requestCount} times`)
     assert.equal(before - (await fixture.available()), 30n * fixture.amount)
   }))
 

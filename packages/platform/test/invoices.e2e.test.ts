@@ -205,13 +205,13 @@ test('a coin payment appears on the page in its block, is settled, and can be re
   assert.deepEqual(paid.refundable, [{ asset: 'BTC', amount: '0.0005' }])
 
   await waitFor('the delivery', async () => sent.some(({ type }) => type === 'invoice.paid'))
-  const told = sent.filter(({ path }) => path === '/paid?order=1')
+  const callbacks = sent.filter(({ path }) => path === '/paid?order=1')
   assert.deepEqual(
-    told.map(({ type }) => type).filter((type) => type !== 'invoice.updated'),
+    callbacks.map(({ type }) => type).filter((type) => type !== 'invoice.updated'),
     ['invoice.created', 'invoice.processing', 'invoice.paid'],
   )
   const keys = await (await fetch(`${platform.base}/.well-known/custody-webhook-key.pem`)).text()
-  for (const { headers, body } of told) {
+  for (const { headers, body } of callbacks) {
     assert.ok(
       verify(
         'sha512',
@@ -247,12 +247,12 @@ test('a coin payment appears on the page in its block, is settled, and can be re
   assert.equal((await back('0.0003', 'r2')).status, 400, 'what is under way counts')
   // The nodes have verified the request under its own path.
   await assertConfirmed(merchant, refund.body.id)
-  const given = await read(invoice.inv_id)
+  const current = await read(invoice.inv_id)
   assert.deepEqual(
-    given.refunds.map(({ transaction_id, amount, status }) => [transaction_id, amount, status]),
+    current.refunds.map(({ transaction_id, amount, status }) => [transaction_id, amount, status]),
     [[refund.body.id, '0.0003', 'confirmed']],
   )
-  assert.deepEqual(given.refundable, [{ asset: 'BTC', amount: '0.0002' }])
+  assert.deepEqual(current.refundable, [{ asset: 'BTC', amount: '0.0002' }])
 })
 
 test('an unconfirmed payment appears on the page, and so do its cancellation and replacement', async (t) => {

@@ -47,10 +47,10 @@ test('an invoice paid in two parts is partial, then Processing, and Paid once cr
       ['60', 'confirmed', true],
     ],
   )
-  const told = await fixture.events(id)
-  assert.deepEqual(told, ['created', 'updated', 'processing', ...told.slice(3, -1), 'paid'])
-  assert.ok(told.slice(3, -1).every((type) => type === 'updated'))
-  assert.equal(Number(version), told.length, 'each change is one event')
+  const events = await fixture.events(id)
+  assert.deepEqual(events, ['created', 'updated', 'processing', ...events.slice(3, -1), 'paid'])
+  assert.ok(events.slice(3, -1).every((type) => type === 'updated'))
+  assert.equal(Number(version), events.length, 'each change is one event')
 })
 
 test('an invoice is overpaid, underpaid within tolerance, or underpaid beyond tolerance', async () => {
@@ -550,10 +550,10 @@ test('a check that fails at any statement is repeated, and each change is report
 
 test('concurrent requests with one sequence_id create one invoice, and another payload warns', async () => {
   const fixture = await open()
-  const asked = await Promise.all(
+  const response = await Promise.all(
     Array.from({ length: 5 }, () => fixture.ask(createInvoice, { ...HUNDRED, sequence_id: 's' })),
   )
-  assert.equal(new Set(asked.map(({ body }) => body.inv_id)).size, 1)
+  assert.equal(new Set(response.map(({ body }) => body.inv_id)).size, 1)
   assert.equal(
     (await fixture.database.query('select 1 from wallet_addresses where label is not null')).length,
     1,

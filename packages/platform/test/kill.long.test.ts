@@ -80,8 +80,8 @@ test(
     const count = CHECKPOINTS.length
     for (const bodies of Object.values(sent)) {
       for (const body of bodies) {
-        const { body: known } = await call<Transfer>(user, 'POST', '/dac/v1/transaction', body)
-        const done = await terminal(user, known.id, 150_000)
+        const { body: transfer } = await call<Transfer>(user, 'POST', '/dac/v1/transaction', body)
+        const done = await terminal(user, transfer.id, 150_000)
         assert.equal(done.status, 'confirmed', `${body}: ${String(done.failure_reason)}`)
       }
     }

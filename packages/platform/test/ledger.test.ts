@@ -10,8 +10,8 @@ import * as fc from '../../../test/property.ts'
  * Compares the ledger with a second implementation of its rules, for random entries in random
  * order, accepted or refused.
  */
-const told: EmittedEvent[] = []
-const installation = useDatabase({ migrated: true, onEvent: (event) => told.push(event) })
+const events: EmittedEvent[] = []
+const installation = useDatabase({ migrated: true, onEvent: (event) => events.push(event) })
 const database = () => installation.get()
 
 type Account = Required<Omit<Posting, 'amount'>>
@@ -89,14 +89,14 @@ class Model {
     const after = [...moved]
       .filter(([, { amount: by }]) => by !== 0n)
       .map(([name, { account: each, amount: by }]) => {
-        const known = this.balances.get(name)
-        const balance = (known?.balance ?? 0n) + by
+        const account = this.balances.get(name)
+        const balance = (account?.balance ?? 0n) + by
         return [
           name,
           {
             account: each,
             balance,
-            overdrawn: ((known?.overdrawn ?? false) || overdraw) && balance < 0n,
+            overdrawn: ((account?.overdrawn ?? false) || overdraw) && balance < 0n,
           },
         ] as const
       })
@@ -227,10 +227,10 @@ test('a request waits for the transaction that creates the same account, then us
     ])
   const [waits, first] = await database().transaction(async (tx) => {
     const made = await ask(tx)
-    const asked = {
+    const pending = {
       ended: false,
       answer: ask(database()).finally(() => {
-        asked.ended = true
+        pending.ended = true
       }),
     }
     const isWaiting = async () =>
@@ -239,11 +239,11 @@ test('a request waits for the transaction that creates the same account, then us
           `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%ledger_account(%'`,
         )
       ).length > 0
-    while (!asked.ended && !(await isWaiting()))
+    while (!pending.ended && !(await isWaiting()))
       await new Promise((resolve) => {
         setTimeout(resolve, 10)
       })
-    return [asked, made] as const
+    return [pending, made] as const
   })
   assert.ok(first)
   assert.deepEqual(await waits.answer, first)
@@ -308,7 +308,7 @@ test('an event is stored with its change, and emitted once after the commit', as
       await emit(tx, workspace, subAccount, type, `{"of":"${subAccount}"}`)
       if (subAccount === null) throw new Error('nothing of it is done')
     })
-  told.splice(0)
+  events.splice(0)
   await assert.rejects(send('transaction.updated', null), /nothing of it is done/)
   await send('transaction.created', owner)
   const written = await database().query(
@@ -323,7 +323,9 @@ test('an event is stored with its change, and emitted once after the commit', as
       payload: { of: owner },
     },
   ])
-  assert.deepEqual(told, [{ type: 'transaction.created', workspace, payload: `{"of":"${owner}"}` }])
+  assert.deepEqual(events, [
+    { type: 'transaction.created', workspace, payload: `{"of":"${owner}"}` },
+  ])
 })
 
 test('an entry belongs to one workspace, and foreign postings, wallets and parents are refused', async () => {

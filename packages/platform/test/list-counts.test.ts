@@ -55,7 +55,7 @@ const question = fc.record({
   limit: fc.integer({ min: 1, max: 9 }),
 })
 
-function asked(
+function countsOf(
   owner: string,
   {
     kind,
@@ -135,7 +135,7 @@ test('list pages and totals equal a row-by-row count, for any query, write and a
           ])
         }
         for (const each of questions) {
-          const list = asked(owner, each)
+          const list = countsOf(owner, each)
           const { where, values } = list
           const all = await database().query<{ id: string }>(
             `select id from transactions where ${where} order by created_at desc, id desc`,

@@ -10,31 +10,31 @@ test('a burst has priority for two seconds, and again only after a phase with fe
   const answers: (() => void)[] = []
   const answered = () => new Promise<void>((resolve) => answers.push(resolve))
   const ask = (count: number) => Array.from({ length: count }, () => pressure.during(answered))
-  const asked = ask(7)
+  const pending = ask(7)
   assert.deepEqual(seen(), [false, false], 'seven are no crowd')
-  asked.push(...ask(1))
+  pending.push(...ask(1))
   assert.deepEqual(seen(), [true, true])
   now += PRIORITY_MS - 1
   assert.deepEqual(seen(), [true, true])
   now += 1
   assert.equal(pressure.isBurst, false, 'nothing waits for longer')
   answers.pop()?.()
-  await asked.pop()
+  await pending.pop()
   now += 300
-  asked.push(...ask(1))
+  pending.push(...ask(1))
   assert.equal(pressure.isBurst, true)
   now += 299
   assert.equal(pressure.isBurst, true)
   now += 1
   assert.equal(pressure.isBurst, false)
   for (const answer of answers.splice(0)) answer()
-  await Promise.all(asked.splice(0))
+  await Promise.all(pending.splice(0))
   now += 10 * PRIORITY_MS
-  asked.push(...ask(8))
+  pending.push(...ask(8))
   now += PRIORITY_MS
   assert.equal(pressure.isBurst, false, 'a long rest makes no longer burst')
   for (const answer of answers) answer()
-  await Promise.all(asked)
+  await Promise.all(pending)
 })
 
 /** Meters whose values change only when a test advances them. */
@@ -62,7 +62,7 @@ test('background work is throttled only while many requests run and the process 
   const pressure = new LoadMonitor(() => now, meters)
   const answers: (() => void)[] = []
   const ask = () => pressure.during(() => new Promise<void>((resolve) => answers.push(resolve)))
-  const asked = Array.from({ length: 8 }, ask)
+  const pending = Array.from({ length: 8 }, ask)
   now += PRIORITY_MS
   meters.pass(120, { loop: 0.1 })
   assert.equal(
@@ -81,7 +81,7 @@ test('background work is throttled only while many requests run and the process 
   meters.pass(100, { loop: 0.89 })
   assert.equal(pressure.isHigh, false, 'less is not')
   answers[0]?.()
-  await asked[0]
+  await pending[0]
   meters.pass(120, { loop: 1 })
   assert.equal(pressure.isHigh, false, 'seven requests are few')
   const failed = pressure.during(async () => {
@@ -89,7 +89,7 @@ test('background work is throttled only while many requests run and the process 
   })
   await assert.rejects(failed, /refused/)
   assert.equal(pressure.isHigh, false, 'a request that failed is no longer counted')
-  asked.push(ask())
+  pending.push(ask())
   meters.pass(120, { loop: 1 })
   assert.equal(pressure.isHigh, true, 'eight requests wait again')
   meters.pass(1000, { machine: 0.94 })
@@ -103,7 +103,7 @@ test('background work is throttled only while many requests run and the process 
   meters.pass(60)
   assert.equal(pressure.isHigh, false, 'they are no longer busy')
   for (const answer of answers) answer()
-  await Promise.all(asked)
+  await Promise.all(pending)
 })
 
 test('the CPU and event-loop counters advance, and their busy part is within the total', async () => {

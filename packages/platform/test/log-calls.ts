@@ -59,13 +59,13 @@ function callOf(node: Node): { level: string; message: Node | undefined } | null
 
 function callsBelow(
   value: unknown,
-  found: (call: NonNullable<ReturnType<typeof callOf>>) => void,
+  onCall: (call: NonNullable<ReturnType<typeof callOf>>) => void,
 ): void {
-  if (Array.isArray(value)) for (const each of value) callsBelow(each, found)
+  if (Array.isArray(value)) for (const each of value) callsBelow(each, onCall)
   if (!isNode(value)) return
   const call = callOf(value)
-  if (call) found(call)
-  for (const child of Object.values(value)) callsBelow(child, found)
+  if (call) onCall(call)
+  for (const child of Object.values(value)) callsBelow(child, onCall)
 }
 
 /** Returns every call in a package's sources that writes a log line at `info` or above. */

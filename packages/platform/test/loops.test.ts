@@ -8,7 +8,7 @@ import type { Services } from '../src/engine/services.ts'
 class Fixture {
   /** Loops that have due work, by index; null if the database is unreachable. */
   due: string | null = ''
-  asked: string[] = []
+  requests: string[] = []
   role = 'all'
   ran: string[] = []
   #now = 0
@@ -48,7 +48,7 @@ class Fixture {
     const database = {
       now: () => new Date(this.#now),
       one: async (text: string) => {
-        this.asked.push(text)
+        this.requests.push(text)
         if (this.due === null) throw new Error('the database is away')
         return { due: this.due }
       },
@@ -99,12 +99,12 @@ test('one statement finds all loops with due work; other loops run at their inte
   )
   await fixture.pass(2000)
   assert.deepEqual(fixture.ran, ['plain', 'plain'])
-  assert.equal(fixture.asked.length, 4)
+  assert.equal(fixture.requests.length, 4)
   assert.ok(
-    fixture.asked.every(
+    fixture.requests.every(
       (text) => text.includes('(is_a($1)) then 0') && text.includes('(is_b($1)) then 1'),
     ),
-    fixture.asked[0],
+    fixture.requests[0],
   )
   fixture.due = '1'
   await fixture.pass(500)
@@ -127,7 +127,7 @@ test('the statement has its interval parameter even if no loop uses it, as in an
   // PostgreSQL refuses a parameter that the statement does not use, so each statement must contain
   // $1.
   assert.deepEqual(
-    [fixture.asked.length > 0, fixture.asked.every((text) => text.includes('$1'))],
+    [fixture.requests.length > 0, fixture.requests.every((text) => text.includes('$1'))],
     [true, true],
   )
 })
@@ -168,7 +168,7 @@ test('a notification runs its loop immediately, and further work follows without
   await fixture.settle()
   // The two earlier runs, and one for the notification in between.
   assert.equal(fixture.ran.length, 3)
-  assert.equal(fixture.asked.length, 0)
+  assert.equal(fixture.requests.length, 0)
   await fixture.stop()
 })
 
@@ -205,19 +205,19 @@ test('after ten idle seconds, due work is queried once a second until a notifica
     const notifier = new Notifier(fixture.environment as never)
     await fixture.start(fixture.loop('a', { everyMs: 250, due: 'is_a($1)', bell: notifier }))
     await fixture.pass(10_000)
-    assert.ok(fixture.asked.length >= 39, `${fixture.asked.length}`)
-    fixture.asked = []
+    assert.ok(fixture.requests.length >= 39, `${fixture.requests.length}`)
+    fixture.requests = []
     await fixture.pass(5000)
-    assert.equal(fixture.asked.length, asks, role)
-    fixture.asked = []
+    assert.equal(fixture.requests.length, asks, role)
+    fixture.requests = []
     notifier.ring()
     await fixture.settle()
     assert.deepEqual(fixture.ran, ['a'])
     // Work that the step scheduled for a moment later does not wait for a full second.
     await fixture.pass(250)
-    assert.equal(fixture.asked.length, 1)
+    assert.equal(fixture.requests.length, 1)
     await fixture.pass(1000)
-    assert.equal(fixture.asked.length, 5)
+    assert.equal(fixture.requests.length, 5)
     await fixture.stop()
   }
 })

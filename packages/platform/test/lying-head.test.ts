@@ -49,9 +49,12 @@ after(() => {
 function lie({ services, place }: FamilyFixture, ahead = AHEAD): { end(): void } {
   const { client } = services.networks.get(place.code)
   const honest = client.tip.bind(client)
-  let asked = 0
+  let requestCount = 0
   client.tip = async (): Promise<ChainTip> => {
-    assert.ok(++asked <= PASSES_MAX, 'the scan asks without end for a block that is not there')
+    assert.ok(
+      ++requestCount <= PASSES_MAX,
+      'the scan asks without end for a block that is not there',
+    )
     const { height, finalHeight } = await honest()
     return { height: height + ahead, hash: 'ab'.repeat(32), finalHeight }
   }

@@ -59,14 +59,16 @@ const holds = (asset: string, amount: string) =>
   waitFor(`${asset} ${amount}`, async () => (await balance(alice, asset)).balance === amount)
 const deposit = (hash: unknown) =>
   waitFor(`deposit ${String(hash)}`, async () => {
-    const [found] = (
+    const [result] = (
       await call<{ data: Transfer[] }>(
         alice,
         'GET',
         `/dac/v1/transactions?type=Deposit&id=${String(hash)}`,
       )
     ).body.data
-    return found && (found.status === 'confirmed' || found.sub_status === 'SUSPENSE') ? found : null
+    return result && (result.status === 'confirmed' || result.sub_status === 'SUSPENSE')
+      ? result
+      : null
   })
 async function confirmed(answer: Awaited<ReturnType<typeof send>>): Promise<Transfer> {
   assert.equal(answer.status, 200, answer.text)
@@ -321,11 +323,11 @@ test('XLM: creates or pays accounts with every kind of memo, and pays M-addresse
     networkPassphrase: (await server.getNetwork()).passphrase,
     timebounds: { minTime: 0, maxTime: 0 },
   })
-  const wish = builder
+  const transaction = builder
     .addOperation(Operation.manageData({ name: 'config.memo_required', value: '1' }))
     .build()
-  wish.sign(shop)
-  await server.sendTransaction(wish)
+  transaction.sign(shop)
+  await server.sendTransaction(transaction)
   await mine('XLM', 1)
   const refused = await send('XLM', '1', shop.publicKey())
   assert.match(

@@ -43,10 +43,10 @@ function run(...args: string[]): void {
 test('alerts and panels use existing metrics, and each own metric has an alert or a panel', async () => {
   const metrics = createMetrics()
   metrics.watchProcess()
-  const known = new Set(
+  const exported = new Set(
     [...(await metrics.text()).matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name as string),
   )
-  assert.ok(known.size > 40, `${known.size} metrics`)
+  assert.ok(exported.size > 40, `${exported.size} metrics`)
   const expressions = [
     ...alerts.map(({ name, body }) => ({
       of: name,
@@ -54,21 +54,21 @@ test('alerts and panels use existing metrics, and each own metric has an alert o
     })),
     ...queries.map(({ title, expr }) => ({ of: title, text: expr })),
   ]
-  const asked = new Set<string>()
+  const queried = new Set<string>()
   for (const { of, text } of expressions) {
     const names = [...text.matchAll(/\b(?:custody|process|nodejs)_\w+/g)].map(([name]) =>
       name.replace(/_bucket$/, ''),
     )
     assert.ok(names.length > 0 || text.includes('up{'), `${of} asks for nothing`)
     for (const name of names) {
-      assert.ok(known.has(name), `${of}: there is no metric ${name}`)
-      asked.add(name)
+      assert.ok(exported.has(name), `${of}: there is no metric ${name}`)
+      queried.add(name)
     }
   }
   const page = read('docs/production/monitoring.md')
-  for (const name of known) {
+  for (const name of exported) {
     if (!name.startsWith('custody_')) continue
-    assert.ok(asked.has(name), `${name} is in no alert and no panel`)
+    assert.ok(queried.has(name), `${name} is in no alert and no panel`)
     assert.ok(page.includes(`\`${name}\``), `${name} is not in docs/production/monitoring.md`)
   }
 })

@@ -108,9 +108,9 @@ test('ETH: credits a token deposit even if a node first returns wrong or no logs
   ]
   await staged(ETH, async (fixture, changes) => {
     for (const [at, change] of wrong.entries()) {
-      let asked = 0
+      let requestCount = 0
       changes.set('eth_getLogs', (result, params) =>
-        asked++ === 0 ? change(result, params) : result,
+        requestCount++ === 0 ? change(result, params) : result,
       )
       await fixture.control({
         command: 'fund',
@@ -121,7 +121,7 @@ test('ETH: credits a token deposit even if a node first returns wrong or no logs
       // An inconsistent response ends the pass; the next pass reads the block again.
       await fixture.scan().catch(() => undefined)
       await fixture.scan()
-      assert.ok(asked > 0, 'the logs were asked for')
+      assert.ok(requestCount > 0, 'the logs were asked for')
       assert.deepEqual(
         (await seen(fixture, 'USDT_ETH')).map(({ amount }) => amount),
         Array.from({ length: at + 1 }, () => '25000000'),

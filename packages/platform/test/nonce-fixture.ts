@@ -135,7 +135,7 @@ export class NonceFixture {
   /** Tokens of the requests that nodes refuse, by step. */
   readonly refused = new Map<string, 'fuel' | 'pay'>()
   faults = 0
-  readonly #asked = new Set<string>()
+  readonly #requested = new Set<string>()
   #isWorking = false
   #scan: (() => Promise<unknown>) | null = null
   services!: Services
@@ -163,11 +163,11 @@ export class NonceFixture {
         : [],
     )
     for (const token of refused) {
-      const isFirst = !this.#asked.has(token)
+      const isFirst = !this.#requested.has(token)
       // One refused transfer blocks the shared fuel transaction, so the platform then requests a
       // signature for each transfer separately.
       if (about.length > 1) return 'refuse'
-      this.#asked.add(token)
+      this.#requested.add(token)
       // The node signs, the response is lost, and the node refuses from then on. No transfer may
       // wait for a signature that only the nodes have.
       return purpose.kind === 'fuel' && isFirst && drawn < 4 * this.faults ? 'lost' : 'refuse'

@@ -40,14 +40,14 @@ const HEADERS = [
 function closed(value: unknown, isPart = false): unknown {
   if (Array.isArray(value)) return value.map((each) => closed(each, isPart))
   if (typeof value !== 'object' || value === null) return value
-  const found = Object.fromEntries(
+  const closedProperties = Object.fromEntries(
     Object.entries(value).map(([key, inner]) => [key, closed(inner, key === 'allOf')]),
   ) as Schema
   const isOpen =
-    found['type'] === 'object' &&
-    'properties' in found &&
-    found['additionalProperties'] === undefined
-  return isOpen && !isPart ? { ...found, additionalProperties: false } : found
+    closedProperties['type'] === 'object' &&
+    'properties' in closedProperties &&
+    closedProperties['additionalProperties'] === undefined
+  return isOpen && !isPart ? { ...closedProperties, additionalProperties: false } : closedProperties
 }
 
 let ajv: Ajv2020 | undefined
@@ -59,8 +59,8 @@ const compiled = new Map<string, ValidateFunction>()
  * @param of `api`: the document; `texts`: the document in which amounts are texts
  */
 function validator(pointer: string, of: 'api' | 'texts'): ValidateFunction {
-  const known = compiled.get(of + pointer)
-  if (known) return known
+  const cached = compiled.get(of + pointer)
+  if (cached) return cached
   if (!ajv) {
     ajv = new Ajv2020({
       strict: false,
@@ -137,10 +137,10 @@ export interface Answered {
  */
 export function assertMatchesDocument({ method, path, status, headers, text }: Answered): void {
   const plain = path.split('?', 1)[0] as string
-  const found = paths.find(({ pattern }) => pattern.test(plain))
+  const closedProperties = paths.find(({ pattern }) => pattern.test(plain))
   const verb = method.toLowerCase()
-  const operation = found && document.paths[found.template]?.[verb]
-  if (!found || !operation || status === 405) return
+  const operation = closedProperties && document.paths[closedProperties.template]?.[verb]
+  if (!closedProperties || !operation || status === 405) return
   const fail = (what: string): never => {
     throw new Error(
       `docs/openapi.json, ${operation.operationId}: ${what}; ${method} ${path} was answered ${status} ${text.slice(0, 600)}`,
@@ -161,7 +161,7 @@ export function assertMatchesDocument({ method, path, status, headers, text }: A
   if (!type.endsWith('json') || isAnothers) return
   const at =
     reference === undefined
-      ? ['paths', found.template, verb, 'responses', String(status)]
+      ? ['paths', closedProperties.template, verb, 'responses', String(status)]
       : ['components', 'responses', reference]
   const isText = headers.get('content-type')?.startsWith(TEXT_AMOUNTS) === true
   const wrong = violationOf(

@@ -216,8 +216,8 @@ test('attack: stake and drain use the entered amount and address, whatever is re
   assert.equal(stake.status, 0, stake.stderr)
   for (const node of [1, 2, 3])
     assert.match(stake.stderr, new RegExp(`signer ${node}: stake 1000000 sun ENERGY acme TRX`))
-  const told = heard.filter(({ command }) => command === 'gas-tank stake').at(-1)!
-  assert.deepEqual([told.input.amount, told.input.resource], ['1', 'ENERGY'])
+  const order = heard.filter(({ command }) => command === 'gas-tank stake').at(-1)!
+  assert.deepEqual([order.input.amount, order.input.resource], ['1', 'ENERGY'])
   const to = 'TJRabPrwbZy45sbavfcjinPJC18kjpRTv8'
   const drain = await cli(
     'gas-tank',

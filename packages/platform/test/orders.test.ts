@@ -410,11 +410,11 @@ test('a worker that lost its lease writes nothing, and a late request is never s
   fixture.services.exchanges.account = async (o) => {
     const venue = await real(o)
     return Object.assign(Object.create(venue) as typeof venue, {
-      place: async (...given: Parameters<typeof venue.place>) => {
+      place: async (...args: Parameters<typeof venue.place>) => {
         fixture.now += 125_000
         fixture.services.exchanges.account = real
         await fixture.work()
-        return venue.place(...given)
+        return venue.place(...args)
       },
     })
   }
@@ -623,17 +623,17 @@ test('a refused key is deleted when no request with that key can still be runnin
     exchange_account: (await fixture.link({ api_key: 'other' }, caller)).id,
     sequence_id: 's',
   }
-  const kept = () => fixture.database.query('select refusals from refused_keys')
+  const refusedKeys = () => fixture.database.query('select refusals from refused_keys')
   for (let count = 1; count < 3; count++) {
     await assert.rejects(fixture.create(body, caller), refused('PREPAID_FEE_EXHAUSTED', /./))
-    assert.deepEqual(await kept(), [{ refusals: count }])
+    assert.deepEqual(await refusedKeys(), [{ refusals: count }])
   }
   fixture.now += 3_600_000
   await housekeepingLoop(fixture.services).run(new AbortController().signal)
-  assert.equal((await kept()).length, 1)
+  assert.equal((await refusedKeys()).length, 1)
   fixture.now += 1
   await housekeepingLoop(fixture.services).run(new AbortController().signal)
-  assert.deepEqual(await kept(), [])
+  assert.deepEqual(await refusedKeys(), [])
 })
 
 test('a tenant cannot read accounts and orders of another tenant', async () => {

@@ -41,12 +41,12 @@ test('of 60 concurrent sign-ins from one address five are queued, and the rest c
   const busy = occupy()
   for (let at = 0; at < HASHING_MAX.running; at++)
     busy.run(`198.51.100.${at}`, `busy${at}@example.test`)
-  const asked = Array.from({ length: 60 }, (_, at) =>
+  const responses = Array.from({ length: 60 }, (_, at) =>
     begin(`2001:db8:1:1::${at.toString(16)}`, `guess${at}@example.test`),
   )
   const refused: Awaited<ReturnType<typeof begin>>[] = []
   await new Promise<void>((resolve) => {
-    for (const each of asked) {
+    for (const each of responses) {
       void each.then((answer) => refused.push(answer) === 60 - HASHING_MAX.network && resolve())
     }
   })
@@ -56,7 +56,7 @@ test('of 60 concurrent sign-ins from one address five are queued, and the rest c
   const another = begin('192.0.2.9', owner.email, owner.password)
   busy.release()
   assert.equal((await another).status, 200, 'another person signs in')
-  const all = await Promise.all(asked)
+  const all = await Promise.all(responses)
   assert.deepEqual(all.filter(({ status }) => status === 401).length, HASHING_MAX.network)
   const counted = await api.database.one<{ failures: number }>(
     'select failures from sign_in_failures where subject = $1',
@@ -71,15 +71,15 @@ test('a queue filled by many addresses still accepts another address', async () 
   for (let at = 0; at < HASHING_MAX.running + HASHING_MAX.waiting; at++) {
     busy.run(`203.0.113.${Math.floor(at / HASHING_MAX.network)}`, `busy${at}@example.test`)
   }
-  const asked = begin('192.0.2.9', owner.email, owner.password)
+  const responses = begin('192.0.2.9', owner.email, owner.password)
   let isAnswered = false
-  void asked.finally(() => {
+  void responses.finally(() => {
     isAnswered = true
   })
   // The address is refused as well, and gets its response while the queue is busy.
   while (busy.refused.length === 0 && !isAnswered) await new Promise(setImmediate)
   busy.release()
-  const { status, text } = await asked
+  const { status, text } = await responses
   assert.equal(status, 200, text)
   assert.deepEqual(
     busy.refused.map((error) => (error as ApiError).code),

@@ -60,9 +60,9 @@ test(
           [403, 'Access is denied'],
           `${method} ${path} from the platform's host`,
         )
-        const known = await send(attacker, ...password, ...certificate(pg2))
+        const response = await send(attacker, ...password, ...certificate(pg2))
         assert.deepEqual(
-          [known.status, known.body],
+          [response.status, response.body],
           [403, 'Access is denied'],
           `${method} ${path} with a stolen certificate and the password`,
         )

@@ -3,16 +3,16 @@ export function pauseMethod<T extends object, K extends keyof T>(
   of: T,
   method: K,
 ): { reached: Promise<void>; open: () => void } {
-  const real = (of[method] as (...given: unknown[]) => unknown).bind(of)
+  const real = (of[method] as (...args: unknown[]) => unknown).bind(of)
   const [reached, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   let calls = 0
   Object.assign(of, {
-    [method]: async (...given: unknown[]) => {
+    [method]: async (...values: unknown[]) => {
       if (calls++ === 0) {
         reached.resolve()
         await gate.promise
       }
-      return real(...given)
+      return real(...values)
     },
   })
   return { reached: reached.promise, open: () => gate.resolve() }

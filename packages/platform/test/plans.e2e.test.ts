@@ -225,7 +225,7 @@ test('no statement of a transfer, deposit, list or loop scans a growing table', 
   }
   const plans = plansIn(readFileSync(join(platform.home, 'postgres.log'), 'utf8'))
   assert.ok(plans.length > 200, `only ${plans.length} plans were logged`)
-  const found = new Map(
+  const scans = new Map(
     plans.flatMap((explained) =>
       wholes(explained).map((whole) => [
         `${whole}: ${explained['Query Text'].replaceAll(/\s+/g, ' ').slice(0, 700)}`,
@@ -233,7 +233,7 @@ test('no statement of a transfer, deposit, list or loop scans a growing table', 
       ]),
     ),
   )
-  assert.deepEqual([...found.keys()].sort(), [])
+  assert.deepEqual([...scans.keys()].sort(), [])
 })
 
 test('each statement with a workspace uses a matching index, and lookups by id the primary key', async () => {
@@ -245,12 +245,12 @@ test('each statement with a workspace uses a matching index, and lookups by id t
     }))
     .filter(({ text }) => namesWorkspace({ file: '', text }))
   assert.ok(new Set(plans.map(({ text }) => text)).size > 60, `only ${plans.length} plans`)
-  const found = new Set(
+  const scans = new Set(
     plans.flatMap(({ text, plan }) =>
       notByWorkspace(plan, indexes).map((name) => `${name}: ${text}`),
     ),
   )
-  assert.deepEqual([...found], [])
+  assert.deepEqual([...scans], [])
   const looks = plans.flatMap(({ text, plan }) => {
     const table = looksById(text)
     const node = nodesOf(plan).find(

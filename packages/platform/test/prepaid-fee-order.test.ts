@@ -81,8 +81,8 @@ class Model {
   }
 
   async #once(call: 'prepaid_charge' | 'prepaid_release', at: number): Promise<void> {
-    const [id, known] = [...this.fees][at % Math.max(1, this.fees.size)] ?? []
-    if (!id || !known) return
+    const [id, charge] = [...this.fees][at % Math.max(1, this.fees.size)] ?? []
+    if (!id || !charge) return
     const { done } = (await database.one<{ done: boolean }>(`select ${call}($1, $2, $3) done`, [
       this.workspace,
       id,
@@ -90,8 +90,8 @@ class Model {
     ])) as { done: boolean }
     const field = call === 'prepaid_charge' ? 'charged' : 'refunded'
     if (done) {
-      assert.equal(known[field], false, `${field} twice`)
-      known[field] = true
+      assert.equal(charge[field], false, `${field} twice`)
+      charge[field] = true
     }
   }
 
@@ -227,7 +227,7 @@ test('a prepaid balance for N fees allows exactly N transactions, in any sequenc
 test('events at a fifth, a twentieth and zero are emitted once until the next top-up', async () => {
   const model = new Model()
   await model.open()
-  const told = async () =>
+  const events = async () =>
     (
       await database.query<{ type: string; payload: { percent: number } }>(
         `select type, payload from events where workspace_id = $1 order by id`,
@@ -236,22 +236,22 @@ test('events at a fifth, a twentieth and zero are emitted once until the next to
     ).map(({ type, payload }) => `${type} ${payload.percent}`)
   await model.adjust(10_000n)
   await model.reserve(7_900n)
-  assert.deepEqual(await told(), [])
+  assert.deepEqual(await events(), [])
   await model.reserve(200n)
   await model.reserve(100n)
-  assert.deepEqual(await told(), ['prepaid_fee.low 20'])
+  assert.deepEqual(await events(), ['prepaid_fee.low 20'])
   await model.reserve(1_400n)
-  assert.deepEqual(await told(), ['prepaid_fee.low 20', 'prepaid_fee.low 5'])
+  assert.deepEqual(await events(), ['prepaid_fee.low 20', 'prepaid_fee.low 5'])
   await model.reserve(351n)
   assert.deepEqual(
-    (await told()).slice(2),
+    (await events()).slice(2),
     ['prepaid_fee.empty 0'],
     'below the least fee nothing can be paid',
   )
   await model.release(0)
   await model.adjust(20_000n)
   await model.reserve(27_000n)
-  assert.deepEqual((await told()).slice(3), ['prepaid_fee.low 5'])
+  assert.deepEqual((await events()).slice(3), ['prepaid_fee.low 5'])
   await model.check()
 })
 
@@ -325,7 +325,7 @@ test('a correction deducts at most the balance, and returns the remaining amount
     database.one('select level::text, told from prepaid_accounts where workspace_id = $1', [
       model.workspace,
     ])
-  const told = async () =>
+  const events = async () =>
     (
       await database.query<{ type: string }>(
         'select type from events where workspace_id = $1 order by id',
@@ -336,10 +336,10 @@ test('a correction deducts at most the balance, and returns the remaining amount
   assert.equal(await adjust(100n, 'first'), '100', 'once for each reference')
   assert.deepEqual(await account(), { level: '100', told: 0 })
   assert.equal(await adjust(-21n), '79')
-  assert.deepEqual([await account(), await told()], [{ level: '100', told: 0 }, []])
+  assert.deepEqual([await account(), await events()], [{ level: '100', told: 0 }, []])
   assert.equal(await adjust(-59n), '20')
   assert.deepEqual(
-    [await account(), await told()],
+    [await account(), await events()],
     [{ level: '100', told: 1 }, ['prepaid_fee.low']],
   )
   assert.equal(await adjust(0n), '20')
@@ -347,14 +347,14 @@ test('a correction deducts at most the balance, and returns the remaining amount
   await assert.rejects(adjust(-21n), { code: 'CU001', detail: '20' })
   assert.equal(await adjust(-20n), '0', 'all that it holds')
   assert.deepEqual(
-    [await account(), await told()],
+    [await account(), await events()],
     [{ level: '100', told: 3 }, ['prepaid_fee.low', 'prepaid_fee.empty']],
   )
   assert.equal(await adjust(1n), '1')
   assert.deepEqual(await account(), { level: '1', told: 0 }, 'the announcements start again')
   assert.equal(await adjust(1n, 'short', 3n), '2')
   assert.deepEqual(
-    [await account(), (await told()).at(-1)],
+    [await account(), (await events()).at(-1)],
     [{ level: '2', told: 3 }, 'prepaid_fee.empty'],
     'too little for any transfer',
   )
@@ -384,21 +384,21 @@ test('an unreserved fee is neither charged nor returned', async () => {
   )
   await model.reserve(960n)
   const id = [...model.fees.keys()][0] as string
-  const told = async () =>
+  const events = async () =>
     (
       await database.one<{ told: number }>(
         'select told from prepaid_accounts where workspace_id = $1',
         [model.workspace],
       )
     )?.told
-  assert.equal(await told(), 3, 'less is left than the least fee')
+  assert.equal(await events(), 3, 'less is left than the least fee')
   assert.deepEqual(
     [await once('prepaid_charge', free), await once('prepaid_release', free)],
     [false, false],
     'what others have is not its own',
   )
   assert.equal(await once('prepaid_release', id), true)
-  assert.equal(await told(), 2)
+  assert.equal(await events(), 2)
   assert.deepEqual(
     [await once('prepaid_charge', id), await once('prepaid_release', id)],
     [false, false],
@@ -408,7 +408,7 @@ test('an unreserved fee is neither charged nor returned', async () => {
   ])
   await model.reserve(10n)
   assert.equal(await once('prepaid_release', [...model.fees.keys()][1] as string), true)
-  assert.equal(await told(), 1, 'only the empty account is announced again')
+  assert.equal(await events(), 1, 'only the empty account is announced again')
 })
 
 test('a reserved fee is charged or returned once, in its own workspace only', async () => {
@@ -504,7 +504,7 @@ test('an account that another transaction creates concurrently is locked like an
   const lock = 'select prepaid_lock($1)'
   const second = await database.transaction(async (tx) => {
     await tx.query(lock, [model.workspace])
-    const asked = {
+    const pending = {
       ended: false,
       answer: database
         .transaction(async (late) => {
@@ -515,7 +515,7 @@ test('an account that another transaction creates concurrently is locked like an
           )
         })
         .finally(() => {
-          asked.ended = true
+          pending.ended = true
         }),
     }
     const isWaiting = async () =>
@@ -525,11 +525,11 @@ test('an account that another transaction creates concurrently is locked like an
           [lock],
         )
       ).length > 0
-    while (!asked.ended && !(await isWaiting()))
+    while (!pending.ended && !(await isWaiting()))
       await new Promise((resolve) => {
         setTimeout(resolve, 10)
       })
-    return asked
+    return pending
   })
   assert.deepEqual(await second.answer, [], 'nobody else has it while the second does')
   await database.query('select prepaid_adjust($1, $2, 0, 0)', [other.workspace, randomUUID()])

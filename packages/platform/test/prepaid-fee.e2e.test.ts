@@ -432,12 +432,12 @@ test(
       refused.text,
     )
     assert.match(refused.text, /BTC/)
-    const asked = await prices(user, 'ETH', api.base)
+    const response = await prices(user, 'ETH', api.base)
     assert.deepEqual(
-      [asked.status, (asked.body as unknown as { code: string }).code],
+      [response.status, (response.body as unknown as { code: string }).code],
       [503, 'PRICE_UNAVAILABLE'],
     )
-    assert.match(asked.text, /ETH/)
+    assert.match(response.text, /ETH/)
     assert.equal(
       (await call<{ total: string }>(user, 'GET', '/dac/v1/transactions?type=Withdraw')).body.total,
       before,

@@ -31,8 +31,8 @@ function scripted(
   headers: Record<string, string> = {},
 ) {
   const seen: { url: URL; headers: Headers }[] = []
-  const fetch = async (given: string | URL, init?: RequestInit): Promise<Response> => {
-    const url = new URL(given)
+  const fetch = async (input: string | URL, init?: RequestInit): Promise<Response> => {
+    const url = new URL(input)
     seen.push({ url, headers: new Headers(init?.headers) })
     const answer = answers[url.pathname]
     if (answer === 'cut') throw new TypeError('fetch failed', { cause: new Error('ECONNRESET') })
@@ -232,10 +232,10 @@ test('exchange tickers: the price is the middle of bid and ask, and a closed mar
     { coin: 'DOGE', price: usd('0.12345679'), at: NOW },
     { coin: 'USDT', price: usd('1'), at: NOW },
   ])
-  const asked = seen
+  const pairs = seen
     .filter(({ url }) => url.pathname === '/0/public/Ticker')
     .map(({ url }) => url.searchParams.get('pair'))
-  assert.deepEqual(asked, ['XXBTZUSD,XDGUSD,USDTZUSD,XETHZUSD'])
+  assert.deepEqual(pairs, ['XXBTZUSD,XDGUSD,USDTZUSD,XETHZUSD'])
   await source.quotes(['BTC'])
   assert.equal(
     seen.filter(({ url }) => url.pathname === '/0/public/AssetPairs').length,
@@ -303,8 +303,8 @@ test('the agreed price is the median of fresh prices, without those more than 2 
         minLength: 1,
         maxLength: 6,
       }),
-      (given) => {
-        const quotes = given.map(([price, age], at) => ({
+      (input) => {
+        const quotes = input.map(([price, age], at) => ({
           source: `s${at}`,
           coin: 'BTC',
           price,
@@ -364,12 +364,12 @@ test('a price is used for five minutes without sources, and is then stale', asyn
   await prices.refresh(sources[1])
   // The last moment of agreement: one source had just answered, and the other source's quote was
   // still fresh.
-  const kept = { price: usd('100.5'), at: NOW + 10_000, sources: ['a', 'b'] }
-  assert.deepEqual(prices.price('BTC'), { ...kept, stale: false })
+  const stored = { price: usd('100.5'), at: NOW + 10_000, sources: ['a', 'b'] }
+  assert.deepEqual(prices.price('BTC'), { ...stored, stale: false })
   said['a'] = said['b'] = null
   await assert.rejects(prices.refresh(sources[0]), SourceError)
   now = NOW + 310_000
-  assert.deepEqual(prices.price('BTC'), { ...kept, stale: false })
+  assert.deepEqual(prices.price('BTC'), { ...stored, stale: false })
   now = NOW + 311_000
   assert.equal(prices.price('BTC')?.stale, true)
 })

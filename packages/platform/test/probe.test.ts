@@ -76,7 +76,7 @@ const urlOf = (code: string): string => `${devnet.url}/${code.toLowerCase()}`
 
 /** Queries the local chain, unless a change replaces the response. */
 const changed =
-  (code: string, change: Change, asked: Question[] = []): Fetch =>
+  (code: string, change: Change, questions: Question[] = []): Fetch =>
   async (url, init) => {
     const body =
       typeof init.body === 'string' && init.body.startsWith('{')
@@ -90,7 +90,7 @@ const changed =
       url,
       init,
     }
-    asked.push(question)
+    questions.push(question)
     const answer = await change(question, async () => (await fetch(url, init)).json())
     if (answer === undefined) return fetch(url, init)
     return answer instanceof Response ? answer : Response.json(answer)
@@ -99,12 +99,12 @@ const changed =
 async function ask(
   code: string,
   change: Change = () => undefined,
-  asked: Question[] = [],
+  questions: Question[] = [],
   values: Values = {},
 ) {
   const { result, text, exitCode } = await probe(
     { network: code, url: urlOf(code), values },
-    changed(code, change, asked),
+    changed(code, change, questions),
     CLOCKS,
   )
   return {
@@ -147,8 +147,8 @@ after(() => {
 test('the probe passes on the local chains of all families, and submits no valid transaction', async () => {
   const submitted = new Set<string>()
   for (const code of CODES) {
-    const asked: Question[] = []
-    const { checks, text, exitCode, questions, ok } = await ask(code, () => undefined, asked)
+    const queries: Question[] = []
+    const { checks, text, exitCode, questions, ok } = await ask(code, () => undefined, queries)
     whole[code] = checks
     // Dogecoin's nodes return no fee estimate without traffic, so the floors of the registry are
     // the rates.
@@ -156,10 +156,10 @@ test('the probe passes on the local chains of all families, and submits no valid
       ({ state, code: of }) => state !== 'ok' && !(code === 'DOGE' && of === 'fee_rates'),
     )
     assert.deepEqual(bad, [], code)
-    assert.deepEqual([exitCode, ok, questions], [0, true, asked.length], text)
-    assert.match(text, new RegExp(`^${code}: usable.*; ${asked.length} questions asked$`, 'm'))
+    assert.deepEqual([exitCode, ok, questions], [0, true, queries.length], text)
+    assert.match(text, new RegExp(`^${code}: usable.*; ${queries.length} questions asked$`, 'm'))
     assert.ok(questions < 60, `${code}: ${questions} questions`)
-    for (const { method, params, init } of asked) {
+    for (const { method, params, init } of queries) {
       if (/send|submit|broadcast/i.test(method))
         submitted.add(
           init.body instanceof Uint8Array
@@ -217,9 +217,9 @@ test('the probe tests each RPC method that a chain family’s client uses', asyn
     ],
   ]
   for (const [codes, methods, least] of families) {
-    const asked: Question[] = []
-    for (const code of codes) await ask(code, () => undefined, asked)
-    const names = new Set(asked.map(({ method }) => method))
+    const questions: Question[] = []
+    for (const code of codes) await ask(code, () => undefined, questions)
+    const names = new Set(questions.map(({ method }) => method))
     const isAsked = (method: string) =>
       names.has(method) ||
       (codes[0] === 'ADA' && [...names].some((name) => name.startsWith(`${method}/`)))
@@ -257,8 +257,8 @@ const withResult =
   (method: string, edit: (result: Json, params: Json) => Json): (() => Change) =>
   () =>
     on(method, async (params, answer) => {
-      const given = (await answer()) as { result: Json }
-      return { ...given, result: edit(given.result, params) }
+      const response = (await answer()) as { result: Json }
+      return { ...response, result: edit(response.result, params) }
     })
 
 const CASES: Case[] = [
@@ -708,11 +708,11 @@ test('the probe repeats a rate-limited query once, and reports the rate limit', 
 })
 
 test('the probe reports an endpoint of another network, and sends no further queries', async () => {
-  const asked: Question[] = []
+  const questions: Question[] = []
   const at = (network: string, code: string) =>
     probe(
       { network, url: urlOf(code), values: {} },
-      changed(code, () => undefined, asked),
+      changed(code, () => undefined, questions),
       CLOCKS,
     )
   const { result, text, exitCode } = await at('ETH', 'OP_ETH')
@@ -725,7 +725,7 @@ test('the probe reports an endpoint of another network, and sends no further que
     (text as string[]).join('\n'),
     /ETH: the endpoint serves chain id 31337010, not 31337: it serves OP Mainnet \(OP_ETH\)/,
   )
-  assert.deepEqual(new Set(asked.map(({ method }) => method)), new Set(['eth_chainId']))
+  assert.deepEqual(new Set(questions.map(({ method }) => method)), new Set(['eth_chainId']))
   assert.match(((await at('BTC', 'DASH')).text as string[]).join('\n'), /it serves Dash \(DASH\)/)
   const real = await ask(
     'ETH',

@@ -236,11 +236,11 @@ note('three nodes and a platform are set up')
 // Enrolment: the blocks for nodes on separate hosts.
 const enrolment = blocksOf('docs/enrolment.md').filter(({ language }) => language === 'sh')
 const lineWith = (...words: string[]): string => {
-  const found = enrolment
+  const lines = enrolment
     .flatMap(({ text }) => text.split('\n'))
     .filter((line) => words.every((word) => line.includes(word)))
-  assert.equal(found.length, 1, words.join(' '))
-  return rehearsed(found[0] as string)
+  assert.equal(lines.length, 1, words.join(' '))
+  return rehearsed(lines[0] as string)
 }
 await caller.run(lineWith('keygen'))
 for (const host of [...nodes.values(), platform])
@@ -365,9 +365,9 @@ note('a lost platform is restored from its backup, and nothing is paid twice')
 
 // Rotation, one node at a time.
 const inline = (page: string, beginning: string): string => {
-  const found = inlineCommands(page).filter((command) => command.startsWith(beginning))
-  assert.ok(found.length > 0, `${page}: ${beginning}`)
-  return (found[0] as string)
+  const lines = inlineCommands(page).filter((command) => command.startsWith(beginning))
+  assert.ok(lines.length > 0, `${page}: ${beginning}`)
+  return (lines[0] as string)
     .replace('HOME', '/var/lib/custody-signer')
     .replace(' --days N', ' --days 400')
 }

@@ -76,9 +76,9 @@ function ours(network: Network): Promise<Record<string, bigint>> {
   )
 }
 function theirs(network: Network): Promise<Record<string, bigint>> {
-  const known = new Public(place('backup-1.json'))
+  const publicKeys = new Public(place('backup-1.json'))
   const elsewhere = (index: number): string =>
-    addressAt(network, known.key('acme', network), [4711, network.chain_index, index])
+    addressAt(network, publicKeys.key('acme', network), [4711, network.chain_index, index])
   const { to } = NETWORKS[network.code] as { to: string }
   return operators.held(
     devnet,
@@ -245,7 +245,7 @@ async function drill(note: (line: string) => void): Promise<void> {
       assert.equal(ordered.status, 0, `${code}: ${ordered.stderr}`)
     }
     const from = Date.now()
-    const told = JSON.parse(
+    const report = JSON.parse(
       await done(
         'sweep',
         '--home',
@@ -269,16 +269,16 @@ async function drill(note: (line: string) => void): Promise<void> {
       ),
     ) as { sent: string[]; left: { asset: string; amount: string; why: string }[] }
     note(
-      `${code}: ${told.sent.length} transactions in ${Date.now() - from} ms; left ${JSON.stringify(told.left)}`,
+      `${code}: ${report.sent.length} transactions in ${Date.now() - from} ms; left ${JSON.stringify(report.left)}`,
     )
-    const [kept, now] = [await ours(network), await theirs(network)]
+    const [balances, now] = [await ours(network), await theirs(network)]
     for (const asset of Object.keys((NETWORKS[code] as { fund: object }).fund)) {
-      const stated = told.left
+      const stated = report.left
         .filter((each) => each.asset === asset)
         .reduce((sum, { amount }) => sum + BigInt(amount), 0n)
       const [held_, gone, came] = [
         had[asset] ?? 0n,
-        kept[asset] ?? 0n,
+        balances[asset] ?? 0n,
         (now[asset] ?? 0n) - (there[asset] ?? 0n),
       ]
       assert.ok(held_ > 0n && came > 0n, `${asset}: ${came} of ${held_}`)

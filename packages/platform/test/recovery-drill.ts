@@ -92,7 +92,7 @@ export class RecoveryDrill {
     subAccounts: number[],
     gap: number,
   ): Promise<Record<string, bigint>> {
-    const found = (await sweeperOf(network).look({
+    const result = (await sweeperOf(network).look({
       registry,
       network,
       endpoint: { url: `${devnet}/${network.code.toLowerCase()}` },
@@ -111,8 +111,8 @@ export class RecoveryDrill {
     const add = (asset: string, amount: string): void => {
       sums[asset] = (sums[asset] ?? 0n) + BigInt(amount)
     }
-    for (const { value } of found.coins ?? []) add(network.native_asset, value)
-    for (const { balance, balances = {} } of found.accounts ?? []) {
+    for (const { value } of result.coins ?? []) add(network.native_asset, value)
+    for (const { balance, balances = {} } of result.accounts ?? []) {
       if (balance !== undefined) add(network.native_asset, balance)
       for (const [asset, amount] of Object.entries(balances)) add(asset, amount)
     }
@@ -127,8 +127,8 @@ export class RecoveryDrill {
     to: string,
     subAccounts?: number[],
   ): Promise<Record<string, bigint>> {
-    const known = new Public(this.place('backup-1.json'))
-    const key = known.key(workspace, network)
+    const publicKeys = new Public(this.place('backup-1.json'))
+    const key = publicKeys.key(workspace, network)
     return this.held(
       devnet,
       network,
@@ -137,7 +137,7 @@ export class RecoveryDrill {
         const path = [subAccount, network.chain_index, index]
         return { path, address: addressAt(network, key, path) }
       },
-      subAccounts ?? known.subAccounts(workspace),
+      subAccounts ?? publicKeys.subAccounts(workspace),
       4,
     )
   }

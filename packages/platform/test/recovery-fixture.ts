@@ -86,9 +86,9 @@ export class RecoveryFixture {
       }),
       probe: async () => undefined,
       status: async (hash: string) => {
-        const found = this.mined.get(hash)
-        return found
-          ? { state: 'included', blockHash: `b${found.height}`, fee: FEE, ...found }
+        const result = this.mined.get(hash)
+        return result
+          ? { state: 'included', blockHash: `b${result.height}`, fee: FEE, ...result }
           : { state: 'absent' }
       },
       broadcast: async (raw: string) => {

@@ -75,8 +75,8 @@ test('Bitcoin: a transfer with too low a fee waits, and is mined after a speed-u
   assert.equal(tooLittle.body['field'], 'fee_rate')
   assert.equal((await amend(low.id, 'speed-up', { fee_rate: 70, fee_level: 'high' })).status, 400)
   assert.equal((await amend(low.id, 'speed-up', { feerate: 70 })).body['code'], 'UNKNOWN_FIELD')
-  const asked = await amend(low.id, 'speed-up', { fee_rate: 70 })
-  assert.equal(asked.status, 200, asked.text)
+  const response = await amend(low.id, 'speed-up', { fee_rate: 70 })
+  assert.equal(response.status, 200, response.text)
   const done = await terminal(alice, low.id)
   assert.equal(done.status, 'confirmed', String(done.failure_reason))
   assert.notEqual(done.hash, low.hash)
@@ -108,8 +108,8 @@ test('Bitcoin: a cancelled transfer returns its inputs, and its change can be sp
   const low = await waiting(
     (await post(transferBody('BTC', '0.2', BTC_TO, { fee_rate: 5 }))).body.id,
   )
-  const asked = await amend(low.id, 'cancel')
-  assert.equal(asked.status, 200, asked.text)
+  const response = await amend(low.id, 'cancel')
+  assert.equal(response.status, 200, response.text)
   assert.equal((await amend(low.id, 'cancel')).status, 200, 'twice is once')
   const done = await terminal(alice, low.id)
   assert.equal(done.status, 'failed')

@@ -45,12 +45,12 @@ async function openWorld(
 class Lies {
   readonly empty = new Set<number>()
   readonly missing = new Set<number>()
-  readonly asked: number[] = []
+  readonly requests: number[] = []
 
   constructor({ chain }: DepositFixture) {
     const honest = chain.block.bind(chain)
     chain.block = async (height: number): Promise<ChainBlock | null> => {
-      this.asked.push(height)
+      this.requests.push(height)
       if (this.missing.has(height)) throw new RpcUnavailable(`the endpoint does not keep ${height}`)
       const block = await honest(height)
       return block && (this.empty.has(height) ? { ...block, txids: [], transfers: [] } : block)
@@ -141,7 +141,7 @@ test('a deposit found by a rescan is screened, and emits the events of every dep
     (await fixture.deposits()).map(({ state }) => state),
     ['FROZEN'],
   )
-  assert.ok(fixture.asked.includes('somebody'))
+  assert.ok(fixture.requests.includes('somebody'))
   const events = await fixture.database.query<{ type: string }>(
     'select type from events where workspace_id = $1 order by id',
     [alice.workspace],
@@ -226,12 +226,12 @@ test('an interrupted rescan resumes at the same block, while the regular scan co
   // The scan of the network continues.
   pay(fixture, alice, '0xnew', 1n, 'ETH')
   await fixture.scan()
-  lies.asked.length = 0
+  lies.requests.length = 0
   const whole = await run(services, 'ETH', { from: '1' })
   assert.deepEqual([whole['done'], whole['deposits'], whole['to']], [true, 1, 41 + DEPTH])
   assert.ok(
-    Math.min(...lies.asked) > done,
-    `it went on behind ${done}, not at ${Math.min(...lies.asked)}`,
+    Math.min(...lies.requests) > done,
+    `it went on behind ${done}, not at ${Math.min(...lies.requests)}`,
   )
   fixture.chain.bury()
   await fixture.settle()

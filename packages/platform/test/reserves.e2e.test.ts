@@ -124,13 +124,13 @@ test('each caller verifies their own proof offline, and cannot read the proofs o
   ]
   for (const [at, [user, trust, balances]] of expected.entries()) {
     const custody = clientOf(user, trust)
-    const found = await custody.reserves.verify()
+    const verified = await custody.reserves.verify()
     assert.deepEqual(
-      Object.fromEntries(found.proven.map(({ asset, balance }) => [asset, balance])),
+      Object.fromEntries(verified.proven.map(({ asset, balance }) => [asset, balance])),
       balances,
     )
     assert.deepEqual(
-      [found.signed_by, found.hash, found.short],
+      [verified.signed_by, verified.hash, verified.short],
       [[1, 2, 3], firstStatement.hash, []],
     )
     writeFileSync(statement, JSON.stringify((await custody.reserves.list()).data[0]))
@@ -260,9 +260,13 @@ test('statements are public if the operator allows it, and existing ones never c
     await get(`/reserves/${firstStatement.id}.json`)
   ).json()) as ReservesStatement
   const list = await (await get(`/reserves/${firstStatement.id}/holdings.json`)).text()
-  const found = await verifyReserves({ published: open, trust: trustOf('whoever'), holdings: list })
+  const verified = await verifyReserves({
+    published: open,
+    trust: trustOf('whoever'),
+    holdings: list,
+  })
   assert.deepEqual(
-    [found.hash, found.proven, (found.addresses ?? 0) > 5],
+    [verified.hash, verified.proven, (verified.addresses ?? 0) > 5],
     [firstStatement.hash, [], true],
   )
   assert.equal(JSON.stringify(open).includes('acme'), false, 'a statement names nobody')
@@ -285,8 +289,8 @@ test('the page verifies a proof in the browser without requests, and reports a f
       await browser.newContext({ viewport: { width: 1000, height: 900 } })
     ).newPage()
     page.setDefaultTimeout(20_000)
-    const [asked, thrown]: [string[], string[]] = [[], []]
-    page.on('request', (request) => asked.push(request.url()))
+    const [paths, thrown]: [string[], string[]] = [[], []]
+    page.on('request', (request) => paths.push(request.url()))
     page.on('pageerror', (error) => thrown.push(error.message))
     await page.addInitScript({
       content: `window.broken = []
@@ -324,12 +328,12 @@ test('the page verifies a proof in the browser without requests, and reports a f
     assert.match(await verdict('{', ''), /does not hold: The proof is not JSON/)
     assert.deepEqual([thrown, await page.evaluate('broken')], [[], []])
     assert.deepEqual(
-      asked.filter((url) => !url.startsWith(platform.base)),
+      paths.filter((url) => !url.startsWith(platform.base)),
       [],
     )
     // The entered text is not sent anywhere.
     assert.deepEqual(
-      asked
+      paths
         .map((url) => new URL(url).pathname)
         .filter((path) => !path.startsWith('/console/assets/')),
       ['/reserves', '/reserves/index.json', `/reserves/${firstStatement.id}.json`],
@@ -366,9 +370,9 @@ test('a statement reports a deficit if more is owed than held', async () => {
   assert.equal(said.status, 1, said.stderr)
   assert.match(said.stdout, /^SHORT BTC: held 5\.75 \(operating 0\), owed 14\.75, 38\.98 %$/m)
   assert.match(said.stdout, /MORE IS OWED THAN HELD of BTC/)
-  const found = await clientOf(other, trustOf('other')).reserves.verify()
-  assert.deepEqual([found.short, found.signed_by], [['BTC'], [1, 2, 3]])
-  assert.equal(found.proven.find(({ asset }) => asset === 'BTC')?.balance, '1300000000')
+  const verified = await clientOf(other, trustOf('other')).reserves.verify()
+  assert.deepEqual([verified.short, verified.signed_by], [['BTC'], [1, 2, 3]])
+  assert.equal(verified.proven.find(({ asset }) => asset === 'BTC')?.balance, '1300000000')
   assert.match((await platform.cli('reserves', 'list')).stdout, /short of BTC\n.*\n.*\n$/)
   await platform.database.query(
     `update ledger_accounts set balance = balance - 900000000 where id = (select a.id from ledger_accounts a

@@ -11,13 +11,13 @@ import { useDatabase, DepositFixture } from './deposits-support.ts'
 const database = useDatabase()
 
 /** Returns a database that counts its queries. */
-function counted(inner: Database): { database: Database; asked: () => number } {
-  let asked = 0
+function counted(inner: Database): { database: Database; requestCount: () => number } {
+  let calls = 0
   const count =
-    <Given extends unknown[], Answer>(ask: (...given: Given) => Answer) =>
-    (...given: Given): Answer => {
-      asked++
-      return ask(...given)
+    <Given extends unknown[], Answer>(ask: (...args: Given) => Answer) =>
+    (...values: Given): Answer => {
+      calls++
+      return ask(...values)
     }
   return {
     database: {
@@ -26,26 +26,26 @@ function counted(inner: Database): { database: Database; asked: () => number } {
       one: count(inner.one) as never,
       transaction: count(inner.transaction) as never,
     },
-    asked: () => {
-      const so = asked
-      asked = 0
+    requestCount: () => {
+      const so = calls
+      calls = 0
       return so
     },
   }
 }
 
 test('scanning an idle chain sends no database queries until a new block or the next full pass', async () => {
-  const { database: within, asked } = counted(database.get())
+  const { database: within, requestCount } = counted(database.get())
   const fixture = new DepositFixture(within, 'evm')
   await fixture.open()
   const alice = await fixture.tenant('alice')
   await fixture.scan()
-  asked()
+  requestCount()
   for (let pass = 0; pass < 5; pass++) await fixture.scan()
-  assert.equal(asked(), 0, 'nothing came, and nothing is asked')
+  assert.equal(requestCount(), 0, 'nothing came, and nothing is requestCount')
   fixture.now += 5000
   await fixture.scan()
-  assert.ok(asked() > 0, 'what else may be due is looked for now and then')
+  assert.ok(requestCount() > 0, 'what else may be due is looked for now and then')
   fixture.chain.mine({
     txid: '0xone',
     outcome: [{ position: 0, asset: 'ETH', address: alice.deposit, amount: 5n }],
@@ -63,7 +63,7 @@ test('scanning an idle chain sends no database queries until a new block or the 
 })
 
 test('a failed scan is repeated immediately', async () => {
-  const { database: within, asked } = counted(database.get())
+  const { database: within, requestCount } = counted(database.get())
   const fixture = new DepositFixture(within, 'evm')
   await fixture.open()
   const alice = await fixture.tenant('alice')
@@ -77,18 +77,18 @@ test('a failed scan is repeated immediately', async () => {
   }
   await assert.rejects(fixture.scan(), /the chain is away/)
   fixture.chain.block = block
-  asked()
+  requestCount()
   await fixture.scan()
   assert.equal((await fixture.deposits()).length, 1)
 })
 
 test('blocks are prefetched within the size of the cache, and returned in order', async () => {
   const answers = new Map<number, (error?: Error) => void>()
-  const asked: number[] = []
+  const requestCount: number[] = []
   const ahead = new BlocksAhead({
     block: (height) =>
       new Promise((resolve, reject) => {
-        asked.push(height)
+        requestCount.push(height)
         const transfers = Array.from({ length: 1 }) as never
         answers.set(height, (error) =>
           error
@@ -104,7 +104,7 @@ test('blocks are prefetched within the size of the cache, and returned in order'
       }),
   })
   const first = ahead.take(1, 100)
-  assert.deepEqual(asked, [1, 2, 3, 4, 5, 6, 7, 8])
+  assert.deepEqual(requestCount, [1, 2, 3, 4, 5, 6, 7, 8])
   for (const height of [3, 2, 1, 5]) answers.get(height)?.()
   const taken = (await first).map(({ height }) => height)
   assert.equal(taken[0], 1)
@@ -117,14 +117,14 @@ test('blocks are prefetched within the size of the cache, and returned in order'
     'the fourth is not there, and the fifth waits for it',
   )
   for (let turn = 0; turn < 40; turn++) {
-    for (const height of asked) if (height !== 4) answers.get(height)?.()
+    for (const height of requestCount) if (height !== 4) answers.get(height)?.()
     await Promise.resolve()
     await new Promise((resolve) => {
       setImmediate(resolve)
     })
   }
   assert.deepEqual(
-    asked,
+    requestCount,
     Array.from({ length: 35 }, (_, at) => at + 1),
     'thirty-two are at hand or under way',
   )
@@ -137,6 +137,6 @@ test('blocks are prefetched within the size of the cache, and returned in order'
   assert.deepEqual(
     (await again).map(({ height }) => height),
     [4],
-    'what was dropped is asked for again',
+    'what was dropped is requestCount for again',
   )
 })

@@ -55,14 +55,14 @@ export class ScriptedEvm {
       asset.type === 'native' ? (this.balances.get(address) ?? 0n) : 0n,
     gasLimit: async () => GAS,
     status: async (hash: string) => {
-      const found = this.mined.get(hash)
-      if (found)
+      const result = this.mined.get(hash)
+      if (result)
         return {
           state: 'included',
-          height: found.height,
-          blockHash: `b${found.height}`,
+          height: result.height,
+          blockHash: `b${result.height}`,
           succeeded: true,
-          fee: found.fee,
+          fee: result.fee,
         }
       return {
         state: [...this.pool.values()].some((each) => each.hash === hash) ? 'mempool' : 'absent',
@@ -77,8 +77,8 @@ export class ScriptedEvm {
       const nonce = parsed.nonce ?? 0
       if (nonce < (this.nonces.get(from) ?? 0)) return { kind: 'rejected', reason: 'nonce too low' }
       const price = parsed.maxFeePerGas as bigint
-      const known = this.pool.get(this.#place(from, nonce))
-      if (known && known.hash !== hash && price * 10n < known.price * 11n)
+      const existing = this.pool.get(this.#place(from, nonce))
+      if (existing && existing.hash !== hash && price * 10n < existing.price * 11n)
         return { kind: 'rejected', reason: 'replacement transaction underpriced' }
       this.pool.set(this.#place(from, nonce), {
         hash,

@@ -51,14 +51,14 @@ export class ScriptedXrp {
     isDead: async (hash: string) => this.#dead.has(hash),
     findSigned: async () => null,
     status: async (hash: string) => {
-      const found = this.mined.get(hash)
-      return found
+      const result = this.mined.get(hash)
+      return result
         ? {
             state: 'included',
-            height: found.height,
-            blockHash: `b${found.height}`,
+            height: result.height,
+            blockHash: `b${result.height}`,
             succeeded: true,
-            fee: found.fee,
+            fee: result.fee,
           }
         : { state: this.pool.has(hash) ? 'mempool' : 'absent' }
     },

@@ -71,7 +71,7 @@ interface Opened {
  */
 async function opened(key: Buffer): Promise<Opened[]> {
   const secrets = secretsOf(key)
-  const found: Opened[] = []
+  const matches: Opened[] = []
   for (const { table, column, id, owner } of SEALED) {
     const rows = await database.query<{ id: string; sealed: Buffer }>(
       `select ${id}::text id, ${column} sealed from ${table} where ${column} is not null`,
@@ -83,10 +83,10 @@ async function opened(key: Buffer): Promise<Opened[]> {
       } catch {
         /* The value is sealed with another key. */
       }
-      found.push({ place: `${table}.${column}`, text })
+      matches.push({ place: `${table}.${column}`, text })
     }
   }
-  return found
+  return matches
 }
 
 async function fill(): Promise<void> {

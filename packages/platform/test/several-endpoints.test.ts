@@ -32,13 +32,13 @@ interface Behaviour {
 }
 const honest = (_method: string, _params: unknown[], answer: unknown): unknown => answer
 let behaviour: Record<string, Behaviour> = {}
-let asked: string[] = []
+let requests: string[] = []
 
 /** Redirects the hosts of the endpoints to the local chain. */
 const ask: typeof fetch = async (url, init) => {
   const { hostname: host } = new URL(String(url))
   const { method, params } = JSON.parse(String(init?.body)) as { method: string; params: unknown[] }
-  asked.push(`${host} ${method}`)
+  requests.push(`${host} ${method}`)
   const { isAway = false, lie = honest, late }: Behaviour = behaviour[host] ?? {}
   if (isAway) throw new Error('away')
   if (late && method === 'eth_getBlockByNumber' && params[1] === true) await late()
@@ -56,7 +56,7 @@ before(async () => {
 })
 beforeEach(() => {
   behaviour = {}
-  asked = []
+  requests = []
 })
 after(() => {
   devnet.close()
@@ -203,9 +203,9 @@ test('a deposit that one endpoint invents is never credited, and real ones in it
     ].sort(([a], [b]) => (String(a) < String(b) ? -1 : 1)),
   )
   assert.equal((await fixture.available()) - held, parseAmount('0.125', 18))
-  const told = await disagreements()
-  assert.equal(told['a'], 0)
-  assert.ok((told['b'] ?? 0) > 0 && (told['c'] ?? 0) > 0, JSON.stringify(told))
+  const counts = await disagreements()
+  assert.equal(counts['a'], 0)
+  assert.ok((counts['b'] ?? 0) > 0 && (counts['c'] ?? 0) > 0, JSON.stringify(counts))
   // The deposit stays uncredited as long as no other endpoint reports it.
   clock.advance(60_000)
   await mine(3)
@@ -293,13 +293,13 @@ test('an endpoint with another chain removes no final deposits, and is no longer
     fixture.scan(),
     /ETH: an endpoint is not used: it returns another block at \d+ than the final one, and fewer than 2 endpoints confirm it/,
   )
-  asked = []
+  requests = []
   await mine(1)
   await settle()
   assert.equal(await fixture.available(), held)
   assert.ok(
-    asked.every((each) => !each.startsWith('a ')),
-    asked.find((each) => each.startsWith('a ')),
+    requests.every((each) => !each.startsWith('a ')),
+    requests.find((each) => each.startsWith('a ')),
   )
   assert.deepEqual(
     (await deposits()).map(({ status }) => status),

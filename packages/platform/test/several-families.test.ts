@@ -56,11 +56,11 @@ after(() => {
 for (const place of PLACES) {
   test(`${place.code}: credits deposits and completes transfers with one of three endpoints down`, async () => {
     let away = ''
-    const asked = new Set<string>()
+    const requested = new Set<string>()
     const ask: typeof fetch = async (url, init) => {
       const { hostname, pathname, search } = new URL(String(url))
       if (hostname === away) throw new Error('away')
-      asked.add(hostname)
+      requested.add(hostname)
       return fetch(`${devnet.url}${pathname}${search}`, init)
     }
     const fixture = new FamilyFixture(database.get(), devnet, place, clock, ask, {
@@ -83,10 +83,10 @@ for (const place of PLACES) {
       }
       away = ''
       await fixture.check()
-      assert.deepEqual([...asked].sort(), ['a', 'b', 'c'])
-      const told = (await fixture.services.metrics.endpointDisagreements.get()).values
+      assert.deepEqual([...requested].sort(), ['a', 'b', 'c'])
+      const counts = (await fixture.services.metrics.endpointDisagreements.get()).values
       assert.deepEqual(
-        told.map(({ labels, value }) => [labels['endpoint'], value]),
+        counts.map(({ labels, value }) => [labels['endpoint'], value]),
         [
           ['a', 0],
           ['b', 0],
@@ -123,7 +123,7 @@ test('BTC: an output that one endpoint reports at a wrong position is credited a
     await fixture.open()
     const held = await fixture.available()
     const coins = () => fixture.database.query('select txid, vout from utxos order by txid')
-    const known = await coins()
+    const coinsBefore = await coins()
     lies = true
     await fixture.control({
       command: 'fund',
@@ -137,7 +137,7 @@ test('BTC: an output that one endpoint reports at a wrong position is credited a
       await fixture.scan()
       while (await fixture.step());
     }
-    assert.equal((await coins()).length, known.length + 1)
+    assert.equal((await coins()).length, coinsBefore.length + 1)
     assert.equal(await fixture.available(), held)
     lies = false
     clock.advance(600_000)
@@ -151,7 +151,7 @@ test('BTC: an output that one endpoint reports at a wrong position is credited a
     await fixture.scan()
     await fixture.run()
     assert.equal((await fixture.available()) - held, parseAmount('0.25', 8))
-    assert.equal((await coins()).length, known.length + 1)
+    assert.equal((await coins()).length, coinsBefore.length + 1)
     // The whole amount can be sent.
     const id = await fixture.create('all', { amount: '2.2499' })
     await fixture.run()

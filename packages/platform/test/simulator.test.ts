@@ -19,47 +19,51 @@ import { simulate } from './simulator/simulate.ts'
 const NO_COINS = new Map<string, bigint>()
 async function aWish() {
   const people = new People(1, new SeededRandom(1, []), () => Date.UTC(2030, 0, 1))
-  await people.wish()
-  const wish = people.wishes[0] as (typeof people.wishes)[number]
+  await people.plan()
+  const planned = people.wishes[0] as (typeof people.wishes)[number]
   const signed = (options: Parameters<typeof eth>[1], path = [1, 60, 0]) => {
-    const unsigned = eth(path, { to: wish.to, value: wish.units, ...options })
+    const unsigned = eth(path, { to: planned.to, value: planned.units, ...options })
     return [read(unsigned, SINK_ETH, NO_COINS), `ETH ${unsigned.bytes}`] as const
   }
-  return { wish, signed }
+  return { wish: planned, signed }
 }
 
 test('the oracle accepts the requested payment, and its replacement with a higher fee', async () => {
-  const { wish, signed } = await aWish()
+  const { wish: planned, signed } = await aWish()
   const signatures = new Signatures()
-  signatures.payment(wish, ...signed({}), null)
-  signatures.payment(wish, ...signed({ maxFeePerGas: 3_000_000_000n }), null)
+  signatures.payment(planned, ...signed({}), null)
+  signatures.payment(planned, ...signed({ maxFeePerGas: 3_000_000_000n }), null)
   assert.deepEqual(signatures.problems, [])
 })
 
 test('the oracle detects second, wrong and unrequested payments, and payments after two voids', async () => {
-  const { wish, signed } = await aWish()
+  const { wish: planned, signed } = await aWish()
   const seen = (act: (signatures: Signatures) => void): string => {
     const signatures = new Signatures()
-    signatures.payment(wish, ...signed({}), null)
+    signatures.payment(planned, ...signed({}), null)
     act(signatures)
     return signatures.problems.join('\n')
   }
   assert.match(
-    seen((all) => all.payment(wish, ...signed({ nonce: 1 }), null)),
+    seen((all) => all.payment(planned, ...signed({ nonce: 1 }), null)),
     /do not exclude each other/,
   )
   assert.match(
-    seen((all) => all.payment(wish, ...signed({ value: 1n }), null)),
+    seen((all) => all.payment(planned, ...signed({ value: 1n }), null)),
     /not what/,
   )
   assert.match(
     seen((all) =>
-      all.payment(wish, ...signed({ to: SINKS.find((sink) => sink !== wish.to) as string }), null),
+      all.payment(
+        planned,
+        ...signed({ to: SINKS.find((sink) => sink !== planned.to) as string }),
+        null,
+      ),
     ),
     /not what/,
   )
   assert.match(
-    seen((all) => all.payment(wish, ...signed({}, [2, 60, 0]), null)),
+    seen((all) => all.payment(planned, ...signed({}, [2, 60, 0]), null)),
     /from another wallet/,
   )
   assert.match(
@@ -68,14 +72,14 @@ test('the oracle detects second, wrong and unrequested payments, and payments af
   )
   assert.match(
     seen((all) => {
-      all.voided(wish.name)
-      all.payment(wish, ...signed({ maxFeePerGas: 3_000_000_000n }), null)
+      all.voided(planned.name)
+      all.payment(planned, ...signed({ maxFeePerGas: 3_000_000_000n }), null)
     }),
     /after two nodes had voided/,
   )
   assert.match(
     seen((all) =>
-      all.fuel([wish], '', 5n, SINK_ETH, ...signed({ to: SINK_ETH, value: 6n }, [0, 60, 0])),
+      all.fuel([planned], '', 5n, SINK_ETH, ...signed({ to: SINK_ETH, value: 6n }, [0, 60, 0])),
     ),
     /fuel of more than 5/,
   )
@@ -87,8 +91,8 @@ test('a seed of the hostile run gives the same result each time, and its draws r
   assert.ok(first.signed > 0 && first.refusals.size > 5)
   const again = await playHostile(4, first.draws)
   assert.deepEqual(
-    [again.asked, again.signed, [...again.refusals]],
-    [first.asked, first.signed, [...first.refusals]],
+    [again.count, again.signed, [...again.refusals]],
+    [first.count, first.signed, [...first.refusals]],
   )
 })
 
@@ -96,14 +100,14 @@ test('a randomized run with one seed gives the same trace, whatever ran before i
   const databaseServer = new SimulatedServer()
   try {
     await databaseServer.start()
-    const told: string[] = []
+    const messages: string[] = []
     for (const seed of [204, 29, 204]) {
       const { failure, trace } = await simulate(databaseServer, seed)
       assert.equal(failure, null)
-      told.push(trace.join('\n'))
+      messages.push(trace.join('\n'))
     }
-    assert.ok(told[0] && told[0] === told[2], 'the same seed, another story')
-    assert.notEqual(told[0], told[1])
+    assert.ok(messages[0] && messages[0] === messages[2], 'the same seed, another story')
+    assert.notEqual(messages[0], messages[1])
   } finally {
     await databaseServer.stop()
   }

@@ -714,9 +714,9 @@ test(
         platform.operator('devnet', { command: 'halt', network: 'TRX', halted })
       if (isSlow) await halt(true)
       await platform.dieAt(point, async () => {
-        const asked = await ask('stake', body, steady)
+        const response = await ask('stake', body, steady)
         if (isSlow) await platform.mineUntil('TRX', 'a death', async () => false)
-        return asked
+        return response
       })
       if (isSlow) await halt(false)
       steady.base = platform.base

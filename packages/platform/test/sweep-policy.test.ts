@@ -19,7 +19,7 @@ interface Price {
 const usd = (text: string): bigint => parseAmount(text, PRICE_DECIMALS)
 
 /** Returns whether a sweep of a token at a deposit address runs, and the reason if not. */
-async function asked(
+async function sweepOf(
   family: FamilyName,
   amount: bigint,
   cost: bigint,
@@ -81,24 +81,24 @@ for (const family of ['solana', 'evm', 'tron'] as const) {
     const cost = coin / 100n
     for (const prices of [PRICES, STALE]) {
       assert.match(
-        (await asked(family, one * 3n, cost, prices)) ?? '',
+        (await sweepOf(family, one * 3n, cost, prices)) ?? '',
         /are worth less than 2 times the network fee/,
       )
-      assert.equal(await asked(family, one * 3n + 1n, cost, prices), null)
+      assert.equal(await sweepOf(family, one * 3n + 1n, cost, prices), null)
     }
     for (const prices of [{}, { native: PRICES.native }, { token: PRICES.token }]) {
       assert.match(
-        (await asked(family, one - 1n, cost, prices)) ?? '',
+        (await sweepOf(family, one - 1n, cost, prices)) ?? '',
         /^waits: without prices .* are less than the minimum sweep of 1 /,
       )
-      assert.equal(await asked(family, one, cost, prices), null)
+      assert.equal(await sweepOf(family, one, cost, prices), null)
     }
     assert.match(
-      (await asked(family, one * 4n, cost, {}, one * 5n)) ?? '',
+      (await sweepOf(family, one * 4n, cost, {}, one * 5n)) ?? '',
       /less than the minimum sweep of 5 /,
     )
     assert.equal(
-      await asked(family, one / 10n, cost, {}, one / 10n),
+      await sweepOf(family, one / 10n, cost, {}, one / 10n),
       null,
       'the operator names another minimum',
     )

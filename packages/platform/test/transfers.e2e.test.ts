@@ -373,14 +373,15 @@ test('a transfer is one trace from its request to its end, across platform and n
   // spans are within the node's.
   assert.equal(named('signer POST /sign').parentSpanId, named('signing').spanId)
   assert.equal(named('/sign').parentSpanId, named('signer POST /sign').spanId)
-  const asked = spans.filter(({ name }) => name.startsWith('peer '))
+  const peerCalls = spans.filter(({ name }) => name.startsWith('peer '))
   assert.ok(
-    asked.length > 0 && asked.every(({ parentSpanId }) => parentSpanId === named('/sign').spanId),
+    peerCalls.length > 0 &&
+      peerCalls.every(({ parentSpanId }) => parentSpanId === named('/sign').spanId),
   )
   const heard = spans.filter(({ name }) => name.startsWith('/peer/'))
   assert.ok(
     heard.length > 0 &&
-      heard.every(({ parentSpanId }) => asked.some(({ spanId }) => spanId === parentSpanId)),
+      heard.every(({ parentSpanId }) => peerCalls.some(({ spanId }) => spanId === parentSpanId)),
   )
   assert.ok(
     spans.some(({ name, attributes }) => name === 'chain' && attributes['network'] === 'BTC'),

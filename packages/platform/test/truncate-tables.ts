@@ -10,10 +10,10 @@ const statements = new WeakMap<Database, Map<string, string>>()
  * (orders).
  */
 export async function truncateTables(database: Database, ...tables: string[]): Promise<void> {
-  const known = statements.get(database) ?? new Map<string, string>()
-  statements.set(database, known)
+  const cached = statements.get(database) ?? new Map<string, string>()
+  statements.set(database, cached)
   const key = tables.join()
-  if (!known.has(key)) {
+  if (!cached.has(key)) {
     const found = await database.query<{ name: string }>(
       `with recursive emptied (id) as (
          select unnest($1::text[])::regclass::oid
@@ -21,10 +21,10 @@ export async function truncateTables(database: Database, ...tables: string[]): P
        ) select id::regclass::text as name from emptied`,
       [tables],
     )
-    known.set(key, found.map(({ name }) => `delete from ${name}`).join(';'))
+    cached.set(key, found.map(({ name }) => `delete from ${name}`).join(';'))
   }
   await database.transaction(async (tx) => {
     await tx.query('set local session_replication_role = replica')
-    await tx.query(known.get(key) as string)
+    await tx.query(cached.get(key) as string)
   })
 }

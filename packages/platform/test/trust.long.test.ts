@@ -115,7 +115,7 @@ test('verify-address confirms an address with the files that the README saves', 
   assert.equal(saved.status, 0, saved.stderr)
   writeFileSync(keys, saved.stdout)
   const { address } = await client().createAddress('ETH')
-  const found = await platform.cli(
+  const result = await platform.cli(
     'verify-address',
     'ETH',
     address,
@@ -125,9 +125,9 @@ test('verify-address confirms an address with the files that the README saves', 
     pinned,
   )
   assert.match(
-    found.stdout,
+    result.stdout,
     /^0x\w{40} is the ETH address 1\/60\/3 of acme \/ main; its key is certified by signer nodes 1, 2, 3\n$/,
-    found.stderr,
+    result.stderr,
   )
 })
 

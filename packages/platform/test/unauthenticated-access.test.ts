@@ -39,14 +39,14 @@ async function served(o: {
 }
 
 test('a flood of readiness requests queries the database and the nodes once a second', async () => {
-  let asked = 0
+  let requestCount = 0
   const { clock, server } = await served({
     readiness: async () => {
-      asked++
+      requestCount++
       await new Promise((resolve) => {
         setTimeout(resolve, 20)
       })
-      return { ready: asked === 1, checks: { asked: String(asked) } }
+      return { ready: requestCount === 1, checks: { asked: String(requestCount) } }
     },
   })
   const flood = async () =>
@@ -55,19 +55,19 @@ test('a flood of readiness requests queries the database and the nodes once a se
         ({ statusCode }) => statusCode,
       ),
     )
-  assert.deepEqual([await flood(), asked], [new Set([200]), 1])
+  assert.deepEqual([await flood(), requestCount], [new Set([200]), 1])
   clock.now += 999
-  assert.deepEqual([await flood(), asked], [new Set([200]), 1])
+  assert.deepEqual([await flood(), requestCount], [new Set([200]), 1])
   clock.now += 1
-  assert.deepEqual([await flood(), asked], [new Set([503]), 2])
+  assert.deepEqual([await flood(), requestCount], [new Set([503]), 2])
 })
 
 test('a readiness check that did not complete is repeated immediately', async () => {
-  let asked = 0
+  let requestCount = 0
   const { server } = await served({
     readiness: async () => {
-      asked++
-      if (asked === 1) throw new Error('away')
+      requestCount++
+      if (requestCount === 1) throw new Error('away')
       return { ready: true, checks: {} }
     },
   })

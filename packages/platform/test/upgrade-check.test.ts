@@ -50,7 +50,7 @@ function check(
     })
   return new Promise((resolve) => child.once('close', (status) => resolve({ status, ...said })))
 }
-const known = async (): Promise<string[]> =>
+const appliedMigrations = async (): Promise<string[]> =>
   (await database.query<{ name: string }>('select name from migrations order by name')).map(
     ({ name }) => name,
   )
@@ -73,7 +73,7 @@ test(
       `insert into processes (id, role, host, started_at, seen_at) values ($1, 'worker', 'host-1', $2, $2)`,
       [randomUUID(), new Date()],
     )
-    const before = await known()
+    const before = await appliedMigrations()
     const pending = await check(postgres.url, '--check', '--json')
     assert.equal(pending.status, 0, pending.stderr)
     const { version, ...rest } = JSON.parse(pending.stdout) as Record<string, unknown>
@@ -84,7 +84,7 @@ test(
       beyond: [],
       running: ['worker on host-1'],
     })
-    assert.deepEqual(await known(), before)
+    assert.deepEqual(await appliedMigrations(), before)
     await database.query('insert into migrations (name) values ($1)', [NEWEST])
 
     await database.query(`insert into migrations (name) values ('999_later.sql')`)
@@ -105,7 +105,7 @@ test(
       migrate(database),
       /the database was changed by a newer version \(999_later\.sql\)/,
     )
-    assert.deepEqual([await tables(), (await known()).includes(NEWEST)], [was, false])
+    assert.deepEqual([await tables(), (await appliedMigrations()).includes(NEWEST)], [was, false])
   },
 )
 

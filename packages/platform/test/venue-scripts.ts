@@ -21,16 +21,16 @@ export interface VenueRequest {
  * one is repeated. A path without a script returns 404.
  */
 export class ScriptedExchange {
-  readonly asked: VenueRequest[] = []
-  readonly answers: Record<string, Scripted | Scripted[] | ((asked: VenueRequest) => Scripted)>
+  readonly requests: VenueRequest[] = []
+  readonly answers: Record<string, Scripted | Scripted[] | ((request: VenueRequest) => Scripted)>
   readonly #taken = new Map<string, number>()
 
   constructor(answers: ScriptedExchange['answers']) {
     this.answers = answers
   }
 
-  readonly fetch = async (given: string | URL | Request, init?: RequestInit): Promise<Response> => {
-    const url = new URL(String(given))
+  readonly fetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    const url = new URL(String(input))
     const asked = {
       method: init?.method ?? 'GET',
       path: url.pathname,
@@ -38,7 +38,7 @@ export class ScriptedExchange {
       body: String(init?.body ?? ''),
       host: url.host,
     }
-    this.asked.push(asked)
+    this.requests.push(asked)
     const script = this.answers[`${asked.method} ${url.pathname}`] ?? this.answers[url.pathname]
     const at = this.#taken.get(url.pathname) ?? 0
     this.#taken.set(url.pathname, at + 1)
@@ -67,7 +67,7 @@ export class ScriptedExchange {
 
   /** Returns the requests to a path, decoded as forms or JSON. */
   sent(path: string): Record<string, string>[] {
-    return this.asked
+    return this.requests
       .filter((each) => each.path === path)
       .map(({ body, query }) => {
         if (body.startsWith('{')) return JSON.parse(body) as Record<string, string>

@@ -50,10 +50,10 @@ function verify(...words: string[]): {
 }
 
 test('confirms an own address, with its path and the nodes that certified its key', () => {
-  const found = verify('BTC', at(5), ...FILES)
-  assert.equal(found.status, 0, found.stderr)
+  const result = verify('BTC', at(5), ...FILES)
+  assert.equal(result.status, 0, result.stderr)
   assert.equal(
-    found.stdout.trim(),
+    result.stdout.trim(),
     `${at(5)} is the BTC address 1/0/5 of acme / main; its key is certified by signer nodes 1, 2, 3`,
   )
   // The file as `custody request GET /dac/v1/keys --json` saves it.

@@ -55,12 +55,12 @@ test(
       assert.equal(status, 200, text)
       id = body.id
       // The transfer waits for its fuel transaction, and the fuel transaction for two nodes.
-      const found = await waitFor('the reason', async () => {
+      const rows = await waitFor('the reason', async () => {
         const { waiting } = await list('--workspace', 'acme', '--network', 'ETH')
         const fuel = waiting.find((row) => row.parent_id === id)
         return fuel?.last_error ? ([waiting.find((row) => row.id === id), fuel] as const) : null
       })
-      const [transfer, fuel] = found as readonly [Waiting['waiting'][0], Waiting['waiting'][0]]
+      const [transfer, fuel] = rows as readonly [Waiting['waiting'][0], Waiting['waiting'][0]]
       assert.deepEqual(
         [transfer.workspace, transfer.kind, transfer.state, transfer.amount],
         ['acme', 'WITHDRAWAL', 'FUELING', '0.5'],

@@ -36,7 +36,8 @@ const payment = (address: string) => ({
   txid: `0x${++made}`,
   outcome: [{ position: 0, asset: 'ETH', address, amount: 5n }],
 })
-const found = async () => new Set((await fixture.deposits()).map((row) => row.destination_id))
+const destinations = async () =>
+  new Set((await fixture.deposits()).map((row) => row.destination_id))
 /** Returns another scanner of the same network, as a restarted process has. */
 const restarted = () => {
   const loop = scanLoop(
@@ -66,7 +67,7 @@ test('finds the deposit to an address that another process registers between or 
   const between = await register(database.get())
   fixture.chain.mine(payment(between))
   await fixture.scan()
-  assert.deepEqual(await found(), new Set([between]))
+  assert.deepEqual(await destinations(), new Set([between]))
 
   // The tip is read, then the address is assigned, and the block at that height is a different one
   // when it is read.
@@ -84,7 +85,7 @@ test('finds the deposit to an address that another process registers between or 
     return block.call(fixture.chain, height)
   }
   await fixture.scan()
-  assert.deepEqual(await found(), new Set([between, within]))
+  assert.deepEqual(await destinations(), new Set([between, within]))
 
   // The same during a catch-up of many blocks.
   for (let count = 0; count < 40; count++) fixture.chain.mine()
@@ -101,7 +102,7 @@ test('finds the deposit to an address that another process registers between or 
   fixture.chain.block = block
   await fixture.scan()
   assert.notEqual(late, '')
-  assert.deepEqual(await found(), new Set([between, within, late]))
+  assert.deepEqual(await destinations(), new Set([between, within, late]))
 })
 
 test('finds a deposit although its address’s database transaction began many blocks earlier', async () => {
@@ -117,12 +118,12 @@ test('finds a deposit although its address’s database transaction began many b
     fixture.chain.mine(payment(quick.at(-1) as string))
     await fixture.scan()
   }
-  assert.deepEqual(await found(), new Set(quick))
+  assert.deepEqual(await destinations(), new Set(quick))
   gate.resolve()
   await registering
   fixture.chain.mine(payment(slow))
   await fixture.scan()
-  assert.deepEqual(await found(), new Set([...quick, slow]))
+  assert.deepEqual(await destinations(), new Set([...quick, slow]))
 })
 
 test('a process that was restarted or idle finds deposits to every registered address', async () => {
@@ -133,19 +134,19 @@ test('a process that was restarted or idle finds deposits to every registered ad
   fixture.chain.mine(payment(first))
   await other()
   assert.deepEqual(
-    await found(),
+    await destinations(),
     new Set([first]),
     'a scanner that ended in order left nothing to wait for',
   )
   fixture.chain.mine(payment(second), payment(alice.deposit))
   await fixture.scan()
-  assert.deepEqual(await found(), new Set([first, second, alice.deposit]))
+  assert.deepEqual(await destinations(), new Set([first, second, alice.deposit]))
   const third = await register(database.get())
   fixture.chain.mine(payment(third))
   await Promise.all([other(), fixture.scan(), restarted()()])
   fixture.now += 30_000
   await fixture.scan()
-  assert.deepEqual(await found(), new Set([first, second, alice.deposit, third]))
+  assert.deepEqual(await destinations(), new Set([first, second, alice.deposit, third]))
   assert.equal((await fixture.deposits()).length, 4, 'each once, in any order')
 })
 
@@ -158,7 +159,7 @@ test('finds a payment that a reorganisation moves into blocks read before its ad
   fixture.chain.mine()
   fixture.chain.mine()
   await fixture.scan()
-  assert.deepEqual(await found(), new Set([address]))
+  assert.deepEqual(await destinations(), new Set([address]))
   assert.equal(
     fixture.logged.some(({ message }) => message === 'the chain was reorganised'),
     true,
@@ -170,7 +171,7 @@ test('a scanner at the tip goes back if the operator orders a rescan', async () 
   fixture.chain.mine(payment(address))
   fixture.chain.mine()
   await fixture.scan()
-  assert.deepEqual(await found(), new Set())
+  assert.deepEqual(await destinations(), new Set())
   await database
     .get()
     .query(
@@ -184,7 +185,7 @@ test('a scanner at the tip goes back if the operator orders a rescan', async () 
     )
   fixture.now += 5000
   await fixture.scan()
-  assert.deepEqual(await found(), new Set([address]))
+  assert.deepEqual(await destinations(), new Set([address]))
 })
 
 test('after a database restore, the scanner reads blocks and addresses again', async () => {
@@ -197,7 +198,7 @@ test('after a database restore, the scanner reads blocks and addresses again', a
   fixture.chain.mine(payment(lost))
   fixture.chain.mine()
   await fixture.scan()
-  assert.deepEqual(await found(), new Set([lost]))
+  assert.deepEqual(await destinations(), new Set([lost]))
   // A standby was promoted that lacks the last blocks, and reuses the numbers of lost transactions.
   await database
     .get()
@@ -212,7 +213,7 @@ test('after a database restore, the scanner reads blocks and addresses again', a
     .query(`update chain_addresses set registered = '7' where address = $1`, [again])
   fixture.chain.mine(payment(again))
   await fixture.scan()
-  assert.deepEqual(await found(), new Set([lost, again]))
+  assert.deepEqual(await destinations(), new Set([lost, again]))
   assert.equal((await fixture.deposits()).length, 2)
 })
 
@@ -221,13 +222,13 @@ test('on a restored database, a block does not cause a full read of the addresse
   fixture.chain.mine(payment(alice.deposit))
   await fixture.scan()
   const other = await register(database.get())
-  const asked = counting(database.get())
-  Object.assign(fixture.services, { database: asked.database })
+  const counted = counting(database.get())
+  Object.assign(fixture.services, { database: counted.database })
   fixture.chain.mine(payment(other))
   await fixture.scan()
-  assert.deepEqual(await found(), new Set([alice.deposit, other]))
+  assert.deepEqual(await destinations(), new Set([alice.deposit, other]))
   assert.deepEqual(
-    asked.answers('fresh'),
+    counted.answers('fresh'),
     [other],
     'what was there when all was read is not told again',
   )
@@ -266,32 +267,32 @@ function counting(inner: Database): {
 }
 
 test('a block without own payments needs two statements, and no query for its addresses', async () => {
-  const asked = counting(database.get())
-  Object.assign(fixture.services, { database: asked.database })
+  const counted = counting(database.get())
+  Object.assign(fixture.services, { database: counted.database })
   fixture.chain.mine()
   await fixture.scan()
-  asked.texts.length = 0
+  counted.texts.length = 0
   fixture.chain.mine(
     ...Array.from({ length: 20 }, () => payment(`0x${randomBytes(20).toString('hex')}`)),
   )
   await fixture.scan()
-  assert.equal(asked.texts.length, 2, asked.texts.join('\n'))
+  assert.equal(counted.texts.length, 2, counted.texts.join('\n'))
   assert.ok(
-    asked.texts.every((text) => !text.includes('any(')),
-    asked.texts.join('\n'),
+    counted.texts.every((text) => !text.includes('any(')),
+    counted.texts.join('\n'),
   )
 })
 
 test("after a write with a lost response, the scan continues from the database's state", async () => {
-  const asked = counting(database.get())
-  Object.assign(fixture.services, { database: asked.database })
+  const counted = counting(database.get())
+  Object.assign(fixture.services, { database: counted.database })
   fixture.chain.mine()
   await fixture.scan()
   for (let count = 0; count < 60; count++) fixture.chain.mine(payment(`0x${randomUUID()}`))
-  asked.loseNext('lease_token = $11')
+  counted.loseNext('lease_token = $11')
   await assert.rejects(fixture.scan(), /the connection was lost/)
   const address = await register(database.get())
   fixture.chain.mine(payment(address))
   await fixture.scan()
-  assert.deepEqual(await found(), new Set([address]))
+  assert.deepEqual(await destinations(), new Set([address]))
 })

@@ -153,12 +153,12 @@ const senderOver = (reach: EgressPolicy, more: object = {}): Sender => {
 }
 const forever = new AbortController().signal
 /** A resolver that returns a different result each time, and the names that it was queried for. */
-function turning(...answers: string[][]): { resolve: Resolve; asked: string[] } {
-  const asked: string[] = []
+function turning(...answers: string[][]): { resolve: Resolve; requests: string[] } {
+  const requests: string[] = []
   return {
-    asked,
+    requests,
     resolve: (name, _options, done) => {
-      const addresses = answers[Math.min(asked.push(name) - 1, answers.length - 1)] as string[]
+      const addresses = answers[Math.min(requests.push(name) - 1, answers.length - 1)] as string[]
       done(
         null,
         addresses.map((address): LookupAddress => ({
@@ -192,7 +192,7 @@ test('checks the address to which a host name resolves at connection time', asyn
       /rebound\.example \(.*\) is a private, local or reserved address/,
     )
   }
-  assert.equal(names.asked.length, 4, 'again each time')
+  assert.equal(names.requests.length, 4, 'again each time')
   for (const host of ['127.0.0.1', '2130706433', '[::ffff:127.0.0.1]', '0x7f.1', 'localhost']) {
     const answer = await senderOver(new EgressPolicy([], turning(['127.0.0.1']).resolve)).post(
       `http://${host}:${port}/`,

@@ -255,12 +255,15 @@ test('a delivery has body, headers and both signatures, and is listed', async ()
     ['delivered', '1', body['id'], got.body],
   )
   assert.equal(delivery.attempts[0]?.answer?.length, 1000, 'a long answer is cut')
-  const kept = await api.database.one<{ all: string }>(
+  const stored = await api.database.one<{ all: string }>(
     'select webhooks::text all from webhooks where id = $1',
     [hook.id],
   )
   const inHex = Buffer.from(hook.secret).toString('hex')
-  assert.ok(!kept?.all.includes(hook.secret) && !kept?.all.includes(inHex), 'the secret is sealed')
+  assert.ok(
+    !stored?.all.includes(hook.secret) && !stored?.all.includes(inHex),
+    'the secret is sealed',
+  )
   await ask(alice, 'DELETE', `/${hook.id}`, {})
 })
 
@@ -492,9 +495,9 @@ test('a webhook is disabled by status 410 or 50 failures in sequence, with an ev
   const first = await create(owner, gone.url, ['wallet.*'])
   await tell(owner)
   await watcher.until(1)
-  const told = JSON.parse(watcher.got[0]!.body) as { type: string; data: Record<string, unknown> }
+  const event = JSON.parse(watcher.got[0]!.body) as { type: string; data: Record<string, unknown> }
   assert.deepEqual(
-    [told.type, told.data['id'], told.data['failures']],
+    [event.type, event.data['id'], event.data['failures']],
     ['webhook.disabled', first.id, 1],
   )
   const shown = await ask<Hook>(owner, 'GET', `/${first.id}`)

@@ -66,8 +66,8 @@ export class WholeKeys {
   /** Returns the private scalar of a path, with the same tweaks as its public key. */
   #scalarAt(path: readonly number[]): bigint {
     const name = path.join('/')
-    const known = this.#scalars.get(name)
-    if (known !== undefined) return known
+    const existing = this.#scalars.get(name)
+    if (existing !== undefined) return existing
     let scalar = this.#scalar
     let code = this.keys.ed25519.chainCode
     for (const index of path) {

@@ -30,7 +30,7 @@ before(async () => {
 after(() => collector.close())
 
 /** Runs a function with tracing enabled and returns the spans that were sent. */
-async function told(env: Record<string, string>, play: () => Promise<void>) {
+async function collect(env: Record<string, string>, play: () => Promise<void>) {
   collector.spans.length = 0
   process.env['OTEL_EXPORTER_OTLP_ENDPOINT'] = collector.url
   const stop = await startTracing('test', { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...env })
@@ -67,7 +67,7 @@ test('without an endpoint nothing is traced and no OpenTelemetry module is loade
 
 test('all processes report a transfer as one trace: its id is the trace’s', async () => {
   let header: Record<string, string> = {}
-  const spans = await told({}, async () => {
+  const spans = await collect({}, async () => {
     const answer = await inTrace(ID, 'signing', { network: 'ETH' }, () =>
       inSpan('signer', { node: 2 }, async () => {
         header = traceHeader()
@@ -100,7 +100,7 @@ test('all processes report a transfer as one trace: its id is the trace’s', as
 })
 
 test('an error is passed to its caller, and the span contains its kind but not its message', async () => {
-  const spans = await told({}, async () => {
+  const spans = await collect({}, async () => {
     await assert.rejects(
       inTrace(ID, 'step', {}, async () => {
         throw Object.assign(new Error('secret of a caller'), { code: 'NOT_EXCLUSIVE' })
@@ -125,7 +125,7 @@ test('an error is passed to its caller, and the span contains its kind but not i
 })
 
 test('invalid traceparents and UUIDs are ignored', async () => {
-  const spans = await told({}, async () => {
+  const spans = await collect({}, async () => {
     for (const header of [
       undefined,
       '',
@@ -152,7 +152,7 @@ test('a fraction of the transfers is traced, each completely or not at all', asy
       `0b54e1ca-9f3e-4c1d-8f0a-${(at * 704_217_143 * 99_991).toString(16).padStart(12, '0').slice(-12)}`,
   )
   let isHeaderMarked = true
-  const spans = await told({ OTEL_TRACES_SAMPLER_ARG: '0.25' }, async () => {
+  const spans = await collect({ OTEL_TRACES_SAMPLER_ARG: '0.25' }, async () => {
     for (const id of ids) {
       await inTrace(id, 'step', {}, async () => {
         const header = traceHeader()['traceparent']
@@ -170,7 +170,7 @@ test('a fraction of the transfers is traced, each completely or not at all', asy
   assert.deepEqual(count('far'), count('whole'))
   assert.ok(count('whole').size > 50 && count('whole').size < 200, `${count('whole').size} of 400`)
   assert.deepEqual(
-    await told({ OTEL_TRACES_SAMPLER_ARG: '0' }, async () => noteWhole(ID, 'whole', {}, 0, 1)),
+    await collect({ OTEL_TRACES_SAMPLER_ARG: '0' }, async () => noteWhole(ID, 'whole', {}, 0, 1)),
     [],
   )
   for (const share of ['2', '-1', '', 'all'])
@@ -184,9 +184,9 @@ test('a fraction of the transfers is traced, each completely or not at all', asy
 })
 
 test('a collector that does not respond does not prevent a process from ending', async (t) => {
-  const asked = Promise.withResolvers<ServerResponse>()
+  const received = Promise.withResolvers<ServerResponse>()
   const silent = createServer((_, response) => {
-    asked.resolve(response)
+    received.resolve(response)
   })
   await new Promise<void>((resolve) => {
     silent.listen(0, '127.0.0.1', resolve)
@@ -201,7 +201,7 @@ test('a collector that does not respond does not prevent a process from ending',
   const stopped = stop().then(() => {
     isStopped = true
   })
-  const response = await asked.promise
+  const response = await received.promise
   t.mock.timers.tick(STOP_MS_MAX - 1)
   await setImmediate()
   assert.equal(isStopped, false)

@@ -221,7 +221,7 @@ export class Cluster {
     )
   }
 
-  async #asked(host: Host, path: string): Promise<{ status: number; body: string }> {
+  async #request(host: Host, path: string): Promise<{ status: number; body: string }> {
     const words = [
       '-s',
       '-m',
@@ -241,7 +241,7 @@ export class Cluster {
   /** Returns the host that reports itself as primary. Reports of other hosts may be outdated. */
   async primary(): Promise<Host | null> {
     const answers = await Promise.all(
-      this.#members.map(async (host) => ({ host, ...(await this.#asked(host, '/primary')) })),
+      this.#members.map(async (host) => ({ host, ...(await this.#request(host, '/primary')) })),
     )
     return answers.find(({ status }) => status === 200)?.host ?? null
   }
@@ -253,7 +253,7 @@ export class Cluster {
   async #isWhole(): Promise<{ is: boolean; seen: unknown }> {
     const host = await this.primary()
     if (host === null) return { is: false, seen: 'there is no primary' }
-    const { body } = await this.#asked(host, '/cluster')
+    const { body } = await this.#request(host, '/cluster')
     const admin = openDatabase(this.#urlOf('postgres', 'postgres'), {
       max: 1,
       answerMs: 3000,

@@ -26,17 +26,17 @@ const WHOLE_WITHIN_MS = 120_000
  */
 async function goesOn(run: ChaosRun): Promise<number | null> {
   const begun = Date.now()
-  const asked: Promise<void>[] = []
+  const queries: Promise<void>[] = []
   let afterMs: number | null = null
   while (afterMs === null && Date.now() - begun < GOES_ON_WITHIN_MS) {
-    asked.push(
+    queries.push(
       run.tried().then(({ status }) => {
         if (status === 200) afterMs ??= Date.now() - begun
       }),
     )
     await sleep(ASKED_EVERY_MS)
   }
-  await Promise.all(asked)
+  await Promise.all(queries)
   return afterMs
 }
 

@@ -71,11 +71,11 @@ function resolved(schema: Schema | undefined): Schema {
 /** Returns a random value that should match a schema. */
 function meant(
   random: SeededRandom,
-  given: Schema | undefined,
+  input: Schema | undefined,
   words: readonly string[],
   depth = 0,
 ): unknown {
-  const schema = resolved(given)
+  const schema = resolved(input)
   if (schema['const'] !== undefined) return schema['const']
   if (Array.isArray(schema['enum'])) return random.of(schema['enum'])
   if (schema['example'] !== undefined && random.in100(50)) return schema['example']
@@ -290,10 +290,10 @@ export class Api {
     }
     // `call` compares the response with the document, including its schema and statuses, and throws
     // if they differ.
-    const asked = call(user, method, path, body).catch((error: unknown) => {
+    const response = call(user, method, path, body).catch((error: unknown) => {
       throw new Found('the answer is not as described, or none', input, error)
     })
-    const answer = await Promise.race([asked, sleep(ANSWER_MS_MAX, null, { ref: false })])
+    const answer = await Promise.race([response, sleep(ANSWER_MS_MAX, null, { ref: false })])
     if (answer === null)
       throw new Found(
         `${operation.operationId} was not answered within ${ANSWER_MS_MAX / 1000} s`,

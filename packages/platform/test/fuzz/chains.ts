@@ -21,7 +21,7 @@ import { Found } from './run.ts'
 const CPU_MS_MAX = 1000
 const registry = loadRegistry('local')
 const samples = corpus()
-const known = addresses()
+const knownAddresses = addresses()
 const others = samples.map(({ unsigned }) => Buffer.from(unsigned.bytes, 'hex'))
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
@@ -32,7 +32,7 @@ const fromHex = (text: string): Uint8Array => Buffer.from(text, 'hex')
  * time limit.
  * @returns its result, or null if it threw such an error
  */
-function asked<T>(what: string, input: unknown, ask: () => T): T | null {
+function run<T>(what: string, input: unknown, ask: () => T): T | null {
   const before = process.cpuUsage()
   let answer: T | null = null
   try {
@@ -91,10 +91,8 @@ function decoding(random: SeededRandom, tell: (kind: string) => void): void {
   const family = familyOf(network)
   const unsigned = mutated(random, sample)
   const input = { network: network.code, unsigned }
-  const decoded = asked('decode', input, () =>
-    family.decode(network, unsigned, assets, publicKeyAt),
-  )
-  const items = asked('signing', input, () => family.signing(network, unsigned, publicKeyAt))
+  const decoded = run('decode', input, () => family.decode(network, unsigned, assets, publicKeyAt))
+  const items = run('signing', input, () => family.signing(network, unsigned, publicKeyAt))
   tell(`${network.family}: ${decoded ? 'decoded' : 'refused'}`)
   if (decoded) {
     const wrong = wrongOf(decoded)
@@ -102,8 +100,8 @@ function decoding(random: SeededRandom, tell: (kind: string) => void): void {
     if (!items) throw new Found('it decodes, and cannot be signed', input)
     const right = family.decode(network, sample.unsigned, assets, publicKeyAt)
     if (
-      asked('exclusive', input, () => exclusive(registry, right, decoded)) !==
-      asked('exclusive', input, () => exclusive(registry, decoded, right))
+      run('exclusive', input, () => exclusive(registry, right, decoded)) !==
+      run('exclusive', input, () => exclusive(registry, decoded, right))
     )
       throw new Found('exclusive is one way only', input)
   }
@@ -113,7 +111,7 @@ function decoding(random: SeededRandom, tell: (kind: string) => void): void {
       recoveryId: random.of([null, 0, 1, 3, 4, -1]),
     }))
     if (
-      asked('assemble', { ...input, signatures }, () =>
+      run('assemble', { ...input, signatures }, () =>
         family.assemble(network, unsigned, signatures, publicKeyAt),
       ) &&
       signatures.length > 0
@@ -121,7 +119,7 @@ function decoding(random: SeededRandom, tell: (kind: string) => void): void {
       throw new Found('signatures of chance were put in', { ...input, signatures })
   }
   if (random.in100(10))
-    asked('withNonce', input, () =>
+    run('withNonce', input, () =>
       withNonce(
         network,
         unsigned,
@@ -131,17 +129,17 @@ function decoding(random: SeededRandom, tell: (kind: string) => void): void {
 }
 
 function addressing(random: SeededRandom, tell: (kind: string) => void): void {
-  const { address: right } = random.of(known)
-  const { network } = random.of(known)
+  const { address: right } = random.of(knownAddresses)
+  const { network } = random.of(knownAddresses)
   const family = familyOf(network)
   const address = random.in100(10) ? right : mutateText(random, right)
   const tag = random.of([null, undefined, oddText(random), mutateText(random, '123456')])
   const input = { network: network.code, address, tag }
-  const checked = asked('validate', input, () => family.validate(network, address, tag))
+  const checked = run('validate', input, () => family.validate(network, address, tag))
   if (checked === null) throw new Found('validate refused to say', input)
   tell(`${network.family} address: ${checked.valid ? 'valid' : 'not valid'}`)
   if (checked.valid) {
-    const again = asked('validate', input, () =>
+    const again = run('validate', input, () =>
       family.validate(network, checked.address, checked.address_tag),
     )
     if (
@@ -152,7 +150,7 @@ function addressing(random: SeededRandom, tell: (kind: string) => void): void {
       throw new Found('what it calls the address it does not know', { ...input, checked, again })
     const asset = registry.assetsOf(network.code)[0]
     if (asset)
-      asked('paymentUri', input, () =>
+      run('paymentUri', input, () =>
         paymentUri(network, asset, {
           address: checked.address,
           addressTag: checked.address_tag,
@@ -161,15 +159,15 @@ function addressing(random: SeededRandom, tell: (kind: string) => void): void {
       )
   } else if (typeof checked.reason !== 'string' || checked.reason.length > 1000)
     throw new Found('the reason is none', { ...input, checked })
-  asked('key', input, () => family.key?.(address))
-  asked('format', input, () => family.format?.(network, address))
-  asked('accountOf', input, () => family.accountOf?.(address))
+  run('key', input, () => family.key?.(address))
+  run('format', input, () => family.format?.(network, address))
+  run('accountOf', input, () => family.accountOf?.(address))
 }
 
 function amounts(random: SeededRandom): void {
   const text = random.in100(50) ? oddText(random) : mutateText(random, '123.456')
   const decimals = random.of([0, 6, 8, 18, 77])
-  const amount = asked('parseAmount', { text, decimals }, () => parseAmount(text, decimals))
+  const amount = run('parseAmount', { text, decimals }, () => parseAmount(text, decimals))
   if (amount === null) return
   const shown = formatAmount(amount, decimals)
   if (parseAmount(shown, decimals) !== amount)

@@ -56,7 +56,7 @@ interface Answer {
  */
 export class Nodes {
   readonly #platform = new TestPlatform()
-  readonly #asked: NodeRequest[] = []
+  readonly #requests: NodeRequest[] = []
   #agents: Agent[] = []
   #ports: { host: string; port: number }[] = []
   readonly #registry = loadRegistry('local')
@@ -65,15 +65,15 @@ export class Nodes {
   async open(): Promise<void> {
     // oxlint-disable-next-line typescript/unbound-method -- it is called with the object it is called on
     const { call: ask } = SignerNodes.prototype
-    const asked = this.#asked
+    const requests = this.#requests
     SignerNodes.prototype.call = async function called(
       this: SignerNodes,
-      ...given: Parameters<typeof ask>
+      ...args: Parameters<typeof ask>
     ) {
-      const [, method, path, body] = given
+      const [, method, path, body] = args
       if (method === 'POST')
-        asked.push(structuredClone({ path, body: body as Record<string, unknown> }))
-      return ask.apply(this, given)
+        requests.push(structuredClone({ path, body: body as Record<string, unknown> }))
+      return ask.apply(this, args)
     } as typeof ask
     await this.#platform.start()
     const user = await this.#platform.user('fuzz')
@@ -164,7 +164,7 @@ export class Nodes {
   }
 
   get paths(): string[] {
-    return [...new Set(this.#asked.map(({ path }) => path))]
+    return [...new Set(this.#requests.map(({ path }) => path))]
   }
 
   async #ask(node: number, method: string, path: string, text: string): Promise<Answer> {
@@ -210,7 +210,7 @@ export class Nodes {
     const paths = this.paths.filter((path) => path !== '/key')
     // A key is expensive to generate, so only few requests are for one.
     const call = random.in100(2) ? '/key' : random.of(paths)
-    const right = random.of(this.#asked.filter(({ path }) => path === call))
+    const right = random.of(this.#requests.filter(({ path }) => path === call))
     const node = random.below(3)
     let [method, { path }] = ['POST', right] as [string, NodeRequest]
     let body: unknown = right.body

@@ -43,7 +43,7 @@ export async function fuzz(
   order: Order,
   play: (random: SeededRandom, tell: (kind: string) => void) => Promise<void> | void,
 ): Promise<{ played: number; finds: number; kinds: Map<string, number> }> {
-  const known = new Map<string, number>()
+  const seen = new Map<string, number>()
   const kinds = new Map<string, number>()
   const tell = (kind: string): void => void kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
   const begun = Date.now()
@@ -62,19 +62,17 @@ export async function fuzz(
     } catch (error) {
       const cause = error instanceof Found && error.cause !== undefined ? error.cause : error
       const name = `${error instanceof Found ? error.message.slice(0, 60) : ''} ${first(cause)}`
-      known.set(name, (known.get(name) ?? 0) + 1)
-      if (known.get(name) === 1 && known.size <= FINDS_MAX) {
+      seen.set(name, (seen.get(name) ?? 0) + 1)
+      if (seen.get(name) === 1 && seen.size <= FINDS_MAX) {
         const input = error instanceof Found ? error.input : null
         order.say(
-          `FIND ${known.size}, case ${at} of seed ${order.seed}: ${(error as Error).message}\n  ${cause instanceof Error ? cause.stack : inspect(cause)}\n  input: ${inspect(input, { depth: 8, maxStringLength: 1500, breakLength: 160 })}`,
+          `FIND ${seen.size}, case ${at} of seed ${order.seed}: ${(error as Error).message}\n  ${cause instanceof Error ? cause.stack : inspect(cause)}\n  input: ${inspect(input, { depth: 8, maxStringLength: 1500, breakLength: 160 })}`,
         )
       }
     }
     played++
     if (Date.now() > next) {
-      order.say(
-        `${Math.round((Date.now() - begun) / 1000)} s: ${played} cases, ${known.size} finds`,
-      )
+      order.say(`${Math.round((Date.now() - begun) / 1000)} s: ${played} cases, ${seen.size} finds`)
       next += 60_000
     }
     // Lets timers and sockets run even if no case waits for anything.
@@ -83,6 +81,6 @@ export async function fuzz(
         setImmediate(resolve)
       })
   }
-  for (const [name, count] of known) order.say(`${count} × ${name}`)
-  return { played, finds: known.size, kinds }
+  for (const [name, count] of seen) order.say(`${count} × ${name}`)
+  return { played, finds: seen.size, kinds }
 }

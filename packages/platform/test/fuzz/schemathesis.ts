@@ -69,14 +69,14 @@ class SigningProxy {
    */
   #withOwnSequence(body: Buffer): Buffer {
     const text = body.toString('utf8')
-    const [given, sequence] = /"sequence_id":\s*"((?:[^"\\]|\\.){1,180})"/.exec(text) ?? []
-    if (given === undefined || sequence === undefined || !this.#sequences.has(sequence)) {
+    const [option, sequence] = /"sequence_id":\s*"((?:[^"\\]|\\.){1,180})"/.exec(text) ?? []
+    if (option === undefined || sequence === undefined || !this.#sequences.has(sequence)) {
       if (sequence !== undefined) this.#sequences.add(sequence)
       return body
     }
     const own = `${sequence}-${this.#sequences.size}`
     this.#sequences.add(own)
-    return Buffer.from(text.replace(given, () => `"sequence_id": "${own}"`))
+    return Buffer.from(text.replace(option, () => `"sequence_id": "${own}"`))
   }
 
   async #pass(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -208,12 +208,12 @@ function report(answers: readonly Answer[]): boolean {
     byField,
   )
   const dependent = kinds(unread.filter(isDependent), byField)
-  for (const [what, found] of [
+  for (const [what, matches] of [
     ['server error', failed],
     ['undocumented status', undocumented],
     ['rejected though valid', rejected],
   ] as const) {
-    for (const [name, { message }] of found)
+    for (const [name, { message }] of matches)
       console.log(`  ${what}: ${name}: ${short(message ?? '')}`)
   }
   console.log(`Server errors: ${failed.size} (must be 0)`)

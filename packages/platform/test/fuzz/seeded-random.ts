@@ -41,10 +41,10 @@ const LENGTHS = [0xfc, 0xfd, 0xfe, 0xff, 0x7f, 0x80, 0x00, 0x01, 0x9f, 0xbf, 0x5
  */
 export function mutateBytes(
   random: SeededRandom,
-  given: Uint8Array,
+  args: Uint8Array,
   others: readonly Uint8Array[],
 ): Uint8Array {
-  let bytes = Buffer.from(given)
+  let bytes = Buffer.from(args)
   for (let left = 1 + random.below(4); left > 0; left--) {
     const at = random.below(bytes.length)
     const length = 1 + random.below(Math.min(40, bytes.length))
@@ -144,8 +144,8 @@ const ODD_TEXTS = [
 export const oddText = (random: SeededRandom): string => random.of(ODD_TEXTS)
 
 /** Returns a valid text with a small change. */
-export function mutateText(random: SeededRandom, given: string): string {
-  let text = given
+export function mutateText(random: SeededRandom, input: string): string {
+  let text = input
   for (let left = 1 + random.below(3); left > 0; left--) {
     const at = random.below(text.length + 1)
     switch (random.below(8)) {
@@ -226,8 +226,8 @@ export function oddValue(random: SeededRandom): unknown {
 /**
  * Changes valid JSON: replaces, removes or duplicates one of its values, or inserts another one.
  */
-export function mutateJson(random: SeededRandom, given: unknown): unknown {
-  const value = structuredClone(given)
+export function mutateJson(random: SeededRandom, input: unknown): unknown {
+  const value = structuredClone(input)
   const places: { holder: Record<string, unknown> | unknown[]; key: string | number }[] = []
   const walk = (inner: unknown): void => {
     if (typeof inner !== 'object' || inner === null) return

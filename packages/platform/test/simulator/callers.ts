@@ -104,7 +104,7 @@ export class Callers {
     // itself waits for.
     const server = await schedule.gate(this.#actor, `ask ${path}`, () => instance.server)
     const answered = (async () => {
-      instance.asked++
+      instance.requestCount++
       const { statusCode, payload: text } = await server
         .inject({
           method: 'POST',
@@ -112,7 +112,7 @@ export class Callers {
           payload,
           headers: { ...headers, 'content-type': 'application/json' },
         })
-        .finally(() => instance.asked--)
+        .finally(() => instance.requestCount--)
       // A request to a dead instance never gets an answer.
       if (instance.actor.isDead) return new Promise<never>(() => undefined)
       if (statusCode >= 400) throw new Refused(statusCode, text)

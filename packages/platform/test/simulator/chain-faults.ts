@@ -131,15 +131,15 @@ export class ChainFaults {
       }
     }
     this.#context.noted('a chain left out logs without a word')
-    const told = JSON.parse(answer.body) as {
+    const response = JSON.parse(answer.body) as {
       result: { logs: unknown[] } | { logs?: unknown[]; topics?: unknown[] }[]
     }
-    const result = Array.isArray(told.result)
-      ? told.result
+    const result = Array.isArray(response.result)
+      ? response.result
           .filter(({ topics }) => topics === undefined)
           .map((receipt) => ({ ...receipt, logs: [] }))
-      : { ...told.result, logs: [] }
-    return { ...answer, body: JSON.stringify({ ...told, result }) }
+      : { ...response.result, logs: [] }
+    return { ...answer, body: JSON.stringify({ ...response, result }) }
   }
 }
 

@@ -63,8 +63,8 @@ export class Connections {
   }
 
   async #free(config: pg.PoolConfig): Promise<pg.Client> {
-    const known = this.#idle.pop()
-    if (known) return known
+    const idle = this.#idle.pop()
+    if (idle) return idle
     const client = new pg.Client(config)
     client.on('error', (error) => {
       this.#forget(client)
@@ -124,7 +124,7 @@ class Pool extends EventEmitter {
   readonly #free: () => Promise<pg.Client>
   readonly #leased: (client: pg.Client, lease: Lease) => void
   readonly #released: (client: pg.Client, isBroken: boolean) => void
-  readonly #known = new WeakMap<pg.Client, Lease>()
+  readonly #leases = new WeakMap<pg.Client, Lease>()
 
   constructor(
     name: string,
@@ -141,11 +141,11 @@ class Pool extends EventEmitter {
 
   async connect(): Promise<pg.PoolClient> {
     const client = await this.#free()
-    const known = this.#known.get(client)
-    const lease = known ?? new Lease(this.#name, client, this.#released)
+    const idle = this.#leases.get(client)
+    const lease = idle ?? new Lease(this.#name, client, this.#released)
     this.#leased(client, lease)
-    this.#known.set(client, lease)
-    if (!known) this.emit('connect', lease)
+    this.#leases.set(client, lease)
+    if (!idle) this.emit('connect', lease)
     return lease as unknown as pg.PoolClient
   }
 

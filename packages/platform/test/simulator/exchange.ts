@@ -113,12 +113,12 @@ export class Exchange {
   }
 
   /** Handles a `fetch` of a process. */
-  async asked(actor: Actor, url: string, init: RequestInit | undefined): Promise<Response> {
+  async handle(actor: Actor, url: string, init: RequestInit | undefined): Promise<Response> {
     const { schedule } = this.#context
     const path = url.slice(EXCHANGE_URL.length)
     const answer = await schedule.gate(
       actor,
-      `exchange ${path.split('?', 1)[0]} ${told(init)}`,
+      `exchange ${path.split('?', 1)[0]} ${orderRef(init)}`,
       () => this.#answer(url, path, init),
     )
     if (answer.afterMs > 0) await schedule.sleep(actor, answer.afterMs)
@@ -289,7 +289,7 @@ export class Exchange {
 const LOTS = 1000
 
 /** Returns a text that distinguishes requests to the same path. */
-const told = (init: RequestInit | undefined): string =>
+const orderRef = (init: RequestInit | undefined): string =>
   /cl_ord_id=(\w{6})|txid=(\w+)/
     .exec(String(init?.body ?? ''))
     ?.slice(1)

@@ -100,7 +100,7 @@ export class Instance {
   #held: HeldNetworks | null = null
   #loops: Promise<void> = Promise.resolve()
   /** Number of requests in progress. */
-  asked = 0
+  requestCount = 0
   isStopping = false
   /** If set, the process ends at its next commit, in this way. */
   lastCommit: LastCommit | null = null
@@ -193,7 +193,7 @@ export class Instance {
           nonces: databaseNonces(database),
           timeoutMs: EXCHANGE_TIMEOUT_MS,
           fetch: (async (input, init) =>
-            world.exchange.asked(actor, String(input), init)) as typeof globalThis.fetch,
+            world.exchange.handle(actor, String(input), init)) as typeof globalThis.fetch,
         }),
         webhooks: {
           reach: new EgressPolicy(['127.0.0.0/8'], (() => undefined) as never),
@@ -216,10 +216,10 @@ export class Instance {
     const fetch = (async (input, init) => {
       const path = String(input).replace(/^https?:\/\/[^/]*/, '')
       const body = String(init?.body ?? '')
-      const asked = digest([body.replace(/"id":\d+,?/g, '')])
+      const requestDigest = digest([body.replace(/"id":\d+,?/g, '')])
       const answer = await schedule.gate(
         actor,
-        `chain ${path} ${/"method":"(\w+)"/.exec(body)?.[1] ?? ''} ${asked}`,
+        `chain ${path} ${/"method":"(\w+)"/.exec(body)?.[1] ?? ''} ${requestDigest}`,
         () => world.chainFaults.ask(input, init),
       )
       const delayMs = world.chainFaults.delay()
@@ -262,7 +262,7 @@ export class Instance {
     this.isStopping = true
     this.#stop.abort()
     await this.#loops
-    while (this.asked > 0) await this.services.environment.sleep(PAUSE_MS_MIN)
+    while (this.requestCount > 0) await this.services.environment.sleep(PAUSE_MS_MIN)
     if (isScanner(this.role)) await this.#held?.release().catch(() => undefined)
   }
 

@@ -32,8 +32,8 @@ export async function* inProcesses(
   jobs: number,
   terms: SeedOptions,
 ): AsyncGenerator<SeedResult> {
-  const told = Array.from({ length: count }, () => Promise.withResolvers<SeedResult>())
-  for (const { promise } of told) promise.catch(() => undefined)
+  const results = Array.from({ length: count }, () => Promise.withResolvers<SeedResult>())
+  for (const { promise } of results) promise.catch(() => undefined)
   let next = first
   const children: ChildProcess[] = []
   const ended: Promise<void>[] = []
@@ -46,14 +46,14 @@ export async function* inProcesses(
     children.push(child)
     const give = () => (next < first + count ? child.send(next++) : child.send('end'))
     child.on('message', (message: SeedResult | 'ready') => {
-      if (message !== 'ready') told[message.seed - first]?.resolve(message)
+      if (message !== 'ready') results[message.seed - first]?.resolve(message)
       give()
     })
     ended.push(
       new Promise((resolve) =>
         child.once('exit', (code, signal) => {
           if (code !== 0)
-            for (const { reject } of told)
+            for (const { reject } of results)
               reject(new Error(`a process of the simulation ended: ${String(signal ?? code)}`))
           resolve()
         }),
@@ -61,7 +61,7 @@ export async function* inProcesses(
     )
   }
   try {
-    for (const { promise } of told) yield await promise
+    for (const { promise } of results) yield await promise
   } finally {
     for (const child of children) if (child.connected) child.disconnect()
     await Promise.all(ended)

@@ -42,9 +42,9 @@ end $$`
  * Returns a database that calls `found` for each commit that the trigger refuses, even if the
  * platform retries and does not report it.
  */
-export function watched(database: Database, found: (problem: string) => void): Database {
+export function watched(database: Database, report: (problem: string) => void): Database {
   const seen = (error: unknown): never => {
-    if ((error as { code?: unknown }).code === CODE) found((error as Error).message)
+    if ((error as { code?: unknown }).code === CODE) report((error as Error).message)
     throw error
   }
   return {

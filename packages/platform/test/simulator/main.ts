@@ -50,13 +50,13 @@ if (values.help) {
 const first = wholeNumber('seed', values.seed)
 const count = wholeNumber('seeds', values.seeds)
 const jobs = wholeNumber('jobs', values.jobs)
-const given =
+const draws =
   values.draws === undefined ? null : (JSON.parse(readFileSync(values.draws, 'utf8')) as number[])
 const terms = {
   isHostile: values.hostile,
   shrinkMs: wholeNumber('shrink', values.shrink) * 1000,
   keepIn: tmpdir(),
-  given,
+  draws,
 }
 
 /** A simulation's files are temporary and are read again soon, so they are kept in memory. */
@@ -73,15 +73,15 @@ const began = performance.now()
 const faults = new Map<string, number>()
 const sums = new Map<string, number>()
 const failed: number[] = []
-for await (const told of jobs > 1
+for await (const result of jobs > 1
   ? inProcesses(first, count, jobs, terms)
   : inThisProcess(first, count, terms)) {
-  if (!values.brief || !told.isHeld) console.log(told.text)
-  for (const [name, value] of Object.entries(told.counts))
+  if (!values.brief || !result.isHeld) console.log(result.text)
+  for (const [name, value] of Object.entries(result.counts))
     sums.set(name, (sums.get(name) ?? 0) + value)
-  for (const [kind, times] of told.faults) faults.set(kind, (faults.get(kind) ?? 0) + times)
-  if (!told.isHeld) failed.push(told.seed)
-  const played = told.seed - first + 1
+  for (const [kind, times] of result.faults) faults.set(kind, (faults.get(kind) ?? 0) + times)
+  if (!result.isHeld) failed.push(result.seed)
+  const played = result.seed - first + 1
   if (values.brief && played % TOLD_EVERY === 0 && played < count) {
     console.log(
       `${played} seeds in ${((performance.now() - began) / 1000).toFixed(0)} s, ${failed.length === 0 ? 'all held' : `${failed.length} failed`}`,

@@ -34,11 +34,11 @@ export async function wrongInTrading(
   const there = [...environment.exchange.accounts.values()].flatMap(({ orders }) => [
     ...orders.values(),
   ])
-  const known = new Set<string>()
+  const existing = new Set<string>()
   let charged = 0n
   for (const wanted of traders.wanted) {
     const rows = await rowsOf(environment, wanted)
-    for (const { id } of rows) known.add(id.replaceAll('-', ''))
+    for (const { id } of rows) existing.add(id.replaceAll('-', ''))
     charged += rows.reduce((sum, { fee_charged: fee }) => sum + BigInt(fee ?? '0'), 0n)
     problems.push(
       ...judged(
@@ -49,7 +49,7 @@ export async function wrongInTrading(
     )
   }
   for (const { id, clientId } of there)
-    if (!known.has(clientId)) problems.push(`the exchange has ${id}, which nobody ordered`)
+    if (!existing.has(clientId)) problems.push(`the exchange has ${id}, which nobody ordered`)
   problems.push(...(await wrongInPrepaid(environment, charged)))
   return problems
 }

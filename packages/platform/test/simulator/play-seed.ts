@@ -26,7 +26,7 @@ export interface SeedOptions {
   isHostile: boolean
   shrinkMs: number
   keepIn: string
-  given: readonly number[] | null
+  draws: readonly number[] | null
 }
 
 interface Played extends Run {
@@ -55,14 +55,14 @@ async function storm(
 
 async function hostile(seed: number, draws: readonly number[] | null): Promise<Played> {
   const report = await playHostile(seed, draws)
-  const { asked, signed } = report
+  const { count, signed } = report
   const refused = [...report.refusals.values()].reduce((sum, count) => sum + count, 0)
   return {
     ...report,
-    counts: { asked, signed, refused },
+    counts: { requests: count, signed, refused },
     trace: report.asks,
     lines: [],
-    summary: `${asked} asked, ${signed} signed, ${refused} refused`,
+    summary: `${count} requests, ${signed} signed, ${refused} refused`,
   }
 }
 
@@ -78,12 +78,12 @@ function keep(seed: number, { draws, trace, lines }: Played, keepIn: string): st
 export async function playSeed(
   databaseServer: SimulatedServer,
   seed: number,
-  { isHostile, shrinkMs, keepIn, given }: SeedOptions,
+  { isHostile, shrinkMs, keepIn, draws }: SeedOptions,
 ): Promise<SeedResult> {
   const play = (draws: readonly number[] | null) =>
     isHostile ? hostile(seed, draws) : storm(databaseServer, seed, draws)
   const began = performance.now()
-  let played = await play(given)
+  let played = await play(draws)
   const tookMs = performance.now() - began
   const { counts, faults, summary } = played
   const lines = [`seed ${seed}: ${summary}, ${tookMs.toFixed(0)} ms`]

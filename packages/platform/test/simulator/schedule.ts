@@ -118,7 +118,7 @@ export class Schedule {
   gate<T>(actor: Actor, label: string, act: () => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       if (actor.isDead) return
-      const story = this.#told(label)
+      const story = this.#identify(label)
       this.#gates.push({
         actor,
         label,
@@ -143,7 +143,7 @@ export class Schedule {
    * Returns a digest of this operation and all earlier operations that led to it. Later operations
    * extend this digest.
    */
-  #told(label: string): string {
+  #identify(label: string): string {
     const story = digestOf(`${this.#stories.getStore() ?? ''} ${label}`)
     this.#stories.enterWith(story)
     return story
@@ -381,11 +381,11 @@ export class Schedule {
 
   /** Resolves once all operations that follow from earlier ones are waiting. */
   async settled(): Promise<void> {
-    for (let count = 0, known = -1; count < 4; count++) {
+    for (let count = 0, lastCount = -1; count < 4; count++) {
       await new Promise((resolve) => setImmediate(resolve))
-      const asked = this.#gates.length + this.#orders
-      if (asked !== known) count = 0
-      known = asked
+      const waitingCount = this.#gates.length + this.#orders
+      if (waitingCount !== lastCount) count = 0
+      lastCount = waitingCount
     }
   }
 

@@ -7,15 +7,15 @@ import { createHash } from 'node:crypto'
  */
 export class SeededRandom {
   readonly draws: number[] = []
-  readonly #given: readonly number[] | null
+  readonly #draws: readonly number[] | null
   readonly #seed: string
   #block = Buffer.alloc(0)
   #blocks = 0
   #at = 0
 
-  constructor(seed: number, given: readonly number[] | null = null) {
+  constructor(seed: number, draws: readonly number[] | null = null) {
     this.#seed = String(seed)
-    this.#given = given
+    this.#draws = draws
   }
 
   #word(): number {
@@ -34,7 +34,7 @@ export class SeededRandom {
     if (below <= 1) return 0
     const word = this.#word()
     const drawn =
-      this.#given === null ? word % below : (this.#given[this.draws.length] ?? 0) % below
+      this.#draws === null ? word % below : (this.#draws[this.draws.length] ?? 0) % below
     this.draws.push(drawn)
     return drawn
   }

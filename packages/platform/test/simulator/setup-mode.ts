@@ -131,7 +131,7 @@ export class SimulatedServer {
   #postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>> | null = null
   #admin: Database | null = null
   #count = 0
-  readonly #kept: SimulatedDatabase[] = []
+  readonly #reusable: SimulatedDatabase[] = []
   #lockLog: LockLog | null = null
 
   async start(): Promise<void> {
@@ -159,8 +159,8 @@ export class SimulatedServer {
    * dropped when skipping its dead rows would take longer.
    */
   async database(): Promise<SimulatedDatabase> {
-    const known = this.#kept.pop()
-    if (known) return known
+    const reusable = this.#reusable.pop()
+    if (reusable) return reusable
     const admin = this.#admin as Database
     const name = `simulation_${++this.#count}`
     await admin.query(`create database ${name} template custody strategy file_copy`)
@@ -181,7 +181,7 @@ export class SimulatedServer {
       giveBack: async () => {
         if (++played < PLAYED_MAX) {
           await cleaner.query('select simulated.begin_again()')
-          this.#kept.push(database)
+          this.#reusable.push(database)
         } else {
           await connections.close()
           await admin.query(`drop database ${name} with (force)`)
@@ -252,7 +252,7 @@ export class SimulatedServer {
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.#kept.map(({ connections }) => connections.close()))
+    await Promise.all(this.#reusable.map(({ connections }) => connections.close()))
     await this.#admin?.close()
     this.#lockLog?.close()
     await this.#postgres?.stop()

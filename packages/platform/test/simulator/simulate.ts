@@ -68,9 +68,9 @@ class Broken extends Error {}
 export async function simulate(
   databaseServer: SimulatedServer,
   seed: number,
-  given: readonly number[] | null = null,
+  draws: readonly number[] | null = null,
 ): Promise<Report> {
-  const random = new SeededRandom(seed, given)
+  const random = new SeededRandom(seed, draws)
   const environment = new SimulatedEnvironment(databaseServer, seed, random)
   const callers = new Callers(environment)
   const transferLog = new TransferLog(environment, callers)
@@ -308,15 +308,15 @@ async function play(
 
 function act(environment: SimulatedEnvironment, callers: Callers): void {
   const { random } = environment
-  const known = callers.wanted.filter(({ id }) => id !== null)
-  const what = known.length === 0 ? 0 : random.below(8)
+  const submitted = callers.wanted.filter(({ id }) => id !== null)
+  const what = submitted.length === 0 ? 0 : random.below(8)
   if (what < 5) {
     const wanted = callers.want()
     // Sends the request twice concurrently.
     if (random.rarely(200)) void callers.pay(wanted)
     return
   }
-  const old = random.of(known)
+  const old = random.of(submitted)
   if (what === 5) return void callers.pay(old)
   environment.noted(what === 6 ? 'a transfer was cancelled' : 'a transfer was sped up')
   void callers

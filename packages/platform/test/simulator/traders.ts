@@ -68,8 +68,8 @@ export class Traders {
   /** Places an order, repeats a request or cancels an order, as drawn. */
   act(): void {
     const { random } = this.#environment
-    const known = this.wanted.filter(({ id }) => id !== null)
-    const what = known.length === 0 ? 0 : random.below(8)
+    const submitted = this.wanted.filter(({ id }) => id !== null)
+    const what = submitted.length === 0 ? 0 : random.below(8)
     if (what < 5) {
       const wanted = this.#want()
       void this.#place(wanted)
@@ -77,7 +77,7 @@ export class Traders {
       if (random.rarely(300)) void this.#place(wanted)
       return
     }
-    const old = random.of(known)
+    const old = random.of(submitted)
     if (what === 5) return void this.#place(old)
     this.#environment.noted('an order was cancelled')
     this.#callers

@@ -83,8 +83,10 @@ export class TransferLog {
   }
 
   #place(asset: string) {
-    const found = this.#environment.networks.find(({ place: { assets } }) => assets.includes(asset))
-    return (found as SimulatedEnvironment['networks'][number]).place
+    const network = this.#environment.networks.find(({ place: { assets } }) =>
+      assets.includes(asset),
+    )
+    return (network as SimulatedEnvironment['networks'][number]).place
   }
 
   #amount(asset: string, least: string): { text: string; units: bigint } {

@@ -18,8 +18,8 @@ if (!terms.isHostile) await databaseServer.start()
 process.on('message', (seed: number | 'end') => {
   if (seed === 'end') return void end()
   playSeed(databaseServer, seed, terms).then(
-    (told) => {
-      if (!isEnding) process.send?.(told)
+    (result) => {
+      if (!isEnding) process.send?.(result)
     },
     (error: unknown) => {
       if (isEnding) return

@@ -82,15 +82,15 @@ async function rows(database: Database): Promise<string[]> {
      where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' group by 1 order by 1`,
   )
   for (const { name, columns } of all) {
-    const found = await database.one<{ text: string | null }>(
+    const dump = await database.one<{ text: string | null }>(
       `select string_agg(row_to_json(t)::text, E',\\n') as text from ${name} t`,
     )
     said.push(`delete from ${name};`)
-    if (!found?.text) continue
-    if (found.text.includes('$rows$')) throw new Error(`${name}: its rows hold the quote`)
+    if (!dump?.text) continue
+    if (dump.text.includes('$rows$')) throw new Error(`${name}: its rows hold the quote`)
     said.push(
       `insert into ${name} (${columns}) overriding system value select ${columns} from json_populate_recordset(null::${name}, $rows$[\n${
-        found.text
+        dump.text
       }\n]$rows$);`,
     )
   }
@@ -103,7 +103,7 @@ async function rows(database: Database): Promise<string[]> {
 }
 
 const platform = new TestPlatform()
-const kept = mkdtempSync(join(tmpdir(), 'custody-kept-'))
+const folder = mkdtempSync(join(tmpdir(), 'custody-kept-'))
 try {
   const made = await tables()
   await platform.start()
@@ -233,16 +233,16 @@ try {
   writeFileSync(join(to, 'tables.sql'), `${made.join('\n')}\n`)
   writeFileSync(join(to, 'rows.sql'), `${(await rows(platform.database)).join('\n')}\n`)
   await platform.nodesDown([1, 2, 3], async () => {
-    mkdirSync(join(kept, 'home'))
+    mkdirSync(join(folder, 'home'))
     for (const name of ['signers', 'devnet', 'secrets.key', 'ports.json']) {
       if (existsSync(join(platform.home, name)))
-        cpSync(join(platform.home, name), join(kept, 'home', name), {
+        cpSync(join(platform.home, name), join(folder, 'home', name), {
           recursive: true,
           filter: (each) => !/\.(?:sock|pid)$|\/recovery-\d$/.test(each),
         })
     }
   })
-  writeAsText(join(kept, 'home'), PRIVATE_KEY, to)
+  writeAsText(join(folder, 'home'), PRIVATE_KEY, to)
   writeFileSync(
     join(to, 'about.json'),
     JSON.stringify(
@@ -259,6 +259,6 @@ try {
   )
 } finally {
   await platform.remove()
-  rmSync(kept, { recursive: true, force: true })
+  rmSync(folder, { recursive: true, force: true })
 }
 process.exit(0)

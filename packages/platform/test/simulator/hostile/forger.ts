@@ -56,8 +56,8 @@ export class Forger {
     return addressAt(network, this.#keys.keys.secp256k1, path)
   }
 
-  #request(wish: PlannedRequest): SignedRequest {
-    const { request } = wish
+  #request(planned: PlannedRequest): SignedRequest {
+    const { request } = planned
     return this.#forge(request, () =>
       this.#random.of([
         { ...request, body: request.body.replace(/"amount":"?[0-9.]+"?/, '"amount":"9.9"') },
@@ -75,26 +75,26 @@ export class Forger {
   }
 
   /** Returns the purpose of a payment, with its own receipts, those of another payment, or none. */
-  pay(wish: PlannedRequest): Record<string, unknown> {
+  pay(planned: PlannedRequest): Record<string, unknown> {
     const receipts = this.#forge(
-      wish.receipts,
+      planned.receipts,
       () => this.#random.of(this.#people.wishes).receipts,
     ).slice(0, 3)
     const faster = this.#forge(
-      wish.speedUps,
+      planned.speedUps,
       () => this.#random.of(this.#people.wishes).cancels,
     ).at(-1)
     return {
       kind: 'pay',
-      request: this.#request(wish),
+      request: this.#request(planned),
       ...(receipts.length > 0 ? { receipts } : {}),
       ...(faster ? { speed_up: { request: faster } } : {}),
     }
   }
 
-  cancel(wish: PlannedRequest): Record<string, unknown> {
-    const cancels = this.#forge(wish.cancels, () => this.#random.of(this.#people.wishes).cancels)
-    return { kind: 'cancel', of: this.pay(wish), request: cancels.at(-1) ?? wish.request }
+  cancel(planned: PlannedRequest): Record<string, unknown> {
+    const cancels = this.#forge(planned.cancels, () => this.#random.of(this.#people.wishes).cancels)
+    return { kind: 'cancel', of: this.pay(planned), request: cancels.at(-1) ?? planned.request }
   }
 
   #nonce(path: number[], plus = 0, of = ''): number {
@@ -108,29 +108,32 @@ export class Forger {
    * @param own whether the transaction pays the payer's own wallet
    * @param plus number of earlier transactions in the same batch
    */
-  unsigned(wish: PlannedRequest, own: boolean, plus = 0): UnsignedTransaction {
-    const sub = this.#forge(wish.person.subAccount, () => this.#random.of([0, 1, 2, 3]))
-    if (wish.asset === 'BTC') return this.#btc(sub, wish, own)
+  unsigned(planned: PlannedRequest, own: boolean, plus = 0): UnsignedTransaction {
+    const sub = this.#forge(planned.person.subAccount, () => this.#random.of([0, 1, 2, 3]))
+    if (planned.asset === 'BTC') return this.#btc(sub, planned, own)
     const path = [sub, ETH.chain_index, this.#forge(0, () => 1)]
     const options: EthOptions = {
-      nonce: this.#nonce(path, plus, wish.name),
+      nonce: this.#nonce(path, plus, planned.name),
       maxFeePerGas: this.#forge(2n * GWEI, () =>
         this.#random.of([GWEI, 3n * GWEI, 100_000n * GWEI]),
       ),
       ...(this.#random.rarely(20) ? { chainId: 1 } : {}),
     }
-    const to = this.#forge(own ? this.address(ETH, path) : wish.to, () =>
+    const to = this.#forge(own ? this.address(ETH, path) : planned.to, () =>
       this.#random.of([...SINKS, this.address(ETH, [0, ETH.chain_index, 0])]),
     )
     const units = this.#forge(
-      own ? 0n : wish.units,
-      () => wish.units + BigInt(this.#random.of([-1, 1, 1000])),
+      own ? 0n : planned.units,
+      () => planned.units + BigInt(this.#random.of([-1, 1, 1000])),
     )
-    const isToken = this.#forge(wish.asset === 'USDT_ETH' && !own, () => wish.asset !== 'USDT_ETH')
+    const isToken = this.#forge(
+      planned.asset === 'USDT_ETH' && !own,
+      () => planned.asset !== 'USDT_ETH',
+    )
     return isToken ? usdt(path, to, units, options) : eth(path, { ...options, to, value: units })
   }
 
-  #btc(sub: number, wish: PlannedRequest, own: boolean): UnsignedTransaction {
+  #btc(sub: number, planned: PlannedRequest, own: boolean): UnsignedTransaction {
     const workspace = {
       key: this.#keys.keys.secp256k1,
       publicKeyAt: this.#keys.at.secp256k1,
@@ -145,7 +148,7 @@ export class Forger {
       this.coins.set(`${coin.getId()}:0`, 300_000n)
     }
     const { coin, path: from } = this.#random.of(this.#forge(mine, () => this.#funding))
-    const amount = this.#forge(own ? 290_000n : wish.units, () => wish.units + 1n)
+    const amount = this.#forge(own ? 290_000n : planned.units, () => planned.units + 1n)
     const changePath = this.#forge([sub, BTC.chain_index, CHANGE_INDEX], () => [
       this.#random.of([0, 1, 2]),
       BTC.chain_index,
@@ -221,7 +224,7 @@ export class Forger {
       ...costs[0],
       ...(others.length === 0
         ? {}
-        : { beside: others.map((wish, at) => ({ for: this.pay(wish), ...costs[at + 1] })) }),
+        : { beside: others.map((planned, at) => ({ for: this.pay(planned), ...costs[at + 1] })) }),
     }
     return { purpose, unsigned: eth(path, { to, value, nonce: this.#nonce(path) }) }
   }

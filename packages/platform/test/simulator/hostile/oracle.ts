@@ -84,37 +84,48 @@ export class Signatures {
    * Checks a payment, or a transaction that replaces it: it pays what its caller requested, or only
    * the own wallet.
    */
-  payment(wish: PlannedRequest | undefined, found: Read, bytes: string, own: string | null): void {
-    if (!wish) return this.#wrong('a payment that nobody wished', found)
-    const [pays, more] = found.pays
+  payment(
+    planned: PlannedRequest | undefined,
+    transaction: Read,
+    bytes: string,
+    own: string | null,
+  ): void {
+    if (!planned) return this.#wrong('a payment that nobody wished', transaction)
+    const [pays, more] = transaction.pays
     const isCancel = own !== null
     const isWished =
       !isCancel &&
-      found.asset === wish.asset &&
-      pays?.units === wish.units &&
-      same(pays.to, wish.to)
+      transaction.asset === planned.asset &&
+      pays?.units === planned.units &&
+      same(pays.to, planned.to)
     const isNothing =
       isCancel &&
-      wish.cancels.length > 0 &&
+      planned.cancels.length > 0 &&
       pays !== undefined &&
       same(pays.to, own) &&
-      (found.asset === 'BTC' || (found.asset === 'ETH' && pays.units === 0n))
+      (transaction.asset === 'BTC' || (transaction.asset === 'ETH' && pays.units === 0n))
     if (more || !(isWished || isNothing))
-      this.#wrong(`not what ${wish.name} wished: ${wish.units} ${wish.asset} to ${wish.to}`, found)
-    if (found.sub !== wish.person.subAccount || (wish.asset !== 'BTC' && found.index !== 0))
-      this.#wrong('from another wallet', found)
-    this.#add(wish.name, found, bytes, isCancel)
+      this.#wrong(
+        `not what ${planned.name} wished: ${planned.units} ${planned.asset} to ${planned.to}`,
+        transaction,
+      )
+    if (
+      transaction.sub !== planned.person.subAccount ||
+      (planned.asset !== 'BTC' && transaction.index !== 0)
+    )
+      this.#wrong('from another wallet', transaction)
+    this.#add(planned.name, transaction, bytes, isCancel)
   }
 
   /**
    * Checks a sweep: it goes from a deposit address to the first address of the same sub-account.
    */
-  sweep(home: string, found: Read): void {
+  sweep(home: string, transaction: Read): void {
     this.count++
-    const [pays, more] = found.pays
-    if (more || !pays || found.sub < 1 || found.index < 1 || !same(pays.to, home))
-      this.#wrong(`a sweep to another than ${home}`, found)
-    this.#assertFee(found)
+    const [pays, more] = transaction.pays
+    if (more || !pays || transaction.sub < 1 || transaction.index < 1 || !same(pays.to, home))
+      this.#wrong(`a sweep to another than ${home}`, transaction)
+    this.#assertFee(transaction)
   }
 
   /**
@@ -128,46 +139,49 @@ export class Signatures {
     faster: string,
     most: bigint,
     to: string | null,
-    found: Read,
+    transaction: Read,
     bytes: string,
   ): void {
-    if (wishes.includes(undefined)) return this.#wrong('fuel for what nobody wished', found)
-    const [pays, more] = found.pays
+    if (wishes.includes(undefined)) return this.#wrong('fuel for what nobody wished', transaction)
+    const [pays, more] = transaction.pays
     if (
       more ||
-      found.asset !== 'ETH' ||
-      found.sub !== 0 ||
+      transaction.asset !== 'ETH' ||
+      transaction.sub !== 0 ||
       !pays ||
       to === null ||
       !same(pays.to, to) ||
       pays.units > most
     ) {
-      this.#wrong(`fuel of more than ${most}, or to another than ${to}`, found)
+      this.#wrong(`fuel of more than ${most}, or to another than ${to}`, transaction)
     }
-    if (new Set(wishes.map((wish) => wish?.name)).size !== wishes.length)
-      this.#wrong('fuel that names a payment twice', found)
-    for (const wish of wishes) this.#add(`fuel ${wish?.name} ${faster}`, found, bytes)
+    if (new Set(wishes.map((planned) => planned?.name)).size !== wishes.length)
+      this.#wrong('fuel that names a payment twice', transaction)
+    for (const wish of wishes) this.#add(`fuel ${wish?.name} ${faster}`, transaction, bytes)
   }
 
-  #add(name: string, found: Read, bytes: string, isCancel = false): void {
+  #add(name: string, transaction: Read, bytes: string, isCancel = false): void {
     this.count++
-    this.#assertFee(found)
+    this.#assertFee(transaction)
     const all = this.#by.get(name) ?? []
     for (const earlier of all) {
-      if (!earlier.places.some((place) => found.places.includes(place)))
-        this.#wrong(`two that do not exclude each other, for ${name}`, { earlier, found })
+      if (!earlier.places.some((place) => transaction.places.includes(place)))
+        this.#wrong(`two that do not exclude each other, for ${name}`, {
+          earlier,
+          found: transaction,
+        })
     }
-    this.#by.set(name, [...all, found])
-    const known = this.#bytes.get(name) ?? new Set()
+    this.#by.set(name, [...all, transaction])
+    const signed = this.#bytes.get(name) ?? new Set()
     // A cancellation, which pays only the own wallet, may be signed after a void.
     if (!isCancel && this.#voided.has(name) && !this.#voided.get(name)?.has(bytes))
-      this.#wrong(`signed after two nodes had voided ${name}`, found)
-    this.#bytes.set(name, known.add(bytes))
+      this.#wrong(`signed after two nodes had voided ${name}`, transaction)
+    this.#bytes.set(name, signed.add(bytes))
   }
 
-  #assertFee(found: Read): void {
-    const limit = 10n ** BigInt((DECIMALS[found.asset] ?? 18) === 8 ? 6 : 17)
-    if (found.fee > limit) this.#wrong('a fee above the cap', found)
+  #assertFee(transaction: Read): void {
+    const limit = 10n ** BigInt((DECIMALS[transaction.asset] ?? 18) === 8 ? 6 : 17)
+    if (transaction.fee > limit) this.#wrong('a fee above the cap', transaction)
   }
 
   #wrong(what: string, shown: unknown): void {

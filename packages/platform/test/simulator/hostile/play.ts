@@ -15,7 +15,7 @@ const TOKEN = registry.asset('USDT_ETH')?.contract_address as string
 export interface Hostile {
   failure: string | null
   draws: readonly number[]
-  asked: number
+  count: number
   signed: number
   refusals: ReadonlyMap<string, number>
   faults: ReadonlyMap<string, number>
@@ -28,9 +28,9 @@ export interface Hostile {
  */
 export async function playHostile(
   seed: number,
-  given: readonly number[] | null = null,
+  draws: readonly number[] | null = null,
 ): Promise<Hostile> {
-  const fixture = new HostileFixture(seed, given)
+  const fixture = new HostileFixture(seed, draws)
   try {
     return await fixture.play()
   } finally {
@@ -48,12 +48,12 @@ class HostileFixture {
   readonly #faults = new Map<string, number>()
   readonly #voids = new Map<string, Set<number>>()
   #nowMs = Date.UTC(2030, 0, 1)
-  #asked = 0
+  #requestCount = 0
   /** Requests and their results. */
   readonly #asks: string[] = []
 
-  constructor(seed: number, given: readonly number[] | null) {
-    this.random = new SeededRandom(seed, given)
+  constructor(seed: number, draws: readonly number[] | null) {
+    this.random = new SeededRandom(seed, draws)
     const keys = new WholeKeys(seed)
     this.room = new InProcessNodes(3, () => this.#nowMs, keys)
     this.room.fault = () => {
@@ -80,13 +80,13 @@ class HostileFixture {
   }
 
   async play(): Promise<Hostile> {
-    for (let count = 0; count < 4; count++) await this.#people.wish()
+    for (let count = 0; count < 4; count++) await this.#people.plan()
     for (let act = 0; act < ACTS && this.#signatures.problems.length === 0; act++) await this.#act()
     const { problems, count } = this.#signatures
     return {
       failure: problems.length > 0 ? problems.join('\n') : null,
       draws: this.random.draws,
-      asked: this.#asked,
+      count: this.#requestCount,
       signed: count,
       refusals: this.#refusals,
       faults: this.#faults,
@@ -96,16 +96,16 @@ class HostileFixture {
 
   async #act(): Promise<void> {
     const { random } = this
-    const wish = random.of(this.#people.wishes)
+    const planned = random.of(this.#people.wishes)
     switch (random.below(18)) {
       case 0:
-        return this.#people.wish()
+        return this.#people.plan()
       case 1:
-        return this.#show(wish)
+        return this.#show(planned)
       case 2:
-        return this.#people.cancel(wish)
+        return this.#people.cancel(planned)
       case 3:
-        return random.below(4) === 0 ? this.#void(wish) : this.#people.wish()
+        return random.below(4) === 0 ? this.#void(planned) : this.#people.plan()
       case 4:
         this.#noted('time passed')
         this.#nowMs += random.of([
@@ -130,7 +130,7 @@ class HostileFixture {
         return
       case 7:
       case 8:
-        return this.#cancel(wish)
+        return this.#cancel(planned)
       case 9:
       case 10:
         return this.#fuel()
@@ -140,27 +140,27 @@ class HostileFixture {
       case 13:
         return this.#sign([this.#forger.sweep(random.of(this.#people.list).subAccount)])
       case 14:
-        return this.#people.speedUp(wish)
+        return this.#people.speedUp(planned)
       default:
         return this.#sign([
-          { purpose: this.#forger.pay(wish), unsigned: this.#forger.unsigned(wish, false) },
+          { purpose: this.#forger.pay(planned), unsigned: this.#forger.unsigned(planned, false) },
         ])
     }
   }
 
   /** @returns the response, or null if the node refused or did not respond */
   async #ask(node: number, path: string, body: unknown): Promise<unknown> {
-    this.#asked++
+    this.#requestCount++
     const at = this.#asks.push(`${this.#nowMs} node ${node} ${path} ${JSON.stringify(body)}`) - 1
-    const told = (what: string) => {
+    const note = (what: string) => {
       this.#asks[at] = `${this.#asks[at]} -> ${what}`
     }
     try {
       const answer = await this.room.call(node, 'POST', path, body)
-      told('done')
+      note('done')
       return answer
     } catch (error) {
-      told(error instanceof NodeRefused ? JSON.stringify(error.body) : String(error))
+      note(error instanceof NodeRefused ? JSON.stringify(error.body) : String(error))
       if (error instanceof NodeRefused) {
         const code = String((error.body as { error?: unknown }).error)
         this.#refusals.set(code, (this.#refusals.get(code) ?? 0) + 1)
@@ -172,29 +172,31 @@ class HostileFixture {
     }
   }
 
-  async #show(wish: PlannedRequest): Promise<void> {
-    const receipt = await this.#ask(1 + this.random.below(3), '/receipt', { request: wish.request })
-    if (receipt !== null) wish.receipts.push(receipt)
+  async #show(planned: PlannedRequest): Promise<void> {
+    const receipt = await this.#ask(1 + this.random.below(3), '/receipt', {
+      request: planned.request,
+    })
+    if (receipt !== null) planned.receipts.push(receipt)
   }
 
   /** Orders some of the nodes to never sign for a request again. */
-  async #void(wish: PlannedRequest): Promise<void> {
+  async #void(planned: PlannedRequest): Promise<void> {
     for (const node of [1, 2, 3]) {
       if (
         this.random.below(3) === 0 ||
-        (await this.#ask(node, '/void', { request: wish.request })) === null
+        (await this.#ask(node, '/void', { request: planned.request })) === null
       )
         continue
-      const held = this.#voids.get(wish.name) ?? new Set()
-      this.#voids.set(wish.name, held.add(node))
-      if (held.size >= 2) this.#signatures.voided(wish.name)
+      const held = this.#voids.get(planned.name) ?? new Set()
+      this.#voids.set(planned.name, held.add(node))
+      if (held.size >= 2) this.#signatures.voided(planned.name)
     }
   }
 
-  async #cancel(wish: PlannedRequest): Promise<void> {
-    if (wish.cancels.length === 0) await this.#people.cancel(wish)
+  async #cancel(planned: PlannedRequest): Promise<void> {
+    if (planned.cancels.length === 0) await this.#people.cancel(planned)
     await this.#sign([
-      { purpose: this.#forger.cancel(wish), unsigned: this.#forger.unsigned(wish, true) },
+      { purpose: this.#forger.cancel(planned), unsigned: this.#forger.unsigned(planned, true) },
     ])
   }
 
@@ -217,8 +219,11 @@ class HostileFixture {
     )
     const from = this.random.below(5) === 0 || alike.length === 0 ? this.#people.wishes : alike
     const items = Array.from({ length: 2 + this.random.below(4) }, (_, at) => {
-      const wish = this.random.of(from)
-      return { purpose: this.#forger.pay(wish), unsigned: this.#forger.unsigned(wish, false, at) }
+      const planned = this.random.of(from)
+      return {
+        purpose: this.#forger.pay(planned),
+        unsigned: this.#forger.unsigned(planned, false, at),
+      }
     })
     await this.#sign(items)
   }
@@ -256,11 +261,11 @@ class HostileFixture {
   }
 
   #judge({ purpose, unsigned }: Item): void {
-    const found = read(unsigned, TOKEN, this.#forger.coins)
+    const transaction = read(unsigned, TOKEN, this.#forger.coins)
     const bytes = `${unsigned.network} ${unsigned.bytes}`
     if (unsigned.network === 'ETH') {
       const [{ path }] = unsigned.inputs as [{ path: number[] }]
-      const nonce = Number(found.places[0]?.split(' ')[1])
+      const nonce = Number(transaction.places[0]?.split(' ')[1])
       this.#forger.nonces.set(
         path.join('/'),
         Math.max(this.#forger.nonces.get(path.join('/')) ?? 0, nonce + 1),
@@ -278,7 +283,7 @@ class HostileFixture {
         0n,
       )
       const wishes = parts.map((part) => this.#wishOf(part['for']))
-      const subs = new Set(wishes.map((wish) => wish?.person.subAccount))
+      const subs = new Set(wishes.map((planned) => planned?.person.subAccount))
       const [sub] = subs
       const to =
         subs.size === 1 && sub !== undefined
@@ -286,12 +291,12 @@ class HostileFixture {
           : null
       const faster =
         /"speed_up":{"request":{"token":"([^"]+)"/.exec(JSON.stringify(purpose['for']))?.[1] ?? ''
-      return this.#signatures.fuel(wishes, faster, most, to, found, bytes)
+      return this.#signatures.fuel(wishes, faster, most, to, transaction, bytes)
     }
     if (purpose['kind'] === 'sweep') {
       return this.#signatures.sweep(
-        this.#forger.address(ETH, [found.sub, ETH.chain_index, 0]),
-        found,
+        this.#forger.address(ETH, [transaction.sub, ETH.chain_index, 0]),
+        transaction,
       )
     }
     const isCancel = purpose['kind'] === 'cancel'
@@ -302,7 +307,7 @@ class HostileFixture {
       )
     }
     if (wish && unsigned.network === 'ETH')
-      this.#forger.placed.set(wish.name, Number(found.places[0]?.split(' ')[1]))
+      this.#forger.placed.set(wish.name, Number(transaction.places[0]?.split(' ')[1]))
     const ownIndex = unsigned.network === 'BTC' ? 0x7fffffff : 0
     const own =
       isCancel && wish
@@ -312,6 +317,6 @@ class HostileFixture {
             ownIndex,
           ])
         : null
-    this.#signatures.payment(wish, found, bytes, own)
+    this.#signatures.payment(wish, transaction, bytes, own)
   }
 }

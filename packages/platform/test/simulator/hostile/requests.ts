@@ -71,7 +71,7 @@ export class People {
   }
 
   /** Adds a request, or repeats an earlier one with the same `sequence_id` for the same payment. */
-  async wish(): Promise<void> {
+  async plan(): Promise<void> {
     const random = this.#random
     const old = this.wishes.length > 0 && random.below(4) === 0 ? random.of(this.wishes) : null
     const person = old?.person ?? random.of(this.list)
@@ -107,13 +107,15 @@ export class People {
     })
   }
 
-  async cancel(wish: PlannedRequest): Promise<void> {
-    wish.cancels.push(await this.#sign(wish.person, `/dac/v1/transaction/${wish.id}/cancel`, '{}'))
+  async cancel(planRequest: PlannedRequest): Promise<void> {
+    planRequest.cancels.push(
+      await this.#sign(planRequest.person, `/dac/v1/transaction/${planRequest.id}/cancel`, '{}'),
+    )
   }
 
-  async speedUp(wish: PlannedRequest): Promise<void> {
-    wish.speedUps.push(
-      await this.#sign(wish.person, `/dac/v1/transaction/${wish.id}/speed-up`, '{}'),
+  async speedUp(planRequest: PlannedRequest): Promise<void> {
+    planRequest.speedUps.push(
+      await this.#sign(planRequest.person, `/dac/v1/transaction/${planRequest.id}/speed-up`, '{}'),
     )
   }
 }
