@@ -34,7 +34,7 @@ test('prints control characters, line separators and bidirectional overrides as 
   assert.equal(oneLine(plain), plain)
 })
 
-test('prints JSON without such characters, and the text parses to the same value', () => {
+test('prints JSON without control characters, and the text parses to the same value', () => {
   const value = Object.fromEntries(
     UNSAFE.map((code) => [`k${String.fromCharCode(code)}`, [String.fromCharCode(code, 92, code)]]),
   )

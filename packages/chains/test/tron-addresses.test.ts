@@ -78,7 +78,7 @@ test('refuses mistyped, foreign, hexadecimal, tagged and zero addresses with a r
     reason(text)
 })
 
-test('detects any changed character', () => {
+test('detects any changed character of an address', () => {
   const alphabet = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
   fc.assert(
     fc.property(fc.nat(TO.length - 1), fc.constantFrom(...alphabet), (at, letter) => {

@@ -182,7 +182,7 @@ describe('node 1 leads and probes one column of the OT extension in each of many
   })
   after(() => scene.end())
 
-  test('after the first detected cheat no session gets a response', (t) => {
+  test('after the first detected cheat, no session of node 1 gets a response', (t) => {
     const { earlier, later } = answeredLate(arrived)
     t.diagnostic(
       `of ${SESSIONS}: ${earlier} answered before the first that was found, ${later} after it`,
@@ -285,7 +285,7 @@ describe('node 1 probes columns of the OT extension in the test signatures after
     )
   })
 
-  test('after the first detected cheat no session gets a response', async (t) => {
+  test('after the first detected cheat, no session of node 1 gets a response', async (t) => {
     const arrived: Answer[] = []
     await Promise.all(
       tests.map(async ({ say }) => {
@@ -310,7 +310,7 @@ describe('node 2 leads, and its partner node 1 probes one column of the OT exten
   })
   after(() => scene.end())
 
-  test('after the first detected cheat no session gets a response', async (t) => {
+  test('after the first detected cheat, no session of node 1 gets a response', async (t) => {
     let next = 0
     const columns = new Map<Uint8Array, number>()
     scene.node.answers = (said) => {

@@ -94,7 +94,7 @@ test('messages that arrive in another order do not count as a rollback of the re
   assert.deepEqual(second.alerts, [])
 })
 
-test('refuses a record that is older or other than the head that the third node received', async () => {
+test('refuses a record that is older than, or differs from, the head that the third node has', async () => {
   const trio = new Trio()
   const first = trio.start(1)
   const second = trio.start(2)
