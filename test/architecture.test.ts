@@ -93,7 +93,7 @@ test('every package with import restrictions exists', () => {
   )
 })
 
-test('no package imports one that is forbidden for it', () => {
+test('no package imports a package that is forbidden for it', () => {
   const offenders = [...importsOf].flatMap(([path, specifiers]) =>
     specifiers.flatMap((specifier) => {
       const to = roomOf(path, specifier)
@@ -105,7 +105,7 @@ test('no package imports one that is forbidden for it', () => {
   assert.deepEqual(offenders, [])
 })
 
-test('the client imports only the pure part of chains, and the platform only the client’s offline checks', () => {
+test('client imports only pure parts of chains, and platform only offline checks of client', () => {
   const reached = (from: string, to: string) =>
     [...importsOf].flatMap(([path, specifiers]) => {
       const imported = path.startsWith(`packages/${from}/src/`)
@@ -205,7 +205,7 @@ test('no package.json has a dependency that is forbidden for its package', () =>
   assert.deepEqual(offenders, [])
 })
 
-test('packages import each other by package name and never by relative path', () => {
+test('packages import each other by package name, never by relative path', () => {
   const offenders = [...importsOf].flatMap(([path, specifiers]) =>
     path.split('/')[2] === 'src'
       ? specifiers
@@ -216,7 +216,7 @@ test('packages import each other by package name and never by relative path', ()
   assert.deepEqual(offenders, [])
 })
 
-test('every package that a source file imports is in its own package.json', () => {
+test('every package that a source file imports is a dependency in its own package.json', () => {
   const offenders = [...importsOf].flatMap(([path, specifiers]) => {
     if (path.split('/')[2] !== 'src' || path.endsWith('.test.ts')) return []
     const own = packages.find((each) => path.startsWith(`${each.folder}/`)) as Package
@@ -354,7 +354,7 @@ test('every shipped package has a permissive licence', () => {
   assert.deepEqual(offenders, [])
 })
 
-test('our own packages have the licence Apache-2.0, like the root', () => {
+test('our own packages have the licence Apache-2.0, like the root package', () => {
   assert.match(read('LICENSE'), /Apache License\s+Version 2\.0/)
   for (const each of packages)
     assert.equal(each.license, 'Apache-2.0', `${each.folder}/package.json`)

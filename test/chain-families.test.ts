@@ -34,7 +34,7 @@ function familiesNamedIn(source: string): string[] {
     .map(({ text }) => text)
 }
 
-test('detects every way of naming a family', () => {
+test('detects every way of naming a chain family', () => {
   assert.ok(FAMILIES.size >= 7)
   for (const source of [
     "if (network.family === 'x') {}",
@@ -52,7 +52,7 @@ test('detects every way of naming a family', () => {
 })
 
 for (const folder of BLIND) {
-  test(`no file of packages/${folder} names a family`, () => {
+  test(`no source file of packages/${folder} names a chain family`, () => {
     const offenders = find(`packages/${folder}/src/**/*.ts`).flatMap((path) =>
       familiesNamedIn(read(path)).map((name) => `${path} names ${name}`),
     )
@@ -67,7 +67,7 @@ for (const folder of BLIND) {
 const MAY_NAME =
   /^packages\/platform\/src\/(?:families\/|app\/|aml\/providers\/|assets\/list-assets\.ts$)/
 
-test('no module of the platform compares a family, except those in families', () => {
+test('only platform modules in families compare a chain family', () => {
   const compared = (source: string) =>
     tokens(source).filter(({ kind, text }) =>
       kind === 'string' ? FAMILIES.has(text) : kind !== 'mark' && text === 'family',
@@ -79,7 +79,7 @@ test('no module of the platform compares a family, except those in families', ()
   assert.deepEqual(offenders, [])
 })
 
-test('transactions and chain transactions are each inserted in exactly one place', () => {
+test('rows of transactions and chain_transactions are each inserted by exactly one statement', () => {
   const writing = (table: string) =>
     find('packages/platform/src/**/*.{ts,sql}').filter((path) =>
       new RegExp(`insert into ${table}\\b`).test(read(path)),

@@ -28,7 +28,7 @@ type Lock = {
 /** Folders with their own tools. */
 const TOOLS = ['docs', 'scripts/api-types', 'scripts/lint', 'scripts/mutation']
 
-test('tools that neither the product nor the tests need have their own, consistent lock files', () => {
+test('development-only tools have their own, consistent lock files', () => {
   assert.deepEqual(find('{docs,scripts}/**/package.json').map(dirname).sort(), TOOLS)
   const installed = json<Lock>('package-lock.json').packages
   for (const at of TOOLS) {
@@ -142,7 +142,7 @@ const install = async (checkout: string): Promise<{ status: number | null; err: 
   }
 }
 
-test('tools are installed once, also by concurrent processes, and again after their lock changes', async () => {
+test('installs tools once, also by concurrent processes, and again after their lock changes', async () => {
   const checkout = checkoutWithTools('tools')
   const both = await Promise.all([install(checkout), install(checkout)])
   assert.deepEqual(
@@ -172,7 +172,7 @@ test('tools are installed once, also by concurrent processes, and again after th
   ])
 })
 
-test('a failed installation of tools is reported and leaves no files', async () => {
+test('reports a failed installation of tools and leaves no files', async () => {
   // A lock file that does not match the package.json is rejected before a request to the registry.
   const checkout = checkoutWithTools('broken', { 'not-in-the-lock': '1.0.0' })
   const { status, err } = await install(checkout)

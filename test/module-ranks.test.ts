@@ -145,7 +145,7 @@ function importsBelow(src: string): Map<string, string[]> {
   )
 }
 
-test('detects imports of higher or equal ranks, type-only imports included, and folders without a rank', () => {
+test('detects imports of higher or equal ranks, type-only imports, and folders without a rank', () => {
   const ranks: Rank[] = ['base.ts', 'store', ['left', 'right'], 'main.ts']
   const offences = (path: string, specifier: string) =>
     outOfRank(
@@ -185,7 +185,7 @@ test('detects imports of higher or equal ranks, type-only imports included, and 
 })
 
 for (const [name, ranks] of Object.entries(RANKS)) {
-  test(`the modules of packages/${name} import only lower ranks`, () => {
+  test(`modules of packages/${name} import only modules of lower ranks`, () => {
     assert.deepEqual(outOfRank(ranks, importsBelow(`packages/${name}/src`)), [])
   })
 }

@@ -93,7 +93,7 @@ test('all packages have one version, a licence, a description and the repository
   }
 })
 
-test('the dry run prints its steps and changes nothing', (t) => {
+test('a dry run prints its steps and changes nothing', (t) => {
   const { git, release } = repository(t)
   const { status, output } = release('0.2.0', '--date', '2026-02-28')
   assert.equal(status, 0, output)
@@ -145,7 +145,7 @@ test('rejects a version that is lower, was released before, or has no changelog 
   assert.match(empty.release('0.2.0').output, /the unreleased section has no entry/)
 })
 
-test('accepts only a complete release check of the same commit', (t) => {
+test('requires a complete and successful release check of the same commit', (t) => {
   const { folder, git, release } = repository(t)
   const commit = git('rev-parse', 'HEAD')
   const file = join(folder, '.git/release-check.json')

@@ -5,7 +5,7 @@ import * as fc from '../../../test/property.ts'
 import { formatAmount, parseAmount } from '../src/index.ts'
 import { refuses } from './support.ts'
 
-test('parses and formats examples exactly', () => {
+test('parses and formats the example amounts exactly', () => {
   const cases: [string, number, bigint][] = [
     ['0', 8, 0n],
     ['1', 8, 100_000_000n],
@@ -29,7 +29,7 @@ test('parses and formats examples exactly', () => {
     assert.equal(parseAmount(text, decimals), amount, text)
 })
 
-test('surplus decimals are refused, never rounded', () => {
+test('refuses an amount with too many decimals instead of rounding it', () => {
   for (const [text, decimals] of [
     ['0.000000001', 8],
     ['1.5', 0],
@@ -42,7 +42,7 @@ test('surplus decimals are refused, never rounded', () => {
   }
 })
 
-test('text that is not a decimal is refused', () => {
+test('refuses text that is not a decimal number', () => {
   for (const text of [
     '',
     ' ',
@@ -74,7 +74,7 @@ test('text that is not a decimal is refused', () => {
   }
 })
 
-test('parsing and formatting are inverse, for every number of decimals up to 30', () => {
+test('parsing a formatted amount returns the same amount, for up to 30 decimals', () => {
   fc.assert(
     fc.property(fc.bigInt({ min: 0n, max: 10n ** 48n }), fc.nat(30), (amount, decimals) => {
       const text = formatAmount(amount, decimals)
@@ -85,7 +85,7 @@ test('parsing and formatting are inverse, for every number of decimals up to 30'
   )
 })
 
-test('an exponent only moves the decimal point', () => {
+test('an exponent only moves the decimal point of a number', () => {
   fc.assert(
     fc.property(
       fc.bigInt({ min: 0n, max: 10n ** 20n }),
@@ -107,7 +107,7 @@ test('an exponent only moves the decimal point', () => {
   )
 })
 
-test('every double that JavaScript prints is parsed to the printed value', () => {
+test('parses the text of any JavaScript number to exactly the printed value', () => {
   fc.assert(
     fc.property(fc.double({ min: 0, max: 1e15, noNaN: true }), (value) => {
       const text = String(value)

@@ -90,7 +90,7 @@ const values = fc.array(fc.bigInt({ min: 10_000n, max: 10n ** 12n }), {
   maxLength: 4,
 })
 
-test('digests agree with @scure/btc-signer on random transactions', () => {
+test('signing digests equal those of @scure/btc-signer on random transactions', () => {
   fc.assert(
     fc.property(values, fc.nat(1000), fc.boolean(), (amounts, salt, withChange) => {
       const { unsigned } = transfer(BTC, amounts, {
@@ -167,7 +167,7 @@ for (const [name, network] of [
   ['P2WPKH', BTC],
   ['P2PKH', P2PKH],
 ] as const) {
-  test(`${name}: signed transactions execute, and their size is never below the real one and at most a vbyte per input above`, () => {
+  test(`${name}: signed transactions execute, and the size estimate is exact or slightly too high`, () => {
     fc.assert(
       fc.property(values, fc.nat(1000), fc.boolean(), (amounts, salt, withChange) => {
         const { unsigned, utxos } = transfer(network, amounts, {
@@ -210,7 +210,7 @@ for (const [name, network] of [
   })
 }
 
-test('a signature with its longest DER form fits the estimate exactly', () => {
+test('the size estimate is exact for a signature with the longest DER encoding', () => {
   const params = BTC.utxo as UtxoParams
   // 2 inputs of 41 bytes and 109 witness bytes, 2 outputs of 31 bytes: 8 + 1 + 1 + 82 + 62 bytes, 2
   // + 2 × 108 of witness.
@@ -226,7 +226,7 @@ test('a signature with its longest DER form fits the estimate exactly', () => {
   )
 })
 
-test('dust limits of every output type are those of Bitcoin Core', () => {
+test('the dust limit of every output type equals that of Bitcoin Core', () => {
   const params = BTC.utxo as UtxoParams
   const limits: [string, string, bigint][] = [
     ['P2PKH', `76a914${'11'.repeat(20)}88ac`, 546n],
@@ -239,7 +239,7 @@ test('dust limits of every output type are those of Bitcoin Core', () => {
     assert.equal(utxo.dustLimit(params, Buffer.from(script, 'hex')), limit, name)
 })
 
-test('decoding returns what was built', () => {
+test('decoding a transaction returns the values that it was built from', () => {
   const { unsigned, utxos } = transfer(BTC, [50_000n, 60_000n], {
     amount: 30_000n,
     change: 79_000n,
@@ -264,7 +264,7 @@ test('decoding returns what was built', () => {
   assert.equal(decoded.fee_rate, String(Math.floor(1_000_000 / (decoded.vsize as number)) / 1000))
 })
 
-test('assemble refuses signatures that do not verify', () => {
+test('assembling refuses signatures that do not verify', () => {
   const { unsigned } = transfer(BTC, [50_000n, 60_000n], { amount: 30_000n })
   const items = signing(BTC, unsigned, publicKeyAt)
   const good = sign(items)
@@ -299,7 +299,7 @@ test('assemble refuses signatures that do not verify', () => {
   )
 })
 
-test('the hash covers the signed data: sha256d without the witness', () => {
+test('the transaction hash is the sha256d of the signed data without the witness', () => {
   const { unsigned } = transfer(BTC, [50_000n], { amount: 30_000n })
   const signed = assemble(BTC, unsigned, sign(signing(BTC, unsigned, publicKeyAt)), publicKeyAt)
   assert.equal(

@@ -36,7 +36,7 @@ const VALID: [string, string][] = [
     '512079be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798',
   ],
 ]
-test('BIP350: valid addresses of witness versions in use', () => {
+test('BIP350: accepts valid addresses of the witness versions in use', () => {
   for (const [address, script] of VALID) {
     assert.deepEqual(check(networkOf(address), address), {
       valid: true,
@@ -51,7 +51,7 @@ test('BIP350: valid addresses of witness versions in use', () => {
   }
 })
 
-test('BIP350: refuses well-formed addresses of witness versions that cannot be locked today, with the reason', () => {
+test('BIP350: refuses addresses of unused witness versions, with the reason', () => {
   for (const address of [
     'bc1pw508d6qejxtdg4y5r3zarvary0c5xw7kw508d6qejxtdg4y5r3zarvary0c5xw7kt5nd6y',
     'BC1SW50QGDZ25J',
@@ -99,12 +99,12 @@ const INVALID = [
   'BC1SW50QA3JX3S',
   'bc1zw508d6qejxtdg4y5r3zarvaryvg6kdaj',
 ]
-test('BIP350 and BIP173: invalid addresses are refused', () => {
+test('BIP350 and BIP173: refuses invalid addresses', () => {
   for (const address of INVALID)
     assert.equal(check(networkOf(address), address).valid, false, address)
 })
 
-test('Base58Check: both address types are accepted, on their own network only', () => {
+test('Base58Check: accepts both address types, on their own network only', () => {
   for (const address of [
     '1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa',
     '3P14159f73E4gFr7JterCCQh9QjiTjiZrG',
@@ -122,7 +122,7 @@ test('Base58Check: both address types are accepted, on their own network only', 
   }
 })
 
-test('BIP84: derives the first address of its test key', () => {
+test('BIP84: derives the first address of the published test key', () => {
   const key = Buffer.from(
     '0330d54fd0dd420a6e5f8d3624f5f3482cae350f79d5f0753bf5beef9c2d91af3c',
     'hex',
@@ -130,7 +130,7 @@ test('BIP84: derives the first address of its test key', () => {
   assert.equal(familyOf(main).address(main, key), 'bc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu')
 })
 
-test('addresses of other networks are refused by name', () => {
+test('refuses an address of another network and names that network', () => {
   for (const address of [
     'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4',
     'tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx',
@@ -141,7 +141,7 @@ test('addresses of other networks are refused by name', () => {
   }
 })
 
-test('a tag, an empty text, spaces, and a BIP21 URI are refused', () => {
+test('refuses an address with a tag, an empty text, spaces, and a BIP21 URI', () => {
   const address = VALID[0]?.[0].toLowerCase() as string
   assert.equal(check(main, address, '1').valid, false)
   assert.equal(check(main, address, '').valid, false)
@@ -160,7 +160,7 @@ test('a tag, an empty text, spaces, and a BIP21 URI are refused', () => {
     assert.equal(check(main, text).valid, false, text)
 })
 
-test('agrees with @scure/btc-signer on random programs of every kind', () => {
+test('encodes random witness programs to the same addresses as @scure/btc-signer', () => {
   const net = { bech32: 'bcrt', pubKeyHash: 111, scriptHash: 196, wif: 239 }
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 32, maxLength: 32 }), fc.nat(1000), (program, index) => {
@@ -184,7 +184,7 @@ test('agrees with @scure/btc-signer on random programs of every kind', () => {
   )
 })
 
-test('one mistyped character is always detected', () => {
+test('always detects one mistyped character in an address', () => {
   const alphabet = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l'
   const address = 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4'
   for (let at = 3; at < address.length; at++) {
@@ -195,7 +195,7 @@ test('one mistyped character is always detected', () => {
   }
 })
 
-test('any text is either a valid address or refused with a reason', () => {
+test('accepts any text as a valid address or refuses it with a reason', () => {
   fc.assert(
     fc.property(
       fc.oneof(

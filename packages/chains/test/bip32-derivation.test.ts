@@ -56,7 +56,7 @@ for (const [name, from, path, to] of STEPS) {
   })
 }
 
-test('public derivation computes the keys of private derivation, on random paths', () => {
+test('public and private derivation give the same keys on random paths', () => {
   fc.assert(
     fc.property(fc.array(fc.nat(0x7fffffff), { maxLength: 4 }), (path) => {
       assert.deepEqual(publicKeyAt(path), secp256k1.getPublicKey(privateKeyAt(path), true))
@@ -65,7 +65,7 @@ test('public derivation computes the keys of private derivation, on random paths
   )
 })
 
-test('hardened and invalid indices are refused', () => {
+test('refuses hardened and invalid indices', () => {
   for (const index of [-1, 0x80000000, 1.5, Number.NaN, Infinity, 2 ** 53]) {
     refuses(
       () =>
@@ -81,12 +81,12 @@ test('hardened and invalid indices are refused', () => {
   }
 })
 
-test('a path consists of sub-account, chain and index', () => {
+test('a derivation path consists of sub-account, chain and index', () => {
   assert.deepEqual(pathOf(BTC, 3, 7), [3, BTC.chain_index, 7])
   assert.notDeepEqual(pathOf(BTC, 3, 7), pathOf(ETH, 3, 7))
 })
 
-test('each element of the path changes the address', () => {
+test('changing any element of the path changes the address', () => {
   const addresses = [
     [1, 0, 0],
     [0, 0, 0],
@@ -97,7 +97,7 @@ test('each element of the path changes the address', () => {
   assert.equal(new Set(addresses).size, addresses.length)
 })
 
-test('a cached key equals the derived one', () => {
+test('a cached key equals the newly derived key', () => {
   const at = publicKeysBelow(workspaceKey)
   assert.deepEqual(at([1, 2, 3]), at([1, 2, 3]))
   assert.deepEqual(
@@ -118,7 +118,7 @@ const { vectors } = JSON.parse(
 
 // Addresses are derived by other code than the shares that sign for them: the tests of both contain
 // these vectors.
-test('Ed25519: derives the frozen vectors that the signing engine has too', () => {
+test('Ed25519: derives the same fixed test vectors as the signing engine', () => {
   assert.ok(vectors.length > 5)
   for (const vector of vectors) {
     vector.levels.forEach((level, depth) => {

@@ -54,7 +54,7 @@ async function heldFor(
   }
 }
 
-test('a request times out after 8 seconds, a request for a block after 60', async () => {
+test('a request times out after 8 seconds, and a request for a block after 60 seconds', async () => {
   const ask = (method: string, params: unknown[] = []) =>
     heldFor(() => jsonRpc(url, (_url, init) => never(init))(method, params))
   for (const method of [
@@ -109,7 +109,7 @@ for (const [what, late] of [
   ['in time', true],
   ['within the bound of bytes', false],
 ] as const) {
-  test(`BTC: a block whose transactions do not arrive ${what} is read by its ids`, async () => {
+  test(`BTC: if a block's transactions do not arrive ${what}, they are requested one by one`, async () => {
     const own = addressOf(BTC, [1, 0, 0])
     const { utxo } = await import('../src/index.ts')
     const hex = Buffer.from(utxo.scriptOf(BTC, own)).toString('hex')
@@ -164,7 +164,7 @@ for (const [what, late] of [
   })
 }
 
-test('BTC: an unreachable endpoint gets no further requests for the block', async () => {
+test('BTC: sends no further requests for a block to an unreachable endpoint', async () => {
   const asked: string[] = []
   const client = new UtxoClient(BTC, url, async (_url, init) => {
     const { method } = JSON.parse(String(init.body)) as { method: string }

@@ -40,10 +40,9 @@ const withBody = (change: Partial<Body>): UnsignedTransaction => ({
 })
 const [payment, change] = body.outputs as [Output, Output]
 
-test('the unmodified transaction is accepted', () =>
-  assert.equal(decoded(unsigned).payments.length, 1))
+test('accepts the unmodified transaction', () => assert.equal(decoded(unsigned).payments.length, 1))
 
-test('refuses fields that a payment does not use, by name', () => {
+test('refuses transaction fields that a payment does not use, and names the field', () => {
   const extra: [number, string, RegExp][] = [
     [4, '80', /certificates/],
     [5, 'a0', /withdrawals/],
@@ -75,7 +74,7 @@ test('refuses fields that a payment does not use, by name', () => {
   }
 })
 
-test('refuses a body without fee, expiry, inputs or outputs', () => {
+test('refuses a transaction body without fee, expiry, inputs or outputs', () => {
   for (const key of [0, 1, 2, 3]) {
     const entries = parseFields().filter(([name]) => name !== key)
     refuses(
@@ -111,7 +110,7 @@ function parseFields(): [number, Uint8Array][] {
   ]
 }
 
-test('refuses other encodings of the same content', () => {
+test('refuses non-canonical encodings of the same content', () => {
   const fields = parseFields()
   assert.equal(hex(map(fields.map(([name, value]) => [uint(BigInt(name)), value]))), unsigned.bytes)
   const spelled = (make: (fields: [number, Uint8Array][]) => Uint8Array): void => {
@@ -202,7 +201,7 @@ test('refuses outputs with a datum or a script, in the old format and the new on
   )
 })
 
-test('refuses change that is foreign, missing, or disguised as a payment', () => {
+test('refuses change that is missing, or goes to a foreign or second payment address', () => {
   const thief = addressBytes(ADA, 'addr1w8phkx6acpnf78fuvxn0mkew3l0fd058hzquvz7w36x4gtcyjy7wx')
   refuses(() => decoded(withBody({ outputs: [payment, { ...change, address: thief }] })), 'CHANGE')
   refuses(
@@ -237,7 +236,7 @@ test('refuses change that is foreign, missing, or disguised as a payment', () =>
   refuses(() => decoded(withBody({ outputs: [change] })), 'CHANGE')
 })
 
-test('refuses a fee that differs from the remainder, and more value than the inputs have', () => {
+test('refuses a fee that differs from inputs minus outputs, and outputs above the inputs', () => {
   refuses(() => decoded(withBody({ fee: body.fee + 1n })), 'SHAPE', /do not equal the inputs/)
   refuses(
     () => decoded(withBody({ outputs: [{ ...payment, coin: payment.coin + 1n }, change] })),
@@ -252,7 +251,7 @@ test('refuses a fee that differs from the remainder, and more value than the inp
   assert.equal(greedy.fee_max, body.fee + 700_000n)
 })
 
-test('refuses tokens that are sent away, burnt, created or changed', () => {
+test('refuses a transaction that sends, burns, creates or changes tokens', () => {
   const built = build([{ value: 10_000_000n, assets: { [TOKEN]: '5' } }], 3_000_000n)
   const tokens = parseBody(Buffer.from(built.unsigned.bytes, 'hex'))
   const [pay, back] = tokens.outputs as [Output, Output]
@@ -303,7 +302,7 @@ test('refuses tokens that are sent away, burnt, created or changed', () => {
   refuses(() => decoded({ ...of([pay]), change: undefined as never }), /SHAPE|CHANGE/)
 })
 
-test('refuses false previous transactions, foreign keys, duplicate inputs and another order', () => {
+test('refuses false previous transactions, foreign keys, and duplicate or unsorted inputs', () => {
   const [first, second] = unsigned.inputs as [
     UnsignedTransaction['inputs'][0],
     UnsignedTransaction['inputs'][0],
@@ -350,7 +349,7 @@ test('refuses false previous transactions, foreign keys, duplicate inputs and an
   )
 })
 
-test('refuses addresses that cannot be paid', () => {
+test('refuses addresses that cannot receive a payment', () => {
   for (const raw of [
     `e1${'11'.repeat(28)}`,
     `41${'11'.repeat(28)}010203`,
@@ -368,7 +367,7 @@ test('refuses addresses that cannot be paid', () => {
   }
 })
 
-test('refuses an expiry far beyond the limit', () => {
+test('refuses an expiry that is far beyond the limit', () => {
   refuses(() => decoded(withBody({ ttl: (1n << 64n) - 1n })), 'SHAPE', /end/)
 })
 
@@ -406,7 +405,7 @@ test('refuses a signature of another key, of another message, or of a changed bo
   assert.equal(addressAt(PATH).length, 58)
 })
 
-test('any invalid bytes are refused without another error; one flipped bit never keeps the meaning', () => {
+test('refuses invalid bytes with a ChainError; flipping one bit never keeps the meaning', () => {
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 1, maxLength: 400 }), (data) =>
       refuses(() => decoded({ ...unsigned, bytes: hex(data) }), /^[A-Z_]+$/),

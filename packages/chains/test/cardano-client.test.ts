@@ -60,7 +60,7 @@ const body = encodeBody({
 const txid = Buffer.from(hashOf(body)).toString('hex')
 const cbor = Buffer.from(encodeSigned(body, [])).toString('hex')
 
-test('the API key is sent with every request; a wrong network is refused', async () => {
+test('sends the API key with every request, and refuses an endpoint of another network', async () => {
   const seen: { path: string; init: RequestInit }[] = []
   await client({ '/genesis': { network_magic: 764_824_073 } }, seen).probe()
   assert.equal(new Headers(seen[0]?.init.headers).get('project_id'), 'secret')
@@ -69,7 +69,7 @@ test('the API key is sent with every request; a wrong network is refused', async
   })
 })
 
-test('a block: outputs are read from the transactions’ own bytes, with tokens, page after page', async () => {
+test('reads the outputs and tokens of a block from the transactions’ bytes, page by page', async () => {
   const hash = block(7).hash
   const many = Array.from({ length: 101 }, (_, at) => {
     if (at === 0) return { tx_hash: txid, cbor }
@@ -116,7 +116,7 @@ test('a block: outputs are read from the transactions’ own bytes, with tokens,
   assert.equal(await client({}).block(7), null)
 })
 
-test('implausible answers are refused', async () => {
+test('refuses implausible responses', async () => {
   const { hash } = block(7)
   const of = (answers: Answers) =>
     client({ '/blocks/7': block(7, { tx_count: 1 }), ...answers }).block(7)
@@ -181,7 +181,7 @@ test('implausible answers are refused', async () => {
   )
 })
 
-test('the body of the previous transaction is the bytes that were hashed', async () => {
+test('returns a previous transaction only if its bytes match its hash', async () => {
   assert.equal(
     await client({ [`/txs/${txid}/cbor`]: { cbor } }).transactionBody(txid),
     Buffer.from(body).toString('hex'),
@@ -193,7 +193,7 @@ test('the body of the previous transaction is the bytes that were hashed', async
   )
 })
 
-test('status: in a block, waiting, or absent; a failed script is not a success', async () => {
+test('reports a transaction as included, waiting, absent, or included with a failed script', async () => {
   const found = { block: '00', block_height: 5, fees: '170000', valid_contract: true }
   assert.deepEqual(await client({ [`/txs/${txid}`]: found }).status(txid), {
     state: 'included',
@@ -232,7 +232,7 @@ test('status: in a block, waiting, or absent; a failed script is not a success',
   assert.equal((await client(answers).status(txid)).state, 'included')
 })
 
-test('a broadcast sends the bytes unchanged; only an error about the transaction is a rejection', async () => {
+test('broadcasts the bytes unchanged; only an error about the transaction is a rejection', async () => {
   const seen: { path: string; init: RequestInit }[] = []
   assert.deepEqual(await client({ '/tx/submit': txid }, seen).broadcast(cbor), { kind: 'accepted' })
   assert.equal(Buffer.from(seen[0]?.init.body as Uint8Array).toString('hex'), cbor)
@@ -262,7 +262,7 @@ test('a broadcast sends the bytes unchanged; only an error about the transaction
   )
 })
 
-test('expired: a block at full depth is beyond the expiry, and the transaction is absent afterwards', async () => {
+test('a transaction is expired only if a final block is past its expiry and it is absent', async () => {
   const latest = block(1015)
   const answers = {
     '/blocks/latest': latest,
@@ -287,7 +287,7 @@ test('expired: a block at full depth is beyond the expiry, and the transaction i
   assert.equal(await client({ '/blocks/latest': block(10) }).isDead(txid, 1), false)
 })
 
-test('lists unspent outputs', async () => {
+test('lists the unspent outputs of an address', async () => {
   const utxos = {
     inputs: [
       { address: 'a', collateral: false },

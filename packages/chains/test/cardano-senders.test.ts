@@ -46,7 +46,7 @@ const spends = (address: unknown, more = {}) => ({
   ...more,
 })
 
-test('Cardano: senders are all inputs, withdrawn rewards and returned deposits', async () => {
+test('the senders of a Cardano payment include inputs, withdrawn rewards and refunded deposits', async () => {
   const inputs = [
     spends(addressAt(PATH)),
     spends(addressAt(CHANGE)),

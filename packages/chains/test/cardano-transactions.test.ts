@@ -97,7 +97,7 @@ function judged(unsigned: UnsignedTransaction): {
   }
 }
 
-test('two other libraries read a payment with change in the same way', () => {
+test('two other libraries decode a payment with change to the same values', () => {
   const { unsigned, selection } = build([{ value: 10n * ADA_1 }], 3n * ADA_1)
   const { body, least, size } = judged(unsigned)
   assert.deepEqual(
@@ -129,7 +129,7 @@ test('two other libraries read a payment with change in the same way', () => {
   )
 })
 
-test('several inputs of one key need one signature, inputs of several keys one each', () => {
+test('inputs of one key share one signature; each further key adds one signature', () => {
   const { unsigned } = build(
     [
       { value: 2n * ADA_1 },
@@ -162,7 +162,7 @@ test('several inputs of one key need one signature, inputs of several keys one e
   )
 })
 
-test('native tokens of an input return completely with the change', () => {
+test('change returns all native tokens of the inputs to the payer', () => {
   const { unsigned, selection } = build(
     [
       { value: 2n * ADA_1, assets: { [TOKEN]: '5', [SECOND]: '9000000000000000000' } },
@@ -184,7 +184,7 @@ test('native tokens of an input return completely with the change', () => {
   })
 })
 
-test('coins with lovelace only are spent before those with tokens', () => {
+test('spends outputs that contain only lovelace before outputs that contain tokens', () => {
   const { selection } = build(
     [
       { value: 50n * ADA_1, assets: { [TOKEN]: '5' } },
@@ -199,7 +199,7 @@ test('coins with lovelace only are spent before those with tokens', () => {
   )
 })
 
-test("change is never below the ledger's minimum: another coin is added, or the rest goes to the fee", () => {
+test('change below the minimum is avoided by another input, or added to the fee', () => {
   const more = build([{ value: 4n * ADA_1 }, { value: 2n * ADA_1 }], 3_500_000n)
   assert.equal(more.selection.coins.length, 2)
   assert.ok(more.selection.change >= 849_070n)
@@ -218,7 +218,7 @@ test("change is never below the ledger's minimum: another coin is added, or the 
   )
 })
 
-test('if the total is too low, or an output is below its minimum, the error states the amount', () => {
+test('the error for too few coins or a too small output states the required amount', () => {
   refuses(() => build([{ value: 2n * ADA_1 }], 3n * ADA_1), 'INSUFFICIENT', /by 116\d{4} lovelace/)
   refuses(() => build([{ value: 5n * ADA_1 }], 849_069n), 'DUST', /849070/)
   assert.ok(build([{ value: 5n * ADA_1 }], 849_070n))
@@ -228,7 +228,7 @@ test('if the total is too low, or an output is below its minimum, the error stat
   judged(build([{ value: 5n * ADA_1 }], 969_750n, { to: base }).unsigned)
 })
 
-test('limits the number of inputs, and of tokens in an output', () => {
+test('limits the number of inputs, and of tokens in one output', () => {
   const many = Array.from({ length: 600 }, () => ({ value: ADA_1 }))
   refuses(() => build(many, 500n * ADA_1), 'TOO_MANY_INPUTS')
   const bundle = (from: number) =>
@@ -261,7 +261,7 @@ test('limits the number of inputs, and of tokens in an output', () => {
   )
 })
 
-test('a replacement contains the required coins', () => {
+test('a replacement spends the coins that are required as inputs', () => {
   const { coins } = fund([{ value: 5n * ADA_1 }, { value: 9n * ADA_1 }, { value: 7n * ADA_1 }])
   const order = {
     coins,
@@ -284,7 +284,7 @@ test('a replacement contains the required coins', () => {
   )
 })
 
-test('any wallet and amount: built, decoded equally, accepted by the references at exactly the requested rate', () => {
+test('for any wallet and amount, the reference libraries accept the transaction and its fee', () => {
   const coin = fc.record({
     value: fc.bigInt({ min: 900_000n, max: 50_000_000_000n }),
     path: fc.constantFrom(PATH, OTHER, CHANGE),
@@ -331,7 +331,7 @@ test('any wallet and amount: built, decoded equally, accepted by the references 
   assert.ok(built > 60, `${built}`)
 })
 
-test('the price of a reference script is computed tier by tier, as by the ledger', () => {
+test('calculates the price of a reference script in tiers, as the ledger does', () => {
   assert.deepEqual([0, 1, 25_600, 25_601, 51_200].map(cardano.scriptFee), [
     0n,
     15n,
@@ -341,7 +341,7 @@ test('the price of a reference script is computed tier by tier, as by the ledger
   ])
 })
 
-test('reads transactions of others: old and new outputs, tokens, datums, scripts, any encoding', () => {
+test('reads foreign transactions with any output format, token, datum, script and encoding', () => {
   const address = `61${'11'.repeat(28)}`
   const key = `58 20 ${'aa'.repeat(32)}`
   const hex = (text: string) => Uint8Array.from(Buffer.from(text.replaceAll(' ', ''), 'hex'))
@@ -380,7 +380,7 @@ test('reads transactions of others: old and new outputs, tokens, datums, scripts
   refuses(() => parseBody(body), 'SHAPE')
 })
 
-test('the local network accepts the same transactions', () => {
+test('the local Cardano network accepts the same transactions', () => {
   const to = 'addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz'
   const { unsigned } = build([{ value: 10n * ADA_1 }], 3n * ADA_1, { network: TEST, to })
   assert.equal(decoded(unsigned, TEST).payments[0]?.address, to)

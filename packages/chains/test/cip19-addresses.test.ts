@@ -63,7 +63,7 @@ const reasonOf = (network: typeof ADA, text: string, tag?: string): string => {
   return answer.valid ? 'valid' : answer.reason
 }
 
-test('CIP-19 vectors: an enterprise address of the published key on each network', () => {
+test('CIP-19: derives the published enterprise address of a key on each network', () => {
   assert.equal(address(ADA, KEY), PAYABLE[6]?.[0])
   assert.equal(address(TEST, KEY), PAYABLE[6]?.[1])
 })
@@ -87,7 +87,7 @@ test('enterprise addresses of random keys equal those of cardano-serialization-l
   )
 })
 
-test('base and enterprise addresses of keys and scripts can be paid, on their own network only', () => {
+test('accepts base and enterprise addresses of keys and scripts, on their own network only', () => {
   for (const [main, other] of Object.values(PAYABLE)) {
     for (const [network, own, foreign] of [
       [ADA, main, other],
@@ -108,12 +108,12 @@ test('base and enterprise addresses of keys and scripts can be paid, on their ow
   }
 })
 
-test('stake and pointer addresses are refused with the reason', () => {
+test('refuses stake and pointer addresses with the reason', () => {
   for (const stake of STAKES) assert.match(reasonOf(ADA, stake), /stake address/)
   for (const pointer of POINTERS) assert.match(reasonOf(ADA, pointer), /pointer address/)
 })
 
-test('accepts Byron addresses of keys, with a valid checksum, of the same network', () => {
+test('accepts Byron key addresses with a valid checksum, on the same network only', () => {
   for (const text of BYRON) {
     assert.ok(ByronAddress.is_valid(text))
     assert.deepEqual(validate(ADA, text), { valid: true, address: text, address_tag: null })
@@ -128,7 +128,7 @@ test('accepts Byron addresses of keys, with a valid checksum, of the same networ
   }
 })
 
-test('refuses a wrong letter, another length, another prefix and a tag', () => {
+test('refuses an address with a wrong letter, length or prefix, and any tag', () => {
   const good = PAYABLE[0]?.[0] as string
   for (let at = 5; at < good.length; at++) {
     const letter = good[at] === 'q' ? 'p' : 'q'
@@ -161,7 +161,7 @@ test('refuses a wrong letter, another length, another prefix and a tag', () => {
     assert.notEqual(reasonOf(ADA, text), 'valid', text)
 })
 
-test('no bytes are encoded as an address that decodes to other bytes', () => {
+test('the encoded address of any bytes decodes to the same bytes', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 70 }), (bytes) => {
       const text = addressText(ADA, bytes)
@@ -171,7 +171,7 @@ test('no bytes are encoded as an address that decodes to other bytes', () => {
   )
 })
 
-test('all forms of one payment credential have one key: any stake part, pointer, enterprise, network, upper case', () => {
+test('all address forms of one payment credential have the same screening key', () => {
   const ofKey = [0, 2, 6]
     .flatMap((type) => PAYABLE[type] as [string, string])
     .concat(POINTERS[0] as string)

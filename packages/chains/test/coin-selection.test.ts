@@ -59,7 +59,7 @@ const rates = fc.oneof(
   fc.bigInt({ min: 1000n, max: 1_000_000n }),
 )
 
-test('value is conserved, change is never dust, and the fee is at least the required one and little more', () => {
+test('conserves value, creates no dust change, and pays at least the required fee', () => {
   fc.assert(
     fc.property(values, amounts, rates, (list, amount, rate) => {
       let selection: utxo.Selection
@@ -86,7 +86,7 @@ test('value is conserved, change is never dust, and the fee is at least the requ
   )
 })
 
-test('returns INSUFFICIENT exactly if no number of the largest coins suffices', () => {
+test('returns INSUFFICIENT only if no number of the largest coins suffices', () => {
   fc.assert(
     fc.property(values, amounts, rates, (list, amount, rate) => {
       const sorted = [...list].sort((a, b) => (a > b ? -1 : 1))
@@ -108,7 +108,7 @@ test('returns INSUFFICIENT exactly if no number of the largest coins suffices', 
   )
 })
 
-test('the same coins in any order give the same selection', () => {
+test('selects the same coins whatever the order of the list', () => {
   fc.assert(
     fc.property(
       values.chain((list) =>
@@ -134,7 +134,7 @@ test('the same coins in any order give the same selection', () => {
   )
 })
 
-test('required coins are inputs exactly once', () => {
+test('includes each required coin as an input exactly once', () => {
   fc.assert(
     fc.property(
       values,
@@ -160,7 +160,7 @@ test('required coins are inputs exactly once', () => {
   )
 })
 
-test('a remainder below dust goes to the fee', () => {
+test('adds a remainder below the dust limit to the fee', () => {
   const due = feeAt(1, 2, 1000n)
   const [must] = coins([50_000n + due + DUST - 1n]) as [utxo.Utxo]
   // With required coins, the search for an exact match is skipped.
@@ -179,25 +179,25 @@ test('a remainder below dust goes to the fee', () => {
   })
 })
 
-test('a required coin is not counted a second time', () => {
+test('does not count a required coin twice', () => {
   const [must, other] = coins([10_000n, 5000n]) as [utxo.Utxo, utxo.Utxo]
   assert.deepEqual(select([must, other], 12_000n, 1000n, [must]).utxos, [must, other])
   refuses(() => select([must, other], 16_000n, 1000n, [must]), 'INSUFFICIENT')
 })
 
-test('for coins of equal value the choice does not depend on their order', () => {
+test('selects the same coins of equal value whatever their order', () => {
   const list = coins([7000n, 7000n, 7000n, 7000n])
   assert.deepEqual(select(list.toReversed(), 3000n, 1000n), select(list, 3000n, 1000n))
 })
 
-test('an exact match leaves no change', () => {
+test('creates no change if the coins match amount and fee exactly', () => {
   const fee = feeAt(2, 1, 1000n)
   const { utxos, change } = select([900_000n, 40_000n, 60_000n + fee, 77_777n], 100_000n, 1000n)
   assert.equal(change, 0n)
   assert.deepEqual(utxos.map((each) => each.value).sort(), [40_000n, 60_000n + fee].sort())
 })
 
-test('the limit is exact to one satoshi', () => {
+test('the limit of sufficient funds is exact to one satoshi', () => {
   const fee = feeAt(1, 1, 5000n)
   assert.equal(select([50_000n + fee], 50_000n, 5000n).fee, fee)
   refuses(() => select([50_000n + fee - 1n], 50_000n, 5000n), 'INSUFFICIENT', /by 1 satoshi/)
@@ -220,7 +220,7 @@ test('refuses an amount below dust, an empty wallet, and a foreign address', () 
   )
 })
 
-test('selects from a wallet of very many coins quickly', () => {
+test('selects quickly from a wallet with very many coins', () => {
   const many = Array.from({ length: 20_000 }, (_, at) => ({
     ...coin(0n, 0),
     txid: at.toString(16).padStart(64, '0'),
@@ -275,7 +275,7 @@ function foreign(list: readonly bigint[], amount: bigint, feeRate: bigint): utxo
   }
 }
 
-test("waste: none of our own selections wastes more, and another library's rarely less", () => {
+test("selections waste no more in total than another library's, and rarely more each", () => {
   const wallets = fc.array(fc.bigInt({ min: 1000n, max: 10n ** 7n }), {
     minLength: 2,
     maxLength: 25,

@@ -4,7 +4,7 @@ import { ed25519 } from '@noble/curves/ed25519.js'
 import * as fc from '../../../test/property.ts'
 import { isEd25519 } from '../src/ed25519.ts'
 
-test('OpenSSL agrees with noble on valid signatures and on those with one changed bit', () => {
+test('OpenSSL and noble agree on valid signatures and on signatures with one changed bit', () => {
   fc.assert(
     fc.property(
       fc.uint8Array({ minLength: 32, maxLength: 32 }),
@@ -33,7 +33,7 @@ test('OpenSSL agrees with noble on valid signatures and on those with one change
   )
 })
 
-test('a signature of another length is invalid, and so is s plus the group order', () => {
+test('refuses a signature of another length, and one whose s includes the group order', () => {
   const secret = new Uint8Array(32).fill(7)
   const message = new Uint8Array([1, 2, 3])
   const [signature, key] = [ed25519.sign(message, secret), ed25519.getPublicKey(secret)]

@@ -49,7 +49,7 @@ function build(
   })
 }
 
-test('EIP-155: computes the example of the standard', () => {
+test('EIP-155: computes the published example of the standard', () => {
   const main = mainnet.network('ETH') as Network
   const secret = Buffer.alloc(32, 0x46)
   const publicKey = () => secp256k1.getPublicKey(secret, true)
@@ -84,7 +84,7 @@ test('EIP-155: computes the example of the standard', () => {
 
 const erc20 = new Interface(['function transfer(address to, uint256 amount)'])
 
-test('ethers and @ethereumjs/tx read the same sender, hash and fields of signed transfers', () => {
+test('ethers and @ethereumjs/tx decode the same sender, hash and fields of signed transfers', () => {
   const address = fc.uint8Array({ minLength: 20, maxLength: 20 }).map((bytes) => evmAddress(bytes))
   fc.assert(
     fc.property(
@@ -150,7 +150,7 @@ test('ethers and @ethereumjs/tx read the same sender, hash and fields of signed 
   )
 })
 
-test('fee rates are returned in gwei, exactly', () => {
+test('returns fee rates in gwei exactly', () => {
   for (const [wei, gwei] of [
     [1n, '0.000000001'],
     [30_000_000_000n, '30'],
@@ -169,7 +169,7 @@ test('fee rates are returned in gwei, exactly', () => {
   }
 })
 
-test('assemble refuses signatures that do not verify', () => {
+test('assembling refuses signatures that do not verify', () => {
   for (const legacy of [false, true]) {
     const unsigned = build({ fee: { maxFeePerGas: 10n, maxPriorityFeePerGas: 1n, legacy } })
     const items = signing(ETH, unsigned, publicKeyAt)
@@ -205,12 +205,12 @@ test('transactions with the same account and nonce exclude each other', () => {
   assert.equal(exclusive(one, of({ ...build(), inputs: [{ path: [1, 60, 1] }] })), false)
 })
 
-test('fuel is gas × price × 1.2, plus the data fee of a second layer', () => {
+test('gas funding is gas × price × 1.2, plus the data fee of a layer-2 network', () => {
   assert.equal(evm.fuelFor(65_000n, 1_000_000_000n), 78_000_000_000_000n)
   assert.equal(evm.fuelFor(21_000n, 10n, 5n), 252_005n)
 })
 
-test('a transfer to an invalid address is not built', () => {
+test('refuses to build a transfer to an invalid address', () => {
   for (const to of ['', '0x', 'vitalik.eth', TO.slice(0, -1), `${TO}00`]) {
     refuses(() => build({ to }), 'ADDRESS')
     refuses(() => build({ to, asset: USDT }), 'ADDRESS')

@@ -20,7 +20,7 @@ const VECTORS = [
   '0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb',
 ]
 
-test('the published addresses are canonical', () => {
+test('formats the published addresses with their checksum', () => {
   for (const address of VECTORS) {
     assert.deepEqual(check(address), { valid: true, address, address_tag: null })
     assert.deepEqual(check(address.toLowerCase()), { valid: true, address, address_tag: null })
@@ -32,7 +32,7 @@ test('the published addresses are canonical', () => {
   }
 })
 
-test('one letter in the wrong case is refused', () => {
+test('refuses an address with one letter in the wrong case', () => {
   const address = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
   for (let at = 2; at < address.length; at++) {
     const char = address[at] as string
@@ -43,7 +43,7 @@ test('one letter in the wrong case is refused', () => {
   }
 })
 
-test('other shapes are refused', () => {
+test('refuses addresses of another length or format', () => {
   const address = '0xde709f2102306220921060314715629080e2fb77'
   for (const text of [
     '',
@@ -65,7 +65,7 @@ test('other shapes are refused', () => {
   assert.equal(check(`0x${'0'.repeat(40)}`).valid, false)
 })
 
-test('agrees with ethers on random bytes and keys', () => {
+test('derives and formats the same addresses as ethers for random bytes and keys', () => {
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 20, maxLength: 20 }), fc.nat(50), (bytes, index) => {
       const lower = `0x${Buffer.from(bytes).toString('hex')}`

@@ -129,7 +129,7 @@ async function unavailable(promise: Promise<unknown>, message: RegExp): Promise<
   })
 }
 
-test('a token deposit is found if logs are empty and the endpoint returns receipts only one by one', async () => {
+test('finds a token deposit if logs are empty and receipts are available only one by one', async () => {
   const { client, calls } = endpoint({ eth_getLogs: [], eth_getBlockReceipts: NOT_SERVED })
   assert.deepEqual(
     (await client.block(7))?.transfers.map(({ txid, asset, amount }) => [txid, asset, amount]),
@@ -142,7 +142,7 @@ test('a token deposit is found if logs are empty and the endpoint returns receip
   )
 })
 
-test('logs of another block make the block unavailable, and the next response is used', async () => {
+test('logs of another block make the block unavailable until the next valid response', async () => {
   assert.deepEqual(await seen({}), BOTH)
   const cases: [object | object[], RegExp][] = [
     [{ ...log(), blockHash: OTHER }, /logs of another block/],
@@ -190,7 +190,7 @@ test('logs of another block make the block unavailable, and the next response is
   assert.deepEqual(await seen({ eth_getLogs: () => (asked++ === 0 ? [log()] : []) }), BOTH)
 })
 
-test('a block that contradicts the request, or itself, is unavailable', async () => {
+test('treats a block that contradicts the request or itself as unavailable', async () => {
   const [native, token] = block().transactions
   const cases: [object, RegExp][] = [
     [{ number: '0x8' }, /another height/],
@@ -249,7 +249,7 @@ test('a block that contradicts the request, or itself, is unavailable', async ()
     )
 })
 
-test('a fee is read from the transaction if the receipt has no price, or zero', async () => {
+test("takes the gas price from the transaction if the receipt's price is missing or zero", async () => {
   const [, receipt] = receipts() as [object, object]
   const status = (effectiveGasPrice: unknown, transaction: unknown, more: Script = {}) =>
     endpoint({
@@ -297,7 +297,7 @@ function changed(value: unknown, path: readonly (string | number)[], to: unknown
   return copy
 }
 
-test('with any field missing, null or of another type, a block is read or refused with network, method and field', async () => {
+test('if any field of a block is missing or invalid, it is read or the error names the field', async () => {
   for (const [method, honest] of [
     ['eth_getBlockByNumber', block()],
     ['eth_getLogs', [log()]],
@@ -318,7 +318,7 @@ test('with any field missing, null or of another type, a block is read or refuse
   }
 })
 
-test('a native deposit depends only on the block and the outcome in a receipt', async () => {
+test("a native deposit depends only on the receipt's block and its success", async () => {
   const [honest] = receipts() as [object]
   const whole = { state: 'included', height: 7, blockHash: BLOCK, succeeded: true, fee: null }
   const expected: ExpectedTransfer | undefined = undefined
@@ -347,7 +347,7 @@ test('a native deposit depends only on the block and the outcome in a receipt', 
   }
 })
 
-test('optional fields that an endpoint omits are reported; a missing required field is an error', async () => {
+test('reports missing optional fields, and fails if a required field is missing', async () => {
   assert.deepEqual(await endpoint({}).client.limits(), [])
   assert.deepEqual(
     await endpoint({

@@ -33,13 +33,13 @@ const token = { ...native, to: CONTRACT, value: 0n, data: evm.transferData(TO, 5
 const bytesOf = (transaction: object) =>
   serializeTransaction(transaction as TransactionSerializable)
 
-test('decodes the plain transfers', () => {
+test('decodes plain transfers', () => {
   assert.deepEqual(decode(bytesOf(native)).payments, [{ address: TO, amount: 5n, tag: null }])
   assert.deepEqual(decode(bytesOf(token)).payments, [{ address: TO, amount: 5n, tag: null }])
   assert.equal(decode(bytesOf(token)).asset, 'USDT_ETH')
 })
 
-test('refuses another chain id and a missing one', () => {
+test('refuses another chain id and a missing chain id', () => {
   for (const chainId of [1, 56, 31338])
     refuses(() => decode(bytesOf({ ...native, chainId })), 'CHAIN_ID')
   refuses(() => decode(encodeRlp(['0x01', '0x64', '0x5208', TO, '0x05', '0x'])), 'CHAIN_ID')
@@ -54,7 +54,7 @@ test('refuses contract creation', () => {
   refuses(() => decode(bytesOf({ ...native, to: undefined, data: '0x6001' })), 'SHAPE', /creation/)
 })
 
-test('refuses types 1, 3 and 4, unknown types, and an access list', () => {
+test('refuses transaction types 1, 3 and 4, unknown types, and an access list', () => {
   const { maxFeePerGas: _, maxPriorityFeePerGas: __, ...base } = native
   refuses(
     () => decode(bytesOf({ ...base, type: 'eip2930', gasPrice: 100n, accessList: [] })),
@@ -105,7 +105,7 @@ test('refuses types 1, 3 and 4, unknown types, and an access list', () => {
   )
 })
 
-test('refuses token data of 67 and 69 bytes, dirty padding, other methods, and native value', () => {
+test('refuses token data of wrong length, padding or method, and token calls with native value', () => {
   const { data } = token
   for (const changed of [
     data.slice(0, -2),
@@ -124,7 +124,7 @@ test('refuses token data of 67 and 69 bytes, dirty padding, other methods, and n
   refuses(() => decode(bytesOf({ ...token, value: 1n })), 'SHAPE', /no native value/)
 })
 
-test('refuses unknown contracts, and native coins with data', () => {
+test('refuses calls of unknown contracts, and native transfers with data', () => {
   refuses(() => decode(bytesOf({ ...token, to: TO })), 'CONTRACT')
   refuses(() => decode(bytesOf({ ...native, data: '0x00' })), 'CONTRACT')
   refuses(
@@ -149,11 +149,11 @@ test('refuses unknown contracts, and native coins with data', () => {
   )
 })
 
-test('empty data to a token contract is decoded as a native transfer', () => {
+test('decodes a call of a token contract without data as a native transfer', () => {
   assert.equal(decode(bytesOf({ ...native, to: CONTRACT })).asset, 'ETH')
 })
 
-test('refuses other encodings of the bytes', () => {
+test('refuses non-canonical encodings of the bytes', () => {
   const hex = bytesOf(native).slice(2)
   for (const bytes of [
     hex.toUpperCase(),
@@ -183,7 +183,7 @@ test('refuses other encodings of the bytes', () => {
   refuses(() => decode('00'.repeat(20_000_000)), 'TRANSACTION')
 })
 
-test('signed bytes are not accepted as unsigned ones', () => {
+test('refuses signed bytes where unsigned bytes are required', () => {
   const signature = {
     r: `0x${'11'.repeat(32)}`,
     s: `0x${'11'.repeat(32)}`,
@@ -212,7 +212,7 @@ test('refuses a tip above the maximum, a missing fee, and a fee that is too larg
   refuses(() => decode(fields('0x01', `0x01${'00'.repeat(32)}`)), /SHAPE|TRANSACTION|ENCODING/)
 })
 
-test('refuses a nonce that a double cannot represent', () => {
+test('refuses a nonce above the largest exact integer of a double', () => {
   refuses(
     () =>
       decode(
@@ -230,7 +230,7 @@ test('requires exactly one input and no change', () => {
   refuses(() => decodeAll({ ...unsigned, inputs: [{ path: [0x80000000] }] }), 'PATH')
 })
 
-test('for any changed byte the result is a decoded transfer or a ChainError', () => {
+test('any changed byte results in a decoded transfer or a ChainError', () => {
   for (const transaction of [
     native,
     token,

@@ -133,7 +133,7 @@ const EXPECTED = HEIGHTS.map((height) => [1000 + height])
 const byHash = (asked: readonly RecordedRequest[]) =>
   asked.filter(({ blockHash }) => blockHash !== undefined).length
 
-test('blocks read concurrently share one request for their logs, with the same result as block by block', async () => {
+test('blocks read concurrently share one request for logs, with the same result as one by one', async () => {
   const { client, asked, methods } = endpoint()
   assert.deepEqual(await amounts(client), EXPECTED)
   assert.deepEqual(
@@ -146,7 +146,7 @@ test('blocks read concurrently share one request for their logs, with the same r
   assert.deepEqual(asked.at(-1)?.blockHash, hashAt(9))
 })
 
-test('a range has at most ten blocks, and a gap ends it', async () => {
+test('a log request covers at most ten blocks, and ends at a gap', async () => {
   const { client, asked } = endpoint()
   const heights = Array.from({ length: 25 }, (_, at) => at + 1)
   assert.deepEqual(
@@ -168,7 +168,7 @@ test('a range has at most ten blocks, and a gap ends it', async () => {
   )
 })
 
-test('an endpoint that refuses ranges is queried block by block, and no longer for a range', async () => {
+test('after an endpoint refuses ranges, logs are requested block by block', async () => {
   const { client, asked } = endpoint({ refuses: true })
   for (let round = 0; round < 3; round++) assert.deepEqual(await amounts(client), EXPECTED)
   assert.equal(asked.filter(({ fromBlock }) => fromBlock !== undefined).length, 1)
@@ -180,14 +180,14 @@ for (const [what, world] of [
   ['as many logs as an answer may be cut at', { extra: 120 }],
   ['blocks without a bloom', { isBloomless: true }],
 ] as const) {
-  test(`${what}: each block is requested by its hash`, async () => {
+  test(`given ${what}, the logs of each block are requested by block hash`, async () => {
     const { client, asked } = endpoint(world)
     assert.deepEqual(await amounts(client), EXPECTED)
     assert.equal(byHash(asked), HEIGHTS.length)
   })
 }
 
-test('if blocks contain many logs, ranges get shorter from the first possibly truncated answer on', async () => {
+test('after a possibly truncated response, log requests cover shorter ranges', async () => {
   const { client, asked } = endpoint({ extra: 120 })
   for (let round = 0; round < 4; round++) {
     assert.deepEqual(
@@ -199,13 +199,13 @@ test('if blocks contain many logs, ranges get shorter from the first possibly tr
   assert.ok(asked.length - byHash(asked) <= 10, JSON.stringify(asked))
 })
 
-test('a range that omits a block of a lagging endpoint: its receipts are read, and the deposit is found', async () => {
+test('reads receipts and finds the deposit if a lagging endpoint omits a block of the range', async () => {
   const { client, methods } = endpoint({ omits: [3, 7, 8] })
   assert.deepEqual(await amounts(client), EXPECTED)
   assert.equal(methods.filter((method) => method === 'eth_getBlockReceipts').length, 3)
 })
 
-test('a continuous stream of blocks without logs, as in a rescan, does not delay requests for logs', async () => {
+test('a rescan of many blocks without logs does not delay other requests for logs', async () => {
   const { client, asked } = endpoint({ quietFrom: 100 })
   let isOver = false
   let read = 0

@@ -125,7 +125,7 @@ async function send(
 }
 
 test(
-  'a transfer that returns false moves nothing and is not a success',
+  'a token transfer that returns false is not a success and moves no tokens',
   { timeout: 60_000 },
   async () => {
     const { asset, contract } = await deploy('FalseLike')
@@ -153,7 +153,7 @@ test(
 )
 
 test(
-  'a token that keeps a fee: the deposit is the received amount',
+  'the deposit of a token that deducts a fee is the received amount',
   { timeout: 60_000 },
   async () => {
     const { asset } = await deploy('FeeLike')
@@ -176,7 +176,7 @@ test(
 )
 
 test(
-  'a block whose logs an endpoint omits is read by its receipts; without them it is not read as empty',
+  'if an endpoint omits the logs of a block, its receipts are read or the block fails',
   { timeout: 60_000 },
   async () => {
     const { asset } = await deploy('FalseLike')
@@ -214,7 +214,7 @@ test(
 )
 
 test(
-  'tokens of every network: no return value, true, 18 decimals',
+  'transfers tokens without return value, with true, and with 18 decimals on every network',
   { timeout: 90_000 },
   async () => {
     for (const code of ['ETH', 'BSC', 'KLAY']) {
@@ -252,12 +252,12 @@ test(
   },
 )
 
-test('another network’s endpoint is refused', async () => {
+test('refuses the endpoint of another network', async () => {
   const wrong = new EvmClient(net('BSC'), [], { url: `${url}/pol` }, fetch)
   await assert.rejects(wrong.probe(), { code: 'WRONG_NETWORK' })
 })
 
-test('ONE: builds only type 0 with a gas price', { timeout: 60_000 }, async () => {
+test('ONE: builds only type 0 transactions with a gas price', { timeout: 60_000 }, async () => {
   const client = clientOf('ONE')
   const { medium } = await client.feeRates()
   assert.equal(medium.legacy, true)
@@ -286,7 +286,7 @@ test('ONE: builds only type 0 with a gas price', { timeout: 60_000 }, async () =
 })
 
 test(
-  'roll-ups return the fee of the base chain, by the size of the transaction',
+  'the fee on a roll-up includes the base-chain fee for the size of the transaction',
   { timeout: 60_000 },
   async () => {
     const fee = { maxFeePerGas: 10n ** 9n, maxPriorityFeePerGas: 1n }
@@ -318,7 +318,7 @@ test(
 )
 
 test(
-  "ARB: a recovery collects tokens that need fuel, then the coins, each with the network's gas estimate",
+  'ARB: a recovery funds gas, collects tokens, then coins, with the estimated gas',
   { timeout: 60_000 },
   async () => {
     const network = net('ARB')

@@ -14,7 +14,7 @@ const ED25519 = publicKeysBelow({
 })
 const PATH = [1, 0, 0]
 
-test('the family of every network is in the list', () => {
+test('the family of every network is in the list of families', () => {
   const { networks } = loadRegistry('local')
   assert.deepEqual(
     [...new Set(networks.map(({ family }) => family))].filter(
@@ -25,7 +25,7 @@ test('the family of every network is in the list', () => {
 })
 
 for (const network of loadRegistry('local').networks) {
-  test(`${network.code}: code that only checks addresses finds the family by its folder’s name`, async () => {
+  test(`${network.code}: address derivation without a network client gives the same addresses`, async () => {
     const publicKey = (network.curve === 'ed25519' ? ED25519 : publicKeyAt)(PATH)
     assert.equal(
       await addressOfKey(network, publicKey),

@@ -62,7 +62,7 @@ const estimates =
   ([target]: unknown[]) =>
     `{"feerate":${target === 24 ? low : target === 6 ? medium : high},"blocks":${String(target)}}`
 
-test('BTC: without any estimate there is no rate, on mainnet and local chains, and the error states it', async () => {
+test('BTC: without any estimate, mainnet and local chains report an error instead of a rate', async () => {
   for (const answer of [
     NONE,
     '{"blocks":2}',
@@ -94,13 +94,13 @@ test('BTC: without any estimate there is no rate, on mainnet and local chains, a
   await assert.rejects(here.feeRates(), NoFeeEstimate)
 })
 
-test('BTC: a node without estimates has no rate', async () => {
+test('BTC: fails with NoFeeEstimate if the node returns no estimates', async () => {
   const { state, client } = bitcoin()
   state.answers = {}
   await assert.rejects(client.feeRates(), NoFeeEstimate)
 })
 
-test('BTC: the last estimate is used for two hours, with the time at which it was read', async () => {
+test('BTC: uses the last estimate for two hours and reports when it was read', async () => {
   const { state, client } = bitcoin()
   const readAt = state.now
   state.answers['estimatesmartfee'] = estimates('0.00005', '0.0001', '0.0002')
@@ -115,7 +115,7 @@ test('BTC: the last estimate is used for two hours, with the time at which it wa
   await assert.rejects(client.feeRates(), NoFeeEstimate)
 })
 
-test("BTC: the node's own minimum raises every level, and is not a rate by itself", async () => {
+test("BTC: the node's minimum raises every level, but does not replace a missing estimate", async () => {
   const { state, client } = bitcoin()
   state.answers['getmempoolinfo'] = () => '{"mempoolminfee":0.00015,"minrelaytxfee":0.00001}'
   await assert.rejects(client.feeRates(), NoFeeEstimate)
@@ -125,7 +125,7 @@ test("BTC: the node's own minimum raises every level, and is not a rate by itsel
   assert.deepEqual(await client.feeRates(), { low: 5000n, medium: 10_000n, high: 20_000n })
 })
 
-test('BTC: configured minimums are used without an estimate, and raise estimates below them', async () => {
+test('BTC: configured minimums replace missing estimates and raise lower ones', async () => {
   const { state, client } = bitcoin('BTC', { low: '5', medium: '20', high: '40.5' })
   const rates = { low: 5000n, medium: 20_000n, high: 40_500n }
   assert.deepEqual(await client.feeRates(), rates)
@@ -135,7 +135,7 @@ test('BTC: configured minimums are used without an estimate, and raise estimates
   assert.equal(client.feeReading?.basis, 'estimate')
 })
 
-test('BTC: a level without an estimate takes the next more expensive one, else the estimate of the next cheaper one', async () => {
+test('BTC: a level without an estimate uses the next more expensive level, else a cheaper one', async () => {
   const { state, client } = bitcoin()
   state.answers['estimatesmartfee'] = ([target]) => (target === 6 ? '{"feerate":0.0003}' : NONE)
   assert.deepEqual(await client.feeRates(), { low: 30_000n, medium: 30_000n, high: 30_000n })
@@ -147,13 +147,13 @@ test('BTC: a level without an estimate takes the next more expensive one, else t
   )
 })
 
-test('levels increase although estimates do not', async () => {
+test('fee rates increase with the level even if estimates do not', async () => {
   const { state, client } = bitcoin()
   state.answers['estimatesmartfee'] = estimates('0.0003', '0.0002', '0.0001')
   assert.deepEqual(await client.feeRates(), { low: 30_000n, medium: 30_000n, high: 30_000n })
 })
 
-test('BTC: a node that is loading, or returns a rate in another format, is unavailable', async () => {
+test('BTC: a node that is loading, or returns another format, is unavailable', async () => {
   const { state, client } = bitcoin()
   state.answers['estimatesmartfee'] = () => -28
   await assert.rejects(client.feeRates(), { code: 'RPC_REFUSED' })
@@ -164,7 +164,7 @@ test('BTC: a node that is loading, or returns a rate in another format, is unava
   )
 })
 
-test('LTC, DASH, DOGE, BCH: the registry has floors for networks whose blocks are not full', async () => {
+test('LTC, DASH, DOGE, BCH: uses the minimum fee rates of the registry without estimates', async () => {
   for (const [code, rates] of [
     ['LTC', [1n, 2n, 10n]],
     ['DASH', [1n, 2n, 10n]],
@@ -186,7 +186,7 @@ const evm = (code: string, answers: Answers) =>
     node(() => answers),
   )
 
-test("EVM: without a fee history the newest block's base fee is used, not an earlier price", async () => {
+test("EVM: without a fee history, uses the newest block's base fee, not an earlier price", async () => {
   const answers: Answers = {
     eth_getBlockByNumber: () => '{"baseFeePerGas":"0x64"}',
     eth_maxPriorityFeePerGas: () => '"0x7"',
@@ -208,7 +208,7 @@ test("EVM: without a fee history the newest block's base fee is used, not an ear
   )
 })
 
-test('EVM: a price of zero is not used', async () => {
+test('EVM: does not use a price of zero', async () => {
   const legacy = evm('ONE', { eth_gasPrice: () => '"0x0"' })
   await assert.rejects(legacy.feeRates(), /ONE: eth_gasPrice returned a price of 0/)
   const history = '{"baseFeePerGas":["0x0","0x0"],"reward":[["0x0","0x0","0x0"]]}'
@@ -236,7 +236,7 @@ test('EVM: tips increase with the fee level even if blocks of the fee history va
 
 const ENDPOINT = { url: 'http://node.test' }
 
-test('XRP: levels increase while a server is loaded; a response without prices names the field', async () => {
+test('XRP: uses the prices of a loaded server, and names the field of a missing price', async () => {
   const asked = (drops: string) =>
     new XrpClient(
       net('XRP'),
@@ -253,7 +253,7 @@ test('XRP: levels increase while a server is loaded; a response without prices n
   await assert.rejects(asked('"x":1'), /XRP: fee returned no drops\.base_fee/)
 })
 
-test('XLM: without payments the minimum fee applies; a response without prices names the field', async () => {
+test('XLM: uses the minimum fee without payments, and names the field of a missing price', async () => {
   const asked = (stats: string) =>
     new StellarClient(
       net('XLM'),
@@ -273,7 +273,7 @@ test('XLM: without payments the minimum fee applies; a response without prices n
   await assert.rejects(asked('{}'), /XLM: getFeeStats returned no inclusionFee\.p50/)
 })
 
-test('SOL: without samples each level pays its minimum lamports, and an answer without them names the field', async () => {
+test('SOL: pays the minimum for an empty list of samples; an invalid list is an error', async () => {
   const asked = (list: string) =>
     new SolanaClient(
       net('SOL'),
@@ -296,7 +296,7 @@ test('SOL: without samples each level pays its minimum lamports, and an answer w
   )
 })
 
-test("TRX, ADA: a price of 0 is refused with the field's name", async () => {
+test('TRX, ADA: refuses a price of 0 and names the field', async () => {
   const parameters = (energy: number) =>
     JSON.stringify({
       chainParameter: [

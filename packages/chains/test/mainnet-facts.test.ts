@@ -54,7 +54,7 @@ const TOKENS: [
   ['USDC_SOL', 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v', 6, 'Circle', false],
 ]
 
-test('tokens of main networks have the contracts, decimals and issuers of their issuers’ own lists', () => {
+test('mainnet tokens have the contracts, decimals and issuers that their issuers publish', () => {
   const tokens = registry.assets.filter(({ type }) => type === 'token')
   const byName = (a: unknown[], b: unknown[]) => String(a[0]).localeCompare(String(b[0]))
   assert.deepEqual(
@@ -98,7 +98,7 @@ const EVM: [
   ['KLAY', 8217, chains.kaia],
 ]
 
-test('EVM networks have their EIP-155 chain ids, and roll-ups their fee oracle', () => {
+test('EVM networks have their EIP-155 chain ids, and roll-ups their fee-oracle contracts', () => {
   assert.deepEqual(
     registry.networks
       .filter(({ family }) => family === 'evm')
@@ -124,7 +124,7 @@ test('EVM networks have their EIP-155 chain ids, and roll-ups their fee oracle',
 })
 
 /** Explorers that exist according to the networks' own documentation. */
-test('explorers are those that viem names, if it names one for the network', () => {
+test('block explorers are those that viem lists for the network', () => {
   const hostOf = (url: string | undefined) => new URL(url ?? assert.fail('no explorer')).host
   for (const [code, definition] of [
     ['FTM', chains.fantom],
@@ -195,7 +195,7 @@ const UTXO: [
   ],
 ]
 
-test('Bitcoin and its siblings have their address versions and first blocks', () => {
+test('Bitcoin and related chains have their address versions and genesis blocks', () => {
   for (const [code, p2pkh, p2sh, bech32, cashaddr, genesis] of UTXO) {
     const { utxo, genesis: ours } = network(code)
     assert.deepEqual(
@@ -212,7 +212,7 @@ test('Bitcoin and its siblings have their address versions and first blocks', ()
   }
 })
 
-test('checkpoints distinguish chains with a common first block', () => {
+test('checkpoints distinguish chains with the same genesis block', () => {
   assert.deepEqual(network('BTC').checkpoints, [
     // The first block after the split of Bitcoin Cash.
     { height: 478_559, hash: '00000000000000000019f112ec0a9982926f1258cdcc558dd7c3b7e5dc7fa148' },
@@ -230,7 +230,7 @@ test('checkpoints distinguish chains with a common first block', () => {
   )
 })
 
-test('the other families have the identity of their main network', () => {
+test('networks of other families have the identifiers of their mainnet', () => {
   assert.equal(network('XLM').passphrase, 'Public Global Stellar Network ; September 2015')
   assert.equal(network('XLM').passphrase, Networks.PUBLIC)
   assert.equal(network('ADA').network_id, 764_824_073)
@@ -247,7 +247,7 @@ test('the other families have the identity of their main network', () => {
   )
 })
 
-test('each active network has a coin with a price source, under CoinGecko’s current id', () => {
+test('each active network has a coin with a price source and its current CoinGecko id', () => {
   // CoinGecko renamed klay-token when Klaytn became Kaia (docs.kaia.io links
   // coingecko.com/en/coins/kaia).
   const IDS = {
@@ -290,7 +290,7 @@ test('each active network has a coin with a price source, under CoinGecko’s cu
  * Networks and tokens that are closed on main networks. Sources: Ankr's notice of Harmony's end,
  * Sonic Labs, Circle (Tron; Cronos), USDT0.
  */
-test('Harmony is retired, Fantom and three tokens are deprecated, on main networks only', () => {
+test('on mainnet, Harmony is retired, and Fantom and three tokens are deprecated', () => {
   assert.deepEqual(
     registry.assets
       .filter(({ status }) => status !== 'active')

@@ -57,7 +57,7 @@ async function feeOf(shown: object, call: object): Promise<bigint> {
   return (status.fee as bigint) - GAS * PRICE - L1
 }
 
-test('the network’s own contract, at the block of the receipt, defines the charge, whatever the formula is', async () => {
+test('calculates the operator fee with the network’s contract at the block of the receipt', async () => {
   const told = ISTHMUS + 12_345n
   const { client, calls } = clientOf({
     eth_getTransactionReceipt: { result: { ...receipt, ...terms } },
@@ -68,14 +68,14 @@ test('the network’s own contract, at the block of the receipt, defines the cha
   assert.deepEqual(calls, [[`0x275aedd2${GAS.toString(16).padStart(64, '0')}`, '0x9']])
 })
 
-test('without a response of the contract, the fork in the receipt decides', async () => {
+test('without a response of the contract, uses the fork that the receipt indicates', async () => {
   for (const silent of [reverted, pruned, { result: '0x' }]) {
     assert.equal(await feeOf(terms, silent), ISTHMUS, JSON.stringify(silent))
     assert.equal(await feeOf(jovian, silent), JOVIAN, JSON.stringify(silent))
   }
 })
 
-test('a receipt without fee fields, or with zero, was charged nothing, and nothing is queried', async () => {
+test('a receipt with no or zero operator fee costs nothing and sends no query', async () => {
   for (const shown of [
     {},
     { operatorFeeScalar: '0x0', operatorFeeConstant: '0x0' },
@@ -90,7 +90,7 @@ test('a receipt without fee fields, or with zero, was charged nothing, and nothi
   }
 })
 
-test('the cost of a transfer includes the operator’s fee on its gas limit; an oracle from before Isthmus names none', async () => {
+test('a transfer costs the operator fee on its gas limit; oracles before Isthmus charge none', async () => {
   const { client, calls } = clientOf({ eth_call: { result: word(1000n) } })
   assert.equal(await client.operatorFee(60_000n, false), 1000n)
   assert.equal(await client.operatorFee(60_000n, true), 1500n)

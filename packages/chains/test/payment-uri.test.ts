@@ -50,14 +50,14 @@ const XLM = 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ'
 const SOL = '7xKXtg2CW87d97TXJSDpbD5jBkheTqA83TZRuJosgAsU'
 const ADA = 'addr1vxw73yxp2m70pxk5p7gzyxm2zxr64rywpzrksq8eye7ex9g5kd03e'
 
-test('BIP21: writes the examples of the specification', () => {
+test('BIP21: writes the URIs of the specification’s examples', () => {
   // https://github.com/bitcoin/bips/blob/master/bip-0021.mediawiki: an address alone, and an amount
   // of 20.3
   assert.equal(uri('BTC', BTC), `bitcoin:${BTC}`)
   assert.equal(uri('BTC', BTC, { amount: 2_030_000_000n }), `bitcoin:${BTC}?amount=20.3`)
 })
 
-test('BIP21, parsed by bip21: address and amount, with each coin’s own scheme', () => {
+test('BIP21: the bip21 package parses address and amount, with each coin’s own scheme', () => {
   const coins = [
     ['BTC', 'bitcoin', BTC],
     ['LTC', 'litecoin', 'ltc1qw508d6qejxtdg4y5r3zarvary0c5xw7kgmn4n9'],
@@ -82,7 +82,7 @@ test('BIP21, parsed by bip21: address and amount, with each coin’s own scheme'
   }
 })
 
-test('EIP-681, parsed by eth-url-parser: whole smallest units, tokens as a call of their contract’s transfer', () => {
+test('EIP-681: eth-url-parser reads the smallest units, and a token’s transfer call', () => {
   /**
    * Reads the URI without its number, because the library prints large numbers with an exponent.
    */
@@ -119,7 +119,7 @@ test('EIP-681, parsed by eth-url-parser: whole smallest units, tokens as a call 
   })
 })
 
-test('XRP, parsed by Xaman’s decoder: the amount is in XRP, and 0 is a tag', () => {
+test('XRP: Xaman’s decoder reads the amount in XRP, and accepts 0 as a tag', () => {
   const read = (written: string | null) => {
     const detected = new xumm.StringTypeDetector(written ?? '')
     assert.equal(detected.getType(), xumm.StringType.XrplDestination)
@@ -146,7 +146,7 @@ test('XRP, parsed by Xaman’s decoder: the amount is in XRP, and 0 is a tag', (
   assert.equal(read(uri('XRP', XRP)).to, XRP)
 })
 
-test('SEP-7: each parameter once; memos by their type; a network other than the public one is named', () => {
+test('SEP-7: writes each parameter once, memos by type, and names non-public networks', () => {
   // https://github.com/stellar/stellar-protocol/blob/master/ecosystem/sep-0007.md, operation pay;
   // wallets read it as a URL.
   const read = (written: string | null) => {
@@ -183,7 +183,7 @@ test('SEP-7: each parameter once; memos by their type; a network other than the 
   )
 })
 
-test('Solana Pay: the amount is in coins, the recipient is the wallet and not its token account', () => {
+test('Solana Pay: the amount is in coins, the recipient is the wallet, not its token account', () => {
   // https://docs.solanapay.com/spec: solana:<recipient>?amount=<amount>&spl-token=<mint>.
   // `reference` is omitted: wallets refuse or ignore it.
   const read = (written: string | null) => {
@@ -214,7 +214,7 @@ test('Solana Pay: the amount is in coins, the recipient is the wallet and not it
   }
 })
 
-test('CIP-13: follows the grammar, with the amount in ADA; no tokens', () => {
+test('CIP-13: writes the amount in ADA by the grammar, and no tokens', () => {
   // https://cips.cardano.org/cip/CIP-13: cardanourn = "web+cardano:" addr [ "?amount=" amount ],
   // amount = *digit [ "." *digit ]
   assert.equal(uri('ADA', ADA), `web+cardano:${ADA}`)
@@ -231,7 +231,7 @@ test('CIP-13: follows the grammar, with the amount in ADA; no tokens', () => {
   )
 })
 
-test('Tron: writes no URI, because there is no common format; wallets accept the address alone', () => {
+test('Tron: writes no URI, because wallets have no common format', () => {
   for (const ticker of ['TRX', 'USDT_TRX'])
     assert.equal(uri(ticker, 'TRsXgj6qYP5yWudH6UcYujx9yx2BWn3SKf', { amount: 1n }), null)
 })

@@ -47,7 +47,7 @@ async function reachOf({
   return { line: report.lines[0], questions, days: (HEAD_TIME - timeOf(oldest)) / DAY_S }
 }
 
-test('any length of history is measured to a tenth with at most 16 requests', async () => {
+test('measures any length of history within 15 % with at most 16 requests', async () => {
   for (const blockSeconds of [0.2, 2, 12, 600]) {
     for (const keptDays of [1.5, 3, 6.5, 8, 20]) {
       const { questions, days } = await reachOf({
@@ -62,7 +62,7 @@ test('any length of history is measured to a tenth with at most 16 requests', as
   }
 })
 
-test('a history is ok from 7 days on, limited from an hour on, and missing below that', async () => {
+test('a history is ok from 7 days, limited from one hour, and missing below one hour', async () => {
   const height = 50_000_000
   const states: [number, string, RegExp][] = [
     [400, 'ok', /reaches back at least 30\.0 days/],
@@ -77,7 +77,7 @@ test('a history is ok from 7 days on, limited from an hour on, and missing below
   }
 })
 
-test('a chain younger than the required history is read from its first block', async () => {
+test('reads a chain that is younger than the required history from its first block', async () => {
   const { line, questions } = await reachOf({ blockSeconds: 12, height: 3000, keptDays: 400 })
   assert.deepEqual([line?.state, questions], ['ok', 2])
   assert.match(line?.reason ?? '', /reaches back to the first block$/)

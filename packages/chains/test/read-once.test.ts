@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { readOnce } from '../src/read-once.ts'
 import type { UnsignedTransaction } from '../src/types.ts'
 
-test('a cached result is used only for the same object, bytes and network', () => {
+test('uses a cached result only for the same object, bytes and network', () => {
   let reads = 0
   const read = readOnce((of: { name: string }, unsigned: UnsignedTransaction) => {
     reads++

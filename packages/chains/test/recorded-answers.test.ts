@@ -242,7 +242,7 @@ const ODD: unknown[] = [
 for (const [name, family] of Object.entries(FAMILIES)) {
   const recordings = recordingsOf(name)
 
-  test(`${name}: each method works with answers in the format of its protocol`, async () => {
+  test(`${name}: each method accepts responses in the format of its protocol`, async () => {
     const base =
       recordings.find(([file]) => file === 'base.json')?.[1] ?? assert.fail('no base.json')
     const methods = Object.getOwnPropertyNames(family.prototype).filter(
@@ -262,7 +262,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
     }
   })
 
-  test(`${name}: unusual answers are read as far as possible`, async () => {
+  test(`${name}: each method accepts unusual but valid responses`, async () => {
     for (const [file, recording] of recordings.filter(([each]) => each !== 'base.json')) {
       for (const call of recording.calls) {
         const outcome = await outcomeOf(family, recording, call)
@@ -274,7 +274,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
     }
   })
 
-  test(`${name}: with any one field omitted or changed, each method returns its promised type or refuses`, async () => {
+  test(`${name}: if any field is missing or changed, a method returns its type or an error`, async () => {
     let runs = 0
     const failures: string[] = []
     for (const [, recording] of recordings) {

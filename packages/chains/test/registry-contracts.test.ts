@@ -5,7 +5,7 @@ import { loadRegistry, validateAddress } from '../src/index.ts'
 
 const ORACLE = '0x420000000000000000000000000000000000000F'
 
-test('payments to any contract that the registry names on their network are refused, in any spelling', () => {
+test('refuses payments to any contract that the registry lists on its network, however written', () => {
   for (const mode of ['mainnet', 'local'] as const) {
     const registry = loadRegistry(mode)
     let refused = 0
@@ -30,7 +30,7 @@ test('payments to any contract that the registry names on their network are refu
   }
 })
 
-test('the fee oracle of a roll-up is refused on its networks and a plain address elsewhere', () => {
+test('refuses the fee oracle of a roll-up on its own networks, and accepts it elsewhere', () => {
   const registry = loadRegistry('mainnet')
   for (const asset of ['BASE', 'USDC_BASE', 'OP_ETH', 'USDT0_OP_ETH']) {
     for (const text of [ORACLE, ORACLE.toLowerCase()])
@@ -39,7 +39,7 @@ test('the fee oracle of a roll-up is refused on its networks and a plain address
   assert.equal(validateAddress(registry, 'ETH', ORACLE).valid, true)
 })
 
-test('a token’s contract on one network is a plain address on another', () => {
+test('a token’s contract address on one network is a plain address on another network', () => {
   const registry = loadRegistry('mainnet')
   const contract = registry.asset('USDC_ETH')?.contract_address as string
   assert.deepEqual(validateAddress(registry, 'AVAX', contract), {

@@ -10,7 +10,7 @@ test('networks, assets and coins are complete, unique, and spelled as on their c
   assert.deepEqual(registryProblems(file), [])
 })
 
-test('an error in the file is reported with its line', () => {
+test('reports an error in the file with its line', () => {
   type Lines = Record<'networks' | 'assets' | 'coins', Record<string, unknown>[]>
   const line = (lines: Lines, list: keyof Lines, name: string) =>
     lines[list].find((each) => [each['code'], each['asset_name'], each['ticker']].includes(name)) ??
@@ -241,7 +241,7 @@ test('every documented ticker exists', () => {
     )
 })
 
-test('only networks that are ready in the mode are loaded', () => {
+test('loads only the networks that are ready in the given mode', () => {
   for (const mode of ['mainnet', 'local'] as const) {
     const registry = loadRegistry(mode)
     const ready = file.networks
@@ -276,7 +276,7 @@ test('only networks that are ready in the mode are loaded', () => {
 
 // A signer node writes these texts into its record when it first uses the network, and refuses to
 // start if one of them differs.
-test('the serialized meaning of a network never changes', () => {
+test('the serialized definition of a network never changes', () => {
   const mainnet = loadRegistry('mainnet')
   const meaning = (code: string) => JSON.stringify(meaningOf(mainnet.network(code) as Network))
   assert.equal(meaning('BTC'), '["mainnet","utxo","secp256k1",0,"BTC",null,["bc",0,5,"p2wpkh"]]')

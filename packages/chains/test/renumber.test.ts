@@ -18,7 +18,7 @@ const network = (code: string, change: Partial<Network> = {}) => ({
 })
 const path = [1, 60, 0]
 
-test('a transaction moved to another nonce equals one that was built with it', () => {
+test('a transaction whose nonce is replaced equals one built with the new nonce', () => {
   const fee = { maxFeePerGas: 2_000_000_000n, maxPriorityFeePerGas: 1_000_000_000n }
   for (const [code, ticker, legacy] of [
     ['ETH', 'ETH', false],

@@ -92,7 +92,7 @@ async function unavailable(promise: Promise<unknown>, message: RegExp): Promise<
   })
 }
 
-test('a response that is not JSON-RPC means unavailable', async () => {
+test('treats a response that is not JSON-RPC as unavailable', async () => {
   for (const [raw, status] of [
     ['<html>502 Bad Gateway</html>', 502],
     ['', 200],
@@ -110,7 +110,7 @@ test('a response that is not JSON-RPC means unavailable', async () => {
   }
 })
 
-test('reports a time-out, a closed connection, and an endpoint that is unreachable', async () => {
+test('reports a time-out, a closed connection, and an unreachable endpoint', async () => {
   answer = () => 'hang'
   await unavailable(jsonRpc({ url: url() }, quick)('test', []), /no response within/)
   answer = () => 'cut'
@@ -121,13 +121,13 @@ test('reports a time-out, a closed connection, and an endpoint that is unreachab
   )
 })
 
-test('a redirect is not followed: it could lead to another chain', async () => {
+test('does not follow a redirect, which could lead to another chain', async () => {
   answer = () => ({ raw: '', status: 307, headers: { location: '/elsewhere' } })
   await unavailable(call(), /cannot be reached/)
   assert.equal(calls.length, 1)
 })
 
-test('an endless response is interrupted and not stored', async () => {
+test('aborts an endless response without storing it', async () => {
   let pulled = 0
   const piece = new Uint8Array(16 * 1024 * 1024).fill(0x20)
   const endless = new ReadableStream({
@@ -143,7 +143,7 @@ test('an endless response is interrupted and not stored', async () => {
   assert.ok(pulled < 24, `${pulled} pieces were read`)
 })
 
-test('an error of the node keeps its code; its text is truncated', async () => {
+test("keeps the code of a node's error and truncates its text", async () => {
   refuse(-26, `min relay fee not met ${'x'.repeat(1000)}`)
   await assert.rejects(call(), (error: unknown) => {
     assert.ok(error instanceof RpcRefused)
@@ -153,7 +153,7 @@ test('an error of the node keeps its code; its text is truncated', async () => {
   })
 })
 
-test('an endpoint that failed before the lookup is unavailable, even if its body is a JSON-RPC error', async () => {
+test('a response with an HTTP error is unavailable even if its body is a JSON-RPC error', async () => {
   const raw = JSON.stringify({
     jsonrpc: '2.0',
     id: 1,
@@ -177,7 +177,7 @@ test('an endpoint that failed before the lookup is unavailable, even if its body
   }
 })
 
-test('ETH: an estimate fails if the call was executed and failed; another error is the endpoint’s own failure', async () => {
+test('ETH: a gas estimate is refused only if the call failed; other errors are unavailability', async () => {
   const ask = () =>
     eth().gasLimit({
       asset: ETH_ASSETS[0]!,
@@ -229,7 +229,7 @@ test('ETH: an estimate fails if the call was executed and failed; another error 
   }
 })
 
-test('ETH: a tip that could not be read is not replaced by a guess', async () => {
+test('ETH: fails if the priority fee cannot be read, instead of guessing it', async () => {
   const history = { baseFeePerGas: ['0x5'], reward: [] }
   script({ eth_feeHistory: history })
   assert.equal(
@@ -242,12 +242,12 @@ test('ETH: a tip that could not be read is not replaced by a guess', async () =>
   await unavailable(eth().feeRates(), /eth_maxPriorityFeePerGas/)
 })
 
-test('a result of null is a response', async () => {
+test('accepts a result of null as a response', async () => {
   answer = () => ({ result: null, error: null })
   assert.equal(await call(), null)
 })
 
-test('credentials are sent as Basic, headers unchanged', async () => {
+test('sends credentials with Basic authentication, and headers unchanged', async () => {
   script({ getblockhash: BTC.genesis })
   await btc().probe()
   assert.equal(headers.authorization, `Basic ${Buffer.from('user:pass:word').toString('base64')}`)
@@ -256,7 +256,7 @@ test('credentials are sent as Basic, headers unchanged', async () => {
   assert.equal(headers['x-token'], 't')
 })
 
-test('a node of another network is refused', async () => {
+test('refuses a node of another network', async () => {
   script({ getblockhash: '00'.repeat(32), eth_chainId: '0x1' })
   for (const client of [btc(), eth()])
     await assert.rejects(client.probe(), { name: 'ChainError', code: 'WRONG_NETWORK' })
@@ -264,7 +264,7 @@ test('a node of another network is refused', async () => {
   for (const client of [btc(), eth()]) await client.probe()
 })
 
-test('BTC: values are parsed from the text, to the satoshi', async () => {
+test('BTC: parses values from the response text, exact to the satoshi', async () => {
   const own = addressOf(BTC, [1, 0, 0])
   const { utxo } = await import('../src/index.ts')
   const script22 = Buffer.from(utxo.scriptOf(BTC, own)).toString('hex')
@@ -311,12 +311,12 @@ test('BTC: values are parsed from the text, to the satoshi', async () => {
   assert.equal(await btc().unspent('t', 0), null)
 })
 
-test('BTC: too many decimals make a value invalid', async () => {
+test('BTC: refuses a value with too many decimals', async () => {
   script({ gettxout: 'RAW{"value":0.000000001}' })
   await unavailable(btc().unspent('t', 0), /not JSON/)
 })
 
-test('BTC: fee rates are exact, rise with their level and keep the floor', async () => {
+test('BTC: fee rates are exact, increase with the level and are not below the minimum', async () => {
   const rates: Record<number, string> = { 24: '0.00001', 6: '0.00012345', 2: '0.0001' }
   answer = ({ params }) => ({
     raw: `{"result":{"feerate":${rates[params[0] as number]}},"error":null}`,
@@ -329,12 +329,12 @@ test('BTC: fee rates are exact, rise with their level and keep the floor', async
   )
 })
 
-test('BTC: a block of another height is refused', async () => {
+test('BTC: refuses a block of another height', async () => {
   script({ getblockhash: 'aa', getblock: { hash: 'aa', height: 8, tx: [] } })
   await unavailable(btc().block(7), /another height/)
 })
 
-test("BTC: only the node's own report of absence counts; a node that cannot know proves nothing", async () => {
+test('BTC: a transaction is absent only if the node reports it; other errors prove nothing', async () => {
   refuse(
     -5,
     'No such mempool or blockchain transaction. Use gettransaction for wallet transactions.',
@@ -355,7 +355,7 @@ test("BTC: only the node's own report of absence counts; a node that cannot know
   for (const asked of [btc().status('t'), btc().block(1)]) await unavailable(asked, /rate limited/)
 })
 
-test('BTC: status from mempool to block, and back after a reorganisation', async () => {
+test('BTC: the status changes from mempool to block, and back after a reorganisation', async () => {
   script({ getrawtransaction: {} })
   assert.deepEqual(await btc().status('t'), { state: 'mempool' })
   script({
@@ -376,7 +376,7 @@ test('BTC: status from mempool to block, and back after a reorganisation', async
   assert.deepEqual(await btc().status('t'), { state: 'mempool' })
 })
 
-test('BTC: exact payments of the mempool; transactions that left it are omitted, and invalid responses refused', async () => {
+test('BTC: reads mempool payments exactly, omits removed transactions, refuses invalid responses', async () => {
   const [one, two] = ['a1'.repeat(32), 'b2'.repeat(32)]
   const script0 = '0014751e76e8199196d454941c45d1b3a323f1433bd6'
   const paid = (txid: string) =>
@@ -411,7 +411,7 @@ test('BTC: exact payments of the mempool; transactions that left it are omitted,
   await assert.rejects(btc().waitingTransfers([one]), RpcRefused)
 })
 
-test('broadcast: accepted, rejected, unknown; the text of a rejection is not parsed', async () => {
+test('a broadcast is accepted, rejected or unknown, without parsing the text of a rejection', async () => {
   refuse(-27, 'Transaction outputs already in utxo set')
   assert.deepEqual(await btc().broadcast('00'), { kind: 'accepted' })
   // Nodes report in different words that they already have the transaction: the client then
@@ -440,7 +440,7 @@ const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523
 const A = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 const B = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
 
-test('ETH: native and token transfers of a block; irrelevant logs are omitted', async () => {
+test('ETH: finds native and token transfers of a block and ignores irrelevant logs', async () => {
   const log = {
     address: (USDT.contract_address as string).toLowerCase(),
     topics: [TRANSFER, word(A), word(B)],
@@ -510,7 +510,7 @@ test('ETH: native and token transfers of a block; irrelevant logs are omitted', 
   assert.equal(await eth().block(16), null)
 })
 
-test('ETH: unreadable logs make the block fail, and are never dropped', async () => {
+test('ETH: fails to read a block with unreadable logs, and never drops logs', async () => {
   answer = ({ method }) =>
     method === 'eth_getLogs'
       ? { error: { code: -32005, message: 'limit exceeded' } }
@@ -571,7 +571,7 @@ function tokenBlock(logs: readonly object[] = []) {
   }
 }
 
-test("ETH: the bloom of logs equals go-ethereum's", () => {
+test('ETH: computes the same logs bloom as go-ethereum', () => {
   // core/types/bloom9_test.go, TestBloomExtensively: a hundred texts, and the hash of the bloom
   // filter that contains them all.
   const logs = Array.from({ length: 100 }, (_, at) => ({
@@ -595,7 +595,7 @@ test("ETH: the bloom of logs equals go-ethereum's", () => {
   )
 })
 
-test('ETH: an endpoint that silently omits a block’s logs is not trusted: the receipts decide', async () => {
+test('ETH: reads the receipts if an endpoint silently omits a block’s logs', async () => {
   const seen = async () =>
     (await eth().block(16))?.transfers.map(({ txid, asset, amount }) => [txid, asset, amount])
   const { log, receipt, also } = tokenBlock()
@@ -631,7 +631,7 @@ test('ETH: an endpoint that silently omits a block’s logs is not trusted: the 
   await unavailable(eth().block(16), /logs of another block/)
 })
 
-test('ETH: a receipt without its logs does not prove that nothing was paid', async () => {
+test('ETH: a receipt without logs does not prove that no payment was made', async () => {
   const { receipt, also } = tokenBlock()
   const expected = { asset: USDT, from: A, to: B }
   const status = () => eth().status('0xt', expected as never)
@@ -647,7 +647,7 @@ test('ETH: a receipt without its logs does not prove that nothing was paid', asy
   assert.equal(((await status()) as { succeeded?: boolean }).succeeded, false)
 })
 
-test('ETH: status, with the fee actually paid', async () => {
+test('ETH: returns the status with the fee actually paid', async () => {
   const receipt = {
     status: '0x1',
     gasUsed: '0x5208',
@@ -679,7 +679,7 @@ test('ETH: status, with the fee actually paid', async () => {
   await assert.rejects(eth().status('0xt'), ChainError)
 })
 
-test('ETH: amounts beyond doubles are exact', async () => {
+test('ETH: amounts above 2^53 are exact', async () => {
   script({
     eth_getBalance: '0x52b7d2dcc80cd2e4000001',
     eth_call: `0x${'f'.repeat(64)}`,
@@ -693,7 +693,7 @@ test('ETH: amounts beyond doubles are exact', async () => {
   assert.equal(await eth().nonce(A), 32n)
 })
 
-test("ETH: reads the head, and the chain's own final block", async () => {
+test("ETH: reads the latest block and the chain's final block", async () => {
   answer = ({ params }) => ({
     result:
       params[0] === 'latest'

@@ -36,7 +36,7 @@ const rpc =
     return Response.json({ result: answers[method] ?? null })
   }
 
-test('Tron: checks a block, its transactions, and the logs of a token’s transfer', async () => {
+test('Tron: validates a block, its transactions, and the logs of a token transfer', async () => {
   const assets = local.assetsOf('TRX')
   const usdt = assets.find(({ type }) => type === 'token')!
   const TO = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH'
@@ -109,7 +109,7 @@ test('Tron: checks a block, its transactions, and the logs of a token’s transf
   )
 })
 
-test('XRP: refuses a ledger without its transactions, with a repeated one, or without required fields', async () => {
+test('XRP: refuses a ledger with missing or repeated transactions, or without required fields', async () => {
   const payment = {
     hash: 'H',
     TransactionType: 'Payment',
@@ -229,7 +229,7 @@ test('Stellar: refuses pages of transactions that overlap, end early, or lack re
   await unavailable(read({ transactions: whole, cursor: '1' }), /twice|no cursor/)
 })
 
-test('Solana: refuses a block without results or balances, and a skipped slot that is not proven', async () => {
+test('Solana: refuses a block without results or balances, and an unproven skipped slot', async () => {
   assert.ok(SolanaClient)
   const TOKENS = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
   const meta = {

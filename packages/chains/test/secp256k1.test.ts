@@ -40,7 +40,7 @@ const signed = (
   return { signature: recovered.slice(1), recoveryId: recovered[0] as 0 | 1 }
 }
 
-test('libsecp256k1 agrees with noble on valid signatures and on those with one changed bit', () => {
+test('libsecp256k1 and noble agree on valid signatures and those with one changed bit', () => {
   fc.assert(
     fc.property(
       fc.bigInt(1n, ORDER - 1n),
@@ -73,7 +73,7 @@ test('libsecp256k1 agrees with noble on valid signatures and on those with one c
   )
 })
 
-test('refuses high s, s and r out of range, and other lengths', () => {
+test('refuses signatures with high s, with s or r out of range, and of other lengths', () => {
   const [secret, message] = [new Uint8Array(32).fill(7), new Uint8Array(32).fill(9)]
   const key = secp256k1.getPublicKey(secret, true)
   const { signature, recoveryId } = signed(secret, message)

@@ -83,7 +83,7 @@ function bitcoin(scripts: readonly string[], asked: string[] = []): UtxoClient {
   )
 }
 
-test('UTXO: every input’s address counts, not only the first', async () => {
+test('UTXO: the senders include the address of every input', async () => {
   assert.deepEqual(await bitcoin([P2WPKH[0], P2PKH[0], P2TR[0], P2PKH[0]]).senders('paid'), {
     addresses: [P2WPKH[1], P2PKH[1], P2TR[1]],
     complete: true,
@@ -97,7 +97,7 @@ test('UTXO: an input whose script has no address is a sender that cannot be scre
   })
 })
 
-test('UTXO: a parent that the node does not know is an error, and never a missing sender', async () => {
+test('UTXO: fails if the node does not know a parent transaction, instead of omitting a sender', async () => {
   const client = new UtxoClient(
     networkOf('BTC'),
     endpoint,
@@ -122,7 +122,7 @@ test('UTXO: a parent that the node does not know is an error, and never a missin
   await assert.rejects(short.senders('paid'), RpcUnavailable)
 })
 
-test('UTXO: each parent is fetched once, however many of its outputs are spent', async () => {
+test('UTXO: requests each parent transaction once, however many of its outputs are spent', async () => {
   const asked: string[] = []
   const client = new UtxoClient(
     networkOf('BTC'),
@@ -151,7 +151,7 @@ const [A, B, C] = [
   '0x90F79bf6EB2c4f870365E785982E1f101E93b906',
 ] as const
 
-test('ERC-20: the senders of a transferFrom are the log’s account and the sender of the transaction', async () => {
+test('ERC-20: the senders of a transferFrom are the log’s account and the transaction’s sender', async () => {
   const assets = mainnet.assetsOf('ETH')
   const usdt = assets.find(({ asset_name: name }) => name === 'USDT_ETH')!
     .contract_address as string
@@ -243,7 +243,7 @@ const ledgerOf = async (transactions: Record<string, unknown>[]) =>
     senders,
   ])
 
-test('XRP: the sender is a payment’s account; of an escrow or channel, its owner and the account that finished it', async () => {
+test('XRP: senders are the account, the owner and the finisher of an escrow or channel', async () => {
   assert.deepEqual(
     await ledgerOf([
       {
@@ -343,7 +343,7 @@ test('XRP: token escrows, cancelled escrows and channels that pay nothing credit
   )
 })
 
-test('Stellar: senders are the source of the operation and transaction, and the account that pays the fee', async () => {
+test('Stellar: senders are the sources of operation and transaction, and the fee account', async () => {
   const [signer, other, payer, to] = [1, 2, 3, 4].map((seed) =>
     Keypair.fromRawEd25519Seed(Buffer.alloc(32, seed)),
   ) as [Keypair, Keypair, Keypair, Keypair]

@@ -20,7 +20,7 @@ const history = (oldest: number): Answers => ({
   getBlock: () => head('B', 'A', 4, oldest),
 })
 
-test('expired: past its expiry on a finalized block, absent, and the history covers its beginning', async () => {
+test('a transaction is expired only if it is absent and the history covers its lifetime', async () => {
   const answers = (height: number, oldest: number, status: unknown): Answers => ({
     ...history(oldest),
     getEpochInfo: () => epoch(height + 50, height),
@@ -45,7 +45,7 @@ test('expired: past its expiry on a finalized block, absent, and the history cov
   )
 })
 
-test("a node that lags behind a transaction's expiry block does not prove that it is absent", async () => {
+test("a node that lags behind a transaction's expiry block does not prove its absence", async () => {
   const dead = (more: Answers) =>
     client({
       ...history(100),
@@ -133,7 +133,7 @@ function account(
   })
 }
 
-test('the same message under another signature is found in the history of its account', async () => {
+test('finds the same message under another signature in the account’s history', async () => {
   const other = '80010001' + '08'.repeat(60)
   const entries: [string, number, Buffer][] = [
     ['later', 1105, wire(MESSAGE, 1)],
@@ -159,14 +159,14 @@ test('the same message under another signature is found in the history of its ac
   assert.equal(await account([]).findSigned(OWNER, MESSAGE, 1000), null)
 })
 
-test('two signatures are skipped like one, and a failed transaction was executed as well', async () => {
+test('skips several signatures like one, and counts a failed transaction as executed', async () => {
   assert.equal(
     (await account([['twin', 1080, wire(MESSAGE, 3, 2)]]).findSigned(OWNER, MESSAGE, 1000))?.hash,
     'twin',
   )
 })
 
-test('an unavailable history is not a result', async () => {
+test('a search of an unavailable history fails instead of returning no result', async () => {
   const entries: [string, number, Buffer][] = [['a', 1090, wire(MESSAGE, 2)]]
   await assert.rejects(
     account(entries, { getTransaction: () => null }).findSigned(OWNER, MESSAGE, 1000),

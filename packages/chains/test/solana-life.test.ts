@@ -29,7 +29,7 @@ function lives(blockMs: number, tookMs: number, count = 100): Lives {
   return life
 }
 
-test('slots of 400 ms and fast signing leave a third of the lifetime; slots of 200 ms or slow signing more', () => {
+test('requires a third of the lifetime at 400 ms slots, and more for slow signing', () => {
   assert.equal(new Lives(() => 0).blocksNeeded, 50)
   assert.equal(lives(400, 1000).blocksNeeded, 50)
   assert.equal(lives(400, 12_000).blocksNeeded, 60)
@@ -38,7 +38,7 @@ test('slots of 400 ms and fast signing leave a third of the lifetime; slots of 2
   assert.equal(lives(150, 1000).blocksNeeded, 67)
 })
 
-test('at any speed of signing and blocks a new transaction is signed with a third of its lifetime left', () => {
+test('requires between 50 and 100 remaining blocks at any signing speed and block interval', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 5000 }),
@@ -53,7 +53,7 @@ test('at any speed of signing and blocks a new transaction is signed with a thir
   )
 })
 
-test('a clock that is set back, or an endpoint that falls back, does not distort the measurement', () => {
+test('a clock or an endpoint that goes backwards does not distort the measurement', () => {
   let now = 1_000_000
   const life = new Lives(() => now)
   life.began(hashAt(1), 1000)
@@ -65,7 +65,7 @@ test('a clock that is set back, or an endpoint that falls back, does not distort
   assert.equal(life.blocksNeeded, 50)
 })
 
-test('queued transactions do not count as slow signing, and are not rebuilt more often', async () => {
+test('queued transactions do not count as slow signing and are not rebuilt more often', async () => {
   let now = 0
   const began = () => Math.floor(now / 400)
   const client = new SolanaClient(
@@ -96,7 +96,7 @@ test('queued transactions do not count as slow signing, and are not rebuilt more
   }
 })
 
-test('each level pays at least its minimum lamports, for transfers of SOL and of tokens', () => {
+test('each fee level pays at least its minimum lamports, for SOL and for tokens', () => {
   const quiet = { low: 0n, medium: 0n, high: 0n }
   for (const units of [solana.unitsOf(false), solana.unitsOf(true)]) {
     const fees = (['low', 'medium', 'high'] as const).map((level) =>

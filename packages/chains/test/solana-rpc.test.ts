@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { RpcUnavailable, solana } from '../src/index.ts'
 import { client, head, MINT, OWNER, PAYER, refusal, USDC, type Answers } from './solana-support.ts'
 
-test('a skipped slot is an empty block on its predecessor; a lost block is an error, a future one is absent', async () => {
+test('a skipped slot is empty, a lost block is an error, and a future block is absent', async () => {
   const answers: Answers = {
     getBlock: ([slot = 0]: number[]) =>
       slot === 12
@@ -29,7 +29,7 @@ test('a skipped slot is an empty block on its predecessor; a lost block is an er
   )
 })
 
-test('the next blocks are prefetched, up to the tip, each once', async () => {
+test('prefetches the next blocks up to the tip, each once', async () => {
   const asked: number[] = []
   const node = client({
     getLatestBlockhash: () => ({ context: { slot: 7 }, value: { blockhash: 'B7' } }),
@@ -46,7 +46,7 @@ test('the next blocks are prefetched, up to the tip, each once', async () => {
   )
 })
 
-test('deposits are balance increases: exact beyond 2^53, of successful transactions, at the associated account', async () => {
+test('deposits are exact balance increases of successful transactions', async () => {
   const ata = solana.tokenAccountOf(OWNER, MINT)
   const token = (accountIndex: number, amount: string, mint = MINT) => ({
     accountIndex,
@@ -95,7 +95,7 @@ test('deposits are balance increases: exact beyond 2^53, of successful transacti
   }
 })
 
-test('a failed transaction costs its fee; a token transfer’s fee includes the account that it created', async () => {
+test('a failed transaction costs its fee; a token fee includes the account that it created', async () => {
   const status = (err: unknown) =>
     client({
       getSignatureStatuses: () => ({
@@ -123,7 +123,7 @@ test('a failed transaction costs its fee; a token transfer’s fee includes the 
   })
 })
 
-test('another chain’s endpoint is refused', async () => {
+test('refuses the endpoint of another chain', async () => {
   await client({ getGenesisHash: () => 'G' }).probe()
   await assert.rejects(client({ getGenesisHash: () => 'other' }).probe(), { code: 'WRONG_NETWORK' })
 })

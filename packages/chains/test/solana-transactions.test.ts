@@ -165,7 +165,7 @@ const budget = (units: number) => [
   getSetComputeUnitPriceInstruction({ microLamports: 1000n }),
 ]
 
-test('kit decodes the transfer of SOL and would build the same one', () => {
+test('kit decodes a transfer of SOL and builds the same transaction', () => {
   const unsigned = build(NATIVE)
   assert.deepEqual(readByKit(unsigned), {
     feePayer: FROM,
@@ -182,7 +182,7 @@ test('kit decodes the transfer of SOL and would build the same one', () => {
   assert.equal(exclusive(decoded, decoded), false)
 })
 
-test('kit decodes the transfer of a token with its owner and would build the same one', async () => {
+test('kit decodes a token transfer with its owner and builds the same transaction', async () => {
   for (const asset of [USDT, USDC]) {
     const unsigned = build(asset)
     assert.deepEqual(readByKit(unsigned), {
@@ -211,7 +211,7 @@ test('associated token accounts equal those of kit', async () => {
   )
 })
 
-test('the whole message is signed; the id is the signature; kit accepts the bytes', async () => {
+test('the whole message is signed, the id is the signature, and kit accepts the bytes', async () => {
   const unsigned = build(USDC)
   const [item] = signing(SOL, unsigned, at)
   assert.equal(Buffer.from(item!.message).toString('hex'), unsigned.bytes)
@@ -233,7 +233,7 @@ test('the whole message is signed; the id is the signature; kit accepts the byte
   refuses(() => assemble(SOL, unsigned, [{ signature, recoveryId: 0 }], at), 'SIGNATURE')
 })
 
-test('a sweep of tokens: the receiver pays the fee and signs first', async () => {
+test('the receiver of a token sweep pays the fee and signs first', async () => {
   const omnibus = ed25519.keygen(createHash('sha256').update('omnibus').digest())
   const owner = base58.encode(omnibus.publicKey) as Address
   const unsigned = solana.buildTokenSweep(SOL, {
@@ -345,7 +345,7 @@ test('a sweep of tokens: the receiver pays the fee and signs first', async () =>
   )
 })
 
-test('other shapes are refused', async () => {
+test('refuses transactions of another structure', async () => {
   const transfer = getTransferSolInstruction({ source: payer, destination: TO, amount: 5n })
   const [create, checked] = (await tokenTransfer(USDT)) as [Instruction, Instruction]
   const nonce = getAdvanceNonceAccountInstruction({ nonceAccount: TO, nonceAuthority: payer })
@@ -441,7 +441,7 @@ test('refuses a mint, decimals or path other than the registered ones', () => {
   refuses(() => of({ ...build(NATIVE), inputs: [{ path: PATH }, { path: PATH }] }), 'SHAPE')
 })
 
-test('no byte can be changed, removed or added without another meaning or a refusal', () => {
+test('changing, removing or adding any byte changes the meaning or is refused', () => {
   for (const asset of [NATIVE, USDC]) {
     // The unit price is so high that each unit changes the fee.
     const unsigned = build(asset, 1_500_000n, 1_000_000n)
@@ -470,7 +470,7 @@ test('no byte can be changed, removed or added without another meaning or a refu
   }
 })
 
-test('addresses', async () => {
+test('accepts valid addresses and refuses invalid ones with a reason', async () => {
   assert.deepEqual(validate(SOL, TO), { valid: true, address: TO, address_tag: null })
   const bad: [string, RegExp][] = [
     ['', /base58/],

@@ -62,7 +62,7 @@ const memoOf = (transaction: Transaction) =>
   (JSON.parse(JSON.stringify(transaction.toEnvelope())) as { tx: { tx: { memo: unknown } } }).tx.tx
     .memo
 
-describe('addresses', () => {
+describe('Stellar addresses', () => {
   // SEP-23, test cases of the standard.
   const G = 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ'
   test('SEP-23: accepts valid addresses', () => {
@@ -114,7 +114,7 @@ describe('addresses', () => {
     )
   })
 
-  test('memos: digits are ids, prefixes state other types', () => {
+  test('a memo of digits is an id, and a prefix states another type', () => {
     const cases: [string, string | null][] = [
       ['0', '0'],
       ['18446744073709551615', '18446744073709551615'],
@@ -149,8 +149,8 @@ describe('addresses', () => {
   })
 })
 
-describe('transactions', () => {
-  test('the SDK decodes the built transaction, with the same hash on each network and a valid signature', () => {
+describe('Stellar transactions', () => {
+  test('the SDK decodes the built transaction with the same hash and a valid signature', () => {
     for (const network of [XLM, MAIN]) {
       for (const [tag, memo] of [
         [null, 'none'],
@@ -189,7 +189,7 @@ describe('transactions', () => {
     assert.notEqual(here, there, 'the hash commits to the passphrase')
   })
 
-  test('an M-address is paid unchanged, and cannot be created', () => {
+  test('pays an M-address unchanged, and refuses to create an account for it', () => {
     const muxed = new MuxedAccount(new Account(SINK, '0'), '42').accountId()
     assert.deepEqual(family.decode(XLM, build({ to: muxed }), ASSETS, publicKeyAt).payments, [
       { address: muxed, amount: 15n, tag: null },
@@ -197,13 +197,13 @@ describe('transactions', () => {
     refuses(() => build({ to: muxed, create: true }), 'SHAPE')
   })
 
-  test('an account cannot pay itself, nor through an M-address', () => {
+  test('refuses a payment of an account to itself, also through an M-address', () => {
     const own = family.address(XLM, PUBLIC)
     for (const to of [own, new MuxedAccount(new Account(own, '0'), '3').accountId()])
       refuses(() => family.decode(XLM, build({ to }), ASSETS, publicKeyAt), 'SHAPE')
   })
 
-  test('payment URIs (SEP-7)', () => {
+  test('writes payment URIs of SEP-7', () => {
     assert.equal(stellarUri({ address: SINK }), `web+stellar:pay?destination=${SINK}`)
     assert.equal(
       stellarUri({ address: SINK, amount: '1.5', tag: '0' }),
@@ -219,7 +219,7 @@ describe('transactions', () => {
     )
   })
 
-  test('transactions with the same sequence exclude each other; reports expiry and fee', () => {
+  test('transactions with the same sequence exclude each other; returns expiry and fee', () => {
     const decoded = family.decode(XLM, build(), ASSETS, publicKeyAt)
     assert.deepEqual(
       [decoded.fee_max, decoded.nonce, decoded.valid_until, decoded.consumes],
@@ -252,7 +252,7 @@ describe('transactions', () => {
       refuses(() => family.assemble(XLM, unsigned, bad, publicKeyAt), 'SIGNATURE')
   })
 
-  test('property: a built transaction decodes to itself, and one changed byte is refused or changes the meaning', () => {
+  test('property: a transaction decodes to its input, and a changed byte never keeps its meaning', () => {
     fc.assert(
       fc.property(
         fc.bigInt({ min: 1n, max: 2n ** 63n - 1n }),
@@ -294,7 +294,7 @@ describe('transactions', () => {
 const text = (_key: string, value: unknown) =>
   typeof value === 'bigint' ? value.toString() : value
 
-describe('client', () => {
+describe('Stellar client', () => {
   const answering = (
     answers: Record<string, unknown>,
     o: { now?: () => number; report?: (problem: Unreadable) => void } = {},
@@ -453,7 +453,7 @@ describe('client', () => {
     getLedgers: { ledgers: [{ sequence: 9, hash: 'L', ledgerCloseTime: '1', headerXdr }] },
   })
 
-  test('the layout that these tests write equals the library’s, for the arms that it has', () => {
+  test('the fixtures of ledger headers and accounts equal the encoding of the library', () => {
     for (const arm of [0, 1])
       assert.equal(
         xdr.LedgerHeaderHistoryEntry.fromXDR(headerOf(arm, { reserve: 1234 }), 'base64')
@@ -468,7 +468,7 @@ describe('client', () => {
     )
   })
 
-  test('every known arm of a ledger’s value contains the base reserve', async () => {
+  test('reads the base reserve from every known version of the ledger header', async () => {
     for (const arm of [0, 1, 2, 3, 4]) {
       const reports: Unreadable[] = []
       const client = answering(
@@ -494,7 +494,7 @@ describe('client', () => {
     }
   })
 
-  test('an unreadable header: the last base reserve, else 5,000,000 stroops, and a report; never an error', async () => {
+  test('for an unreadable header, uses the last base reserve or 5,000,000 stroops and reports it', async () => {
     const unread: [string, unknown][] = [
       ['an arm to come', headerOf(9)],
       ['a field more before it', headerOf(0, { sequence: 10 })],
@@ -530,7 +530,7 @@ describe('client', () => {
     assert.equal(await client.activation(), 12_000_000n, 'the last known value')
   })
 
-  test('an account with an extension of a future protocol returns its balance and sequence', async () => {
+  test('reads balance and sequence of an account with an extension of a future protocol', async () => {
     const liabilities = Buffer.alloc(16)
     const cases: [Uint8Array, bigint, number][] = [
       [uint32(0), 5n, 0],
@@ -586,7 +586,7 @@ describe('client', () => {
     })
   })
 
-  test('a ledger of a later protocol without its transactions is detected', async () => {
+  test('detects that transactions of a ledger of a later protocol are missing', async () => {
     for (const arm of [2, 3, 4]) {
       const client = answering({
         ...heading(headerOf(arm)),
@@ -599,7 +599,7 @@ describe('client', () => {
     }
   })
 
-  test('a transaction that cannot be decoded is reported and does not stop the others', async () => {
+  test('reports a transaction that cannot be decoded, and reads the others', async () => {
     const reports: Unreadable[] = []
     const shown = (txHash: string, more: object = {}) => ({
       status: 'SUCCESS',
@@ -653,7 +653,7 @@ describe('client', () => {
     assert.equal(block?.txids.length, 6)
   })
 
-  test('the fee of a transfer is read even if its result has a future code', async () => {
+  test('reads the fee of a transfer even if its result code is unknown', async () => {
     const resultXdr = Buffer.concat([
       Buffer.from('0000000000000064', 'hex'),
       uint32(0xffff_ff00),
@@ -674,7 +674,7 @@ describe('client', () => {
     assert.deepEqual(await client.broadcast('00'), { kind: 'rejected', reason: 'ERROR' })
   })
 
-  test('expired only past its expiry, if the endpoint stores the transaction’s whole lifetime', async () => {
+  test('a transaction is expired only if the endpoint stores its whole lifetime', async () => {
     const found = (status: string, latest: number, oldest: number) =>
       answering({
         getTransaction: {

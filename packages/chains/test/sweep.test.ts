@@ -72,7 +72,7 @@ const evm = (
   l1: { native: '0', token: '0' },
 })
 
-test('tokens first, with fuel if required, with the account’s own nonces; then all coins', () => {
+test('sweeps tokens first, with gas funding if required, then coins, with consecutive nonces', () => {
   const [tank, poor, rich, bare] = [at(ETH, 0), at(ETH, 1, 3), at(ETH, 1), at(ETH, 2)]
   const first = planned(
     'ETH',
@@ -107,7 +107,7 @@ test('tokens first, with fuel if required, with the account’s own nonces; then
   ])
 })
 
-test('a token whose fee cannot be paid is reported with the required amount, and does not block the others', () => {
+test('a token whose fee cannot be paid is reported with the required amount; others move', () => {
   const [poor, other] = [at(ETH, 1, 3), at(ETH, 2)]
   const { told, plan } = planned(
     'ETH',
@@ -131,7 +131,7 @@ test('a token whose fee cannot be paid is reported with the required amount, and
   })
 })
 
-test('one payment creates the destination’s account, the others follow it; reserves are reported', () => {
+test('one payment creates the destination account, later ones follow; reserves are reported', () => {
   const XRP = networkOf('XRP')
   const to = 'rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh'
   const account = (subAccount: number, balance: string) => ({
@@ -152,7 +152,7 @@ test('one payment creates the destination’s account, the others follow it; res
   )
 })
 
-test('a network of an unknown family is an error, and each family of the registry is known', () => {
+test('refuses a network of an unknown family, and accepts each family of the registry', () => {
   assert.throws(
     () => sweeperOf({ ...ETH, family: 'template' }),
     /cannot be recovered by this version/,
@@ -161,7 +161,7 @@ test('a network of an unknown family is an error, and each family of the registr
     assert.ok(sweeperOf(network).life, network.code)
 })
 
-test('a damaged findings file is refused with the field, and nothing is planned from it', () => {
+test('refuses a damaged findings file with the name of the field, and plans nothing', () => {
   const account = { ...at(ETH, 1), nonce: '4', balances: { ETH: '1000000000000000000' } }
   const sound = evm([])
   const coin = { ...at(networkOf('BTC'), 1), txid: 'ab'.repeat(32), vout: 0, value: '90000' }
@@ -217,7 +217,7 @@ test('a damaged findings file is refused with the field, and nothing is planned 
   }
 })
 
-test('a coin whose transaction is missing or unreadable is skipped and named; all others move', async () => {
+test('skips and names a coin whose transaction is missing or unreadable, and moves the others', async () => {
   const network = networkOf('DASH')
   const place = at(network, 1)
   const own = (value: bigint, odd = false) => {

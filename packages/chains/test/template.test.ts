@@ -30,7 +30,7 @@ const built = (change: Partial<typeof PAYMENT> = {}) =>
 const opened = (unsigned: UnsignedTransaction, network = NETWORK) =>
   template.decode(network, unsigned, [ASSET], publicKeyAt)
 
-test('an address has one spelling, and a mistyped one is detected', () => {
+test('normalizes an address to one spelling and detects a mistyped character', () => {
   const own = addressAt(0)
   assert.deepEqual(template.validate(NETWORK, own.toUpperCase()), {
     valid: true,
@@ -49,7 +49,7 @@ test('an address has one spelling, and a mistyped one is detected', () => {
   assert.equal(tagged.valid ? null : tagged.field, 'address_tag')
 })
 
-test('decoding returns what was built', () => {
+test('decoding a transaction returns the values that it was built from', () => {
   const { payments, from, fee_max, fee_rate, consumes, nonce, valid_until } = opened(built())
   assert.deepEqual(
     { payments, from, fee_max, fee_rate, consumes, nonce, valid_until },
@@ -65,7 +65,7 @@ test('decoding returns what was built', () => {
   )
 })
 
-test('bytes that are not exactly one allowed payment are refused', () => {
+test('refuses bytes that are not exactly one allowed payment', () => {
   const good = built()
   const change = (at: Partial<UnsignedTransaction>) => ({ ...good, ...at })
   for (const [unsigned, code] of [
@@ -85,7 +85,7 @@ test('bytes that are not exactly one allowed payment are refused', () => {
   assert.throws(() => built({ to: 'nobody' }), { code: 'ADDRESS' })
 })
 
-test('only a signature of its own key is accepted', () => {
+test('accepts only signatures of the payer’s key', () => {
   const unsigned = built()
   const signatures = sign(template.signing(NETWORK, unsigned, publicKeyAt))
   const { raw, hash } = template.assemble(NETWORK, unsigned, signatures, publicKeyAt)
@@ -99,7 +99,7 @@ test('only a signature of its own key is accepted', () => {
   }
 })
 
-test('two transactions with one nonce exclude each other, and one can be moved to another nonce', () => {
+test('two transactions with one nonce exclude each other, and a nonce can be replaced', () => {
   const [first, other, next] = [built(), built({ amount: 1n }), built({ sequence: 4n })]
   assert.equal(template.exclusive(opened(first), opened(other)), true)
   assert.equal(template.exclusive(opened(first), opened(next)), false)

@@ -23,7 +23,7 @@ const UNSAFE = [
   0xd800,
 ]
 
-test('every control character, line separator and bidirectional override is printed as \\uXXXX', () => {
+test('prints control characters, line separators and bidirectional overrides as \\uXXXX', () => {
   for (const code of UNSAFE) {
     const escape = `\\u${code.toString(16).padStart(4, '0')}`
     const text = `a${String.fromCharCode(code)}b`
@@ -34,7 +34,7 @@ test('every control character, line separator and bidirectional override is prin
   assert.equal(oneLine(plain), plain)
 })
 
-test('JSON is printed without such characters and parses to the same value', () => {
+test('prints JSON without control characters, and the text parses to the same value', () => {
   const value = Object.fromEntries(
     UNSAFE.map((code) => [`k${String.fromCharCode(code)}`, [String.fromCharCode(code, 92, code)]]),
   )
@@ -45,12 +45,12 @@ test('JSON is printed without such characters and parses to the same value', () 
   }
 })
 
-test('only an error made for the terminal has several lines, and each of its arguments is one line', () => {
+test('only a TerminalError prints several lines, and each of its arguments is one line', () => {
   assert.equal(errorText(new TerminalError('--a: b\nc', 'Usage: d')), '--a: b\\u000ac\nUsage: d')
   assert.equal(errorText(new Error('one\ntwo\u009b2K')), 'one\\u000atwo\\u009b2K')
 })
 
-test('our messages name the commands as installed: npx custody in a checkout, custody in a bundle', () => {
+test('messages name commands as installed: npx custody in a checkout, custody in a bundle', () => {
   const sentence = 'start it with "npm start"; `npx custody doctor` and npx custody: npx custodyx'
   const before = process.env['CUSTODY_BUNDLE']
   try {

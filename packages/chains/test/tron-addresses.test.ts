@@ -16,7 +16,7 @@ const reason = (text: string, tag?: string) => {
   return answer.valid ? '' : answer.reason
 }
 
-test('derives the published vectors', () => {
+test('derives the published addresses', () => {
   // From Tron's documentation and block explorers: the zero address and the tokens' contracts.
   for (const [text, hex] of [
     ['T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb', '410000000000000000000000000000000000000000'],
@@ -32,7 +32,7 @@ test('derives the published vectors', () => {
   assert.equal(addressHex(address(TRX, one)), '417e5f4552091a69125d5dfcb7b8c2659029395bdf')
 })
 
-test('every key has the same address as in tronweb', () => {
+test('derives the same address as tronweb for every key', () => {
   fc.assert(
     fc.property(
       fc
@@ -54,7 +54,7 @@ test('every key has the same address as in tronweb', () => {
   )
 })
 
-test('a mistyped character, another network, the hexadecimal form, tags and the zero address are refused with a reason', () => {
+test('refuses mistyped, foreign, hexadecimal, tagged and zero addresses with a reason', () => {
   assert.ok(validate(TRX, TO).valid)
   assert.match(reason(TO.replace(/.$/, 'Z')), /checksum/)
   assert.match(reason('41a614f803b6fd780986a42c78ec9c7f77e6ded13c'), /hexadecimal/)
@@ -78,7 +78,7 @@ test('a mistyped character, another network, the hexadecimal form, tags and the 
     reason(text)
 })
 
-test('any changed character is detected', () => {
+test('detects any changed character of an address', () => {
   const alphabet = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
   fc.assert(
     fc.property(fc.nat(TO.length - 1), fc.constantFrom(...alphabet), (at, letter) => {
@@ -89,7 +89,7 @@ test('any changed character is detected', () => {
   )
 })
 
-test('contracts of the registry are valid addresses', () => {
+test('contract addresses of the registry are valid', () => {
   for (const asset of ASSETS)
     if (asset.contract_address !== null)
       assert.ok(validate(TRX, asset.contract_address).valid, asset.asset_name)

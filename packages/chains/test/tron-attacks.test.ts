@@ -67,7 +67,7 @@ const of = (bytes: string): UnsignedTransaction => ({
 })
 const decode = (bytes: Uint8Array) => decodeAll(of(Buffer.from(bytes).toString('hex')))
 
-test('decodes the plain transfers', () => {
+test('decodes plain transfers', () => {
   assert.deepEqual(decode(raw(PLAIN)).payments, [{ address: TO, amount: 5n, tag: null }])
   assert.deepEqual(decode(token(triggerOf(DATA))).payments, [
     { address: TO, amount: 5n, tag: null },
@@ -75,7 +75,7 @@ test('decodes the plain transfers', () => {
   assert.equal(decode(token(triggerOf(DATA))).asset, 'USDT_TRX')
 })
 
-test('refuses two contracts and no contract', () => {
+test('refuses a transaction with two contracts or without a contract', () => {
   refuses(() => decode(raw(PLAIN, PLAIN)), 'SHAPE', /exactly one/)
   refuses(() => decode(raw()), 'SHAPE', /exactly one/)
 })
@@ -137,7 +137,7 @@ test('refuses other contract types and a type that does not match the content', 
   refuses(() => decode(raw(len(11, num(1, 1)))), 'SHAPE', /differ/)
 })
 
-test('refuses token value, native value, other contracts, and data that is not exactly transfer', () => {
+test('refuses token value, native value, other contracts, and data other than transfer', () => {
   refuses(
     () =>
       decode(
@@ -192,7 +192,7 @@ test('accepts fee limits only for token transfers', () => {
   )
 })
 
-test('refuses another owner, a transfer to oneself, an address of another version, and an empty transaction', () => {
+test('refuses another owner, a transfer to oneself, a foreign address, and empty transactions', () => {
   const paying = (from: Uint8Array, to: Uint8Array, amount: bigint) =>
     raw(
       contractOf(1, 'TransferContract', Buffer.concat([len(1, from), len(2, to), num(3, amount)])),
@@ -214,7 +214,7 @@ test('refuses another owner, a transfer to oneself, an address of another versio
   )
 })
 
-test('staking: refuses other resources, locks and delegation to oneself', () => {
+test('staking: refuses other resources, locks, and delegation to oneself', () => {
   const staking = (type: number, name: string, ...fields: Uint8Array[]) =>
     raw(contractOf(type, name, Buffer.concat([owner, ...fields])))
   assert.equal(
@@ -265,7 +265,7 @@ test('refuses a transaction without a reference block or an expiration', () => {
   refuses(() => decode(Buffer.concat([...head.slice(0, 2), PLAIN, time])), 'SHAPE', /expiration/)
 })
 
-test('refuses other encodings: order, repetition, zero fields, long numbers, unknown fields, trailing bytes', () => {
+test('refuses fields in another order, repeated, zero, unknown or overlong, and trailing bytes', () => {
   refuses(() => decode(Buffer.concat([...head, time, PLAIN])), 'ENCODING')
   refuses(() => decode(Buffer.concat([...head, PLAIN, time, time])), 'ENCODING')
   refuses(() => decode(Buffer.concat([...head, PLAIN, num(14, 1), time])), 'ENCODING')
@@ -312,7 +312,7 @@ test('refuses other encodings: order, repetition, zero fields, long numbers, unk
   )
 })
 
-test('refuses other encodings of the bytes', () => {
+test('refuses non-canonical encodings of the bytes', () => {
   const hex = raw(PLAIN).toString('hex')
   for (const bytes of [
     hex.toUpperCase(),
@@ -338,7 +338,7 @@ test('requires exactly one input and no change', () => {
   refuses(() => decodeAll({ ...unsigned, inputs: [{ path: [1, 195, 1] }] }), 'PATH')
 })
 
-test('for any changed byte the result is a decoded transaction or a ChainError', () => {
+test('any changed byte results in a decoded transaction or a ChainError', () => {
   for (const make of Object.values(SHAPES)) {
     const bytes = Buffer.from(make().bytes, 'hex')
     fc.assert(

@@ -96,7 +96,7 @@ const included = async (hash: string, expected?: Parameters<TronClient['status']
   return status as Extract<typeof status, { state: 'included' }>
 }
 
-test('the endpoint is identified by its first block', async () => {
+test('identifies the endpoint’s network by its first block', async () => {
   await client.probe()
   await assert.rejects(
     new TronClient(networkOf('mainnet'), ASSETS, { url: `${url}/trx` }, fetch).probe(),
@@ -104,7 +104,7 @@ test('the endpoint is identified by its first block', async () => {
   )
 })
 
-test('a transfer of TRX is a deposit, its fee is the activation, and it becomes final', async () => {
+test('a transfer of TRX is a deposit, costs the activation fee, and becomes final', async () => {
   const to = addressAt(1)
   const unsigned = tron.buildTransfer(NETWORK, {
     ...(await common()),
@@ -137,7 +137,7 @@ test('a transfer of TRX is a deposit, its fee is the activation, and it becomes 
   assert.equal(await client.block(10 ** 6), null)
 })
 
-test('a token transfer within its estimate is a deposit by its log', async () => {
+test('a token transfer within its estimate is detected as a deposit by its log', async () => {
   const to = addressAt(2)
   const { energySun } = await client.parameters()
   const energy = await client.energy({ asset: USDT, from: addressAt(0), to, amount: 12_345n })
@@ -180,7 +180,7 @@ test('a token transfer within its estimate is a deposit by its log', async () =>
   assert.deepEqual([await client.balance(to, USDT), await client.balance(to, TRX)], [12_345n, 0n])
 })
 
-test('out of energy: included and paid for, but neither a success nor a deposit', async () => {
+test('a transfer that runs out of energy costs its fee, but is no success and no deposit', async () => {
   const to = addressAt(4)
   const hash = await send(
     tron.buildTransfer(NETWORK, {
@@ -197,14 +197,14 @@ test('out of energy: included and paid for, but neither a success nor a deposit'
   assert.deepEqual((await client.block(status.height))?.transfers, [])
 })
 
-test('a transfer that would revert is refused before it is built', async () => {
+test('refuses to build a transfer that would revert', async () => {
   await assert.rejects(
     client.energy({ asset: USDT, from: addressAt(9), to: TO, amount: 1n }),
     RpcReverted,
   )
 })
 
-test('an estimate fails if the call was executed and failed; another error is the endpoint’s own failure', async () => {
+test('an energy estimate is refused only if the call failed; other errors are unavailability', async () => {
   const ask = () => scripted().energy({ asset: USDT, from: addressAt(9), to: TO, amount: 1n })
   const hex = (text: string): string => Buffer.from(text).toString('hex')
   const answered = (answer: object): void => {
@@ -242,7 +242,7 @@ test('an estimate fails if the call was executed and failed; another error is th
   }
 })
 
-test('staking: freeze, delegate, undelegate, unfreeze, wait, withdraw', async () => {
+test('staking: freezes, delegates, undelegates, unfreezes, waits and withdraws', async () => {
   const stake = { resource: 'ENERGY', amount: 10_000_000_000n } as const
   await send(tron.buildFreeze(NETWORK, { ...(await common()), ...stake }))
   const account = await client.account(addressAt(0))
@@ -286,7 +286,7 @@ test('staking: freeze, delegate, undelegate, unfreeze, wait, withdraw', async ()
   assert.equal(await client.account(addressAt(77)), null)
 })
 
-test('references are unique, and a transaction has expired once a final block is past its expiry', async () => {
+test('references are unique, and a transaction expires when a final block is past its expiry', async () => {
   const [one, two] = [await client.reference(), await client.reference()]
   assert.notEqual(one.timestamp, two.timestamp)
   const unsigned = tron.buildTransfer(NETWORK, {
@@ -314,7 +314,7 @@ test('references are unique, and a transaction has expired once a final block is
   assert.equal(await client.isDead(paid, end - DAY), false, 'an included one never is')
 })
 
-test('a waiting transaction is in the pool; a broadcast to a failing node has an unknown outcome', async () => {
+test('finds a waiting transaction in the pool; a broadcast to a failing node has no known result', async () => {
   // The chain is halted, because an automatic block would remove the transaction from the pool.
   await control({ command: 'halt', network: 'TRX', halted: true })
   const { raw, hash } = signed(
@@ -419,7 +419,7 @@ test('refuses receipts that are missing, of another block or of another transact
   assert.equal(await scripted().block(8), null)
 })
 
-test('native transfers: only successful ones count, exact beyond 2^53', async () => {
+test('counts only successful native transfers, exact above 2^53', async () => {
   const transfer = (amount: string, ret = 'SUCCESS', type = 'TransferContract') =>
     `{"ret":[{"contractRet":"${ret}"}],"txID":"${TXID}","raw_data":{"contract":[{"type":"${type}","parameter":{"value":{"amount":${amount},"owner_address":"41${tronHex(addressAt(0))}","to_address":"41${tronHex(TO)}"}}}]}}`
   assert.deepEqual(
@@ -435,7 +435,7 @@ test('native transfers: only successful ones count, exact beyond 2^53', async ()
   assert.deepEqual(await blockWith(transfer('5', 'SUCCESS', 'TransferAssetContract'), '[]'), [])
 })
 
-test('malformed answers are refused', async () => {
+test('refuses malformed responses', async () => {
   for (const text of ['', 'busy', '[', 'null', '"x"', '7']) {
     script = { 'wallet/getnowblock': text }
     await assert.rejects(
@@ -456,7 +456,7 @@ test('malformed answers are refused', async () => {
   await assert.rejects(scripted().parameters(), /does not return/)
 })
 
-test('a block that includes a transaction between the two queries: it is included, never absent', async () => {
+test('a transaction included between the two queries is reported as included, never absent', async () => {
   script = { 'wallet/gettransactioninfobyid': '{}', 'wallet/gettransactionfrompending': '{}' }
   assert.deepEqual(await scripted().status(TXID), { state: 'absent' })
   asked = (path) => {
@@ -472,7 +472,7 @@ test('a block that includes a transaction between the two queries: it is include
   )
 })
 
-test('a broadcast: only success and a duplicate are conclusive', async () => {
+test('a broadcast has a known result only after success or a duplicate error', async () => {
   const kindOf = async (text: string) => {
     script = { 'wallet/broadcasthex': text }
     return (await scripted().broadcast('00')).kind

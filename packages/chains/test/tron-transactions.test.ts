@@ -96,7 +96,7 @@ for (const [type, [value, feeLimit]] of Object.entries(EXPECTED)) {
   })
 }
 
-test("a main network transaction from Tron's documentation: decoded, encoded again, and its signer recovered", () => {
+test("decodes, re-encodes and recovers the signer of a mainnet transaction of Tron's docs", () => {
   const bytes =
     '0a0268bd2208bc830d2c09fa23d14092a3bae4a3335aae01081f12a9010a31747970652e676f6f676c65617069732e636f6d2f70726f746f636f6c2e54726967676572536d617274436f6e747261637412740a1541cf2e99409d2a9a9190197ab0bff35ca87818c41e121541a614f803b6fd780986a42c78ec9c7f77e6ded13c2244a9059cbb0000000000000000000000415d4a41a3b0cdda5c03df72b38a20aa1b88777c7500000000000000000000000000000000000000000000000000000000f9cd95c070afceb6e4a3339001c0f4a46b'
   const raw = decodeRaw(Buffer.from(bytes, 'hex'))
@@ -125,7 +125,7 @@ test("a main network transaction from Tron's documentation: decoded, encoded aga
   refuses(() => of(unsigned), 'PATH')
 })
 
-test('decodes payments of transfers and actions of staking', () => {
+test('decodes the payments of transfers and the actions of staking', () => {
   const shape = (name: string) => of((SHAPES[name] as () => UnsignedTransaction)())
   const native = shape('TransferContract')
   assert.deepEqual(
@@ -184,7 +184,7 @@ test('decodes payments of transfers and actions of staking', () => {
       assert.deepEqual([shape(name).payments, shape(name).asset], [[], 'TRX'])
 })
 
-test('a transfer takes 268 points of bandwidth with a timestamp of today, a token transfer 345', () => {
+test('a transfer takes 268 points of bandwidth, and a token transfer 345', () => {
   const reference = { ...REFERENCE, expiration: 1_760_000_060_000, timestamp: 1_760_000_000_000 }
   const common = { reference, publicKey, path: PATH }
   const bandwidth = (unsigned: UnsignedTransaction) => tron.bandwidthOf(unsigned.bytes)
@@ -206,7 +206,7 @@ test('a transfer takes 268 points of bandwidth with a timestamp of today, a toke
   )
 })
 
-test("any amount and reference: bytes equal tronweb's", () => {
+test('any amount and reference give the same bytes as tronweb', () => {
   const account = fc
     .uint8Array({ minLength: 20, maxLength: 20 })
     .filter((bytes) => bytes.some((byte) => byte > 0))
@@ -307,7 +307,7 @@ test("any amount and reference: bytes equal tronweb's", () => {
   )
 })
 
-test('amounts beyond 2^53 stay exact, those beyond 63 bits are not built', () => {
+test('amounts above 2^53 stay exact, and amounts above 63 bits are refused', () => {
   const common = { reference: REFERENCE, publicKey, path: PATH, asset: NATIVE, to: TO }
   const most = 2n ** 63n - 1n
   assert.equal(of(tron.buildTransfer(TRX, { ...common, amount: most })).payments[0]?.amount, most)
@@ -333,7 +333,7 @@ test('only token transfers have a fee limit', () => {
   assert.equal(tron.feeLimitFor(65_000n, 100n), 7_800_000n)
 })
 
-test('assemble refuses signatures that do not verify', () => {
+test('assembling refuses signatures that do not verify', () => {
   const unsigned = (SHAPES['TransferContract'] as () => UnsignedTransaction)()
   const items = signing(TRX, unsigned, publicKeyAt)
   const [good] = sign(items) as [{ signature: Uint8Array; recoveryId: number }]
@@ -363,12 +363,12 @@ test('assemble refuses signatures that do not verify', () => {
   )
 })
 
-test('no transaction excludes another', () => {
+test('two Tron transactions never exclude each other', () => {
   const one = of((SHAPES['TransferContract'] as () => UnsignedTransaction)())
   assert.equal(exclusive(one, one), false)
 })
 
-test('an action builds the same bytes as its own builder, and needs at most the stated bandwidth', () => {
+test('buildAction gives the bytes of the specific builder within the stated bandwidth', () => {
   const common = { reference: REFERENCE, publicKey, path: PATH }
   const long = { resource: 'ENERGY', amount: 2n ** 63n - 1n, receiver: TO } as const
   const own = {

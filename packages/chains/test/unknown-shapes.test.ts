@@ -52,7 +52,7 @@ function collect(): { reports: Unreadable[]; report: (problem: Unreadable) => vo
 const A = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 const PAYMENT = { hash: hash('3'), from: A, to: A.toLowerCase(), value: '0x5', type: '0x2' }
 
-test('EVM: a transaction of an unknown type without to or value is reported, and the block’s others are read', async () => {
+test('EVM: reports a transaction of unknown type without to or value, and reads the others', async () => {
   const read = async (transactions: unknown[]) => {
     const { reports, report } = collect()
     const client = new EvmClient(
@@ -111,7 +111,7 @@ test('EVM: a transaction of an unknown type without to or value is reported, and
   }
 })
 
-test('Solana: a block with a transaction of a later version is requested again with any version, and read by its balances', async () => {
+test('Solana: re-requests a block with a later transaction version and reads its balances', async () => {
   const usdc = {
     asset_name: 'USDC_SOL',
     type: 'token',
@@ -174,7 +174,7 @@ test('Solana: a block with a transaction of a later version is requested again w
   }
 })
 
-test('Solana: each call whose answer may contain a transaction names a version', async () => {
+test('Solana: each call whose response may contain a transaction states a version', async () => {
   const options: unknown[] = []
   const shown: Answers = {
     getBlock: {
@@ -225,7 +225,7 @@ test('Solana: each call whose answer may contain a transaction names a version',
   assert.deepEqual(new Set(options), new Set([1]))
 })
 
-test('Cardano: deeply nested data and future fields do not hide what a transaction pays', async () => {
+test('Cardano: reads payments in transactions with deeply nested data and future fields', async () => {
   const output = array([byteString(addressBytes(ADA, TO)), uint(5_000_000n)])
   const deep = Buffer.concat([Buffer.alloc(7000, 0x81), Buffer.from([0x00])])
   const odd: [string, Uint8Array[]][] = [
@@ -342,7 +342,7 @@ test('Cardano: deeply nested data and future fields do not hide what a transacti
     assert.deepEqual(fundingOf(certificate(item)), [null])
 })
 
-test('Tron: contracts of other types are not read, whatever they contain', async () => {
+test('Tron: ignores contracts of other types, whatever they contain', async () => {
   const transfer = {
     txID: 'cd'.repeat(32),
     ret: [{ contractRet: 'SUCCESS' }],
@@ -392,7 +392,7 @@ test('Tron: contracts of other types are not read, whatever they contain', async
   )
 })
 
-test('XRP: the head is read without the reserves, and transactions of unknown types are skipped', async () => {
+test('XRP: reads the latest ledger without reserves, and skips unknown transaction types', async () => {
   const validated = { hash: 'L', seq: 9 }
   for (const reserves of [
     {},
@@ -438,7 +438,7 @@ test('XRP: the head is read without the reserves, and transactions of unknown ty
   assert.deepEqual((await new XrpClient(net('XRP'), url, rpc({ ledger })).block(9))?.transfers, [])
 })
 
-test('UTXO: outputs without script and amount, and numbers that are not needed, do not stop a block', async () => {
+test('UTXO: reads a block with outputs without script or amount, and with invalid other numbers', async () => {
   const LTC = net('LTC')
   const own = addressOf(LTC, [1, LTC.chain_index, 0])
   const { utxo } = await import('../src/index.ts')

@@ -39,11 +39,11 @@ function edited(
 
 const scriptTo = (path: number[]) => utxo.scriptOf(BTC, addressOf(BTC, path))
 
-test('decodes the plain transfer', () => {
+test('decodes a plain transfer', () => {
   assert.equal(decode(unsigned).fee_max, 1000n)
 })
 
-test('an output of more than 2^63 satoshi is not read as a negative amount', () => {
+test('does not read an output of more than 2^63 satoshi as a negative amount', () => {
   for (const value of ['ffffffffffffffff', '0000000000000080']) {
     const bytes = unsigned.bytes.replace('3075000000000000', value)
     assert.notEqual(bytes, unsigned.bytes)
@@ -51,7 +51,7 @@ test('an output of more than 2^63 satoshi is not read as a negative amount', () 
   }
 })
 
-test('refuses a text that is far too long for an address immediately', () => {
+test('refuses text that is far too long for an address without parsing it', () => {
   const before = process.cpuUsage().user
   assert.equal(familyOf(BTC).format?.(BTC, 'x'.repeat(70_000)), null)
   refuses(() => utxo.scriptOf(BTC, 'x'.repeat(70_000)), 'ADDRESS')
@@ -59,7 +59,7 @@ test('refuses a text that is far too long for an address immediately', () => {
   assert.ok(process.cpuUsage().user - before < 500_000)
 })
 
-test('refuses a second payment, no payment, and an output without an address', () => {
+test('refuses a second payment, a missing payment, and an output without an address', () => {
   refuses(
     () => decode(edited((each) => each.addOutput(scriptTo([8, 0, 8]), 500n))),
     'SHAPE',
@@ -110,7 +110,7 @@ test('refuses a second payment, no payment, and an output without an address', (
   }
 })
 
-test('refuses change on another path, of another wallet, and at another position', () => {
+test('refuses change on another path, to another wallet, and at another position', () => {
   refuses(() => decode({ ...unsigned, change: { output: 1, path: [1, 0, 5] } }), 'CHANGE')
   refuses(() => decode({ ...unsigned, change: { output: 0, path: CHANGE_PATH } }), 'CHANGE')
   for (const output of [2, -1, 0.5, Number.NaN])
@@ -131,7 +131,7 @@ test('refuses change on another path, of another wallet, and at another position
   refuses(() => decode({ ...unsigned, change: { output: 1, path: [1, 0, 0x80000000] } }), 'PATH')
 })
 
-test('refuses previous transactions that are foreign, altered, missing, or without the output', () => {
+test('refuses previous transactions that are foreign, altered, missing, or lack the output', () => {
   const other = fund(BTC, [{ value: 50_000n, path: [1, 0, 0] }], 3)
   const [first, second] = unsigned.inputs as [
     UnsignedTransaction['inputs'][0],
@@ -163,7 +163,7 @@ test('refuses previous transactions that are foreign, altered, missing, or witho
   )
 })
 
-test('refuses inputs of another path or wallet', () => {
+test('refuses inputs on another path or of another wallet', () => {
   const [first, second] = unsigned.inputs as [
     UnsignedTransaction['inputs'][0],
     UnsignedTransaction['inputs'][0],
@@ -198,7 +198,7 @@ test('refuses inputs of another path or wallet', () => {
   refuses(() => decode({ ...unsigned, inputs: [] }), 'SHAPE')
 })
 
-test('refuses an output that is spent twice', () => {
+test('refuses a transaction that spends one output twice', () => {
   const twice = edited((each) => {
     each.ins[1] = { ...(each.ins[0] as Transaction['ins'][number]) }
   })
@@ -271,7 +271,7 @@ test('refuses another version, lock time or sequence', () => {
   )
 })
 
-test('refuses signatures, a witness, trailing and non-canonical bytes', () => {
+test('refuses unsigned transactions with signatures, a witness, trailing or non-canonical bytes', () => {
   refuses(
     () =>
       decode(
@@ -322,7 +322,7 @@ test('refuses signatures, a witness, trailing and non-canonical bytes', () => {
     refuses(() => sign({ ...unsigned, bytes }), 'TRANSACTION')
 })
 
-test('a very long text is refused, not parsed', () => {
+test('refuses a very long text without parsing it', () => {
   for (const length of [8_000_002, 40_000_000])
     refuses(() => decode({ ...unsigned, bytes: '00'.repeat(length / 2) }), 'TRANSACTION')
   const [first, second] = unsigned.inputs as [
@@ -335,7 +335,7 @@ test('a very long text is refused, not parsed', () => {
   )
 })
 
-test('for any changed byte the result is a decoded transfer or a ChainError', () => {
+test('any changed byte results in a decoded transfer or a ChainError', () => {
   const bytes = Buffer.from(unsigned.bytes, 'hex')
   fc.assert(
     fc.property(

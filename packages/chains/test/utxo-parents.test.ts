@@ -88,14 +88,14 @@ function whole(
   assert.ok(took < milliseconds, `${took} ms`)
 }
 
-test('of previous transactions with large witnesses, only the part that the id covers is included', () => {
+test('includes previous transactions without their witnesses', () => {
   const parents = Array.from({ length: 22 }, () => parent({ witness: 3_999_000 }))
   const unsigned = spend(parents)
   assert.ok(sizeOf(unsigned) < 20_000, String(sizeOf(unsigned)))
   whole(unsigned, 22, 5000)
 })
 
-test('a previous transaction of 4 MB with its witnesses is accepted by its id', () => {
+test('accepts a previous transaction of 4 MB with witnesses by its id', () => {
   const parents = [1, 2].map(() => parent({ witness: 3_999_000 }))
   const unsigned = spend(parents)
   const full = {
@@ -109,7 +109,7 @@ test('a previous transaction of 4 MB with its witnesses is accepted by its id', 
   whole(full, 2, 5000)
 })
 
-test('decodes, signs and assembles 22 inputs whose previous transactions have 1 MB each without witnesses', () => {
+test('decodes, signs and assembles 22 inputs with previous transactions of 1 MB each', () => {
   for (const network of [BTC, P2PKH]) {
     const parents = Array.from({ length: 22 }, () => parent({ outputs: 32_000, network }))
     const unsigned = spend(parents, { network })
@@ -118,13 +118,13 @@ test('decodes, signs and assembles 22 inputs whose previous transactions have 1 
   }
 })
 
-test('a previous transaction of many inputs is included once', () => {
+test('includes the previous transaction of several inputs once', () => {
   const unsigned = spend([parent({ outputs: 30_000, own: 200 })], { each: 200 })
   assert.equal(unsigned.inputs.filter(({ previous }) => previous !== undefined).length, 1)
   whole(unsigned, 200, 8000)
 })
 
-test('a previous transaction is accepted by its id only: another, a truncated and a missing one are refused', () => {
+test('refuses a previous transaction that is missing, truncated or does not match its id', () => {
   const [first, second] = [parent({ own: 2 }), parent({})]
   const unsigned = spend([first, second])
   const shown = (previous: (string | undefined)[]): UnsignedTransaction => ({

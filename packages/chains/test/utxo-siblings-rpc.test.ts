@@ -35,7 +35,7 @@ function node(answers: Answers): Fetch {
 const client = (code: string, answers: Answers, registry = local) =>
   new UtxoClient(registry.network(code) as Network, { url: 'http://127.0.0.1:1' }, node(answers))
 
-test('DOGE: a block contains ids; each transaction is requested, in order, with exact values', async () => {
+test('DOGE: requests each transaction of a block by id, in order, with exact values', async () => {
   const network = local.network('DOGE') as Network
   const own = addressOf(network, [1, network.chain_index, 0])
   const { utxo } = await import('../src/index.ts')
@@ -62,14 +62,14 @@ test('DOGE: a block contains ids; each transaction is requested, in order, with 
   )
 })
 
-test('DOGE: a fee of -1 means that the node has no estimate: the minimum applies', async () => {
+test('DOGE: uses the minimum fee if the node reports -1 for a missing estimate', async () => {
   const rates = await client('DOGE', {
     estimatesmartfee: () => 'RAW{"feerate":-1,"blocks":6}',
   }).feeRates()
   assert.deepEqual(rates, { low: 1_000_000n, medium: 1_000_000n, high: 1_000_000n })
 })
 
-test('BCH: its nodes support estimatefee only', async () => {
+test('BCH: requests estimatefee, the only estimate that its nodes support', async () => {
   assert.deepEqual(await client('BCH', { estimatefee: () => 'RAW0.00001234' }).feeRates(), {
     low: 1234n,
     medium: 1234n,
@@ -86,7 +86,7 @@ test('BCH: its nodes support estimatefee only', async () => {
   )
 })
 
-test('DASH: with a ChainLock two confirmations are final, instead of twelve; a lock covers lower blocks', async () => {
+test('DASH: a ChainLock makes two confirmations final instead of twelve, lower blocks too', async () => {
   const tip = async (lockedHeight: number) =>
     client('DASH', {
       getblockchaininfo: () => ({ blocks: 100, bestblockhash: 'h100' }),
@@ -112,7 +112,7 @@ test('DASH: with a ChainLock two confirmations are final, instead of twelve; a l
   }
 })
 
-test('Bitcoin and Bitcoin Cash share their first block, and are distinguished', async () => {
+test('distinguishes Bitcoin and Bitcoin Cash, which share their first block', async () => {
   const [btc, bch] = ['BTC', 'BCH'].map((code) => mainnet.network(code) as Network)
   assert.equal(btc?.genesis, bch?.genesis)
   const serving = (network: Network): Answers => ({
@@ -134,7 +134,7 @@ test('Bitcoin and Bitcoin Cash share their first block, and are distinguished', 
     })
 })
 
-test('Bitcoin: a node of a later split is refused by the newest checkpoint, and by the operator’s own', async () => {
+test('Bitcoin: refuses a node of a later fork by the newest or the operator’s checkpoint', async () => {
   const network = mainnet.network('BTC') as Network
   const [earlier, newest] = network.checkpoints as [
     { height: number; hash: string },
@@ -218,7 +218,7 @@ const asideOf = async (code: string, txid: string, vout: string) =>
   )?.aside
 const TOKEN_TXID = 'ab'.repeat(32)
 
-test('BCH: lists outputs with CashTokens with their tokens, from tokenData and from a script with the prefix', async () => {
+test('BCH: lists the CashTokens of outputs, from tokenData and from the script prefix', async () => {
   const category = Buffer.from(Array.from({ length: 32 }, (_, at) => at))
   const shown = Buffer.from(category).reverse().toString('hex')
   const prefixed = (n: number, rest: string) =>
@@ -263,7 +263,7 @@ test('BCH: lists outputs with CashTokens with their tokens, from tokenData and f
   )
 })
 
-test('BCH: malformed CashTokens never stop a block, and no text of a node is listed that is not a token', async () => {
+test('BCH: malformed CashTokens do not prevent reading a block, and are not listed as tokens', async () => {
   const facts = async (fields: string) =>
     (await asideOf('BCH', TOKEN_TXID, output(0, `,"tokenData":${fields}`)))?.map(
       ({ token }) => token,
@@ -311,7 +311,7 @@ test('BCH: malformed CashTokens never stop a block, and no text of a node is lis
   assert.equal(await asideOf('LTC', TOKEN_TXID, output(0, '')), undefined)
 })
 
-test('LTC: outputs and inputs inside the extension blocks have no script; the others are read', async () => {
+test('LTC: reads other outputs and inputs of a block that contains extension-block ones', async () => {
   assert.deepEqual(
     await positions(
       'LTC',
@@ -345,7 +345,7 @@ test('LTC: outputs and inputs inside the extension blocks have no script; the ot
   assert.deepEqual([addresses.length, complete], [1, false])
 })
 
-test('DASH: a withdrawal from the credit pool spends no output, so it has no sender', async () => {
+test('DASH: a withdrawal from the credit pool has no sender, because it spends no output', async () => {
   assert.deepEqual(
     await client('DASH', { getrawtransaction: () => ({ txid: 'w', vin: [], vout: [] }) }).senders(
       'w',
@@ -354,7 +354,7 @@ test('DASH: a withdrawal from the credit pool spends no output, so it has no sen
   )
 })
 
-test('a block that contradicts the request, or lacks a required field, is unavailable, and the error names it', async () => {
+test('a block that contradicts the request or lacks a required field fails with its name', async () => {
   const transaction = `{"txid":"t","vin":[{}],"vout":[${output(0, '')}]}`
   const cases: [() => string, RegExp][] = [
     [

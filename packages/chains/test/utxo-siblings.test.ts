@@ -48,7 +48,7 @@ const LEGACY_AND_CASH = [
   ['31nwvkZwyPdgzjBJZXfDmSWsC4ZLKpYyUw', 'bitcoincash:pqq3728yw0y47sqn6l2na30mcw6zm78dzq5ucqzc37'],
 ] as const
 
-test('CashAddr: accepts the specification’s pairs, with and without prefix, and in capitals', () => {
+test('CashAddr: accepts the specification’s examples, with and without prefix, and in capitals', () => {
   for (const [legacy, cash] of LEGACY_AND_CASH) {
     const body = cash.slice('bitcoincash:'.length)
     for (const spelling of [legacy, cash, body, cash.toUpperCase(), body.toUpperCase()])
@@ -56,7 +56,7 @@ test('CashAddr: accepts the specification’s pairs, with and without prefix, an
   }
 })
 
-test('CashAddr: mixed case, another prefix, a longer hash and a changed letter are refused', () => {
+test('CashAddr: refuses mixed case, another prefix, a longer hash and a changed letter', () => {
   const cash = 'bitcoincash:qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a'
   const wrong = [
     cash.replace('qpm2', 'qPm2'),
@@ -95,7 +95,7 @@ test('derives the addresses of a known key', () => {
     assert.match(familyOf(net(code)).address(net(code), KEY_ONE), regtest[code])
 })
 
-test('published addresses of each chain are accepted by it only', () => {
+test('each chain accepts only its own published addresses', () => {
   const samples: Record<string, string[]> = {
     LTC: [
       'LVg2kJoFNg45Nbpy53h7Fe1wKyeXVRhMH9',
@@ -116,7 +116,7 @@ test('published addresses of each chain are accepted by it only', () => {
   }
 })
 
-test('random hashes: the same addresses as @scure/btc-signer and libauth write', () => {
+test('encodes random hashes to the same addresses as @scure/btc-signer and libauth', () => {
   fc.assert(
     fc.property(
       fc.uint8Array({ minLength: 20, maxLength: 20 }),
@@ -148,7 +148,7 @@ test('random hashes: the same addresses as @scure/btc-signer and libauth write',
   )
 })
 
-test('any text is either a valid address or refused with a reason', () => {
+test('accepts any text as a valid address or refuses it with a reason', () => {
   fc.assert(
     fc.property(
       fc.oneof(
@@ -209,7 +209,7 @@ function payment(code: string, amount = 150_000_000n) {
   }
 }
 
-test('decoding returns what was built, and the estimated size is never below the real one', () => {
+test('decoding returns the input values, and the size estimate is never too low', () => {
   for (const code of CODES) {
     const { network, unsigned, decoded, selection, signed } = payment(code)
     assert.equal(decoded.asset, code)
@@ -243,7 +243,7 @@ function verdict(raw: string, coins: { value: bigint; script: Uint8Array }[]): s
   })
 }
 
-test('BCH: libauth’s machine accepts it; a changed amount, signature or sighash byte fails', () => {
+test('BCH: libauth accepts a payment and refuses a changed amount, signature or sighash byte', () => {
   const { signed, coins } = payment('BCH')
   assert.equal(verdict(signed.raw, coins), true)
   assert.notEqual(
@@ -257,7 +257,7 @@ test('BCH: libauth’s machine accepts it; a changed amount, signature or sighas
     assert.notEqual(verdict(signed.raw.replace(signature, byte), coins), true, byte)
 })
 
-test('BCH: the digests are those of libauth', () => {
+test('BCH: the signing digests equal those of libauth', () => {
   const { network, unsigned, coins } = payment('BCH')
   const transaction = libauth.decodeTransactionUnsafe(
     Uint8Array.from(Buffer.from(unsigned.bytes, 'hex')),
@@ -283,7 +283,7 @@ test('BCH: the digests are those of libauth', () => {
     })
 })
 
-test('DASH and DOGE: the digests are those of @scure/btc-signer; LTC’s those of BIP143', () => {
+test('DASH, DOGE: digests equal those of @scure/btc-signer; LTC: digests follow BIP143', () => {
   for (const code of ['DASH', 'DOGE', 'LTC']) {
     const { network, unsigned, coins } = payment(code)
     const judge = new ScureTransaction({ version: 2, allowUnknownOutputs: true })
@@ -326,7 +326,7 @@ test('DASH and DOGE: the digests are those of @scure/btc-signer; LTC’s those o
   }
 })
 
-test('refuses transaction types that a chain does not have', () => {
+test('refuses transaction types that a chain does not support', () => {
   for (const code of CODES) {
     const { network, unsigned } = payment(code)
     const decode = (
@@ -392,7 +392,7 @@ test('refuses transaction types that a chain does not have', () => {
   }
 })
 
-test('signatures that do not verify, or are malleable, are refused', () => {
+test('refuses signatures that do not verify or are malleable', () => {
   for (const code of CODES) {
     const { network, unsigned, signatures } = payment(code)
     const refuse = (changed: typeof signatures) =>
@@ -406,7 +406,7 @@ test('signatures that do not verify, or are malleable, are refused', () => {
   }
 })
 
-test('a signature for one chain does not verify on a sibling', () => {
+test('refuses a signature for one chain on a related chain', () => {
   // The same keys, coins and outputs: only the FORKID of Bitcoin Cash prevents a replay on a chain
   // without it.
   const { signatures, unsigned } = payment('BCH')
@@ -418,7 +418,7 @@ test('a signature for one chain does not verify on a sibling', () => {
   )
 })
 
-test('dust: each chain’s own limit, exact to the smallest unit', () => {
+test('enforces each chain’s dust limit, exact to the smallest unit', () => {
   const limits: [string, bigint][] = [
     ['LTC', 2940n],
     ['DASH', 546n],
@@ -435,7 +435,7 @@ test('dust: each chain’s own limit, exact to the smallest unit', () => {
   }
 })
 
-test('LTC: a coin paid from the extension blocks can be spent', () => {
+test('LTC: spends a coin that was paid from the extension blocks', () => {
   const { network, unsigned } = payment('LTC')
   const previous = unsigned.inputs[0]!.previous!
   const extended = `${previous.slice(0, 8)}0008${previous.slice(8, -8)}00${previous.slice(-8)}`
@@ -461,7 +461,7 @@ test('LTC: a coin paid from the extension blocks can be spent', () => {
   )
 })
 
-test('LTC: the id of a real payment out of the extension blocks (main network, block 3115498) is recomputed', () => {
+test('LTC: recomputes the id of a mainnet payment out of the extension blocks', () => {
   const network = main('LTC')
   const previous =
     '02000000000801af76b95c6766ffd4db42bcb022e682a2ac3d422e6ca78ec98da312bc490bffd70000000000ffffffff024080c63afd20000022582069fe96e528a9fed69c1e620d4305fc8a0f12f6aa355cfbb0dd160261eb94df1b035fc33900000000160014d40f690970c91a645ff3af4d8676ea1ef1b15d940000000000'
@@ -525,7 +525,7 @@ function special(
 const COINBASE_INPUT = `01${'00'.repeat(32)}ffffffff0403a1b2c3ffffffff`
 const ORDINARY_INPUT = `01${'ab'.repeat(32)}00000000026a00ffffffff`
 
-test('DASH: outputs of special transactions are spent like any coin, by ids that cover their payloads', () => {
+test('DASH: spends outputs of special transactions, whose ids cover their payloads', () => {
   const network = net('DASH')
   const family = familyOf(network)
   const [to, changePath] = [
@@ -620,7 +620,7 @@ test('DASH: outputs of special transactions are spent like any coin, by ids that
   )
 })
 
-test('the reason why a coin cannot be spent is reported before a transaction is built', () => {
+test('reports why a coin cannot be spent before a transaction is built', () => {
   const network = net('BCH')
   const funded = fund(network, [{ value: 5000n, path: [1, network.chain_index, 0] }])
   const [coin] = funded.utxos as [utxo.Utxo]

@@ -50,8 +50,8 @@ const build = (o: Partial<Parameters<typeof xrp.buildPayment>[1]> = {}) =>
   })
 const tagged = (address: string, tag?: string | null) => family.validate(MAIN, address, tag)
 
-describe('addresses', () => {
-  test('derives the account of a secp256k1 key as in the ledger’s documentation', () => {
+describe('XRP addresses', () => {
+  test('derives the documented account of a secp256k1 key', () => {
     assert.equal(
       family.address(
         XRP,
@@ -105,7 +105,7 @@ describe('addresses', () => {
       'TVE26TYGhfLC7tQDno7G8dGtxSkYQnXoy6kSDh6rZzApc69',
     ],
   ]
-  test('decodes the X-addresses of XLS-5', () => {
+  test('decodes the X-addresses of the XLS-5 specification', () => {
     for (const [classic, tag, main, other] of vectors) {
       assert.deepEqual(tagged(main), { valid: true, address: classic, address_tag: tag })
       assert.equal(tagged(other).valid, false, 'a test network’s spelling')
@@ -117,7 +117,7 @@ describe('addresses', () => {
     }
   })
 
-  test('a tag is a whole number of 32 bits, 0 included; inside and outside the address must agree', () => {
+  test('a tag is a 32-bit whole number, 0 included, and must agree with an X-address', () => {
     assert.deepEqual(tagged(SINK), { valid: true, address: SINK, address_tag: null })
     assert.deepEqual(tagged(SINK, '0'), { valid: true, address: SINK, address_tag: '0' })
     assert.deepEqual(tagged(SINK, '4294967295'), {
@@ -151,7 +151,7 @@ describe('addresses', () => {
       assert.equal(tagged(bad).valid, false, bad)
   })
 
-  test('property: every X-address of xrpl.js is decoded to its account and tag', () => {
+  test('property: decodes every X-address of xrpl.js to its account and tag', () => {
     fc.assert(
       fc.property(
         fc.uint8Array({ minLength: 32, maxLength: 32 }),
@@ -170,7 +170,7 @@ describe('addresses', () => {
   })
 })
 
-test('payment URIs', () => {
+test('writes payment URIs of XRP', () => {
   assert.equal(xrpUri({ address: SINK }), `xrpl:${SINK}`)
   assert.equal(
     xrpUri({ address: SINK, amount: '0.000015', tag: '0' }),
@@ -178,8 +178,8 @@ test('payment URIs', () => {
   )
 })
 
-describe('transactions', () => {
-  test('xrpl.js decodes the built transaction, with the same digest and id and a valid signature', () => {
+describe('XRP transactions', () => {
+  test('xrpl.js decodes the built transaction with the same digest, id and valid signature', () => {
     for (const tag of [null, '0', '4294967295']) {
       const unsigned = build({ tag })
       const json = decodeBlob(unsigned.bytes.toUpperCase()) as unknown as Payment
@@ -203,7 +203,7 @@ describe('transactions', () => {
     }
   })
 
-  test('xrpl.js’s own signing of the same payment gives bytes of the same meaning', () => {
+  test('a payment signed by xrpl.js has the same meaning as ours', () => {
     const wallet = Wallet.fromSeed('sn3nxiW7v8KXzPzAqzyHXbSSKNuN9', { algorithm: ECDSA.secp256k1 })
     const publicKey = Buffer.from(wallet.publicKey, 'hex')
     const unsigned = xrp.buildPayment(XRP, {
@@ -248,7 +248,7 @@ describe('transactions', () => {
     )
   })
 
-  test('a payment that lacks a field is refused with our own message', () => {
+  test('refuses a payment that lacks a field, with our own message', () => {
     const unsigned = build()
     const full = decodeBlob(unsigned.bytes.toUpperCase()) as unknown as Record<string, unknown>
     for (const name of Object.keys(full)) {
@@ -263,7 +263,7 @@ describe('transactions', () => {
     }
   })
 
-  test('refuses a signature with high s, of another key, and a damaged one', () => {
+  test('refuses a signature with high s, a signature of another key, and a damaged one', () => {
     const unsigned = build()
     const [item] = family.signing(XRP, unsigned, publicKeyAt)
     const [good] = sign([item!])
@@ -286,7 +286,7 @@ describe('transactions', () => {
       refuses(() => family.assemble(XRP, unsigned, bad, publicKeyAt), 'SIGNATURE')
   })
 
-  test('property: a built transaction decodes to itself, and one changed byte is refused or changes the meaning', () => {
+  test('property: a transaction decodes to its input, and a changed byte never keeps its meaning', () => {
     fc.assert(
       fc.property(
         fc.bigInt({ min: 1n, max: 10n ** 17n }),
@@ -336,7 +336,7 @@ describe('transactions', () => {
   })
 })
 
-describe('client', () => {
+describe('XRP client', () => {
   const answering = (answers: Record<string, unknown>): XrpClient => {
     const fetch: Fetch = async (_url, init) => {
       const { method } = JSON.parse(String(init.body)) as { method: string }
@@ -354,7 +354,7 @@ describe('client', () => {
     status: 'success',
   }
 
-  test('delivered_amount counts, never Amount; failures and tokens are ignored', async () => {
+  test('counts delivered_amount, never Amount, and ignores failures and tokens', async () => {
     const payment = (meta: Record<string, unknown>, more = {}) => ({
       hash: 'H',
       TransactionType: 'Payment',
@@ -396,7 +396,7 @@ describe('client', () => {
     )
   })
 
-  test('expired only past its expiry, if every ledger was searched', async () => {
+  test('a transaction is expired only past its expiry and if every ledger was searched', async () => {
     const absent = (searched: boolean | undefined) => ({
       server_info: info,
       tx: {
@@ -417,7 +417,7 @@ describe('client', () => {
     )
   })
 
-  test('the same payment under another signature is found in the history of its account', async () => {
+  test('finds the same payment under another signature in the account’s history', async () => {
     const unsigned = build({ validUntil: 150 })
     const [item] = family.signing(XRP, unsigned, publicKeyAt)
     const twin = family.assemble(XRP, unsigned, sign([item!]), publicKeyAt)
@@ -460,7 +460,7 @@ describe('client', () => {
       await assert.rejects(asked([], gap), RpcUnavailable)
   })
 
-  test('a server of another network is refused; reserves are read from it', async () => {
+  test('refuses a server of another network, and reads its reserves', async () => {
     await answering({ server_info: info }).probe()
     await assert.rejects(
       answering({ server_info: { ...info, info: { ...info.info, network_id: 1 } } }).probe(),

@@ -47,7 +47,7 @@ async function read(page: Page): Promise<string | undefined> {
 
 const spoken = (page: Page) => page.locator('div[role=status]')
 
-test('from the choice to the receipt and back to the shop, on a phone, without a reload', async () => {
+test('a payer selects a coin, pays, and returns to the shop, on a phone and without a reload', async () => {
   const shop = `${fixture.base}/widget.js`
   const { page, clean, close } = await visit(browser, fixture.add('whole', { success_url: shop }))
   await says(page, 'How would you like to pay?')
@@ -178,7 +178,7 @@ test('from the choice to the receipt and back to the shop, on a phone, without a
   await close()
 })
 
-test('a waiting payer is redirected automatically; one who opens a receipt later is not', async () => {
+test('redirects a waiting payer automatically, but not a payer who opens a receipt later', async () => {
   const { page, clean, close } = await visit(
     browser,
     fixture.add('back', { success_url: `${fixture.base}/widget.js`, selected: selectedOf('ETH') }),
@@ -196,7 +196,7 @@ test('a waiting payer is redirected automatically; one who opens a receipt later
   await close()
 })
 
-test('a partial payment: the amount, the QR code and the wallet link contain the missing part', async () => {
+test('after a partial payment, amount, QR code and wallet link contain the missing amount', async () => {
   const { page, clean, close } = await visit(
     browser,
     fixture.add('part', { selected: selectedOf('BTC') }),
@@ -238,7 +238,7 @@ test('a partial payment: the amount, the QR code and the wallet link contain the
   await close()
 })
 
-test('every final state says what to do, with its own layout, text and colour', async () => {
+test('every final state has its own layout, text and colour, and says what to do', async () => {
   const failed_url = `${fixture.base}/widget.js`
   const seen = new Set<string>()
   for (const [id, more, heading, detail] of [
@@ -309,7 +309,7 @@ test('every final state says what to do, with its own layout, text and colour', 
   await close()
 })
 
-test('the countdown is unobtrusive until the last five minutes, and is announced at 10, 5 and 1', async () => {
+test('announces the countdown at 10, 5 and 1 minutes, and emphasizes its last five minutes', async () => {
   // The clock of this machine is wrong by an hour.
   fixture.skewMs = 3_600_000
   const url = fixture.add('clock', { selected: selectedOf('ETH') })
@@ -340,7 +340,7 @@ test('the countdown is unobtrusive until the last five minutes, and is announced
   await context.close()
 })
 
-test('each language: its texts, its direction, nothing untranslated and nothing wider than a phone', async () => {
+test('each language is fully translated, in its direction, and fits the width of a phone', async () => {
   const url = fixture.add('words', {
     exception: 'partial',
     selected: selectedOf('XRP', { paid_amount: '10', due_amount: '12.681819' }),
@@ -387,7 +387,7 @@ test('each language: its texts, its direction, nothing untranslated and nothing 
   }
 })
 
-test('each language: amounts, rate and counters use its separators, and copied amounts use a point', async () => {
+test('each language uses its own separators, and copied amounts use a decimal point', async () => {
   const due = '12345.681819'
   const url = fixture.add('numbers', {
     fiat: 'EUR',
@@ -434,7 +434,7 @@ test('each language: amounts, rate and counters use its separators, and copied a
   }
 })
 
-test('with the keyboard only, at 1280 pixels in dark mode', async () => {
+test('the page can be used with only the keyboard, at 1280 pixels in dark mode', async () => {
   const { page, clean, close } = await visit(browser, fixture.add('keys'), DESK)
   await says(page, 'How would')
   const dark = await page.evaluate(() => getComputedStyle(document.body).backgroundColor)
@@ -488,7 +488,7 @@ test('with the keyboard only, at 1280 pixels in dark mode', async () => {
   await close()
 })
 
-test('without a stream the page polls; after a break it reconnects; without a server it reports it', async () => {
+test('the page polls without an event stream, reconnects, and reports an unreachable server', async () => {
   fixture.streams = false
   const { page, close } = await visit(browser, fixture.add('poll', { selected: selectedOf('ETH') }))
   await says(page, 'Waiting')
@@ -511,7 +511,7 @@ test('without a stream the page polls; after a break it reconnects; without a se
   await cut.close()
 })
 
-test('an asset that is not available is reported, and another can be selected', async () => {
+test('reports an asset that is not available, and lets the payer select another', async () => {
   fixture.choiceStatus = 503
   const { page, clean, close } = await visit(browser, fixture.add('refused'))
   await says(page, 'How would')

@@ -10,7 +10,7 @@ const plain = (text: string) =>
   text.replaceAll(/[\u00a0\u202f]/g, ' ').replaceAll(/[\u200e\u200f]/g, '')
 const languages = Object.keys(LANGUAGES) as (keyof typeof LANGUAGES)[]
 
-test('amounts, currencies and counters have the separators of each language', () => {
+test('formats amounts, currencies and counters with the separators of each language', () => {
   const shown = languages.map((language) => {
     const { decimal, money, whole } = numbersOf(language)
     return [
@@ -28,7 +28,7 @@ test('amounts, currencies and counters have the separators of each language', ()
   ])
 })
 
-test('an amount of money has all its digits, and at least those of its currency', () => {
+test('an amount of money has all its digits, and at least the decimals of its currency', () => {
   const { money } = numbersOf('en')
   assert.deepEqual(
     [
@@ -43,7 +43,7 @@ test('an amount of money has all its digits, and at least those of its currency'
   )
 })
 
-test('an invalid decimal or currency is displayed unchanged', () => {
+test('displays an invalid decimal or currency unchanged', () => {
   const { decimal, money } = numbersOf('de')
   assert.deepEqual(['', '-1', '1e9', 'abc', '1.', '.5', '１２'].map(decimal), [
     '',
@@ -57,7 +57,7 @@ test('an invalid decimal or currency is displayed unchanged', () => {
   assert.equal(money('1234.5', 'not a currency'), '1.234,5 not a currency')
 })
 
-test('decimals of any length are formatted as the built-in formatter does with digit strings, in every language', () => {
+test('formats decimals of any length like the built-in formatter, in every language', () => {
   const digits = (least: number, most: number) =>
     fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: least, maxLength: most })
   fc.assert(

@@ -25,7 +25,7 @@ const assets = readdirSync(fileURLToPath(new URL('../dist/assets', import.meta.u
   (name) => !/\.(?:br|gz)$/.test(name),
 )
 
-test('everything that a payer loads is under 60 kB compressed, and the widget under 5', () => {
+test('the payment page is under 60 kB compressed, and the widget under 5 kB', () => {
   for (const encoding of ['br', 'gzip']) {
     const bytes = (names: string[]) =>
       names.reduce((sum, name) => sum + (site.asset(name, encoding)?.body.length ?? 0), 0)
@@ -41,7 +41,7 @@ test('everything that a payer loads is under 60 kB compressed, and the widget un
   }
 })
 
-test('the page loads its own files only, is not cached, and can be framed only by the configured origins', () => {
+test('the page loads only its own files, is not cached, and only configured origins frame it', () => {
   const { status, headers, body } = site.page(
     ['https://shop.example', 'http://localhost:3000'],
     undefined,
@@ -64,7 +64,7 @@ test('the page loads its own files only, is not cached, and can be framed only b
   }
 })
 
-test('the policy contains no other origin, and an unknown invoice cannot be framed', () => {
+test('the content security policy ignores invalid origins; unknown invoices cannot be framed', () => {
   const policy = (origins: string[] | null) =>
     site.page(origins, undefined).headers['content-security-policy'] ?? ''
   for (const origin of [
@@ -86,7 +86,7 @@ test('the policy contains no other origin, and an unknown invoice cannot be fram
   assert.match(String(missing.body), /<body data-missing>/)
 })
 
-test('files are sent in an encoding that the client accepts, under names with hashes, and no others exist', () => {
+test('serves only known files with a hash in the name, in an encoding that the client accepts', () => {
   const script = assets.find((name) => /^index-.*\.js$/.test(name)) as string
   const plain = site.asset(script, undefined) ?? assert.fail()
   assert.equal(plain.headers['cache-control'], 'public, max-age=31536000, immutable')
@@ -126,13 +126,13 @@ test('the widget is revalidated within minutes, and sent only if it has changed'
   assert.equal(site.widget('br', '"other"').status, 200)
 })
 
-test('a page that was not built says which command to run', () => {
+test('a page that was not built states which command to run', () => {
   const empty = mkdtempSync(join(tmpdir(), 'custody-test-'))
   assert.throws(() => loadSite(empty), /npm run sites/)
   rmSync(empty, { recursive: true })
 })
 
-test('every language has all texts, with the same values and its own plural forms', () => {
+test('every language has all texts with the same placeholders, and its own plural forms', () => {
   const values = (text: string) => [...text.matchAll(/\{\w+\}/g)].map(([place]) => place).toSorted()
   for (const [language, words] of Object.entries({ en, de, es, ru, zh, ar })) {
     assert.deepEqual(Object.keys(words), Object.keys(en), language)
@@ -157,7 +157,7 @@ test('every language has all texts, with the same values and its own plural form
   }
 })
 
-test('differences of decimals are exact', () => {
+test('subtracts decimals exactly', () => {
   for (const [minuend, subtrahend, difference] of [
     ['0.02', '0.01663334', '0.00336666'],
     ['41', '40', '1'],
@@ -170,7 +170,7 @@ test('differences of decimals are exact', () => {
     assert.equal(subtract(minuend, subtrahend), difference)
 })
 
-test('links open web pages and wallets only, and run no code', () => {
+test('links only open web pages and wallets, and run no code', () => {
   assert.equal(
     webLink('https://shop.example/thanks?order=1'),
     'https://shop.example/thanks?order=1',

@@ -25,7 +25,7 @@ const settle = (page: Page) =>
  * tests
  */
 export function widgetTests(browser: () => Browser, fixture: Fixture): void {
-  test("the widget in a shop of another origin: a dialog that reports the invoice's status to the shop only", async (t) => {
+  test("the widget opens a dialog in another origin's shop, and reports the status only to it", async (t) => {
     const shop = await startShop(fixture.base)
     t.after(() => shop.stop())
     fixture.frameAncestors = [shop.allowed]
@@ -154,7 +154,7 @@ export function widgetTests(browser: () => Browser, fixture: Fixture): void {
     await close()
   })
 
-  test('an origin that is not allowed sees no frame and the payer gets a link; a wrong origin gets no message', async (t) => {
+  test('an origin that is not allowed gets a link instead of a frame, and no messages', async (t) => {
     const shop = await startShop(fixture.base)
     t.after(() => shop.stop())
     fixture.frameAncestors = [shop.allowed]

@@ -81,7 +81,7 @@ async function failure(promise: Promise<unknown>): Promise<CustodyError> {
   return error
 }
 
-test('each method calls its endpoint with a signature, and each operation of the document has a method', async () => {
+test('each method sends a signed request to its endpoint, and each API operation has a method', async () => {
   const custody = client()
   const calls: [() => Promise<unknown>, string, string, string][] = [
     [() => custody.assets(), 'GET', '/assets', ''],
@@ -487,7 +487,7 @@ test('the types match the OpenAPI document', () => {
   )
 })
 
-test('the client reads counts and decimals as the document defines them', () => {
+test('the client returns counts and decimals as the OpenAPI document defines them', () => {
   const counts = new Set<string>()
   const decimals = new Set<string>()
   const walk = (value: unknown): void => {
@@ -525,7 +525,7 @@ test('the client reads counts and decimals as the document defines them', () => 
   assert.ok(counts.size > 15 && decimals.size > 40)
 })
 
-test('amounts come as exact decimal strings, counts as numbers', async () => {
+test('returns amounts as exact decimal strings, and counts as numbers', async () => {
   server.script({
     body: '[{"id":"w","balance":0.100000000000000001,"omnibus_balance":123456789012345678901234567890,"status":"active"}]',
   })
@@ -548,13 +548,13 @@ test('amounts come as exact decimal strings, counts as numbers', async () => {
   })
 })
 
-test('the total of a page is a number, and the total of a balance a decimal', async () => {
+test('the total of a page is a number, and the total of a balance is a decimal string', async () => {
   server.script({ body: '{"balances":[{"asset":"ETH","total":1.000000000000000001}]}' })
   const { balances } = await client().trading.account('a')
   assert.equal(balances[0]?.total, '1.000000000000000001')
 })
 
-test('amounts that are not decimal strings are never sent', async () => {
+test('never sends amounts that are not decimal strings', async () => {
   server.script()
   for (const amount of [
     '',
@@ -577,12 +577,12 @@ test('amounts that are not decimal strings are never sent', async () => {
   assert.equal(server.seen.length, 0)
 })
 
-test('paths that would leave the service are never sent', async () => {
+test('never sends a request whose path leaves the service', async () => {
   for (const path of ['dac/v1/wallets', '//evil.example/x', 'http://evil.example/', ''])
     await assert.rejects(client().request('GET', path), TypeError)
 })
 
-test('the signed bytes equal the bytes that are sent, in their encoding on the wire', async () => {
+test('signs the bytes that are sent, in their encoding on the wire', async () => {
   for (const [path, url] of [
     ['/dac/v1/x y', '/dac/v1/x%20y'],
     ['/dac/v1/../v1/ä', '/dac/v1/%C3%A4'],
@@ -595,7 +595,7 @@ test('the signed bytes equal the bytes that are sent, in their encoding on the w
   }
 })
 
-test("a proxy's prefix is sent and not signed", async () => {
+test("a proxy's path prefix is sent but not signed", async () => {
   const sent: string[] = []
   const custody = client({
     baseUrl: 'https://proxy.example/custody/',
@@ -633,7 +633,7 @@ test('an error contains status, code, field, message and request id', async () =
   assert.equal(server.seen.length, 1)
 })
 
-test('a wrong key causes an error with the claim that failed', async () => {
+test('a wrong key causes an error that names the failed claim', async () => {
   const error = await failure(
     client({
       privateKey: generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({
@@ -645,7 +645,7 @@ test('a wrong key causes an error with the claim that failed', async () => {
   assert.deepEqual([error.status, error.code, error.field], [401, 'UNAUTHORIZED', 'signature'])
 })
 
-test('a response that is not from the service is an error, and is not retried', async () => {
+test('a response that is not from the service is an error and is not retried', async () => {
   server.script({ status: 200, body: '<html>hello</html>' })
   assert.equal((await failure(client().gasTanks())).code, 'PROTOCOL')
   server.script({ status: 404, body: '<html>nginx</html>', headers: { 'x-request-id': 'h-1' } })
@@ -654,7 +654,7 @@ test('a response that is not from the service is an error, and is not retried', 
   assert.equal(server.seen.length, 1)
 })
 
-test('GET is repeated after 500, 502, 503, 504 and lost connections, with a new token and growing waits', async () => {
+test('retries GET after 500, 502, 503, 504 and lost connections, with new tokens and backoff', async () => {
   server.script(
     problem(500, 'INTERNAL'),
     problem(503, 'UNAVAILABLE'),
@@ -667,7 +667,7 @@ test('GET is repeated after 500, 502, 503, 504 and lost connections, with a new 
   assert.equal(new Set(server.seen.map((each) => each.claims?.nonce)).size, 5)
 })
 
-test('it gives up after the last attempt with the last error', async () => {
+test('after the last attempt, the request fails with the last error', async () => {
   server.script(
     problem(500, 'INTERNAL'),
     problem(500, 'INTERNAL'),
@@ -682,7 +682,7 @@ test('it gives up after the last attempt with the last error', async () => {
   assert.deepEqual(waits, [])
 })
 
-test('delays are bounded and half random', async () => {
+test('retry delays are bounded, and half of each delay is random', async () => {
   server.script(...Array.from({ length: 9 }, () => problem(500, 'INTERNAL')), json([]))
   await client({ retry: { attemptsMax: 10 }, random: () => 0 }).gasTanks()
   assert.deepEqual(waits, [500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000])
@@ -690,7 +690,7 @@ test('delays are bounded and half random', async () => {
 
 const TRANSFER = { asset: 'BTC', amount: '0.1', destination_address: 'bcrt1q' }
 
-test('createTransaction is repeated with a sequence_id: same body, new token', async () => {
+test('retries createTransaction with a sequence_id, with the same body and a new token', async () => {
   server.script({ cut: true }, problem(500, 'INTERNAL'), json({ id: 't', status: 'pending' }))
   assert.equal((await client().createTransaction({ ...TRANSFER, sequence_id: 's-1' })).id, 't')
   assert.equal(server.seen.length, 3)
@@ -698,7 +698,7 @@ test('createTransaction is repeated with a sequence_id: same body, new token', a
   assert.equal(new Set(server.seen.map((each) => each.claims?.nonce)).size, 3)
 })
 
-test('createTransaction without a sequence_id, and other writes, are never repeated', async () => {
+test('never retries createTransaction without a sequence_id, or other writes', async () => {
   const custody = client()
   for (const call of [
     () => custody.createTransaction(TRANSFER),
@@ -718,7 +718,7 @@ test('createTransaction without a sequence_id, and other writes, are never repea
   }
 })
 
-test('a sequence_id of null counts as absent: nothing is repeated', async () => {
+test('a sequence_id of null counts as absent, so the request is not retried', async () => {
   const custody = client()
   const order = {
     exchange_account: 'a',
@@ -740,7 +740,7 @@ test('a sequence_id of null counts as absent: nothing is repeated', async () => 
   }
 })
 
-test('each entry of a list is returned once, over all pages, also when new ones move others to a later page', async () => {
+test('returns each list entry once over all pages, even if new entries shift the pages', async () => {
   const page = (ids: number[], at: number, total: number) =>
     json({ data: ids.map((id) => ({ id: `t${id}` })), page: at, limit: 2, total })
   server.script(page([5, 4], 1, 5), page([4, 3], 2, 6), page([2, 1], 3, 6), page([], 4, 6))
@@ -769,7 +769,7 @@ test('each entry of a list is returned once, over all pages, also when new ones 
 const frame = (id: string, data: object) =>
   `id: ${id}\nevent: deposit.confirmed\ndata: ${JSON.stringify(data)}\n\n`
 
-test('a stream continues after the last received event when connections break, and ends with the signal', async () => {
+test('a stream resumes after the last received event, and ends with the abort signal', async () => {
   const stop = new AbortController()
   server.script(
     { status: 503, body: '{}' },
@@ -824,7 +824,7 @@ test('a stream continues after the last received event when connections break, a
   assert.equal(server.seen[0]?.url, '/checkout/v/events')
 })
 
-test('a request is aborted by its caller, also while it waits to retry', async () => {
+test('the caller can abort a request, also while it waits for a retry', async () => {
   const stop = new AbortController()
   server.script(() => {
     stop.abort(new Error('enough'))
@@ -847,7 +847,7 @@ test('a request is aborted by its caller, also while it waits to retry', async (
   assert.equal(server.seen.length, 1)
 })
 
-test('429 waits for the end of the window by the service’s clock, whatever the method', async () => {
+test('after 429, waits until the rate limit resets by the service’s clock, for any method', async () => {
   // The server's clock is ten years ahead of this machine's.
   const limited = {
     ...problem(429, 'RATE_LIMITED'),
@@ -865,7 +865,7 @@ test('429 waits for the end of the window by the service’s clock, whatever the
   assert.equal(waits.length, 2)
 })
 
-test('429: an invalid reset time is bounded, and the option turns waiting off', async () => {
+test('limits the wait after 429 with an invalid reset time; an option disables waiting', async () => {
   server.script(
     {
       ...problem(429, 'RATE_LIMITED'),
@@ -900,7 +900,7 @@ test('a service that does not respond in time causes a time-out error', async (t
   assert.match(error.message, /no response within 100 ms/)
 })
 
-test('redirects are not followed: the token is for this service', async () => {
+test('does not follow redirects, because the token is valid for this service only', async () => {
   server.script({ status: 307, headers: { location: '/dac/v1/elsewhere' } })
   assert.equal((await failure(client({ retry: { attemptsMax: 1 } }).gasTanks())).code, 'NETWORK')
   assert.equal(server.seen.length, 1)
@@ -921,7 +921,7 @@ test('waitForTransaction returns the final state, confirmed or failed', async ()
   assert.equal((await failure(client().waitForTransaction('t'))).code, 'NOT_FOUND')
 })
 
-test('waitForTransaction ends at its time-out', async () => {
+test('waitForTransaction fails after its time-out', async () => {
   const custody = client({ sleep: async () => {} })
   server.script(
     ...Array.from({ length: 10 }, () =>

@@ -63,7 +63,7 @@ async function unproven(transaction: Transaction, what: string): Promise<Failure
   return proof
 }
 
-test('two voids of two pinned nodes prove a failure', async () => {
+test('voids signed by two pinned nodes prove that a transaction failed', async () => {
   assert.deepEqual(await client().verifyFailed(failed([signedVoid(1), signedVoid(3)]), own), {
     proven: true,
     nodes: [1, 3],
@@ -85,7 +85,7 @@ test('two voids of two pinned nodes prove a failure', async () => {
   )
 })
 
-test('refuses a failure without voids, with one void, with a repeated one, or without a list', async () => {
+test('does not accept a failure without voids, with one void, or with a repeated void', async () => {
   const lists = [
     [],
     [signedVoid(1)],
@@ -101,7 +101,7 @@ test('refuses a failure without voids, with one void, with a repeated one, or wi
   }
 })
 
-test('refuses voids of foreign nodes, of a node under another number, and changed ones', async () => {
+test('refuses voids that are changed, of foreign nodes, or of a node under another number', async () => {
   const strangers = new Nodes((bytes) => new Uint8Array(randomBytes(bytes)))
   const changed = signedVoid(2, { signed: ['0xaa'] })
   const cases: Record<string, unknown> = {
@@ -113,7 +113,7 @@ test('refuses voids of foreign nodes, of a node under another number, and change
   for (const [what, voids] of Object.entries(cases)) await unproven(failed(voids), what)
 })
 
-test('refuses voids of another transaction, of a forward with this id that never existed, or of an unreadable request', async () => {
+test('refuses voids of another transaction, an unknown forward, or an unreadable request', async () => {
   const other = transactionId(API_KEY, 'n-2')
   await unproven(
     failed([signedVoid(1, { transaction_id: other }), signedVoid(2, { transaction_id: other })]),
@@ -147,7 +147,7 @@ test('refuses voids of another transaction, of a forward with this id that never
   )
 })
 
-test('reports a signature that was withheld before forced voids, and a hash', async () => {
+test('a signature that a node withheld before the voids, or a hash, disproves the failure', async () => {
   assert.deepEqual(
     (
       await unproven(

@@ -113,7 +113,7 @@ async function run(
   return { code, out, err }
 }
 
-test('publint finds nothing', async () => {
+test('publint reports no problems of the package', async () => {
   const { messages, pkg } = await publint({ pkgDir: made, strict: true, pack: false })
   assert.deepEqual(
     messages.map((message) => formatMessage(message, pkg)),
@@ -130,7 +130,7 @@ test("the package uses no Node modules and none of the project's own packages", 
   )
 })
 
-test('a strict project compiles with its types, with those of Node or of browsers', () => {
+test("a project in strict mode compiles with the package's types, with Node or DOM types", () => {
   writeFileSync(
     join(project, 'use.ts'),
     `
@@ -240,7 +240,7 @@ for (const node of nodes) {
     rmSync(join(project, 'cursor.txt'))
   })
 
-  test(`addresses of every family are verified with the packed package, with Node ${version}`, async () => {
+  test(`the packed package verifies addresses of every family, with Node ${version}`, async () => {
     const certified = new Nodes((bytes) => new Uint8Array(randomBytes(bytes)))
     const keys = certified.keys()
     writeFileSync(join(project, 'trust.json'), JSON.stringify({ trust: certified.trust(), keys }))

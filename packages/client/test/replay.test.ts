@@ -72,7 +72,7 @@ const CALLS: Record<string, Call> = {
     ),
 }
 
-test('each operation of the document with a sequence_id is called in this test', () => {
+test('this file tests each API operation that has a sequence_id', () => {
   const document = JSON.parse(
     readFileSync(new URL('../../../docs/openapi.json', import.meta.url), 'utf8'),
   ) as {
@@ -89,7 +89,7 @@ test('each operation of the document with a sequence_id is called in this test',
 })
 
 for (const [operation, call] of Object.entries(CALLS)) {
-  test(`${operation}: another payload with a used sequence_id throws with the earlier object, or returns it by option`, async () => {
+  test(`${operation}: a used sequence_id with another payload throws, or returns the first object`, async () => {
     server.script(mismatch)
     const error = await call(client()).then(
       () => assert.fail('returned as if it were done'),
@@ -118,7 +118,7 @@ for (const [operation, call] of Object.entries(CALLS)) {
   })
 }
 
-test('a replay of the same payload is returned, and isReplayed says so without a field in the answer', async () => {
+test('a replay with the same payload returns the first response, marked by isReplayed', async () => {
   server.script(replay, answer())
   const custody = client()
   const again = await custody.createTransaction(transfer)
@@ -130,13 +130,13 @@ test('a replay of the same payload is returned, and isReplayed says so without a
   assert.equal(JSON.stringify(again), JSON.stringify(first))
 })
 
-test('a mismatch in the response to a retry throws', async () => {
+test('throws if a retry returns a payload mismatch', async () => {
   server.script({ cut: true }, mismatch)
   await assert.rejects(client().createTransaction(transfer), IdempotencyMismatch)
   assert.equal(server.seen.length, 2)
 })
 
-test('custom requests throw too; warnings of proxies do not', async () => {
+test('custom requests throw on a payload mismatch too, but not on warnings of proxies', async () => {
   server.script(mismatch)
   await assert.rejects(client().request('POST', '/dac/v1/transaction', {}), IdempotencyMismatch)
   server.script(

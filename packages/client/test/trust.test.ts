@@ -105,7 +105,7 @@ function invoiceOf(assetName: string, index: number) {
   }
 }
 
-test('an invoice’s addresses are verified, and its payment URI requests the missing amount at that address', async () => {
+test('verifies the addresses of an invoice and the amount and address of its payment URI', async () => {
   const honestly = invoiceOf('BTC', 7)
   server.script(json(honestly), json(honest))
   assert.equal(
@@ -138,7 +138,7 @@ function lie(address: object, keys: unknown = honest, trust?: Trust): Promise<un
   return client(trust).createAddress('BTC')
 }
 
-test('honest addresses of every asset are accepted, and the keys are requested once', async () => {
+test('accepts genuine addresses of every asset, and requests the keys once', async () => {
   const custody = client()
   for (const asset of registry.assets) {
     const name = asset.asset_name
@@ -151,7 +151,7 @@ test('honest addresses of every asset are accepted, and the keys are requested o
   assert.equal(server.seen.length, 1, 'a verified key is kept')
 })
 
-test('refuses an address of a dishonest server', async () => {
+test('refuses a forged address from the server', async () => {
   const theirs = shown('BTC', 3, { keys: nodes.keys() })
   const error = await refused(lie(theirs), 'ADDRESS')
   assert.deepEqual([error.expected, error.actual], [shown('BTC', 3).address, theirs.address])
@@ -162,7 +162,7 @@ test('refuses an address of a dishonest server', async () => {
   await refused(client().addresses('BTC'), 'ADDRESS')
 })
 
-test('the code that derives addresses is loaded only for address checks', () => {
+test('loads the code that derives addresses only to check addresses', () => {
   const hooks = `import { registerHooks } from 'node:module'
     const seen = []
     registerHooks({ load: (url, context, next) => { seen.push(url); return next(url, context) } })
@@ -178,7 +178,7 @@ test('the code that derives addresses is loaded only for address checks', () => 
   )
 })
 
-test('without trust nothing is checked: only the trust object causes refusals', async () => {
+test('without a trust object, addresses are not checked and none is refused', async () => {
   server.script(json(shown('BTC', 3, { keys: nodes.keys() })))
   await new CustodyClient({
     baseUrl: server.url,
@@ -209,13 +209,13 @@ test('refuses the path of another sub-account or chain, and a hardened or missin
   }
 })
 
-test('refuses another own account on XRP, where a sub-account has one account and deposits have tags', async () => {
+test('refuses another own account on XRP, where deposits of a sub-account differ by tag', async () => {
   server.script(json(shown('XRP', 1, { tag: '7' })), json(honest))
   const error = await refused(client().createAddress('XRP'), 'PATH')
   assert.equal(error.expected, `1/${registry.network('XRP')!.chain_index}/0`)
 })
 
-test('refuses the address of another asset', async () => {
+test('refuses an address of another asset', async () => {
   await refused(lie(shown('LTC', 3)), 'ADDRESS')
   await refused(lie({ ...shown('LTC', 3), asset: 'BTC' }), 'PATH')
 })
@@ -227,7 +227,7 @@ test('refuses a payment URI that pays another address', async () => {
   )
 })
 
-test('refuses the certificate of another workspace', async () => {
+test('refuses a certificate of another workspace', async () => {
   const other: Keys = { network: 'local', keys: [nodes.key('secp256k1', { workspace: 'evil' })] }
   await refused(lie(shown('BTC', 3, { keys: other }), other), 'KEY')
   const renamed: Keys = { network: 'local', keys: [{ ...other.keys[0]!, workspace: 'acme' }] }
@@ -321,7 +321,7 @@ test('refuses a foreign omnibus address and a foreign gas tank', async () => {
   await refused(custody.gasTanks(), 'ADDRESS')
 })
 
-test('a trust object with one node twice, a tank for a sub-account or another shape is refused immediately', () => {
+test('refuses a trust object with a repeated node, a missing or invalid field immediately', () => {
   const good = nodes.trust()
   const [first, second] = good.nodes as [Trust['nodes'][0], Trust['nodes'][0]]
   const rsa = pair.publicKey.export({ type: 'spki', format: 'pem' }) as string
@@ -346,7 +346,7 @@ test('a trust object with one node twice, a tank for a sub-account or another sh
   }
 })
 
-test('offline: an own address is found at its index, and a foreign one is not found', async () => {
+test('offline: finds an own address at its index, and does not find a foreign address', async () => {
   const check = (
     asset: string,
     address: string,

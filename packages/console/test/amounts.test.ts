@@ -26,7 +26,7 @@ const decimals = fc
       `${isNegative ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`,
   )
 
-test('amounts and dollars are displayed with every digit, in groups of three', () => {
+test('displays amounts and dollars with every digit, in groups of three', () => {
   assert.deepEqual(
     ['1234567.000000000000000001', '1.500', '0.00000001', '100', '-1000.10', '+5'].map(amountText),
     ['1,234,567.000000000000000001', '1.5', '0.00000001', '100', '−1,000.1', '+5'],
@@ -41,7 +41,7 @@ test('amounts and dollars are displayed with every digit, in groups of three', (
   ])
 })
 
-test('dollars rounded to the cent are marked as rounded, and contain the exact text', () => {
+test('marks dollars that are rounded to the cent, and includes the exact text', () => {
   const shown = ['1312.5', '1312.509', '0.009', '-0.009', '-3.001', '0', '12', null].map((value) =>
     Object.values(usdShort(value)),
   )
@@ -57,7 +57,7 @@ test('dollars rounded to the cent are marked as rounded, and contain the exact t
   ])
 })
 
-test('for any decimal the display is the same number, or marked as rounded', () => {
+test('displays any decimal exactly or marks it as rounded', () => {
   fc.assert(
     fc.property(decimals, (value) => {
       assert.ok(same(read(amountText(value)), value), amountText(value))
@@ -70,7 +70,7 @@ test('for any decimal the display is the same number, or marked as rounded', () 
   )
 })
 
-test('the value of an amount is exact', () => {
+test('calculates the value of an amount exactly', () => {
   assert.equal(worth('0.000000000000000001', '3000.5'), '0.0000000000000030005')
   assert.equal(worth('2', '0.5'), '1')
   assert.equal(worth('1,5', '2'), null)

@@ -23,7 +23,7 @@ const read = async (text: string) => readBatch(text, ASSETS).lines
 const HEAD = 'asset,amount,destination_address,address_tag,memo,fee_level\n'
 const problemsOf = async (line: string) => (await read(HEAD + line))[0]?.problems
 
-test('rows follow RFC 4180, with quotes, line breaks, empty lines and a byte order mark', () => {
+test('parses rows by RFC 4180, with quotes, line breaks, empty lines and a byte order mark', () => {
   assert.deepEqual(rowsOf('\uFEFFa,"b ""c"", d",e\r\n\r\n"two\nlines",2\n', ','), [
     { number: 1, fields: ['a', 'b "c", d', 'e'] },
     { number: 3, fields: ['two\nlines', '2'] },
@@ -52,7 +52,7 @@ const understood = (text: string, mark?: DecimalMark) => {
   }
 }
 
-test('spreadsheets of other countries: separator and decimal mark are detected from the file', () => {
+test('detects the column separator and decimal mark of spreadsheets of other countries', () => {
   assert.deepEqual(
     understood(
       excel(';', ['ETH', '0,25', '0xab', 'Miete, März'], ['ETH', '1.234,5', '0xcd', '']),
@@ -91,7 +91,7 @@ test('spreadsheets of other countries: separator and decimal mark are detected f
   )
 })
 
-test('an amount that is a decimal with either separator needs a choice, and is read as chosen', () => {
+test('an amount that is valid with either decimal mark is read as the user chooses', () => {
   const both = excel(';', ['ETH', '1.234', '0xab', ''], ['ETH', '5', '0xcd', ''])
   assert.deepEqual(understood(both), {
     separator: ';',
@@ -121,7 +121,7 @@ test('an amount that is a decimal with either separator needs a choice, and is r
   )
 })
 
-test('no amount changes: groups have three digits, one separator, and no leading zero', () => {
+test('accepts digit groups only with three digits, one separator, and no leading zero', () => {
   const by = (text: string, mark: DecimalMark) => amountBy(text, mark)?.amount ?? null
   for (const [text, point, comma] of [
     ['1,5', null, '1.5'],
@@ -154,7 +154,7 @@ test('no amount changes: groups have three digits, one separator, and no leading
   )
 })
 
-test('long tags that a spreadsheet has rounded are refused', async () => {
+test('refuses long tags that a spreadsheet has rounded', async () => {
   assert.match(
     String(await problemsOf('XRP,1,rA,3.04E+09,,')),
     /a spreadsheet has replaced its digits/,
@@ -162,7 +162,7 @@ test('long tags that a spreadsheet has rounded are refused', async () => {
   assert.deepEqual(await problemsOf('XRP,1,rA,3042817,,'), [])
 })
 
-test('all encodings of Excel are read: UTF-8 with its mark, UTF-16, and Windows-1252', () => {
+test('reads all encodings of Excel: UTF-8 with byte order mark, UTF-16, and Windows-1252', () => {
   const text = 'Miete März'
   const wide = (isLittle: boolean) =>
     Uint8Array.from(
@@ -187,7 +187,7 @@ test('all encodings of Excel are read: UTF-8 with its mark, UTF-16, and Windows-
   assert.equal(separatorOf('\uFEFFasset;amount\n', ['asset', 'amount']), ';')
 })
 
-test('a line keeps its digits, and is sent with the sequence_id of its plan', async () => {
+test('sends a line with all its digits and with the sequence_id of its plan', async () => {
   const text = `${HEAD}ETH,0.000000000000000001,0xab,,"one, two",high\nXRP,12,rA,7,,\n`
   const lines = await read(text)
   assert.deepEqual(await read(text), lines)
@@ -216,7 +216,7 @@ test('a line keeps its digits, and is sent with the sequence_id of its plan', as
   )
 })
 
-test('each wrong line is reported with its error', async () => {
+test('reports each invalid line with its error', async () => {
   assert.deepEqual(await problemsOf('ETH,1,0xab,,,'), [])
   assert.match(String(await problemsOf('DOGGO,1,0xab,,,')), /no asset “DOGGO”/)
   assert.match(String(await problemsOf('XRP,0.0000001,rA,1,,')), /more than 6 decimal places/)
@@ -235,7 +235,7 @@ test('each wrong line is reported with its error', async () => {
   )
 })
 
-test("a reference is unique in its file, and differs from the panel's own names", async () => {
+test("a reference must be unique in its file and differ from the panel's own names", async () => {
   const problems = async (...references: string[]) =>
     (
       await read(
@@ -254,7 +254,7 @@ test("a reference is unique in its file, and differs from the panel's own names"
   assert.deepEqual(await problems('x'.repeat(100), 'a#b', 'a batch-1'), [[], [], []])
 })
 
-test('a missing tag is reported, and a tag for a network without tags is an error', async () => {
+test('reports a missing tag, and a tag for a network without tags', async () => {
   const tagless = async (text: string) =>
     (await read(text)).map((line) => [line.hasNoTag, line.hasTagColumn])
   assert.deepEqual(await tagless(`${HEAD}XRP,1,rA,,,\nXRP,1,rA,0,,\nETH,1,0xab,,,`), [
@@ -266,7 +266,7 @@ test('a missing tag is reported, and a tag for a network without tags is an erro
   assert.match(String(await problemsOf('ETH,1,0xab,7,,')), /ETH has no address_tag/)
 })
 
-test('an invalid file is refused with a sentence', async () => {
+test('refuses an invalid file with an error sentence', async () => {
   await assert.rejects(read(''), /empty/)
   await assert.rejects(read('asset,amount\nETH,1'), /destination_address is missing/)
   await assert.rejects(read(`${HEAD.trim()},wallet\n`), /no column “wallet”/)
@@ -274,7 +274,7 @@ test('an invalid file is refused with a sentence', async () => {
   await assert.rejects(read(HEAD + 'ETH,1,0xab,,,\n'.repeat(LINES_MAX + 1)), /at most 1000/)
 })
 
-test('decimals are whole numbers of the smallest unit, and entered text is parsed or refused', () => {
+test('converts decimals to whole smallest units, and parses or refuses entered text', () => {
   assert.equal(units('1.50', 18), 1_500_000_000_000_000_000n)
   assert.equal(units('0.1', 0), null)
   assert.equal(units('1e3', 18), null)

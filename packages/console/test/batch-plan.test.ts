@@ -87,7 +87,7 @@ const HEAD = 'asset,amount,destination_address,address_tag,memo,reference\n'
 const file = (...lines: string[]) => HEAD + lines.join('\n')
 const standings = (lines: readonly Line[]) => lines.map(({ plan }) => plan?.standing)
 
-test('25 payments are not made again after the memo of one was corrected', async () => {
+test('correcting one memo of a file with 25 payments repeats no payment', async () => {
   const service = new Service()
   const lines = Array.from({ length: 25 }, (_, at) => `ETH,0.${at + 1},0xab${at % 5},,memo ${at},`)
   assert.equal((await service.send(file(...lines))).length, 25)
@@ -97,7 +97,7 @@ test('25 payments are not made again after the memo of one was corrected', async
   assert.deepEqual(await service.send(file(...lines)), [], 'not a year later either')
 })
 
-test('the same file, also with another order or spelling, sends nothing; an added line sends only itself', async () => {
+test('the same file in another order or spelling sends nothing; a new line sends only itself', async () => {
   const service = new Service()
   const lines = ['ETH,1,0xab,,a,', 'XRP,2,ra,7,b,', 'XRP,2,rb,,c,']
   assert.equal((await service.send(file(...lines))).length, 3)
@@ -119,7 +119,7 @@ test('the same file, also with another order or spelling, sends nothing; an adde
   )
 })
 
-test('equal lines are separate payments, and removing one of them sends nothing', async () => {
+test('equal lines are separate payments, and removing a line sends nothing', async () => {
   const service = new Service()
   const line = 'ETH,1,0xab,,,'
   assert.equal((await service.send(file(line, line, line))).length, 3)
@@ -128,7 +128,7 @@ test('equal lines are separate payments, and removing one of them sends nothing'
   assert.equal((await service.send(file(line, line, line, line))).length, 1)
 })
 
-test('the payment of a removed line counts for an equal remaining one, also after a refused line', async () => {
+test('after equal lines are removed, a payment of a removed line counts for a remaining line', async () => {
   const service = new Service()
   const line = 'ETH,1,0xab,,,'
   const lines = await service.plan(file(line, line, line))
@@ -139,7 +139,7 @@ test('the payment of a removed line counts for an equal remaining one, also afte
   assert.equal((await service.send(file(line, line, line))).length, 2)
 })
 
-test('a file that was interrupted continues where it stopped', async () => {
+test('continues an interrupted file at the first unsent line', async () => {
   const service = new Service()
   const lines = ['ETH,1,0xab,,,', 'ETH,1,0xab,,,', 'ETH,2,0xab,,,r', 'XRP,3,ra,1,,']
   assert.equal((await service.send(file(...lines), 2)).length, 2)
@@ -147,7 +147,7 @@ test('a file that was interrupted continues where it stopped', async () => {
   assert.equal(service.transfers.length, 4)
 })
 
-test('a recent payment to the same address is marked, whatever its sender or tag, and left out until included', async () => {
+test('marks a recent payment to the same address, and excludes it until the user includes it', async () => {
   const [form] = readBatch(file('XRP,2,ra,7,,'), ASSETS).lines as [Line]
   for (const [sub, tag] of [
     ['main', '7'],
@@ -183,7 +183,7 @@ test('a recent payment to the same address is marked, whatever its sender or tag
   }
 })
 
-test('a failed payment can be repeated once by explicit choice, and the repetition is not taken for failed', async () => {
+test('a user can repeat a failed payment once, and the repetition does not count as failed', async () => {
   for (const reference of ['', 'r1']) {
     const service = new Service()
     const text = file(`ETH,1,0xab,,,${reference}`)
@@ -199,7 +199,7 @@ test('a failed payment can be repeated once by explicit choice, and the repetiti
   }
 })
 
-test('a sent line can be paid once more by explicit choice, and all its payments are displayed', async () => {
+test('a user can pay a sent line once more, and all its payments are displayed', async () => {
   for (const reference of ['', 'r1']) {
     const service = new Service()
     const text = file(`ETH,1,0xab,,,${reference}`)
@@ -214,7 +214,7 @@ test('a sent line can be paid once more by explicit choice, and all its payments
   }
 })
 
-test('a reference used by another payment is an error of its line, displayed with that transfer', async () => {
+test('a reference of another payment is an error of its line, which displays that transfer', async () => {
   const service = new Service()
   await service.send(file('XRP,2,ra,7,,r1'))
   for (const other of [
@@ -271,7 +271,7 @@ const textOf = (rows: readonly Row[]) =>
 const countsOf = (contents: readonly number[]) =>
   PAYMENTS.map((_, content) => contents.filter((each) => each === content).length)
 
-test('for any edits between uploads, each payment is made as often as in the largest file, and no more', async () => {
+test('for any edits between uploads, each payment is made as often as in the largest file', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(row, { maxLength: 6 }),
@@ -334,7 +334,7 @@ test('for any edits between uploads, each payment is made as often as in the lar
   )
 })
 
-test('a thousand lines are planned', async () => {
+test('plans a file of a thousand lines', async () => {
   const service = new Service()
   const text = file(...Array.from({ length: LINES_MAX }, (_, at) => `ETH,${at + 1},0x${at},,,`))
   assert.equal((await service.send(text)).length, LINES_MAX)

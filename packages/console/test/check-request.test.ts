@@ -120,7 +120,7 @@ async function verdictOf(pasted: Pasted, now: number): Promise<string | null> {
 }
 
 for (const [name, { says, sign, paste, edit, at = NOW_S }] of Object.entries(CASES)) {
-  test(`a request: ${name}`, async () => {
+  test(`diagnoses a request: ${name}`, async () => {
     const signed = await signRequest({
       apiKey: 'key-1',
       privateKey: own.privateKey,
@@ -151,7 +151,7 @@ for (const [name, { says, sign, paste, edit, at = NOW_S }] of Object.entries(CAS
   })
 }
 
-test('a hash in upper case is recognised as such', async () => {
+test('recognises a hash in upper case as such', async () => {
   const { token } = await signRequest({
     apiKey: 'k',
     privateKey: own.privateKey,
@@ -172,7 +172,7 @@ test('a hash in upper case is recognised as such', async () => {
   )
 })
 
-test('text pasted around a token is ignored, and a private key is refused', async () => {
+test('ignores text pasted around a token, and refuses a private key', async () => {
   const { token } = await signRequest({
     apiKey: 'k',
     privateKey: own.privateKey,

@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
-test('the panel gets the name of the command line from the server, in one place', () => {
+test('the panel takes the name of the command line from the server', () => {
   const root = fileURLToPath(new URL('../src', import.meta.url))
   const files = globSync('**/*.{ts,tsx}', { cwd: root })
   assert.ok(files.length > 80, `only ${files.length} files`)

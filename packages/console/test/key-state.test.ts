@@ -30,7 +30,7 @@ const judged = (...users: ApiUser[]) => {
   return [state, result?.id ?? null]
 }
 
-test('attack: an API user or request of another person with this public key changes nothing here', () => {
+test("attack: another person's API user or request with this public key changes nothing here", () => {
   const others = [
     user({ id: 'x', person: stranger }),
     user({ id: 'y', person: stranger, role: 'read-only' }),
@@ -44,7 +44,7 @@ test('attack: an API user or request of another person with this public key chan
   }
 })
 
-test('an API user without an owner is used, and one of this person takes precedence', () => {
+test("uses an API user without an owner, but prefers the person's own API user", () => {
   assert.deepEqual(judged(user({ id: 'typed', person: null })), ['ready', 'typed'])
   assert.deepEqual(judged(user({ id: 'typed', person: null }), user({ id: 'own' })), [
     'ready',

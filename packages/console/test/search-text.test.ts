@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { filtersFor } from '../src/page/api/search-text.ts'
 
-test('a search text is tried in all forms that it matches, the likeliest first', () => {
+test('a search uses every filter that the text can match, the most likely first', () => {
   const hash = 'ab'.repeat(32)
   for (const [text, filters] of [
     ['', []],

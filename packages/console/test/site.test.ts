@@ -32,7 +32,7 @@ function loadedWith(name: string, seen = new Set<string>()): Set<string> {
   return seen
 }
 
-test('the files loaded before the first page are small, and so is the total size', (t) => {
+test('the files loaded before the first page, and all files together, are within size limits', (t) => {
   const first = [...html.matchAll(/(?:src|href)="\/console\/assets\/([\w.-]+)"/g)].map(
     ([, name]) => name as string,
   )
@@ -52,7 +52,7 @@ test('the files loaded before the first page are small, and so is the total size
   t.diagnostic(`brotli: ${initial} bytes of script before the first page, ${whole} in all pages`)
 })
 
-test('the panel loads its own files only, and can be neither framed nor cached', () => {
+test('the panel loads only its own files, and can be neither framed nor cached', () => {
   const { status, headers } = site.page('br')
   assert.deepEqual(
     [status, headers['content-type'], headers['cache-control'], headers['content-encoding']],
@@ -78,7 +78,7 @@ test('the panel loads its own files only, and can be neither framed nor cached',
   }
 })
 
-test('no other paths exist, and a panel that is not built says which command to run', () => {
+test('serves no other paths, and a panel that is not built states which command to run', () => {
   for (const name of ['../index.html', '..', '', '__proto__', `${assets[0]}.br`])
     assert.equal(site.asset(name, 'br'), null, name)
   const empty = mkdtempSync(join(tmpdir(), 'custody-console-'))

@@ -12,7 +12,7 @@ const answer = (requires: boolean | null, more = {}) => ({
   ...more,
 })
 
-test('a payment of an asset with tags needs a tag, or the statement that the payee has none', () => {
+test('a payment of an asset with tags needs a tag, or a statement that the payee has none', () => {
   for (const validity of [
     null,
     answer(false),
@@ -31,7 +31,7 @@ test('a payment of an asset with tags needs a tag, or the statement that the pay
   }
 })
 
-test('an account that refuses payments without a tag is not paid without one, whatever the user stated', () => {
+test('never pays without a tag an account that requires tags, whatever the user stated', () => {
   const state = tagState(true, answer(true), { tag: '', hasNoTag: true })
   assert.deepEqual([state.isRequired, state.isSettled], [true, false])
   assert.equal(tagState(true, answer(true), { tag: '7', hasNoTag: false }).isSettled, true)
@@ -57,7 +57,7 @@ test('an address that contains its tag, and an asset without tags, require no st
   )
 })
 
-test('digits in the memo are treated as the missing tag', () => {
+test('a memo of only digits is reported as a possible missing tag', () => {
   const open = tagState(true, answer(false), none)
   assert.equal(isTagInMemo(open, ' 123456 '), true)
   assert.equal(isTagInMemo(open, 'invoice 123456'), false)

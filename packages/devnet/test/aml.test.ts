@@ -76,7 +76,7 @@ const wallet = (hash: string) =>
     customer_reference: 'x',
   })
 
-test('Chainalysis: an address is registered first; the token is in a header; the lowest risk is Low', async () => {
+test('Chainalysis: addresses are registered first, with a header token; the lowest risk is Low', async () => {
   assert.equal((await chainalysis('POST', '', { address: ADDRESS }, 'wrong')).status, 403)
   assert.equal((await chainalysis('GET', `/${ADDRESS}`)).status, 404)
   assert.equal((await chainalysis('POST', '', { address: ADDRESS })).status, 201)
@@ -122,7 +122,7 @@ test('Elliptic: the signature covers time, method, path and body; the score can 
   )
 })
 
-test('TRM: basic authentication; request and response are lists', async () => {
+test('TRM: uses basic authentication, and lists for request and response', async () => {
   assert.equal((await trm(ADDRESS, 'wrong')).status, 401)
   for (const [level, score] of [
     ['SEVERE', 15],
@@ -142,7 +142,7 @@ test('TRM: basic authentication; request and response are lists', async () => {
   assert.deepEqual((await trm(ADDRESS)).body[0]!.addressRiskIndicators, [])
 })
 
-test('faults apply to one provider or to all; errors name the field', async () => {
+test('a fault applies to one provider or to all; an error names the invalid field', async () => {
   await devnet.control({ command: 'fault', network: 'TRM', mode: 'rate-limited' })
   assert.deepEqual(
     [(await trm(ADDRESS)).status, (await chainalysis('GET', `/${ADDRESS}`)).status],
@@ -177,7 +177,7 @@ test('faults apply to one provider or to all; errors name the field', async () =
   )
 })
 
-test('risks remain after kill -9; base58 addresses are case-sensitive, bech32 addresses are not', async () => {
+test('risks remain after kill -9; only base58 addresses are case-sensitive, not bech32 ones', async () => {
   await risk(ADDRESS, 'HIGH')
   await risk('BCRT1QW508D6QEJXTDG4Y5R3ZARVARY0C5XW7KYGT080', 'SEVERE')
   await risk('rPT1Sjq2YGrBMTttX4GZHjKu9dyfzbpAYe', 'MEDIUM')

@@ -29,7 +29,7 @@ function call<T>(method: string, ...params: unknown[]): T {
   return (JSON.parse(text(method, ...params)) as { result: T }).result
 }
 
-test('an independent library accepts every block, beginning with the genesis block of regtest', () => {
+test('an independent library accepts every block, beginning with the regtest genesis block', () => {
   chain.fund(key(21).address, '2.5')
   assert.equal(
     call('getblockhash', 0),
@@ -51,12 +51,12 @@ test('an independent library accepts every block, beginning with the genesis blo
   }
 })
 
-test('amounts are written with eight decimals', () => {
+test('writes amounts with eight decimals', () => {
   const txid = chain.fund(key(22).address, '1.1')
   assert.match(text('getrawtransaction', txid, 2), /"value":1\.10000000,/)
 })
 
-test('funding 10,000 BTC is possible from the start', () => {
+test('the faucet can pay 10,000 BTC from the start', () => {
   assert.match(chain.fund(key(23).address, '9990'), /^[0-9a-f]{64}$/)
   assert.throws(() => chain.fund(key(23).address, '9990'), /more than the miner can pay now/)
 })
@@ -81,13 +81,13 @@ test('returns block and header objects as Bitcoin Core does', () => {
   assert.match(text('nosuchmethod'), /"code":-32601/)
 })
 
-test('fee estimates fall with the target', () => {
+test('fee estimates decrease as the confirmation target increases', () => {
   assert.match(text('estimatesmartfee', 2), /"feerate":0\.00010000/)
   assert.match(text('estimatesmartfee', 6), /"feerate":0\.00005000/)
   assert.match(text('estimatesmartfee', 24), /"feerate":0\.00002000/)
 })
 
-test('addresses', () => {
+test('validateaddress accepts valid addresses and refuses invalid ones', () => {
   const { address, legacy } = key(24)
   assert.equal(call<{ isvalid: boolean }>('validateaddress', address).isvalid, true)
   assert.equal(call<{ isvalid: boolean }>('validateaddress', legacy).isvalid, true)

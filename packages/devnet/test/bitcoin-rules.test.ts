@@ -78,7 +78,7 @@ function pay(
   return payment(alice, spends, outputs, shape)
 }
 
-test('a segwit payment is accepted, tested in the same way, mined and reported', async () => {
+test('testmempoolaccept and broadcast accept a segwit payment, which is mined and reported', async () => {
   const spend = coin(alice)
   const tx = await pay([spend])
   const [verdict] = ok<{ allowed: boolean; txid: string; vsize: number; fees: { base: number } }[]>(
@@ -122,7 +122,7 @@ test('a segwit payment is accepted, tested in the same way, mined and reported',
   assert.equal(known!['reject-reason'], 'txn-already-known')
 })
 
-test('a legacy payment is executed as well', async () => {
+test('executes a legacy payment and refuses a tampered one', async () => {
   const txid = chain.fund(alice.legacy, '0.5')
   const previous = Transaction.fromHex(ok<string>('getrawtransaction', txid))
   const vout = previous.outs.findIndex(({ script }) =>
@@ -134,7 +134,7 @@ test('a legacy payment is executed as well', async () => {
   assert.equal(send(tx).result, tx.getId())
 })
 
-test('a pay-to-script-hash wrapped segwit payment is executed in both layers', async () => {
+test('verifies both scripts of a P2SH-wrapped segwit payment', async () => {
   const nested = payments.p2sh({
     redeem: payments.p2wpkh({ pubkey: alice.publicKey, network: networks.regtest }),
     network: networks.regtest,
@@ -150,11 +150,11 @@ test('a pay-to-script-hash wrapped segwit payment is executed in both layers', a
   assert.equal(send(tx).result, tx.getId())
 })
 
-test('a tampered signature is refused', async () => {
+test('refuses a tampered signature', async () => {
   refused(await pay([coin(alice)], undefined, { tamper: true }), -26, /script-verify-flag.*\(.+\)/)
 })
 
-test('a signature of another key, of another amount, with a high s or an undefined hash type is refused', async () => {
+test('refuses signatures by another key, of another amount, with a high s or unknown hash type', async () => {
   const spend = coin(alice)
   refused(
     await payment(bob, [spend], [{ script: bob.script, value: spend.value - FEE }]),
@@ -173,7 +173,7 @@ test('a signature of another key, of another amount, with a high s or an undefin
   refused(await pay([spend], undefined, { hashType: 0x41 }), -26, /script-verify-flag/)
 })
 
-test('a taproot key path is executed', async () => {
+test('executes a taproot key-path spend', async () => {
   const script = Buffer.concat([Buffer.from([0x51, 32]), alice.publicKey.subarray(1)])
   const txid = chain.fund(addressOf(script), '0.5')
   const vout = chain.ledger.txIndex
@@ -208,7 +208,7 @@ test('refuses inputs that do not exist or are spent', async () => {
   )
 })
 
-test('coinbase outputs can be spent after 100 blocks', async () => {
+test('a coinbase output can be spent after 100 blocks', async () => {
   const at = (height: number): Spend => {
     const block = chain.ledger.blocks[height]!
     return { txid: block.txs[0]!.txid, vout: 0, value: block.txs[0]!.outs[0]!.value }
@@ -382,7 +382,7 @@ test('a replacement needs a higher fee rate, a higher fee, and the relay fee of 
   assert.deepEqual(ok<{ tx: string[] }>('getblock', block.hash).tx.slice(1), [better.getId()])
 })
 
-test('a chain of unconfirmed transactions ends at 25', async () => {
+test('refuses a chain of more than 25 unconfirmed transactions', async () => {
   let spend = coin(alice)
   for (let length = 1; length <= 25; length += 1) {
     const tx = await pay([spend], [{ script: alice.script, value: spend.value - FEE }])
@@ -394,7 +394,7 @@ test('a chain of unconfirmed transactions ends at 25', async () => {
   assert.deepEqual(ok('getrawmempool'), [])
 })
 
-test('testmempoolaccept accepts transactions that build on each other', async () => {
+test('testmempoolaccept accepts transactions that spend each other’s outputs', async () => {
   const spend = coin(alice)
   const parent = await pay([spend], [{ script: alice.script, value: spend.value - FEE }])
   const child = await pay([{ txid: parent.getId(), vout: 0, value: spend.value - FEE }])
@@ -405,7 +405,7 @@ test('testmempoolaccept accepts transactions that build on each other', async ()
   )
 })
 
-test('without full replacement, a conflict that does not signal is final', async () => {
+test('without full replacement, refuses to replace a transaction that does not signal it', async () => {
   const place = tempHome()
   const strict = BitcoinChain.open(place, { fullRbf: false, timing: manualTime() })
   try {

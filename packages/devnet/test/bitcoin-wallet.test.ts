@@ -67,7 +67,7 @@ for (const network of UTXO_NETWORKS) {
       removeHome(home)
     })
 
-    test('fund and mine pay a new address; balance, coins and scan agree', () => {
+    test('fund and mine pay a new address, and balance, coins and scan agree', () => {
       assert.equal(call('getbalance'), 0)
       assert.deepEqual(call('listunspent'), [])
       const address = call<string>('getnewaddress', 'rent')
@@ -115,7 +115,7 @@ for (const network of UTXO_NETWORKS) {
       )
     })
 
-    test('signs with its keys: it pays, and the change is its own and can be spent immediately', () => {
+    test('the wallet signs payments, and can spend its change immediately', () => {
       const before = call<number>('getbalance')
       const to = call<string>('getnewaddress', '', 'legacy')
       const txid = call<string>('sendtoaddress', to, 0.25)
@@ -173,7 +173,7 @@ for (const network of UTXO_NETWORKS) {
 
     // The signatures of the external wallet are implemented for BTC.
     if (network.code === 'BTC')
-      test('coins received from another wallet are not safe and not in the balance before they are in a block', async () => {
+      test('unconfirmed coins of another wallet are not safe and not part of the balance', async () => {
         const stranger = key(77)
         const txid = chain.fund(stranger.address, '2')
         const { outs } = chain.head.txs.find((tx) => tx.txid === txid)!

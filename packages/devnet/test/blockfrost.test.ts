@@ -39,13 +39,13 @@ after(async () => {
   removeHome(home)
 })
 
-test('the root endpoint identifies Blockfrost; health and clock are returned', async () => {
+test('the root endpoint identifies Blockfrost, and health and clock endpoints respond', async () => {
   assert.equal((await api.root()).url, 'https://blockfrost.io/')
   assert.equal((await api.health()).is_healthy, true)
   assert.ok(Math.abs((await api.healthClock()).server_time - Date.now()) < 60_000)
 })
 
-test('an address: unknown before it is paid, then returned with its balance by token', async () => {
+test('an address is unknown until it is paid, then returned with its balance of each token', async () => {
   await assert.rejects(
     api.addresses(ALICE),
     (error) => error instanceof BlockfrostServerError && error.status_code === 404,

@@ -136,7 +136,7 @@ after(async () => {
   removeHome(home)
 })
 
-test('the faucet’s first payment names its sender, like every other', async () => {
+test('the faucet’s first payment has a sender address, like every other payment', async () => {
   const { inputs, outputs } = await get<{
     inputs: { address: string; amount: { quantity: string }[] }[]
     outputs: { address: string }[]
@@ -180,7 +180,7 @@ test('a submitted payment is included in a block, creates its outputs and spends
   )
 })
 
-test('enforces the ledger’s rules: signature, fee, expiry, minimum output, balance, network, double spending', async () => {
+test('enforces the ledger’s rules: signature, fee, expiry, minimum, balance, double spending', async () => {
   const [first] = await get<[Utxo]>(`addresses/${ALICE}/utxos`)
   await refused(
     (await pay({ key: PrivateKey.from_normal_bytes(Buffer.alloc(32, 7)) })).raw,
@@ -206,7 +206,7 @@ test('enforces the ledger’s rules: signature, fee, expiry, minimum output, bal
   await control({ command: 'mine', blocks: 1 })
 })
 
-test('native tokens: the faucet mints them, and adds them to an output', async () => {
+test('the faucet mints native tokens and adds them to an output', async () => {
   const { hash } = await fund('3', { tokens: { GOLD: '1000', silver: '9223372036854775807' } })
   const { outputs } = await get<{ outputs: { amount: { unit: string; quantity: string }[] }[] }>(
     `txs/${hash}/utxos`,
@@ -258,7 +258,7 @@ test('native tokens: the faucet mints them, and adds them to an output', async (
   )
 })
 
-test('a transaction past its expiry is never included; slots can be advanced', async () => {
+test('never includes a transaction past its expiry, and can advance slots', async () => {
   const { slot } = await latest()
   const { raw, hash } = await pay({ ttl: slot + 30 })
   await control({ command: 'mine', blocks: 1, seconds: 100 })
@@ -267,7 +267,7 @@ test('a transaction past its expiry is never included; slots can be advanced', a
   assert.equal((await ask(`txs/${hash}`)).status, 404)
 })
 
-test('the faucet pays while one of its own payments waits again for a block', async () => {
+test('the faucet can pay while a reorganisation has returned one of its payments to the pool', async () => {
   await control({ command: 'mine', blocks: 2 })
   const first = await fund('3', { address: BOB.to_bech32() })
   await control({ command: 'reorg', depth: 1 })
@@ -275,7 +275,7 @@ test('the faucet pays while one of its own payments waits again for a block', as
   for (const { hash } of [first, second]) await get(`txs/${hash}`)
 })
 
-test('after a reorganisation transactions wait again or are dropped', async () => {
+test('a reorganisation returns transactions to the pool or drops them', async () => {
   const one = await pay()
   await submit(one.raw)
   await control({ command: 'mine', blocks: 1 })
@@ -292,7 +292,7 @@ test('after a reorganisation transactions wait again or are dropped', async () =
   assert.equal((await ask(`txs/${two.hash}`)).status, 404)
 })
 
-test('simulates faults of the interface', async () => {
+test('simulates faults: a refused submission and a lost response', async () => {
   const { raw, hash } = await pay()
   await control({ command: 'fault', mode: 'reject' })
   assert.equal((await submit(raw)).status, 425)
@@ -324,7 +324,7 @@ test('after kill -9 every block has the same hash, and the faucet works', async 
   await included(hash)
 })
 
-test('genesis and parameters name the network and its prices', async () => {
+test('genesis and protocol parameters return the network magic and the fee parameters', async () => {
   assert.equal((await get<{ network_magic: number }>('genesis')).network_magic, 42)
   const {
     min_fee_a: a,

@@ -44,7 +44,7 @@ const congest = (network: string, rate: string) =>
 const mine = (network: string, blocks: number) =>
   devnet.control<{ height: number; hash: Hex }>({ command: 'mine', network, blocks })
 
-test('EVM: a transaction below the base fee waits, its replacement is mined, and the blocks survive a crash', async () => {
+test('EVM: a transaction below the base fee waits, and its replacement is mined', async () => {
   await devnet.control({ command: 'fund', asset: 'ETH', address: alice.address, amount: '5' })
   await congest('ETH', '50')
   const { reader, wallet } = clients()
@@ -74,7 +74,7 @@ test('EVM: a transaction below the base fee waits, its replacement is mined, and
   assert.equal((await clients().reader.getBlock({ blockNumber: BigInt(height) })).hash, hash)
 })
 
-test('Bitcoin: estimates follow the congestion, and a network without a fee market reports it', async () => {
+test('Bitcoin: estimates follow congestion; a network without a fee market reports an error', async () => {
   const estimate = async () =>
     (await devnet.call<{ feerate: number }>('btc', 'estimatesmartfee', 6)).feerate
   const calm = await estimate()

@@ -60,7 +60,7 @@ async function ethereumPayment(): Promise<Hex> {
   })
 }
 
-test('with manual mode, blocks are made by command only', async () => {
+test('in manual mode, blocks are produced only by command', async () => {
   const { id, hex } = await bitcoinPayment()
   const before = await devnet.control<Info>({ command: 'info' })
   assert.deepEqual([before.networks['BTC']?.waiting, before.networks['LTC']?.waiting], [0, null])
@@ -77,7 +77,7 @@ test('with manual mode, blocks are made by command only', async () => {
   )
 })
 
-test('a reorganisation of BTC returns its transactions to the mempool, or drops them', async () => {
+test('a BTC reorganisation returns its transactions to the mempool, or drops them', async () => {
   const { hex, id, block } = await bitcoinPayment()
   await devnet.call('btc', 'sendrawtransaction', hex)
   const mined = await devnet.control<{ height: number; hash: string }>({
@@ -119,7 +119,7 @@ test('a reorganisation of BTC returns its transactions to the mempool, or drops 
   )
 })
 
-test('a reorganisation of ETH removes receipts, and the same bytes can be sent again', async () => {
+test('an ETH reorganisation removes receipts, and the same bytes can be sent again', async () => {
   const raw = await ethereumPayment()
   const hash = await devnet.call<Hex>('eth', 'eth_sendRawTransaction', raw)
   const mined = await devnet.control<{ height: number; hash: Hex }>({
@@ -142,7 +142,7 @@ test('a reorganisation of ETH removes receipts, and the same bytes can be sent a
   assert.notEqual(await devnet.call('eth', 'eth_getTransactionReceipt', hash), null)
 })
 
-test('mistakes are reported with the name of the field', async () => {
+test('an invalid command is refused with the name of the field', async () => {
   const cases: [Record<string, unknown>, RegExp][] = [
     [{ command: 'nothing' }, /command "nothing" is unknown/],
     [
@@ -213,7 +213,7 @@ test('mistakes are reported with the name of the field', async () => {
   )
 })
 
-test('errors name the field', async () => {
+test('drop-answer: the transaction is accepted although its response is lost', async () => {
   const { hex, id } = await bitcoinPayment()
   const raw = await ethereumPayment()
   for (const network of ['BTC', 'ETH'])
@@ -234,7 +234,7 @@ test('errors name the field', async () => {
   )
 })
 
-test('reject: the broadcast is refused and not accepted', async () => {
+test('reject: a broadcast is refused and not accepted', async () => {
   const { hex, id } = await bitcoinPayment()
   const raw = await ethereumPayment()
   for (const network of ['BTC', 'ETH'])
@@ -247,7 +247,7 @@ test('reject: the broadcast is refused and not accepted', async () => {
   assert.equal(await devnet.call('btc', 'sendrawtransaction', hex), id)
 })
 
-test('down: connections are closed, while the control endpoint works', async () => {
+test('down: closes connections of the network, while the control endpoint works', async () => {
   for (const network of ['BTC', 'ETH'])
     await devnet.control({ command: 'fault', network, mode: 'down' })
   await assert.rejects(devnet.rpc('btc', 'getblockcount'))
@@ -269,7 +269,7 @@ function timerOf(context: TestContext, milliseconds: number): Promise<void> {
   return promise
 }
 
-test('lag: an answer is sent 15 seconds late', async (context) => {
+test('lag: sends responses 15 seconds late', async (context) => {
   const folder = tempHome()
   const local = await Devnet.start(folder, 0, { manual: true })
   try {

@@ -158,7 +158,7 @@ test('killing the process while it produces a block loses no data that could alr
   }
 })
 
-test('an orphaned engine is ended by the next start', async () => {
+test('the next start ends an orphaned engine process', async () => {
   const [orphan] = enginesOf(home)
   await devnet!.killNode()
   assert.ok(isAlive(orphan!), 'the engine outlives a kill -9 of its parent')
@@ -167,7 +167,7 @@ test('an orphaned engine is ended by the next start', async () => {
   assert.equal(enginesOf(home).length, 1)
 })
 
-test('a foreign process with the same pid is left alone', async () => {
+test('does not end a foreign process with the recorded pid', async () => {
   await devnet!.killAll()
   const stranger = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], {
     stdio: 'ignore',
@@ -208,7 +208,7 @@ test('stopping during a start leaves no running engine', async () => {
   devnet = await startDevnet(home)
 })
 
-test('a killed engine is restored with the same chain', async () => {
+test('restarts a killed engine with the same chain', async () => {
   const at = await heads(devnet!)
   const before = await hashes(devnet!, at)
   process.kill(enginesOf(home)[0]!, 'SIGKILL')
@@ -219,7 +219,7 @@ test('a killed engine is restored with the same chain', async () => {
   assert.deepEqual(await hashes(devnet!, at), before)
 })
 
-test('a half-written last record is dropped', async () => {
+test('drops a half-written last record', async () => {
   const at = await heads(devnet!)
   const before = await hashes(devnet!, at)
   await devnet!.killAll()
@@ -242,7 +242,7 @@ test('a half-written last record is dropped', async () => {
   assert.equal(await devnet.call<string>('btc', 'getblockhash', at.BTC - 1), before[at.BTC - 1])
 })
 
-test('the process ends with its parent, and no process remains', async () => {
+test('all processes end when the parent process ends', async () => {
   const engines = enginesOf(home)
   assert.equal(await devnet!.closeStdin(), 0)
   await until('the engine is gone', () => engines.every((pid) => !isAlive(pid)))

@@ -69,7 +69,7 @@ function clients() {
 const receiptOf = (hash: Hex) =>
   devnet.mined('ETH', clients().reader.waitForTransactionReceipt({ hash }))
 
-test('a funded address has the coin, the transfer has a receipt, and finality follows', async () => {
+test('a funded address has its coins, a transfer has a receipt, and blocks become final', async () => {
   const { reader } = clients()
   const { hash } = await devnet.control<{ hash: Hex }>({
     command: 'fund',
@@ -95,7 +95,7 @@ test('a funded address has the coin, the transfer has a receipt, and finality fo
   )
 })
 
-test('the token has six decimals, returns nothing, logs transfers, and is at its fixed address', async () => {
+test('the token has six decimals, returns nothing, logs transfers, and has a fixed address', async () => {
   const { reader, wallet } = clients()
   const { hash } = await devnet.control<{ hash: Hex }>({
     command: 'fund',
@@ -152,7 +152,7 @@ test('the token has six decimals, returns nothing, logs transfers, and is at its
   assert.notEqual(hash, sent)
 })
 
-test('allowances change through zero, and a transfer above the balance reverts', async () => {
+test('changing an allowance requires zero first, and a transfer above the balance reverts', async () => {
   const { wallet } = clients()
   await devnet.control({ command: 'fund', asset: 'ETH', address: bob.address, amount: '1' })
   const approve = (value: bigint) =>
@@ -186,7 +186,7 @@ test('allowances change through zero, and a transfer above the balance reverts',
   assert.equal(await status(tooMuch), 'reverted')
 })
 
-test('only the methods of a production node are accepted', async () => {
+test('accepts only the methods of a production node', async () => {
   for (const method of [
     'anvil_mine',
     'evm_mine',
@@ -232,7 +232,7 @@ test('only the methods of a production node are accepted', async () => {
   )
 })
 
-test('a signature with a high s is refused, as on the main network', async () => {
+test('refuses a signature with a high s, as mainnet does', async () => {
   const { reader } = clients()
   const nonce = await reader.getTransactionCount({ address: alice.address })
   const signed = await alice.signTransaction({
@@ -255,7 +255,7 @@ test('a signature with a high s is refused, as on the main network', async () =>
   assert.equal((await receiptOf(hash)).status, 'success')
 })
 
-test("a broadcast is refused with a production node's message", async () => {
+test("refuses a broadcast with a production node's message", async () => {
   const nonce = Number(
     await devnet.call<Hex>('eth', 'eth_getTransactionCount', alice.address, 'pending'),
   )

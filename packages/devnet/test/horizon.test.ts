@@ -73,7 +73,7 @@ test('returns an account with its balance, its sequence and its data', async () 
   await assert.rejects(server.loadAccount(Keypair.random().publicKey()), NotFoundError)
 })
 
-test('a payment is submitted, is in a ledger with the response, and is returned by every endpoint', async () => {
+test('a submitted payment is in the next ledger, and every endpoint returns it', async () => {
   const transaction = await build([pay('2.5')], { memo: Memo.text('rent') })
   const sent = await submit(transaction)
   assert.deepEqual(
@@ -119,7 +119,7 @@ test('a payment is submitted, is in a ledger with the response, and is returned 
   assert.equal((await server.submitTransaction(transaction)).ledger, sent.ledger)
 })
 
-test('an account is created, and a muxed one is paid', async () => {
+test('creates an account and pays a muxed account', async () => {
   const carol = Keypair.random()
   await submit(
     await build([
@@ -140,7 +140,7 @@ test('an account is created, and a muxed one is paid', async () => {
   )
 })
 
-test('failures have result codes; a transaction that waits for its account is not lost', async () => {
+test('failures have result codes, and a transaction that waits for its account is not lost', async () => {
   const codes = async (operations: xdr.Operation[], o: { account?: Account } = {}) => {
     const error: unknown = await submit(await build(operations, o)).then(
       () => assert.fail('it was taken'),
@@ -226,7 +226,7 @@ test('pages are contiguous in both directions', async () => {
   }
 })
 
-test('payments are streamed as ledgers close, from now or from the start', async () => {
+test('streams payments as ledgers close, from now or from the start', async () => {
   const heard: string[][] = [[], []]
   const ends = ['now', '0'].map((cursor, at) =>
     server

@@ -22,11 +22,11 @@ function read(path: string): number[] {
   return records.map(({ n }) => n)
 }
 
-test('records are read in order', () => {
+test('reads records in the order in which they were written', () => {
   assert.deepEqual(read(written('whole')), [1, 2, 3])
 })
 
-test('a last line cut at any byte is dropped, and the journal continues after it', () => {
+test('drops a last line that is cut at any byte, and appends after it', () => {
   const path = written('torn')
   const whole = readFileSync(path)
   const start = whole.lastIndexOf(10, whole.length - 2) + 1
@@ -44,13 +44,13 @@ test('a last line cut at any byte is dropped, and the journal continues after it
   }
 })
 
-test('a last line of garbage is dropped', () => {
+test('drops a last line of invalid bytes', () => {
   const path = written('garbage')
   appendFileSync(path, `${'\0'.repeat(40)}\n`)
   assert.deepEqual(read(path), [1, 2, 3])
 })
 
-test('damage before the last line is refused, never skipped', () => {
+test('refuses a journal that is damaged before its last line', () => {
   const path = written('damaged')
   const bytes = readFileSync(path)
   bytes[20]! ^= 1

@@ -106,7 +106,7 @@ after(() => {
   removeHome(home)
 })
 
-test('a family added by one line is listed, but not started by that', async () => {
+test('an added family is listed, but not started until it is used', async () => {
   const { networks, tokens } = await done({ command: 'info' })
   assert.deepEqual((networks as Record<string, unknown>)['TOY'], {
     height: null,
@@ -127,7 +127,7 @@ test('a family added by one line is listed, but not started by that', async () =
   assert.equal(toys.length, 0)
 })
 
-test('every command finds the family by its asset or its network', async () => {
+test('every command finds the family by asset or network', async () => {
   assert.deepEqual(await done({ command: 'fund', asset: 'TOY', address: 'x', amount: '1.5' }), {
     hash: 'payment 1',
   })
@@ -147,7 +147,7 @@ test('every command finds the family by its asset or its network', async () => {
   assert.equal(toys.length, 1)
 })
 
-test('an unsupported action is reported in one sentence', async () => {
+test('reports an unsupported action in one sentence', async () => {
   await refused(
     { command: 'reorg', network: 'TOY', depth: 1 },
     'TOY is never reorganised: its blocks are final',
@@ -191,7 +191,7 @@ test('an unsupported action is reported in one sentence', async () => {
   )
 })
 
-test('stopping closes everything that is open, including what opens later', async () => {
+test('stopping closes all open resources, including those that finish opening later', async () => {
   const place = { home, timing: { manual: true, pace: 1, now: () => 0 } }
   const [early, late] = [new LocalToy(place), new LocalToy(place)]
   await early.start()

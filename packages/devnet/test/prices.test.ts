@@ -46,7 +46,7 @@ async function ask(path: string): Promise<Answer> {
 const SIMPLE = '/coingecko/simple/price?vs_currencies=usd&include_last_updated_at=true'
 const fault = (network: string, mode: string) => devnet.control({ command: 'fault', network, mode })
 
-test('CoinGecko: prices by id with their time; unknown ids are omitted', async () => {
+test('CoinGecko: returns prices by id with their time, and omits unknown ids', async () => {
   const begun = Math.floor(Date.now() / 1000)
   const { status, body } = await ask(`${SIMPLE}&ids=bitcoin,tether,nonsense`)
   assert.equal(status, 200)
@@ -63,7 +63,7 @@ test('CoinGecko: prices by id with their time; unknown ids are omitted', async (
   assert.equal((await ask('/coingecko/elsewhere')).status, 404)
 })
 
-test('Kraken: assets, pairs and tickers under its own names; an unknown pair fails all', async () => {
+test('Kraken: returns assets, pairs and tickers by its own names; an unknown pair is an error', async () => {
   assert.equal((await ask('/kraken/0/public/Assets')).body.result['XXBT']?.altname, 'XBT')
   assert.equal(
     (await ask('/kraken/0/public/AssetPairs')).body.result['XXBTZUSD']?.wsname,
@@ -84,7 +84,7 @@ test('Kraken: assets, pairs and tickers under its own names; an unknown pair fai
   })
 })
 
-test('the operator sets a price, at one source or all; it survives a restart; faults do not', async () => {
+test('a price set by the operator, at one source or all, survives a restart; a fault does not', async () => {
   await devnet.control({ command: 'price', coin: 'BTC', price: '65000.5' })
   await devnet.control({ command: 'price', coin: 'ETH', price: '2500', source: 'KRAKEN' })
   for (const bad of [
@@ -119,7 +119,7 @@ test('the operator sets a price, at one source or all; it survives a restart; fa
   )
 })
 
-test('faults: an old price, a closed exchange, an HTML page, a rate limit', async () => {
+test('simulates an old price, a closed exchange, an HTML page, and a rate limit', async () => {
   await fault('PRICES', 'stale')
   assert.ok(
     Date.now() / 1000 -

@@ -31,7 +31,7 @@ const withToken = (network: string, local: string): RegistryData => ({
   ],
 })
 
-test('the address of a future token follows from its name, and is used by the local chain', () => {
+test('the address of a future token is derived from its name, and the local chain uses it', () => {
   const ether = localContract('ETH', 'EURC')
   const tokens =
     evmNetworksOf(withToken('ETH', ether.local)).find(({ code }) => code === 'ETH')?.tokens ?? []
@@ -55,7 +55,7 @@ test('the address of a future token follows from its name, and is used by the lo
   )
 })
 
-test("the address equals the registry's address of every existing token", () => {
+test("the derived address equals the registry's address of every existing token", () => {
   for (const { asset_name: name, ticker, network, contract_address: contract } of REGISTRY.assets) {
     if (
       contract?.local === undefined ||
@@ -67,7 +67,7 @@ test("the address equals the registry's address of every existing token", () => 
   }
 })
 
-test('a wrong address is reported with the correct one', () => {
+test('reports a wrong address together with the correct one', () => {
   const other = '0x1aBaEA1f7C830bD89Acc67eC4af516284b1bC33c'
   assert.throws(() => evmNetworksOf(withToken('ETH', other)), {
     message: `the asset registry has EURC_ETH at ${other}: on the local chain it is at ${localContract('ETH', 'EURC').local}`,
@@ -77,14 +77,14 @@ test('a wrong address is reported with the correct one', () => {
   })
 })
 
-test('networks without tokens, and invalid names, are refused', () => {
+test('refuses networks without tokens, and invalid names', () => {
   for (const network of ['BTC', 'XRP', 'XLM', 'ADA'])
     assert.throws(() => localContract(network, 'EURC'), new RegExp(`${network} has no tokens`))
   assert.throws(() => localContract('eth', 'EURC'), /network "eth"/)
   assert.throws(() => localContract('ETH', undefined), /ticker/)
 })
 
-test('a token added to the registry later is deployed on the existing chain', async () => {
+test('deploys a token that was added to the registry later on the existing chain', async () => {
   const home = tempHome()
   const networkOf = (registry: RegistryData) =>
     evmNetworksOf(registry).find(({ code }) => code === 'BASE') ?? assert.fail()

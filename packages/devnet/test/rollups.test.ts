@@ -78,7 +78,7 @@ const on = (network: string) => {
   }
 }
 
-test('ARB: a transfer with 21,000 gas is refused, and one with the estimate is mined and charged its poster gas', async () => {
+test('ARB: refuses a transfer with 21,000 gas, and charges the estimate with its L1 data gas', async () => {
   const arb = on('ARB')
   await arb.fund('ARB', '1')
   assert.match(
@@ -98,7 +98,7 @@ test('ARB: a transfer with 21,000 gas is refused, and one with the estimate is m
   )
 })
 
-test('ARB: a token transfer publishes more bytes, and buys more poster gas', async () => {
+test('ARB: a token transfer publishes more bytes, and pays for more L1 data gas', async () => {
   const arb = on('ARB')
   await arb.fund('USDT_ARB', '10')
   const data = encodeFunctionData({
@@ -114,7 +114,7 @@ test('ARB: a token transfer publishes more bytes, and buys more poster gas', asy
   assert.ok(BigInt(receipt.gasUsedForL1!) >= 47_000n, receipt.gasUsedForL1)
 })
 
-test('ARB: the price of the base chain changes by less than the margin of a third', async () => {
+test('ARB: the L1 gas price changes by less than the safety margin of a third', async () => {
   const arb = on('ARB')
   const seen: bigint[] = []
   for (let block = 0; block < 17; block += 1) {
@@ -133,7 +133,7 @@ for (const [code, formula] of [
   ],
   ['BASE', (gas: bigint, scalar: bigint, constant: bigint) => gas * scalar * 100n + constant],
 ] as const) {
-  test(`${code}: the sender pays the base chain's and the operator's fee, as in the oracle and the receipt`, async () => {
+  test(`${code}: the sender pays the L1 fee and the operator fee that oracle and receipt state`, async () => {
     const chain = on(code)
     await chain.fund(code, '1')
     const before = await chain.balance(alice.address)
@@ -165,7 +165,7 @@ for (const [code, formula] of [
   })
 }
 
-test('a replay charges the same amounts again, and a reorganisation returns them', async () => {
+test('a restart charges the same amounts again, and a reorganisation refunds them', async () => {
   const arb = on('ARB')
   const before = await arb.balance(alice.address)
   const receipt = await arb.receipt(

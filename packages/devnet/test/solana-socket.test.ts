@@ -61,7 +61,7 @@ async function transfer(amount: bigint) {
   return signed
 }
 
-test('sendAndConfirmTransaction: it resolves when a block has the transaction, and rejects what the runtime refuses', async () => {
+test('sendAndConfirmTransaction resolves after inclusion, and rejects invalid transactions', async () => {
   const sendAndConfirm = sendAndConfirmTransactionFactory(clients())
   for (const commitment of ['processed', 'confirmed', 'finalized'] as const)
     await devnet.mined(
@@ -72,7 +72,7 @@ test('sendAndConfirmTransaction: it resolves when a block has the transaction, a
   await assert.rejects(sendAndConfirm(await transfer(10n ** 12n), { commitment: 'confirmed' }))
 })
 
-test('subscriptions: slots, an account, logs, and a signature that is in a block already', async () => {
+test('subscriptions report slots, an account, logs, and a signature that is already in a block', async () => {
   const { rpc, rpcSubscriptions } = clients()
   const stop = new AbortController()
   const abortSignal = stop.signal

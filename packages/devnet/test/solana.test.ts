@@ -75,7 +75,7 @@ after(async () => {
   removeHome(home)
 })
 
-test('a transfer made with kit is executed and is in a block with its balances', async () => {
+test('executes a transfer made with kit and returns it in a block with its balances', async () => {
   const transaction = await transfer(1_000_000_000n)
   assert.equal(
     await send(getBase64EncodedWireTransaction(transaction)),
@@ -106,7 +106,7 @@ test('a transfer made with kit is executed and is in a block with its balances',
   assert.equal(block!.transactions[0]!.meta!.fee, 5000n)
 })
 
-test('refuses a replay, a bad signature, an old or unknown blockhash, and too little for an account', async () => {
+test('refuses replays, bad signatures, old blockhashes, and balances below the rent minimum', async () => {
   const transaction = getBase64EncodedWireTransaction(await transfer(5n))
   await send(transaction)
   await mine()
@@ -138,7 +138,7 @@ test('refuses a replay, a bad signature, an old or unknown blockhash, and too li
   )
 })
 
-test('tokens arrive at the associated account; slots without a block differ from future ones', async () => {
+test('tokens arrive at the associated account; empty slots are distinguished from future ones', async () => {
   await fund('USDC_SOL', bob.address, '12.5')
   const { tokens } = await devnet.control<{ tokens: Record<string, { address: Address }> }>({
     command: 'info',
@@ -164,7 +164,7 @@ test('tokens arrive at the associated account; slots without a block differ from
   )
 })
 
-test('the history of an account, the newest first, from a node that is not behind', async () => {
+test("returns an account's history newest first, unless the node is behind the required slot", async () => {
   const first = await rpc.getSignaturesForAddress(bob.address).send()
   const sent = await transfer(21n)
   await send(getBase64EncodedWireTransaction(sent))
@@ -187,7 +187,7 @@ test('the history of an account, the newest first, from a node that is not behin
   )
 })
 
-test('kill -9: the blocks are the same, and a transaction is not accepted again', async () => {
+test('after kill -9 the blocks are the same, and a transaction is not accepted twice', async () => {
   const transaction = await transfer(11n)
   await send(getBase64EncodedWireTransaction(transaction))
   const head = await mine()

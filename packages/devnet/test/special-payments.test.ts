@@ -94,7 +94,7 @@ test('DASH: an asset unlock pays an address, and its output can be spent like an
   assert.equal(by.confirmations, 1)
 })
 
-test('DASH: coinbases have a payload with their height', async () => {
+test('DASH: coinbase transactions have a payload with their height', async () => {
   const { hash, height } = await devnet.control<{ hash: string; height: number }>({
     command: 'mine',
     network: 'DASH',
@@ -110,7 +110,7 @@ test('DASH: coinbases have a payload with their height', async () => {
   assert.equal(double(coinbase!.hex), coinbase!.txid)
 })
 
-test('DASH: an asset unlock waits again after a reorganisation', async () => {
+test('DASH: a reorganisation returns an asset unlock to the pool', async () => {
   const { hash } = await special('DASH', {
     kind: 'asset-unlock',
     address: await newAddress('DASH'),
@@ -125,7 +125,7 @@ test('DASH: an asset unlock waits again after a reorganisation', async () => {
   )
 })
 
-test('BCH: an output with a token lists it separately from the script, whose prefix only the raw transaction has', async () => {
+test('BCH: lists the token of an output separately; only the raw transaction has its prefix', async () => {
   const keyHash = createHash('ripemd160')
     .update(createHash('sha256').update(key(7).publicKey).digest())
     .digest()
@@ -179,7 +179,7 @@ test('BCH: an output with a token lists it separately from the script, whose pre
   }
 })
 
-test('LTC: transactions waiting within the extension blocks have no amounts or scripts; the next block ends in a HogEx', async () => {
+test('LTC: waiting extension-block transactions hide amounts and scripts; blocks end in a HogEx', async () => {
   const address = await newAddress('LTC')
   const { hash } = await special('LTC', { kind: 'mweb', address, amount: '2' })
   const pool = await rpc<string[]>('LTC', 'getrawmempool')
@@ -211,7 +211,7 @@ test('LTC: transactions waiting within the extension blocks have no amounts or s
   }
 })
 
-test('a special payment of another chain, and a wrong one, are refused with one sentence', async () => {
+test('refuses an invalid special payment, or that of another chain, in one sentence', async () => {
   const address = await newAddress('BCH')
   const wrong: [string, object, RegExp][] = [
     ['BTC', { kind: 'token' }, /has no special payments: one of LTC, DASH, BCH/],
@@ -230,7 +230,7 @@ test('a special payment of another chain, and a wrong one, are refused with one 
     await assert.rejects(special(network, more), message)
 })
 
-test('everything exists after a restart', async () => {
+test('all blocks and transactions exist after a restart', async () => {
   const heads = async () =>
     Promise.all(['DASH', 'BCH', 'LTC'].map((code) => rpc<string>(code, 'getbestblockhash')))
   const expected = await heads()

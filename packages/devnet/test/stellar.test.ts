@@ -84,7 +84,7 @@ after(async () => {
   removeHome(home)
 })
 
-test('stellar-sdk creates an account, pays it, and reads it all back', async () => {
+test('stellar-sdk creates an account, pays it, and reads both transactions', async () => {
   assert.equal((await server.getHealth()).status, 'healthy')
   assert.equal(
     await outcome(
@@ -182,7 +182,7 @@ test('reports a repeated transaction as a duplicate, and accepts one per account
   assert.equal(await outcome(second), 'SUCCESS')
 })
 
-test('accepts a muxed destination and every memo', async () => {
+test('accepts a muxed destination and every memo type', async () => {
   const muxed = new MuxedAccount(new Account(bob.publicKey(), '0'), '77').accountId()
   assert.equal(await outcome(await build([pay('1', muxed)])), 'SUCCESS')
   for (const memo of [
@@ -197,14 +197,14 @@ test('accepts a muxed destination and every memo', async () => {
   await fund(bob.publicKey(), '1', `hash:${'0f'.repeat(32)}`)
 })
 
-test('after the clock is moved a transaction is too late', async () => {
+test('refuses a transaction as too late after the clock was advanced past its time limit', async () => {
   const transaction = await build([pay()], { maxTime: now() + 100 })
   await mine(1000)
   assert.equal(await outcome(transaction), 'tx_too_late')
   await assert.rejects(devnet.control({ command: 'reorg', network: 'XLM', depth: 1 }), /final/)
 })
 
-test('after kill -9 every ledger has its hash again', async () => {
+test('after kill -9 every ledger has the same hash', async () => {
   const { hash } = await fund(bob.publicKey(), '3', '9')
   const before = await server.getTransaction(hash)
   const at = (before as { ledger: number }).ledger

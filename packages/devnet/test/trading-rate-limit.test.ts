@@ -20,7 +20,7 @@ after(async () => {
   removeHome(home)
 })
 
-test('blocks are produced automatically while a transaction waits', async () => {
+test('produces blocks automatically while a transaction waits', async () => {
   await devnet.control({ command: 'fund', asset: 'ETH', address: account.address, amount: '5' })
   const address = await devnet.call<string>('btc', 'getnewaddress')
   await devnet.control({ command: 'fund', asset: 'BTC', address, amount: '1' })
@@ -50,7 +50,7 @@ test('blocks are produced automatically while a transaction waits', async () => 
   })
 })
 
-test('a producer makes blocks at its interval, and none in manual mode', async (context) => {
+test('a producer makes blocks at its interval, and no blocks in manual mode', async (context) => {
   context.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
   const made = { real: 0, manual: 0, quick: 0, standing: 0 }
   const options = { busyMs: 1000, idleMs: 30_000, isBusy: () => made.real < 2 }

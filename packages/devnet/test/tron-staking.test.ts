@@ -36,7 +36,7 @@ before(async () => {
   for (const asset of ['TRX', 'USDT_TRX', 'USDC_TRX']) await fund(asset, 'bob', '10')
 })
 
-test('staked TRX pays for energy and bandwidth: no fee at all', async () => {
+test('staked TRX pays for energy and bandwidth, so transfers cost no fee', async () => {
   await fund('TRX', 'staker', '30000')
   await fund('USDT_TRX', 'staker', '10')
   const tw = client(secretOf('staker'))
@@ -71,7 +71,7 @@ test('staked TRX pays for energy and bandwidth: no fee at all', async () => {
   assert.equal((await transferToken('staker', 'bob', 1, SUN)).info.receipt?.result, 'OUT_OF_ENERGY')
 })
 
-test('energy is delegated to an account without any, used there, and returned', async () => {
+test('delegated energy can be used by an account that has no energy, and reclaimed', async () => {
   await devnet.control({ command: 'clock', network: 'TRX', advance: '+1d' })
   const tw = client(secretOf('staker'))
   await fund('TRX', 'poor', '1')
@@ -158,7 +158,7 @@ test('energy is delegated to an account without any, used there, and returned', 
   )
 })
 
-test('at most 32 unfreezes wait; after 14 days of the clock they can be withdrawn', async () => {
+test('allows 32 pending unfreezes, and their withdrawal after 14 days', async () => {
   await fund('TRX', 'miser', '1000')
   const tw = client(secretOf('miser'))
   const unfreeze = (amount: number) =>
@@ -207,7 +207,7 @@ test('at most 32 unfreezes wait; after 14 days of the clock they can be withdraw
   assert.equal((await balanceOf('miser')) - sun, total - (info.fee ?? 0))
 })
 
-test('an unfreeze also withdraws what has matured', async () => {
+test('an unfreeze also withdraws expired unfreezes', async () => {
   const tw = client(secretOf('miser'))
   await send(
     'miser',
@@ -221,7 +221,7 @@ test('an unfreeze also withdraws what has matured', async () => {
   assert.equal(info.withdraw_expire_amount, 2 * SUN)
 })
 
-test("the limits of staking equal Tron's", async () => {
+test('staking has the same limits as on Tron', async () => {
   const tw = client(secretOf('miser'))
   const words = async (unsigned: Promise<unknown>) =>
     text((await send('miser', unsigned)).answer['message'])
@@ -268,7 +268,7 @@ async function shown(upTo: number): Promise<AccountJson> {
   }
 }
 
-test('only burnt amounts reduce the total', async () => {
+test('only burnt fees reduce the total of all balances', async () => {
   const names = ['one', 'two', 'three']
   for (const name of names) await fund('TRX', name, '100')
   const held = async () => {
@@ -319,7 +319,7 @@ test('only burnt amounts reduce the total', async () => {
   assert.deepEqual([...done].sort(), [0, 1, 2, 3, 4, 5], 'one of each was taken')
 })
 
-test('after kill -9 every block id and balance is the same, and the clock stays advanced', async () => {
+test('after kill -9 all block ids and balances are the same, and the clock stays advanced', async () => {
   const { height } = await mine()
   const before = await shown(height)
   const time = await headTime()

@@ -34,7 +34,7 @@ import {
 
 void useTron()
 
-test('a transfer of TRX: activation costs 1.1 TRX, the next one only free bandwidth, and both become final', async () => {
+test('the first TRX transfer pays a 1.1 TRX activation, the next uses free bandwidth', async () => {
   await fund('TRX', 'alice', '1000')
   assert.equal(await balanceOf('alice'), 1000 * SUN)
   const tw = client(secretOf('alice'))
@@ -61,7 +61,7 @@ test('a transfer of TRX: activation costs 1.1 TRX, the next one only free bandwi
   assert.equal(utils.transaction.txCheck(block.transactions?.[0] as never), true)
 })
 
-test('600 points of bandwidth are free, then bytes are burnt at 1000 sun, and after a day they are free again', async () => {
+test('600 bandwidth points are free each day; further bytes cost 1000 sun each', async () => {
   await fund('TRX', 'carol', '100')
   const pay = async () =>
     (
@@ -82,7 +82,7 @@ test('600 points of bandwidth are free, then bytes are burnt at 1000 sun, and af
   assert.equal((await pay()).fee, undefined)
 })
 
-test('a repeated transaction is a duplicate, whether it is waiting or mined', async () => {
+test('reports a repeated transaction as a duplicate, whether it is waiting or mined', async () => {
   const tw = client(secretOf('alice'))
   const signed = await tw.trx.sign(
     await tw.transactionBuilder.sendTrx(addressOf('bob'), 7, addressOf('alice')),
@@ -110,7 +110,7 @@ function varint(value: number): number[] {
   return value < 128 ? [value] : [(value & 127) | 128, value >> 7]
 }
 
-test('a signature of another key, of other bytes, or none at all is refused', async () => {
+test('refuses a missing signature, and a signature by another key or of other bytes', async () => {
   const tw = client(secretOf('alice'))
   const unsigned = await tw.transactionBuilder.sendTrx(addressOf('bob'), 9, addressOf('alice'))
   const signed = await tw.trx.sign(structuredClone(unsigned))
@@ -143,7 +143,7 @@ test('a signature of another key, of other bytes, or none at all is refused', as
   assert.equal(await codeOf({ raw_data_hex: dearer.raw_data_hex, txID: dearer.txID }), 'SIGERROR')
 })
 
-test('refuses expired, too long-lived, and transactions that refer to a missing block', async () => {
+test('refuses transactions that are expired, too long-lived, or refer to a missing block', async () => {
   const tw = client(secretOf('alice'))
   const header = await tw.trx.getCurrentRefBlockParams()
   const now = await headTime()
@@ -168,7 +168,7 @@ test('refuses expired, too long-lived, and transactions that refer to a missing 
   assert.equal(await codeOf({ expiration: now + 600_000 }), undefined)
 })
 
-test('transactions that the accounts do not allow are refused with a reason', async () => {
+test('refuses transactions that the accounts do not allow, with a reason', async () => {
   const tw = client(secretOf('alice'))
   const wordsOf = async (name: string, unsigned: Promise<unknown>) => {
     const { answer } = await send(name, unsigned)
@@ -201,7 +201,7 @@ test('transactions that the accounts do not allow are refused with a reason', as
   )
 })
 
-test("TRC-20 by tronweb's contract object: energy at 100 sun, about 130,000 to a new holder and 64,000 to another", async () => {
+test('TRC-20: a transfer burns energy at 100 sun, about 130,000 for a new holder, else 64,000', async () => {
   await fund('USDT_TRX', 'alice', '1000')
   const tw = client(secretOf('alice'))
   const contract = await tw.contract().at(USDT)
@@ -258,7 +258,7 @@ test('the estimate equals the energy that the transfer uses', async () => {
   )
 })
 
-test('with a fee limit that is too low the whole limit is paid and nothing is transferred', async () => {
+test('a fee limit that is too low is charged in full, and nothing is transferred', async () => {
   const [tokens, sun] = [await tokensOf('alice'), await balanceOf('alice')]
   const { info, id } = await transferToken('alice', 'erin', 1, 5 * SUN)
   assert.deepEqual(
@@ -273,7 +273,7 @@ test('with a fee limit that is too low the whole limit is paid and nothing is tr
   assert.equal(sun - (await balanceOf('alice')), info.fee)
 })
 
-test('a transfer above the balance reverts, and the executed part is paid for', async () => {
+test('a transfer above the balance reverts and pays for the executed part', async () => {
   const { info } = await transferToken('erin-has-none', 'bob', 1).catch(() => ({
     info: {} as Info,
   }))
@@ -288,7 +288,7 @@ test('a transfer above the balance reverts, and the executed part is paid for', 
   )
 })
 
-test('faults: a broadcast that is lost, one whose response is lost, a node that is down', async () => {
+test('simulates a lost broadcast, a lost response, and an unreachable node', async () => {
   const tw = client(secretOf('alice'))
   const fault = (mode: string) => devnet.control({ command: 'fault', network: 'TRX', mode })
   const signed = async (amount: number) =>
@@ -308,7 +308,7 @@ test('faults: a broadcast that is lost, one whose response is lost, a node that 
   assert.equal((await infoOf(String(two['txID']))).id, two['txID'])
 })
 
-test('a reorganisation removes blocks that are not final, and no deeper ones', async () => {
+test('a reorganisation removes only blocks that are not final', async () => {
   await mine(3)
   const { id, info } = await transferToken('alice', 'bob', 4)
   const tokens = await tokensOf('bob')
@@ -328,7 +328,7 @@ test('a reorganisation removes blocks that are not final, and no deeper ones', a
   assert.equal(await tokensOf('bob'), tokens)
 })
 
-test('a killed engine is restored with the same balances', async () => {
+test('restarts a killed engine with the same balances', async () => {
   const tokens = await tokensOf('bob')
   process.kill(Number(readFileSync(join(home, 'trx', 'tvm.pid'), 'utf8').split('\n')[0]), 'SIGKILL')
   await until('the contract answers again', () =>

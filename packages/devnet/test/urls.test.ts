@@ -17,7 +17,7 @@ after(async () => {
   removeHome(home)
 })
 
-test('every local chain has an endpoint, and its example works when pasted', async () => {
+test('every local chain has an endpoint, and its example command works when pasted', async () => {
   const { endpoints } = await devnet.control<{ endpoints: Endpoint[] }>({ command: 'urls' })
   const codes = new Set(endpoints.map(({ network }) => network))
   assert.deepEqual(
@@ -39,7 +39,7 @@ test('every local chain has an endpoint, and its example works when pasted', asy
   }
 })
 
-test('a WebSocket opens at each URL that the list contains', async () => {
+test('a WebSocket connects to each listed WebSocket URL', async () => {
   const { endpoints } = await devnet.control<{ endpoints: Endpoint[] }>({ command: 'urls' })
   const sockets = endpoints.filter(({ websocket }) => websocket !== undefined)
   assert.deepEqual(

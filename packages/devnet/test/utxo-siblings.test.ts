@@ -151,7 +151,7 @@ test('each chain starts on first use', async () => {
   for (const code of CODES) assert.equal(networks[code]?.height, null, code)
 })
 
-test('addresses equal those of another library; the faucet pays them', async () => {
+test('addresses equal those of another library, and the faucet pays them', async () => {
   for (const code of CODES) {
     const { txid, vout } = await coin(code)
     const funding = await rpc<Verbose>(code, 'getrawtransaction', txid, true)
@@ -163,7 +163,7 @@ test('addresses equal those of another library; the faucet pays them', async () 
   }
 })
 
-test('a correctly signed payment is accepted and mined; a changed signature is refused', async () => {
+test('accepts and mines a correctly signed payment, and refuses a changed signature', async () => {
   for (const code of CODES) {
     const from = await coin(code)
     const amount = from.value - CHAINS[code].fee
@@ -179,7 +179,7 @@ test('a correctly signed payment is accepted and mined; a changed signature is r
   }
 })
 
-test('BCH: refuses signatures without FORKID; with it they are invalid on a sibling chain', async () => {
+test('BCH: refuses signatures without FORKID; other chains refuse signatures with FORKID', async () => {
   const from = await coin('BCH')
   const amount = from.value - 1000n
   assert.match(
@@ -208,7 +208,7 @@ test('BCH: refuses signatures without FORKID; with it they are invalid on a sibl
   }
 })
 
-test('DASH, DOGE and BCH have no witnesses', async () => {
+test('DASH, DOGE and BCH refuse transactions with a witness', async () => {
   for (const code of ['DASH', 'DOGE', 'BCH'] as const) {
     const from = await coin(code)
     assert.match(
@@ -229,7 +229,7 @@ test('DASH, DOGE and BCH have no witnesses', async () => {
   }
 })
 
-test('replacement: LTC accepts the higher fee, the others keep the first', async () => {
+test('LTC accepts a replacement with a higher fee; the other chains keep the first transaction', async () => {
   for (const code of CODES) {
     const from = await coin(code)
     const { fee } = CHAINS[code]
@@ -247,7 +247,7 @@ test('replacement: LTC accepts the higher fee, the others keep the first', async
   }
 })
 
-test('dust limits are exact to the smallest unit, and the minimum fee is enforced', async () => {
+test('enforces the minimum fee, and dust limits exact to the smallest unit', async () => {
   for (const code of CODES) {
     const { dust } = CHAINS[code]
     const from = await coin(code)
@@ -264,7 +264,7 @@ test('dust limits are exact to the smallest unit, and the minimum fee is enforce
   }
 })
 
-test('a coinbase is spent at each chain’s own maturity', async () => {
+test('a coinbase output can be spent after each chain’s own maturity', async () => {
   for (const code of CODES) {
     const blockAt = async (at: number) =>
       rpc<{ tx: string[] }>(code, 'getblock', await rpc<string>(code, 'getblockhash', at), 1)
@@ -292,7 +292,7 @@ test('a coinbase is spent at each chain’s own maturity', async () => {
   }
 })
 
-test("reproduces the differences between the families' nodes", async () => {
+test("reproduces the differences between the RPC interfaces of the chains' nodes", async () => {
   await assert.rejects(rpc('BCH', 'estimatesmartfee', 6), { code: -32601 })
   assert.equal(await rpc<number>('BCH', 'estimatefee'), 0.00001)
   assert.equal((await rpc<{ feerate: number }>('DOGE', 'estimatesmartfee', 6)).feerate, -1)
@@ -322,7 +322,7 @@ test("reproduces the differences between the families' nodes", async () => {
   )
 })
 
-test('after a reorganisation and a kill every block still exists', async () => {
+test('every block exists after a reorganisation and a kill', async () => {
   const heads: Record<string, string> = {}
   for (const code of CODES) {
     const from = await coin(code)

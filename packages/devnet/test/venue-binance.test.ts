@@ -70,7 +70,7 @@ after(() => {
   removeHome(home)
 })
 
-test("the documentation's example has its published signature", () => {
+test("calculates the published signature of the documentation's example", () => {
   const query =
     'symbol=LTCBTC&side=BUY&type=LIMIT&timeInForce=GTC&quantity=1&price=0.1&recvWindow=5000&timestamp=1499827319559'
   assert.equal(
@@ -79,7 +79,7 @@ test("the documentation's example has its published signature", () => {
   )
 })
 
-test('markets with their filters, prices, a book, coins and fees', async () => {
+test('returns markets with their filters, prices, order book, coins and fees', async () => {
   assert.ok(
     ['BTC/USDT', 'ETH/BTC', 'BTC/USDC', 'DOGE/USDT'].every((symbol) =>
       binance.symbols.includes(symbol),
@@ -98,7 +98,7 @@ test('markets with their filters, prices, a book, coins and fees', async () => {
   assert.deepEqual([maker, taker], [0.001, 0.001])
 })
 
-test('orders of each kind, and their reports', async () => {
+test('executes orders of each type and reports them', async () => {
   const client = await another({ balances: 'USDT=200000,BTC=1' })
   const first = await client.createOrder('BTC/USDT', 'market', 'buy', 0.01, undefined, {
     clientOrderId: 'first',
@@ -158,7 +158,7 @@ test('orders of each kind, and their reports', async () => {
   )
 })
 
-test('fifty concurrent orders on a balance for twenty: twenty are accepted, and no balance is negative', async () => {
+test('of fifty concurrent orders with funds for twenty, exactly twenty are accepted', async () => {
   const client = await another({ balances: 'USDT=10000', unlimited: true })
   const said = await Promise.all(
     Array.from({ length: 50 }, () =>
@@ -170,7 +170,7 @@ test('fifty concurrent orders on a balance for twenty: twenty are accepted, and 
   assert.deepEqual((await client.fetchBalance())['USDT'], { free: 0, used: 10_000, total: 10_000 })
 })
 
-test('one account is not matched with itself; a partial fill is reported, and kept after a cancellation', async () => {
+test('does not match an account with itself, and keeps partial fills after a cancellation', async () => {
   const [one, other] = [
     await another({ balances: 'ONE=5000,USDT=100' }),
     await another({ balances: 'ONE=5000,USDT=100' }),
@@ -184,7 +184,7 @@ test('one account is not matched with itself; a partial fill is reported, and ke
   assert.deepEqual([status, filled], ['canceled', 500])
 })
 
-test('each refusal has its code and changes nothing', async () => {
+test('each refusal has its error code and changes nothing', async () => {
   const before = (await binance.fetchBalance())['USDT']
   for (const [given, code, text] of [
     [{ price: '50000.001' }, -1013, /PRICE_FILTER/],
@@ -215,7 +215,7 @@ test('each refusal has its code and changes nothing', async () => {
   assert.equal((await fetch(`${devnet.url}/exchanges/binance/fapi/v1/exchangeInfo`)).status, 404)
 })
 
-test('signature over query and body together, keys, permissions and their revocation', async () => {
+test('verifies signatures over query and body, permissions, and revoked keys', async () => {
   const [query, body] = [
     'symbol=BTCUSDT&side=SELL&type=MARKET',
     `quantity=0.001&timestamp=${Date.now()}`,
@@ -245,7 +245,7 @@ test('signature over query and body together, keys, permissions and their revoca
   assert.match(await failure(client.fetchBalance()), /-2015/)
 })
 
-test('request weights are counted per minute, orders per ten seconds', async () => {
+test('counts request weights per minute, and orders per ten seconds', async () => {
   const client = await another()
   const early = await Promise.all(
     Array.from({ length: 105 }, () =>
@@ -265,7 +265,7 @@ test('request weights are counted per minute, orders per ten seconds', async () 
   assert.match(limited, /429.*-1003/)
 })
 
-test('deposits and withdrawals on a local chain', async () => {
+test('executes deposits and withdrawals on a local chain', async () => {
   const client = await another({ unlimited: true })
   const { address } = await client.fetchDepositAddress('LTC', { network: 'LTC' })
   // Concurrent requests of one account return the same address.
@@ -303,7 +303,7 @@ test('deposits and withdrawals on a local chain', async () => {
   assert.equal((await client.fetchBalance())['LTC']!.total, 1.5)
 })
 
-test('faults: down, limits, a skewed clock, an answer lost after the action, repeated fills, unknown order, other address', async () => {
+test('simulates outages, rate limits, clock skew, lost responses, and repeated or unknown data', async () => {
   const client = await another()
   for (const [mode, wanted] of [
     ['down', /^(ExchangeNotAvailable|NetworkError)/],
@@ -436,7 +436,7 @@ test('no request causes a server error', async () => {
   }
 })
 
-test('an unused exchange creates no file; commands report what is wrong', async () => {
+test('an unused exchange creates no file, and invalid commands report the fault', async () => {
   const venue = (more: Record<string, unknown>) => control(devnet, { command: 'venue', ...more })
   for (const [more, wanted] of [
     [{ action: 'nothing' }, /action "nothing" is unknown/],

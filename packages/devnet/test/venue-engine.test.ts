@@ -94,7 +94,7 @@ function sumOf(engine: Engine, coin: string): bigint {
   return owned + (engine.marketMaker[coin] ?? 0n) + (engine.collected[coin] ?? 0n)
 }
 
-test('decimals are read and written exactly; invalid or too precise ones are refused', () => {
+test('reads and writes decimals exactly, and refuses invalid or too precise ones', () => {
   assert.deepEqual(
     ['1.5', '0', '1.', '0.00000001', '1.500000000'].map((text) => readDecimal(text, 8)),
     [150_000_000n, 0n, 100_000_000n, 1n, 150_000_000n],
@@ -113,7 +113,7 @@ test('decimals are read and written exactly; invalid or too precise ones are ref
   )
 })
 
-test('the better price is matched first, then the older order, and a taker pays the maker’s price', () => {
+test('matches the better price first, then the older order, at the maker’s price', () => {
   const engine = engineAt({ usd: null, ms: 0 })
   const [worse, first, second] = [
     place(engine, 'A1', wish('sell', 600_010n, 100n)),
@@ -133,7 +133,7 @@ test('the better price is matched first, then the older order, and a taker pays 
   )
 })
 
-test('an order is not matched with an order of the same account: the newer one is cancelled', () => {
+test('an order that matches an order of the same account cancels the newer order', () => {
   const engine = engineAt({ usd: null, ms: 0 })
   place(engine, 'A2', wish('sell', 599_000n, 40n))
   const own = place(engine, 'A1', wish('sell', 600_000n, 100n))
@@ -144,7 +144,7 @@ test('an order is not matched with an order of the same account: the newer one i
   )
 })
 
-test('IOC ends with what was available, FOK with all or nothing, post-only never takes', () => {
+test('IOC fills what is available, FOK all or nothing, and post-only orders never take', () => {
   const engine = engineAt({ usd: null, ms: 0 })
   place(engine, 'A1', wish('sell', 600_000n, 100n))
   const killed = place(engine, 'A2', wish('buy', 600_000n, 101n, { timeInForce: 'FOK' }))
@@ -165,7 +165,7 @@ test('IOC ends with what was available, FOK with all or nothing, post-only never
   assert.deepEqual(place(engine, 'A3', wish('buy', null, 10n)).status, 'cancelled')
 })
 
-test('the possible cost of an order is held while it rests, and the unused part is released', () => {
+test('holds the maximum cost of an open order and releases the unused part', () => {
   const engine = engineAt({ usd: null, ms: 0 }, { USD: 1_000_0000n, BTC: 0n })
   const order = place(engine, 'A1', wish('buy', 100_000n, 5_000_000n))
   // 0.05 at 10,000 is 500, and 0.4 % of it 2.
@@ -195,7 +195,7 @@ test('the possible cost of an order is held while it rests, and the unused part 
   assert.equal(engine.accounts.get('A1')!.balances['USD']!.held, 0n)
 })
 
-test('a client’s id is unique among open orders only', () => {
+test('a client order id is unique among open orders only', () => {
   const engine = engineAt({ usd: null, ms: 0 })
   const first = place(engine, 'A1', wish('buy', 100n, 10n, { clientId: 'x' }))
   assert.equal(
@@ -207,7 +207,7 @@ test('a client’s id is unique among open orders only', () => {
   assert.equal(place(engine, 'A1', wish('buy', 100n, 10n, { clientId: 'x' })).status, 'open')
 })
 
-test('the market maker fills a usual order immediately, moves its price for a large one, and takes crossed prices', () => {
+test('the market maker fills usual orders immediately, and moves its price for large ones', () => {
   const price = { usd: 60_000n, ms: 0 }
   const engine = engineAt(price)
   const small = place(engine, 'A1', wish('buy', null, 1_000_000n))
@@ -239,7 +239,7 @@ test('the market maker fills a usual order immediately, moves its price for a la
   )
 })
 
-test('the market maker’s prices are the local ones on the market’s own ticks', () => {
+test('the market maker quotes the local prices at the tick size of the market', () => {
   const priceOf = (coin: string) => ({ BTC: 60_000n * 10n ** 12n, ETH: 3_000n * 10n ** 12n })[coin]
   const cross: Market = {
     ...MARKET,
@@ -296,7 +296,7 @@ const aStep: fc.Arbitrary<Step> = fc.record({
 })
 const FEW = { BTC: 3n * 10n ** 8n, USD: 40n * 10n ** 4n }
 
-test('any sequence of actions conserves money, leaves no negative balance, and holds what open orders may cost', () => {
+test('any sequence of actions conserves money, and holds the maximum cost of open orders', () => {
   fc.assert(
     fc.property(fc.array(aStep, { maxLength: 60 }), fc.boolean(), (steps, hasHouse) => {
       const price = { usd: hasHouse ? 10n : null, ms: 0 }
@@ -345,7 +345,7 @@ test('any sequence of actions conserves money, leaves no negative balance, and h
   )
 })
 
-test('without a market maker the fills equal those of a model that always selects the best order', () => {
+test('without a market maker, fills equal those of a reference model', () => {
   fc.assert(
     fc.property(fc.array(aStep, { maxLength: 50 }), (steps) => {
       const engine = engineAt({ usd: null, ms: 0 })

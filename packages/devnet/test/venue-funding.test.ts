@@ -42,7 +42,7 @@ const ROUTES = [
   { coin: 'ADA', network: 'ADA', asset: 'ADA', chain: 'ADA' },
 ]
 
-test('on each chain a deposit is credited to its payee, to the last unit, and a withdrawal is paid', async () => {
+test('on each chain, credits a deposit exactly to its recipient, and pays a withdrawal', async () => {
   const hashes = new Map<string, string>()
   for (const { coin, network, asset } of ROUTES) {
     const { address, tag } = await client.fetchDepositAddress(coin, { network })
@@ -94,7 +94,7 @@ test('on each chain a deposit is credited to its payee, to the last unit, and a 
   }
 })
 
-test('the deposit methods that ccxt requests exist, each on its own network', async () => {
+test('offers the deposit methods that ccxt requests, each on its own network', async () => {
   const kraken = await clientOf(
     'kraken',
     devnet,
@@ -178,7 +178,7 @@ class Shaky {
   }
 }
 
-test('a payment whose answer was lost is found on the chain, and not made again', async (context) => {
+test('finds a payment with a lost response on the chain, and does not repeat it', async (context) => {
   context.mock.method(console, 'error', () => undefined)
   const chain = new Shaky()
   chain.losses = 1
@@ -243,7 +243,7 @@ test('a payment whose answer was lost is found on the chain, and not made again'
   funding.close()
 })
 
-test('a long range of blocks is read in parts; a chain that is not running is left alone', async () => {
+test('reads a long range of blocks in parts, and skips a chain that is not running', async () => {
   const chain = new Shaky()
   for (let height = 1; height <= 1200; height += 1) chain.blocks.push([])
   chain.blocks[1100] = [

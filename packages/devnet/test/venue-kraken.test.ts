@@ -37,7 +37,7 @@ after(() => {
   removeHome(home)
 })
 
-test("the documentation's example has its published signature", () => {
+test("calculates the published signature of the documentation's example", () => {
   const secret =
     'kQH5HW/8p1uGOVjbgWA7FunAmGO8lsSUXNsu3eow76sz84Q18fWxnyRzBHCd3pd5nE9qa99HAZtuZuj6F1huXg=='
   const body = 'nonce=1616492376594&ordertype=limit&pair=XBTUSD&price=37500&type=buy&volume=1.25'
@@ -47,7 +47,7 @@ test("the documentation's example has its published signature", () => {
   )
 })
 
-test('markets, prices and a book', async () => {
+test('returns markets, prices and an order book', async () => {
   assert.ok(
     ['BTC/USD', 'ETH/BTC', 'BTC/USDT', 'DOGE/USD'].every((symbol) =>
       kraken.symbols.includes(symbol),
@@ -74,7 +74,7 @@ test('markets, prices and a book', async () => {
   assert.equal(status.result.status, 'online')
 })
 
-test('a market order is filled immediately and reported the same everywhere', async () => {
+test('fills a market order immediately, and all endpoints report it the same', async () => {
   const client = await another()
   const { id } = await client.createOrder('BTC/USD', 'market', 'buy', 0.01, undefined, {
     clientOrderId: 'first',
@@ -101,14 +101,14 @@ test('a market order is filled immediately and reported the same everywhere', as
   assert.equal(told.result[fill!.id]!.vol, '0.01000000')
 })
 
-test('an order for an amount of quote currency spends no more than that', async () => {
+test('an order for an amount of quote currency does not spend more than that amount', async () => {
   const { id } = await kraken.createOrder('BTC/USD', 'market', 'buy', 1, undefined, { cost: 1000 })
   const { info } = await kraken.fetchOrder(id)
   assert.ok(Number(info['cost']) <= 1000 && Number(info['cost']) > 999.99)
   assert.equal(info['oflags'], 'fciq,viqc')
 })
 
-test('a limit order rests with its hold, is found by the client’s id, filled by a falling price or cancelled', async () => {
+test('a limit order holds its funds, has a client id, and is filled at its price or cancelled', async () => {
   const client = await another()
   const { id } = await client.createOrder('BTC/USD', 'limit', 'buy', 0.1, 50_000, {
     clientOrderId: 'resting',
@@ -146,7 +146,7 @@ test('a limit order rests with its hold, is found by the client’s id, filled b
   await client.createOrder('BTC/USD', 'limit', 'buy', 0.1, 40_000, { clientOrderId: 'resting' })
 })
 
-test('a cancelled order keeps its fills; two customers trade with each other', async () => {
+test('a cancelled order keeps its fills, and two customers trade with each other', async () => {
   const [buyer, seller] = [await another(), await another()]
   const bid = await buyer.createOrder('SOL/BTC', 'limit', 'buy', 2, 0.0024999)
   const ask = await seller
@@ -164,7 +164,7 @@ test('a cancelled order keeps its fills; two customers trade with each other', a
   assert.deepEqual([status, filled], ['canceled', 0.5])
 })
 
-test('refusals use Kraken’s messages, and change nothing', async () => {
+test('refusals use Kraken’s messages and change nothing', async () => {
   const before = await kraken.fetchBalance()
   const order = (...given: Parameters<Client['createOrder']>) =>
     failure(kraken.createOrder(...given))
@@ -201,7 +201,7 @@ test('refusals use Kraken’s messages, and change nothing', async () => {
   assert.deepEqual((await kraken.fetchBalance())['USD'], before['USD'])
 })
 
-test('IOC takes what is available, FOK nothing or all', async () => {
+test('an IOC order fills what is available, and a FOK order all or nothing', async () => {
   const client = await another({ balances: 'USD=9000000' })
   const statusOf = async (timeInForce: string) => {
     const { id } = await client.createOrder('BTC/USD', 'limit', 'buy', 40, 60_020, { timeInForce })
@@ -331,7 +331,7 @@ test('no request causes a server error', async () => {
   }
 })
 
-test('calls are counted, trades separately; 20 concurrent ones exceed the limit', async () => {
+test('limits calls, counting trades separately; 20 concurrent calls exceed the limit', async () => {
   const counted = await clientOf('kraken', devnet, await newKey(devnet, 'kraken'))
   let calls = 0
   while (calls < 30 && (await failure(counted.fetchBalance())) === 'none') calls += 1
@@ -340,7 +340,7 @@ test('calls are counted, trades separately; 20 concurrent ones exceed the limit'
   await counted.cancelOrder(id)
 })
 
-test('a second key of an account sees the same; a revoked one sees nothing', async () => {
+test('a second key of an account sees the same data, and a revoked key sees none', async () => {
   const first = await newKey(devnet, 'kraken')
   const second = await newKey(devnet, 'kraken', { account_of: first.api_key })
   const [one, other] = [
@@ -400,7 +400,7 @@ test('a deposit is pending, then credited once; a tag distinguishes accounts of 
   assert.equal((await kraken.fetchBalance())['XRP'], undefined)
 })
 
-test('a withdrawal goes to a registered address only, is paid on the chain less its fee, or is cancelled in time', async () => {
+test('pays a withdrawal less its fee to a registered address only, and can cancel it in time', async () => {
   const { address } = await kraken.createDepositAddress('BTC', { method: 'Bitcoin' })
   assert.match(
     await failure(kraken.withdraw('BTC', 0.1, undefined, undefined, { key: 'mine' })),
@@ -470,7 +470,7 @@ test('a withdrawal goes to a registered address only, is paid on the chain less 
   await fault('heal')
 })
 
-test('faults: an answer lost after the action, once; fills reported twice; an order that is not visible yet', async () => {
+test('simulates a lost response, fills that are reported twice, and a delayed order', async () => {
   const client = await another()
   await fault('drop-answer')
   assert.equal((await client.fetchBalance())['USD']!.total, 100_000)
@@ -524,7 +524,7 @@ test('faults: an answer lost after the action, once; fills reported twice; an or
   await fault('heal')
 })
 
-test('faults: down, rate limits, an HTML page, a wrong clock, a changed address', async () => {
+test('simulates outages, rate limits, HTML responses, clock skew, and a changed address', async () => {
   for (const [mode, wanted] of [
     ['down', /^(ExchangeNotAvailable|NetworkError)/],
     ['rate-limited', /^DDoSProtection/],
@@ -548,7 +548,7 @@ test('faults: down, rate limits, an HTML page, a wrong clock, a changed address'
   await assert.rejects(fault('nonsense'), /mode "nonsense" is unknown/)
 })
 
-test('keys, balances, open orders and a pending withdrawal survive a restart; nothing is paid twice', async () => {
+test('a restart keeps keys, balances, orders and pending withdrawals, and repeats no payment', async () => {
   const client = await another()
   const { id } = await client.createOrder('BTC/USD', 'limit', 'buy', 0.1, 40_000)
   await client.createOrder('BTC/USD', 'market', 'sell', 0.25)

@@ -53,7 +53,7 @@ after(async () => {
   removeHome(home)
 })
 
-test('xrpl.js pays, and the ledger contains the delivered amount', async () => {
+test('xrpl.js makes a payment, and the ledger contains the delivered amount', async () => {
   const result = await devnet.mined(
     'XRP',
     client.submitAndWait(
@@ -127,7 +127,7 @@ test("returns a server's error names for refused transactions", async () => {
   )
 })
 
-test('the reserve cannot be spent, and an impossible payment costs its fee', async () => {
+test('refuses to spend the reserve, and charges the fee of an impossible payment', async () => {
   const before = await account(alice.address)
   assert.equal(
     await submit(await signed({ Amount: String(BigInt(before.Balance) - 1_000_000n + 1n) })),
@@ -143,7 +143,7 @@ test('the reserve cannot be spent, and an impossible payment costs its fee', asy
   assert.equal(after1.Sequence, before.Sequence + 1)
 })
 
-test('an account that requires a tag refuses payments without one', async () => {
+test('an account that requires a tag refuses payments without a tag', async () => {
   const shop = Wallet.generate()
   await fund(shop.address, '10')
   await devnet.mined(
@@ -161,7 +161,7 @@ test('an account that requires a tag refuses payments without one', async () => 
   )
 })
 
-test('a partial payment names a large amount and delivers a small one', async () => {
+test('a partial payment states a large amount and delivers a small one', async () => {
   const { hash } = await fund(bob.address, '1000', '7', { delivered: '0.000001' })
   const shown = await rpc('tx', { transaction: hash })
   assert.equal(shown.Amount, '1000000000')
@@ -169,7 +169,7 @@ test('a partial payment names a large amount and delivers a small one', async ()
   assert.equal(shown.meta.TransactionResult, 'tesSUCCESS')
 })
 
-test('absence is proven only by a search of every ledger', async () => {
+test('a transaction is proven absent only after a search of every ledger', async () => {
   const nothing = 'A'.repeat(64)
   const head = (await rpc('ledger', { ledger_index: 'validated' })).ledger_index
   assert.equal(
@@ -184,7 +184,7 @@ test('absence is proven only by a search of every ledger', async () => {
   await assert.rejects(devnet.control({ command: 'reorg', network: 'XRP', depth: 1 }), /final/)
 })
 
-test('after kill -9 every ledger has its hash again', async () => {
+test('after kill -9 every ledger has the same hash', async () => {
   const { hash } = await fund(bob.address, '3', '4294967295')
   const before = await rpc('tx', { transaction: hash })
   const ledger = (await rpc('ledger', { ledger_index: before.ledger_index })).ledger_hash
@@ -196,7 +196,7 @@ test('after kill -9 every ledger has its hash again', async () => {
   assert.deepEqual(await rpc('tx', { transaction: hash }), before)
 })
 
-test('faults: a response that never arrives, a refusal', async () => {
+test('simulates a lost response and a refused submission', async () => {
   const blob = await signed()
   await devnet.control({ command: 'fault', network: 'XRP', mode: 'reject' })
   assert.equal(await submit(blob), 'telCAN_NOT_QUEUE_FULL')

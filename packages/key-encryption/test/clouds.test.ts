@@ -43,7 +43,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-test('our Signature Version 4 equals AWS’s: get-vanilla, post-vanilla and post-vanilla-query of its published suite', () => {
+test('our AWS Signature Version 4 equals the examples of its published test suite', () => {
   const headers = { host: 'example.amazonaws.com', 'x-amz-date': '20150830T123600Z' }
   const of = (method: string, query = '') =>
     signatureOf(
@@ -60,7 +60,7 @@ test('our Signature Version 4 equals AWS’s: get-vanilla, post-vanilla and post
   )
 })
 
-test('AWS KMS fulfils the contract: signed requests, the context as encryption context', async () => {
+test('AWS KMS passes the provider tests, with signed requests and the encryption context', async () => {
   await keepsTheContract(byAws, { ...byAws, key: OTHER_ARN }, surroundings)
 })
 
@@ -110,7 +110,7 @@ test('AWS KMS: refusals have our own messages, and a response for another key is
   )
 })
 
-test('Google Cloud KMS fulfils the contract: the service account’s own token, checksums in both directions', async () => {
+test('Google Cloud KMS passes the provider tests, with its own token and checksums', async () => {
   await keepsTheContract(byGcp, { ...byGcp, key: KEY.replace('node-1', 'node-2') }, surroundings)
 })
 

@@ -19,7 +19,7 @@ const file = (name: string, text: string, mode = 0o600): string => {
   return path
 }
 
-test('a key file fulfils the contract, and only its owner can read it', async () => {
+test('a key file passes the provider tests, and only its owner can read it', async () => {
   for (const path of ['kek', 'kek-2']) await makeEntry({ kind: 'file', path }, surroundings, words)
   await keepsTheContract(
     { kind: 'file', path: 'kek' },
@@ -40,7 +40,7 @@ test('a key file fulfils the contract, and only its owner can read it', async ()
   )
 })
 
-test('a passphrase fulfils the contract; a wrong one is distinguished from changed bytes', async () => {
+test('a passphrase passes the provider tests, and a wrong one differs from changed bytes', async () => {
   const salt = '00'.repeat(16)
   const right = {
     kind: 'passphrase' as const,
@@ -78,7 +78,7 @@ test('a passphrase fulfils the contract; a wrong one is distinguished from chang
   await assert.rejects(bare.wrap(new Uint8Array(32), {}), is('SETTING', /LoadCredential/))
 })
 
-test('a provider is read from one line or from a file; an impossible one is reported', () => {
+test('reads a provider from one line or from a file, and reports invalid settings', () => {
   assert.deepEqual(readKek('--kek', 'vault:address=https://v:8200,key=node-1,token_file=/run/t'), {
     kind: 'vault',
     address: 'https://v:8200',
@@ -114,7 +114,7 @@ test('a provider is read from one line or from a file; an impossible one is repo
   }
 })
 
-test('CRC-32C follows RFC 3720', () => {
+test('calculates CRC-32C as defined in RFC 3720', () => {
   assert.equal(crc32c(Buffer.from('123456789')), 0xe3069283)
   assert.equal(crc32c(Buffer.alloc(32)), 0x8a9136aa)
   assert.equal(crc32c(Buffer.alloc(32, 0xff)), 0x62a8ab43)

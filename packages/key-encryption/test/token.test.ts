@@ -24,12 +24,12 @@ before(async () => {
   await makeTokenKey({ ...settings, key: 'node-2' }, surroundings)
 })
 
-test('a token fulfils the contract', { skip: withoutToken }, async () => {
+test('a hardware token passes the provider tests', { skip: withoutToken }, async () => {
   await keepsTheContract(settings, { ...settings, key: 'node-2' }, surroundings)
 })
 
 test(
-  'a token’s refusals name the setting; after a new key with the same label old data can be decrypted',
+  'refusals name the setting; a new key with the same label can decrypt old data',
   { skip: withoutToken },
   async () => {
     const key = new Uint8Array(32).fill(7)

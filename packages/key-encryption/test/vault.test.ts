@@ -35,7 +35,7 @@ after(async () => {
 })
 
 test(
-  'transit fulfils the contract, with a token that has no other permissions',
+  'Vault transit passes the provider tests, with a token that has no other permissions',
   { skip: withoutBao },
   async () => {
     await keepsTheContract(
@@ -46,7 +46,7 @@ test(
   },
 )
 
-test('an AppRole logs in by a secret id from a file', { skip: withoutBao }, async () => {
+test('an AppRole logs in with a secret id from a file', { skip: withoutBao }, async () => {
   await bao.admin('POST', 'sys/auth/approle', { type: 'approle' })
   await bao.admin('PUT', 'sys/policies/acl/node-1', { policy: policyOf('node-1') })
   await bao.admin('POST', 'auth/approle/role/node-1', { token_policies: 'node-1', token_ttl: '1m' })
@@ -101,7 +101,7 @@ test(
   },
 )
 
-test('responses of an unreachable, silent, endless or malformed server are limited in time and size', async () => {
+test('responses of a Vault server are limited in time and size', async () => {
   const token = join(folder, 'token')
   writeFileSync(token, 'a-token', { mode: 0o600 })
   let mode = 'silent'

@@ -14,13 +14,13 @@ export interface Explanation {
 }
 
 export const RETRIES: Readonly<Record<Retry, string>> = {
-  never: 'Do not retry it unchanged: it fails again until the request is changed.',
+  never: 'Change the request before you retry it; the same request would fail again.',
   later:
-    'Retry it once the condition that it names has changed. With a `sequence_id`, it is carried out at most once.',
+    'Retry the request after the cause has been resolved. With a `sequence_id`, the request is executed at most once.',
   again:
-    'Retry it with increasing delays (1 s, doubled up to 60 s) and the same `sequence_id`: it is carried out at most once. A write without a `sequence_id` may already have been carried out; check before you retry it.',
+    'Retry the request with increasing delays (1 s, doubled up to 60 s) and the same `sequence_id`; it is executed at most once. A write without a `sequence_id` may already have been executed: check this before you retry it.',
   reset:
-    'Retry it after `x-rate-limit-reset` (or `Retry-After` seconds). The request was not carried out.',
+    'Retry the request after `x-rate-limit-reset` (or after `Retry-After` seconds). It was not executed.',
 }
 
 /** Causes and remedies of each error, shown at `/reference/errors`. */
@@ -173,7 +173,7 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
   },
   ORDER_FINAL: {
     why: 'The order is filled, cancelled or rejected.',
-    action: 'Read it.',
+    action: 'Read the order.',
     retry: 'never',
   },
   UNAUTHORIZED: {
@@ -289,7 +289,7 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     retry: 'later',
   },
   EXCHANGE_ADDRESS_CHANGED: {
-    why: 'The exchange returns another deposit address than the one of the last transfer.',
+    why: 'The exchange returns another deposit address than for the last transfer.',
     action:
       'Check the address on the exchange’s website; then sign the new address with `confirm_address`.',
     retry: 'never',
@@ -331,38 +331,38 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
   },
   INTERNAL: {
     why: 'The service has a defect; the operator’s log contains details under `request_id`.',
-    action: 'Retry it; if the error persists, contact the operator.',
+    action: 'Retry the request; if the error persists, contact the operator.',
     retry: 'again',
   },
   NETWORK_UNAVAILABLE: {
     why: 'The blockchain’s endpoint does not respond, is too far behind the chain, or has no estimate of fee rates.',
     action:
-      'Retry it. If the message says that the fee rates are unknown, a `fee_rate` in the request is accepted.',
+      'Retry the request. If the message says that the fee rates are unknown, a `fee_rate` in the request is accepted.',
     retry: 'again',
   },
   PROVIDER_UNAVAILABLE: {
     why: 'The screening provider does not respond.',
-    action: 'Retry it.',
+    action: 'Retry the request.',
     retry: 'again',
   },
   PRICE_UNAVAILABLE: {
     why: 'No source has a price that is recent enough for a charge or a quote.',
-    action: 'Retry it.',
+    action: 'Retry the request.',
     retry: 'again',
   },
   EXCHANGE_UNAVAILABLE: {
     why: 'The exchange does not respond, or limits the request rate.',
-    action: 'Retry it.',
+    action: 'Retry the request.',
     retry: 'again',
   },
   SIGNERS_UNAVAILABLE: {
     why: 'Fewer signer nodes respond than the operation requires: two for a rule, three for a new key.',
-    action: 'Retry it.',
+    action: 'Retry the request.',
     retry: 'again',
   },
   UNAVAILABLE: {
     why: 'The service is starting or stopping, its database is not available, its disk is full, or writes are suspended until the nodes’ records are adopted.',
-    action: 'Retry it; `GET /readyz` reports when transfers are accepted.',
+    action: 'Retry the request; `GET /readyz` reports when transfers are accepted.',
     retry: 'again',
   },
 }

@@ -63,7 +63,7 @@ const TRANSFER = {
 }
 const transfer = reader(transferBody, TRANSFER)
 
-test('a transfer keeps every digit and letter; optional fields may be null', () => {
+test('reads a transfer with every digit and letter; optional fields may be null', () => {
   const whole = {
     sequence_id: '"s-1"',
     memo: '"Grüße"',
@@ -106,7 +106,7 @@ test('a transfer keeps every digit and letter; optional fields may be null', () 
   transfer.refuses('fee_level', '"none"', 'must be low, medium or high')
 })
 
-test('an amount is a decimal exactly as written in the text', () => {
+test('reads an amount exactly as the decimal in the text', () => {
   for (const [text, read] of [
     ['1', '1'],
     ['"1"', '1'],
@@ -144,7 +144,7 @@ test('an amount is a decimal exactly as written in the text', () => {
   transfer.refuses('amount', `${digits}1`, 'must be a decimal number')
 })
 
-test('texts have a maximum length in characters, and no invisible or unencodable ones', () => {
+test('texts have a maximum length, and no invisible or unencodable characters', () => {
   for (const [name, most] of TEXTS) {
     transfer.takes({ [name]: long(most) })
     transfer.takes({ [name]: JSON.stringify(EMOJI.repeat(most)) })
@@ -167,7 +167,7 @@ test('texts have a maximum length in characters, and no invisible or unencodable
   }
 })
 
-test('a tag may be a whole number of twenty digits', () => {
+test('accepts a tag that is a whole number of twenty digits', () => {
   assert.equal(
     transfer.takes({ address_tag: '18446744073709551615' }).address_tag,
     '18446744073709551615',
@@ -176,7 +176,7 @@ test('a tag may be a whole number of twenty digits', () => {
     transfer.refuses('address_tag', text, 'must be a string')
 })
 
-test('a rule ends at a UTC time that exists in the calendar', () => {
+test('the end of a rule must be a UTC time that exists in the calendar', () => {
   const rule = reader(ruleBody, {
     asset: '"ETH"',
     min_amount: '1',
@@ -213,7 +213,7 @@ test('a rule ends at a UTC time that exists in the calendar', () => {
   rule.refuses('expiry', '"x"', /expiry/)
 })
 
-test('a stake names asset, address, resource and amount; an empty body is empty', () => {
+test('a stake requires asset, address, resource and amount; an empty body has no fields', () => {
   const stake = reader(stakeBody, {
     asset: '"TRX"',
     address: '"T"',
@@ -248,7 +248,7 @@ test('a stake names asset, address, resource and amount; an empty body is empty'
   reader(emptyBody, {}).refuses('x', '1', /x/)
 })
 
-test('a value is validated by its schema with our messages; if the library itself fails, it is refused', () => {
+test('schema errors have our messages; a value is refused if the library itself fails', () => {
   const words = { error: () => 'in our words' }
   assert.deepEqual(parsedBy(z.string(), 'a'), { success: true, data: 'a' })
   assert.equal(parsedBy(z.string(), 1, words)?.error?.issues[0]?.message, 'in our words')

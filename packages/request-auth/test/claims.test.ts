@@ -18,7 +18,7 @@ const pair = rsaPair()
 const { sign, verify, withClaims } = house(pair)
 const EMPTY_HASH = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 
-test('a valid request returns its claims', async () => {
+test('returns the claims of a valid request', async () => {
   const signed = await sign({ nonce: 'n-1' })
   assert.deepEqual(await verify(signed), {
     uri: URI,
@@ -30,7 +30,7 @@ test('a valid request returns its claims', async () => {
   })
 })
 
-test('a missing claim, or one of another type, is refused with its name', async () => {
+test('refuses a missing claim, or one of another type, and names it', async () => {
   for (const claim of ['iat', 'exp', 'sub', 'uri', 'bodyHash', 'nonce']) {
     for (const value of [undefined, null, true, {}, [], ''])
       await refuses(verify(await withClaims({ [claim]: value })), claim)
@@ -39,7 +39,7 @@ test('a missing claim, or one of another type, is refused with its name', async 
     await refuses(verify(await withClaims({ [claim]: 1 })), claim)
 })
 
-test('iat and exp are integers in seconds', async () => {
+test('iat and exp must be whole seconds', async () => {
   for (const claim of ['iat', 'exp']) {
     for (const value of [String(NOW), NOW + 0.5, -1, 1e21, NOW * 1000 * 1000])
       await refuses(verify(await withClaims({ [claim]: value })), claim)
@@ -48,7 +48,7 @@ test('iat and exp are integers in seconds', async () => {
   await refuses(verify(await withClaims({ iat: NOW * 1000, exp: NOW * 1000 + 25 })), 'iat')
 })
 
-test('the window is 0 < exp − iat < 30', async () => {
+test('requires 0 < exp − iat < 30', async () => {
   assert.equal(WINDOW_S, 30)
   await refuses(verify(await withClaims({ exp: NOW - 1 })), 'exp')
   await refuses(verify(await withClaims({ exp: NOW })), 'exp')
@@ -60,7 +60,7 @@ test('the window is 0 < exp − iat < 30', async () => {
   await refuses(verify(await withClaims({ exp: NOW + 30 }), { age: 'none' }), 'exp')
 })
 
-test('clocks may differ by five seconds either way', async () => {
+test('accepts clocks that differ by up to five seconds either way', async () => {
   assert.equal(CLOCK_SKEW_S, 5)
   const signed = await sign()
   const exp = NOW + TOKEN_LIFETIME_S
@@ -72,7 +72,7 @@ test('clocks may differ by five seconds either way', async () => {
   await refuses(verify(signed, { now: exp + 5 }), 'exp', /passed/)
 })
 
-test('a token is refused before its nbf, by a clock that is up to five seconds behind; nbf is optional, and an integer', async () => {
+test('refuses a token before its nbf, with five seconds of tolerance; nbf is optional', async () => {
   const at = (nbf: unknown) => withClaims({ nbf })
   assert.equal((await verify(await at(NOW - 100))).nbf, NOW - 100)
   await verify(await at(NOW + CLOCK_SKEW_S))
@@ -92,20 +92,20 @@ test('a token is refused before its nbf, by a clock that is up to five seconds b
   )
 })
 
-test('age none: a stored request verifies years later, or before its time', async () => {
+test('with age none, a stored request verifies years later, or before its time', async () => {
   const signed = await sign()
   await verify(signed, { age: 'none', now: NOW + 10 ** 8 })
   await verify(signed, { age: 'none', now: 0 })
 })
 
-test('sub equals the x-api-key header exactly', async () => {
+test('sub must equal the x-api-key header exactly', async () => {
   const signed = await sign()
   await refuses(verify(signed, { apiKey: API_KEY.toUpperCase() }), 'sub')
   await refuses(verify(signed, { apiKey: '' }), 'sub')
   await refuses(verify(await withClaims({ sub: `${API_KEY} ` })), 'sub')
 })
 
-test('uri is the path alone or the path with its query, unencoded', async () => {
+test('uri must be the path alone or the path with its query, unencoded', async () => {
   const uri = '/dac/v1/wallets?asset=BTC&x=%20'
   const at = async (claim: string) =>
     verify(await sign({ uri, method: 'GET', body: '', claims: { uri: claim } }))
@@ -131,7 +131,7 @@ test('uri is the path alone or the path with its query, unencoded', async () => 
   await refuses(verify(await withClaims({ uri: `${URI}?a=1` })), 'uri')
 })
 
-test('bodyHash covers the raw body', async () => {
+test('bodyHash must be the hash of the raw body', async () => {
   const signed = await sign({ body: '{"a":1,"b":2}' })
   for (const body of ['{"b":2,"a":1}', '{"a":1, "b":2}', '{"a":1,"b":2}\n', '', '{"a":1,"b":3}'])
     await refuses(verify({ ...signed, body }), 'bodyHash')
@@ -151,7 +151,7 @@ test('bodyHash covers the raw body', async () => {
   await verify(await sign({ body: '{"memo":"Grüße 🚀 \\ud83d"}' }))
 })
 
-test('bodyhash is accepted instead of bodyHash', async () => {
+test('accepts bodyhash instead of bodyHash', async () => {
   const body = '{"asset":"BTC"}'
   await verify(await withClaims({ bodyHash: undefined, bodyhash: bodyHash(body) }))
   await refuses(
@@ -169,7 +169,7 @@ test('bodyhash is accepted instead of bodyHash', async () => {
   )
 })
 
-test('a request without a body carries the hash of the empty string', async () => {
+test('a request without a body must have the hash of the empty string', async () => {
   const signed = await sign({ method: 'get', uri: '/dac/v1/gas-tanks', body: undefined })
   assert.equal(signed.method, 'GET')
   assert.equal((await verify(signed)).bodyHash, EMPTY_HASH)
@@ -190,7 +190,7 @@ test('a request without a body carries the hash of the empty string', async () =
   )
 })
 
-test('a nonce is text of 1 to 128 characters, or an integer', async () => {
+test('a nonce must be text of 1 to 128 characters, or an integer', async () => {
   const nonceOf = async (nonce: unknown) => (await verify(await withClaims({ nonce }))).nonce
   assert.equal(await nonceOf('x'), 'x')
   assert.equal(await nonceOf('x'.repeat(128)), 'x'.repeat(128))
@@ -201,7 +201,7 @@ test('a nonce is text of 1 to 128 characters, or an integer', async () => {
     await refuses(verify(await withClaims({ nonce })), 'nonce')
 })
 
-test('a numeric nonce beyond doubles keeps every digit', async () => {
+test('a numeric nonce above 2^53 keeps every digit', async () => {
   const digits = '9007199254740993'
   const signed = await sign({ claims: { nonce: JSON.rawJSON(digits) } })
   assert.equal((await verify(signed)).nonce, digits)
@@ -209,14 +209,14 @@ test('a numeric nonce beyond doubles keeps every digit', async () => {
   await refuses(verify(await sign({ claims: { nonce: JSON.rawJSON('1'.repeat(129)) } })), 'nonce')
 })
 
-test('each request has its own nonce', async () => {
+test('each signed request has its own nonce', async () => {
   const nonces = await Promise.all(
     [sign(), sign(), sign()].map(async (signed) => (await verify(await signed)).nonce),
   )
   assert.equal(new Set(nonces).size, 3)
 })
 
-test('refusals keep their order: the signature before any claim, the nonce last', async () => {
+test('checks the signature before any claim, and the nonce last', async () => {
   const bad = await withClaims({ iat: 'x', exp: 'x', sub: 'x', uri: 'x', bodyHash: 'x', nonce: '' })
   await refuses(verify({ ...bad, token: `${bad.token.slice(0, -12)}AAAAAAAAAAAA` }), 'signature')
   const fixed: Record<string, unknown> = {
@@ -240,7 +240,7 @@ test('refusals keep their order: the signature before any claim, the nonce last'
   await refuses(verify(await withClaims(fixed)), 'nonce')
 })
 
-test('the private key may be PEM, PKCS#8 or PKCS#1', async () => {
+test('accepts a private key as PEM, in PKCS#8 or PKCS#1', async () => {
   for (const type of ['pkcs8', 'pkcs1'] as const) {
     await verify(
       await sign({ privateKey: pair.privateKey.export({ type, format: 'pem' }) as string }),
@@ -248,7 +248,7 @@ test('the private key may be PEM, PKCS#8 or PKCS#1', async () => {
   }
 })
 
-test('by default a token is issued at the current time', async () => {
+test('signs a token for the current time by default', async () => {
   const now = Math.floor(Date.now() / 1000)
   const signed = await signRequest({
     apiKey: API_KEY,
@@ -260,7 +260,7 @@ test('by default a token is issued at the current time', async () => {
   assert.ok(iat - now <= 2)
 })
 
-test('headers contain the token, the key and the type of a body', async () => {
+test('returns headers with the token, the key and the content type of a body', async () => {
   const signed = await sign()
   assert.deepEqual(requestHeaders(signed, API_KEY), {
     authorization: `Bearer ${signed.token}`,
@@ -273,7 +273,7 @@ test('headers contain the token, the key and the type of a body', async () => {
   })
 })
 
-test('the id of a created object never changes: nodes and platforms of every version compute the same', () => {
+test('nodes and platforms of every version compute the same id of a created object', () => {
   assert.equal(
     transactionId('4f7bd0a2-6f0e-4b5c-9d3e-2a8f1c5b7e90', 'nonce-1'),
     '97144d01-df16-8806-b00c-c77219d89c49',
@@ -297,7 +297,7 @@ test('the id of a created object never changes: nodes and platforms of every ver
   assert.equal(new Set(ids).size, ids.length)
 })
 
-test('each refusal says what to correct', async () => {
+test('each refusal states what to correct', async () => {
   const said = async (promise: Promise<unknown>) =>
     promise.then(
       () => 'taken',
@@ -384,7 +384,7 @@ test('each refusal says what to correct', async () => {
   })
 })
 
-test('limits are inclusive', async () => {
+test('accepts values equal to a limit', async () => {
   const longest = 'n'.repeat(128)
   assert.equal((await verify(await sign({ nonce: longest }))).nonce, longest)
   const pad = async (length: number) => sign({ claims: { pad: 'x'.repeat(length) } })

@@ -23,7 +23,7 @@ const OTHER = pem(
 const at = (day: number, ms = 0): number => Date.UTC(2020, 0, day) + ms
 const pin = pinOf(FIRST)
 
-test('a pin belongs to the key: a renewed certificate has the same pin, another key has another one', () => {
+test('a pin identifies the key: a renewed certificate keeps the pin, another key has another', () => {
   assert.match(pin, /^[0-9a-f]{64}$/)
   assert.equal(pinOf(RENEWED), pin)
   assert.equal(pinOf(new X509Certificate(FIRST)), pin)
@@ -31,7 +31,7 @@ test('a pin belongs to the key: a renewed certificate has the same pin, another 
   assert.throws(() => pinOf('none'))
 })
 
-test('a certificate of a pinned key is accepted from its first to its last millisecond, and no other one', () => {
+test('accepts a certificate of the pinned key only, from its first to its last millisecond', () => {
   const check = (text: string | undefined, nowMs: number, pins = [pin]) =>
     checkCertificate(text === undefined ? undefined : new X509Certificate(text), pins, nowMs)
   for (const nowMs of [at(1), at(5), at(11)]) assert.equal(check(FIRST, nowMs), pin)
@@ -59,7 +59,7 @@ test('a certificate of a pinned key is accepted from its first to its last milli
   assert.throws(() => check(FIRST, at(5), []), { code: 'OTHER_KEY' })
 })
 
-test('a client connection ends with the reason, and a certificate of the pinned key is reported even if it has expired', () => {
+test('closes a connection with the reason, and recognises an expired certificate of the key', () => {
   const handshake = (text: string | undefined, nowMs: number) => {
     let why: unknown = null
     const presented: string[] = []

@@ -16,7 +16,7 @@ const pair = rsaPair()
 const pem = pair.publicKey.export({ type: 'spki', format: 'pem' }) as string
 const spki = (key: KeyObject) => key.export({ type: 'spki', format: 'pem' }) as string
 
-test('SubjectPublicKeyInfo of RSA-4096 is read, with any line endings', () => {
+test('reads RSA-4096 SubjectPublicKeyInfo with any line endings', () => {
   for (const text of [pem, pem.trim(), `\n  ${pem}\n`, pem.replaceAll('\n', '\r\n')]) {
     const key = parsePublicKey(text)
     assert.ok(key.equals(pair.publicKey))
@@ -24,7 +24,7 @@ test('SubjectPublicKeyInfo of RSA-4096 is read, with any line endings', () => {
   }
 })
 
-test('a fingerprint is the SHA-256 of the key in the PEM, however the PEM is formatted', () => {
+test('a fingerprint is the SHA-256 of the key, however its PEM is formatted', () => {
   // As `openssl pkey -pubin -outform DER | sha256sum` prints it.
   const der = Buffer.from(pem.replace(/-----[^-]+-----/g, ''), 'base64')
   const expected = createHash('sha256').update(der).digest('hex')
@@ -34,7 +34,7 @@ test('a fingerprint is the SHA-256 of the key in the PEM, however the PEM is for
   assert.notEqual(fingerprintOfKey(rsaPair().publicKey), expected)
 })
 
-test('attack: a key whose PEM has chosen lines is read, and stored and displayed without them', () => {
+test('attack: chosen text lines in the PEM of a key are neither stored nor displayed', () => {
   const hostile = keyWithLines(pem, ['PEM', 'pwned', 'exit'])
   assert.match(hostile, /\nPEM\npwned\nexit\n/)
   assert.equal(parsePublicKey(hostile).asymmetricKeyDetails?.modulusLength, 4096)
@@ -52,7 +52,7 @@ test('attack: a key whose PEM has chosen lines is read, and stored and displayed
     assert.equal(canonicalPublicKey(text), pem.trim())
 })
 
-test('a key with too few bits is refused with their number', () => {
+test('refuses a key with too few bits and states their number', () => {
   for (const bits of [1024, 2048, 3072]) {
     refusesSync(
       () => parsePublicKey(spki(rsaPair(bits).publicKey)),
@@ -62,7 +62,7 @@ test('a key with too few bits is refused with their number', () => {
   }
 })
 
-test('an exponent of 3 is refused', () => {
+test('refuses an exponent of 3', () => {
   // A real modulus with another exponent, so that no key has to be generated.
   const jwk = pair.publicKey.export({ format: 'jwk' })
   const withExponent = (e: string) => spki(createPublicKey({ format: 'jwk', key: { ...jwk, e } }))
@@ -74,7 +74,7 @@ test('an exponent of 3 is refused', () => {
   )
 })
 
-test('a private key is refused, and reported as disclosed', () => {
+test('refuses a private key and reports it as disclosed', () => {
   for (const type of ['pkcs8', 'pkcs1'] as const) {
     refusesSync(
       () => parsePublicKey(pair.privateKey.export({ type, format: 'pem' }) as string),
@@ -90,7 +90,7 @@ test('a private key is refused, and reported as disclosed', () => {
   )
 })
 
-test('refuses other types of keys', () => {
+test('refuses keys of other types', () => {
   for (const key of [
     generateKeyPairSync('ed25519').publicKey,
     generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey,
@@ -100,7 +100,7 @@ test('refuses other types of keys', () => {
   }
 })
 
-test('refuses other containers', () => {
+test('refuses keys in other containers', () => {
   const pkcs1 = pair.publicKey.export({ type: 'pkcs1', format: 'pem' }) as string
   const der = pair.publicKey.export({ type: 'spki', format: 'der' })
   const certificate = `-----BEGIN CERTIFICATE-----\n${der.toString('base64')}\n-----END CERTIFICATE-----`
@@ -120,7 +120,7 @@ test('refuses other containers', () => {
   }
 })
 
-test('refuses damaged contents', () => {
+test('refuses keys with damaged contents', () => {
   const wrap = (base64: string) => `-----BEGIN PUBLIC KEY-----\n${base64}\n-----END PUBLIC KEY-----`
   const der = pair.publicKey.export({ type: 'spki', format: 'der' })
   for (const text of [
@@ -147,7 +147,7 @@ test('refuses damaged contents', () => {
   )
 })
 
-test('the limits of bits, exponent and length are accepted', () => {
+test('accepts keys at the limits of bits, exponent and length', () => {
   const jwk = pair.publicKey.export({ format: 'jwk' })
   const withBits = (bits: number) => {
     const n = Buffer.alloc(bits / 8, 0xff)

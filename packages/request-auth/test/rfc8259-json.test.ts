@@ -15,7 +15,7 @@ function plain(value: unknown): unknown {
   return value
 }
 
-test('numbers keep their own digits', () => {
+test('numbers keep all their digits', () => {
   for (const text of [
     '0',
     '-0',
@@ -40,7 +40,7 @@ test('numbers keep their own digits', () => {
   }
 })
 
-test('a key that appears twice is refused, however it is spelled', () => {
+test('refuses an object with a repeated key, however it is escaped', () => {
   for (const text of [
     '{"a":1,"a":2}',
     '{"a":1,"a":1}',
@@ -61,7 +61,7 @@ test('a key that appears twice is refused, however it is spelled', () => {
     refusesSync(() => parseJson(text), 'body', /appears twice/)
 })
 
-test('the same key in different objects is accepted, and so is a value that looks like a key', () => {
+test('accepts the same key in different objects, and a value that looks like a key', () => {
   for (const text of [
     '{"a":{"a":1},"b":{"a":1}}',
     '[{"a":1},{"a":1}]',
@@ -75,7 +75,7 @@ test('the same key in different objects is accepted, and so is a value that look
   }
 })
 
-test('__proto__ is refused in every spelling; constructor is data', () => {
+test('refuses __proto__ in every escaped form, and accepts constructor as a key', () => {
   for (const text of [
     '{"__proto__":{}}',
     '{"a":{"__proto__":null}}',
@@ -91,7 +91,7 @@ test('__proto__ is refused in every spelling; constructor is data', () => {
   assert.equal(parseJson('"__proto__"'), '__proto__')
 })
 
-test('accepts 32 levels of nesting and no more', () => {
+test('accepts 32 levels of nesting, and refuses more', () => {
   const nested = (levels: number, open: string, close: string) =>
     open.repeat(levels) + close.repeat(levels)
   parseJson(nested(32, '[', ']'))
@@ -103,7 +103,7 @@ test('accepts 32 levels of nesting and no more', () => {
   parseJson(JSON.stringify('['.repeat(100)))
 })
 
-test('text that is not JSON is refused', () => {
+test('refuses text that is not JSON', () => {
   for (const text of [
     '',
     ' ',
@@ -147,7 +147,7 @@ test('text that is not JSON is refused', () => {
     refusesSync(() => parseJson(text), 'body')
 })
 
-test('agrees with JSON.parse on generated JSON', () => {
+test('parses generated JSON like JSON.parse', () => {
   fc.assert(
     fc.property(fc.json({ maxDepth: 6 }), (text) => {
       if (text.includes('__proto__')) return
@@ -227,12 +227,12 @@ test('accepts exactly what JSON.parse accepts, except for the named refusals', (
   )
 })
 
-test('a JsonNumber that is not a number cannot be written into a text', () => {
+test('refuses to write a JsonNumber that is not a number', () => {
   for (const text of ['1,"a":2', '', ' 1', '{}', 'NaN', '1}'])
     assert.throws(() => stringifyJson({ amount: new JsonNumber(text) }), SyntaxError)
 })
 
-test('runtimes without access to the text of numbers read and write the same', () => {
+test('gives the same results in runtimes without access to the text of numbers', () => {
   const tricky = [
     '"n1"',
     '"s"',

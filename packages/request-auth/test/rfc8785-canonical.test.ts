@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { canonicalJson } from '../src/index.ts'
 
-test('names are sorted by their UTF-16 units, at every depth (RFC 8785, 3.2.3)', () => {
+test('sorts names by their UTF-16 units, at every depth (RFC 8785, 3.2.3)', () => {
   const value = {
     '€': 'Euro Sign',
     '\r': 'Carriage Return',
@@ -21,7 +21,7 @@ test('names are sorted by their UTF-16 units, at every depth (RFC 8785, 3.2.3)',
   assert.equal(canonicalJson([{ b: value, a: [] }, {}]), `[{"a":[],"b":${text}},{}]`)
 })
 
-test('texts and literals match the RFC’s example; lists keep their order (3.2.2)', () => {
+test('encodes the RFC’s example of texts and literals, and keeps the order of lists (3.2.2)', () => {
   assert.equal(
     canonicalJson({
       string: '\u20ac$\u000F\u000aA\'\u0042\u0022\u005c\\"/',
@@ -41,7 +41,7 @@ test('texts and literals match the RFC’s example; lists keep their order (3.2.
   }
 })
 
-test('undefined is omitted from an object, and has no encoding by itself', () => {
+test('omits undefined from an object, and refuses it as a value by itself', () => {
   assert.equal(canonicalJson({ b: undefined, a: 1, c: { d: undefined } }), '{"a":1,"c":{}}')
   for (const [value, kind] of [
     [undefined, 'undefined'],
@@ -59,7 +59,7 @@ test('undefined is omitted from an object, and has no encoding by itself', () =>
   }
 })
 
-test('only whole and exact numbers are accepted', () => {
+test('accepts only whole and exact numbers', () => {
   assert.equal(
     canonicalJson([9_007_199_254_740_991, -9_007_199_254_740_991]),
     '[9007199254740991,-9007199254740991]',

@@ -125,7 +125,7 @@ async function run(
   }
 }
 
-test('each example has a runner here, or is listed as having none', () => {
+test('each example has a runner in this file, or is listed as having none', () => {
   assert.deepEqual(
     readdirSync(EXAMPLES)
       .filter((name) => !name.endsWith('.md'))
@@ -136,7 +136,7 @@ test('each example has a runner here, or is listed as having none', () => {
 
 for (const file of Object.keys(RUNNERS)) {
   test(
-    `${file}: a GET with a query, a POST whose bytes are hashed as they are sent, another's key is refused, and a used sequence_id stops it`,
+    `${file}: requests are signed as sent, wrong keys refused, and reused sequence_ids stop it`,
     { timeout: 120_000 },
     async (t) => {
       const runner = runnerOf(file)

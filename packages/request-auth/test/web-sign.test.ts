@@ -21,7 +21,7 @@ const options = {
   nonce: 'n-1',
 }
 
-test('PEM of both forms, KeyObject and a non-exportable key give the same signature', async () => {
+test('both PEM formats, a KeyObject and a non-exportable key give the same signature', async () => {
   const sealed = await crypto.subtle.importKey('pkcs8', der, RS256, false, ['sign'])
   const tokens = new Set<string>()
   for (const key of [
@@ -46,7 +46,7 @@ test('PEM of both forms, KeyObject and a non-exportable key give the same signat
   assert.equal([...tokens][0], (await house(pair).sign({ body: options.body, nonce: 'n-1' })).token)
 })
 
-test('a key that cannot sign requests is refused, and the message contains nothing of it', async () => {
+test('refuses a key that cannot sign requests, without quoting the key', async () => {
   const other = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const ec = other.privateKey
   refusesSync(
@@ -99,7 +99,7 @@ test('a key that cannot sign requests is refused, and the message contains nothi
   refusesSync(() => web.requestSigner(half), 'private_key', /not for signing/)
 })
 
-test('an Ed25519 identity is read from its PEM, and other keys are refused', () => {
+test('reads an Ed25519 identity from its PEM, and refuses other keys', () => {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519')
   const raw = Buffer.from((publicKey.export({ format: 'jwk' }) as { x: string }).x, 'base64url')
   const text = publicKey.export({ type: 'spki', format: 'pem' }) as string
@@ -119,7 +119,7 @@ test('an Ed25519 identity is read from its PEM, and other keys are refused', () 
   }
 })
 
-test('a truncated key, or one with other content, is refused in both forms', () => {
+test('refuses truncated and altered keys in both PEM formats', () => {
   const wrap = (label: string, bytes: Uint8Array) =>
     `-----BEGIN ${label}-----\n${Buffer.from(bytes).toString('base64')}\n-----END ${label}-----`
   const changed = (bytes: Uint8Array, at: number) => bytes.with(at, (bytes[at] as number) ^ 1)
@@ -179,7 +179,7 @@ test('a truncated key, or one with other content, is refused in both forms', () 
   refusesSync(() => parsePrivateKey(ec), 'private_key', /^is a key of ec: an RSA key is required$/)
 })
 
-test('an imported key cannot be exported; without WebCrypto an error says so', async (t) => {
+test('an imported key cannot be exported; without WebCrypto an error states it', async (t) => {
   const imports = t.mock.method(crypto.subtle, 'importKey')
   await web.requestSigner(pem('pkcs8'))(options)
   assert.deepEqual(

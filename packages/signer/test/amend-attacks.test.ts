@@ -44,7 +44,7 @@ after(async () => {
 const payment = (more: Record<string, unknown> = {}): Promise<Payment> =>
   paymentOf(workspace, next++, more)
 
-test('attack: refuses a cancellation that burns the balance as a fee above the cap, or that pays with a token', async () => {
+test('attack: refuses a cancellation whose fee burns the balance, or that pays with a token', async () => {
   const { mine, path, id, request } = await payment()
   const to = workspace.address(ETH, path)
   signed(await workspace.sign(pay(request), eth(path, { value: ONE })))
@@ -63,7 +63,7 @@ test('attack: refuses a cancellation that burns the balance as a fee above the c
   signed(await workspace.sign(cancel(request, by), eth(path, { to, maxFeePerGas: dear })))
 })
 
-test('attack: refuses a cancellation on Bitcoin that pays an address other than the change address', async () => {
+test('attack: refuses a Bitcoin cancellation that does not pay the change address', async () => {
   const { mine, id, request } = await payment({
     asset: 'BTC',
     amount: 0.001,
@@ -105,7 +105,7 @@ test('attack: refuses a cancellation on Bitcoin that pays an address other than 
   refused(await workspace.sign(cancel(request, by), btc(workspace, both)), 'SHAPE', 7)
 })
 
-test('attack: a speed-up whose own request was voided is refused; the original payment remains valid', async () => {
+test('attack: refuses a voided speed-up request; the original payment remains valid', async () => {
   const { mine, path, id, request } = await payment()
   const speedUp = await ask(mine, id, 'speed-up')
   await voided(cluster, speedUp)
@@ -115,7 +115,7 @@ test('attack: a speed-up whose own request was voided is refused; the original p
   signed(await workspace.sign(pay(request), unsigned))
 })
 
-test('attack: a cancellation whose own request was voided has no effect', async () => {
+test('attack: a cancellation whose request was voided has no effect', async () => {
   const { mine, path, id, request } = await payment()
   const by = await ask(mine, id, 'cancel')
   await voided(cluster, by)
@@ -124,7 +124,7 @@ test('attack: a cancellation whose own request was voided has no effect', async 
   signed(await workspace.sign(pay(request), eth(path, { value: ONE })))
 })
 
-test('attack: a cancelled payment cannot be paid through another token with the same sequence_id', async () => {
+test('attack: refuses to pay a cancelled payment by another token with the same sequence_id', async () => {
   const { mine, path, id, request } = await payment({ sequence_id: 'once' })
   const other = await transfer(mine, {
     asset: 'ETH',
@@ -141,7 +141,7 @@ test('attack: a cancelled payment cannot be paid through another token with the 
   )
 })
 
-test('attack: only the owner can cancel a forward, and only by naming the forward, not the rule', async () => {
+test('attack: only the owner can cancel a forward, and only by the id of the forward', async () => {
   const sub = next++
   const mine = await workspace.caller(sub)
   const [path, id, nonce] = [[sub, ETH.chain_index, 0], randomUUID(), randomUUID()]

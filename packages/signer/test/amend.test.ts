@@ -36,8 +36,8 @@ let next = 300
 const payment = (more: Record<string, unknown> = {}): Promise<Payment> =>
   paymentOf(workspace, next++, more)
 
-describe('speed-up', () => {
-  test("raises the caller's first fee limit, up to the limit that the speed-up states", async () => {
+describe('speed-up of a payment', () => {
+  test("a speed-up raises the caller's fee limit to the limit that the speed-up states", async () => {
     const { mine, path, id, request } = await payment({ fee_rate: 2 })
     signed(await workspace.sign(pay(request), eth(path, { value: ONE })))
     const dearer = eth(path, { value: ONE, maxFeePerGas: 3n * GWEI })
@@ -52,7 +52,7 @@ describe('speed-up', () => {
     )
     signed(await workspace.sign(faster(request, speedUp), dearer))
   })
-  test('pays only what the first transaction paid, and only as its replacement', async () => {
+  test('a speed-up must pay the same as the first transaction and replace it', async () => {
     const { mine, path, id, request } = await payment()
     signed(await workspace.sign(pay(request), eth(path, { value: ONE })))
     const speedUp = await ask(mine, id, 'speed-up')
@@ -82,7 +82,7 @@ describe('speed-up', () => {
       'DESTINATION_MISMATCH',
     )
   })
-  test('refuses another transfer, another sub-account, a read-only key, another name, an unknown field', async () => {
+  test('refuses a speed-up of another transfer or sub-account, by a read-only key, or malformed', async () => {
     const { mine, path, request, id } = await payment()
     const unsigned = eth(path, { value: ONE })
     refused(
@@ -154,7 +154,7 @@ describe('speed-up', () => {
   })
 })
 
-describe('cancel', () => {
+describe('cancellation of a payment', () => {
   test('sends no value to the sender with the same nonce, and ends the payment permanently', async () => {
     const { mine, path, id, request } = await payment()
     const self = workspace.address(ETH, path)
@@ -197,7 +197,7 @@ describe('cancel', () => {
       'VOIDED',
     )
   })
-  test('on Bitcoin all inputs return to the change address', async () => {
+  test('a Bitcoin cancellation returns all inputs to the change address', async () => {
     const { mine, id, request } = await payment({
       asset: 'BTC',
       amount: 0.001,

@@ -66,7 +66,7 @@ async function fresh(): Promise<{ mine: Caller; path: number[] }> {
 }
 
 describe("rule 7: refuses a transaction that differs from the caller's request", () => {
-  test('to an exchange: pays the address that the caller signed, whatever account the platform names', async () => {
+  test('a payment to an exchange goes to the signed address, whatever account is stated', async () => {
     const to = { destination_type: 'EXCHANGE', destination_id: randomUUID() }
     refused(
       await workspace.sign(pay(await ethOf(1, to)), eth(from, { value: ONE, to: OTHER })),
@@ -100,7 +100,7 @@ describe("rule 7: refuses a transaction that differs from the caller's request",
       'DESTINATION_MISMATCH',
       7,
     ))
-  test('refuses another token destination', async () => {
+  test('refuses another destination of a token transfer', async () => {
     const request = await transfer(caller, {
       asset: 'USDT_ETH',
       amount: 5,
@@ -167,8 +167,8 @@ describe("rule 7: refuses a transaction that differs from the caller's request",
   })
 })
 
-describe('rule 5: contract and chain', () => {
-  test('refuses coins and tokens sent to a contract of the registry, although the caller signed it', async () => {
+describe('rule 5: checks contract and chain', () => {
+  test('refuses a payment to a contract of the registry, even if the caller signed it', async () => {
     const contract = registry.asset('USDC_ETH')?.contract_address as string
     for (const [asset, unsigned] of [
       ['ETH', eth(from, { value: ONE, to: contract })],
@@ -209,7 +209,7 @@ describe('rule 5: contract and chain', () => {
     ))
 })
 
-describe('rule 8: inputs, change and paths', () => {
+describe('rule 8: checks inputs, change and paths', () => {
   const path = (sub: number, index: number): number[] => [sub, BTC.chain_index, index]
   const request = () =>
     transfer(caller, { asset: 'BTC', amount: 0.001, destination_address: SINK_BTC })
@@ -284,7 +284,7 @@ describe('rule 8: inputs, change and paths', () => {
       8,
     )
   })
-  test("refuses paths outside the payer's wallet: the tank, a deposit address, another chain, no path", async () => {
+  test("refuses paths outside the payer's wallet, such as the tank or a deposit address", async () => {
     for (const foreign of [[0, 60, 0], [1, 60, 1], [1, 0, 0], [2, 60, 0], [1, 60], []])
       refused(
         await workspace.sign(pay(await ethOf()), eth(foreign, { value: ONE })),
@@ -320,7 +320,7 @@ describe('rule 8: inputs, change and paths', () => {
   })
 })
 
-describe('rule 9: fees', () => {
+describe('rule 9: checks fees', () => {
   test("refuses a fee above the node's cap", async () => {
     refused(
       await workspace.sign(
@@ -390,7 +390,7 @@ describe('rule 9: fees', () => {
   })
 })
 
-describe('rules 1 and 2: who may send a request', () => {
+describe('rules 1 and 2: check who may send a request', () => {
   const order = () => eth(from, { value: ONE })
   test('refuses a key that is not enrolled', async () => {
     const stranger = { api_key: randomUUID(), sub_account: 1 }
@@ -403,7 +403,7 @@ describe('rules 1 and 2: who may send a request', () => {
       1,
     )
   })
-  test('a key enrolled at one node only: the partner refuses', async () => {
+  test('a key that is enrolled at one node only is refused by the partner node', async () => {
     const half = await workspace.caller(1, 'full', [1])
     const request = await transfer(half, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
     refused(await workspace.sign(pay(request), order(), [1, 2]), 'NOT_ENROLLED', 1)
@@ -494,7 +494,7 @@ describe('rules 1 and 2: who may send a request', () => {
     })
     refused(await workspace.sign(pay(elsewhere), order()), 'ACTION_NOT_ALLOWED', 2)
   })
-  test('a refund is a payment under the same rules, and its path has one valid spelling', async () => {
+  test('a refund follows the rules of a payment, and its URI path has one valid form', async () => {
     const invoice = `inv_${'0a'.repeat(16)}`
     const { mine, path } = await fresh()
     const refund = (uri: string, more: { method?: string } = {}) =>
@@ -528,7 +528,7 @@ describe('rules 1 and 2: who may send a request', () => {
       )
     assert.equal((await workspace.sign(pay(good), eth(path, { value: ONE }))).status, 200)
   })
-  test('refuses a re-encoded token: padding, another header, alg none', async () => {
+  test('refuses a re-encoded token, by padding, another header, or alg none', async () => {
     const request = await ethOf()
     const [head, payload, signature] = request.token.split('.') as [string, string, string]
     refused(
@@ -572,7 +572,7 @@ describe('rules 1 and 2: who may send a request', () => {
   })
 })
 
-describe('rule 3: age', () => {
+describe('rule 3: checks the age of a request', () => {
   const aged = (seconds: number) =>
     ethOf().then(() =>
       transfer(
@@ -594,7 +594,7 @@ describe('rule 3: age', () => {
       2,
     )
   })
-  test('a receipt is signed only for a valid request, and only for its own meaning', async () => {
+  test('signs a receipt only for a valid request, and accepts it for no other request', async () => {
     refused(await cluster.post(1, '/receipt', { request: await aged(600) }), 'TOO_OLD', 3)
     const live = await ethOf()
     const { status, body } = await cluster.post(1, '/receipt', { request: live })
@@ -606,7 +606,7 @@ describe('rule 3: age', () => {
     const forged = { ...body, receipt: { ...body.receipt, seen_at: 1 } }
     refused(await workspace.sign(pay(old, [forged]), eth(from, { value: ONE })), 'TOO_OLD', 3)
   })
-  test('receipts of many requests in one call: each has its own answer, even if they contradict each other', async () => {
+  test('one call for many receipts gives each request its own result, even if they conflict', async () => {
     const { mine } = await fresh()
     const of = (amount: number, more: Parameters<typeof transfer>[2] = {}) =>
       transfer(mine, { asset: 'ETH', amount, destination_address: SINK_ETH }, more)
@@ -667,8 +667,8 @@ describe('rule 3: age', () => {
   })
 })
 
-describe('rules 4 and 6: one request, one payment', () => {
-  test('a second, different transaction for one request; a restart and a rolled-back platform change nothing', async () => {
+describe('rules 4 and 6: one request results in one payment', () => {
+  test('refuses a second transaction for one request, also after a restart or platform rollback', async () => {
     const { mine, path } = await fresh()
     const request = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
     const first = eth(path, { value: ONE, nonce: 0 })
@@ -729,7 +729,7 @@ describe('rules 4 and 6: one request, one payment', () => {
       200,
     )
   })
-  test('BTC: a replacement must share an input with every earlier one', async () => {
+  test('BTC: a replacement must share an input with every earlier transaction', async () => {
     const mine = await workspace.caller(next)
     const path = (index: number): number[] => [next, BTC.chain_index, index]
     const source = funding(
@@ -755,7 +755,7 @@ describe('rules 4 and 6: one request, one payment', () => {
     refused(await workspace.sign(pay(request), order([1, 2], 100_000n)), 'NOT_EXCLUSIVE', 6)
     next++
   })
-  test('the same sequence_id: an alias of the same payment, never another one', async () => {
+  test('a repeated sequence_id is accepted for the same payment and refused for another', async () => {
     const { mine, path } = await fresh()
     const make = (amount: number) =>
       transfer(mine, {
@@ -793,7 +793,7 @@ describe('rules 4 and 6: one request, one payment', () => {
       6,
     )
   })
-  test('one nonce of the caller cannot be used for two requests', async () => {
+  test('refuses a caller’s nonce that was used for another request', async () => {
     const { mine, path } = await fresh()
     const nonce = randomUUID()
     const one = await transfer(
@@ -851,7 +851,7 @@ describe('rules 4 and 6: one request, one payment', () => {
       4,
     )
   })
-  test('concurrent orders of one request are signed with at most one account nonce', async () => {
+  test('concurrent orders for one request are signed with at most one account nonce', async () => {
     const { mine, path } = await fresh()
     const request = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
     await workspace.sign(
@@ -874,8 +874,8 @@ describe('rules 4 and 6: one request, one payment', () => {
   })
 })
 
-describe('rule 10: nonces', () => {
-  test('refuses a nonce that is far ahead', async () => {
+describe('rule 10: checks nonces', () => {
+  test('refuses a nonce that skips many values', async () => {
     const { mine, path } = await fresh()
     const make = () => transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
     refused(
@@ -900,12 +900,12 @@ describe('rule 10: nonces', () => {
   })
 })
 
-describe('rules 11 and 12: fuel and sweeps', () => {
+describe('rules 11 and 12: check gas funding and sweeps', () => {
   const tank = [0, ETH.chain_index, 0]
   const GAS = { gas: '65000', max_fee_per_gas: '2000000000' }
   const MOST = (65_000n * 2_000_000_000n * 12n) / 10n
   let nonce = 0
-  test('refuses fuel without an intent, or with a false one', async () => {
+  test('refuses gas funding without a payment request, or with a false one', async () => {
     refused(
       await workspace.sign({ kind: 'fuel', ...GAS }, eth(tank, { value: 1n, to: SINK_ETH })),
       'FUEL_WITHOUT_INTENT',
@@ -931,7 +931,7 @@ describe('rules 11 and 12: fuel and sweeps', () => {
       11,
     )
   })
-  test('refuses fuel to another address, too large, too expensive, from another path, or twice', async () => {
+  test('refuses gas funding to or from another address, too large, too expensive, or repeated', async () => {
     const { mine, path } = await fresh()
     const to = workspace.address(ETH, path)
     const request = await transfer(mine, {
@@ -994,7 +994,7 @@ describe('rules 11 and 12: fuel and sweeps', () => {
       9,
     )
   })
-  test('a sweep goes to the omnibus address of its own sub-account only', async () => {
+  test('a sweep may go only to the omnibus address of its own sub-account', async () => {
     await workspace.caller(7)
     const deposit = [7, ETH.chain_index, 3]
     const omnibus = workspace.address(ETH, [7, ETH.chain_index, 0])
@@ -1041,7 +1041,7 @@ describe('rules 11 and 12: fuel and sweeps', () => {
     const good = await workspace.sign(sweep, usdt(deposit, omnibus, 5n))
     assert.equal(good.status, 200, JSON.stringify(good.body))
   })
-  test('enforces the budget of a tank for 24 hours', async () => {
+  test('enforces the budget of a gas tank for any 24 hours', async () => {
     const second = await cluster.workspace()
     const mine = await second.caller(1)
     const cap = BigInt(ETH.fee_cap)
@@ -1067,8 +1067,8 @@ describe('rules 11 and 12: fuel and sweeps', () => {
   })
 })
 
-describe("rule 15: the operator's order", () => {
-  test('a drain is signed only as ordered at each node', async () => {
+describe("rule 15: checks the operator's order", () => {
+  test('empties a gas tank only as the operator ordered at each node', async () => {
     const second = await cluster.workspace()
     const tank = [0, ETH.chain_index, 0]
     refused(
@@ -1135,8 +1135,8 @@ describe("rule 15: the operator's order", () => {
   })
 })
 
-describe('rule 1: enrolment is immutable', () => {
-  test('the same enrolment can be repeated, a different one is refused, and the tank belongs to no caller', async () => {
+describe('rule 1: enrolments are immutable', () => {
+  test('accepts the same enrolment again, refuses a different one, and refuses the tank’s index', async () => {
     const { callerPem } = await import('./signer-cluster.ts')
     const enrolment = {
       api_key: randomUUID(),

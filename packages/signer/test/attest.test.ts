@@ -81,7 +81,7 @@ function ask(node: number, { statement, holdings }: Stated, bind = true): Promis
   return cluster.post(node, '/attest', { statement: canonicalJson(bound), holdings: list })
 }
 
-test('each node signs the addresses that it derived itself; it stores nothing', async () => {
+test('each node signs only addresses that it derived itself, and stores nothing', async () => {
   const made = stated()
   const list = canonicalJson(made.holdings)
   const text = canonicalJson({

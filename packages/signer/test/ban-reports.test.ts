@@ -51,7 +51,7 @@ const identityOf = (cluster: SignerCluster, node: number): string =>
   fingerprintOf(createPublicKey(cluster.peers.nodes[node - 1]!.identity))
 
 test(
-  'the third node receives a report of a ban but bans only by its operator; a restored node restores its bans',
+  'a reported ban takes effect only by the node’s operator; a restored node regains its bans',
   { timeout: 120_000 },
   async (t) => {
     const cluster = await started(t)
@@ -197,7 +197,7 @@ test(
 )
 
 test(
-  'a forged, replayed, renumbered or foreign-signed report changes nothing',
+  'a forged, replayed, renumbered or foreign-signed ban report changes nothing',
   { timeout: 120_000 },
   async (t) => {
     const cluster = await started(t, undefined, 'prepared', 'apart')
@@ -304,7 +304,7 @@ test(
 )
 
 test(
-  "a key older than a ban is never allocated, and one made after the node's replacement is",
+  "never allocates a key older than a ban, but a key made after the node's replacement",
   { timeout: 120_000 },
   async (t) => {
     const replaced = fingerprintOf(generateKeyPairSync('ed25519').publicKey)
@@ -330,7 +330,7 @@ test(
 )
 
 test(
-  'node 1 stores no pairing while a peer has banned a node, even if it has banned none itself',
+  'node 1 stores no pairing while a peer has banned a node, even if node 1 has not',
   { timeout: 120_000 },
   async (t) => {
     const cluster = await started(t)

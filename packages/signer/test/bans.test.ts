@@ -48,7 +48,7 @@ function step(): { run: () => Promise<string>; pass: () => void; fail: (error: u
   }
 }
 
-test('threshold rule 7: only proof of misbehaviour leads to a ban', () => {
+test('threshold rule 7: a node is banned only for proven misbehaviour', () => {
   const store = open()
   const { bans } = banned(store)
   for (const error of [
@@ -71,7 +71,7 @@ test('threshold rule 7: only proof of misbehaviour leads to a ban', () => {
   store.close()
 })
 
-test('a ban applies to the identity key: it survives a restart, and a replacement is free', () => {
+test('a ban follows the identity key: it survives a restart and does not apply to a replacement', () => {
   const at = path()
   let store = open(at)
   banned(store).bans.consider(cheat(2))
@@ -94,7 +94,7 @@ test('a ban applies to the identity key: it survives a restart, and a replacemen
   store.close()
 })
 
-test("a ban of an earlier version, which names only a number, applies to that number's key at the next start", () => {
+test("a ban of an earlier version, stored by node number, applies to that number's current key", () => {
   const at = path()
   const store = open(at)
   store.append('ban', { node: 2, reason: 'drill' })
@@ -104,7 +104,7 @@ test("a ban of an earlier version, which names only a number, applies to that nu
   store.close()
 })
 
-test('a ban ends open work with that node in the same tick, before it is on disk, and no other work', () => {
+test('a ban ends open work with that node before it is stored, and no work with other nodes', () => {
   const store = open()
   const { bans } = banned(store)
   const ended: string[] = []
@@ -124,7 +124,7 @@ test('a ban ends open work with that node in the same tick, before it is on disk
   store.close()
 })
 
-test('a full disk does not lift a ban: it takes effect immediately, and is stored when there is room', () => {
+test('a ban takes effect immediately on a full disk, and is stored once there is space', () => {
   const store = open()
   const { bans, alerts } = banned(store)
   const append = store.append.bind(store)
@@ -147,7 +147,7 @@ test('a full disk does not lift a ban: it takes effect immediately, and is store
   store.close()
 })
 
-test('checks of a node run one after the other: after the first cheat none of 500 begins', async () => {
+test('runs the checks of a node one at a time; after a detected cheat no other check starts', async () => {
   const store = open()
   const { bans } = banned(store)
   const steps = Array.from({ length: 500 }, step)
@@ -195,7 +195,7 @@ test('checks of a node run one after the other: after the first cheat none of 50
   store.close()
 })
 
-test('a check that fails without a proof lets the next one begin', async () => {
+test('after a check fails without proof of cheating, the next check starts', async () => {
   const store = open()
   const { bans } = banned(store)
   const failed = bans.check(2, async () => {
@@ -207,7 +207,7 @@ test('a check that fails without a proof lets the next one begin', async () => {
   store.close()
 })
 
-test("an operator's ban has the same effects as proof, is recorded as the operator's, and can be repeated", () => {
+test("an operator's ban has the effects of proof, is recorded as theirs, and can be repeated", () => {
   const at = path()
   let store = open(at)
   const { bans, alerts } = banned(store)
@@ -254,7 +254,7 @@ test("an operator's ban has the same effects as proof, is recorded as the operat
   store.close()
 })
 
-test('a key is unusable if its entry is below a ban of any identity', () => {
+test('a key is unusable if it was recorded before a ban of any identity', () => {
   const store = open()
   const key = (key_id: string) =>
     store.append('key', {
@@ -278,7 +278,7 @@ test('a key is unusable if its entry is below a ban of any identity', () => {
   store.close()
 })
 
-test("a key's age is the start of its generation; a key of unknown age is unusable once there is a ban", () => {
+test("a key's age is the start of its generation; with a ban, keys of unknown age are unusable", () => {
   const at = path()
   let store = open(at)
   const begin = (key_id: string) =>

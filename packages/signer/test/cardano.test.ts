@@ -137,7 +137,7 @@ function built(sub: number, o: Options = {}): UnsignedTransaction {
   return cardano.buildTransfer(ADA, { ...order, selection, changePath, previous })
 }
 
-test("every pair signs the caller's request: three inputs of two keys, two witnesses", async () => {
+test("every pair signs the caller's request with three inputs of two keys", async () => {
   for (const pair of [
     [1, 2],
     [2, 3],
@@ -183,7 +183,7 @@ test('destination, amount and asset must match exactly', async () => {
   )
 })
 
-test('refuses other shapes: additional fields, a false previous transaction, trailing bytes', async () => {
+test('refuses additional fields, a false previous transaction, and trailing bytes', async () => {
   const { caller, sub } = await fresh()
   const request = pay(await wants(caller))
   const unsigned = built(sub)
@@ -219,7 +219,7 @@ test('refuses other shapes: additional fields, a false previous transaction, tra
   )
 })
 
-test('accepts inputs from the payer’s own wallet only, and change on its one path only', async () => {
+test('accepts only inputs of the payer’s wallet, and change on its change path', async () => {
   const { caller, sub } = await fresh()
   const request = pay(await wants(caller))
   refused(
@@ -299,7 +299,7 @@ test('another transaction for the same transfer must spend an input of the first
   assert.equal((await sign(request, built(sub, { from, ttl: HEAD + 4000 }), [2, 3])).status, 200)
 })
 
-test('refuses an expiry that the record does not allow', async () => {
+test('refuses an expiry that is too far above the highest expiry on record', async () => {
   const { caller, sub } = await fresh()
   refused(await sign(pay(await wants(caller)), built(sub, { ttl: HEAD + 95_000 })), 'EXPIRY', 10)
   const answer = await sign(pay(await wants(caller)), built(sub, { ttl: HEAD + 86_000 }), [2, 3])

@@ -105,7 +105,7 @@ async function sign(
   return answer
 }
 
-test('peers and platform refuse an expired certificate in both directions, and accept it after a renewal without a restart', async () => {
+test('peers and platform refuse an expired certificate, and accept the renewed one live', async () => {
   const cluster = await SignerCluster.start(undefined, 'prepared', 'here', async (parent) => {
     for (const name of PARTIES) await expire(join(parent, name))
   })
@@ -173,7 +173,7 @@ test('peers and platform refuse an expired certificate in both directions, and a
   }
 })
 
-test('renewing nodes one after the other and the platform keeps identities and interrupts no signature', async () => {
+test('renewing all certificates one by one keeps the identities and interrupts no signature', async () => {
   const cluster = await SignerCluster.start()
   try {
     const workspace = await cluster.workspace()
@@ -258,7 +258,7 @@ test('renewing nodes one after the other and the platform keeps identities and i
   }
 })
 
-test('attack: a server with another key receives no byte of a call, even with the right name and issuer', async () => {
+test('attack: no call is sent to a server with another key, even with the right name', async () => {
   const parent = join(folder, 'other-key')
   await setup({ home: parent, ports: [1, 2, 3], mode: 'local' })
   const config = loadConfig(join(parent, 'node-1'))
@@ -298,7 +298,7 @@ test('attack: a server with another key receives no byte of a call, even with th
   }
 })
 
-test('the renewal reports what is wrong and then changes nothing', async () => {
+test('a renewal that finds an error reports it and changes nothing', async () => {
   const parent = join(folder, 'refused')
   await setup({ home: parent, ports: [1, 2, 3], mode: 'local' })
   const home = join(parent, 'node-1')
@@ -338,7 +338,7 @@ test('the renewal reports what is wrong and then changes nothing', async () => {
   assert.equal(certificateStatus(other).name, 'custody signer 2')
 })
 
-test('a certificate made in 2040 expires in 2060: dates beyond 2049 have another encoding', async () => {
+test('a certificate made in 2040 expires in 2060, with the date format for years after 2049', async () => {
   const nowMs = Date.UTC(2040, 0, 1)
   const key = makeTlsKey()
   const { validToDate, validFromDate } = new X509Certificate(
@@ -348,7 +348,7 @@ test('a certificate made in 2040 expires in 2060: dates beyond 2049 have another
   assert.equal(validFromDate.getTime(), nowMs - DAY_MS)
 })
 
-test('a node starts after a renewal that was killed at any point', async () => {
+test('a node starts after a certificate renewal that was killed at any step', async () => {
   const cluster = await SignerCluster.start()
   try {
     const { home, port } = cluster.peers.nodes[0]!
@@ -366,7 +366,7 @@ test('a node starts after a renewal that was killed at any point', async () => {
   }
 })
 
-test('a running node ignores a certificate of another key, uses a renewed one, and warns 30 days before expiry', async () => {
+test('a running node loads a renewed certificate, and warns 30 days before expiry', async () => {
   const parent = join(folder, 'watch')
   await setup({ home: parent, ports: [1, 2, 3], mode: 'local' })
   const home = join(parent, 'node-1')
@@ -418,7 +418,7 @@ test('a running node ignores a certificate of another key, uses a renewed one, a
   assert.equal(pinOf(config.tlsCertificate), pinOf(first))
 })
 
-test('the check of a finished configuration reports certificates that expire soon or have expired', async () => {
+test('the configuration check reports certificates that expire soon or have expired', async () => {
   const cluster = await SignerCluster.start(undefined, 'prepared', 'here', async (parent) => {
     await renewCertificate(join(parent, 'node-2'), 20)
     await expire(join(parent, 'node-3'))

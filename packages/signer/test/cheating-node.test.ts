@@ -160,7 +160,7 @@ const isFound = ({ body }: { body: Json }): boolean =>
 const isAnswered = ({ status, body }: Answer): boolean =>
   status === 200 && body.messages?.length > 0
 
-describe('node 1 leads, and tests a column of the OT extension in each of many sessions', () => {
+describe('node 1 leads and probes one column of the OT extension in each of many sessions', () => {
   let scene: Scene
   let idle: { session: Session | null }[]
   const arrived: Answer[] = []
@@ -182,7 +182,7 @@ describe('node 1 leads, and tests a column of the OT extension in each of many s
   })
   after(() => scene.end())
 
-  test('after the first detected cheat no session is answered', (t) => {
+  test('after the first detected cheat, no session of node 1 gets a response', (t) => {
     const { earlier, later } = answeredLate(arrived)
     t.diagnostic(
       `of ${SESSIONS}: ${earlier} answered before the first that was found, ${later} after it`,
@@ -197,7 +197,7 @@ describe('node 1 leads, and tests a column of the OT extension in each of many s
 
   // A session that failed after the ban must be indistinguishable from one that passed. Otherwise
   // the answer would reveal the secret bit anyway.
-  test('answers after the ban are the same, whether the cheat passed or was detected', (t) => {
+  test('responses after the ban do not reveal whether the cheat was detected', (t) => {
     const ban = Math.min(...arrived.filter(isFound).map(({ height }) => height))
     const said = countOf(arrived.filter(({ height }) => height >= ban).map(wordsOf))
     t.diagnostic(JSON.stringify(said))
@@ -211,7 +211,7 @@ describe('node 1 leads, and tests a column of the OT extension in each of many s
     assert.deepEqual(await scene.bansOf(2), [1])
   })
 
-  test('every later call of node 1 is refused because it is banned', async () => {
+  test('refuses every later call of node 1 because node 1 is banned', async () => {
     const { node, workspace } = scene
     const run = randomBytes(32).toString('hex')
     const { answer } = await node.open(scene.last)
@@ -236,7 +236,7 @@ describe('node 1 leads, and tests a column of the OT extension in each of many s
     assert.deepEqual(codes, Object.fromEntries(Object.keys(codes).map((call) => [call, 'BANNED'])))
   })
 
-  test('its open sessions are gone', async () => {
+  test('the open sessions of node 1 are deleted', async () => {
     const codes = await Promise.all(
       idle.map(async ({ session }) => {
         const { body } = await scene.node.round(session!, [scene.node.said(session!, 1)])
@@ -257,7 +257,7 @@ describe('node 1 leads, and tests a column of the OT extension in each of many s
   })
 })
 
-describe('node 1 tests columns of the OT extension in the test signatures of a finished refresh', () => {
+describe('node 1 probes columns of the OT extension in the test signatures after a refresh', () => {
   const TESTS = 8
   let scene: Scene
   let tests: Awaited<ReturnType<CheatingNode['openTest']>>[]
@@ -272,7 +272,7 @@ describe('node 1 tests columns of the OT extension in the test signatures of a f
   })
   after(() => scene.end())
 
-  test('a cheat causes a ban, even if it requests no answer', async () => {
+  test('a cheat causes a ban even if node 1 requests no response', async () => {
     // It is also correct if no test signature is possible after the refresh.
     if (tests.every(({ answer }) => answer.status !== 200)) return
     await Promise.all(tests.map(({ say }) => say()))
@@ -285,7 +285,7 @@ describe('node 1 tests columns of the OT extension in the test signatures of a f
     )
   })
 
-  test('after the first detected cheat no session is answered', async (t) => {
+  test('after the first detected cheat, no session of node 1 gets a response', async (t) => {
     const arrived: Answer[] = []
     await Promise.all(
       tests.map(async ({ say }) => {
@@ -302,7 +302,7 @@ describe('node 1 tests columns of the OT extension in the test signatures of a f
   test('nodes 2 and 3 continue to sign', () => scene.signsOn())
 })
 
-describe('node 2 leads, and its partner node 1 tests a column of the OT extension in each of many sessions', () => {
+describe('node 2 leads, and its partner node 1 probes one column of the OT extension per session', () => {
   let scene: Scene
   let answers: { status: number; body: Json }[] = []
   before(async () => {
@@ -310,7 +310,7 @@ describe('node 2 leads, and its partner node 1 tests a column of the OT extensio
   })
   after(() => scene.end())
 
-  test('after the first detected cheat no session is answered', async (t) => {
+  test('after the first detected cheat, no session of node 1 gets a response', async (t) => {
     let next = 0
     const columns = new Map<Uint8Array, number>()
     scene.node.answers = (said) => {
@@ -336,13 +336,13 @@ describe('node 2 leads, and its partner node 1 tests a column of the OT extensio
   })
 
   // The platform receives these answers and may cooperate with node 1.
-  test("at most one session reports a cheat, the others the ban or the partner's message", (t) => {
+  test("at most one session reports a cheat; others report the ban or the partner's error", (t) => {
     const said = countOf(answers.map(wordsOf))
     t.diagnostic(JSON.stringify(said))
     assert.ok((said['CHEAT'] ?? 0) <= 1, JSON.stringify(said))
   })
 
-  test('node 2 has banned node 1, and refuses it as a partner', async () => {
+  test('node 2 has banned node 1 and refuses it as a partner', async () => {
     assert.deepEqual(await scene.bansOf(2), [1])
     assert.equal((await scene.node.lead(scene.last)).body.error, 'BANNED')
   })
@@ -361,7 +361,7 @@ const switched =
       ? tamper(payload, each.cheat({ heard: heard[round - 1]!, other: others[round - 1]! }))
       : payload
 
-describe('node 1 cheats in ways that prove nothing: nothing is signed, and no node is banned', () => {
+describe('node 1 cheats without leaving proof: nothing is signed, and no node is banned', () => {
   let scene: Scene
   let others: readonly Uint8Array[]
   before(async () => {
@@ -383,7 +383,7 @@ describe('node 1 cheats in ways that prove nothing: nothing is signed, and no no
     ['asks', asking],
     ['answers', answering],
   ] as const) {
-    test(`node 1 ${role}`, async () => {
+    test(`a false message of each kind ends the session without a ban (node 1 ${role})`, async () => {
       const wrong: string[] = []
       for (const each of SWITCHES.filter((one) => !isBanned(one))) {
         const code = await end(switched(each, others))
@@ -399,7 +399,7 @@ describe('node 1 cheats in ways that prove nothing: nothing is signed, and no no
     })
   }
 
-  test('a message that is repeated, late, of another session, or missing', async () => {
+  test('repeated, late, foreign and missing messages do not lead to a signature or a ban', async () => {
     const { node } = scene
     const ends: Record<string, string> = {}
     for (const [name, messages] of [
@@ -424,7 +424,7 @@ describe('node 1 cheats in ways that prove nothing: nothing is signed, and no no
     await scene.signsOn()
   })
 
-  test('an open message with an epoch that is neither in use nor prepared', async () => {
+  test('an opening message with an unknown epoch does not lead to a ban', async () => {
     const { answer, session } = await scene.node.open(await scene.order(), { epoch: 7 })
     assert.ok(
       session ? answer.body.epoch === 0 : answer.status !== 200,
@@ -435,7 +435,7 @@ describe('node 1 cheats in ways that prove nothing: nothing is signed, and no no
 
 // In one cluster, node 2 bans the node that leads the session; in the other, node 3 bans its
 // partner.
-describe('node 1 cheats in ways that prove it: it is banned', () => {
+describe('node 1 cheats in a provable way and is banned', () => {
   for (const each of SWITCHES.filter(isBanned)) {
     test(each.name, async () => {
       const scene = await Scene.begin('here')
@@ -457,7 +457,7 @@ describe('node 1 cheats in ways that prove it: it is banned', () => {
   }
 })
 
-describe('node 1 opens more sessions than the limit for one partner', () => {
+describe('node 1 opens more sessions than one partner may have', () => {
   const LIMIT = 256
   const ASKED = 600
   let scene: Scene
@@ -469,7 +469,7 @@ describe('node 1 opens more sessions than the limit for one partner', () => {
   })
   after(() => scene.end())
 
-  test('those above the limit are refused, and node 2 signs with node 3 in the meantime', async (t) => {
+  test('refuses sessions above the limit, while node 2 signs with node 3', async (t) => {
     // The order uses another account: node 2 can receive either order first, and nonces of one
     // account are sequential.
     const request = await transfer(other, {
@@ -501,7 +501,7 @@ describe('node 1 opens more sessions than the limit for one partner', () => {
   })
 })
 
-describe('node 1 opens sessions of many inputs', () => {
+describe('node 1 opens sessions with many inputs', () => {
   const INPUTS = 8
   const ASKED = 80
   const LIMIT = 256
@@ -511,7 +511,7 @@ describe('node 1 opens sessions of many inputs', () => {
   })
   after(() => scene.end())
 
-  test('the limit applies to the number of engine sessions', async (t) => {
+  test('the session limit counts the engine session of each input', async (t) => {
     const paths = Array.from({ length: INPUTS }, (_, index) => [1, BTC.chain_index, index])
     const source = funding(
       scene.workspace,

@@ -33,7 +33,7 @@ after(async () => {
   await cluster.stop()
 })
 
-test('a key carries three certificates and is the same at every node permanently', async () => {
+test('a key has three certificates and is the same at every node permanently', async () => {
   const identities = new Map(
     cluster.peers.nodes.map((node) => [node.node, createPublicKey(node.identity)]),
   )
@@ -49,7 +49,7 @@ test('a key carries three certificates and is the same at every node permanently
   }
 })
 
-test('an ETH and a USDT transfer, signed by each pair', async () => {
+test('each pair signs an ETH and a USDT transfer', async () => {
   const path = [1, ETH.chain_index, 0]
   const from = workspace.address(ETH, path)
   let nonce = 0
@@ -87,7 +87,7 @@ test('an ETH and a USDT transfer, signed by each pair', async () => {
   }
 })
 
-test('a BTC transfer of many inputs with change', async () => {
+test('signs a BTC transfer with many inputs and change', async () => {
   const source = funding(
     workspace,
     Array.from({ length: 11 }, (_, index) => ({

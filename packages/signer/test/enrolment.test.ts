@@ -33,7 +33,7 @@ const enrolment = (workspace: string, sub_account: string, more: Record<string, 
   ...more,
 })
 
-test('only the nodes choose the index: all three return the same, and names of one workspace never share it', async () => {
+test('all nodes return the same index for a name, and no two names of a workspace share it', async () => {
   const indexes = new Map<string, number>()
   for (const name of ['treasury', 'payouts', 'treasury', 'käse und brot']) {
     const answers = await cluster.everywhere('enrol', enrolment('acme', name))
@@ -60,7 +60,7 @@ test('only the nodes choose the index: all three return the same, and names of o
   )
 })
 
-test('a key is stored in one encoding, whatever its file contained, and is the same key in any', async () => {
+test('stores a key in one encoding, whatever its file contained', async () => {
   const wanted = enrolment('acme', 'spelt', {
     public_key_pem: keyWithLines(callerPem, ['PEM', 'pwned']),
   })
@@ -75,7 +75,7 @@ test('a key is stored in one encoding, whatever its file contained, and is the s
   assert.deepEqual([again.enrolled, again.new], [true, false], JSON.stringify(again))
 })
 
-test('sub-accounts of one workspace named concurrently at every node each get their own index', async () => {
+test('sub-accounts that are named concurrently at every node get different indices', async () => {
   const names = Array.from({ length: 12 }, (_, at) => `desk ${at}`)
   const answers = await Promise.all(
     names.map((name) => cluster.everywhere('enrol', enrolment('crowded', name))),
@@ -93,7 +93,7 @@ test('sub-accounts of one workspace named concurrently at every node each get th
   )
 })
 
-test('two sub-accounts get different indices even if the answers arrive at the same moment', async () => {
+test('two sub-accounts get different indices even if responses arrive simultaneously', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'custody-sub-accounts-'))
   const pairs = [1, 2, 3].map(() => generateKeyPairSync('ed25519'))
   const identities = new Map(pairs.map(({ publicKey }, at) => [at + 1, publicKey]))
@@ -144,7 +144,7 @@ test('two sub-accounts get different indices even if the answers arrive at the s
   }
 })
 
-test('attack: refuses a foreign key with the index of the treasury, entered by the operator at one node', async () => {
+test('attack: refuses a foreign key with the index of an existing sub-account', async () => {
   const [{ body }] = (await cluster.everywhere('enrol', enrolment('bank', 'treasury'))) as [
     Json,
     Json,
@@ -163,7 +163,7 @@ test('attack: refuses a foreign key with the index of the treasury, entered by t
   assert.equal(moved.body.error, 'ENROLMENT_CONFLICT')
 })
 
-test('a new sub-account needs all three nodes; a known one does not', async () => {
+test('enrolling a new sub-account needs all three nodes, and a known one does not', async () => {
   await cluster.everywhere('enrol', enrolment('late', 'known'))
   await cluster.kill(3)
   const refused = await cluster.operator(2, 'enrol', enrolment('late', 'new'))
@@ -176,7 +176,7 @@ test('a new sub-account needs all three nodes; a known one does not', async () =
     assert.equal((await cluster.operator(node, 'enrol', enrolment('late', 'new'))).status, 200)
 })
 
-test('a revocation is stored by a node that was down when the key was enrolled', async () => {
+test('a node that was down when a key was enrolled stores its revocation', async () => {
   await cluster.everywhere('enrol', enrolment('gone', 'main'))
   const key = enrolment('gone', 'main')
   assert.equal((await cluster.operator(1, 'enrol', key)).status, 200)

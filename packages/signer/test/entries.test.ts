@@ -240,7 +240,7 @@ const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 const read = (kind: string, body: unknown) =>
   entryOf({ height: 12, at: 1, kind, body: JSON.stringify(body) })
 
-test('every kind is stored byte for byte and read unchanged', () => {
+test('stores and reads every kind of record entry byte for byte', () => {
   assert.deepEqual(
     [...new Set(SAMPLES.map(({ kind }) => kind))].sort(),
     Object.keys(BODIES).sort(),
@@ -264,7 +264,7 @@ test('every kind is stored byte for byte and read unchanged', () => {
   again.close()
 })
 
-test('entries of earlier versions can be read', () => {
+test('reads record entries of earlier versions', () => {
   const without = (body: object, names: readonly string[]) =>
     Object.fromEntries(Object.entries(body).filter(([name]) => !names.includes(name)))
   for (const { kind, body } of SAMPLES)
@@ -303,7 +303,7 @@ const inside = (value: unknown, path: readonly (string | number)[]): Record<stri
     unknown
   >
 
-test('property: a body with an additional, missing or wrongly typed field is neither read nor written', () => {
+test('property: refuses to read or write an entry with an extra, missing or mistyped field', () => {
   const store = new Store(join(folder, 'property.sqlite'), () => 5)
   const optional = new Set([
     'sub_account_name',
@@ -370,7 +370,7 @@ function forge(path: string, kind: string, body: string): void {
   database.close()
 }
 
-test('a node does not start with an entry that it cannot read, and names it', () => {
+test('a node with an unreadable record entry does not start, and names the entry', () => {
   const cases = [
     ['pledge', '{}', /entry 2 has the kind "pledge", which this version does not know/],
     ['toString', '{}', /entry 2 has the kind "toString"/],
@@ -409,7 +409,7 @@ test('a node does not start with an entry that it cannot read, and names it', ()
   }
 })
 
-test('restoring: imports what binds every node, omits other known kinds, and skips nothing unread', () => {
+test('a restore imports entries that bind every node, and fails on an unreadable entry', () => {
   const row = (kind: string, body: unknown) => ({
     height: 7,
     at: 3,
@@ -462,7 +462,7 @@ test('restoring: imports what binds every node, omits other known kinds, and ski
   )
 })
 
-test('restoring: a node whose peer has an unreadable entry stays stopped, and begins again', async () => {
+test('a restore from a peer with an unreadable entry stops, and begins again at the next start', async () => {
   const peer = new Store(join(folder, 'peer.sqlite'), () => 5)
   peer.append('void', { keys: ['before'], transaction_id: null, signed_hashes: [] })
   peer.append('ban', { node: 2, reason: 'drill' })
@@ -507,7 +507,7 @@ test('restoring: a node whose peer has an unreadable entry stays stopped, and be
   store.close()
 })
 
-test('restoring: a standing rule is imported if both peers have it; a prohibition if one does', async () => {
+test('a restore imports a rule that both peers have, and a prohibition that one peer has', async () => {
   const rule = (name: string, destination: string) => ({
     rule: name,
     api_key: 'k',

@@ -94,7 +94,7 @@ async function sign(pair: readonly [number, number]): Promise<void> {
   assert.equal(status, 200, JSON.stringify(body))
 }
 
-test('after a refresh a home contains no old shares: not while running, after kill -9, or after a restart', async () => {
+test('after a refresh the data directory contains no old shares, even after kill -9', async () => {
   await sign([1, 2])
   await sign([3, 1])
   // The keys of the pool are refreshed like all others.

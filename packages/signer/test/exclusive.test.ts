@@ -27,7 +27,7 @@ const caught = (act: () => void): unknown => {
   }
 }
 
-test('rule 6: a signed transaction excludes another of its step, but not itself or a repeatable one', () => {
+test('rule 6: a transaction must exclude earlier ones of its step, unless it is repeatable', () => {
   const [first, other] = [read(eth(omnibus, { nonce: 0 })), read(eth(omnibus, { nonce: 1 }))]
   const entry = (unsigned_hash: string, signed: StepEntry['signed']): StepEntry => ({
     height: 5,
@@ -78,7 +78,7 @@ test('rule 6: a signed transaction excludes another of its step, but not itself 
   )
 })
 
-test('the record returns the effects of a transaction of every kind unchanged', () => {
+test('the record returns the effects of each kind of transaction unchanged', () => {
   const path = [1, BTC.chain_index, 0]
   const change = { path: [1, BTC.chain_index, 0x7fffffff], value: 40_000n }
   const coins = btc(WALLET, {
@@ -113,7 +113,7 @@ const known = (highest: bigint, more: object = {}) =>
   stateOf({ nonces: new Map([[accountOf(subjectOf(0n)), highest]]), ...more })
 const XRP = registry.network('XRP') as Network
 
-test("rule 10: accepts the next nonce or a used one; the first is 0, or the first of the account's chain", () => {
+test('rule 10: accepts used nonces and the next one; a new account begins at its first nonce', () => {
   assert.equal(accountOf(subjectOf(0n)), '["ETH","me"]')
   assert.equal(accountOf(subjectOf(null)), null)
   const gaps = (
@@ -151,7 +151,7 @@ test("rule 10: accepts the next nonce or a used one; the first is 0, or the firs
   )
 })
 
-test('rule 10: a gap is refused, and the error states the highest nonce on record', () => {
+test('rule 10: refuses a nonce gap, and states the highest nonce on record', () => {
   const refused = (state: State, nonce: bigint, ahead: bigint | null = null) =>
     caught(() => {
       assertNonce(state, subjectOf(nonce), ahead)
@@ -168,7 +168,7 @@ test('rule 10: a gap is refused, and the error states the highest nonce on recor
   assert.deepEqual([refused(known(5n), 6n), refused(known(5n), 7n, 6n)], [null, null])
 })
 
-test('a restored node does not know an account whose nonce no peer sent, unless the nonce is its first', () => {
+test('a restored node does not know accounts that no peer sent, unless the nonce is the first', () => {
   const restored = stateOf({ generation: 1 })
   assert.equal(isUnheardOf(restored, subjectOf(3n)), true)
   assert.equal(isUnheardOf(restored, subjectOf(0n)), false)

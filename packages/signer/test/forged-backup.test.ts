@@ -165,7 +165,7 @@ async function assertOnlyOurs(pair: readonly [number, number]): Promise<void> {
   )
 }
 
-test('a backup with any change after it was made is refused', async () => {
+test('refuses a backup that was changed after it was made', async () => {
   const file = await backup(3, 'changed')
   await lose(3, file)
   const changes: ((content: Json) => void)[] = [
@@ -223,7 +223,7 @@ test('a backup with any change after it was made is refused', async () => {
   await assertOnlyOurs([1, 3])
 })
 
-test('a home is restored only from a backup with the fingerprint that its operator knows', async () => {
+test('restores a node only from a backup with the fingerprint that the operator entered', async () => {
   const file = await backup(2, 'home')
   const secret = JSON.parse(readFileSync(secretOf(2), 'utf8')) as { public: string }
   const { privateKey, publicKey } = generateKeyPairSync('ed25519')
@@ -300,7 +300,7 @@ test('a home is restored only from a backup with the fingerprint that its operat
   )
 })
 
-test('two nodes restored from unsigned, forged backups sign nothing for the thief; data of both peers are restored', async () => {
+test('two nodes restored from forged backups sign nothing for the attacker', async () => {
   const files = new Map<number, string>()
   for (const node of [1, 2])
     files.set(
@@ -341,7 +341,7 @@ test('two nodes restored from unsigned, forged backups sign nothing for the thie
   await assertOnlyOurs([2, 3])
 })
 
-test('one lost node restores what both peers store, and reports what they do not store', async () => {
+test('a lost node restores what both peers store, and reports what they lack', async () => {
   const file = await backup(1, 'one')
   const old = forged(file, (content) => {
     unsign(content)
@@ -384,7 +384,7 @@ test('one lost node restores what both peers store, and reports what they do not
   assert.deepEqual([enrolled.sub_account, enrolled.sub_account_index], ['sub-1', 1])
 })
 
-test('if all three nodes are lost, signed backups confirm each other, and unsigned ones confirm nothing', async () => {
+test('after the loss of all nodes, only signed backups confirm each other', async () => {
   const genuine = await Promise.all(NODES.map((node) => backup(node, 'whole')))
   const bad = genuine.map((file) =>
     forged(file, (content) => {
@@ -418,7 +418,7 @@ test('if all three nodes are lost, signed backups confirm each other, and unsign
   await assertOnlyOurs([1, 2])
 })
 
-test('outside local a restore requires the code of the preview that the operator read', async () => {
+test('outside local, a restore requires the code from the preview', async () => {
   const home = mkdtempSync(join(tmpdir(), 'signer-'))
   const recovery = makeRecovery()
   const config = {
@@ -490,7 +490,7 @@ test('outside local a restore requires the code of the preview that the operator
   rmSync(home, { recursive: true })
 })
 
-test('a peer that repeats itself, never ends or answers in another shape is not trusted', async () => {
+test('does not trust a peer that repeats itself, never ends, or sends malformed responses', async () => {
   const handlers = new Map<string, (node: number, body: unknown) => Promise<Json>>()
   let answer: (after: string | null) => Json = () => ({})
   const peers = {

@@ -30,7 +30,7 @@ after(async () => {
   await cluster.stop()
 })
 
-test('rule 13: after a rule has expired, only a forward that is on record is signed again, unchanged', async () => {
+test('rule 13: an expired rule allows only recorded forwards to be signed again, unchanged', async () => {
   const caller = await workspace.caller()
   const path = [caller.sub_account, ETH.chain_index, 0]
   const end = now() + 3600

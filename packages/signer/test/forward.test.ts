@@ -119,7 +119,7 @@ async function standing(
   }
 }
 
-describe('rule 13: what a forward may move', () => {
+describe('rule 13: limits what a forward may move', () => {
   test('refuses another destination, asset, token contract or tag', async () => {
     const { path, rule } = await standing()
     refused(
@@ -178,7 +178,7 @@ describe('rule 13: what a forward may move', () => {
       13,
     )
   })
-  test('refuses less than the minimum amount, or nothing', async () => {
+  test('refuses less than the minimum amount, and an amount of zero', async () => {
     const { path, rule } = await standing()
     refused(
       await workspace.sign(forward(rule), eth(path, { value: ONE - 1n })),
@@ -187,7 +187,7 @@ describe('rule 13: what a forward may move', () => {
     )
     refused(await workspace.sign(forward(rule), eth(path, { value: 0n })), 'FORWARD_TOO_SMALL', 13)
   })
-  test('refuses another wallet, the tank, and a high fee', async () => {
+  test('refuses another wallet, the gas tank, and a high fee', async () => {
     const { path, rule } = await standing()
     for (const foreign of [
       [path[0]! + 1000, 60, 0],
@@ -204,7 +204,7 @@ describe('rule 13: what a forward may move', () => {
       9,
     )
   })
-  test('if the wallet pays the fee in the same coin, the fee counts', async () => {
+  test('a fee that the wallet pays in the same coin counts against the cap', async () => {
     const { mine, rule } = await standing({
       asset: 'BTC',
       min_amount: 0.001,
@@ -270,7 +270,7 @@ describe('rule 13: what a forward may move', () => {
       ),
     )
   })
-  test('one forward is one payment; a more expensive replacement counts once', async () => {
+  test('one forward is one payment, and a more expensive replacement counts once', async () => {
     const { path, rule } = await standing()
     const id = randomUUID()
     signed(await workspace.sign(forward(rule, id), eth(path, { value: 3n * ONE, nonce: 0 })))
@@ -292,7 +292,7 @@ describe('rule 13: what a forward may move', () => {
       ),
     )
   })
-  test('allows fuel for a forward once, to its source, within the limits of any fuel', async () => {
+  test('allows one fuel transaction per forward, to its source, within the usual limits', async () => {
     const { path, rule } = await standing()
     const source = workspace.address(ETH, path)
     const tank = [0, ETH.chain_index, 0]
@@ -338,8 +338,8 @@ describe('rule 13: what a forward may move', () => {
   })
 })
 
-describe('rule 13: when a rule is valid', () => {
-  test('not after a signed end, which is final at every node that received it', async () => {
+describe('rule 13: limits when a rule is valid', () => {
+  test('refuses forwards after a signed end of the rule at every node that received it', async () => {
     const { mine, path, rule, id } = await standing()
     signed(await workspace.sign(forward(rule), eth(path, { value: ONE, nonce: 0 })))
     for (const node of [1, 2]) {
@@ -364,7 +364,7 @@ describe('rule 13: when a rule is valid', () => {
     await cluster.post(1, '/receipt', { request: rule })
     refused(await workspace.sign(forward(rule), eth(path, { value: ONE, nonce: 1 })), 'VOIDED', 14)
   })
-  test('an end reaches a node that never received the rule, and stops it there too', async () => {
+  test('the end of a rule also stops it at a node that never received the rule', async () => {
     const { mine, path, rule, id, receipts } = await standing({}, [1, 2])
     assert.equal((await cluster.post(3, '/void', { request: await ending(mine, id) })).status, 200)
     refused(
@@ -377,7 +377,7 @@ describe('rule 13: when a rule is valid', () => {
       14,
     )
   })
-  test('an end by another sub-account, a read-only key, of another rule or with a body ends nothing', async () => {
+  test('ignores an end by another sub-account, by a read-only key, or of another rule', async () => {
     const { mine, path, rule, id } = await standing()
     await cluster.post(1, '/void', { request: await ending(await workspace.caller(next++), id) })
     await cluster.post(1, '/void', {
@@ -395,14 +395,14 @@ describe('rule 13: when a rule is valid', () => {
     )
     signed(await workspace.sign(forward(rule), eth(path, { value: ONE })))
   })
-  test('attack: the signature of a GET is used as the deletion of the rule — it ends nothing', async () => {
+  test('attack: a signed GET request does not delete the rule', async () => {
     const { mine, path, rule, id } = await standing()
     const get = await ending(mine, id, { method: 'GET', body: '' })
     for (const node of [1, 2, 3])
       await cluster.post(node, '/void', { request: { ...get, method: 'DELETE' } })
     signed(await workspace.sign(forward(rule), eth(path, { value: ONE })))
   })
-  test('attack: a signed forward outlives its rule — the end names it, signed by the node, to its own sub-account only', async () => {
+  test('attack: the end of a rule lists its signed forwards, to its own sub-account only', async () => {
     const { mine, path, rule, id } = await standing()
     const one = await workspace.sign(forward(rule), eth(path, { value: ONE, nonce: 0 }), [1, 2])
     const two = await workspace.sign(forward(rule), eth(path, { value: ONE, nonce: 1 }), [1, 3])
@@ -432,7 +432,7 @@ describe('rule 13: when a rule is valid', () => {
       hashes,
     )
   })
-  test('the deletion replaces a signed forward by one payment to oneself, by its owner only', async () => {
+  test('the owner’s deletion replaces a signed forward by a payment to itself', async () => {
     const { mine, path, rule, id } = await standing()
     const own = workspace.address(ETH, path)
     const of = forward(rule)
@@ -482,12 +482,12 @@ describe('rule 13: when a rule is valid', () => {
       14,
     )
   })
-  test('not after the key of its caller was revoked', async () => {
+  test('refuses forwards after the key of the caller was revoked', async () => {
     const { mine, path, rule } = await standing()
     await cluster.everywhere('revoke', { api_key: mine.api_key })
     refused(await workspace.sign(forward(rule), eth(path, { value: ONE })), 'NOT_ENROLLED', 1)
   })
-  test('one forward can be voided by itself, before any node received it', async () => {
+  test('one forward can be voided by its id before it is signed', async () => {
     const { path, rule, id } = await standing()
     const [gone, other] = [randomUUID() as string, randomUUID() as string]
     for (const node of [1, 2])
@@ -506,7 +506,7 @@ describe('rule 13: when a rule is valid', () => {
     assert.equal(late.body.error, 'ALREADY_SIGNED')
     assert.equal(late.body.signed_hashes.length, 1)
   })
-  test("a node that never received it live refuses, unless a peer's signed receipt says so", async () => {
+  test('a node that never received the rule live needs a receipt signed by a peer', async () => {
     const old = now() - 2 * 86_400
     const unseen = await standing({ expires_at: iso(now() + 3600) }, [], { now: old })
     refused(
@@ -536,15 +536,15 @@ describe('rule 13: when a rule is valid', () => {
       13,
     )
   })
-  test('a rule on record stays valid after its request expires and after a restart of the nodes', async () => {
+  test('a recorded rule stays valid after its request expires and after a restart', async () => {
     const { path, rule } = await standing()
     for (const node of [1, 2]) await cluster.restart(node)
     signed(await workspace.sign(forward(rule), eth(path, { value: ONE })))
   })
 })
 
-describe('rule 2: who can create a rule', () => {
-  test('its fields are validated strictly', async () => {
+describe('rule 2: checks who can create a rule', () => {
+  test('validates the fields of a rule strictly', async () => {
     const mine = await workspace.caller(next++)
     const base = { ...ETH_RULE, expires_at: iso(now() + 3600) }
     const answer = async (body: Record<string, unknown> | string, more: More = {}) =>
@@ -571,7 +571,7 @@ describe('rule 2: who can create a rule', () => {
     )
     assert.equal((await answer(base, { method: 'PUT' })).body.error, 'ACTION_NOT_ALLOWED')
   })
-  test('a payment is not accepted as a rule, nor a rule as a payment; read-only keys cannot create one', async () => {
+  test('refuses a payment as a rule, a rule as a payment, and rules by read-only keys', async () => {
     const { mine, path, rule } = await standing()
     refused(await workspace.sign(pay(rule), eth(path, { value: ONE })), 'ACTION_NOT_ALLOWED', 2)
     const payment = await signRequest({
@@ -681,7 +681,7 @@ test("rule 13: the cap covers any 24 hours, and a peer's records count at their 
   rmSync(folder, { recursive: true })
 })
 
-test('rule 13: a standing rule outlives the age of requests where it was seen live, here or by a peer who signed it', () => {
+test('rule 13: a standing rule outlives its request only where a node or peer received it live', () => {
   const folder = mkdtempSync(join(tmpdir(), 'forward-'))
   const IAT = 1_800_000_000
   const store = new Store(join(folder, 'record.sqlite'), () => IAT * 1000)

@@ -21,7 +21,7 @@ const above = (gas: bigint) =>
     `^FEE_CAP: The gas limit ${gas} is above ${MOST}, the maximum for one transfer on ETH$`,
   )
 
-test('attack: refuses an excessive gas limit for every purpose; a usual first payment is signed', async (t) => {
+test('attack: refuses an excessive gas limit for every purpose, and signs a usual payment', async (t) => {
   const bench = new Bench()
   t.after(() => {
     bench.close()
@@ -95,7 +95,7 @@ test('attack: a recovery order does not remove the gas limit', async (t) => {
   assert.equal(await bench.told(recover, eth(omnibus, { value: 1n, gas: 78_000n })), null)
 })
 
-test('Arbitrum, whose gas includes data publication, has its own limit; families without gas have none', () => {
+test('Arbitrum has its own gas limit, and families without gas have none', () => {
   const mostOf = (code: string) =>
     traitsOf(registry.network(code) as Network).gasMost?.(registry.network(code) as Network)
   assert.equal(evm.GAS_MOST, MOST)

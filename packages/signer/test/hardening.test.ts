@@ -24,7 +24,7 @@ async function homeOf(name: string, mode: 'local' | 'mainnet'): Promise<string> 
   return join(parent, 'node-1')
 }
 
-test('refuses an inspector outside local, by whatever option it is enabled', () => {
+test('outside local, refuses each option that enables an inspector', () => {
   for (const argument of [
     '--inspect',
     '--inspect=0',
@@ -88,7 +88,7 @@ test(
 )
 
 test(
-  "a node reports how it was hardened, and the kernel's state matches",
+  "a node reports its hardening, and the kernel's state matches the report",
   { skip: process.platform !== 'linux' },
   async () => {
     let heard = ''

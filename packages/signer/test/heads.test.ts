@@ -75,7 +75,7 @@ class Trio {
 const send = (node: Node, to: number) => node.peers.call(to, '/peer/test', {}, { timeout: 60_000 })
 const grow = (node: Node) => node.store.append('revoke', { api_key: 'x' })
 
-test('a message that arrives at the third node after a later one does not mean that the record went back', async () => {
+test('messages that arrive in another order do not count as a rollback of the record', async () => {
   const trio = new Trio()
   const [first, second] = [trio.start(1), trio.start(2), trio.start(3)] as [Node, Node, Node]
   grow(first)
@@ -94,7 +94,7 @@ test('a message that arrives at the third node after a later one does not mean t
   assert.deepEqual(second.alerts, [])
 })
 
-test('a record older than the head sent to the third node is refused, and so is one rewritten at that height', async () => {
+test('refuses a record that is older than, or differs from, the head that the third node has', async () => {
   const trio = new Trio()
   const first = trio.start(1)
   const second = trio.start(2)
@@ -119,7 +119,7 @@ async function tick(nodes: readonly Node[]): Promise<void> {
   for (const { store } of nodes) store.saveHeads()
 }
 
-test('idle nodes store the heads of pings, and write nothing more however often they ping', async () => {
+test('idle nodes store the heads received by pings, and further pings write nothing', async () => {
   const trio = new Trio()
   const nodes = [trio.start(1), trio.start(2), trio.start(3)]
   for (const node of nodes) grow(node)
@@ -138,7 +138,7 @@ test('idle nodes store the heads of pings, and write nothing more however often 
   )
 })
 
-test('a head received by pings only holds after a restart, even without any other node', async () => {
+test('a head that was received only by pings is enforced after a restart', async () => {
   const trio = new Trio()
   const path = join(folder, 'kept.sqlite')
   const [first, second] = [trio.start(1), trio.start(2, new Store(path, () => 1))]
@@ -156,7 +156,7 @@ test('a head received by pings only holds after a restart, even without any othe
   await assert.rejects(send(again, 1), { code: 'HEAD_WENT_BACK' })
 })
 
-test('a node compared while the third was down is compared with it later, even without new entries', async () => {
+test('a comparison that the third node missed takes place later, even without new entries', async () => {
   const trio = new Trio()
   const path = (node: number) => join(folder, `quiet-${node}.sqlite`)
   const open = (node: number) => trio.start(node, new Store(path(node), () => 1))
@@ -198,7 +198,7 @@ test('a node compared while the third was down is compared with it later, even w
   assert.deepEqual(witness.alerts, ["a peer's record was rolled back"])
 })
 
-test("a stop stores the last received head; a stored head without its node's signature does not count", async () => {
+test('stopping a node stores the last received head; a head without a signature is ignored', async () => {
   const trio = new Trio()
   const path = join(folder, 'stop.sqlite')
   const [first, second] = [trio.start(1), trio.start(2, new Store(path, () => 1))]
@@ -226,7 +226,7 @@ test("a stop stores the last received head; a stored head without its node's sig
   )
 })
 
-test('a node restored twice gets a generation above all that its peers received, even by pings only', async () => {
+test('a node that is restored twice gets a generation above all that its peers received', async () => {
   const trio = new Trio()
   const [first, second] = [trio.start(1), trio.start(2)]
   first.store.append('restored', { generation: 1, not_before: 0 })

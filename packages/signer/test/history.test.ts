@@ -70,7 +70,7 @@ const step = (order: number, more: Partial<Body<'step'>> = {}): Body<'step'> => 
   ...more,
 })
 
-test('the history contains what was signed and for whom, but no sessions or raw transactions', () => {
+test('the history contains signed transactions and callers, but no sessions or raw bytes', () => {
   const { store, page } = opened('told')
   store.append('enrol', {
     api_key: 'a',

@@ -58,7 +58,7 @@ async function sign(pair: readonly [number, number], request = asked()): Promise
   return answer
 }
 
-test('a clock that jumps ahead on one host is ignored, and has no effect once it is right again', async () => {
+test('ignores a clock that jumps ahead on one host, and continues once it is right again', async () => {
   signed(await sign([1, 3]))
   for (const leap of [LEAP_MAX_MS + 60_000, DAY_MS, 3650 * DAY_MS]) {
     cluster.aheadMsOf.set(3, leap)
@@ -85,7 +85,7 @@ test('a clock that jumps ahead on one host is ignored, and has no effect once it
   }
 })
 
-test('a host that was off for long continues once a peer reports the same time, and waits if none answers', async () => {
+test('a host that was off for long waits until a peer reports the same time', async () => {
   for (const node of [1, 2, 3]) await cluster.stopHere(node)
   cluster.aheadMs += 30 * DAY_MS
   await cluster.restartHere(1)
@@ -99,7 +99,7 @@ test('a host that was off for long continues once a peer reports the same time, 
   signed(await sign([3, 1]))
 })
 
-test("only the operator can reset a record's time that is ahead, and only to the time that both peers report", async () => {
+test("only the operator can reset a record's clock, and only to the time that both peers report", async () => {
   const home = cluster.peers.nodes[2]!.home
   const old = await asked()
   await cluster.stopHere(3)
@@ -153,7 +153,7 @@ test("only the operator can reset a record's time that is ahead, and only to the
   signed(await sign([3, 2]))
 })
 
-test("property: for any clock, restarts and confirmations, a record's time never goes back or keeps an unconfirmed leap", async () => {
+test("property: a record's time never goes back and never keeps an unconfirmed jump", async () => {
   const step = fc.record({
     passed: fc.integer({ min: 0, max: 3_600_000 }),
     error: fc.constantFrom(0, 0, -DAY_MS, 1000, LEAP_MAX_MS / 2, DAY_MS, 3650 * DAY_MS),
@@ -204,7 +204,7 @@ test("property: for any clock, restarts and confirmations, a record's time never
   rmSync(folder, { recursive: true })
 })
 
-test('amounts charged with a clock that was ahead count for a day from the repair on', () => {
+test('amounts charged with a clock that was ahead count for one day after the repair', () => {
   const spending = new Spending()
   spending.add('b', { at: 9 * DAY_MS, amount: 5n, step: 's' })
   spending.add('b', { at: DAY_MS, amount: 3n, step: 't' })

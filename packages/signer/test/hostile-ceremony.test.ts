@@ -45,7 +45,7 @@ const start = (run: string, mine: string) =>
     fresh: [1, 2, 3].map((each) => ({ node: each, fresh: each === 2 ? mine : fresh() })),
   })
 
-test('one key has one run: a second run of the same leader ends the first', async () => {
+test('one key has one ceremony run: a second run of the same leader ends the first', async () => {
   const [one, two] = [opening(), opening()]
   const first = await say('ceremony/open', one)
   const second = await say('ceremony/open', two)
@@ -61,7 +61,7 @@ test('one key has one run: a second run of the same leader ends the first', asyn
   assert.equal(body.refreshed.length, 0)
 })
 
-test('a run for a wrong or existing key is not opened', async () => {
+test('refuses to open a ceremony for a wrong or existing key', async () => {
   for (const [body, error] of [
     [opening({ epoch: 1 }), 'KEY_CONFLICT'],
     [opening({ key_id: 's-none' }), 'KEY_CONFLICT'],
@@ -74,7 +74,7 @@ test('a run for a wrong or existing key is not opened', async () => {
     assert.equal((await say('ceremony/open', body)).error, error, JSON.stringify(body))
 })
 
-test('one node leads at most four runs', async () => {
+test('limits one node to leading four ceremonies', async () => {
   const answers = await Promise.all(
     Array.from({ length: 12 }, (_, at) => say('ceremony/open', keygen({ key_id: `s-${at}` }))),
   )
@@ -88,7 +88,7 @@ test('one node leads at most four runs', async () => {
   )
 })
 
-test("a run stores no message of a later round, none above the engine's size, and one for each round", async () => {
+test('refuses messages of a later round, above the size limit, or repeated in a round', async () => {
   // Replaces one of those four.
   const run = keygen({ key_id: 's-0' })
   assert.equal((await say('ceremony/open', run)).error, undefined)
@@ -123,7 +123,7 @@ test("a run stores no message of a later round, none above the engine's size, an
   )
 })
 
-test('a call above the size limit of its kind is closed before it is read', async () => {
+test('closes a call above the size limit of its kind before reading it', async () => {
   for (const call of [
     '/peer/ceremony/message',
     '/peer/ceremony/open',
@@ -141,7 +141,7 @@ test('a call above the size limit of its kind is closed before it is read', asyn
   assert.equal((await say('refresh/state', { key_id: workspace.set.key_id })).epoch, 0)
 })
 
-test('memory for one peer is limited to a large order and a third of it', async () => {
+test('limits the memory for one peer to four thirds of a large order', async () => {
   const room = new MemoryBudget()
   const order = callBytesMax('/peer/sign/open')
   const release = room.take(1, order)
@@ -156,7 +156,7 @@ test('memory for one peer is limited to a large order and a third of it', async 
   room.take(1, 1)
 })
 
-test('a run that a hostile leader began leaves no share and causes no ban', async () => {
+test('a ceremony that a hostile leader began leaves no share and causes no ban', async () => {
   const names = readdirSync(join(cluster.peers.nodes[1]!.home, 'record.shares')).filter((name) =>
     name.startsWith(`${workspace.set.key_id}.`),
   )

@@ -109,7 +109,7 @@ test('the envelope must contain the digest that the partner computes', async () 
   assert.equal(decode(registry, good, workspace.publicKeyAt).asset, 'ETH')
 })
 
-test('an open session accepts its own round and digest only; garbage ends it without a ban', async () => {
+test('a session accepts only its own round and digest, and ends without a ban on garbage', async () => {
   const request = await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
   const good = eth(path, { value: ONE })
   const fresh = randomBytes(32).toString('hex')
@@ -199,7 +199,7 @@ test('an open session accepts its own round and digest only; garbage ends it wit
   assert.equal(status.body.unfinished, 2)
 })
 
-test('an index cannot get a second name, nor a name a second index, whichever node proposes it', async () => {
+test('refuses a second name for an index and a second index for a name, from any node', async () => {
   const certify = (sub_account: string, index: number) =>
     say('/peer/sub-account/certify', { workspace: workspace.name, sub_account, index })
   assert.equal((await certify('stranger', caller.sub_account)).error, 'ENROLMENT_CONFLICT')
@@ -228,7 +228,7 @@ test('an index cannot get a second name, nor a name a second index, whichever no
   )
 })
 
-test('keys, certificates and refreshes cannot be obtained by a request', async () => {
+test('refuses requests that try to obtain keys, certificates and refreshes', async () => {
   const other = await cluster.post(2, '/key', { workspace: 'another', curve: 'secp256k1' })
   assert.notEqual(other.status, 200)
   assert.equal(
@@ -281,7 +281,7 @@ test('keys, certificates and refreshes cannot be obtained by a request', async (
   assert.equal(status, 200, JSON.stringify(body))
 })
 
-test('a partner that sent its first round has stored its step, even if it is killed immediately', async () => {
+test('a partner stores its step before it sends its first round, even if it is then killed', async () => {
   const request = await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
   const unsigned = eth(path, { value: ONE, nonce: 2 })
   const opened = await open(pay(request), unsigned)

@@ -40,7 +40,7 @@ const said = (act: () => unknown): unknown => {
   }
 }
 
-test('rules 11 to 13: charges within 24 hours count, including the limit itself, and earlier ones of the session', () => {
+test('rules 11 to 13: charges of the last 24 hours and of the same session count together', () => {
   const spending = new Spending()
   const state = { spending } as unknown as State
   const charged = (amount: bigint, more: Partial<Charge> = {}, ahead: Charge[] = [], step = 's') =>
@@ -80,7 +80,7 @@ test('rules 11 to 13: charges within 24 hours count, including the limit itself,
   assert.deepEqual([two(6n, 1n), two(6n, 2n)], [null, used(9n)])
 })
 
-test('rule 13: of one step the most expensive counts, plus all other steps; the rule states its own cap', () => {
+test('rule 13: of each step only the most expensive charge counts; the rule states its cap', () => {
   const spending = new Spending()
   const state = { spending } as unknown as State
   const charged = (amount: bigint, step: string, rule = false) =>
@@ -120,7 +120,7 @@ test('rule 13: of one step the most expensive counts, plus all other steps; the 
   assert.deepEqual(charged(1n, 'a'), used(14n), 'and never less than what was signed')
 })
 
-test('only the part of a fee above a twentieth of the amount counts; fuel counts with amount and fee', () => {
+test('counts the part of a fee above a twentieth of the amount; gas funding counts in full', () => {
   assert.deepEqual(
     [
       beyondShare(5n, 100n),
@@ -137,7 +137,7 @@ test('only the part of a fee above a twentieth of the amount counts; fuel counts
   )
 })
 
-test('rule 3: the maximum age of a request, and the error; a request is valid until a minute after its end', () => {
+test('rule 3: a request is valid until a minute after its end, and refused with its age', () => {
   assert.deepEqual([isTimely(100, 160), isTimely(100, 161)], [true, false])
   const proven = {
     iat: 1_000_000,
@@ -188,7 +188,7 @@ const verdictAt = (nonce: bigint | null, more: object = {}): Verdict =>
     ...more,
   }) as unknown as Verdict
 
-test('a run contains payments or fuel of one account with consecutive nonces, not those judged individually', () => {
+test('a batch accepts only payments or gas funding of one account with consecutive nonces', () => {
   const runs = (...verdicts: Verdict[]) =>
     said(() => {
       assertRun(verdicts)
@@ -248,7 +248,7 @@ test('a run contains payments or fuel of one account with consecutive nonces, no
   )
 })
 
-test('a refusal in a run states the position, a single one does not, and an error stays an error', async () => {
+test('a refusal in a batch states the position, and other errors are passed on unchanged', async () => {
   const refusal = new Refusal('BUDGET', 'words', { spent: '1' })
   const broken = new TypeError('broken')
   const throwing = (error: Error) => (one: number, at: number) => {
@@ -287,7 +287,7 @@ afterEach(() => {
 })
 const paid = (nonce = 0, more: object = {}) => eth(path, { value: ONE, nonce, ...more })
 
-test('a run is judged as a whole: each as if earlier ones were on record, and none is stored if one is refused', async () => {
+test('judges each item of a batch as if earlier ones were recorded, and stores all or none', async () => {
   const asked = [await asksPay(mine), await asksPay(mine), await asksPay(mine)]
   const orders = (list: JudgedRequest[], from = 0) =>
     list.map((each, at) => bench.order(pay(each), paid(from + at)))
@@ -331,7 +331,7 @@ test('a run is judged as a whole: each as if earlier ones were on record, and no
   assert.equal((await bench.judge.judgeAll(orders([more]))).length, 1)
 })
 
-test('a run of fuel transactions respects the budget, in which recorded ones count once', async () => {
+test('a batch of fuel transactions respects the budget and counts recorded ones once', async () => {
   const cap = BigInt(ETH.fee_cap)
   const tank = [0, ETH.chain_index, 0]
   const fuels = async (count: number, value: bigint) =>
@@ -368,7 +368,7 @@ test('a run of fuel transactions respects the budget, in which recorded ones cou
   assert.match((await told(() => admit(spare.slice(2)))) as string, /^BUDGET: /)
 })
 
-test('a recorded transaction is signed again at any age; a replacement is not', async () => {
+test('signs a recorded transaction again at any age, but not a replacement', async () => {
   const asked = await asksPay(mine)
   assert.equal(await bench.told(pay(asked), paid()), null)
   bench.now = IAT + 7 * DAY_S
@@ -385,7 +385,7 @@ test('a recorded transaction is signed again at any age; a replacement is not', 
   )
 })
 
-test('after a void nothing is signed, not even an earlier transaction', async () => {
+test('signs nothing after a void, not even an earlier transaction', async () => {
   const asked = await asksPay(mine)
   assert.equal(await bench.told(pay(asked), paid()), null)
   const by = await asksAbout(mine, asked.id, 'cancel')
@@ -399,7 +399,7 @@ test('after a void nothing is signed, not even an earlier transaction', async ()
   assert.equal(await bench.told(pay(asked), paid()), 'VOIDED: The intent was voided')
 })
 
-test("another transaction of a step is refused with the recorded one's bytes, and its signatures if any", async () => {
+test('the refusal of a second transaction contains the recorded one and its signatures', async () => {
   const asked = await asksPay(mine)
   const step = bench.judge.admit(await bench.verdict(pay(asked), paid()), SESSION)
   const recorded = async () => {
@@ -424,7 +424,7 @@ test("another transaction of a step is refused with the recorded one's bytes, an
   })
 })
 
-test('a step received from a peer counts too, but not its request', async (t) => {
+test('a step that was received from a peer counts, but its request does not', async (t) => {
   const asked = await asksPay(mine)
   bench.judge.admit(await bench.verdict(pay(asked), paid()), SESSION)
   const row = bench.store.record.page(bench.store.record.height, 1)[0]!
@@ -451,7 +451,7 @@ test('a step received from a peer counts too, but not its request', async (t) =>
   })
 })
 
-test('a finished signature that waits to be stored is stored before the transaction is signed again', async () => {
+test('stores a finished signature before signing the transaction again', async () => {
   const asked = await asksPay(mine)
   const verdict = await bench.verdict(pay(asked), paid())
   const step = bench.judge.admit(verdict, SESSION)
@@ -471,7 +471,7 @@ test('a finished signature that waits to be stored is stored before the transact
   assert.equal(bench.store.record.height, height)
 })
 
-test('the record is checked for every rule: a gap, an expiry, the meaning of a nonce, seen requests', async () => {
+test('checks every rule of the record: nonce gaps, expiries, reused nonces, seen requests', async () => {
   const asked = await asksPay(mine, { sequence_id: 'a' })
   assert.match((await bench.told(pay(asked), paid(1))) as string, /^NONCE_GAP: /)
   assert.equal(await bench.told(pay(asked), paid()), null)

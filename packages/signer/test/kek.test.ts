@@ -94,7 +94,7 @@ async function signsByEveryPair(cluster: SignerCluster): Promise<void> {
 const skip = withoutToken || withoutBao
 
 test(
-  'nodes with a passphrase, token or Vault key sign; if Vault fails they continue, and a starting node waits',
+  'nodes with passphrase, token or Vault sign; if Vault fails, only starting nodes wait',
   { skip },
   async () => {
     const bao: Bao = await startBao(folder)
@@ -202,7 +202,7 @@ test(
   },
 )
 
-test('a home of an earlier version, with a key file or passphrase, signs unchanged and can be migrated', async () => {
+test('a data directory of an earlier version signs unchanged and can be migrated', async () => {
   const cluster = new SignerCluster()
   ended.push(() => cluster.stop())
   await createDataDirs(cluster.home, await freePorts(3), 'own')
@@ -263,7 +263,7 @@ function killedAt(home: string, at: number): number | null {
   return signal === 'SIGKILL' ? null : status
 }
 
-test('a rotation killed at any step leaves a home whose shares can all be opened, and the next one finishes it', async () => {
+test('a key rotation that is killed at any step loses no share, and the next one finishes it', async () => {
   const parent = join(folder, 'killed')
   await createDataDirs(parent, await freePorts(3))
   const original = join(parent, 'node-1')
@@ -294,7 +294,7 @@ test('a rotation killed at any step leaves a home whose shares can all be opened
   }
 })
 
-test('a waiting node ends with its standard input, as every node does', async () => {
+test('a waiting node ends when its standard input closes, as every node does', async () => {
   const parent = join(folder, 'waiting')
   await createDataDirs(parent, await freePorts(3))
   const home = join(parent, 'node-1')
@@ -338,7 +338,7 @@ test('a waiting node ends with its standard input, as every node does', async ()
   assert.deepEqual([status, signal, stdout], [0, null, ''])
 })
 
-test('impossible settings are refused before anything is written', async () => {
+test('refuses invalid settings before anything is written', async () => {
   const parent = join(folder, 'refused')
   await createDataDirs(parent, await freePorts(3))
   const home = join(parent, 'node-2')

@@ -49,7 +49,7 @@ async function signWith(pair: readonly [number, number]): Promise<void> {
   assert.equal(status, 200, JSON.stringify(body))
 }
 
-test('refresh: a new epoch, old shares deleted, every pair signs, the key is the same', async () => {
+test('a refresh deletes old shares and keeps the key, and every pair signs afterwards', async () => {
   await signWith([1, 2])
   const { status, body } = await cluster.operator(2, 'refresh', { key_ids: [workspace.set.key_id] })
   assert.equal(status, 200)
@@ -70,7 +70,7 @@ test('refresh: a new epoch, old shares deleted, every pair signs, the key is the
   )
 })
 
-test('an Ed25519 key is generated, certified and refreshed; its three pairs sign the test', async () => {
+test('an Ed25519 key is generated, certified and refreshed, and each pair signs with it', async () => {
   const { status, body } = await cluster.post(2, '/key', {
     workspace: workspace.name,
     curve: 'ed25519',
@@ -82,7 +82,7 @@ test('an Ed25519 key is generated, certified and refreshed; its three pairs sign
   assert.deepEqual(answer.body, { refreshed: [{ key_id: body.key_id, epoch: 1 }], failed: [] })
 })
 
-test('refresh while payments are signed: every pair signs each, and all nodes have new shares', async (t) => {
+test('every pair signs payments during a refresh, and all nodes have new shares afterwards', async (t) => {
   const sub = await workspace.caller(8)
   const refusals: string[] = []
   let signed = 0
@@ -135,7 +135,7 @@ test('a refresh fails while a node is down, and the old shares stay in use', asy
   await signWith([2, 3])
 })
 
-test('drill: a lost host is restored from its backup and its peers, and its earlier records still bind it', async () => {
+test('drill: a lost host is restored from backup and peers, and its earlier records still count', async () => {
   const old = await transfer(caller, { asset: 'ETH', amount: 2, destination_address: SINK_ETH })
   const used = await transfer(caller, { asset: 'ETH', amount: 3, destination_address: SINK_ETH })
   const other = await workspace.caller(1)
@@ -234,7 +234,7 @@ test('drill: a lost host is restored from its backup and its peers, and its earl
   await signWith([1, 3])
 })
 
-test('drill: three lost hosts are restored from backups, and accounts continue at the nonces of the chain', async () => {
+test('drill: three lost hosts are restored, and accounts continue at the nonces of the chain', async () => {
   const sub = await workspace.caller(7)
   const ask = async (pair: readonly [number, number], number: number): Promise<Json> =>
     workspace.sign(

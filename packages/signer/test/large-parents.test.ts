@@ -79,7 +79,7 @@ test(
 )
 
 test(
-  'an order beyond the size limit is refused, and the node continues',
+  'refuses an order above the size limit, and the node continues',
   { timeout: 60_000 },
   async () => {
     const { request, unsigned } = order(parents(2, 990_000))
@@ -94,7 +94,7 @@ test(
   },
 )
 
-test('text that is not hex, or too long for a transaction, is not an order', async () => {
+test('refuses a previous transaction that is not hex, or too long for a transaction', async () => {
   const { request, unsigned } = order(parents(1, 1000))
   const signed = await request
   for (const previous of ['', 'abc', 'ZZ', '00'.repeat(4 * 1024 * 1024 + 1)]) {

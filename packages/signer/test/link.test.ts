@@ -76,7 +76,7 @@ function flood(length: number): { lie: (stream: TLSSocket) => void; sent: () => 
   return { lie, sent: () => sent }
 }
 
-test('attack: a peer whose answer never ends is disconnected while it is read', async () => {
+test('attack: disconnects a peer whose response never ends', async () => {
   for (const [length, why] of [
     [0xffff_ffff, /sent invalid data: more than 1000000 bytes/],
     [900_000, /sent invalid data: more than one frame/],
@@ -94,7 +94,7 @@ test('attack: a peer whose answer never ends is disconnected while it is read', 
   }
 })
 
-test('attack: a call with a short answer reads no more than that from any peer', async () => {
+test('attack: a call with a short response stops reading at its size limit', async () => {
   const { lie, sent } = flood(0xffff_ffff)
   const { config, close } = await lying(lie)
   const store = new Store(join(home, 'flood.sqlite'), () => 1)
@@ -125,7 +125,7 @@ test('attack: a call with a short answer reads no more than that from any peer',
   }
 })
 
-test('attack: a peer that sends its answer byte by byte is disconnected at the deadline', async () => {
+test('attack: disconnects a peer that sends its response byte by byte at the deadline', async () => {
   const { config, peer, close } = await lying((stream) => {
     stream.write(lengthOf(100_000))
     const timer = setInterval(() => {
@@ -147,7 +147,7 @@ test('attack: a peer that sends its answer byte by byte is disconnected at the d
   }
 })
 
-test('attack: an unsolicited message of a peer is no answer to the next call', async () => {
+test('attack: an unsolicited message of a peer does not count as the next response', async () => {
   const dropped = Promise.withResolvers<void>()
   const { config, peer, close } = await lying((stream) => {
     stream.once('close', () => {
@@ -170,7 +170,7 @@ test('attack: an unsolicited message of a peer is no answer to the next call', a
   }
 })
 
-test('a lost connection fails only its own call, and the next call has a new one', async () => {
+test('a lost connection fails only its own call, and the next call gets a new connection', async () => {
   let heard = 0
   const { config, peer, close } = await lying((stream) => {
     if (++heard === 1) stream.destroy()
@@ -189,7 +189,7 @@ test('a lost connection fails only its own call, and the next call has a new one
   }
 })
 
-test('more concurrent calls than connections: the rest wait their turn, within their own time', async () => {
+test('calls above the number of connections wait, within their own time limit', async () => {
   const held: TLSSocket[] = []
   let isFree = false
   const answer = (stream: TLSSocket): void => {
@@ -220,7 +220,7 @@ test('more concurrent calls than connections: the rest wait their turn, within t
   }
 })
 
-test('frames are parsed wherever the stream was split', () => {
+test('parses frames wherever the stream was split', () => {
   const reader = new FrameReader()
   const whole = Buffer.concat([lengthOf(5), Buffer.from('hello')])
   for (const byte of whole.subarray(0, -1)) assert.equal(reader.push(Buffer.from([byte]), 5), null)
@@ -235,7 +235,7 @@ test('frames are parsed wherever the stream was split', () => {
     assert.throws(() => callOf(short), /without a name/)
 })
 
-test('attack: a cheat in one input is detected although another input contains invalid data', () => {
+test('attack: detects a cheat in one input although another input contains invalid data', () => {
   const cheat = new ThresholdError('CHEAT', 'proven', 2)
   const garbage = new ThresholdError('MALFORMED', 'not a message', null)
   assert.equal(gravest([garbage, new Error('x'), cheat]), cheat)

@@ -102,7 +102,7 @@ const request = (
 ) => transfer(by, { asset, amount, destination_address: sink(asset), ...more })
 const COIN = 100_000_000n
 
-describe('UTXO chains without replacement', () => {
+describe('UTXO chains without replacement of transactions', () => {
   for (const code of ['DOGE', 'DASH', 'BCH', 'LTC']) {
     const fee = code === 'DOGE' ? 400_000n : 1000n
     const honest = (more: Partial<Built> = {}) =>
@@ -114,7 +114,7 @@ describe('UTXO chains without replacement', () => {
         ...more,
       })
 
-    test(`${code}: an honest payment is signed, with every signature over the right digest`, async () => {
+    test(`${code}: signs an honest payment, with every signature over the right digest`, async () => {
       const unsigned = honest()
       const answer = await workspace.sign(pay(await request(code, 4)), unsigned)
       assert.equal(answer.status, 200, JSON.stringify(answer.body))
@@ -226,14 +226,14 @@ describe('UTXO chains without replacement', () => {
       )
     })
 
-    test(`${code}: a payment is made once: another transaction with other coins is refused`, async () => {
+    test(`${code}: refuses a second transaction with other coins for one payment`, async () => {
       const once = await request(code, 4, { sequence_id: `once-${code}` })
       assert.equal((await workspace.sign(pay(once), honest())).status, 200)
       refused(await workspace.sign(pay(once), honest()), 'NOT_EXCLUSIVE')
     })
   }
 
-  test('BCH: its address in the old format is the same destination', async () => {
+  test('BCH: accepts a destination in the old address format as the same address', async () => {
     const legacy = await transfer(caller, {
       asset: 'BCH',
       amount: 4,
@@ -298,7 +298,7 @@ describe('EVM networks', () => {
   const ask = (by: Caller, asset: string, amount: number | string = 1) =>
     transfer(by, { asset, amount, destination_address: SINK_ETH })
 
-  test('the chain id of every other network is refused on each, because the address is the same everywhere', async () => {
+  test('refuses the chain id of every other network, because addresses are the same', async () => {
     const { sub, by } = await fresh()
     for (const network of ['BSC', 'OP_ETH', 'ONE']) {
       for (const { chain_id: chainId, code } of registry.networks) {
@@ -367,7 +367,7 @@ describe('EVM networks', () => {
     )
   })
 
-  test('fuel covers the fee of the base chain, and no more than the stated amount', async () => {
+  test('gas funding includes the base-chain fee, and is limited to the stated amount', async () => {
     const { sub, by } = await fresh()
     const network = net('OP_ETH')
     const wanted = await ask(by, 'OP_ETH')

@@ -21,7 +21,7 @@ function folder(t: TestContext): string {
   return path
 }
 
-test('a new file is complete and private, on a file system without links too', (t) => {
+test('writes a new file completely and privately, also on a file system without links', (t) => {
   t.mock.method(fs, 'linkSync', () => {
     throw Object.assign(new Error('EPERM'), { code: 'EPERM' })
   })
@@ -37,7 +37,7 @@ test('a new file is complete and private, on a file system without links too', (
   )
 })
 
-test('an existing file stays unchanged, and so does a foreign draft', (t) => {
+test('does not change an existing file or the draft file of another process', (t) => {
   const home = folder(t)
   for (const name of ['older', 'other.draft']) writeFileSync(join(home, name), name)
   assert.throws(
@@ -61,7 +61,7 @@ test('an existing file stays unchanged, and so does a foreign draft', (t) => {
   )
 })
 
-test('a failed write leaves nothing, not even its name', (t) => {
+test('a failed write leaves no file', (t) => {
   const home = folder(t)
   // The file name has the maximum length, so the name of the draft is too long.
   assert.throws(

@@ -64,7 +64,7 @@ const make = async () => {
   return { purpose: pay(request), unsigned: eth(from, { value: ONE, nonce: 0 }), from }
 }
 
-test('status', async () => {
+test('status reports the state of a node', async () => {
   const begun = now()
   const { status, body } = await cluster.get(2, '/status')
   assert.equal(status, 200)
@@ -79,7 +79,7 @@ test('status', async () => {
   )
 })
 
-test('one node killed: the other pair signs, and a pair with it gets an error', async () => {
+test('while one node is killed, the other pair signs, and a pair with it gets an error', async () => {
   await cluster.kill(2)
   const { purpose, unsigned } = await make()
   const away = await workspace.sign(purpose, unsigned, [1, 2])
@@ -92,7 +92,7 @@ test('one node killed: the other pair signs, and a pair with it gets an error', 
   assert.deepEqual(again.body, good.body)
 })
 
-test('one node hanging: the caller gets an answer when a round times out, and the other pair signs', async () => {
+test('while one node hangs, a call ends at the time-out, and the other pair signs', async () => {
   const { purpose, unsigned } = await make()
   cluster.processes.get(3)!.kill('SIGSTOP')
   const [hung, other] = (await (async () => {
@@ -153,7 +153,7 @@ test("peer endpoints refuse the platform's certificate, and the platform's endpo
   assert.equal(status, 403)
 })
 
-test('malformed calls never end a node', async () => {
+test('malformed calls never end a node process', async () => {
   const bodies = [
     '',
     '{',
@@ -224,7 +224,7 @@ test('malformed calls never end a node', async () => {
   assert.equal((await workspace.sign(purpose, unsigned)).status, 200)
 })
 
-test('a hostile node cannot make another node sign, impersonate a third, or reset its own record', async () => {
+test('a hostile node cannot make another node sign, impersonate a third, or reset its record', async () => {
   await cluster.kill(1)
   const home = cluster.peers.nodes[0]!.home
   const credentials = {
@@ -278,7 +278,7 @@ test('a hostile node cannot make another node sign, impersonate a third, or rese
   assert.equal((await workspace.sign(purpose, unsigned)).status, 200)
 })
 
-test('both peers refuse a rolled-back record, including the one that had no part in the lost entries', async () => {
+test('both peers refuse a rolled-back record, also the peer without a part in the lost entries', async () => {
   await cluster.kill(3)
   const home = cluster.peers.nodes[2]!.home
   const kept = ['record.sqlite', 'record.sqlite-wal']
@@ -314,7 +314,7 @@ test('both peers refuse a rolled-back record, including the one that had no part
   assert.equal(back.status, 200, JSON.stringify(back.body))
 })
 
-test('kill -9 under load: afterwards only the same bytes are signed', async () => {
+test('after kill -9 under load, only the same bytes are signed', async () => {
   const callers = await Promise.all(Array.from({ length: 6 }, (_, at) => workspace.caller(50 + at)))
   const orders = await Promise.all(
     callers.map(async (each) => ({
@@ -378,7 +378,7 @@ test('kill -9 under load: afterwards only the same bytes are signed', async () =
     )
 })
 
-test('a node is banned permanently after proof of misbehaviour: 409, also after a restart', async () => {
+test('after proof of misbehaviour a node is banned with 409, also after a restart', async () => {
   await cluster.kill(3)
   const store = new Store(join(cluster.peers.nodes[2]!.home, 'record.sqlite'), () => Date.now())
   store.append('ban', { node: 2, reason: 'drill' })
@@ -397,7 +397,7 @@ test('a node is banned permanently after proof of misbehaviour: 409, also after 
   assert.deepEqual((await cluster.get(3, '/status')).body.bans, [2])
 })
 
-test('a key without a workspace or a workspace without a key cannot sign', async () => {
+test('refuses to sign with a key without a workspace, or for a workspace without a key', async () => {
   const name = randomUUID()
   const api_key = randomUUID()
   for (const node of [1, 2, 3])
@@ -416,7 +416,7 @@ test('a key without a workspace or a workspace without a key cannot sign', async
   assert.equal(body.error, 'KEY_NOT_READY')
 })
 
-test('homes are private, and logs contain no secrets', async () => {
+test('data directories are private, and logs contain no secrets', async () => {
   for (const { home } of cluster.peers.nodes) {
     assert.equal(statSync(home).mode & 0o777, 0o700)
     for (const file of ['config.json', 'identity.key', 'tls.key', 'kek'])
@@ -435,7 +435,7 @@ test('homes are private, and logs contain no secrets', async () => {
   assert.ok(!cluster.logs.includes('PRIVATE'))
 })
 
-test('SIGTERM and a closed standard input end a node with exit code 0, although the platform is connected', async () => {
+test('SIGTERM or a closed standard input ends a node with code 0, even while it is connected', async () => {
   assert.equal((await cluster.get(1, '/status')).status, 200)
   assert.equal((await cluster.get(2, '/status')).status, 200)
   assert.equal(await cluster.kill(1, 'SIGTERM'), 0)
@@ -453,7 +453,7 @@ test('SIGTERM and a closed standard input end a node with exit code 0, although 
   assert.equal((await workspace.sign(purpose, unsigned)).status, 200)
 })
 
-test('a start detects a tampered record, a kind of a later version, and a second process on one home', async () => {
+test('a start refuses a tampered record, an unknown entry kind, and a second process', async () => {
   await assert.rejects(
     cluster.run.call(
       { ...cluster, peers: cluster.peers, processes: new Map(), logs: '' } as never,

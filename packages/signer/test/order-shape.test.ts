@@ -34,7 +34,7 @@ const ofPurpose = (purpose: object) => isRead({ ...order, purpose })
 const ofUnsigned = (more: object) => isRead({ ...order, unsigned: { ...unsigned, ...more } })
 const allOf = (count: number, each: unknown) => Array.from({ length: count }, () => each)
 
-test('every purpose is read unchanged, with all optional fields', () => {
+test('reads an order of every purpose unchanged, with all optional fields', () => {
   const proven = { request, receipts: [receipt, receipt, receipt] }
   for (const purpose of [
     pay,
@@ -106,7 +106,7 @@ test('refuses an additional or missing field, another kind, and forbidden nestin
   assert.ok(!ofUnsigned({ more: 1 }))
 })
 
-test('limits of lengths, counts and sizes', () => {
+test('limits lengths, counts and sizes', () => {
   const named = (length: number) => 'x'.repeat(length)
   for (const [least, most, reads] of [
     [1, 128, (length: number) => isRead({ ...order, workspace: named(length) })],
@@ -158,7 +158,7 @@ test('limits of lengths, counts and sizes', () => {
   for (const bytes of ['0', '0A', 'xy', '']) assert.ok(!ofUnsigned({ bytes }), bytes)
 })
 
-test('a receipt: one of three nodes, names within their maximum length, and nothing else', () => {
+test('a receipt names one of three nodes, has names of limited length, and no other field', () => {
   const reads = (told: object, more: object = {}) =>
     ofPurpose({
       ...pay,
@@ -195,7 +195,7 @@ test('a receipt: one of three nodes, names within their maximum length, and noth
   for (const name of Object.keys(receipt.receipt)) assert.ok(!reads({ [name]: undefined }), name)
 })
 
-test('amounts are whole decimal numbers, and ids have one encoding', () => {
+test('amounts must be whole decimal numbers, and ids must have one encoding', () => {
   const gas = (text: unknown) => ofPurpose({ ...fuel, gas: text })
   for (const name of ['gas', 'max_fee_per_gas', 'l1_fee']) {
     const reads = (text: unknown) => ofPurpose({ ...fuel, [name]: text })
@@ -226,7 +226,7 @@ test('amounts are whole decimal numbers, and ids have one encoding', () => {
   assert.ok(!ofPurpose({ ...forward, id: ID.toUpperCase() }))
 })
 
-test('a transaction has one hash, whatever extra data came with it, and another if any of it differs', () => {
+test('the hash of a transaction covers all of its fields and no additional data', () => {
   const of = (more: object = {}) =>
     hashOfUnsigned({ ...unsigned, inputs: [{ path: [1, 2] }], ...more })
   assert.equal(of(), 'd3e73b01c10c0742526e1fd0491c88e8a848d50e3926e5ccd4ebc56a823fecf6')

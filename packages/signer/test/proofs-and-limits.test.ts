@@ -50,7 +50,7 @@ const stateOf = (more: object = {}): State =>
 const aged = (at: number, receipts: Receipt[] = [], state = stateOf()) =>
   codeOf(() => assertAge({ state, identities, proven, content: 'content', receipts, now: at }))
 
-test('rule 3: a request is valid for a day without proof and for a week with one, to the second', () => {
+test('rule 3: a request is valid for a day without a receipt, and for a week with a receipt', () => {
   assert.deepEqual([aged(IAT + DAY_S), aged(IAT + DAY_S + 1)], [null, 'TOO_OLD'])
   assert.deepEqual(
     [aged(IAT + 7 * DAY_S, [receipt()]), aged(IAT + 7 * DAY_S + 1, [receipt()])],
@@ -58,14 +58,14 @@ test('rule 3: a request is valid for a day without proof and for a week with one
   )
 })
 
-test('a receipt is signed as documented in the README: its own line, and the fields in a fixed order', () => {
+test('a receipt is signed in the format of the README, with the fields in a fixed order', () => {
   assert.equal(
     receiptBytes({ seen_at: 5, intent: 'i', nonce: 'n', api_key: 'k', node: 2 }).toString(),
     'custody/receipt/v1\n{"node":2,"api_key":"k","nonce":"n","intent":"i","seen_at":5}',
   )
 })
 
-test('attack: refuses a receipt of another caller, request, meaning or node, or from a later time', () => {
+test('attack: refuses a receipt of another caller, request, intent or node, or a later time', () => {
   const at = IAT + 2 * DAY_S
   assert.equal(aged(at, [receipt()]), null)
   for (const more of [
@@ -94,7 +94,7 @@ test('attack: refuses a receipt of another caller, request, meaning or node, or 
   )
 })
 
-test('rule 3: requests received in time by this node count, except those from before its restoration', () => {
+test('rule 3: counts requests that this node received in time, but not before its restoration', () => {
   const seen = (timely: boolean) =>
     stateOf({ seen: new Map([[State.requestKey('k', 'n'), { timely }]]) })
   const at = IAT + 2 * DAY_S
@@ -155,7 +155,7 @@ const subject = (network: Network, decoded: object): Subject =>
   }) as unknown as Subject
 const [most, above] = [BigInt(TRX.fee_cap), BigInt(TRX.fee_cap) + 1n]
 
-test('attack: a tank or a staking wallet cannot be burnt as fees', () => {
+test('attack: a gas tank or a staking wallet cannot be spent as fees', () => {
   const drained = (fee: bigint, payment: object = {}, more: object[] = []) =>
     codeOf(() =>
       assertDrains(
@@ -218,7 +218,7 @@ test('attack: a tank or a staking wallet cannot be burnt as fees', () => {
   )
 })
 
-test('attack: a tank cannot lend to itself, or for a call that is too expensive', () => {
+test('attack: a tank cannot delegate energy to itself, or for a call that is too expensive', () => {
   const keys = createECDH('secp256k1')
   keys.setPrivateKey(Buffer.alloc(32, 7))
   const key = {

@@ -30,7 +30,7 @@ const refusal = async (work: Promise<unknown>) =>
     (error: unknown) => (error instanceof Refusal ? error.code : String(error)),
   )
 
-test('a verified request is not accepted under another key, of a revoked caller, or with another character', async () => {
+test('refuses a verified request under another key, of a revoked caller, or changed by a letter', async () => {
   const request = await signRequest({
     apiKey: API_KEY,
     privateKey,
@@ -86,7 +86,7 @@ test('a verified request is not accepted under another key, of a revoked caller,
   )
 })
 
-test('a request is refused until a minute before its nbf, even if it was verified before', async () => {
+test('refuses a request until a minute before its nbf, even if it was verified before', async () => {
   const of = (nbf: number) =>
     signRequest({
       apiKey: API_KEY,

@@ -29,7 +29,7 @@ const code = (run: () => void): string | null => {
   }
 }
 
-test('rule 3: the clock never goes back, not even after a restart', () => {
+test('rule 3: the clock of the record never goes back, not even after a restart', () => {
   const path = join(folder, 'clock.sqlite')
   let time = 5_000_000
   const first = new Store(path, () => time)
@@ -46,7 +46,7 @@ test('rule 3: the clock never goes back, not even after a restart', () => {
   second.close()
 })
 
-test('a full disk refuses writes before anything is signed; the record continues once there is room', () => {
+test('a full disk refuses writes before signing, and the record continues once there is space', () => {
   const path = join(folder, 'full.sqlite')
   const store = new Store(path, () => IAT * 1000)
   store.append('backup', { keys: 0, made_at: 1 })
@@ -87,7 +87,7 @@ test('a full disk refuses writes before anything is signed; the record continues
   again.close()
 })
 
-test('rule 3: 24 hours; 7 days for a request that this node or a peer with a signature received in time', () => {
+test('rule 3: a request is valid for 24 hours, or 7 days if a node received it in time', () => {
   const store = new Store(join(folder, 'age.sqlite'), () => IAT * 1000)
   const identity = generateKeyPairSync('ed25519')
   const identities = new Map([[2, identity.publicKey]])
@@ -164,7 +164,7 @@ test('the record is append-only, and waiting entries share the next flush', () =
   again.close()
 })
 
-test('writes left after the node has ended do not keep the process alive', () => {
+test('writes that wait after a node has ended do not keep the process alive', () => {
   const path = join(folder, 'closed.sqlite')
   const store = new Store(path, () => 1)
   store.append('revoke', { api_key: 'one' })
@@ -178,14 +178,14 @@ test('writes left after the node has ended do not keep the process alive', () =>
   again.close()
 })
 
-test('a text sealed to the recovery key can be opened with it only', () => {
+test('only the recovery key can open a text that is encrypted to it', () => {
   const secret = new Uint8Array(32).fill(7)
   const sealed = sealText('text', recoveryPublicKey(secret))
   assert.equal(openText(sealed, secret), 'text')
   assert.throws(() => openText(sealed, new Uint8Array(32).fill(8)))
 })
 
-test('a record belongs to the network of its first start', () => {
+test('a record can be used only with the network type of its first start', () => {
   const path = join(folder, 'network.sqlite')
   const first = new Store(path, () => IAT * 1000)
   freezeRegistry(loadRegistry('local'), first)

@@ -74,7 +74,7 @@ after(async () => {
   await cluster.stop()
 })
 
-test('a node that serves a platform accepts no recovery order, and signs none', async () => {
+test('a node that serves a platform refuses recovery orders and does not sign them', async () => {
   assert.equal((await order(1, 'ETH', SINK_ETH)).body.error, 'NOT_ALLOWED')
   assert.equal((await sign(eth(path, { value: 1n }))).body.error, 'NOT_ALLOWED')
   const asked = await workspace.sign(
@@ -91,7 +91,7 @@ test('a node that serves a platform accepts no recovery order, and signs none', 
   )
 })
 
-test('two nodes restored from backups alone sign what both operators ordered, and nothing else', async () => {
+test('two nodes restored from backups sign only what both operators ordered', async () => {
   for (const node of [1, 2, 3]) await cluster.kill(node)
   for (const node of [1, 3]) {
     const { home } = cluster.peers.nodes[node - 1]!

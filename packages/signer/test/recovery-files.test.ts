@@ -10,7 +10,7 @@ import {
   signedSchema,
 } from '../src/recover/recovery-files.ts'
 
-test('a file passed between steps of a recovery is validated, and errors are named', (t) => {
+test('validates files that are passed between recovery steps, and names the error', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'custody-carried-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const path = join(folder, 'file.json')

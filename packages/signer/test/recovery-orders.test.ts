@@ -30,7 +30,7 @@ const ONE = 10n ** 18n
 const FRIEND = 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY'
 const omnibus = [1, ETH.chain_index, 0]
 
-test('a node opened for a recovery signs what its operator ordered, and nothing else', async (t) => {
+test('a node that was opened for a recovery signs only what its operator ordered', async (t) => {
   const bench = new Bench()
   t.after(() => {
     bench.close()

@@ -286,11 +286,11 @@ function explore(runsMax: number, by: Rules = rules): number {
   return seen.size
 }
 
-test('whatever one node sends and whenever others are killed, two honest nodes agree on the shares of one run', (context) => {
+test('for any messages of one node and any kills, two honest nodes agree on shares of one run', (context) => {
   for (const runs of [1, 2, 3]) context.diagnostic(`${runs} runs: ${explore(runs)} states`)
 })
 
-test('the explorer finds the violation that each rule prevents', () => {
+test('without any one of its rules, the explorer finds a violation', () => {
   const without = (changed: Partial<Rules>) => () => explore(2, { ...rules, ...changed })
   // The earlier rule, by which the old share is deleted when the leader says so.
   assert.throws(

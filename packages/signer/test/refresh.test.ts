@@ -107,7 +107,7 @@ async function settle(o: {
   return answer
 }
 
-test('a node that tested the new shares follows one that switched, updates the third, and then wipes the old share', async () => {
+test('a node that tested the new shares follows a switched peer and then wipes the old share', async () => {
   assert.deepEqual(await settle({ tested: [1, 3], peers: { 1: NEW, 3: OLD }, follows: [1, 3] }), {
     epoch: 1,
     hasOld: false,
@@ -121,7 +121,7 @@ test('a node that tested the new shares follows one that switched, updates the t
   })
 })
 
-test('if no node switched, the old shares stay, and a new run begins', async () => {
+test('if no node switched, the old shares stay in use, and a new run begins', async () => {
   assert.deepEqual(await settle({ tested: [1, 3], peers: { 1: OLD, 3: OLD } }), {
     epoch: 0,
     hasOld: true,
@@ -130,13 +130,13 @@ test('if no node switched, the old shares stay, and a new run begins', async () 
   })
 })
 
-test('untested new shares are not used, whatever a peer reports', async () => {
+test('does not use untested new shares, whatever a peer reports', async () => {
   const { epoch, hasOld, failed } = await settle({ tested: [1], peers: { 1: NEW, 3: NEW } })
   assert.deepEqual([epoch, hasOld], [0, true])
   assert.match(failed.join(), /not tested with node 3/)
 })
 
-test('attack: a leader switches one node and not the other: the old share stays until both have switched', async () => {
+test('attack: if a leader switches only one node, the old share stays until both have switched', async () => {
   const { epoch, hasOld, failed } = await settle({
     tested: [1, 3],
     switched: true,
@@ -146,7 +146,7 @@ test('attack: a leader switches one node and not the other: the old share stays 
   assert.match(failed.join(), /has not ended/)
 })
 
-test('a run that both peers abandoned is reverted, and a new run begins', async () => {
+test('reverts a refresh that both peers abandoned, and begins a new run', async () => {
   assert.deepEqual(
     await settle({ tested: [1, 3], switched: true, peers: { 1: OLD, 3: OLD }, abandons: [1, 3] }),
     {
@@ -163,7 +163,7 @@ test('a run that both peers abandoned is reverted, and a new run begins', async 
   )
 })
 
-test('a peer at the same epoch from another run has not switched', async () => {
+test('a peer at the same epoch of another run has not switched', async () => {
   const { hasOld } = await settle({
     tested: [1, 3],
     switched: true,
@@ -172,7 +172,7 @@ test('a peer at the same epoch from another run has not switched', async () => {
   assert.equal(hasOld, true)
 })
 
-test("a peer that is still storing the new shares makes the leader's test wait", async () => {
+test("a leader's test waits for a peer that is still storing the new shares", async () => {
   const store = new Store(join(folder, 'open.sqlite'), () => 1)
   const name = { key_id: 'k', epoch: 1, session: SESSION }
   store.append('key', { ...KEY, epoch: 0 })

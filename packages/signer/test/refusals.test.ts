@@ -164,7 +164,7 @@ test('refuses a cancellation or a speed-up of another payment, or by another sub
   assert.equal(await cancelled(await asksAbout(friend, paid.id, 'cancel')), null)
 })
 
-test('the rate is that of the later speed-up or cancellation; the end of a rule has none', async () => {
+test('the fee limit is that of the last speed-up or cancellation; ending a rule has no limit', async () => {
   const paid = await asksPay(mine, { fee_rate: 1 })
   const dear = (rate: bigint) => eth(omnibus, { value: ONE, maxFeePerGas: rate * 1_000_000_000n })
   const faster = pay(paid, {
@@ -181,7 +181,7 @@ test('the rate is that of the later speed-up or cancellation; the end of a rule 
   assert.equal(await cancel(pay(paid), await asksAbout(mine, paid.id, 'cancel')), null)
 })
 
-test('a revoked caller pays no more, but their payments can be stopped, and lent energy returns', async () => {
+test('a revoked caller cannot pay, but their payments can be cancelled and energy returned', async () => {
   const friend = bench.caller(1)
   const [paid, rule] = [await asksPay(mine), await asksRule(mine)]
   const tron = await asksPay(mine, { asset: 'USDT_TRX', destination_address: FRIEND })
@@ -238,7 +238,7 @@ test('a revoked caller pays no more, but their payments can be stopped, and lent
   await refused({ kind: 'cancel', of, request: ends.request }, back(), null)
 })
 
-test('each purpose has its own rule and its own paths', async () => {
+test('each purpose has its own rules and its own allowed paths', async () => {
   bench.caller(2)
   const elsewhere = [2, ETH.chain_index, 0]
   const foreign = `FOREIGN_PATH: The path ${elsewhere.join('/')} is not in the payer's wallet`
@@ -330,7 +330,7 @@ test('each purpose has its own rule and its own paths', async () => {
   )
 })
 
-test("a rule that this node did not receive in time is valid only with a peer's signature", async () => {
+test("a rule that this node did not receive in time needs a peer's signature", async () => {
   const rule = await asksRule(mine)
   const { want } = await bench.judge.understand(rule.request)
   const of = (receipts?: object[]) => ({
@@ -364,7 +364,7 @@ const COST = { gas: '21000', max_fee_per_gas: '1' }
 const fuel = (of: object, more: object = {}) => ({ kind: 'fuel', for: of, ...COST, ...more })
 const given = (value = 1n) => eth(tank, { to: addressOf(ETH, omnibus), value })
 
-test('refuses fuel for payments that pay their own fees, from another address, or shared improperly', async () => {
+test('refuses gas funding for payments that pay their own fee, and invalid shared funding', async () => {
   const [one, two] = [await asksPay(mine), await asksPay(mine)]
   const coins = await asksPay(mine, { asset: 'BTC', amount: 0.001, destination_address: SINK_BTC })
   await refused(fuel(pay(coins)), given(), 'FUEL_WITHOUT_INTENT: BTC pays its own fees')
@@ -422,7 +422,7 @@ test('refuses fuel for payments that pay their own fees, from another address, o
   }
 })
 
-test('refuses energy without a stake, or from an address other than the tank', async () => {
+test('refuses delegated energy without a stake, or from an address other than the tank', async () => {
   const asked = await asksPay(mine)
   const lend = (of: object, path: number[]) =>
     bench.told(
@@ -446,7 +446,7 @@ test('refuses energy without a stake, or from an address other than the tank', a
   )
 })
 
-test('refuses sweeps of assets without sweeps, of the tank, of unknown sub-accounts and of the omnibus address', async () => {
+test('refuses sweeps of the tank, the omnibus address, and unknown sub-accounts or assets', async () => {
   const sweep = (more: object) => ({
     kind: 'sweep',
     sub_account: 1,
@@ -541,7 +541,7 @@ test("refuses an operator's order that is missing, not from the tank, or on an u
   )
 })
 
-test('unreadable input is refused with the name of its rule, and other errors stay errors', async () => {
+test('refuses unreadable input with its rule number, and passes other errors on', async () => {
   const order = (unsigned: ReturnType<typeof eth>) =>
     bench.order({ kind: 'drain', order: 'd' }, unsigned)
   const said = async (unsigned: ReturnType<typeof eth>, network: Network) => {

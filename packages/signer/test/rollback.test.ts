@@ -147,7 +147,7 @@ for (const [role, pair] of [
   ['coordinator', [1, 2]],
   ['partner', [2, 1]],
 ] as const) {
-  test(`node 1, ${role} of a signature, is rolled back to before it and both peers are killed: no second signature with node 3`, async () => {
+  test(`node 1, ${role} of a signature, signs no second transaction after a rollback`, async () => {
     const { first, second } = await twice()
     const old = image(1)
     const before = pair.map(signedOn)
@@ -167,7 +167,7 @@ for (const [role, pair] of [
   })
 }
 
-test('node 3 learnt of the signature by pings, is killed, and the partner is away: no second signature', async () => {
+test('refuses a second signature if node 3 learnt of the first only by pings', async () => {
   const { first, second } = await twice()
   const old = image(1)
   assert.equal((await first([1, 2])).status, 200)
@@ -184,7 +184,7 @@ test('node 3 learnt of the signature by pings, is killed, and the partner is awa
   await cluster.run(2)
 })
 
-test("node 3 met the rolled-back node while the signature's partner was down: refused once the partner is back", async () => {
+test('refuses a second signature once the partner of the first is reachable again', async () => {
   const { first, second } = await twice()
   const old = image(1)
   await cluster.kill(3)

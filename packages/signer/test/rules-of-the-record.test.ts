@@ -22,7 +22,7 @@ const net = (code: string): Network => registry.network(code) as Network
 const [XRP, XLM, BASE] = [net('XRP'), net('XLM'), net('BASE')]
 const OTHER = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
 
-test('rule 4: a nonce has one meaning, and an intent has one content', () => {
+test('rule 4: refuses a reused nonce with another request, and an intent with other content', () => {
   const used = 'INTENT_CONFLICT: This API key used the nonce for another request'
   const other = 'INTENT_CONFLICT: The same sequence_id was used for another payment'
   const meaning = (seen: object | null, known: object | null) =>
@@ -68,7 +68,7 @@ test('rule 4: a nonce has one meaning, and an intent has one content', () => {
   )
 })
 
-test('rule 10: an expiry if the chain has one, no further ahead than the clock and the record allow', () => {
+test('rule 10: limits an expiry by the clock and by the record', () => {
   const NOW = 1_800_000_000
   const expires = (
     network: Network,
@@ -147,7 +147,7 @@ test('rule 10: an expiry if the chain has one, no further ahead than the clock a
   }
 })
 
-test('rule 10: payments that use their allowance do not move it: only time does', () => {
+test('rule 10: only time raises the limit of expiries, not payments that use the maximum', () => {
   const [START, HEAD, SPEED, DAY] = [1_800_000_000, 90_000_000, 0.26, 86_400]
   const mostAt = (ends: Ends, now: number): number => Number(ends.reachedMost(now, 0.5)) + 100_000
   const headAt = (now: number): number => HEAD + Math.floor((now - START) * SPEED)
@@ -176,7 +176,7 @@ test('rule 10: payments that use their allowance do not move it: only time does'
   assert.ok(mostAt(ends, now + 8 * DAY) > headAt(now + 8 * DAY))
 })
 
-test('rule 5: the meaning of a ticker and a network is stored once, and a changed registry stops the node', () => {
+test('rule 5: a changed definition of a stored ticker or network stops the node', () => {
   const written: Record<string, string>[] = []
   const state = new State()
   const store = {
@@ -246,7 +246,7 @@ test('rule 5: the meaning of a ticker and a network is stored once, and a change
   assert.deepEqual(Object.keys(written[1]!), ['network:BASE'])
 })
 
-test('unused fuel: a sweep moves more than the remainder, and new fuel adds only the difference', () => {
+test('a sweep must move more than unused gas, and new gas funding adds only the difference', () => {
   const fuelled = new FuelledAddresses()
   fuelled.count('ETH', 'a', 'fuel', '0', 10n)
   const state = { fuelled } as unknown as State

@@ -50,7 +50,7 @@ const subject = (network: Network, decoded: object = {}): Subject =>
 const FEE_CAP = `FEE_CAP: The fee ${CAP + 1n} is above the cap ${CAP}`
 const ONE = 'SHAPE: The transaction must make exactly one payment'
 
-test("rule 7: asset, one payment, destination, amount and tag as in the caller's request", () => {
+test("rule 7: asset, destination, amount and tag must match the caller's request", () => {
   const want = {
     asset: 'ETH',
     destination: SINK_ETH,
@@ -90,7 +90,7 @@ test("rule 7: asset, one payment, destination, amount and tag as in the caller's
   )
 })
 
-test("rule 9: the node's cap, and the caller's rate by the transaction's price or by its size", () => {
+test("rule 9: limits a fee by the node's cap and by the caller's rate", () => {
   const capped = (fee_max: bigint) =>
     said(() => {
       assertFeeCap(subject(ETH, { fee_max }))
@@ -122,7 +122,7 @@ test("rule 9: the node's cap, and the caller's rate by the transaction's price o
   )
 })
 
-test('rule 14: a replacement of a payment pays its own sender, and nothing if nonces suffice', () => {
+test('rule 14: a cancellation pays its own sender, and with nonces an amount of zero', () => {
   const own = addressOf(ETH, [1, ETH.chain_index, 0])
   const cancels = (decoded: object = {}, rate: string | null = null) =>
     said(() => {
@@ -188,7 +188,7 @@ test('rule 14: a replacement of a payment pays its own sender, and nothing if no
   }
 })
 
-test('rule 12: a sweep goes to the omnibus address, and moves at least its cost', () => {
+test('rule 12: a sweep must go to the omnibus address and move at least its cost', () => {
   const omnibus = addressOf(ETH, [3, ETH.chain_index, 0])
   const sweeps = (decoded: object = {}, asset = 'ETH') =>
     said(() => {
@@ -220,7 +220,7 @@ test('rule 12: a sweep goes to the omnibus address, and moves at least its cost'
   assert.equal(sweeps({ fee_max: CAP + 1n }, 'USDT_ETH'), FEE_CAP)
 })
 
-test('rule 11: fuel is the maximum cost of its transactions plus a fifth', () => {
+test('rule 11: limits gas funding to the maximum cost of its transactions plus a fifth', () => {
   const source = [1, ETH.chain_index, 0]
   const address = addressOf(ETH, source)
   const part = (more: Partial<FuelPart> = {}): FuelPart => ({
@@ -303,7 +303,7 @@ const RULE = {
   min_amount: 5n,
   daily_cap: 50n,
 } as unknown as ForwardIntent
-test('rule 13: a forward follows its rule, and which part of it counts against the cap', () => {
+test('rule 13: a forward must follow its rule, and counts against its cap', () => {
   const forwards = (decoded: object = {}, rule: object = {}, network = ETH) => {
     let charge: unknown
     return (
@@ -357,7 +357,7 @@ test('rule 13: a forward follows its rule, and which part of it counts against t
   assert.equal(token, small(4n), 'a fee in another coin is no part of it')
 })
 
-test('rule 13: a rule is valid until its end, if it was seen live or is on record', () => {
+test('rule 13: a rule is valid until its end, if it was received live or is recorded', () => {
   const proven = {
     iat: 1000,
     exp: 1025,
@@ -398,7 +398,7 @@ const call = (action: object | undefined, more: object = {}) =>
   subject(TRX, { payments: [], action, ...more })
 const KINDS = ['freeze', 'delegate', 'undelegate', 'unfreeze', 'withdraw'] as const
 
-test('staking: the calls that an intent needs, each matched exactly', () => {
+test('staking: accepts exactly the calls that an intent needs', () => {
   const receives = (kind: string) =>
     kind === 'delegate' || kind === 'undelegate' ? 'friend' : null
   const action = (kind: string, more: object = {}) => ({
@@ -469,7 +469,7 @@ test('staking: the calls that an intent needs, each matched exactly', () => {
   assert.equal(stakes('stake', 'freeze', action('freeze'), 'friend', over), TRX_CAP)
 })
 
-test("rules 11 and 15: a tank's stake as its operator ordered, and its energy for one source address", () => {
+test('rules 11 and 15: a tank stakes as its operator ordered, and delegates energy per transfer', () => {
   const did = (kind: string, more: object = {}) => ({
     kind,
     resource: 'ENERGY',
@@ -538,7 +538,7 @@ test("rules 11 and 15: a tank's stake as its operator ordered, and its energy fo
   assert.equal(lends(source, at(source), over), TRX_CAP)
 })
 
-test("rule 15: a drain to the operator's destination, with their tag", () => {
+test("rule 15: emptying a tank must pay the operator's destination and tag", () => {
   const order = { order: 'o', workspace: 'w', network: 'ETH', to_address: SINK_ETH, expires_at: 1 }
   const drains = (decoded: object, to_address = SINK_ETH) =>
     said(() => {
@@ -562,7 +562,7 @@ test("rule 15: a drain to the operator's destination, with their tag", () => {
   assert.equal(drains({ fee_max: CAP + 1n }), FEE_CAP)
 })
 
-test("rule 15: an operator's order, and the messages of its refusal", () => {
+test("rule 15: refuses unknown, expired and foreign operator's orders with a message", () => {
   const orders = new Map([['o', { workspace: 'w', network: 'ETH', expires_at: 5 }]])
   const state = { drains: orders, tankStakes: orders }
   for (const orderOf of [drainOrder, tankStakeOrder]) {
@@ -602,7 +602,7 @@ const orderAt = (paths: readonly (readonly number[])[], change?: readonly number
     },
   }) as unknown as Order
 
-test("rule 8: the paths of the payer's own wallet, and change on its one path", () => {
+test("rule 8: accepts only paths of the payer's wallet, and change on the change path", () => {
   const wallet = (
     network: Network,
     paths: readonly (readonly number[])[],
@@ -658,7 +658,7 @@ test("rule 8: the paths of the payer's own wallet, and change on its one path", 
   )
 })
 
-test('rule 8: one path and no change; a sweep paid by its omnibus address has that path first', () => {
+test('rule 8: accepts one path without change; a sweep by the omnibus address has its path first', () => {
   const eth = ETH.chain_index
   const refusal = `FOREIGN_PATH: Only the path 3/${eth}/7 may be used here`
   const one = (paths: readonly (readonly number[])[], change?: readonly number[]) =>

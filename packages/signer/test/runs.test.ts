@@ -85,7 +85,7 @@ const isUntouched = async ({ purpose }: Item): Promise<boolean> => {
   return answers.every(({ status }) => status === 200)
 }
 
-test('ten in one session: valid signatures, repeated from the record, also individually and by another pair', async () => {
+test('signs ten payments in one session, and repeats their signatures from the record', async () => {
   const { path, run } = await place()
   const items = await run(10)
   const { status, body } = await signRun(items)
@@ -112,7 +112,7 @@ test('ten in one session: valid signatures, repeated from the record, also indiv
   assert.deepEqual((await signRun(items, [3, 1])).body, body)
 })
 
-test('attack: refuses gaps, wrong nonces, other accounts, chains without nonces, other purposes and repeats', async () => {
+test('attack: refuses batches with nonce gaps, other accounts or purposes, and repeats', async () => {
   const [mine, other] = [await place(), await place()]
   const [a, b, c] = (await mine.run(3)) as [Item, Item, Item]
   refused(await signRun([a, c]), 'BAD_ORDER', 1)
@@ -159,7 +159,7 @@ test('attack: refuses gaps, wrong nonces, other accounts, chains without nonces,
   for (const item of [a, b, c]) assert.ok(await isUntouched(item))
 })
 
-test('attack: one nonce of a caller for two payments in a run or shared fuel is refused as in sequence', async () => {
+test('attack: refuses one nonce for two payments in a batch or in shared gas funding', async () => {
   const { caller, path, item } = await place()
   const nonce = randomUUID()
   const [one, two] = (await Promise.all(
@@ -186,7 +186,7 @@ test('attack: one nonce of a caller for two payments in a run or shared fuel is 
   refused(await workspace.sign(run[1]!.purpose, run[1]!.unsigned), 'INTENT_CONFLICT')
 })
 
-test('attack: if one payment of a run is false, voided or foreign, it is named and none is signed', async () => {
+test('attack: one false, voided or foreign payment is named and none of the batch is signed', async () => {
   const { run, item, ask, caller } = await place()
   const [a, b] = (await run(2)) as [Item, Item]
   const bad = item(await ask(), 2, { value: ONE + 1n })
@@ -213,7 +213,7 @@ test('attack: if one payment of a run is false, voided or foreign, it is named a
   for (const each of [a, b]) assert.ok(await isUntouched(each))
 })
 
-test('attack: a payment of a run cannot get another nonce or pair; overlapping runs exclude each other', async () => {
+test('attack: overlapping batches exclude each other, and a payment keeps its nonce', async () => {
   const { run, item, ask } = await place()
   const items = await run(4)
   const requestOf = ({ purpose }: Item) => (purpose as { request: SignedRequest }).request
@@ -243,7 +243,7 @@ test('attack: a payment of a run cannot get another nonce or pair; overlapping r
   }
 })
 
-test('fuel of one tank in one session; attack: more than the budget in one run, though each alone would fit', async () => {
+test('signs a batch of gas funding, and refuses a batch that exceeds the budget in total', async () => {
   const CAP = BigInt(ETH.fee_cap)
   const tank = [0, ETH.chain_index, 0]
   const rich = await cluster.workspace()
@@ -275,7 +275,7 @@ test('fuel of one tank in one session; attack: more than the budget in one run, 
   assert.equal((await signRun(await runOf(3, 2, CAP / 10n), [1, 2], rich)).status, 200)
 })
 
-test('a node killed between its record and the signatures can sign only the same run or a part of it again', async () => {
+test('a node killed before signing can sign only the recorded batch or a part of it', async () => {
   const home = mkdtempSync(join(tmpdir(), 'runs-'))
   const caller: Caller = { api_key: randomUUID(), sub_account: 9000 }
   const path = [9000, ETH.chain_index, 0]

@@ -27,7 +27,7 @@ const run = (args: string[], env: NodeJS.ProcessEnv = {}, script = 'setup') => {
   return { status, stdout, stderr }
 }
 
-test('local: creates three homes and the platform, once', () => {
+test('local: creates three data directories and the platform, once', () => {
   const parent = join(folder, 'local')
   const args = ['--home', parent, '--ports', '21001,21002,21003']
   assert.equal(run(args).status, 0)
@@ -59,7 +59,7 @@ test('local: creates three homes and the platform, once', () => {
   assert.ok(!readFileSync(join(parent, 'node-1', 'config.json'), 'utf8').includes(secret))
 })
 
-test('a home with a long path gets a short socket path', () => {
+test('a data directory with a long path gets a short socket path', () => {
   const parent = join(folder, 'd'.repeat(60), 'e'.repeat(60))
   mkdirSync(parent, { recursive: true })
   assert.equal(run(['--home', parent, '--ports', '21001,21002,21003']).status, 0)
@@ -71,7 +71,7 @@ test('a home with a long path gets a short socket path', () => {
   }
 })
 
-test('mainnet: one node at a time, with a passphrase; refuses a shared home and a plain key file', () => {
+test('mainnet: sets up one node with a passphrase, and refuses a plain key file', () => {
   const passphrase = join(folder, 'passphrase')
   writeFileSync(passphrase, 'a long enough passphrase\n', { mode: 0o600 })
   const env = { CUSTODY_SIGNER_PASSPHRASE_FILE: passphrase }
@@ -150,7 +150,7 @@ test('mainnet: one node at a time, with a passphrase; refuses a shared home and 
   assert.ok(!existsSync(join(`${home}-1`, 'kek')))
 })
 
-test('mainnet: the named provider wraps the keys once', () => {
+test('mainnet: a named provider wraps the keys, and cannot be changed by a second set-up', () => {
   const passphrase = join(folder, 'another-passphrase')
   writeFileSync(passphrase, 'a long enough passphrase\n', { mode: 0o600 })
   const home = join(folder, 'provider')
@@ -177,7 +177,7 @@ test('mainnet: the named provider wraps the keys once', () => {
   )
 })
 
-test('separate hosts: two calls each, public files only, and a wrong, missing or swapped file is named', async () => {
+test('separate hosts exchange public files only; a wrong, missing or swapped file is named', async () => {
   const at = (...names: string[]) => join(folder, 'apart', ...names)
   mkdirSync(at())
   writeFileSync(at('passphrase'), 'a long enough passphrase\n', { mode: 0o600 })
@@ -374,7 +374,7 @@ test('separate hosts: two calls each, public files only, and a wrong, missing or
   }
 })
 
-test('invalid arguments are explained', () => {
+test('explains invalid arguments', () => {
   assert.match(run([]).stderr, /Usage/)
   assert.match(run(['--home', folder, '--ports', 'x']).stderr, /port numbers/)
   assert.match(run(['--home', join(folder, 'none')], {}, 'main').stderr, /ENOENT/)

@@ -6,7 +6,7 @@ import { signedRequestSchema } from '../src/intent/request.ts'
 import { shapeOfAnswer } from '../src/errors.ts'
 import { shaped } from '../src/transport/body.ts'
 
-test('an object that cannot be converted to a string, where a string is required, is refused without an error of the node', () => {
+test('refuses an object in place of a string, without an internal error', () => {
   const odd = JSON.parse('{"length":{"toString":1,"valueOf":1}}') as unknown
   const request = { token: 'a', method: 'POST', uri: '/', body: odd }
   assert.throws(() => shaped(signedRequestSchema, request), { code: 'BAD_ORDER' })

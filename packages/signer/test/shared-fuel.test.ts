@@ -87,14 +87,14 @@ const give = async (
 }
 
 describe('one fuel transaction for several payments', () => {
-  test('pays the sum of what each payment alone could get, and not a wei more', async () => {
+  test('pays at most the sum of what each payment alone could get', async () => {
     const { address, ask } = await place()
     const requests = [await ask(), await ask({ asset: 'USDT_ETH', amount: 2 }), await ask()]
     refused(await give(requests, address, 3n * MOST + 1n), 'FUEL_TOO_LARGE')
     signed(await give(requests, address, 3n * MOST))
   })
 
-  test('attack: the same fuel cannot be paid twice; a more expensive one with the same nonce replaces it', async () => {
+  test('attack: refuses the same gas funding twice, except as a replacement of the same nonce', async () => {
     const { address, ask } = await place()
     const requests = [await ask(), await ask()]
     const at = nonce
@@ -121,7 +121,7 @@ describe('one fuel transaction for several payments', () => {
     )
   })
 
-  test('attack: refuses a payment that already has fuel, alone or shared, at any position of the list', async () => {
+  test('attack: refuses a payment that already has gas funding, at any position of the list', async () => {
     const { address, ask } = await place()
     const [alone, one, two, fresh] = [await ask(), await ask(), await ask(), await ask()]
     signed(await give([alone], address, MOST))
@@ -141,7 +141,7 @@ describe('one fuel transaction for several payments', () => {
     refused(await give([one, same], address, 2n * MOST), 'SHAPE')
   })
 
-  test("attack: refuses the payment of another sub-account or tenant, and another tenant's tank", async () => {
+  test("attack: refuses payments of another sub-account or tenant, and another tenant's tank", async () => {
     const [mine, other] = [await place(), await place()]
     refused(
       await give([await mine.ask(), await other.ask()], mine.address, 2n * MOST),
@@ -174,7 +174,7 @@ describe('one fuel transaction for several payments', () => {
     )
   })
 
-  test("attack: refuses a part with more gas than the cap, or a price above its own caller's limit", async () => {
+  test("attack: refuses a part with too much gas, or a price above its caller's limit", async () => {
     const { address, ask } = await place()
     const [one, two] = [await ask(), await ask({ fee_rate: 1 })]
     refused(
@@ -186,7 +186,7 @@ describe('one fuel transaction for several payments', () => {
     signed(await give([one, two], address, MOST, [{}, { max_fee_per_gas: '1000000000' }]))
   })
 
-  test('attack: a purpose other than a payment cannot share fuel, nor can a payment that was sped up', async () => {
+  test('attack: refuses shared gas funding for non-payments and for payments that were sped up', async () => {
     const { caller, address, ask } = await place()
     const sweep = {
       kind: 'sweep',
@@ -222,7 +222,7 @@ describe('one fuel transaction for several payments', () => {
     )
   })
 
-  test('a cancelled payment, or one of a revoked caller, blocks only the fuel transaction that names it', async () => {
+  test('a cancelled or revoked payment blocks only the fuel transaction that names it', async () => {
     const { caller, address, ask } = await place()
     const [good, bad] = [await ask(), await ask()]
     for (const node of [1, 2])
@@ -239,7 +239,7 @@ describe('one fuel transaction for several payments', () => {
     signed(await give([good], address, MOST))
   })
 
-  test('two pairs concurrently with overlapping payments: at most one of them signs', async () => {
+  test('of two pairs with overlapping payments, at most one signs', async () => {
     const { address, ask } = await place()
     const [one, two, three] = [await ask(), await ask(), await ask()]
     const at = nonce
@@ -316,7 +316,7 @@ describe("the record's entries of a fuel transaction for several payments", () =
     }
   }
 
-  test('a node killed between record and signature has recorded each fuel, and so has one restored from it', async () => {
+  test('a node killed before signing has recorded each payment, and so has a restored node', async () => {
     const api_key = randomUUID()
     const enrolment = {
       api_key,

@@ -68,7 +68,7 @@ function isIn(path: string, share: KeyMaterial): boolean {
     .some((each) => pieces.some((piece) => readFileSync(each).includes(piece)))
 }
 
-test('a share survives a restart, is private, and a deleted one is overwritten before it is unlinked', () => {
+test('a share survives a restart and is private; a deleted share is overwritten first', () => {
   const path = home()
   const first = open(path)
   const [old, next] = [material(0), material(1)]
@@ -97,7 +97,7 @@ test('a share survives a restart, is private, and a deleted one is overwritten b
   store.close()
 })
 
-test("a share is named by its run: no other run overwrites it, and a failed run's share is wiped", () => {
+test("no other run overwrites a share, and a failed run's share is wiped", () => {
   const path = home()
   const store = open(path)
   const [failed, next, made] = [material(1), material(1), material(0)]
@@ -127,7 +127,7 @@ test("a share is named by its run: no other run overwrites it, and a failed run'
   store.close()
 })
 
-test('each start keeps only shares of the current epoch, above it, and those not on record', () => {
+test('a start keeps shares of the current and later epochs, and shares without a record', () => {
   const path = home()
   const store = open(path)
   const [one, two, three] = ['1'.repeat(64), '2'.repeat(64), '3'.repeat(64)]
@@ -157,7 +157,7 @@ test('each start keeps only shares of the current epoch, above it, and those not
   again.close()
 })
 
-test('the unnamed share of an earlier version counts if its session has no other', () => {
+test('an unnamed share of an earlier version is used if its session has no other share', () => {
   const path = home()
   const store = open(path)
   const [unnamed, named] = [material(1), material(1)]
@@ -174,7 +174,7 @@ test('the unnamed share of an earlier version counts if its session has no other
   again.close()
 })
 
-test('killed between the entry and the file: the next start finishes it; a half-written share is ignored', () => {
+test('a start finishes an interrupted deletion and ignores a half-written share', () => {
   const path = home()
   const store = open(path)
   const [old, next, half] = [material(0), material(1), material(2)]
@@ -223,7 +223,7 @@ function earlier(
   database.close()
 }
 
-test('shares of an earlier version move out of the database, which then contains no deleted data', () => {
+test('shares of an earlier version move out of the database without leaving deleted data', () => {
   const path = home()
   const [old, next] = [material(0), material(1)]
   earlier(path, [next], [old])
@@ -239,7 +239,7 @@ test('shares of an earlier version move out of the database, which then contains
   assert.equal(open(path).record.height, 1)
 })
 
-test('interrupted in the middle of the move: the next start begins it again', () => {
+test('the next start repeats a move that was interrupted', () => {
   const path = home()
   const [old, next] = [material(0), material(1)]
   earlier(path, [next], [old])
@@ -257,7 +257,7 @@ test('interrupted in the middle of the move: the next start begins it again', ()
   again.close()
 })
 
-test('a malformed key id never becomes a path', () => {
+test('a malformed key id is never used as a path', () => {
   const store = open(home())
   for (const keyId of ['../x', 'a/b', '', '.', 'a'.repeat(65), 'a\0b']) {
     assert.throws(() => {

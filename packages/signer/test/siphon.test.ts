@@ -68,7 +68,7 @@ async function place(workspace: Workspace, sub: number): Promise<DepositAddress>
 const fuel = (of: unknown, more: object = {}) => ({ kind: 'fuel', for: of, ...GAS, ...more })
 
 describe('draining a gas tank through a deposit address', () => {
-  test('attack: refuses l1_fee without a base chain, or above a tenth of the cap with one', async () => {
+  test('attack: refuses l1_fee on a chain without a base chain, or above a tenth of the cap', async () => {
     const { workspace, deposit } = await place(await cluster.workspace(), 1)
     const { address, sweep } = deposit(1)
     refused(
@@ -87,7 +87,7 @@ describe('draining a gas tank through a deposit address', () => {
     signed(await onBase(CAP / 10n, (COST * 12n) / 10n + CAP / 10n))
   })
 
-  test('attack: refuses fuel for a sweep of the native coin, which pays its own fee', async () => {
+  test('attack: refuses gas funding for a sweep of the native coin, which pays its own fee', async () => {
     const { workspace, deposit } = await place(await cluster.workspace(), 1)
     refused(
       await workspace.sign(
@@ -98,7 +98,7 @@ describe('draining a gas tank through a deposit address', () => {
     )
   })
 
-  test('attack: sub-accounts without a name have no addresses to be fuelled or swept', async () => {
+  test('attack: refuses gas funding and sweeps of sub-accounts without a name', async () => {
     const { workspace, deposit } = await place(await cluster.workspace(), 1)
     const nobody = { kind: 'sweep', sub_account: 2, asset: 'USDT_ETH', address_index: 1 }
     refused(
@@ -114,7 +114,7 @@ describe('draining a gas tank through a deposit address', () => {
     )
   })
 
-  test('attack: repeated fuel to one address: the unused part of the last counts, whichever pair signed it', async () => {
+  test('attack: unused gas at an address counts for the next funding, whichever pair signed it', async () => {
     const { workspace, deposit, omnibus } = await place(await cluster.workspace(), 1)
     const { address, path, sweep } = deposit(1)
     const most = (COST * 12n) / 10n
@@ -158,7 +158,7 @@ describe('draining a gas tank through a deposit address', () => {
     )
   })
 
-  test('attack: one colluding sub-account can draw only its daily share, and the others keep theirs', async () => {
+  test('attack: one colluding sub-account can take only its daily share of the gas tank', async () => {
     const workspace = await cluster.workspace()
     const [colluder, honest] = [await place(workspace, 1), await place(workspace, 2)]
     let nonce = 0
@@ -203,7 +203,7 @@ describe('draining a gas tank through a deposit address', () => {
     )
   })
 
-  test('attack: one caller’s high fee_rate leaves another sub-account its budget', async () => {
+  test('attack: one caller’s high fee_rate does not use up the budget of another sub-account', async () => {
     const workspace = await cluster.workspace()
     const [loud, quiet] = [await place(workspace, 1), await place(workspace, 2)]
     let nonce = 0
@@ -238,8 +238,8 @@ describe('draining a gas tank through a deposit address', () => {
   })
 })
 
-describe('deposits burnt by their own sweeps', () => {
-  test('attack: sweeps of 1 wei are refused', async () => {
+describe('burning deposits through the fees of their sweeps', () => {
+  test('attack: refuses sweeps of 1 wei', async () => {
     const { workspace, deposit, omnibus } = await place(await cluster.workspace(), 1)
     const { path, sweep } = deposit(1)
     const maxFeePerGas = CAP / 21_000n
@@ -278,7 +278,7 @@ describe('deposits burnt by their own sweeps', () => {
   })
 })
 
-describe('network fees of forwards', () => {
+describe('burning funds through the network fees of forwards', () => {
   const ruleOf = async (caller: Caller, body: Record<string, unknown>) => {
     const { signRequest } = await import('@custody/request-auth')
     const { callerKey } = await import('./signer-cluster.ts')
@@ -299,7 +299,7 @@ describe('network fees of forwards', () => {
   }
   const uuid = (n: number) => `00000000-0000-4000-8000-${n.toString().padStart(12, '0')}`
 
-  test('attack: 20 forwards of a rule of 0.2 ETH a day burn 2 ETH — now fee and amount together keep to the cap', async () => {
+  test('attack: fees and amounts of 20 forwards together stay within the cap of the rule', async () => {
     const { workspace, caller } = await place(await cluster.workspace(), 1)
     const rule = await ruleOf(caller, { asset: 'ETH', min_amount: '0.001', daily_cap: '0.2' })
     const maxFeePerGas = CAP / 21_000n
@@ -320,7 +320,7 @@ describe('network fees of forwards', () => {
     assert.ok(left > 0n)
   })
 
-  test("attack: the same with a token, whose fees the rule's cap cannot count: the budget counts them", async () => {
+  test('attack: token forwards, whose fees the cap cannot count, are limited by the fee budget', async () => {
     const { workspace, caller } = await place(await cluster.workspace(), 1)
     const rule = await ruleOf(caller, {
       asset: 'USDT_ETH',

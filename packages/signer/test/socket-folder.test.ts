@@ -42,7 +42,7 @@ const CASES: [string, () => void, RegExp][] = [
   ['a file', () => writeFileSync(place, ''), /is not a folder/],
 ]
 for (const [what, make, reason] of CASES) {
-  test(`attack: ${what} is refused at set-up and at the start`, async () => {
+  test(`attack: refuses ${what} as the socket folder, at set-up and at the start`, async () => {
     clear()
     make()
     const before = lstatSync(place).mode
@@ -53,7 +53,7 @@ for (const [what, make, reason] of CASES) {
 }
 
 test(
-  'attack: a folder of another user is refused',
+  'attack: refuses a folder of another user',
   { skip: process.getuid?.() === 0 ? false : 'needs another user' },
   async () => {
     const { chownSync } = await import('node:fs')
@@ -64,7 +64,7 @@ test(
   },
 )
 
-test('an own folder is reused, and created again if it was removed', async () => {
+test('reuses its own folder, and creates it again if it was removed', async () => {
   clear()
   assert.equal(socketOf(home), path)
   clear()

@@ -149,7 +149,7 @@ test('destination and amount must match exactly', async () => {
   )
 })
 
-test('refuses another mint, other decimals, another asset, another’s token account', async () => {
+test('refuses another mint, other decimals, another asset, and a foreign token account', async () => {
   const { caller, path } = await fresh()
   const request = pay(await wants(caller, { asset: 'USDC_SOL' }))
   refused(await sign(request, tokens(path, { asset: USDT })), 'ASSET_MISMATCH', 7)
@@ -184,7 +184,7 @@ test('refuses another mint, other decimals, another asset, another’s token acc
   )
 })
 
-test('refuses other shapes: legacy messages, Token-2022, a durable nonce, trailing bytes', async () => {
+test('refuses legacy messages, Token-2022, a durable nonce, and trailing bytes', async () => {
   const { caller, path } = await fresh()
   const request = pay(await wants(caller))
   refused(await sign(request, { ...built(path), bytes: built(path).bytes.slice(2) }), 'SHAPE', 7)
@@ -247,7 +247,7 @@ test('refuses fees above the cap or the caller’s own rate', async () => {
   )
 })
 
-test('one transaction for a transfer: a second one, even with a fresh blockhash, is refused; the same one is not', async () => {
+test('refuses a second transaction for a transfer, even with a fresh blockhash', async () => {
   const { caller, path } = await fresh()
   const request = pay(await wants(caller))
   const first = await sign(request, built(path))
@@ -257,7 +257,7 @@ test('one transaction for a transfer: a second one, even with a fresh blockhash,
   assert.equal((await sign(request, built(path), [1, 2])).status, 200)
 })
 
-test('a sweep goes only to the sub-account’s omnibus address', async () => {
+test('a sweep may go only to the sub-account’s omnibus address', async () => {
   const { path } = await fresh()
   const deposit = [path[0]!, SOL.chain_index, 1]
   const sweep = (asset: string) => ({

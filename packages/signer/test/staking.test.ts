@@ -87,7 +87,7 @@ const stake = (request: SignedRequest, step: TronAction['kind']) => ({
 })
 const STEPS = ['freeze', 'delegate', 'undelegate', 'unfreeze', 'withdraw'] as const
 
-test('every pair signs each requested step, once', async () => {
+test('every pair signs each requested step once', async () => {
   const pairs = [
     [1, 2],
     [2, 3],
@@ -205,7 +205,7 @@ test('refuses another amount, resource, receiver or call', async () => {
   )
 })
 
-test('a stake pays no one, a payment stakes nothing, and neither is accepted as the other', async () => {
+test('refuses a stake request for a payment, and a payment request for a stake', async () => {
   const { caller, path } = await fresh()
   const request = await asks(caller, '/dav/v1/stake')
   const payment = tron.buildTransfer(TRX, {
@@ -250,7 +250,7 @@ test('a stake pays no one, a payment stakes nothing, and neither is accepted as 
     )
 })
 
-test("accepts only the caller's own wallet: not another sub-account, another address, or the tank", async () => {
+test("accepts only the caller's own wallet, and no other sub-account, address or tank", async () => {
   const { caller, path } = await fresh()
   const request = await asks(caller, '/dav/v1/stake')
   for (const foreign of [
@@ -294,7 +294,7 @@ test("accepts only the caller's own wallet: not another sub-account, another add
   )
 })
 
-test('validates fields strictly, and the amount exactly', async () => {
+test('validates fields strictly, and requires the exact amount', async () => {
   const { caller, path } = await fresh()
   const freeze = built(path, { kind: 'freeze' })
   for (const [more, field] of [
@@ -336,7 +336,7 @@ test('validates fields strictly, and the amount exactly', async () => {
   )
 })
 
-test('a sequence_id identifies one stake or payment, once', async () => {
+test('a sequence_id identifies one stake or payment only', async () => {
   const { caller, path, own } = await fresh()
   const sequence_id = randomUUID()
   const first = built(path, { kind: 'freeze' })
@@ -428,7 +428,7 @@ test('receipts, voids and the maximum age apply as for every request', async () 
   refused(await workspace.sign(stake(old, 'freeze'), built(path, { kind: 'freeze' })), 'TOO_OLD', 3)
 })
 
-test('fuel of a stake goes to its own account once, at most its bandwidth cost', async () => {
+test('gas funding of a stake goes to its own account once, up to its bandwidth cost', async () => {
   const { caller, path, own } = await fresh()
   const request = await asks(caller, '/dav/v1/stake')
   const purpose = {
@@ -458,7 +458,7 @@ test('fuel of a stake goes to its own account once, at most its bandwidth cost',
   )
 })
 
-test('a tank stakes only as ordered at each node', async () => {
+test('a tank stakes only as the operator ordered at each node', async () => {
   const order = randomUUID()
   const purpose = { kind: 'tank-stake', order }
   const freeze = (more: Partial<TronAction> = {}, path = TANK) =>
@@ -495,7 +495,7 @@ test('a tank stakes only as ordered at each node', async () => {
   refused(await workspace.sign(purpose, freeze()), 'NOT_EXCLUSIVE', 6)
 })
 
-test('energy of a tank goes to the source of its transfer once, and can be returned after its end', async () => {
+test("a tank delegates energy to a transfer's source once, and can reclaim it afterwards", async () => {
   const { caller, path, own } = await fresh()
   const request = await transfer(caller, {
     asset: 'USDT_TRX',

@@ -114,7 +114,7 @@ function raw(
 const payment = (amount = '2.5', asset = Asset.native()) =>
   Operation.payment({ destination: SINK, asset, amount })
 
-test("signs the caller's request: payment, creation, every memo, a muxed destination", async () => {
+test('signs a payment, an account creation, every memo type and a muxed destination', async () => {
   const { caller, path } = await fresh()
   const muxed = new MuxedAccount(new Account(SINK, '0'), '7').accountId()
   const cases: [Record<string, unknown>, Partial<Parameters<typeof stellar.buildPayment>[1]>][] = [
@@ -149,7 +149,7 @@ test("signs the caller's request: payment, creation, every memo, a muxed destina
   }
 })
 
-test('destination, amount, memo must match exactly, and a missing memo is not 0', async () => {
+test('destination, amount and memo must match exactly, and a missing memo is not 0', async () => {
   const { caller, path } = await fresh()
   const muxed = (id: string) => new MuxedAccount(new Account(SINK, '0'), id).accountId()
   refused(
@@ -201,7 +201,7 @@ test('destination, amount, memo must match exactly, and a missing memo is not 0'
   )
 })
 
-test('another network’s passphrase changes the digest: the signature is valid only for this one', async () => {
+test('a signature is valid only for the network whose passphrase it includes', async () => {
   const { caller, path } = await fresh()
   const answer = await sign(pay(await wants(caller)), built(path))
   const elsewhere = TransactionBuilder.fromXDR(
@@ -211,7 +211,7 @@ test('another network’s passphrase changes the digest: the signature is valid 
   assert.ok(!ed25519.verify(elsewhere.signatures[0]!.signature(), elsewhere.hash(), at(path)))
 })
 
-test('refuses two operations, path payments, other operations and assets, conditions and fee bumps', async () => {
+test('refuses two operations, path payments, other operations, conditions and fee bumps', async () => {
   const { caller, path } = await fresh()
   const request = pay(await wants(caller))
   const usd = new Asset('USD', OTHER)

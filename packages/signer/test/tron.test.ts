@@ -140,7 +140,7 @@ test('destination, amount, asset and contract must match', async () => {
   )
 })
 
-test('refuses staking and lending instead of a payment, and trailing bytes', async () => {
+test('refuses staking and energy delegation instead of a payment, and trailing bytes', async () => {
   const { caller, path } = await fresh()
   const request = pay(await wants(caller))
   const common = { reference: reference(), path, publicKey: workspace.publicKeyAt(path) }
@@ -219,7 +219,7 @@ test('refuses fees above the cap or the caller’s own rate', async () => {
   )
 })
 
-test('one transaction for a transfer: another expiry or time is refused; the same one is not', async () => {
+test('refuses a second transaction for a transfer, with another expiry or time', async () => {
   const { caller, path } = await fresh()
   const request = pay(await wants(caller))
   const first = built(path)
@@ -251,7 +251,7 @@ test('a void names the signed transaction, and nothing is signed afterwards', as
   refused(await workspace.sign(pay(request), built(path)), 'VOIDED', 14)
 })
 
-test('an expiry may exceed the clock and the record only as far as its chain accepts', async () => {
+test('limits an expiry by the clock, the record and the maximum of the chain', async () => {
   const { caller, path } = await fresh()
   const [most, mostLocally] = [86_400, 400 * 86_400]
   const far = mostLocally + 86_400
@@ -288,7 +288,7 @@ test('an expiry may exceed the clock and the record only as far as its chain acc
   assert.throws(() => assertExpiry(state, subject(1001 + most), 1000), { code: 'EXPIRY' })
 })
 
-test('fuel goes only to the source of its transfer, up to the maximum cost of energy and bandwidth', async () => {
+test('gas funding may go only to the source of its transfer, up to energy and bandwidth cost', async () => {
   const { caller, path, address } = await fresh()
   const request = await wants(caller, { asset: 'USDT_TRX' })
   const purpose = { kind: 'fuel', for: pay(request), ...COSTS }
@@ -354,7 +354,7 @@ test('fuel goes only to the source of its transfer, up to the maximum cost of en
   )
 })
 
-test('a sweep goes to the sub-account’s omnibus address, its fuel to the swept one, both within the budget', async () => {
+test('a sweep goes to the omnibus address, its gas funding to the swept address', async () => {
   const own = await cluster.workspace()
   const { path, address } = await fresh(own)
   const deposit = [path[0]!, TRX.chain_index, 1]
@@ -399,7 +399,7 @@ test('a sweep goes to the sub-account’s omnibus address, its fuel to the swept
   refused(last as Answer, 'BUDGET', 11)
 })
 
-test('a drain is signed only as ordered at each node', async () => {
+test('empties a gas tank only as the operator ordered at each node', async () => {
   const order = randomUUID()
   refused(await workspace.sign({ kind: 'drain', order }, built(TANK)), 'ORDER_UNKNOWN', 15)
   await cluster.everywhere('drain', {

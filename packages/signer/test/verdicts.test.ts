@@ -141,7 +141,7 @@ async function isBoundBy(
 const TOO_OLD =
   'TOO_OLD: The request was issued more than 24 hours ago, and no node received it while it was live'
 
-test('a payment: its intent, its request, its caller, and no budget', async () => {
+test('the verdict on a payment contains its intent, request and caller, and no budget', async () => {
   const asked = await asksPay(mine)
   const judged = (more: object) => bench.verdict(pay(asked, more), eth(omnibus, { value: ONE }))
   says(await judged({}), {
@@ -157,7 +157,7 @@ test('a payment: its intent, its request, its caller, and no budget', async () =
   assert.equal(step, names('pay', names('pay', 'sequence', 'w', 1, 'ETH', 's')))
 })
 
-test('a payment that was sped up: both requests, both callers; the later one determines its age', async () => {
+test('the verdict on a sped-up payment contains both requests; the later one sets its age', async () => {
   const [asked, name] = [await asksPay(mine, { fee_rate: 1 }), 'speed-up' as const]
   const later = await asksAbout(friend, asked.id, name, { fee_rate: 2 })
   const judged = (more: object) =>
@@ -175,7 +175,7 @@ test('a payment that was sped up: both requests, both callers; the later one det
   await isBoundBy(later, judged)
 })
 
-test('a cancellation: the payment is voided by all its names, and the canceller must still be a caller', async () => {
+test('a cancellation voids the payment by all its names, and needs an enrolled caller', async () => {
   const asked = await asksPay(mine)
   const later = await asksAbout(mine, asked.id, 'speed-up')
   const by = await asksAbout(friend, asked.id, 'cancel')
@@ -225,7 +225,7 @@ async function ruled() {
   }
 }
 
-test('a forward: within its rule and the budget of fees, under every name by which it can be stopped', async () => {
+test('a forward is charged to its rule and the fee budget, and has every name to void it', async () => {
   const { rule, step, of, intent, voidNames, standing } = await ruled()
   says(await bench.verdict(of, eth(omnibus, { value: ONE })), {
     step,
@@ -247,7 +247,7 @@ test('a forward: within its rule and the budget of fees, under every name by whi
   })
 })
 
-test('a cancelled forward, by its own cancellation or by the end of its rule', async () => {
+test('a forward can be cancelled by its own cancellation or by the end of its rule', async () => {
   const { rule, step, of, intent } = await ruled()
   const back = eth(omnibus, { to: addressOf(ETH, omnibus) })
   const by = await asksAbout(friend, ID, 'cancel')
@@ -280,7 +280,7 @@ const draws = (amount: bigint) => ({
   charges: [{ budget: names('w', 'ETH', '1'), amount, limit: CAP }],
 })
 
-test('fuel: its own step besides the payment, forward or cancellation, charged to the caller', async () => {
+test('gas funding is a separate step of a payment, charged to the caller', async () => {
   const asked = await asksPay(mine)
   const common = { intent: await intentOf(asked), ...draws(2n * FEE) }
   says(await fuelled(pay(asked)), {
@@ -323,7 +323,7 @@ test('fuel: its own step besides the payment, forward or cancellation, charged t
   })
 })
 
-test('one fuel for three payments: a step of each, with all requests, callers and names; the oldest determines the age', async () => {
+test('gas funding for three payments has a step of each; the oldest request sets its age', async () => {
   const [one, two, three] = [
     await asksPay(mine),
     await asksPay(friend, { asset: 'USDT_ETH' }),
@@ -376,7 +376,7 @@ test('one fuel for three payments: a step of each, with all requests, callers an
   }
 })
 
-test('fuel of a sweep: repeatable, within the share of its sub-account and the left-over at the address', async () => {
+test('gas funding of a sweep is repeatable, within the share of its sub-account', async () => {
   const address = addressOf(ETH, [1, ETH.chain_index, 7])
   says(
     await fuelled({ kind: 'sweep', sub_account: 1, asset: 'USDT_ETH', address_index: 7 }, {}, 7),
@@ -393,7 +393,7 @@ test('fuel of a sweep: repeatable, within the share of its sub-account and the l
   )
 })
 
-test('sweeps: of a token by fuel, of the native coin less a twentieth, and if the wallet pays', async () => {
+test('charges sweeps of tokens, of the native coin, and sweeps that the wallet pays', async () => {
   const path = [1, ETH.chain_index, 7]
   const [address, to] = [addressOf(ETH, path), addressOf(ETH, omnibus)]
   const sweep = (asset: string) => ({ kind: 'sweep', sub_account: 1, asset, address_index: 7 })
@@ -448,7 +448,7 @@ test('sweeps: of a token by fuel, of the native coin less a twentieth, and if th
   })
 })
 
-test('staking: each call is its own step; fuel for it', async () => {
+test('each staking call is its own step, with its own gas funding', async () => {
   const asked = await asksStake(mine, '/dav/v1/stake', { address: FRIEND })
   const common = {
     intent: await intentOf(asked, 'stake'),
@@ -480,7 +480,7 @@ test('staking: each call is its own step; fuel for it', async () => {
   })
 })
 
-test("energy: lent once for a caller's request, repeatedly for a sweep, and returned in its own name only", async () => {
+test('energy is delegated once for a request and repeatedly for a sweep, and can be reclaimed', async () => {
   const lend = (step: 'delegate' | 'undelegate', of: object, index = 0) =>
     bench.verdict(
       { kind: 'lend', step, for: of },
@@ -525,7 +525,7 @@ test("energy: lent once for a caller's request, repeatedly for a sweep, and retu
   }
 })
 
-test("an operator's orders: to empty a tank, and about its stake", async () => {
+test("judges an operator's orders to empty a tank and to change its stake", async () => {
   bench.store.append('drain', {
     order: 'd',
     workspace: 'w',
@@ -554,7 +554,7 @@ test("an operator's orders: to empty a tank, and about its stake", async () => {
   )
 })
 
-test('a recovery: the rounds of one order repeat, each identified by the addresses that it empties', async (t) => {
+test('the rounds of a recovery order are identified by the addresses that they empty', async (t) => {
   const own = new Bench()
   t.after(() => {
     own.close()

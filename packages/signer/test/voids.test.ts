@@ -41,8 +41,8 @@ async function fresh(): Promise<{ mine: Caller; path: number[] }> {
   return { mine, path: [next++, ETH.chain_index, 0] }
 }
 
-describe('rule 14: voids', () => {
-  test('final, before signing; bound to the intent, not to the token', async () => {
+describe('rule 14: voids are final', () => {
+  test('a void before signing is final, and covers the intent rather than one token', async () => {
     const { mine, path } = await fresh()
     const make = () =>
       transfer(mine, {
@@ -104,7 +104,7 @@ describe('rule 14: voids', () => {
     )
     refused(await cluster.post(1, '/void', { transaction_id: randomUUID() }), 'UNKNOWN_INTENT', 4)
   })
-  test('an unreadable request can be voided by its name; this hides no signature and names no payment', async () => {
+  test('an unreadable request can be voided by its name, without hiding a signature', async () => {
     const { mine, path } = await fresh()
     const nameOf = (request: { token: string }) => {
       const { sub, nonce } = JSON.parse(
@@ -154,7 +154,7 @@ describe('rule 14: voids', () => {
       Buffer.from(signature, 'hex'),
     )
   }
-  test("a signature withheld, then forced voids: the nodes' records name it, so they prove no failure", async () => {
+  test('forced voids after a withheld signature state that signature, so they prove no failure', async () => {
     const { mine, path } = await fresh()
     const request = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
     const { body: withheld } = await workspace.sign(
@@ -180,7 +180,7 @@ describe('rule 14: voids', () => {
       'what was signed can be left out',
     )
   })
-  test('a void without a signature says so; fuel is no payment', async () => {
+  test('a void states that no signature exists; gas funding does not count as a payment', async () => {
     const second = await cluster.workspace()
     const mine = await second.caller(1)
     const request = await transfer(mine, {
@@ -210,7 +210,7 @@ describe('rule 14: voids', () => {
       [true, [fuel.body.signed.hash], [], 0, null],
     )
   })
-  test('a void of the request under another method or query, which has no effect, hides no signature', async () => {
+  test('a void of the request under another method or query hides no signature', async () => {
     const { mine, path } = await fresh()
     const request = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
     const { body: withheld } = await workspace.sign(
@@ -232,7 +232,7 @@ describe('rule 14: voids', () => {
     })
     assert.deepEqual([isSigned(body), body.record.signed], [true, [withheld.signed.hash]])
   })
-  test("the void of an invented forward under a payment's id is distinguishable from the payment's", async () => {
+  test("a void of an invented forward with a payment's id differs from a void of the payment", async () => {
     const { mine, path } = await fresh()
     const request = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
     const id = transactionId(

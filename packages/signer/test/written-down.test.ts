@@ -24,7 +24,7 @@ const FRIEND = 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY'
 const ID = '11111111-1111-4111-8111-111111111111'
 const tank = [0, ETH.chain_index, 0]
 
-test('stores the seen request once, the rule once, the void once, and the step as it was judged', async (t) => {
+test('stores the seen request, the rule and the void once, and the step as judged', async (t) => {
   const own = new Bench()
   t.after(() => {
     own.close()

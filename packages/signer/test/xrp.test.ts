@@ -99,7 +99,7 @@ test("signs the caller's request, with and without a tag", async () => {
   for (const answer of answers) assert.equal(answer.status, 200, JSON.stringify(answer.body))
 })
 
-test('destination, amount, tag must match exactly, and a missing tag is not 0', async () => {
+test('destination, amount and tag must match exactly, and a missing tag is not 0', async () => {
   const { caller, path } = await fresh()
   refused(
     await workspace.sign(pay(await wants(caller)), built(path, { to: OTHER })),
@@ -152,7 +152,7 @@ test('destination, amount, tag must match exactly, and a missing tag is not 0', 
   )
 })
 
-test('refuses partial payments, paths, other assets, memos, tickets, other types', async () => {
+test('refuses partial payments, paths, other assets, memos, tickets and other types', async () => {
   const { caller, path } = await fresh()
   const request = pay(await wants(caller))
   const token = { currency: 'USD', issuer: OTHER, value: '1' }
@@ -224,7 +224,7 @@ test('refuses fees above the cap or the caller’s own rate', async () => {
   )
 })
 
-test('one payment: a second sequence is refused, the same one with another expiry is allowed', async () => {
+test('refuses a second sequence for one payment, but accepts another expiry', async () => {
   const { caller, path } = await fresh()
   const request = pay(await wants(caller))
   assert.equal((await workspace.sign(request, built(path))).status, 200)
@@ -233,7 +233,7 @@ test('one payment: a second sequence is refused, the same one with another expir
   assert.equal(again.status, 200, JSON.stringify(again.body))
 })
 
-test('sequences: an account’s first is free, then consecutive; expiries move no faster than ledgers', async () => {
+test('an account’s first sequence is free, later ones are consecutive; expiries are limited', async () => {
   const { caller, path } = await fresh()
   assert.equal(
     (await workspace.sign(pay(await wants(caller)), built(path, { sequence: 5000n }))).status,
@@ -263,7 +263,7 @@ test('sequences: an account’s first is free, then consecutive; expiries move n
   )
 })
 
-test('no sweep if a sub-account has one address', async () => {
+test('refuses a sweep, because a sub-account has one XRP address', async () => {
   const { path } = await fresh()
   const sweep = { kind: 'sweep', sub_account: path[0] as number, asset: 'XRP', address_index: 1 }
   const from = [path[0] as number, XRP.chain_index, 1]

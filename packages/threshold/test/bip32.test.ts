@@ -63,7 +63,7 @@ for (const [i, { parent, index, child }] of steps.entries()) {
   })
 }
 
-test('random paths agree with @scure/bip32', () => {
+test('derives the same keys as @scure/bip32 on random paths', () => {
   const root = HDKey.fromMasterSeed(new Uint8Array(32).fill(7))
   const path = fc.array(fc.integer({ min: 0, max: 0x7fffffff }), { maxLength: 6 })
   fc.assert(
@@ -81,7 +81,7 @@ test('random paths agree with @scure/bip32', () => {
   )
 })
 
-test('hardened, fractional and negative indices, bad points and long paths are refused', () => {
+test('refuses hardened, fractional and negative indices, bad points and long paths', () => {
   const { publicKey, chainCode } = HDKey.fromMasterSeed(new Uint8Array(32).fill(7))
   const refused = (fn: () => unknown) =>
     assert.throws(fn, (error) => error instanceof ThresholdError && error.code === 'BAD_ARGUMENT')

@@ -39,7 +39,7 @@ for (const curve of ['secp256k1', 'ed25519'] as const) {
     ['keygen', 1],
     ['refresh', 3],
   ] as const) {
-    test(`${curve}: party ${cheat} cheats in ${protocol === 'keygen' ? 'key generation' : 'a refresh'}, in every way`, async () => {
+    test(`${curve}: each cheat of party ${cheat} in ${protocol === 'keygen' ? 'key generation' : 'a refresh'} has the expected result`, async () => {
       const [first, second] = PARTIES.filter((party) => party !== cheat) as [number, number]
       const wrong: string[] = []
       for (const pair of inTwos(CHEATS[`${curve}/${protocol}`])) {

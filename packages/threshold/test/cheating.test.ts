@@ -157,7 +157,7 @@ function sound(curve: Curve, role: Role, end: End, name: string): void {
 
 for (const curve of ['secp256k1', 'ed25519'] as const) {
   for (const role of ROLES) {
-    test(`${curve}: party ${role.cheat} cheats in signing, in every way`, async () => {
+    test(`${curve}: each cheat of party ${role.cheat} in signing has the expected result`, async () => {
       const others = await archived(curve, role, new Uint8Array(randomBytes(32)))
       const wrong: string[] = []
       for (const each of CHEATS[`${curve}/sign`]) {
@@ -173,7 +173,7 @@ for (const curve of ['secp256k1', 'ed25519'] as const) {
       assert.deepEqual(wrong, [])
     })
 
-    test(`${curve}: party ${role.cheat} sends a message twice, late, or of another session`, async () => {
+    test(`${curve}: refuses repeated, late and foreign messages of party ${role.cheat}`, async () => {
       const others = await archived(curve, role)
       const rounds = curve === 'secp256k1' ? [1, 2, 3] : [1, 2]
       for (const at of rounds) {
@@ -195,7 +195,7 @@ for (const curve of ['secp256k1', 'ed25519'] as const) {
   }
 }
 
-test('secp256k1: with another share nothing is signed, and no party is banned', async () => {
+test('secp256k1: signing with another share fails, and no party is banned', async () => {
   for (const role of ROLES) {
     const end = await duel(
       'secp256k1',
@@ -255,7 +255,7 @@ async function columns(
   return codes
 }
 
-test('secp256k1: whether a flipped bit of the OT extension passes depends on a secret bit of the epoch', async () => {
+test('secp256k1: whether a flipped bit of the OT extension is detected depends on a secret bit', async () => {
   const indices = Array.from({ length: 40 }, (_, index) => index * 6)
   const refreshed = { ...keys, secp256k1: await complete(refreshSessions(vaults, keys.secp256k1)) }
   for (const role of ROLES) {

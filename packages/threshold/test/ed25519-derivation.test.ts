@@ -36,7 +36,7 @@ function child(publicKey: Uint8Array, chainCode: Uint8Array, index: number) {
 }
 
 for (const [i, vector] of vectors.entries()) {
-  test(`frozen vector ${i + 1}`, () => {
+  test(`derives fixed test vector ${i + 1}`, () => {
     let publicKey: Uint8Array = bytes(vector.publicKey)
     let chainCode: Uint8Array = bytes(vector.chainCode)
     for (const [depth, level] of vector.levels.entries()) {
@@ -57,7 +57,7 @@ for (const [i, vector] of vectors.entries()) {
   })
 }
 
-test('random paths agree with the second implementation of the formula', () => {
+test('derives the same keys as a second implementation of the formula on random paths', () => {
   const start = {
     publicKey: ed25519.Point.BASE.multiply(12345n).toBytes(),
     chainCode: new Uint8Array(32).fill(9),
@@ -77,7 +77,7 @@ test('random paths agree with the second implementation of the formula', () => {
   )
 })
 
-test('points outside the prime-order group and other encodings are refused', () => {
+test('refuses points outside the prime-order group, and other encodings', () => {
   const torsion = ed25519.Point.fromHex(
     'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a',
   )

@@ -21,8 +21,11 @@ test('a hardened process leaves no core dump and continues to work', { skip }, (
   assert.deepEqual(JSON.parse(stdout), { told: done, core: ['0', '0'], again: done })
 })
 
-test('another process of the same user cannot read the memory of a hardened one', { skip }, () => {
-  const parent = `
+test(
+  'another process of the same user cannot read the memory of a hardened process',
+  { skip },
+  () => {
+    const parent = `
     import { spawn } from 'node:child_process'
     import { readlinkSync } from 'node:fs'
     const isRoot = process.getuid() === 0
@@ -38,11 +41,12 @@ test('another process of the same user cannot read the memory of a hardened one'
       console.log(hardens + ' ' + read(child.pid))
       child.stdin.end()
     }`
-  const index = new URL('../src/index.ts', import.meta.url).href
-  const { stdout, stderr } = spawnSync(
-    process.execPath,
-    ['--input-type=module', '-e', parent, index],
-    { encoding: 'utf8' },
-  )
-  assert.equal(stdout, 'false true\ntrue EACCES\n', stderr)
-})
+    const index = new URL('../src/index.ts', import.meta.url).href
+    const { stdout, stderr } = spawnSync(
+      process.execPath,
+      ['--input-type=module', '-e', parent, index],
+      { encoding: 'utf8' },
+    )
+    assert.equal(stdout, 'false true\ntrue EACCES\n', stderr)
+  },
+)

@@ -201,7 +201,7 @@ for (const [name, changes, damageOnly] of [
   ['forged', cheating, false],
 ] as const) {
   for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
-    test(`${curve}: signing with ${name} messages`, async (t) => {
+    test(`${curve}: signing with ${name} messages gives a valid result or an error`, async (t) => {
       const message = new Uint8Array(randomBytes(32))
       const path = [3, 1]
       const seen = await fuzz<SignResult>(
@@ -217,7 +217,7 @@ for (const [name, changes, damageOnly] of [
       t.diagnostic(JSON.stringify(Object.fromEntries(seen)))
     })
 
-    test(`${curve}: refresh with ${name} messages`, async (t) => {
+    test(`${curve}: a refresh with ${name} messages gives a valid result or an error`, async (t) => {
       const before = keys[curve].get(1)!
       const seen = await fuzz<KeyMaterial>(
         () => refreshSessions(vaults, keys[curve]),
@@ -234,7 +234,7 @@ for (const [name, changes, damageOnly] of [
       t.diagnostic(JSON.stringify(Object.fromEntries(seen)))
     })
 
-    test(`${curve}: key generation with ${name} messages`, async (t) => {
+    test(`${curve}: key generation with ${name} messages gives a valid result or an error`, async (t) => {
       const seen = await fuzz<KeyMaterial>(
         () => keygenSessions(vaults, curve),
         curve === 'secp256k1' ? 6 : 4,
@@ -257,7 +257,7 @@ test('after all these attempts the keys can still sign', async () => {
 })
 
 for (const curve of ['secp256k1', 'ed25519'] as const) {
-  test(`${curve}: the echo detects a party that sends different messages`, async () => {
+  test(`${curve}: the echo detects a party that sends different messages to its peers`, async () => {
     // Party 1 runs twice and sends messages of one run to party 2 and of the other to party 3.
     const round = curve === 'secp256k1' ? 3 : 1
     const honest = keygenSessions(vaults, curve)
@@ -306,7 +306,7 @@ test('secp256k1: a cheat in the multiplication is proven and names the party', a
   assert.equal(error.counterparty, 1)
 })
 
-test('arguments of wrong types are refused, not crashed on', async () => {
+test('refuses arguments of wrong types without crashing', async () => {
   for (const inbox of [
     [{}],
     [{ from: 1 }],

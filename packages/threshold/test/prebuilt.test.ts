@@ -75,7 +75,7 @@ before(() => {
 })
 
 test(
-  'a checkout without Rust uses the addons, and the threshold addon signs',
+  'a checkout without Rust uses the prebuilt addons, and the threshold addon signs',
   { skip, timeout: 120_000 },
   () => {
     const taken = install()
@@ -105,7 +105,7 @@ test(
 )
 
 test(
-  'a package of other sources, or with a replaced file, is refused and reported',
+  'refuses and reports a package of other sources, or with a replaced file',
   { skip, timeout: 60_000 },
   () => {
     emptied()
@@ -145,7 +145,7 @@ const refused = (env: Record<string, string>, reason: RegExp) => {
 }
 
 test(
-  'a checkout uses the build of another one with the same sources, from the user’s cache',
+  'a checkout uses a cached build of another checkout with the same sources',
   { skip, timeout: 60_000 },
   () => {
     emptied()
@@ -161,7 +161,7 @@ test(
   },
 )
 
-test('a cache that another user can write is never used', { skip, timeout: 60_000 }, () => {
+test('never uses a cache that another user can write to', { skip, timeout: 60_000 }, () => {
   const [file, place] = [join(entry('threshold'), 'threshold.node'), entry('threshold')]
   for (const path of [
     file,
@@ -195,7 +195,7 @@ test('a cache that another user can write is never used', { skip, timeout: 60_00
 })
 
 test(
-  'a cache entry that is damaged, or of other sources, is never used',
+  'never uses a cache entry that is damaged or of other sources',
   { skip, timeout: 60_000 },
   () => {
     const place = entry('threshold')
@@ -228,7 +228,7 @@ test(
 )
 
 test(
-  'a package in the checkout’s `prebuilt` folder is used by default, unless others can write to it',
+  'uses the package in the `prebuilt` folder by default, unless others can write to it',
   { skip, timeout: 60_000 },
   () => {
     const env = { CUSTODY_PREBUILT_CACHE: 'off' }

@@ -33,7 +33,7 @@ function partsOf({ payload }: Envelope): { shown: Buffer; hidden: Buffer } {
 
 const pass = ({ from, payload }: Envelope) => [{ from, payload }]
 
-test('ed25519: an observer of the messages finds no part of a share in them', async () => {
+test('ed25519: the messages of the parties contain no part of a share in plain text', async () => {
   const vaults = await openVaults()
   const keys = await complete(keygenSessions(vaults, 'ed25519'))
   for (const start of [
@@ -87,7 +87,7 @@ test('ed25519: an observer of the messages finds no part of a share in them', as
 })
 
 for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
-  test(`${curve}: private parts have the size of a ciphertext, and all parts of a run differ`, async () => {
+  test(`${curve}: encrypted parts have the size of a ciphertext, and all parts of a run differ`, async () => {
     const vaults = await openVaults()
     const sealed: Buffer[] = []
     const lengths: number[] = []
@@ -160,7 +160,7 @@ for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
     })
   }
 
-  test(`${curve}: a session key without a secret, or of another party, is refused`, async () => {
+  test(`${curve}: refuses a session key without a secret, or of another party`, async () => {
     const vaults = await openVaults()
     const seen = new Map<number, Uint8Array>()
     const wrong = [() => Buffer.alloc(32), () => Buffer.alloc(32).fill(1, 0, 1), () => seen.get(2)!]

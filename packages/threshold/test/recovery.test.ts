@@ -23,7 +23,7 @@ function recoveryKey() {
 }
 
 for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
-  test(`${curve}: a node is lost; two continue to sign; its backup is restored on a new machine and signs`, async () => {
+  test(`${curve}: after one node is lost, two sign, and its restored backup signs again`, async () => {
     const vaults = await openVaults()
     const recovery = recoveryKey()
     const keys = await complete(keygenSessions(vaults, curve))

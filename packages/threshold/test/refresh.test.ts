@@ -26,7 +26,7 @@ for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
   let old: Keys
   let fresh: Keys
 
-  test(`${curve}: refresh keeps the key, counts the epoch, and every pair signs`, async () => {
+  test(`${curve}: a refresh keeps the key and increases the epoch, and every pair signs`, async () => {
     old = await complete(keygenSessions(vaults, curve))
     fresh = await complete(refreshSessions(vaults, old))
     for (const [party, key] of fresh) {
@@ -40,7 +40,7 @@ for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
     }
   })
 
-  test(`${curve}: the old epoch can sign until it is deleted`, async () => {
+  test(`${curve}: shares of the old epoch can sign until they are deleted`, async () => {
     for (const pair of PAIRS)
       await signAndCheck(vaults, old, pair, [1], new Uint8Array(randomBytes(32)))
   })
@@ -64,7 +64,7 @@ for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
     }
   })
 
-  test(`${curve}: shares of two attempts at the same epoch cannot sign together, even without the frame's check`, async () => {
+  test(`${curve}: shares of two refresh attempts at the same epoch cannot sign together`, async () => {
     const other = await complete(refreshSessions(vaults, old))
     const mixed: Keys = new Map([
       [1, fresh.get(1)!],

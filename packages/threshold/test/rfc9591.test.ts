@@ -47,7 +47,7 @@ const h4 = (...parts: Uint8Array[]) => sha512(CONTEXT, Buffer.from('msg'), ...pa
 const h5 = (...parts: Uint8Array[]) => sha512(CONTEXT, Buffer.from('com'), ...parts)
 const hexOf = (value: bigint) => written(value).toString('hex')
 
-test('RFC 9591, E.1: shares, nonces, binding factors, signature shares and the signature', () => {
+test('RFC 9591, E.1: reproduces shares, nonces, binding factors and signatures', () => {
   const secret = scalar(vectors.group_secret_key)
   const publicKey = Buffer.from(BASE.multiply(secret).toBytes())
   assert.equal(publicKey.toString('hex'), vectors.group_public_key)

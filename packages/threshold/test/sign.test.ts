@@ -61,7 +61,7 @@ for (const curve of ['secp256k1', 'ed25519'] as const) {
     await signAndCheck(vaults, keys[curve], [3, 1], [7], message)
   })
 
-  test(`${curve}: sessions in parallel do not disturb each other`, async () => {
+  test(`${curve}: concurrent sessions do not affect each other`, async () => {
     await Promise.all(
       Array.from({ length: 6 }, (_, i) =>
         signAndCheck(vaults, keys[curve], PAIRS[i % 3]!, [i], new Uint8Array(randomBytes(32))),
@@ -69,7 +69,7 @@ for (const curve of ['secp256k1', 'ed25519'] as const) {
     )
   })
 
-  test(`${curve}: invalid orders of a caller are refused`, () => {
+  test(`${curve}: refuses invalid signing arguments`, () => {
     const key = keys[curve].get(1)!
     const good = {
       vault: vaults.get(1)!,
@@ -108,14 +108,14 @@ for (const curve of ['secp256k1', 'ed25519'] as const) {
   })
 }
 
-test('a session can be used once', async () => {
+test('a session can be used only once', async () => {
   const sessions = signSessions(vaults, keys.ed25519, [1, 2], [], new Uint8Array(1))
   const first = sessions.get(1)!
   await complete(sessions)
   await assert.rejects(first.step([]), { code: 'BAD_ARGUMENT' })
 })
 
-test('an aborted session has ended, also in the middle of a step', async () => {
+test('an aborted session accepts no further step, even if it was in the middle of one', async () => {
   const [session] = [
     ...signSessions(vaults, keys.secp256k1, [1, 2], [], new Uint8Array(32)).values(),
   ]
@@ -125,7 +125,7 @@ test('an aborted session has ended, also in the middle of a step', async () => {
   await assert.rejects(session!.step([]), { code: 'BAD_ARGUMENT' })
 })
 
-test('steps must not overlap', async () => {
+test('refuses a step that overlaps another step of the session', async () => {
   const [session] = [
     ...signSessions(vaults, keys.secp256k1, [1, 2], [], new Uint8Array(32)).values(),
   ]
@@ -145,7 +145,7 @@ test('a step runs outside the event loop', async () => {
   )
 })
 
-test('the versions written into shares are the ones the lockfile pins', () => {
+test('the engine versions stored in shares equal those in the lockfile', () => {
   const lock = readFileSync(new URL('../native/Cargo.lock', import.meta.url), 'utf8')
   for (const { id, version } of Object.values(engines)) {
     assert.ok(lock.includes(`name = "${id}"\nversion = "${version}"\n`), `${id} ${version}`)

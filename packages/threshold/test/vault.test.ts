@@ -41,7 +41,7 @@ test('a key file is new, random, 32 bytes long and readable only by its owner', 
   }
 })
 
-test('files that are not key files are refused', async () => {
+test('refuses files that are not key files', async () => {
   for (const [name, content] of [
     ['short', randomBytes(31)],
     ['long', randomBytes(33)],
@@ -55,7 +55,7 @@ test('files that are not key files are refused', async () => {
   await assert.rejects(Vault.open({ kind: 'file', path: folder }), sealed)
 })
 
-test('a passphrase decrypts what it encrypted; another passphrase or salt does not', async () => {
+test('only the same passphrase and salt decrypt what they encrypted', async () => {
   const vaults = await openVaults()
   const salt = new Uint8Array(randomBytes(16))
   const passphrase = 'three nodes, two of them sign'
@@ -80,7 +80,7 @@ test('a passphrase decrypts what it encrypted; another passphrase or salt does n
 })
 
 for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
-  test(`${curve}: a share can be opened only with its own key-encryption key and under its own name`, async () => {
+  test(`${curve}: opens a share only with its own key-encryption key and under its own name`, async () => {
     const vaults = await openVaults()
     const [vault, other] = [vaults.get(1)!, vaults.get(2)!]
     const keys = await complete(keygenSessions(vaults, curve))
@@ -116,7 +116,7 @@ for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
   })
 }
 
-test('the key of one curve is not accepted for the other', async () => {
+test('refuses the key of one curve for the other curve', async () => {
   const vaults = await openVaults()
   const key = (await complete(keygenSessions(vaults, 'ed25519'))).get(1)!
   const posing = { ...key, curve: 'secp256k1' as const }
@@ -128,7 +128,7 @@ test('the key of one curve is not accepted for the other', async () => {
   )
 })
 
-test('two encryptions of one share have nothing in common, because data keys are fresh', async () => {
+test('two encryptions of one share differ completely, because data keys are new each time', async () => {
   const vaults = await openVaults()
   const pair = await Promise.all(
     ['a', 'a'].map((id) => complete(keygenSessions(vaults, 'ed25519', id))),
@@ -139,7 +139,7 @@ test('two encryptions of one share have nothing in common, because data keys are
   assert.notDeepEqual(one!.subarray(16, 64), two!.subarray(16, 64))
 })
 
-test('a home’s own keys: what one sealed another opens not; an earlier vault’s shares move under the first', async () => {
+test('a share opens only with its own key; shares of an earlier vault can be moved to a key', async () => {
   const path = join(folder, 'earlier')
   await Vault.createKeyFile(path)
   const earlier = await Vault.open({ kind: 'file', path })

@@ -80,7 +80,7 @@ function start(vault: Vault, key: KeyMaterial) {
 }
 
 for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
-  test(`${curve}: a share of an unlisted version is refused; the error lists the versions and what to do`, async () => {
+  test(`${curve}: refuses a share of an unlisted version, and lists the versions and a remedy`, async () => {
     const { id, version, versions } = engines[curve]
     assert.equal(versions[0], version)
     const vaults = await ownVaults()
@@ -118,7 +118,7 @@ for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
   })
 }
 
-test('only versions of a release are listed', () => {
+test('lists only released engine versions', () => {
   const lock = readFileSync(new URL('../native/Cargo.lock', import.meta.url), 'utf8')
   for (const { id, versions } of Object.values(engines)) {
     assert.ok(lock.includes(`name = "${id}"\nversion = "${versions[0]}"\n`))

@@ -40,7 +40,7 @@ async function collect(env: Record<string, string>, play: () => Promise<void>) {
   return collector.spans
 }
 
-test('without an endpoint nothing is traced and no OpenTelemetry module is loaded', () => {
+test('without an endpoint, nothing is traced and no OpenTelemetry module is loaded', () => {
   const script = `
     import { registerHooks } from 'node:module'
     let loaded = 0
@@ -65,7 +65,7 @@ test('without an endpoint nothing is traced and no OpenTelemetry module is loade
   assert.equal(plays({ ...endpoint, OTEL_TRACES_SAMPLER_ARG: '0' }), '1 true', 'it would be seen')
 })
 
-test('all processes report a transfer as one trace: its id is the trace’s', async () => {
+test('all processes report a transfer in one trace, whose id is derived from the transfer’s id', async () => {
   let header: Record<string, string> = {}
   const spans = await collect({}, async () => {
     const answer = await inTrace(ID, 'signing', { network: 'ETH' }, () =>
@@ -99,7 +99,7 @@ test('all processes report a transfer as one trace: its id is the trace’s', as
   assert.equal(named('peer').parentSpanId, named('/sign').spanId)
 })
 
-test('an error is passed to its caller, and the span contains its kind but not its message', async () => {
+test('passes an error to the caller, and adds its kind but not its message to the span', async () => {
   const spans = await collect({}, async () => {
     await assert.rejects(
       inTrace(ID, 'step', {}, async () => {
@@ -124,7 +124,7 @@ test('an error is passed to its caller, and the span contains its kind but not i
   assert.doesNotMatch(JSON.stringify(spans), /secret/)
 })
 
-test('invalid traceparents and UUIDs are ignored', async () => {
+test('ignores invalid traceparents and UUIDs', async () => {
   const spans = await collect({}, async () => {
     for (const header of [
       undefined,
@@ -145,7 +145,7 @@ test('invalid traceparents and UUIDs are ignored', async () => {
   assert.deepEqual(spans, [])
 })
 
-test('a fraction of the transfers is traced, each completely or not at all', async () => {
+test('traces the configured fraction of transfers, each completely or not at all', async () => {
   const ids = Array.from(
     { length: 400 },
     (_, at) =>

@@ -16,8 +16,9 @@ export function errorsDocument(): string {
 
 <!-- made by scripts/errors-page.mjs -->
 
-Every refusal is \`application/problem+json\` with \`code\`, \`message\` and, where one field is to blame, \`field\`. Its \`type\` is the
-address of its code on your own platform, \`/reference/errors#CODE\`, which says the same as this page. A code never changes its meaning.
+If a request fails, the response is \`application/problem+json\` with \`code\` and \`message\`. If one field is the cause, \`field\` contains
+its name. \`type\` is the URL of the code on your own platform, \`/reference/errors#CODE\`, with the same text as on this page. The meaning of
+a code never changes.
 
 ${sections.join('\n')}`
 }
