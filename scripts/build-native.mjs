@@ -52,17 +52,17 @@ function place(addon, bytes, time) {
  * @returns whether one was installed
  */
 function takePrebuilt(addon) {
-  const found = findPrebuilt(addon)
-  if (found === null) return false
-  place(addon, found.bytes, new Date())
+  const prebuilt = findPrebuilt(addon)
+  if (prebuilt === null) return false
+  place(addon, prebuilt.bytes, new Date())
   if (!isLoaded(addon.file)) {
     rmSync(addon.file, { force: true })
     console.error(
-      `the ${addon.name} addon of ${found.folder} cannot be loaded on this host: it is not used`,
+      `the ${addon.name} addon of ${prebuilt.folder} cannot be loaded on this host: it is not used`,
     )
     return false
   }
-  console.log(`${addon.name} addon taken prebuilt from ${found.folder}`)
+  console.log(`${addon.name} addon taken prebuilt from ${prebuilt.folder}`)
   return true
 }
 

@@ -75,7 +75,7 @@ function fail(text) {
   process.exit(2)
 }
 
-function given() {
+function parseOptions() {
   try {
     return parseArgs({
       options: { for: { type: 'string' }, out: { type: 'string' }, at: { type: 'string' } },
@@ -108,21 +108,21 @@ function closure(kind, lock, more) {
       if (KINDS[kind].never.test(name) || peerDependenciesMeta[name]?.optional) continue
       // Resolves as Node does: from the package's own folder upwards.
       let from = path
-      let found = null
+      let match = null
       for (;;) {
         const candidate = from === '' ? `node_modules/${name}` : `${from}/node_modules/${name}`
-        if (lock[candidate]) found = candidate
-        if (found !== null || from === '') break
+        if (lock[candidate]) match = candidate
+        if (match !== null || from === '') break
         from = from.includes('/node_modules/')
           ? from.slice(0, from.lastIndexOf('/node_modules/'))
           : ''
       }
-      if (found === null || !existsSync(join(root, found))) {
+      if (match === null || !existsSync(join(root, match))) {
         if (dependencies[name])
           throw new Error(`${path} needs ${name}, which is not installed. Run: npm ci`)
         continue
       }
-      visit(lock[found].link ? lock[found].resolved : found)
+      visit(lock[match].link ? lock[match].resolved : match)
     }
   }
   visit(`packages/${kind}`)
@@ -174,7 +174,7 @@ async function platformCommands() {
     .sort()
 }
 
-const { for: kind = '', out, at } = given()
+const { for: kind = '', out, at } = parseOptions()
 if (!Object.hasOwn(KINDS, kind)) fail(`--for: "${kind}" is neither platform nor signer`)
 if (!out) fail('--out: the folder is missing')
 if (at !== undefined && !/^\/[\w./-]*$/.test(at))

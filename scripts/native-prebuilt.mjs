@@ -93,11 +93,12 @@ function examine(addon, { folder, top }) {
   const foldersDoubt = isAsked && existsSync(folder) ? doubtOfFolder(folder, top) : null
   if (foldersDoubt !== null) return { reason: foldersDoubt }
   if (!existsSync(manifest) || !existsSync(file)) return { reason: none }
-  const [told, made] = [readOnce(manifest, isAsked), readOnce(file, isAsked)]
-  if (told.doubt !== null || made.doubt !== null) return { reason: told.doubt ?? made.doubt }
+  const [metadata, made] = [readOnce(manifest, isAsked), readOnce(file, isAsked)]
+  if (metadata.doubt !== null || made.doubt !== null)
+    return { reason: metadata.doubt ?? made.doubt }
   let description
   try {
-    description = JSON.parse(told.bytes.toString('utf8'))
+    description = JSON.parse(metadata.bytes.toString('utf8'))
   } catch {
     return { reason: `${manifest} is not JSON` }
   }

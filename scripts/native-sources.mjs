@@ -30,12 +30,12 @@ export function findCargo() {
 
 export function sources(native) {
   const src = join(native, 'src')
-  const found = readdirSync(src, { recursive: true, withFileTypes: true }).filter((each) =>
+  const files = readdirSync(src, { recursive: true, withFileTypes: true }).filter((each) =>
     each.isFile(),
   )
   return [
     ...['Cargo.toml', 'Cargo.lock', 'build.rs'].map((name) => join(native, name)),
-    ...found.map((each) => join(each.parentPath, each.name)).sort(),
+    ...files.map((each) => join(each.parentPath, each.name)).sort(),
   ]
 }
 

@@ -29,7 +29,7 @@ function fail(text) {
   process.exit(2)
 }
 
-function given() {
+function parseOptions() {
   try {
     return parseArgs({ options: { out: { type: 'string', default: PREBUILT } } }).values
   } catch (error) {
@@ -37,7 +37,7 @@ function given() {
   }
 }
 
-const { out } = given()
+const { out } = parseOptions()
 if (!out) fail('--out: the folder is missing')
 const here = dirname(fileURLToPath(import.meta.url))
 const platform = platformHere()

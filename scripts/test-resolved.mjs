@@ -19,31 +19,31 @@ const read = (name) =>
 
 // Older Node versions, which a test may use, do not support it.
 if (folder && modules.registerHooks) {
-  const known = new Map()
-  const found = new Map()
+  const cache = new Map()
+  const resolutions = new Map()
   modules.registerHooks({
     resolve(specifier, context, next) {
       const { parentURL, conditions } = context
       if (!parentURL?.startsWith(root)) return next(specifier, context)
       const parent = parentURL.slice(root.length)
       const name = PACKAGE.exec(parent)?.[0] ?? ''
-      if (!known.has(name)) known.set(name, read(name))
-      const asked = `${specifier} ${parent} ${conditions}`
-      const answer = known.get(name)[asked]
+      if (!cache.has(name)) cache.set(name, read(name))
+      const request = `${specifier} ${parent} ${conditions}`
+      const answer = cache.get(name)[request]
       if (answer)
         return { url: root + answer[0], format: answer[1] ?? undefined, shortCircuit: true }
       const resolved = next(specifier, context)
       const { url, format } = resolved
       if (url.startsWith(root) && !`${url}${parentURL}`.includes('?')) {
-        if (!found.has(name)) found.set(name, {})
-        found.get(name)[asked] = [url.slice(root.length), format]
+        if (!resolutions.has(name)) resolutions.set(name, {})
+        resolutions.get(name)[request] = [url.slice(root.length), format]
       }
       return resolved
     },
   })
   process.once('exit', () => {
     mkdirSync(folder, { recursive: true })
-    for (const [name, more] of found) {
+    for (const [name, more] of resolutions) {
       // Another process may have written concurrently; lost entries are resolved again.
       const draft = `${fileOf(name)}.${process.pid}`
       writeFileSync(draft, JSON.stringify({ ...read(name), ...more }))

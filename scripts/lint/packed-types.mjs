@@ -31,10 +31,10 @@ async function check(folder) {
 
 const folder = mkdtempSync(join(tmpdir(), 'custody-packed-types-'))
 try {
-  const found = await check(folder)
-  for (const each of found) console.error(`@custody/client: ${each}`)
-  if (found.length === 0) console.log('The types of the packed @custody/client resolve.')
-  process.exitCode = found.length === 0 ? 0 : 1
+  const problems = await check(folder)
+  for (const each of problems) console.error(`@custody/client: ${each}`)
+  if (problems.length === 0) console.log('The types of the packed @custody/client resolve.')
+  process.exitCode = problems.length === 0 ? 0 : 1
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }

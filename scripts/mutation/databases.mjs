@@ -6,12 +6,12 @@ import { join } from 'node:path'
  * function can be replaced in all of them.
  */
 const { Client } = createRequire(join(process.cwd(), 'packages', 'platform', 'package.json'))('pg')
-const known = new Map()
+const servers = new Map()
 const { connect } = Client.prototype
-Client.prototype.connect = function noted(...given) {
+Client.prototype.connect = function noted(...args) {
   const { host, port, user, password, database } = this.connectionParameters
-  known.set(JSON.stringify([host, port, database]), { host, port, user, password, database })
-  return connect.apply(this, given)
+  servers.set(JSON.stringify([host, port, database]), { host, port, user, password, database })
+  return connect.apply(this, args)
 }
 
 /**
@@ -23,13 +23,13 @@ export async function defineInEach(text) {
   const name = /create or replace function (\w+)/i.exec(text)?.[1]
   let refused = null
   let databases = 0
-  for (const [key, options] of known) {
+  for (const [key, options] of servers) {
     const client = new Client(options)
     client.on('error', () => undefined)
     try {
       await connect.call(client)
     } catch {
-      known.delete(key)
+      servers.delete(key)
       continue
     }
     try {

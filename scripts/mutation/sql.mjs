@@ -41,10 +41,10 @@ const STATEMENT =
  * become blanks of the same length.
  */
 function masked(text) {
-  const blank = (found) => found.replaceAll(/[^\n]/g, ' ')
+  const blank = (match) => match.replaceAll(/[^\n]/g, ' ')
   return text
     .replaceAll(/--.*$/gm, blank)
-    .replaceAll(/'(?:[^']|'')*'/g, (found) => `'${blank(found.slice(1, -1))}'`)
+    .replaceAll(/'(?:[^']|'')*'/g, (match) => `'${blank(match.slice(1, -1))}'`)
     .replace(/^[\s\S]*?\bas \$\$/i, blank)
 }
 
@@ -66,10 +66,10 @@ export function mutantsOf(text) {
     made.push({ line: lineOf(at), what, text: text.slice(0, at) + by + text.slice(at + length) })
   }
   for (const [pattern, replacements] of SWAPS) {
-    for (const found of code.matchAll(pattern))
-      for (const by of replacements) add(found.index, found[0].length, by)
+    for (const match of code.matchAll(pattern))
+      for (const by of replacements) add(match.index, match[0].length, by)
   }
   if (/language plpgsql/i.test(text))
-    for (const found of code.matchAll(STATEMENT)) add(found.index, found[0].length, 'null;')
+    for (const match of code.matchAll(STATEMENT)) add(match.index, match[0].length, 'null;')
   return made.sort((a, b) => a.line - b.line)
 }

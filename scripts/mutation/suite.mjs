@@ -26,8 +26,8 @@ const partsOf = (name, second, third) =>
     ? { name, options: {}, run: second }
     : { name, options: second ?? {}, run: third }
 
-export function test(...given) {
-  const { name, options, run } = partsOf(...given)
+export function test(...args) {
+  const { name, options, run } = partsOf(...args)
   if (options.skip || options.todo || !run) return
   tests.push({ name, run, group: current })
 }
@@ -36,8 +36,8 @@ test.todo = () => undefined
 test.only = test
 export const it = test
 
-export function describe(...given) {
-  const { name, options, run } = partsOf(...given)
+export function describe(...args) {
+  const { name, options, run } = partsOf(...args)
   if (options.skip || options.todo || !run) return
   within(name, run)
 }
@@ -90,19 +90,19 @@ async function runBody(name, run) {
     diagnostic: () => undefined,
     signal: new AbortController().signal,
     skip: () => undefined,
-    test: async (...given) => {
-      const part = partsOf(...given)
+    test: async (...args) => {
+      const part = partsOf(...args)
       await runBody(`${name}: ${part.name}`, part.run)
     },
   }
-  const known = new Proxy(context, {
+  const tracked = new Proxy(context, {
     get(target, key) {
       if (key in target || typeof key === 'symbol' || key === 'then') return target[key]
       throw new Error(`scripts/mutation/suite.mjs does not know t.${key}`)
     },
   })
   try {
-    await run(known)
+    await run(tracked)
   } finally {
     for (const end of ends.reverse()) await end()
     mock.reset()

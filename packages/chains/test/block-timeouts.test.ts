@@ -113,7 +113,7 @@ for (const [what, late] of [
     const own = addressOf(BTC, [1, 0, 0])
     const { utxo } = await import('../src/index.ts')
     const hex = Buffer.from(utxo.scriptOf(BTC, own)).toString('hex')
-    const asked: string[] = []
+    const requests: string[] = []
     const answers: Record<string, (params: unknown[]) => unknown> = {
       getblockhash: () => 'aa',
       getrawtransaction: ([txid]) => ({
@@ -142,7 +142,7 @@ for (const [what, late] of [
         method: string
         params: unknown[]
       }
-      asked.push(`${method} ${String(params[1] ?? '')}`.trim())
+      requests.push(`${method} ${String(params[1] ?? '')}`.trim())
       if (method === 'getblock' && params[1] === 2) return late ? never(init) : endless()
       return Response.json({ result: answers[method]?.(params) })
     }
@@ -154,7 +154,7 @@ for (const [what, late] of [
     if (late) assert.equal((await heldFor(read)).seconds, 60)
     else await read()
     assert.deepEqual(amounts, [50_000_000n, 50_000_000n])
-    assert.deepEqual(asked, [
+    assert.deepEqual(requests, [
       'getblockhash',
       'getblock 2',
       'getblock 1',
@@ -165,14 +165,14 @@ for (const [what, late] of [
 }
 
 test('BTC: sends no further requests for a block to an unreachable endpoint', async () => {
-  const asked: string[] = []
+  const requests: string[] = []
   const client = new UtxoClient(BTC, url, async (_url, init) => {
     const { method } = JSON.parse(String(init.body)) as { method: string }
-    asked.push(method)
+    requests.push(method)
     return method === 'getblockhash'
       ? Response.json({ result: 'aa' })
       : new Response('busy', { status: 503 })
   })
   await assert.rejects(client.block(7), RpcUnavailable)
-  assert.deepEqual(asked, ['getblockhash', 'getblock'])
+  assert.deepEqual(requests, ['getblockhash', 'getblock'])
 })

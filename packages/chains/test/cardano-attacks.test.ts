@@ -416,13 +416,13 @@ test('refuses invalid bytes with a ChainError; flipping one bit never keeps the 
     for (const bit of [1, 0x40, 0x80]) {
       const flipped = Uint8Array.from(bytes)
       flipped[at] = (flipped[at] as number) ^ bit
-      let found: ReturnType<typeof decoded> | null = null
+      let result: ReturnType<typeof decoded> | null = null
       try {
-        found = decoded({ ...unsigned, bytes: hex(flipped) })
+        result = decoded({ ...unsigned, bytes: hex(flipped) })
       } catch (error) {
         assert.match((error as { code?: string }).code ?? String(error), /^[A-Z_]+$/)
       }
-      if (found) assert.notDeepEqual(found, decoded(unsigned), `byte ${at}`)
+      if (result) assert.notDeepEqual(result, decoded(unsigned), `byte ${at}`)
     }
   }
   for (const bad of ['', '0', 'ZZ', 'AB', 'a'.repeat(40_001)])

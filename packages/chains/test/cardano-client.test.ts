@@ -19,8 +19,9 @@ function client(answers: Answers, seen: { path: string; init: RequestInit }[] = 
   const fetch: Fetch = async (url, init) => {
     const path = url.replace('https://ada.example/api', '')
     seen.push({ path, init })
-    const found = answers[path.split('?')[0] as string]
-    const answer = typeof found === 'function' ? (found as (path: string) => unknown)(path) : found
+    const result = answers[path.split('?')[0] as string]
+    const answer =
+      typeof result === 'function' ? (result as (path: string) => unknown)(path) : result
     if (answer instanceof Response) return answer
     if (answer === undefined) return Response.json(missing, { status: 404 })
     return Response.json(answer)
@@ -85,12 +86,12 @@ test('reads the outputs and tokens of a block from the transactions’ bytes, pa
     }
   })
   const pages = (path: string) => (path.includes('page=2') ? many.slice(100) : many.slice(0, 100))
-  const found = await client({
+  const answer = await client({
     '/blocks/7': block(7, { tx_count: 101 }),
     [`/blocks/${hash}/txs/cbor`]: pages,
   }).block(7)
-  assert.equal(found?.txids.length, 101)
-  assert.deepEqual(found?.transfers.slice(0, 2), [
+  assert.equal(answer?.txids.length, 101)
+  assert.deepEqual(answer?.transfers.slice(0, 2), [
     {
       txid,
       position: 0,
@@ -194,8 +195,8 @@ test('returns a previous transaction only if its bytes match its hash', async ()
 })
 
 test('reports a transaction as included, waiting, absent, or included with a failed script', async () => {
-  const found = { block: '00', block_height: 5, fees: '170000', valid_contract: true }
-  assert.deepEqual(await client({ [`/txs/${txid}`]: found }).status(txid), {
+  const answer = { block: '00', block_height: 5, fees: '170000', valid_contract: true }
+  assert.deepEqual(await client({ [`/txs/${txid}`]: answer }).status(txid), {
     state: 'included',
     height: 5,
     blockHash: '00',
@@ -203,7 +204,7 @@ test('reports a transaction as included, waiting, absent, or included with a fai
     fee: 170_000n,
   })
   assert.deepEqual(
-    await client({ [`/txs/${txid}`]: { ...found, valid_contract: false } }).status(txid),
+    await client({ [`/txs/${txid}`]: { ...answer, valid_contract: false } }).status(txid),
     { state: 'included', height: 5, blockHash: '00', succeeded: false, fee: 170_000n },
   )
   assert.deepEqual(await client({ [`/mempool/${txid}`]: { tx: {} } }).status(txid), {
@@ -226,7 +227,7 @@ test('reports a transaction as included, waiting, absent, or included with a fai
   // absent.
   const answers: Answers = {}
   answers[`/mempool/${txid}`] = () => {
-    answers[`/txs/${txid}`] = found
+    answers[`/txs/${txid}`] = answer
     return new Response(JSON.stringify({ status_code: 404, message: 'not found' }), { status: 404 })
   }
   assert.equal((await client(answers).status(txid)).state, 'included')
@@ -316,13 +317,13 @@ test('lists the unspent outputs of an address', async () => {
       },
     ],
   }
-  const asked = client({ [`/txs/${txid}/utxos`]: utxos })
+  const reader = client({ [`/txs/${txid}/utxos`]: utxos })
   assert.deepEqual(
     [
-      await asked.unspent(txid, 0),
-      await asked.unspent(txid, 1),
-      await asked.unspent(txid, 2),
-      await asked.unspent(txid, 3),
+      await reader.unspent(txid, 0),
+      await reader.unspent(txid, 1),
+      await reader.unspent(txid, 2),
+      await reader.unspent(txid, 3),
     ],
     [7n, null, null, null],
   )

@@ -79,11 +79,11 @@ export interface CardanoInputs {
 
 /** Creates coins in one transaction without real inputs; its id and body are real. */
 export function fund(
-  given: CardanoInputs[],
+  inputs: CardanoInputs[],
   salt = 1,
   network = ADA,
 ): { coins: cardano.Coin[]; previous: Map<string, string> } {
-  const outputs = given.map(({ value, path = PATH, assets = {} }) => ({
+  const outputs = inputs.map(({ value, path = PATH, assets = {} }) => ({
     address: addressBytes(network, addressAt(path, network)),
     coin: value,
     assets: new Map(
@@ -100,7 +100,7 @@ export function fund(
   const riders = (assets?: Record<string, string>): UtxoTokens | null =>
     assets ? { assets, script_bytes: 0 } : null
   return {
-    coins: given.map(({ value, path = PATH, assets }, vout) => ({
+    coins: inputs.map(({ value, path = PATH, assets }, vout) => ({
       txid,
       vout,
       value,
@@ -113,12 +113,12 @@ export function fund(
 }
 
 export function build(
-  given: CardanoInputs[],
+  inputs: CardanoInputs[],
   amount: bigint,
   o: { to?: string; rate?: bigint; network?: Network; salt?: number } = {},
 ): { unsigned: UnsignedTransaction; selection: cardano.Selection } {
   const network = o.network ?? ADA
-  const { coins, previous } = fund(given, o.salt, network)
+  const { coins, previous } = fund(inputs, o.salt, network)
   const to = o.to ?? TO
   const changeAddress = addressAt(CHANGE, network)
   const selection = cardano.selectCoins(network, {

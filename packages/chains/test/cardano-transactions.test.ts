@@ -111,10 +111,16 @@ test('two other libraries decode a payment with change to the same values', () =
   assert.equal(BigInt(body.fee), least)
   assert.equal(body.ttl, TTL.toString())
   assert.equal(selection.size, size)
-  const found = decoded(unsigned)
-  assert.deepEqual(found.payments, [{ address: TO, amount: 3n * ADA_1, tag: null }])
+  const transaction = decoded(unsigned)
+  assert.deepEqual(transaction.payments, [{ address: TO, amount: 3n * ADA_1, tag: null }])
   assert.deepEqual(
-    [found.change, found.fee_max, found.fee_rate, found.vsize, found.valid_until],
+    [
+      transaction.change,
+      transaction.fee_max,
+      transaction.fee_rate,
+      transaction.vsize,
+      transaction.valid_until,
+    ],
     [
       { address: addressAt(CHANGE), amount: selection.change },
       selection.fee,
@@ -124,7 +130,7 @@ test('two other libraries decode a payment with change to the same values', () =
     ],
   )
   assert.deepEqual(
-    found.consumes,
+    transaction.consumes,
     body.inputs.map(({ transaction_id, index }) => `${transaction_id}:${index}`),
   )
 })
@@ -298,32 +304,32 @@ test('for any wallet and amount, the reference libraries accept the transaction 
       fc.constantFrom(44n, 45n, 100n),
       (coins, amount, rate) => {
         // A plain coin may contain less than a coin with a token.
-        const given = coins.map(({ value, path, token }) => ({
+        const inputs = coins.map(({ value, path, token }) => ({
           value: token === null ? value : value + 2_000_000n,
           path,
           ...(token === null ? {} : { assets: { [TOKEN]: token.toString() } }),
         }))
         let made: ReturnType<typeof build>
         try {
-          made = build(given, amount, { rate })
+          made = build(inputs, amount, { rate })
         } catch (error) {
-          const total = given.reduce((sum, { value }) => sum + value, 0n)
+          const total = inputs.reduce((sum, { value }) => sum + value, 0n)
           assert.equal((error as { code: string }).code, 'INSUFFICIENT', String(error))
           assert.ok(total < amount + 3_000_000n)
           return
         }
         built++
         const { least, size } = judged(made.unsigned)
-        const found = decoded(made.unsigned)
-        assert.equal(found.fee_max, made.selection.fee)
-        assert.ok(found.fee_max >= least && size === found.vsize)
+        const transaction = decoded(made.unsigned)
+        assert.equal(transaction.fee_max, made.selection.fee)
+        assert.ok(transaction.fee_max >= least && size === transaction.vsize)
         const right = rate * BigInt(size) + 155_381n
-        if (found.change)
+        if (transaction.change)
           assert.ok(
-            found.fee_max >= right && found.fee_max <= right + 4n * rate,
-            `${found.fee_max} ${right}`,
+            transaction.fee_max >= right && transaction.fee_max <= right + 4n * rate,
+            `${transaction.fee_max} ${right}`,
           )
-        else assert.ok(found.fee_max >= right && found.fee_max < right + 1_100_000n)
+        else assert.ok(transaction.fee_max >= right && transaction.fee_max < right + 1_100_000n)
       },
     ),
     { numRuns: 150 },

@@ -95,14 +95,14 @@ test('returns INSUFFICIENT only if no number of the largest coins suffices', () 
         total += value
         return total >= amount + feeAt(at + 1, 1, rate)
       })
-      let found = true
+      let selected = true
       try {
         select(list, amount, rate)
       } catch (error) {
         assert.equal((error as ChainError).code, 'INSUFFICIENT')
-        found = false
+        selected = false
       }
-      assert.equal(found, possible)
+      assert.equal(selected, possible)
     }),
     { numRuns: 500 },
   )
@@ -249,16 +249,16 @@ function foreign(list: readonly bigint[], amount: bigint, feeRate: bigint): utxo
     index: each.vout,
     witnessUtxo: { amount: each.value, script },
   }))
-  const found = selectUTXO(inputs, [{ address: TO, amount }], 'default', {
+  const selected = selectUTXO(inputs, [{ address: TO, amount }], 'default', {
     changeAddress: CHANGE,
     feePerByte: feeRate / 1000n,
     network,
     createTx: false,
     bip69: false,
   })
-  if (!found) return null
+  if (!selected) return null
   const all = coins(list)
-  const utxos = found.inputs.map(
+  const utxos = selected.inputs.map(
     (input) =>
       all.find(
         ({ txid, vout }) =>
@@ -266,7 +266,7 @@ function foreign(list: readonly bigint[], amount: bigint, feeRate: bigint): utxo
       ) as utxo.Utxo,
   )
   const change =
-    found.outputs.reduce((rest, output) => rest + (output.amount as bigint), 0n) - amount
+    selected.outputs.reduce((rest, output) => rest + (output.amount as bigint), 0n) - amount
   return {
     utxos,
     change,

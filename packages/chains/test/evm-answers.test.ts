@@ -101,9 +101,9 @@ function endpoint(script: Script): { client: EvmClient; calls: string[] } {
       params: unknown[]
     }
     calls.push(method)
-    const given = all[method] ?? (method in all ? null : NOT_SERVED)
+    const reply = all[method] ?? (method in all ? null : NOT_SERVED)
     const answer =
-      typeof given === 'function' ? (given as (params: unknown[]) => unknown)(params) : given
+      typeof reply === 'function' ? (reply as (params: unknown[]) => unknown)(params) : reply
     const refused = typeof answer === 'object' && answer !== null && 'error' in answer
     return Response.json({ jsonrpc: '2.0', id: 1, ...(refused ? answer : { result: answer }) })
   })
@@ -158,11 +158,11 @@ test('logs of another block make the block unavailable until the next valid resp
     const logs = Array.isArray(answer) ? answer : [answer]
     await unavailable(seen({ eth_getLogs: logs }), message)
     // The content of receipts is checked in the same way.
-    const told = receipts().map((receipt) =>
+    const altered = receipts().map((receipt) =>
       receipt.logs.length === 0 ? receipt : { ...receipt, logs },
     )
     await unavailable(
-      seen({ eth_getLogs: [], eth_getBlockReceipts: told }),
+      seen({ eth_getLogs: [], eth_getBlockReceipts: altered }),
       /eth_getBlockReceipts returned|the receipts of|does not place/,
     )
   }
@@ -186,8 +186,8 @@ test('logs of another block make the block unavailable until the next valid resp
   )
   for (const logs of [null, {}, 'x'])
     await unavailable(seen({ eth_getLogs: logs }), /ETH: eth_getLogs returned/)
-  let asked = 0
-  assert.deepEqual(await seen({ eth_getLogs: () => (asked++ === 0 ? [log()] : []) }), BOTH)
+  let requestCount = 0
+  assert.deepEqual(await seen({ eth_getLogs: () => (requestCount++ === 0 ? [log()] : []) }), BOTH)
 })
 
 test('treats a block that contradicts the request or itself as unavailable', async () => {
@@ -258,8 +258,8 @@ test("takes the gas price from the transaction if the receipt's price is missing
       ...more,
     }).client.status(TOKEN)
   const feeOf = async (...o: Parameters<typeof status>) => {
-    const found = await status(...o)
-    return found.state === 'included' ? found.fee : null
+    const result = await status(...o)
+    return result.state === 'included' ? result.fee : null
   }
   for (const missing of [undefined, null, '0x0', '0x', 0, 'x']) {
     assert.equal(await feeOf(missing, { gasPrice: '0x7' }), 65_000n * 7n)
@@ -326,12 +326,12 @@ test("a native deposit depends only on the receipt's block and its success", asy
     for (const to of [undefined, null, 'x', {}, [], 5, true]) {
       const what = `${path.join('.')} ${JSON.stringify(to)}`
       try {
-        const found = await endpoint({
+        const result = await endpoint({
           eth_getTransactionReceipt: changed(honest, path, to),
         }).client.status(NATIVE, expected, { fee: false })
         // Another text is another block, which the scan detects.
         assert.deepEqual(
-          path.at(-1) === 'blockHash' ? { ...found, blockHash: BLOCK } : found,
+          path.at(-1) === 'blockHash' ? { ...result, blockHash: BLOCK } : result,
           whole,
           what,
         )

@@ -61,20 +61,20 @@ const blockAt = (height: number, { isBloomless = false }: ScriptedNode) => ({
 /** An endpoint with a token transfer in each block; it records the requested log filters. */
 function endpoint(world: ScriptedNode = {}): {
   client: EvmClient
-  asked: RecordedRequest[]
+  requests: RecordedRequest[]
   methods: string[]
 } {
-  const asked: RecordedRequest[] = []
+  const requests: RecordedRequest[] = []
   const methods: string[] = []
   const logsOf = (where: RecordedRequest): Logs => {
     if (where.blockHash !== undefined) return [logAt(Number(BigInt(where.blockHash) & 0xfffn))]
-    const found: Logs = []
+    const logs: Logs = []
     for (let height = Number(where.fromBlock); height <= Number(where.toBlock); height++) {
       if (world.omits?.includes(height)) continue
-      found.push({ ...logAt(height), ...(world.otherBranch ? { blockHash: word('dead') } : {}) })
-      for (let index = 1; index <= (world.extra ?? 0); index++) found.push(logAt(height, index))
+      logs.push({ ...logAt(height), ...(world.otherBranch ? { blockHash: word('dead') } : {}) })
+      for (let index = 1; index <= (world.extra ?? 0); index++) logs.push(logAt(height, index))
     }
-    return found
+    return logs
   }
   const client = new EvmClient(ETH, ETH_ASSETS, { url: 'http://node.test' }, async (_url, init) => {
     const {
@@ -111,7 +111,7 @@ function endpoint(world: ScriptedNode = {}): {
       ])
     }
     assert.equal(method, 'eth_getLogs')
-    asked.push(first)
+    requests.push(first)
     if (world.refuses && first.fromBlock !== undefined) {
       return Response.json({
         jsonrpc: '2.0',
@@ -121,7 +121,7 @@ function endpoint(world: ScriptedNode = {}): {
     }
     return tell(logsOf(first))
   })
-  return { client, asked, methods }
+  return { client, requests, methods }
 }
 
 const HEIGHTS = [1, 2, 3, 4, 5, 6, 7, 8]
@@ -130,37 +130,37 @@ const amounts = async (client: EvmClient, heights: readonly number[] = HEIGHTS) 
     block?.transfers.map(({ amount }) => Number(amount)),
   )
 const EXPECTED = HEIGHTS.map((height) => [1000 + height])
-const byHash = (asked: readonly RecordedRequest[]) =>
-  asked.filter(({ blockHash }) => blockHash !== undefined).length
+const byHash = (requests: readonly RecordedRequest[]) =>
+  requests.filter(({ blockHash }) => blockHash !== undefined).length
 
 test('blocks read concurrently share one request for logs, with the same result as one by one', async () => {
-  const { client, asked, methods } = endpoint()
+  const { client, requests, methods } = endpoint()
   assert.deepEqual(await amounts(client), EXPECTED)
   assert.deepEqual(
-    asked.map(({ fromBlock, toBlock }) => [fromBlock, toBlock]),
+    requests.map(({ fromBlock, toBlock }) => [fromBlock, toBlock]),
     [['0x1', '0x8']],
   )
   assert.equal(methods.length, HEIGHTS.length + 1)
   // The logs of a single block are requested by its hash, immediately.
   assert.deepEqual(await amounts(client, [9]), [[1009]])
-  assert.deepEqual(asked.at(-1)?.blockHash, hashAt(9))
+  assert.deepEqual(requests.at(-1)?.blockHash, hashAt(9))
 })
 
 test('a log request covers at most ten blocks, and ends at a gap', async () => {
-  const { client, asked } = endpoint()
+  const { client, requests } = endpoint()
   const heights = Array.from({ length: 25 }, (_, at) => at + 1)
   assert.deepEqual(
     await amounts(client, heights),
     heights.map((height) => [1000 + height]),
   )
   assert.ok(
-    asked.every(({ fromBlock, toBlock }) => Number(toBlock) - Number(fromBlock) < 10),
-    JSON.stringify(asked),
+    requests.every(({ fromBlock, toBlock }) => Number(toBlock) - Number(fromBlock) < 10),
+    JSON.stringify(requests),
   )
   const other = endpoint()
   assert.deepEqual(await amounts(other.client, [1, 2, 5, 6]), [[1001], [1002], [1005], [1006]])
   assert.deepEqual(
-    other.asked.map(({ fromBlock, toBlock }) => [fromBlock, toBlock]),
+    other.requests.map(({ fromBlock, toBlock }) => [fromBlock, toBlock]),
     [
       ['0x1', '0x2'],
       ['0x5', '0x6'],
@@ -169,10 +169,10 @@ test('a log request covers at most ten blocks, and ends at a gap', async () => {
 })
 
 test('after an endpoint refuses ranges, logs are requested block by block', async () => {
-  const { client, asked } = endpoint({ refuses: true })
+  const { client, requests } = endpoint({ refuses: true })
   for (let round = 0; round < 3; round++) assert.deepEqual(await amounts(client), EXPECTED)
-  assert.equal(asked.filter(({ fromBlock }) => fromBlock !== undefined).length, 1)
-  assert.equal(byHash(asked), 3 * HEIGHTS.length)
+  assert.equal(requests.filter(({ fromBlock }) => fromBlock !== undefined).length, 1)
+  assert.equal(byHash(requests), 3 * HEIGHTS.length)
 })
 
 for (const [what, world] of [
@@ -181,22 +181,22 @@ for (const [what, world] of [
   ['blocks without a bloom', { isBloomless: true }],
 ] as const) {
   test(`given ${what}, the logs of each block are requested by block hash`, async () => {
-    const { client, asked } = endpoint(world)
+    const { client, requests } = endpoint(world)
     assert.deepEqual(await amounts(client), EXPECTED)
-    assert.equal(byHash(asked), HEIGHTS.length)
+    assert.equal(byHash(requests), HEIGHTS.length)
   })
 }
 
 test('after a possibly truncated response, log requests cover shorter ranges', async () => {
-  const { client, asked } = endpoint({ extra: 120 })
+  const { client, requests } = endpoint({ extra: 120 })
   for (let round = 0; round < 4; round++) {
     assert.deepEqual(
       (await amounts(client)).map((each) => each?.slice(0, 1)),
       EXPECTED,
     )
   }
-  assert.equal(byHash(asked), HEIGHTS.length)
-  assert.ok(asked.length - byHash(asked) <= 10, JSON.stringify(asked))
+  assert.equal(byHash(requests), HEIGHTS.length)
+  assert.ok(requests.length - byHash(requests) <= 10, JSON.stringify(requests))
 })
 
 test('reads receipts and finds the deposit if a lagging endpoint omits a block of the range', async () => {
@@ -206,7 +206,7 @@ test('reads receipts and finds the deposit if a lagging endpoint omits a block o
 })
 
 test('a rescan of many blocks without logs does not delay other requests for logs', async () => {
-  const { client, asked } = endpoint({ quietFrom: 100 })
+  const { client, requests } = endpoint({ quietFrom: 100 })
   let isOver = false
   let read = 0
   const rescan = async (from: number) => {
@@ -217,6 +217,6 @@ test('a rescan of many blocks without logs does not delay other requests for log
   isOver = true
   await rescans
   assert.deepEqual(blocks, [[1001], [1002]])
-  assert.equal(asked.length, 1)
-  assert.ok(read < 2000, 'the logs were asked for only when nothing was read any more')
+  assert.equal(requests.length, 1)
+  assert.ok(read < 2000, 'the logs were requests for only when nothing was read any more')
 })

@@ -201,8 +201,8 @@ test(
       const response = await fetch(input, init)
       const { method } = JSON.parse(String(init?.body)) as { method: string }
       if (!silent.has(method)) return response
-      const told = (await response.json()) as { result: unknown }
-      return Response.json({ ...told, result: empty[method]?.(told.result) })
+      const body = (await response.json()) as { result: unknown }
+      return Response.json({ ...body, result: empty[method]?.(body.result) })
     })
     silent.add('eth_getLogs')
     assert.equal(JSON.stringify(await half.block(height), plain), JSON.stringify(whole, plain))

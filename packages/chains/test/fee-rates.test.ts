@@ -32,11 +32,11 @@ const node =
       method: string
       params: unknown[]
     }
-    const given = answers()[method]?.(params) ?? -32601
+    const reply = answers()[method]?.(params) ?? -32601
     return new Response(
-      typeof given === 'number'
-        ? `{"result":null,"error":{"code":${given},"message":"refused"},"id":1}`
-        : `{"result":${given},"error":null,"id":1}`,
+      typeof reply === 'number'
+        ? `{"result":null,"error":{"code":${reply},"message":"refused"},"id":1}`
+        : `{"result":${reply},"error":null,"id":1}`,
     )
   }
 
@@ -237,7 +237,7 @@ test('EVM: tips increase with the fee level even if blocks of the fee history va
 const ENDPOINT = { url: 'http://node.test' }
 
 test('XRP: uses the prices of a loaded server, and names the field of a missing price', async () => {
-  const asked = (drops: string) =>
+  const ratesWith = (drops: string) =>
     new XrpClient(
       net('XRP'),
       ENDPOINT,
@@ -245,43 +245,43 @@ test('XRP: uses the prices of a loaded server, and names the field of a missing 
     ).feeRates()
   const loaded =
     '"drops":{"base_fee":"10","minimum_fee":"9000","open_ledger_fee":"5000","median_fee":"5000"}'
-  assert.deepEqual(await asked(loaded), { low: 9000n, medium: 9000n, high: 9000n })
+  assert.deepEqual(await ratesWith(loaded), { low: 9000n, medium: 9000n, high: 9000n })
   await assert.rejects(
-    asked('"drops":{"base_fee":"10"}'),
+    ratesWith('"drops":{"base_fee":"10"}'),
     /XRP: fee returned no drops\.minimum_fee/,
   )
-  await assert.rejects(asked('"x":1'), /XRP: fee returned no drops\.base_fee/)
+  await assert.rejects(ratesWith('"x":1'), /XRP: fee returned no drops\.base_fee/)
 })
 
 test('XLM: uses the minimum fee without payments, and names the field of a missing price', async () => {
-  const asked = (stats: string) =>
+  const ratesWith = (stats: string) =>
     new StellarClient(
       net('XLM'),
       ENDPOINT,
       node(() => ({ getFeeStats: () => stats })),
     ).feeRates()
-  assert.deepEqual(await asked('{"inclusionFee":{"p50":"0","p80":"0","p95":"0"}}'), {
+  assert.deepEqual(await ratesWith('{"inclusionFee":{"p50":"0","p80":"0","p95":"0"}}'), {
     low: 100n,
     medium: 100n,
     high: 100n,
   })
-  assert.deepEqual(await asked('{"inclusionFee":{"p50":"500","p80":"200","p95":"900"}}'), {
+  assert.deepEqual(await ratesWith('{"inclusionFee":{"p50":"500","p80":"200","p95":"900"}}'), {
     low: 500n,
     medium: 500n,
     high: 900n,
   })
-  await assert.rejects(asked('{}'), /XLM: getFeeStats returned no inclusionFee\.p50/)
+  await assert.rejects(ratesWith('{}'), /XLM: getFeeStats returned no inclusionFee\.p50/)
 })
 
 test('SOL: pays the minimum for an empty list of samples; an invalid list is an error', async () => {
-  const asked = (list: string) =>
+  const ratesWith = (list: string) =>
     new SolanaClient(
       net('SOL'),
       [],
       ENDPOINT,
       node(() => ({ getRecentPrioritizationFees: () => list })),
     ).unitPrices()
-  const prices = await asked('[]')
+  const prices = await ratesWith('[]')
   const units = solana.unitsOf(false)
   assert.deepEqual(
     (['low', 'medium', 'high'] as const).map((level) =>
@@ -289,9 +289,9 @@ test('SOL: pays the minimum for an empty list of samples; an invalid list is an 
     ),
     [5000n, 6000n, 15_000n],
   )
-  await assert.rejects(asked('null'), /SOL: getRecentPrioritizationFees returned no list/)
+  await assert.rejects(ratesWith('null'), /SOL: getRecentPrioritizationFees returned no list/)
   await assert.rejects(
-    asked('[{"slot":1}]'),
+    ratesWith('[{"slot":1}]'),
     /SOL: getRecentPrioritizationFees returned no prioritizationFee/,
   )
 })

@@ -58,13 +58,13 @@ async function feeOf(shown: object, call: object): Promise<bigint> {
 }
 
 test('calculates the operator fee with the network’s contract at the block of the receipt', async () => {
-  const told = ISTHMUS + 12_345n
+  const feeTotal = ISTHMUS + 12_345n
   const { client, calls } = clientOf({
     eth_getTransactionReceipt: { result: { ...receipt, ...terms } },
-    eth_call: { result: word(told) },
+    eth_call: { result: word(feeTotal) },
   })
   const status = await client.status('0xt')
-  assert.ok(status.state === 'included' && status.fee === GAS * PRICE + L1 + told)
+  assert.ok(status.state === 'included' && status.fee === GAS * PRICE + L1 + feeTotal)
   assert.deepEqual(calls, [[`0x275aedd2${GAS.toString(16).padStart(64, '0')}`, '0x9']])
 })
 

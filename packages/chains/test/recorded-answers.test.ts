@@ -108,14 +108,14 @@ function answering(
         ? init.body
         : ''
     used.add(name)
-    const given = answers[name]
+    const reply = answers[name]
     const byParameters =
-      typeof given === 'object' &&
-      given !== null &&
-      Object.keys(given).some((key) => key === '*' || key.startsWith('[') || key.startsWith('{'))
+      typeof reply === 'object' &&
+      reply !== null &&
+      Object.keys(reply).some((key) => key === '*' || key.startsWith('[') || key.startsWith('{'))
     const answer = byParameters
-      ? ((given as Record<string, unknown>)[parameters] ?? (given as Record<string, unknown>)['*'])
-      : given
+      ? ((reply as Record<string, unknown>)[parameters] ?? (reply as Record<string, unknown>)['*'])
+      : reply
     const isMissing = !(name in answers) || (byParameters && answer === undefined)
     if (question)
       return new Response(

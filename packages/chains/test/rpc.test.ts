@@ -39,14 +39,14 @@ before(async () => {
       headers = request.headers
       const call = JSON.parse(text) as Call
       calls.push(call)
-      const given = answer(call)
-      if (given === 'hang') return
-      if (given === 'cut') request.socket.destroy()
-      else if ('raw' in given) response.writeHead(given.status ?? 200, given.headers).end(given.raw)
+      const reply = answer(call)
+      if (reply === 'hang') return
+      if (reply === 'cut') request.socket.destroy()
+      else if ('raw' in reply) response.writeHead(reply.status ?? 200, reply.headers).end(reply.raw)
       else
         response
-          .writeHead(given.error ? 500 : 200, { 'content-type': 'application/json' })
-          .end(JSON.stringify({ jsonrpc: '2.0', id: 1, ...given }))
+          .writeHead(reply.error ? 500 : 200, { 'content-type': 'application/json' })
+          .end(JSON.stringify({ jsonrpc: '2.0', id: 1, ...reply }))
     })()
   })
   await new Promise<void>((resolve) => {
@@ -71,11 +71,11 @@ const eth = () => new EvmClient(ETH, ETH_ASSETS, { url: url() }, fetch)
 /** Responses by method; a JSON text is sent unchanged. */
 const script = (answers: Record<string, unknown>) => {
   answer = ({ method }) => {
-    const given = answers[method]
-    if (given === undefined) return { error: { code: -32601, message: `no ${method}` } }
-    return typeof given === 'string' && given.startsWith('RAW')
-      ? { raw: `{"result":${given.slice(3)},"error":null,"id":1}` }
-      : { result: given }
+    const reply = answers[method]
+    if (reply === undefined) return { error: { code: -32601, message: `no ${method}` } }
+    return typeof reply === 'string' && reply.startsWith('RAW')
+      ? { raw: `{"result":${reply.slice(3)},"error":null,"id":1}` }
+      : { result: reply }
   }
 }
 const refuse = (code: number, message: string) => {
@@ -352,7 +352,7 @@ test('BTC: a transaction is absent only if the node reports it; other errors pro
     await assert.rejects(btc().block(1), RpcRefused, message)
   }
   refuse(429, 'rate limited')
-  for (const asked of [btc().status('t'), btc().block(1)]) await unavailable(asked, /rate limited/)
+  for (const read of [btc().status('t'), btc().block(1)]) await unavailable(read, /rate limited/)
 })
 
 test('BTC: the status changes from mempool to block, and back after a reorganisation', async () => {

@@ -29,10 +29,10 @@ const networkOf = (code: string): Network =>
   mainnet.networks.find((each) => each.code === code) as Network
 /** JSON-RPC responses by method. */
 const answering =
-  (answers: Record<string, (...parameters: never[]) => unknown>, asked: string[] = []): Fetch =>
+  (answers: Record<string, (...parameters: never[]) => unknown>, requests: string[] = []): Fetch =>
   async (_url, init) => {
     const { method, params } = JSON.parse(String(init.body)) as { method: string; params: never[] }
-    asked.push(`${method} ${JSON.stringify(params)}`)
+    requests.push(`${method} ${JSON.stringify(params)}`)
     const answer = answers[method]?.(...(Array.isArray(params) ? params : ([params] as never[])))
     return new Response(
       JSON.stringify(
@@ -60,7 +60,7 @@ const P2TR = [
   'bc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqzk5jj0',
 ] as const
 
-function bitcoin(scripts: readonly string[], asked: string[] = []): UtxoClient {
+function bitcoin(scripts: readonly string[], requests: string[] = []): UtxoClient {
   const parents = new Map(scripts.map((hex, at) => [`parent${at}`, hex]))
   return new UtxoClient(
     networkOf('BTC'),
@@ -78,7 +78,7 @@ function bitcoin(scripts: readonly string[], asked: string[] = []): UtxoClient {
                 }
               : new Error('No such mempool or blockchain transaction'),
       },
-      asked,
+      requests,
     ),
   )
 }
@@ -123,7 +123,7 @@ test('UTXO: fails if the node does not know a parent transaction, instead of omi
 })
 
 test('UTXO: requests each parent transaction once, however many of its outputs are spent', async () => {
-  const asked: string[] = []
+  const requests: string[] = []
   const client = new UtxoClient(
     networkOf('BTC'),
     endpoint,
@@ -138,11 +138,11 @@ test('UTXO: requests each parent transaction once, however many of its outputs a
                 vout: [0, 1, 2].map((n) => ({ value: 1, n, scriptPubKey: { hex: P2PKH[0] } })),
               },
       },
-      asked,
+      requests,
     ),
   )
   assert.deepEqual(await client.senders('paid'), { addresses: [P2PKH[1]], complete: true })
-  assert.equal(asked.length, 2)
+  assert.equal(requests.length, 2)
 })
 
 const [A, B, C] = [

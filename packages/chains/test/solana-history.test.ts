@@ -77,11 +77,11 @@ test("a node that lags behind a transaction's expiry block does not prove its ab
 })
 
 test('a transaction that only the second query finds has not expired', async () => {
-  const found = { slot: 990, err: null, confirmationStatus: 'finalized' }
+  const status = { slot: 990, err: null, confirmationStatus: 'finalized' }
   const node = client({
     ...history(100),
     getEpochInfo: () => epoch(1100, 1001),
-    getSignatureStatuses: answered(statusAt(1100), statusAt(1100, found)),
+    getSignatureStatuses: answered(statusAt(1100), statusAt(1100, status)),
   })
   assert.equal(await node.isDead('S', 1000), false)
 })
@@ -108,7 +108,7 @@ const shown = (raw: Buffer, slot: number) => ({
 function account(
   entries: [string, number, Buffer][],
   more: Answers = {},
-  asked: unknown[] = [],
+  requests: unknown[] = [],
 ): SolanaClient {
   return client({
     getEpochInfo: () => epoch(1110, 1010),
@@ -117,7 +117,7 @@ function account(
         string,
         { before?: string; limit: number; minContextSlot: number; commitment: string },
       ]
-      asked.push(config)
+      requests.push(config)
       const from =
         before === undefined ? 0 : entries.findIndex(([signature]) => signature === before) + 1
       return entries
@@ -126,8 +126,8 @@ function account(
     },
     getBlock: ([slot = 0]: number[]) => head('B', 'A', slot - 1, slot - 100),
     getTransaction: ([signature]) => {
-      const found = entries.find(([each]) => each === String(signature))
-      return found ? shown(found[2], found[1]) : null
+      const status = entries.find(([each]) => each === String(signature))
+      return status ? shown(status[2], status[1]) : null
     },
     ...more,
   })
@@ -142,13 +142,13 @@ test('finds the same message under another signature in the account’s history'
     ['twin', 1080, wire(MESSAGE, 3)],
     ['old', 500, wire(MESSAGE, 4)],
   ]
-  const asked: unknown[] = []
-  assert.deepEqual(await account(entries, {}, asked).findSigned(OWNER, MESSAGE, 1000), {
+  const requests: unknown[] = []
+  assert.deepEqual(await account(entries, {}, requests).findSigned(OWNER, MESSAGE, 1000), {
     hash: 'twin',
     raw: wire(MESSAGE, 3).toString('hex'),
   })
   assert.deepEqual(
-    asked[0],
+    requests[0],
     { commitment: 'finalized', minContextSlot: 1110 },
     'only a node that has seen the end of it may answer',
   )

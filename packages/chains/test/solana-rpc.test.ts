@@ -30,18 +30,18 @@ test('a skipped slot is empty, a lost block is an error, and a future block is a
 })
 
 test('prefetches the next blocks up to the tip, each once', async () => {
-  const asked: number[] = []
+  const requestCounts: number[] = []
   const node = client({
     getLatestBlockhash: () => ({ context: { slot: 7 }, value: { blockhash: 'B7' } }),
     getBlock: ([slot = 0]: number[]) => {
-      asked.push(slot)
+      requestCounts.push(slot)
       return { ...head(`B${slot}`, `B${slot - 1}`, slot - 1), transactions: [] }
     },
   })
   await node.tip()
   for (let slot = 1; slot <= 7; slot++) assert.equal((await node.block(slot))!.hash, `B${slot}`)
   assert.deepEqual(
-    asked.toSorted((a, b) => a - b),
+    requestCounts.toSorted((a, b) => a - b),
     [1, 2, 3, 4, 5, 6, 7],
   )
 })

@@ -140,9 +140,9 @@ describe('Stellar addresses', () => {
       ['text:', null],
       ['\ud800', null],
     ]
-    for (const [given, canonical] of cases) {
-      const result = validate(G, given)
-      assert.deepEqual(result.valid ? result.address_tag : null, canonical, given)
+    for (const [input, canonical] of cases) {
+      const result = validate(G, input)
+      assert.deepEqual(result.valid ? result.address_tag : null, canonical, input)
       if (canonical !== null)
         assert.deepEqual(validate(G, canonical), result, 'the canonical spelling means itself')
     }
@@ -551,7 +551,7 @@ describe('Stellar client', () => {
       [Buffer.concat([uint32(1), liabilities, uint32(5), Buffer.alloc(16)]), 5n, 1],
       [uint32(9), 5n, 1],
     ]
-    for (const [extension, entries, told] of cases) {
+    for (const [extension, entries, reported] of cases) {
       const reports: Unreadable[] = []
       const client = answering(
         {
@@ -573,7 +573,7 @@ describe('Stellar client', () => {
       })
       assert.deepEqual(
         reports.map(({ name }) => name),
-        told === 0 ? [] : ['AccountEntry.ext'],
+        reported === 0 ? [] : ['AccountEntry.ext'],
       )
     }
     const broken = answering({
@@ -675,7 +675,7 @@ describe('Stellar client', () => {
   })
 
   test('a transaction is expired only if the endpoint stores its whole lifetime', async () => {
-    const found = (status: string, latest: number, oldest: number) =>
+    const clientFor = (status: string, latest: number, oldest: number) =>
       answering({
         getTransaction: {
           status,
@@ -683,14 +683,14 @@ describe('Stellar client', () => {
           oldestLedgerCloseTime: String(oldest),
         },
       })
-    assert.equal(await found('NOT_FOUND', 2001, 100).isDead('h', 2000), true)
-    assert.equal(await found('NOT_FOUND', 2000, 100).isDead('h', 2000), false)
+    assert.equal(await clientFor('NOT_FOUND', 2001, 100).isDead('h', 2000), true)
+    assert.equal(await clientFor('NOT_FOUND', 2000, 100).isDead('h', 2000), false)
     assert.equal(
-      await found('NOT_FOUND', 9000, 1900).isDead('h', 2000),
+      await clientFor('NOT_FOUND', 9000, 1900).isDead('h', 2000),
       false,
       'it may have been forgotten',
     )
-    assert.equal(await found('SUCCESS', 9000, 100).isDead('h', 2000), false)
+    assert.equal(await clientFor('SUCCESS', 9000, 100).isDead('h', 2000), false)
   })
 
   test('refuses another network, and classifies the responses to a broadcast', async () => {

@@ -31,18 +31,18 @@ const at = (network: Network, subAccount: number, index = 0) => {
   const path = [subAccount, network.chain_index, index]
   return { path, address: addressAt(network, keyOf(network), path) }
 }
-function planned(code: string, found: Found, to: string): { plan: Plan; told: string[] } {
+function planned(code: string, state: Found, to: string): { plan: Plan; transactions: string[] } {
   const network = networkOf(code)
   const publicKeyAt = publicKeysBelow(keyOf(network))
   const plan = sweeperOf(network).plan({
     registry,
     network,
     publicKeyAt,
-    scan: found,
+    scan: state,
     to,
     tag: null,
   })
-  const told = plan.transactions.map(({ unsigned, amount, asset, fuel }) => {
+  const plans = plan.transactions.map(({ unsigned, amount, asset, fuel }) => {
     const decoded = decode(registry, unsigned, publicKeyAt)
     const [payment] = decoded.payments
     assert.deepEqual(
@@ -53,7 +53,7 @@ function planned(code: string, found: Found, to: string): { plan: Plan; told: st
     else assert.equal(payment?.address, to)
     return `${asset} ${amount}${fuel ? ` to ${fuel.join('/')}` : ''}${decoded.nonce === null ? '' : ` #${decoded.nonce}`}`
   })
-  return { plan, told }
+  return { plan, transactions: plans }
 }
 
 const ETH = networkOf('ETH')
@@ -90,7 +90,7 @@ test('sweeps tokens first, with gas funding if required, then coins, with consec
   )
   const fuel = 2n * 60_000n * PRICE
   assert.deepEqual(
-    [first.told, first.plan.more, first.plan.left],
+    [first.transactions, first.plan.more, first.plan.left],
     [['USDT_ETH 6 #7', 'USDC_ETH 8 #8', `ETH ${fuel} to 1/${ETH.chain_index}/3 #4`], true, []],
   )
   const last = planned(
@@ -101,7 +101,10 @@ test('sweeps tokens first, with gas funding if required, then coins, with consec
     ]),
     SINK,
   )
-  assert.deepEqual([last.told, last.plan.more], [[`ETH ${10n ** 18n - 21_000n * PRICE} #5`], false])
+  assert.deepEqual(
+    [last.transactions, last.plan.more],
+    [[`ETH ${10n ** 18n - 21_000n * PRICE} #5`], false],
+  )
   assert.deepEqual(last.plan.left, [
     { address: bare.address, asset: 'ETH', amount: '20000', why: 'less than its fee' },
   ])
@@ -109,7 +112,7 @@ test('sweeps tokens first, with gas funding if required, then coins, with consec
 
 test('a token whose fee cannot be paid is reported with the required amount; others move', () => {
   const [poor, other] = [at(ETH, 1, 3), at(ETH, 2)]
-  const { told, plan } = planned(
+  const { transactions, plan } = planned(
     'ETH',
     evm([
       { place: poor, nonce: '0', balances: { USDT_ETH: '5', ETH: '50000000000000' } },
@@ -117,7 +120,7 @@ test('a token whose fee cannot be paid is reported with the required amount; oth
     ]),
     SINK,
   )
-  assert.deepEqual([told, plan.more], [['ETH 39000000000000 #2'], false])
+  assert.deepEqual([transactions, plan.more], [['ETH 39000000000000 #2'], false])
   assert.equal(plan.left[0]?.waits, true)
   assert.match(
     plan.left[0]?.why ?? '',
@@ -141,11 +144,14 @@ test('one payment creates the destination account, later ones follow; reserves a
     sequence: '9',
   })
   const accounts = [account(1, '3000000'), account(2, '9000000'), account(3, '1000005')]
-  const found = { accounts, fee: '12', validUntil: 700 }
-  const first = planned('XRP', { ...found, creates: true }, to)
-  assert.deepEqual([first.told, first.plan.more], [['XRP 7999988 #9'], true])
-  const next = planned('XRP', { ...found, creates: false }, to)
-  assert.deepEqual([next.told, next.plan.more], [['XRP 7999988 #9', 'XRP 1999988 #9'], false])
+  const state = { accounts, fee: '12', validUntil: 700 }
+  const first = planned('XRP', { ...state, creates: true }, to)
+  assert.deepEqual([first.transactions, first.plan.more], [['XRP 7999988 #9'], true])
+  const next = planned('XRP', { ...state, creates: false }, to)
+  assert.deepEqual(
+    [next.transactions, next.plan.more],
+    [['XRP 7999988 #9', 'XRP 1999988 #9'], false],
+  )
   assert.deepEqual(
     next.plan.left.map(({ amount }) => amount),
     ['1000000', '1000000', '1000005'],
@@ -202,9 +208,9 @@ test('refuses a damaged findings file with the name of the field, and plans noth
     ['XRP', { accounts: [], fee: '12', validUntil: '700', creates: false }, 'found.validUntil'],
     ['XLM', { fee: '100', validUntil: 1, creates: false }, 'found.accounts'],
   ]
-  for (const [code, found, field] of cases) {
+  for (const [code, state, field] of cases) {
     assert.throws(
-      () => planned(code, found, SINK),
+      () => planned(code, state, SINK),
       (error: Error & { code?: string }) => {
         assert.equal(error.code, 'FOUND')
         assert.ok(
@@ -261,7 +267,7 @@ test('skips and names a coin whose transaction is missing or unreadable, and mov
       return Response.json({ result: null, error: { code: -5, message: 'No such transaction' } })
     return new Response(`{"result":${answers[method]?.(params) ?? 'null'},"error":null}`)
   }
-  const found = await sweeperOf(network).look({
+  const state = await sweeperOf(network).look({
     registry,
     network,
     endpoint: { url: 'http://node.test' },
@@ -273,9 +279,9 @@ test('skips and names a coin whose transaction is missing or unreadable, and mov
     notify: () => undefined,
     placeAt: (subAccount, index) => at(network, subAccount, index),
   })
-  const { plan, told } = planned('DASH', JSON.parse(JSON.stringify(found)) as Found, to)
+  const { plan, transactions } = planned('DASH', JSON.parse(JSON.stringify(state)) as Found, to)
   const moved = plan.transactions.reduce((sum, { amount }) => sum + BigInt(amount), 0n)
-  assert.equal(told.length, 1)
+  assert.equal(transactions.length, 1)
   assert.ok(moved > 2_990_000n && moved < 3_000_000n, String(moved))
   assert.deepEqual(
     plan.left.map(({ amount, why }) => [amount, why]),

@@ -334,13 +334,13 @@ test('finds a waiting transaction in the pool; a broadcast to a failing node has
 
 // A scripted node: path → JSON text.
 let script: Record<string, string> = {}
-let asked = (_path: string): void => undefined
+let onRequest = (_path: string): void => undefined
 let server: Server
 before(async () => {
   server = createServer((request, response) => {
     const path = (request.url ?? '').slice('/key-in-path-4711/'.length)
     const answer = script[path]
-    asked(path)
+    onRequest(path)
     request.resume()
     response.writeHead(answer === undefined ? 404 : 200).end(answer ?? 'no such path')
   })
@@ -459,13 +459,13 @@ test('refuses malformed responses', async () => {
 test('a transaction included between the two queries is reported as included, never absent', async () => {
   script = { 'wallet/gettransactioninfobyid': '{}', 'wallet/gettransactionfrompending': '{}' }
   assert.deepEqual(await scripted().status(TXID), { state: 'absent' })
-  asked = (path) => {
+  onRequest = (path) => {
     if (path !== 'wallet/gettransactionfrompending') return
     script['wallet/gettransactioninfobyid'] = `{"id":"${TXID}","blockNumber":7}`
     script['wallet/getblockbynum'] = `{${header},"transactions":[${call()}]}`
   }
   const status = await scripted().status(TXID)
-  asked = () => undefined
+  onRequest = () => undefined
   assert.deepEqual(
     status.state === 'included' && [status.height, status.blockHash, status.succeeded],
     [7, ID, true],

@@ -34,9 +34,9 @@ const rpc =
       method: string
       params: unknown[]
     }
-    const given = answers[method]
+    const reply = answers[method]
     const answer =
-      typeof given === 'function' ? (given as (params: unknown[]) => unknown)(params) : given
+      typeof reply === 'function' ? (reply as (params: unknown[]) => unknown)(params) : reply
     return answer instanceof Response ? answer : Response.json({ result: answer ?? null })
   }
 function collect(): { reports: Unreadable[]; report: (problem: Unreadable) => void } {
@@ -118,7 +118,7 @@ test('Solana: re-requests a block with a later transaction version and reads its
     contract_address: MINT,
     decimals: 6,
   } as unknown as Asset
-  const asked: unknown[] = []
+  const requests: unknown[] = []
   const meta = {
     err: null,
     fee: 5000,
@@ -151,7 +151,7 @@ test('Solana: re-requests a block with a later transaction version and reads its
       url,
       rpc({
         getBlock: ([, options]: [number, { maxSupportedTransactionVersion: number }]) => {
-          asked.push(options.maxSupportedTransactionVersion)
+          requests.push(options.maxSupportedTransactionVersion)
           return options.maxSupportedTransactionVersion < 2 ? unsupported.clone() : shown
         },
       }),
@@ -160,7 +160,7 @@ test('Solana: re-requests a block with a later transaction version and reads its
     (await client(answer()).block(2))?.transfers.map(({ address, amount }) => [address, amount]),
     [[OWNER, 3n]],
   )
-  assert.deepEqual(asked, [1, 255])
+  assert.deepEqual(requests, [1, 255])
   // A token of another program may have another format.
   for (const uiTokenAmount of [undefined, null, {}, { amount: 5 }, { amount: '1.5' }]) {
     const tokens = [{ accountIndex: 1, mint: OWNER, uiTokenAmount }]

@@ -19,16 +19,16 @@ function node(answers: Answers): Fetch {
       params: unknown[]
     }
     calls.push({ method, params })
-    const given = answers[method]?.(params)
-    if (given === undefined)
+    const reply = answers[method]?.(params)
+    if (reply === undefined)
       return Response.json(
         { result: null, error: { code: -32601, message: 'Method not found' }, id: 1 },
         { status: 404 },
       )
     return new Response(
-      typeof given === 'string' && given.startsWith('RAW')
-        ? `{"result":${given.slice(3)},"error":null,"id":1}`
-        : JSON.stringify({ result: given, error: null, id: 1 }),
+      typeof reply === 'string' && reply.startsWith('RAW')
+        ? `{"result":${reply.slice(3)},"error":null,"id":1}`
+        : JSON.stringify({ result: reply, error: null, id: 1 }),
     )
   }
 }

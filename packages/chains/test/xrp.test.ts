@@ -434,7 +434,7 @@ describe('XRP client', () => {
       ledger_index: 140,
       validated: true,
     })
-    const asked = (transactions: unknown[], more = {}) =>
+    const read = (transactions: unknown[], more = {}) =>
       answering({
         account_tx: {
           status: 'success',
@@ -445,19 +445,19 @@ describe('XRP client', () => {
           ...more,
         },
       }).findSigned('rA', unsigned.bytes, 150)
-    assert.deepEqual(await asked([entry(other.raw), entry(twin.raw)]), {
+    assert.deepEqual(await read([entry(other.raw), entry(twin.raw)]), {
       hash: twin.hash,
       raw: twin.raw,
     })
-    assert.equal(await asked([entry(other.raw)]), null)
-    assert.equal(await asked([]), null)
+    assert.equal(await read([entry(other.raw)]), null)
+    assert.equal(await read([]), null)
     for (const gap of [
       { ledger_index_min: 149 },
       { ledger_index_max: 149 },
       { validated: false },
       { transactions: undefined },
     ])
-      await assert.rejects(asked([], gap), RpcUnavailable)
+      await assert.rejects(read([], gap), RpcUnavailable)
   })
 
   test('refuses a server of another network, and reads its reserves', async () => {

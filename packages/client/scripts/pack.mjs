@@ -18,23 +18,23 @@ const packageOf = (specifier) =>
 
 /** What the built modules import of others. A text `"from"` is none. */
 function importsOf(dist) {
-  const found = new Set()
+  const packages = new Set()
   for (const file of globSync('*.js', { cwd: dist })) {
     for (const [, specifier] of readFileSync(join(dist, file), 'utf8').matchAll(
       /(?<!")(?:from|import\() ?"([^"./][^"]*)"/g,
     )) {
-      found.add(packageOf(specifier))
+      packages.add(packageOf(specifier))
     }
   }
-  return [...found].sort()
+  return [...packages].sort()
 }
 
 /** Versions that the house's own packages name, which are exact. */
 function versions() {
-  const known = {}
+  const dependencies = {}
   for (const name of ['client', 'request-auth', 'chains'])
-    Object.assign(known, json(join(folder, '..', name, 'package.json')).dependencies)
-  return known
+    Object.assign(dependencies, json(join(folder, '..', name, 'package.json')).dependencies)
+  return dependencies
 }
 
 /** @param out the folder to make @returns the manifest */
@@ -44,12 +44,12 @@ export async function makePackage(out) {
   const dist = join(out, 'dist')
   await build({ cwd: folder, outDir: dist, logLevel: 'error' })
   const { name, version, description, license } = json(join(folder, 'package.json'))
-  const known = versions()
+  const pinned = versions()
   const dependencies = Object.fromEntries(
     importsOf(dist).map((each) => {
-      if (known[each] === undefined)
+      if (pinned[each] === undefined)
         throw new Error(`the built client imports ${each}, which no package.json names`)
-      return [each, known[each]]
+      return [each, pinned[each]]
     }),
   )
   const entry = (file) => ({ types: `./dist/${file}.d.ts`, default: `./dist/${file}.js` })

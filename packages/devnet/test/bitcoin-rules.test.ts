@@ -108,8 +108,8 @@ test('testmempoolaccept and broadcast accept a segwit payment, which is mined an
   const mined = ok<{
     tx: { txid: string; fee?: number; vin: { prevout?: { value: number } }[] }[]
   }>('getblock', block.hash, 3)
-  const found = mined.tx.find(({ txid }) => txid === tx.getId())!
-  assert.deepEqual([found.fee, found.vin[0]!.prevout!.value], [0.00001, 1])
+  const matches = mined.tx.find(({ txid }) => txid === tx.getId())!
+  assert.deepEqual([matches.fee, matches.vin[0]!.prevout!.value], [0.00001, 1])
   assert.equal(
     ok<{ confirmations: number }>('getrawtransaction', tx.getId(), true).confirmations,
     1,
@@ -118,8 +118,8 @@ test('testmempoolaccept and broadcast accept a segwit payment, which is mined an
     code: -27,
     message: 'Transaction outputs already in utxo set',
   })
-  const [known] = ok<{ 'reject-reason': string }[]>('testmempoolaccept', [tx.toHex()])
-  assert.equal(known!['reject-reason'], 'txn-already-known')
+  const [rejection] = ok<{ 'reject-reason': string }[]>('testmempoolaccept', [tx.toHex()])
+  assert.equal(rejection!['reject-reason'], 'txn-already-known')
 })
 
 test('executes a legacy payment and refuses a tampered one', async () => {

@@ -90,19 +90,19 @@ for (const network of UTXO_NETWORKS) {
         ],
         [txid, address, 'rent', 1.5, 1, true, true],
       )
-      const found = scan(`addr(${address})`)
+      const result = scan(`addr(${address})`)
       assert.deepEqual(
         [
-          found.success,
-          found.total_amount,
-          found.bestblock,
-          found.unspents.map((each) => [each.txid, each.vout]),
+          result.success,
+          result.total_amount,
+          result.bestblock,
+          result.unspents.map((each) => [each.txid, each.vout]),
         ],
         [true, 1.5, chain.head.hash, [[txid, coin?.vout]]],
       )
       // The wallet's descriptor finds the same coin, with its checksum and without.
-      assert.deepEqual(scan(coin?.desc).unspents, found.unspents)
-      assert.deepEqual(scan({ desc: coin?.desc.split('#')[0] }).unspents, found.unspents)
+      assert.deepEqual(scan(coin?.desc).unspents, result.unspents)
+      assert.deepEqual(scan({ desc: coin?.desc.split('#')[0] }).unspents, result.unspents)
       // A coinbase is part of the balance once it is mature.
       const block = chain.mine(1, mined)
       assert.equal(scan(`addr(${mined})`).unspents[0]?.coinbase, true)

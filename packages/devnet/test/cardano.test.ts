@@ -154,15 +154,15 @@ test('a submitted payment is included in a block, creates its outputs and spends
   const { raw, hash } = await pay()
   assert.deepEqual(await submit(raw), { status: 200, body: hash })
   await included(hash)
-  const found = await get<{
+  const transaction = await get<{
     block: string
     block_height: number
     fees: string
     valid_contract: boolean
   }>(`txs/${hash}`)
-  assert.ok(found.valid_contract && BigInt(found.fees) > 160_000n)
-  const block = await get<Head>(`blocks/${found.block_height}`)
-  assert.equal(block.hash, found.block)
+  assert.ok(transaction.valid_contract && BigInt(transaction.fees) > 160_000n)
+  const block = await get<Head>(`blocks/${transaction.block_height}`)
+  assert.equal(block.hash, transaction.block)
   assert.deepEqual(await get(`blocks/${block.hash}/txs`), [hash])
   assert.deepEqual(await get(`blocks/${block.height}/txs/cbor`), [{ tx_hash: hash, cbor: raw }])
   assert.deepEqual(await get(`txs/${hash}/cbor`), { cbor: raw })

@@ -50,12 +50,12 @@ async function hashAt(running: Running, path: 'btc' | 'eth', height: number): Pr
 
 /** Returns every hash of both chains, up to a height. */
 async function hashes(running: Running, heights: { BTC: number; ETH: number }): Promise<string[]> {
-  const found: string[] = []
+  const matches: string[] = []
   for (let height = 0; height <= heights.BTC; height += 1)
-    found.push(await hashAt(running, 'btc', height))
+    matches.push(await hashAt(running, 'btc', height))
   for (let height = 0; height <= heights.ETH; height += 1)
-    found.push(await hashAt(running, 'eth', height))
-  return found
+    matches.push(await hashAt(running, 'eth', height))
+  return matches
 }
 
 async function heads(running: Running): Promise<{ BTC: number; ETH: number }> {

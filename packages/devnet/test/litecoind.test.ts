@@ -236,7 +236,7 @@ test(
   'litecoind and the local node accept or refuse replacements and duplicates alike',
   { skip },
   async () => {
-    const found = await Promise.all(
+    const matches = await Promise.all(
       nodes.map(async (node) => {
         const spend = await node.coin()
         const paying = (fee: bigint) =>
@@ -251,7 +251,7 @@ test(
         return steps
       }),
     )
-    assert.deepEqual(found[0], found[1])
+    assert.deepEqual(matches[0], matches[1])
   },
 )
 

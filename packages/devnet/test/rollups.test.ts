@@ -151,12 +151,12 @@ for (const [code, formula] of [
         BigInt(receipt.l1Fee!) +
         operator,
     )
-    const told = await chain.call<Hex>(
+    const fee = await chain.call<Hex>(
       'eth_call',
       { to: ORACLE, data: `${GET_OPERATOR_FEE}${21_000n.toString(16).padStart(64, '0')}` },
       'latest',
     )
-    assert.equal(BigInt(told), operator)
+    assert.equal(BigInt(fee), operator)
     const left = await chain.balance(alice.address)
     assert.match(
       (await chain.refusal(await chain.sign(21_000n, bob.address, left - 21_000n * MAX_FEE))) ?? '',

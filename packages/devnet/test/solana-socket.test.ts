@@ -108,8 +108,8 @@ test('subscriptions report slots, an account, logs, and a signature that is alre
     (await rpc.getBalance(bob.address).send()).value,
   )
   assert.equal((await logs).value?.value.signature, hash)
-  const { value: told } = await slot
-  assert.ok(told && told.parent < told.slot)
+  const { value: notification } = await slot
+  assert.ok(notification && notification.parent < notification.slot)
   await hearLate(hash)
   stop.abort()
 })

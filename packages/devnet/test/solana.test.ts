@@ -169,13 +169,13 @@ test("returns an account's history newest first, unless the node is behind the r
   const sent = await transfer(21n)
   await send(getBase64EncodedWireTransaction(sent))
   await mine()
-  const found = await rpc.getSignaturesForAddress(bob.address, { limit: 2 }).send()
+  const matches = await rpc.getSignaturesForAddress(bob.address, { limit: 2 }).send()
   assert.deepEqual(
-    found.map(({ signature }) => signature),
+    matches.map(({ signature }) => signature),
     [getSignatureFromTransaction(sent), first[0]!.signature],
   )
   assert.deepEqual(
-    (await rpc.getSignaturesForAddress(bob.address, { before: found[0]!.signature }).send()).map(
+    (await rpc.getSignaturesForAddress(bob.address, { before: matches[0]!.signature }).send()).map(
       ({ signature }) => signature,
     ),
     first.map(({ signature }) => signature),

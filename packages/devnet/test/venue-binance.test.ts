@@ -22,10 +22,10 @@ const another = async (more: Record<string, unknown> = {}) =>
 async function signed(
   method: string,
   path: string,
-  given: Record<string, unknown>,
+  args: Record<string, unknown>,
   o: { inBody?: boolean; secret?: string } = {},
 ): Promise<{ status: number; headers: Headers; body: { code?: number; msg?: string } }> {
-  const named = Object.entries({ timestamp: Date.now(), ...given })
+  const named = Object.entries({ timestamp: Date.now(), ...args })
   const text = named
     .map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`)
     .join('&')
@@ -44,7 +44,7 @@ async function signed(
     body: (await answer.json()) as { code?: number },
   }
 }
-const order = (given: Record<string, unknown>) =>
+const order = (args: Record<string, unknown>) =>
   signed(
     'POST',
     '/api/v3/order',
@@ -55,7 +55,7 @@ const order = (given: Record<string, unknown>) =>
       timeInForce: 'GTC',
       quantity: '0.001',
       price: '50000',
-      ...given,
+      ...args,
     },
     { inBody: true },
   )
@@ -186,7 +186,7 @@ test('does not match an account with itself, and keeps partial fills after a can
 
 test('each refusal has its error code and changes nothing', async () => {
   const before = (await binance.fetchBalance())['USDT']
-  for (const [given, code, text] of [
+  for (const [args, code, text] of [
     [{ price: '50000.001' }, -1013, /PRICE_FILTER/],
     [{ quantity: '0.0010001' }, -1013, /LOT_SIZE/],
     [{ quantity: '0.00001' }, -1013, /NOTIONAL/],
@@ -205,8 +205,8 @@ test('each refusal has its error code and changes nothing', async () => {
     [{ type: 'MARKET' }, -1106, /timeInForce/],
     [{ timestamp: '' }, -1102, /timestamp/],
   ] as const) {
-    const { status, body } = await order(given)
-    assert.deepEqual([status, body.code], [400, code], JSON.stringify([given, body]))
+    const { status, body } = await order(args)
+    assert.deepEqual([status, body.code], [400, code], JSON.stringify([args, body]))
     assert.match(body.msg ?? '', text)
   }
   assert.deepEqual((await binance.fetchBalance())['USDT'], before)
@@ -412,8 +412,8 @@ const GOOD: Record<string, string> = {
 
 test('no request causes a server error', async () => {
   const { api_key, api_secret } = await newKey(devnet, 'binance', { unlimited: true })
-  const ask = async (method: string, path: string, given: Record<string, string>) => {
-    const text = new URLSearchParams({ timestamp: String(Date.now()), ...given }).toString()
+  const ask = async (method: string, path: string, args: Record<string, string>) => {
+    const text = new URLSearchParams({ timestamp: String(Date.now()), ...args }).toString()
     const answer = await fetch(
       `${devnet.url}/exchanges/binance${path}?${text}&signature=${signatureOf(text, api_secret)}`,
       {

@@ -56,7 +56,7 @@ function engineAt(
   return engine
 }
 
-const wish = (
+const orderParams = (
   side: Side,
   price: bigint | null,
   volume: bigint,
@@ -116,11 +116,11 @@ test('reads and writes decimals exactly, and refuses invalid or too precise ones
 test('matches the better price first, then the older order, at the maker’s price', () => {
   const engine = engineAt({ usd: null, ms: 0 })
   const [worse, first, second] = [
-    place(engine, 'A1', wish('sell', 600_010n, 100n)),
-    place(engine, 'A1', wish('sell', 600_000n, 100n)),
-    place(engine, 'A2', wish('sell', 600_000n, 100n)),
+    place(engine, 'A1', orderParams('sell', 600_010n, 100n)),
+    place(engine, 'A1', orderParams('sell', 600_000n, 100n)),
+    place(engine, 'A2', orderParams('sell', 600_000n, 100n)),
   ]
-  const taker = place(engine, 'A3', wish('buy', 600_020n, 250n))
+  const taker = place(engine, 'A3', orderParams('buy', 600_020n, 250n))
   assert.deepEqual([first.filled, second.filled, worse.filled], [100n, 100n, 50n])
   assert.deepEqual(
     taker.trades.map((id) => engine.trades.get(id)!.price),
@@ -135,9 +135,9 @@ test('matches the better price first, then the older order, at the maker’s pri
 
 test('an order that matches an order of the same account cancels the newer order', () => {
   const engine = engineAt({ usd: null, ms: 0 })
-  place(engine, 'A2', wish('sell', 599_000n, 40n))
-  const own = place(engine, 'A1', wish('sell', 600_000n, 100n))
-  const taker = place(engine, 'A1', wish('buy', 600_000n, 100n))
+  place(engine, 'A2', orderParams('sell', 599_000n, 40n))
+  const own = place(engine, 'A1', orderParams('sell', 600_000n, 100n))
+  const taker = place(engine, 'A1', orderParams('buy', 600_000n, 100n))
   assert.deepEqual(
     [own.filled, taker.filled, taker.status, taker.ending],
     [0n, 40n, 'cancelled', 'own-order'],
@@ -146,43 +146,43 @@ test('an order that matches an order of the same account cancels the newer order
 
 test('IOC fills what is available, FOK all or nothing, and post-only orders never take', () => {
   const engine = engineAt({ usd: null, ms: 0 })
-  place(engine, 'A1', wish('sell', 600_000n, 100n))
-  const killed = place(engine, 'A2', wish('buy', 600_000n, 101n, { timeInForce: 'FOK' }))
+  place(engine, 'A1', orderParams('sell', 600_000n, 100n))
+  const killed = place(engine, 'A2', orderParams('buy', 600_000n, 101n, { timeInForce: 'FOK' }))
   assert.deepEqual([killed.status, killed.ending, killed.filled], ['cancelled', 'unfilled', 0n])
   assert.equal(
-    refusal(() => place(engine, 'A2', wish('buy', 600_000n, 10n, { postOnly: true }))),
+    refusal(() => place(engine, 'A2', orderParams('buy', 600_000n, 10n, { postOnly: true }))),
     'post-only',
   )
-  const resting = place(engine, 'A2', wish('buy', 599_999n, 10n, { postOnly: true }))
+  const resting = place(engine, 'A2', orderParams('buy', 599_999n, 10n, { postOnly: true }))
   assert.equal(resting.status, 'open')
-  const part = place(engine, 'A3', wish('buy', 600_000n, 130n, { timeInForce: 'IOC' }))
+  const part = place(engine, 'A3', orderParams('buy', 600_000n, 130n, { timeInForce: 'IOC' }))
   assert.deepEqual([part.status, part.ending, part.filled], ['cancelled', 'unfilled', 100n])
   assert.equal(
-    place(engine, 'A3', wish('sell', 599_999n, 10n, { timeInForce: 'FOK' })).status,
+    place(engine, 'A3', orderParams('sell', 599_999n, 10n, { timeInForce: 'FOK' })).status,
     'filled',
   )
   // There is no counterparty left.
-  assert.deepEqual(place(engine, 'A3', wish('buy', null, 10n)).status, 'cancelled')
+  assert.deepEqual(place(engine, 'A3', orderParams('buy', null, 10n)).status, 'cancelled')
 })
 
 test('holds the maximum cost of an open order and releases the unused part', () => {
   const engine = engineAt({ usd: null, ms: 0 }, { USD: 1_000_0000n, BTC: 0n })
-  const order = place(engine, 'A1', wish('buy', 100_000n, 5_000_000n))
+  const order = place(engine, 'A1', orderParams('buy', 100_000n, 5_000_000n))
   // 0.05 at 10,000 is 500, and 0.4 % of it 2.
   assert.deepEqual(engine.accounts.get('A1')!.balances['USD'], {
     total: 1_000_0000n,
     held: 502_0000n,
   })
   assert.equal(
-    refusal(() => place(engine, 'A1', wish('buy', 100_000n, 5_000_000n))),
+    refusal(() => place(engine, 'A1', orderParams('buy', 100_000n, 5_000_000n))),
     'funds',
   )
   assert.equal(
-    refusal(() => place(engine, 'A1', wish('sell', 100_000n, 1n))),
+    refusal(() => place(engine, 'A1', orderParams('sell', 100_000n, 1n))),
     'funds',
   )
   engine.move('A2', 'BTC', 2_000_000n, 0n)
-  place(engine, 'A2', wish('sell', 100_000n, 2_000_000n))
+  place(engine, 'A2', orderParams('sell', 100_000n, 2_000_000n))
   // 200 paid, 0.25 % of it as a maker, and 300 with 1.20 still held.
   assert.deepEqual(engine.accounts.get('A1')!.balances['USD'], {
     total: 799_5000n,
@@ -197,44 +197,44 @@ test('holds the maximum cost of an open order and releases the unused part', () 
 
 test('a client order id is unique among open orders only', () => {
   const engine = engineAt({ usd: null, ms: 0 })
-  const first = place(engine, 'A1', wish('buy', 100n, 10n, { clientId: 'x' }))
+  const first = place(engine, 'A1', orderParams('buy', 100n, 10n, { clientId: 'x' }))
   assert.equal(
-    refusal(() => place(engine, 'A1', wish('buy', 100n, 10n, { clientId: 'x' }))),
+    refusal(() => place(engine, 'A1', orderParams('buy', 100n, 10n, { clientId: 'x' }))),
     'client-id',
   )
-  assert.equal(place(engine, 'A2', wish('buy', 100n, 10n, { clientId: 'x' })).status, 'open')
+  assert.equal(place(engine, 'A2', orderParams('buy', 100n, 10n, { clientId: 'x' })).status, 'open')
   engine.cancel(first)
-  assert.equal(place(engine, 'A1', wish('buy', 100n, 10n, { clientId: 'x' })).status, 'open')
+  assert.equal(place(engine, 'A1', orderParams('buy', 100n, 10n, { clientId: 'x' })).status, 'open')
 })
 
 test('the market maker fills usual orders immediately, and moves its price for large ones', () => {
   const price = { usd: 60_000n, ms: 0 }
   const engine = engineAt(price)
-  const small = place(engine, 'A1', wish('buy', null, 1_000_000n))
+  const small = place(engine, 'A1', orderParams('buy', null, 1_000_000n))
   assert.deepEqual(
     [small.status, small.trades.length, engine.trades.get(small.trades[0]!)!.price],
     ['filled', 1, 600_060n],
   )
-  const large = place(engine, 'A1', wish('buy', null, 300_000_000n))
+  const large = place(engine, 'A1', orderParams('buy', null, 300_000_000n))
   assert.ok(large.status === 'filled' && large.trades.length > 3)
   const prices = large.trades.map((id) => engine.trades.get(id)!.price)
   assert.deepEqual(
     prices,
     prices.toSorted((a, b) => Number(a - b)),
   )
-  assert.equal(place(engine, 'A1', wish('buy', null, 10n ** 11n)).status, 'cancelled')
+  assert.equal(place(engine, 'A1', orderParams('buy', null, 10n ** 11n)).status, 'cancelled')
   // The market maker's orders are used up until a second later.
   assert.equal(engine.depth(MARKET, 'sell').length, 0)
   price.ms += 1000
   assert.equal(engine.depth(MARKET, 'sell').length, 10)
-  const resting = place(engine, 'A2', wish('buy', 580_000n, 1_000_000n))
+  const resting = place(engine, 'A2', orderParams('buy', 580_000n, 1_000_000n))
   assert.equal(resting.status, 'open')
   price.usd = 57_900n
   engine.refresh()
   const { price: at, isMaker } = engine.trades.get(resting.trades[0]!)!
   assert.deepEqual([resting.status, at, isMaker], ['filled', 580_000n, true])
   assert.equal(
-    place(engine, 'A2', wish('buy', null, 0n, { volume: null, spend: 1_000_0000n })).status,
+    place(engine, 'A2', orderParams('buy', null, 0n, { volume: null, spend: 1_000_0000n })).status,
     'filled',
   )
 })
@@ -385,12 +385,12 @@ test('without a market maker, fills equal those of a reference model', () => {
         }
         const isRefused = wanted.postOnly && (expected.length > 0 || isOwnMet)
         const isKilled = wanted.timeInForce === 'FOK' && rest > 0n
-        const known = new Set(engine.trades.keys())
+        const existing = new Set(engine.trades.keys())
         let order: Order | undefined
         const said = refusal(() => (order = place(engine, name, wanted)))
         assert.equal(said, isRefused ? 'post-only' : 'taken')
         const makers = [...engine.trades.values()].filter(
-          ({ id, isMaker }) => isMaker && !known.has(id),
+          ({ id, isMaker }) => isMaker && !existing.has(id),
         )
         assert.deepEqual(
           makers.map(({ order: maker, price, volume }) => [maker, price, volume]),

@@ -19,8 +19,8 @@ let devnet: Devnet
 let key: Key
 let kraken: Client
 const fault = (mode: string) => control(devnet, { command: 'fault', network: 'KRAKEN', mode })
-const raw = (path: string, given: Record<string, unknown> = {}) =>
-  kraken.request(path, 'private', 'POST', given) as Promise<{ result: unknown }>
+const raw = (path: string, args: Record<string, unknown> = {}) =>
+  kraken.request(path, 'private', 'POST', args) as Promise<{ result: unknown }>
 const mine = (network: string, blocks: number) =>
   control(devnet, { command: 'mine', network, blocks })
 /** Another account, whose request counter is zero. */
@@ -95,10 +95,10 @@ test('fills a market order immediately, and all endpoints report it the same', a
   )
   const balance = await client.fetchBalance()
   assert.deepEqual([balance['BTC']!.total, balance['USD']!.total], [1.01, 99_397.5398])
-  const told = (await client.request('QueryTrades', 'private', 'POST', { txid: fill!.id })) as {
+  const response = (await client.request('QueryTrades', 'private', 'POST', { txid: fill!.id })) as {
     result: Record<string, { vol: string }>
   }
-  assert.equal(told.result[fill!.id]!.vol, '0.01000000')
+  assert.equal(response.result[fill!.id]!.vol, '0.01000000')
 })
 
 test('an order for an amount of quote currency does not spend more than that amount', async () => {
@@ -118,10 +118,10 @@ test('a limit order holds its funds, has a client id, and is filled at its price
     used: 5020,
     total: 100_000,
   })
-  const [found, ...none] = await client.fetchOpenOrders(undefined, undefined, undefined, {
+  const [result, ...none] = await client.fetchOpenOrders(undefined, undefined, undefined, {
     clientOrderId: 'resting',
   })
-  assert.deepEqual([found!.id, none.length, found!.status], [id, 0, 'open'])
+  assert.deepEqual([result!.id, none.length, result!.status], [id, 0, 'open'])
   assert.match(
     await failure(
       client.createOrder('BTC/USD', 'limit', 'buy', 0.1, 50_000, { clientOrderId: 'resting' }),
@@ -166,10 +166,9 @@ test('a cancelled order keeps its fills, and two customers trade with each other
 
 test('refusals use Kraken’s messages and change nothing', async () => {
   const before = await kraken.fetchBalance()
-  const order = (...given: Parameters<Client['createOrder']>) =>
-    failure(kraken.createOrder(...given))
+  const order = (...args: Parameters<Client['createOrder']>) => failure(kraken.createOrder(...args))
   const good = { pair: 'XBTUSD', type: 'buy', ordertype: 'limit', volume: '0.001', price: '50000' }
-  const add = (given: Record<string, unknown>) => failure(raw('AddOrder', { ...good, ...given }))
+  const add = (args: Record<string, unknown>) => failure(raw('AddOrder', { ...good, ...args }))
   for (const [got, wanted] of [
     [order('BTC/USD', 'limit', 'buy', 0.01, 70_000, { postOnly: true }), /EOrder:Post only order/],
     [order('BTC/USD', 'market', 'buy', 30), /^InsufficientFunds/],
@@ -303,8 +302,8 @@ const NAMES = [
 test('no request causes a server error', async () => {
   const { api_key, api_secret } = await newKey(devnet, 'kraken', { unlimited: true })
   let nonce = Date.now()
-  const ask = async (path: string, given: Record<string, string>) => {
-    const body = new URLSearchParams({ nonce: String((nonce += 1)), ...given }).toString()
+  const ask = async (path: string, args: Record<string, string>) => {
+    const body = new URLSearchParams({ nonce: String((nonce += 1)), ...args }).toString()
     const isPublic = path.includes('public')
     const headers = {
       'api-key': api_key,
@@ -419,13 +418,13 @@ test('pays a withdrawal less its fee to a registered address only, and can cance
   await register(address, 'mine')
   await assert.rejects(register('elsewhere', 'mine'), /taken/)
   assert.equal((await register('elsewhere', null))['name'], 'BTC elsewhere')
-  const known = (await raw('WithdrawAddresses', { asset: 'XBT', key: 'mine' })).result as {
+  const addresses = (await raw('WithdrawAddresses', { asset: 'XBT', key: 'mine' })).result as {
     key: string
     address: string
     method: string
   }[]
   assert.deepEqual(
-    known.map((each) => [each.key, each.address, each.method]),
+    addresses.map((each) => [each.key, each.address, each.method]),
     [['mine', address, 'Bitcoin']],
   )
   const info = (await raw('WithdrawInfo', { asset: 'XBT', key: 'mine', amount: '0.1' })).result as {
@@ -443,17 +442,18 @@ test('pays a withdrawal less its fee to a registered address only, and can cance
     assert.match(await failure(raw('Withdraw', { asset: 'XBT', key: 'mine', ...more })), wanted)
   const before = (await kraken.fetchBalance())['BTC']!.total
   const { id } = await kraken.withdraw('BTC', 0.1, address, undefined, { key: 'mine' })
-  const told = async () => (await kraken.fetchWithdrawals('BTC')).find((each) => each.id === id)!
-  const first = await told()
+  const response = async () =>
+    (await kraken.fetchWithdrawals('BTC')).find((each) => each.id === id)!
+  const first = await response()
   assert.deepEqual(
     [first.info['status'], first.txid, first.amount, first.fee?.cost],
     ['Initial', undefined, 0.09999, 0.00001],
   )
-  await until('it is paid', async () => (await told()).status === 'ok')
+  await until('it is paid', async () => (await response()).status === 'ok')
   assert.ok(Math.abs(before - 0.1 - (await kraken.fetchBalance())['BTC']!.total) < 1e-9)
   await mine('BTC', 2)
   // The payment went to an address of the same account.
-  const { txid: paid } = await told()
+  const { txid: paid } = await response()
   await until('it came in', async () =>
     (await kraken.fetchDeposits('BTC')).some(
       ({ txid, amount, status }) => status === 'ok' && amount === 0.09999 && txid === paid,

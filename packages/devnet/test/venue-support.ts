@@ -75,7 +75,7 @@ export interface Client {
     path: string,
     api: string,
     method: string,
-    given?: Record<string, unknown>,
+    args?: Record<string, unknown>,
   ) => Promise<unknown>
 }
 interface Placed {

@@ -261,7 +261,7 @@ class Fixture {
       `select count(*) filter (where state = 'CREDITED')::int credited, count(*) filter (where status = 'pending' and plan ? 'frozen_wallet')::int frozen from transactions where workspace_id = $1 and kind = 'DEPOSIT'`,
       [this.workspace],
     )
-    const told = await database.one<{ frozen: number; unfrozen: number }>(
+    const totals = await database.one<{ frozen: number; unfrozen: number }>(
       `select count(*) filter (where type = 'address.frozen')::int frozen, count(*) filter (where type = 'address.unfrozen')::int unfrozen from events where workspace_id = $1`,
       [this.workspace],
     )
@@ -269,7 +269,7 @@ class Fixture {
       'select count(*)::int frozen, count(unfrozen_at)::int unfrozen from frozen_addresses where workspace_id = $1',
       [this.workspace],
     )
-    assert.deepEqual(told, freezes, 'one event for each freezing and unfreezing')
+    assert.deepEqual(totals, freezes, 'one event for each freezing and unfreezing')
     assert.deepEqual(
       [of('available'), of('frozen'), of('chain')],
       [5 * counts!.credited, 5 * counts!.frozen, 0 - 5 * (counts!.credited + counts!.frozen)],

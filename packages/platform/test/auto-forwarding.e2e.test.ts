@@ -307,7 +307,7 @@ describe('deposits are forwarded by their rules', () => {
       )
     }
   })
-  for (const { asset, amount, min, kept } of [
+  for (const { asset, amount, min, kept: retained } of [
     { asset: 'BTC', amount: '0.5', min: '0.1', kept: '0' },
     { asset: 'XRP', amount: '40', min: '10', kept: '1' },
     { asset: 'XLM', amount: '40', min: '10', kept: '1' },
@@ -335,8 +335,8 @@ describe('deposits are forwarded by their rules', () => {
           held: Number(held),
         }))
       const sent = Number(first?.amount) + (asset === 'TRX' ? 0 : Number(first?.fee))
-      assert.ok(Math.abs(sent - (Number(amount) - Number(kept))) < 1e-9, JSON.stringify(first))
-      await waitFor('settled', async () => (await left()).held === Number(kept))
+      assert.ok(Math.abs(sent - (Number(amount) - Number(retained))) < 1e-9, JSON.stringify(first))
+      await waitFor('settled', async () => (await left()).held === Number(retained))
       // The same deposit again, this time to a deposit address or with a tag.
       await fund(asset, deposit, amount)
       const all = await forwarded(user, rule.id, 2)

@@ -702,7 +702,7 @@ test('a member requests an API user, the operator creates it, and a member revok
   const operator = await join(api, acme.workspaceId, 'operator')
   const ask = <T>(who: Somebody, method: string, path = '', body?: object) =>
     who.browser.ask<T & Problem>(method, `/workspaces/acme/api-users${path}`, body)
-  const wish = {
+  const params = {
     sub_account: 'main',
     role: 'full',
     public_key_pem: PUBLIC_KEY,
@@ -711,18 +711,18 @@ test('a member requests an API user, the operator creates it, and a member revok
     own: true,
   }
   assert.equal(
-    (await ask(operator, 'POST', '', { ...wish, own: false })).body.code,
+    (await ask(operator, 'POST', '', { ...params, own: false })).body.code,
     'ROLE_REQUIRED',
   )
   assert.equal(
-    (await ask(operator, 'POST', '', { ...wish, public_key_pem: 'x' })).body.field,
+    (await ask(operator, 'POST', '', { ...params, public_key_pem: 'x' })).body.field,
     'public_key_pem',
   )
   const made = await ask<{
     id: string
     key_fingerprint: string
     commands: { where: string; command: string }[]
-  }>(operator, 'POST', '', wish)
+  }>(operator, 'POST', '', params)
   assert.equal(made.status, 200, made.text)
   assert.deepEqual(
     made.body.commands.map(({ where }) => where),
@@ -866,11 +866,11 @@ test('a member requests an API user, the operator creates it, and a member revok
     `npx custody signer revoke --home HOME --api-key ${apiKey}`,
   )
   assert.equal((await call(user, 'GET', '/dac/v1/supported-assets')).status, 401)
-  const again = await ask<{ id: string }>(operator, 'POST', '', wish)
+  const again = await ask<{ id: string }>(operator, 'POST', '', params)
   assert.equal((await ask(people.admin, 'POST', `/${again.body.id}/revoke`)).status, 200)
   assert.equal((await ask(people.admin, 'PATCH', `/${apiKey}`, { label: 'x' })).status, 404)
   // When a person leaves, their keys and requests end too.
-  const leaves = await ask<{ id: string }>(operator, 'POST', '', wish)
+  const leaves = await ask<{ id: string }>(operator, 'POST', '', params)
   const last = randomUUID()
   await createApiUser(api.services, {
     ...typed,
@@ -878,7 +878,7 @@ test('a member requests an API user, the operator creates it, and a member revok
     api_key: last,
     request: leaves.body.id,
   })
-  const waits = await ask<{ id: string }>(operator, 'POST', '', wish)
+  const waits = await ask<{ id: string }>(operator, 'POST', '', params)
   const gone = await people.admin.browser.ask<{ api_keys: string[]; commands: object[] }>(
     'DELETE',
     `/workspaces/acme/people/${operator.id}`,

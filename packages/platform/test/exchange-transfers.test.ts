@@ -150,7 +150,7 @@ class TransferFixture extends InvoiceFixture {
    */
   async carry(body: Record<string, unknown> = {}): Promise<{ id: string; transaction: string }> {
     const asset = this.services.registry.asset('BTC') as Asset
-    const given = {
+    const transferBody = {
       asset: 'BTC',
       amount: '1',
       destination_address: this.venue.address.address,
@@ -159,11 +159,16 @@ class TransferFixture extends InvoiceFixture {
       destination_id: this.account,
       ...body,
     }
-    const checked = await checkExchangeDestination(this.services, this.caller, given as never, {
-      asset,
-      network: this.network,
-      amount: 100_000_000n,
-    })
+    const checked = await checkExchangeDestination(
+      this.services,
+      this.caller,
+      transferBody as never,
+      {
+        asset,
+        network: this.network,
+        amount: 100_000_000n,
+      },
+    )
     if (!checked) return { id: '', transaction: '' }
     const wallet = await this.database.one<{ id: string }>('select id from wallets limit 1')
     const transaction = await insertTransaction(this.database, {

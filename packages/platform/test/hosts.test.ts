@@ -180,7 +180,7 @@ test('a scan whose lease was taken over writes nothing, not even after a reorgan
     )?.height
   const before = await height()
   const blocks = async () => (await database.query('select 1 from blocks')).length
-  const known = await blocks()
+  const blockCount = await blocks()
   // The scanner rolls back after a reorganisation and is paused before it has written the rollback;
   // another scanner has taken over the network by then.
   fixture.chain.drop(2)
@@ -203,7 +203,7 @@ test('a scan whose lease was taken over writes nothing, not even after a reorgan
     chain.client.block = block
   }
   assert.equal(second.holds('ETH'), true)
-  assert.deepEqual([await height(), await blocks()], [before, known])
+  assert.deepEqual([await height(), await blocks()], [before, blockCount])
 })
 
 test("a worker keeps its long-running work, and a dead worker's work is taken over", async () => {

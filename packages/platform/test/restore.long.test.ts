@@ -228,7 +228,7 @@ test(
     await fundedWallet(platform, receiver, 'BTC', '0.5')
     await fundedWallet(platform, later, 'ETH', '3')
     await fundedWallet(platform, later, 'BTC', '1')
-    const found = {
+    const depositOf = {
       ETH: await depositAddress(user, 'ETH'),
       BTC: await depositAddress(user, 'BTC'),
       TRX: await depositAddress(user, 'TRX'),
@@ -245,16 +245,16 @@ test(
       if (amount !== '0')
         await platform.fund(
           asset,
-          asset in found ? found[asset as 'ETH'].address : (addresses[asset] as string),
+          asset in depositOf ? depositOf[asset as 'ETH'].address : (addresses[asset] as string),
           amount,
         )
     }
     await platform.operator('devnet', {
       command: 'fund',
       asset: 'XRP',
-      address: found.XRP.address,
+      address: depositOf.XRP.address,
       amount: '11',
-      tag: found.XRP.address_tag,
+      tag: depositOf.XRP.address_tag,
     })
     for (let round = 0; round < ROUNDS; round++)
       for (const asset of NAMES) await send('user', asset, `late-${asset}-${round}`)
@@ -353,7 +353,7 @@ test(
     }[]
     assert.deepEqual(
       [waiting?.amount, waiting?.address_tag, others.length],
-      ['11', found.XRP.address_tag, 0],
+      ['11', depositOf.XRP.address_tag, 0],
     )
     await platform.operator('suspense assign', { id: waiting?.id })
     assert.deepEqual(await balances(user, NAMES), before.balances)

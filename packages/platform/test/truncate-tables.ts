@@ -14,14 +14,14 @@ export async function truncateTables(database: Database, ...tables: string[]): P
   statements.set(database, cached)
   const key = tables.join()
   if (!cached.has(key)) {
-    const found = await database.query<{ name: string }>(
+    const rows = await database.query<{ name: string }>(
       `with recursive emptied (id) as (
          select unnest($1::text[])::regclass::oid
          union select conrelid from pg_constraint join emptied on confrelid = id where contype = 'f'
        ) select id::regclass::text as name from emptied`,
       [tables],
     )
-    cached.set(key, found.map(({ name }) => `delete from ${name}`).join(';'))
+    cached.set(key, rows.map(({ name }) => `delete from ${name}`).join(';'))
   }
   await database.transaction(async (tx) => {
     await tx.query('set local session_replication_role = replica')

@@ -31,20 +31,20 @@ export class ScriptedExchange {
 
   readonly fetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
     const url = new URL(String(input))
-    const asked = {
+    const received = {
       method: init?.method ?? 'GET',
       path: url.pathname,
       query: url.search.slice(1),
       body: String(init?.body ?? ''),
       host: url.host,
     }
-    this.requests.push(asked)
-    const script = this.answers[`${asked.method} ${url.pathname}`] ?? this.answers[url.pathname]
+    this.requests.push(received)
+    const script = this.answers[`${received.method} ${url.pathname}`] ?? this.answers[url.pathname]
     const at = this.#taken.get(url.pathname) ?? 0
     this.#taken.set(url.pathname, at + 1)
     const answer =
       typeof script === 'function'
-        ? script(asked)
+        ? script(received)
         : Array.isArray(script)
           ? script[Math.min(at, script.length - 1)]
           : script

@@ -38,15 +38,15 @@ test('attack: chosen text lines in the PEM of a key are neither stored nor displ
   const hostile = keyWithLines(pem, ['PEM', 'pwned', 'exit'])
   assert.match(hostile, /\nPEM\npwned\nexit\n/)
   assert.equal(parsePublicKey(hostile).asymmetricKeyDetails?.modulusLength, 4096)
-  const kept = canonicalPublicKey(hostile)
-  assert.ok(parsePublicKey(kept).equals(parsePublicKey(hostile)))
-  const [begin, ...lines] = kept.split('\n')
+  const stored = canonicalPublicKey(hostile)
+  assert.ok(parsePublicKey(stored).equals(parsePublicKey(hostile)))
+  const [begin, ...lines] = stored.split('\n')
   assert.deepEqual([begin, lines.pop()], ['-----BEGIN PUBLIC KEY-----', '-----END PUBLIC KEY-----'])
   assert.ok(
     lines.slice(0, -1).every((line) => /^[A-Za-z0-9+/]{64}$/.test(line)),
-    kept,
+    stored,
   )
-  assert.equal(canonicalPublicKey(kept), kept)
+  assert.equal(canonicalPublicKey(stored), stored)
   assert.match(publicKeyWord(hostile), /^[A-Za-z0-9+/]+={0,2}$/)
   for (const text of [pem, pem.replaceAll('\n', '\r\n'), `  ${pem}`])
     assert.equal(canonicalPublicKey(text), pem.trim())

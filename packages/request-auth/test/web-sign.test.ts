@@ -191,7 +191,7 @@ test('an imported key cannot be exported; without WebCrypto an error states it',
     ]),
     [['pkcs8', RS256, false, ['sign']]],
   )
-  const found = Object.getOwnPropertyDescriptor(globalThis, 'crypto') as PropertyDescriptor
+  const result = Object.getOwnPropertyDescriptor(globalThis, 'crypto') as PropertyDescriptor
   for (const none of [undefined, {}]) {
     Object.defineProperty(globalThis, 'crypto', { configurable: true, value: none })
     try {
@@ -201,7 +201,7 @@ test('an imported key cannot be exported; without WebCrypto an error states it',
         /^cannot be used here: WebCrypto is not available/,
       )
     } finally {
-      Object.defineProperty(globalThis, 'crypto', found)
+      Object.defineProperty(globalThis, 'crypto', result)
     }
   }
   const bare = {

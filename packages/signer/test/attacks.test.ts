@@ -701,9 +701,9 @@ describe('rules 4 and 6: one request results in one payment', () => {
     )
     // The refusal contains the recorded transaction, so that a platform that has lost its state can
     // continue with it.
-    const told = await workspace.sign(pay(request), second)
-    assert.equal(told.body.recorded.unsigned.bytes, first.bytes)
-    assert.deepEqual(told.body.recorded.signed, {
+    const response = await workspace.sign(pay(request), second)
+    assert.equal(response.body.recorded.unsigned.bytes, first.bytes)
+    assert.deepEqual(response.body.recorded.signed, {
       raw: answer.body.signed.raw,
       hash: answer.body.signed.hash,
     })

@@ -152,7 +152,7 @@ test('runs the checks of a node one at a time; after a detected cheat no other c
   const { bans } = banned(store)
   const steps = Array.from({ length: 500 }, step)
   const begun: number[] = []
-  const told: string[] = []
+  const messages: string[] = []
   const answers = steps.map(({ run }, at) =>
     bans.check(2, () => {
       begun.push(at)
@@ -162,10 +162,10 @@ test('runs the checks of a node one at a time; after a detected cheat no other c
   for (const answer of answers)
     answer.then(
       (text) => {
-        told.push(text)
+        messages.push(text)
       },
       (error: { code: string }) => {
-        told.push(error.code)
+        messages.push(error.code)
       },
     )
   const other = step()
@@ -179,13 +179,13 @@ test('runs the checks of a node one at a time; after a detected cheat no other c
   assert.deepEqual(
     [
       begun.length,
-      told.slice(0, 123).every((each) => each === 'answer'),
-      told[123],
-      told.slice(124).every((each) => each === 'BANNED'),
+      messages.slice(0, 123).every((each) => each === 'answer'),
+      messages[123],
+      messages.slice(124).every((each) => each === 'BANNED'),
     ],
     [124, true, 'CHEAT', true],
   )
-  assert.equal(told.length, 500)
+  assert.equal(messages.length, 500)
   other.pass()
   assert.equal(await elsewhere, 'answer')
   await assert.rejects(

@@ -91,12 +91,12 @@ class Scene {
     const store = new Store(join(this.cluster.peers.nodes[node - 1]!.home, 'record.sqlite'), () =>
       Date.now(),
     )
-    const found = store.record.database
+    const result = store.record.database
       .prepare(`SELECT min(height) AS height FROM record WHERE kind = 'ban'`)
       .get()
     store.close()
     await this.cluster.run(node)
-    return Number(found?.['height'] ?? Infinity)
+    return Number(result?.['height'] ?? Infinity)
   }
 
   /** Checks that nodes 2 and 3 can sign without node 1. */
@@ -322,7 +322,7 @@ describe('node 2 leads, and its partner node 1 probes one column of the OT exten
     const ban = await scene.banAt(2)
     // The call that follows the opening contains the second round: the cheating node then knows
     // that its first round passed.
-    const passed = scene.node.told.filter(({ rounds }) => rounds > 1)
+    const passed = scene.node.rounds.filter(({ rounds }) => rounds > 1)
     const later = passed.filter(({ height }) => height >= ban).length
     t.diagnostic(
       `of ${SESSIONS}: ${passed.length} passed, ${later} of them after the first that was found`,

@@ -97,7 +97,7 @@ export class CheatingNode {
    * Each call of an honest node that continues a session: the number of rounds it contains, and the
    * height of the node's record at that time.
    */
-  readonly told: { height: number; rounds: number }[] = []
+  readonly rounds: { height: number; rounds: number }[] = []
 
   private constructor(o: {
     cluster: SignerCluster
@@ -479,7 +479,7 @@ export class CheatingNode {
     if (call !== '/peer/sign/round') return {}
     const session = this.#answering.get(header.session)!
     const heard = roundsOf(body.messages, bytes)
-    this.told.push({ height: header.height, rounds: heard.length })
+    this.rounds.push({ height: header.height, rounds: heard.length })
     session.heard.push(...heard.map(firstOf))
     // Sends one round at a time, although two would be possible, so that this side has received the
     // other party's message of the round in which it cheats.

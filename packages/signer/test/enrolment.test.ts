@@ -66,11 +66,11 @@ test('stores a key in one encoding, whatever its file contained', async () => {
   })
   const { body: first } = await cluster.operator(1, 'enrol', wanted)
   assert.deepEqual([first.enrolled, first.new], [true, true], JSON.stringify(first))
-  const { body: known } = await cluster.operator(1, 'enrolment', { api_key: wanted.api_key })
-  assert.equal(known.public_key_pem, canonicalPublicKey(wanted.public_key_pem))
+  const { body: enrolled } = await cluster.operator(1, 'enrolment', { api_key: wanted.api_key })
+  assert.equal(enrolled.public_key_pem, canonicalPublicKey(wanted.public_key_pem))
   const { body: again } = await cluster.operator(1, 'enrol', {
     ...wanted,
-    public_key_pem: `${known.public_key_pem}\n`,
+    public_key_pem: `${enrolled.public_key_pem}\n`,
   })
   assert.deepEqual([again.enrolled, again.new], [true, false], JSON.stringify(again))
 })

@@ -250,9 +250,9 @@ test('stores and reads every kind of record entry byte for byte', () => {
   const store = new Store(path, () => 5)
   for (const { kind, body } of SAMPLES) store.append(kind, body)
   const { head } = store.record
-  const kept = store.record.page(1, 100)
+  const rows = store.record.page(1, 100)
   assert.deepEqual(
-    kept.map(({ kind, body }) => ({ kind, body })),
+    rows.map(({ kind, body }) => ({ kind, body })),
     SAMPLES.map(({ kind, body }) => ({ kind, body: JSON.stringify(body) })),
   )
   for (const [at, { kind, body }] of SAMPLES.entries())
@@ -440,8 +440,8 @@ test('a restore imports entries that bind every node, and fails on an unreadable
     { at: 1, kind: 'void', body: { keys: ['i'] }, from: 3 },
   )
   for (const { kind, body } of SAMPLES) {
-    const kept = takenFrom(2, row(kind, body))
-    if (kept) assert.deepEqual(plain(kept), read('imported', kept).body)
+    const rows = takenFrom(2, row(kind, body))
+    if (rows) assert.deepEqual(plain(rows), read('imported', rows).body)
   }
   assert.throws(() => takenFrom(2, row('pledge', {})), /entry 7 has the kind "pledge"/)
   assert.throws(

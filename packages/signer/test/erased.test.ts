@@ -44,16 +44,16 @@ function sharesOf(node: number): Map<string, Buffer> {
   const copy = join(images, String(image++))
   cpSync(homeOf(node), copy, { recursive: true, filter: (path) => !path.endsWith('.sock') })
   const store = new Store(join(copy, 'record.sqlite'), () => Date.now())
-  const found = new Map<string, Buffer>()
+  const matches = new Map<string, Buffer>()
   for (const key of store.state.keys.values()) {
     for (const epoch of [0, 1, 2, 3]) {
       const share = store.shares.of(key.key_id, epoch)[0]?.material
-      if (share) found.set(`${key.key_id}/${epoch}`, Buffer.from(share.sealedShare))
+      if (share) matches.set(`${key.key_id}/${epoch}`, Buffer.from(share.sealedShare))
     }
   }
   store.close()
   rmSync(copy, { recursive: true })
-  return found
+  return matches
 }
 
 const WINDOW = 48

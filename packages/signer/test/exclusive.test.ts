@@ -109,7 +109,7 @@ const stateOf = (more: object = {}): State =>
   ({ nonces: new Map(), generation: 0, recovering: false, ...more }) as unknown as State
 const subjectOf = (nonce: bigint | null, network: Network = ETH): Subject =>
   ({ network, decoded: { network: network.code, from: ['me'], nonce } }) as unknown as Subject
-const known = (highest: bigint, more: object = {}) =>
+const stateAt = (highest: bigint, more: object = {}) =>
   stateOf({ nonces: new Map([[accountOf(subjectOf(0n)), highest]]), ...more })
 const XRP = registry.network('XRP') as Network
 
@@ -123,19 +123,19 @@ test('rule 10: accepts used nonces and the next one; a new account begins at its
     network = ETH,
   ) => nonces.map((nonce) => isNonceGap(state, subjectOf(nonce, network), ahead))
   assert.deepEqual(gaps(stateOf(), [0n, 1n, null]), [false, true, false])
-  assert.deepEqual(gaps(known(5n), [0n, 5n, 6n, 7n]), [false, false, false, true])
+  assert.deepEqual(gaps(stateAt(5n), [0n, 5n, 6n, 7n]), [false, false, false, true])
   assert.deepEqual(
     gaps(stateOf(), [91n], null, XRP),
     [false],
     'an account that the chain makes begins where the chain says',
   )
   assert.deepEqual(
-    gaps(known(5n), [7n, 8n, 9n], 7n),
+    gaps(stateAt(5n), [7n, 8n, 9n], 7n),
     [false, false, true],
     'what is written down at once before counts',
   )
   assert.deepEqual(
-    gaps(known(5n), [6n, 7n], 2n),
+    gaps(stateAt(5n), [6n, 7n], 2n),
     [false, true],
     'and never takes back what is on record',
   )
@@ -143,9 +143,9 @@ test('rule 10: accepts used nonces and the next one; a new account begins at its
   // For this check, a restored node accepts any first nonce if no peer sent it one, and is bound to
   // a nonce that it received.
   assert.deepEqual(gaps(stateOf({ generation: 1 }), [9n]), [false])
-  assert.deepEqual(gaps(known(5n, { generation: 1 }), [6n, 7n]), [false, true])
+  assert.deepEqual(gaps(stateAt(5n, { generation: 1 }), [6n, 7n]), [false, true])
   assert.deepEqual(
-    gaps(known(5n, { recovering: true }), [99n]),
+    gaps(stateAt(5n, { recovering: true }), [99n]),
     [false],
     'a node for recovery knows no numbers',
   )
@@ -162,10 +162,10 @@ test('rule 10: refuses a nonce gap, and states the highest nonce on record', () 
     detail: { highest },
   })
   assert.deepEqual(
-    [refused(known(5n), 7n), refused(stateOf(), 1n)],
+    [refused(stateAt(5n), 7n), refused(stateOf(), 1n)],
     [refusal(7n, '5'), refusal(1n, null)],
   )
-  assert.deepEqual([refused(known(5n), 6n), refused(known(5n), 7n, 6n)], [null, null])
+  assert.deepEqual([refused(stateAt(5n), 6n), refused(stateAt(5n), 7n, 6n)], [null, null])
 })
 
 test('a restored node does not know accounts that no peer sent, unless the nonce is the first', () => {
@@ -174,5 +174,5 @@ test('a restored node does not know accounts that no peer sent, unless the nonce
   assert.equal(isUnheardOf(restored, subjectOf(0n)), false)
   assert.equal(isUnheardOf(restored, subjectOf(null)), false)
   assert.equal(isUnheardOf(stateOf(), subjectOf(3n)), false)
-  assert.equal(isUnheardOf(known(1n, { generation: 1 }), subjectOf(3n)), false)
+  assert.equal(isUnheardOf(stateAt(1n, { generation: 1 }), subjectOf(3n)), false)
 })

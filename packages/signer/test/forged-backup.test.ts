@@ -331,10 +331,10 @@ test('two nodes restored from forged backups sign nothing for the attacker', asy
   }
   // The operators enter the values that they know to be correct.
   for (const node of [1, 2]) {
-    const known = (await cluster.operator(node, 'status')).body.enrolled.map(
+    const enrolledKeys = (await cluster.operator(node, 'status')).body.enrolled.map(
       (each: Json) => each.api_key,
     )
-    if (!known.includes(caller.api_key))
+    if (!enrolledKeys.includes(caller.api_key))
       await cluster.enrol(node, { ...caller, workspace: workspace.name })
   }
   await assertOnlyOurs([1, 2])
@@ -477,8 +477,8 @@ test('outside local, a restore requires the code from the preview', async () => 
       ],
     }),
   )
-  const asked = new Map([2, 3].map((node) => [node, new Set<string>()]))
-  Object.assign(confirmation, { ask: async () => asked })
+  const requests = new Map([2, 3].map((node) => [node, new Set<string>()]))
+  Object.assign(confirmation, { ask: async () => requests })
   const planted = await restoring({ preview: true })
   assert.deepEqual(
     [planted.drains, planted.left_out],

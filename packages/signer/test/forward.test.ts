@@ -717,8 +717,11 @@ test('rule 13: a standing rule outlives its request only where a node or peer re
     key: id,
     content,
   })
-  const told = { node: 2, api_key: 'k', nonce: 'b', intent: 'content', seen_at: IAT + 20 }
-  const receipt = { receipt: told, signature: signBytes(identity.privateKey, receiptBytes(told)) }
+  const content = { node: 2, api_key: 'k', nonce: 'b', intent: 'content', seen_at: IAT + 20 }
+  const receipt = {
+    receipt: content,
+    signature: signBytes(identity.privateKey, receiptBytes(content)),
+  }
   const stands = (
     id: string,
     at: number,
@@ -752,7 +755,7 @@ test('rule 13: a standing rule outlives its request only where a node or peer re
     stands('b', IAT + 90 * DAY_S, [{ ...receipt, signature: '00'.repeat(64) }]),
     'RULE_UNKNOWN',
   )
-  const late = { ...told, seen_at: IAT + 25 + 61 }
+  const late = { ...content, seen_at: IAT + 25 + 61 }
   assert.equal(
     stands('b', IAT + 90 * DAY_S, [
       { receipt: late, signature: signBytes(identity.privateKey, receiptBytes(late)) },

@@ -28,10 +28,10 @@ test('attack: refuses an excessive gas limit for every purpose, and signs a usua
   })
   const caller = bench.caller(1)
   const gas = { maxFeePerGas: CHEAP, gas: ABSURD }
-  const asked = await asksPay(caller)
-  const fuelled = { kind: 'fuel', for: pay(asked), gas: '21000', max_fee_per_gas: '1000000000' }
+  const request = await asksPay(caller)
+  const fuelled = { kind: 'fuel', for: pay(request), gas: '21000', max_fee_per_gas: '1000000000' }
   const to = addressOf(ETH, omnibus)
-  const by = await asksAbout(caller, asked.id, 'cancel')
+  const by = await asksAbout(caller, request.id, 'cancel')
   const sweep = { kind: 'sweep', sub_account: 1, asset: 'ETH', address_index: 4 }
   bench.store.append('drain', {
     workspace: 'w',
@@ -41,11 +41,11 @@ test('attack: refuses an excessive gas limit for every purpose, and signs a usua
     expires_at: IAT + 60,
   } as never)
   const attempts: [string, object, ReturnType<typeof eth>][] = [
-    ['pay', pay(asked), eth(omnibus, { value: ONE, ...gas })],
+    ['pay', pay(request), eth(omnibus, { value: ONE, ...gas })],
     ['fuel', fuelled, eth(tank, { value: 1n, to, ...gas })],
     [
       'cancel',
-      { kind: 'cancel', of: pay(asked), request: by.request },
+      { kind: 'cancel', of: pay(request), request: by.request },
       eth(omnibus, { to, ...gas }),
     ],
     ['sweep', sweep, eth(deposit, { value: ONE, to, ...gas })],
@@ -53,20 +53,20 @@ test('attack: refuses an excessive gas limit for every purpose, and signs a usua
     ['drain', { kind: 'drain', order: 'd' }, eth(tank, { value: ONE, ...gas })],
   ]
   for (const [name, purpose, unsigned] of attempts)
-    assert.match((await bench.told(purpose, unsigned)) ?? 'signed', above(ABSURD), name)
+    assert.match((await bench.codeOf(purpose, unsigned)) ?? 'signed', above(ABSURD), name)
   const oneMore = eth(omnibus, { value: ONE, maxFeePerGas: CHEAP, gas: MOST + 1n })
-  assert.match((await bench.told(pay(asked), oneMore)) ?? 'signed', above(MOST + 1n))
+  assert.match((await bench.codeOf(pay(request), oneMore)) ?? 'signed', above(MOST + 1n))
   // The fuel is for a transfer that would be refused itself.
   assert.equal(
-    await bench.told(
+    await bench.codeOf(
       { ...fuelled, gas: ABSURD.toString(), max_fee_per_gas: '1' },
       eth(tank, { value: 1n, to }),
     ),
     `FUEL_TOO_LARGE: The fuelled gas ${ABSURD} is above ${MOST}, the maximum for one transfer`,
   )
-  assert.equal(await bench.told(fuelled, eth(tank, { value: 1n, to, gas: 265_980n })), null)
+  assert.equal(await bench.codeOf(fuelled, eth(tank, { value: 1n, to, gas: 265_980n })), null)
   assert.equal(
-    await bench.told(pay(asked), eth(omnibus, { value: ONE, gas: MOST, maxFeePerGas: CHEAP })),
+    await bench.codeOf(pay(request), eth(omnibus, { value: ONE, gas: MOST, maxFeePerGas: CHEAP })),
     null,
   )
 })
@@ -88,11 +88,11 @@ test('attack: a recovery order does not remove the gas limit', async (t) => {
   })
   const recover = { kind: 'recover', order: 'r' }
   assert.match(
-    (await bench.told(recover, eth(omnibus, { value: 1n, gas: ABSURD, maxFeePerGas: CHEAP }))) ??
+    (await bench.codeOf(recover, eth(omnibus, { value: 1n, gas: ABSURD, maxFeePerGas: CHEAP }))) ??
       'signed',
     above(ABSURD),
   )
-  assert.equal(await bench.told(recover, eth(omnibus, { value: 1n, gas: 78_000n })), null)
+  assert.equal(await bench.codeOf(recover, eth(omnibus, { value: 1n, gas: 78_000n })), null)
 })
 
 test('Arbitrum has its own gas limit, and families without gas have none', () => {

@@ -42,13 +42,13 @@ after(async () => {
 })
 
 /** Creates a payment whose request is issued now, by the machine's clock plus `aheadMs`. */
-const asked = (aheadMs = cluster.aheadMs) =>
+const transferAt = (aheadMs = cluster.aheadMs) =>
   transfer(
     caller,
     { asset: 'ETH', amount: 1, destination_address: SINK_ETH },
     { now: Math.floor((Date.now() + aheadMs) / 1000) },
   )
-async function sign(pair: readonly [number, number], request = asked()): Promise<Answer> {
+async function sign(pair: readonly [number, number], request = transferAt()): Promise<Answer> {
   const answer = await workspace.sign(
     pay(await request),
     eth([1, ETH.chain_index, 0], { value: 10n ** 18n, nonce: number }),
@@ -101,7 +101,7 @@ test('a host that was off for long waits until a peer reports the same time', as
 
 test("only the operator can reset a record's clock, and only to the time that both peers report", async () => {
   const home = cluster.peers.nodes[2]!.home
-  const old = await asked()
+  const old = await transferAt()
   await cluster.stopHere(3)
   // An entry of an earlier version, which accepted every clock.
   const poisoned = new Store(join(home, 'record.sqlite'), () => Date.now() + 20 * 365 * DAY_MS)

@@ -18,7 +18,7 @@ import {
   IAT,
   pay,
   SESSION,
-  told,
+  verdictOf,
   type JudgedRequest,
 } from './judging.ts'
 
@@ -288,7 +288,7 @@ afterEach(() => {
 const paid = (nonce = 0, more: object = {}) => eth(path, { value: ONE, nonce, ...more })
 
 test('judges each item of a batch as if earlier ones were recorded, and stores all or none', async () => {
-  const asked = [await asksPay(mine), await asksPay(mine), await asksPay(mine)]
+  const requests = [await asksPay(mine), await asksPay(mine), await asksPay(mine)]
   const orders = (list: JudgedRequest[], from = 0) =>
     list.map((each, at) => bench.order(pay(each), paid(from + at)))
   const height = bench.store.record.height
@@ -299,29 +299,29 @@ test('judges each item of a batch as if earlier ones were recorded, and stores a
       verdicts.map(() => SESSION),
     )
   }
-  assert.match((await told(() => admit(asked, 1))) as string, /^NONCE_GAP: /)
+  assert.match((await verdictOf(() => admit(requests, 1))) as string, /^NONCE_GAP: /)
   assert.equal(
-    await told(() =>
-      bench.judge.judgeAll([orders(asked)[0]!, bench.order(pay(asked[1]!), paid(2))]),
+    await verdictOf(() =>
+      bench.judge.judgeAll([orders(requests)[0]!, bench.order(pay(requests[1]!), paid(2))]),
     ),
     'BAD_ORDER: Transactions that are signed together must belong to one account and have consecutive nonces',
   )
-  const second = await asksPay(mine, { sequence_id: 'x' }, { nonce: asked[0]!.nonce })
+  const second = await asksPay(mine, { sequence_id: 'x' }, { nonce: requests[0]!.nonce })
   assert.equal(
-    await told(() => bench.judge.judgeAll(orders([asked[0]!, second]))),
+    await verdictOf(() => bench.judge.judgeAll(orders([requests[0]!, second]))),
     'INTENT_CONFLICT: One nonce of an API key was used for two requests',
   )
   assert.equal(bench.store.record.height, height)
-  const steps = await admit(asked)
+  const steps = await admit(requests)
   assert.equal(bench.store.record.height, height + 6)
   assert.deepEqual(
     steps.map(({ unsigned_hash: hash }) => hash),
-    (await bench.judge.judgeAll(orders(asked))).map(({ unsignedHash }) => unsignedHash),
+    (await bench.judge.judgeAll(orders(requests))).map(({ unsignedHash }) => unsignedHash),
   )
   // The payments again, with a new one among them: another session for each known payment, and one
   // step.
   const more = await asksPay(mine)
-  const again = await admit([...asked, more])
+  const again = await admit([...requests, more])
   assert.deepEqual(again.slice(0, 3), steps)
   assert.equal(again[3]!.height, bench.store.record.height)
   assert.deepEqual(
@@ -357,54 +357,54 @@ test('a batch of fuel transactions respects the budget and counts recorded ones 
   }
   const fee = 42_000n * GWEI
   assert.match(
-    (await told(async () => admit(await fuels(3, cap / 2n - fee)))) as string,
+    (await verdictOf(async () => admit(await fuels(3, cap / 2n - fee)))) as string,
     /^BUDGET: /,
   )
   const two = await fuels(2, cap / 2n - fee)
-  assert.equal(await told(() => admit(two)), null)
-  assert.equal(await told(() => admit(two)), null)
-  assert.equal(await told(() => admit(two.slice(0, 1))), null)
+  assert.equal(await verdictOf(() => admit(two)), null)
+  assert.equal(await verdictOf(() => admit(two)), null)
+  assert.equal(await verdictOf(() => admit(two.slice(0, 1))), null)
   const spare = await fuels(3, 1n)
-  assert.match((await told(() => admit(spare.slice(2)))) as string, /^BUDGET: /)
+  assert.match((await verdictOf(() => admit(spare.slice(2)))) as string, /^BUDGET: /)
 })
 
 test('signs a recorded transaction again at any age, but not a replacement', async () => {
-  const asked = await asksPay(mine)
-  assert.equal(await bench.told(pay(asked), paid()), null)
+  const request = await asksPay(mine)
+  assert.equal(await bench.codeOf(pay(request), paid()), null)
   bench.now = IAT + 7 * DAY_S
   assert.equal(
-    await bench.told(pay(asked), paid(0, { maxFeePerGas: 3n * GWEI })),
+    await bench.codeOf(pay(request), paid(0, { maxFeePerGas: 3n * GWEI })),
     null,
     'the node saw it live',
   )
   bench.now++
-  assert.equal(await bench.told(pay(asked), paid()), null)
+  assert.equal(await bench.codeOf(pay(request), paid()), null)
   assert.equal(
-    await bench.told(pay(asked), paid(0, { maxFeePerGas: 4n * GWEI })),
+    await bench.codeOf(pay(request), paid(0, { maxFeePerGas: 4n * GWEI })),
     'TOO_OLD: The request was issued more than 7 days ago',
   )
 })
 
 test('signs nothing after a void, not even an earlier transaction', async () => {
-  const asked = await asksPay(mine)
-  assert.equal(await bench.told(pay(asked), paid()), null)
-  const by = await asksAbout(mine, asked.id, 'cancel')
+  const request = await asksPay(mine)
+  assert.equal(await bench.codeOf(pay(request), paid()), null)
+  const by = await asksAbout(mine, request.id, 'cancel')
   assert.equal(
-    await bench.told(
-      { kind: 'cancel', of: pay(asked), request: by.request },
+    await bench.codeOf(
+      { kind: 'cancel', of: pay(request), request: by.request },
       eth(path, { to: addressOf(ETH, path), maxFeePerGas: 4n * GWEI }),
     ),
     null,
   )
-  assert.equal(await bench.told(pay(asked), paid()), 'VOIDED: The intent was voided')
+  assert.equal(await bench.codeOf(pay(request), paid()), 'VOIDED: The intent was voided')
 })
 
 test('the refusal of a second transaction contains the recorded one and its signatures', async () => {
-  const asked = await asksPay(mine)
-  const step = bench.judge.admit(await bench.verdict(pay(asked), paid()), SESSION)
+  const request = await asksPay(mine)
+  const step = bench.judge.admit(await bench.verdict(pay(request), paid()), SESSION)
   const recorded = async () => {
     try {
-      await bench.judge.admit(await bench.verdict(pay(asked), paid(1)), SESSION)
+      await bench.judge.admit(await bench.verdict(pay(request), paid(1)), SESSION)
       return null
     } catch (error) {
       return (error as Refusal).detail
@@ -425,8 +425,8 @@ test('the refusal of a second transaction contains the recorded one and its sign
 })
 
 test('a step that was received from a peer counts, but its request does not', async (t) => {
-  const asked = await asksPay(mine)
-  bench.judge.admit(await bench.verdict(pay(asked), paid()), SESSION)
+  const request = await asksPay(mine)
+  bench.judge.admit(await bench.verdict(pay(request), paid()), SESSION)
   const row = bench.store.record.page(bench.store.record.height, 1)[0]!
   const {
     purpose: _p,
@@ -443,7 +443,7 @@ test('a step that was received from a peer counts, but its request does not', as
   })
   other.caller(1, { api_key: mine.api_key })
   other.store.append('imported', { at: row.at, kind: 'step', body, from: 2 })
-  const verdict = await other.verdict(pay(asked), paid(1))
+  const verdict = await other.verdict(pay(request), paid(1))
   const refusal = said(() => other.judge.assertAllowed(verdict)) as { detail: object }
   assert.deepEqual(refusal.detail, {
     hash: null,
@@ -452,8 +452,8 @@ test('a step that was received from a peer counts, but its request does not', as
 })
 
 test('stores a finished signature before signing the transaction again', async () => {
-  const asked = await asksPay(mine)
-  const verdict = await bench.verdict(pay(asked), paid())
+  const request = await asksPay(mine)
+  const verdict = await bench.verdict(pay(request), paid())
   const step = bench.judge.admit(verdict, SESSION)
   bench.store.appendSoon('signed', {
     step_height: step.height,
@@ -461,9 +461,9 @@ test('stores a finished signature before signing the transaction again', async (
     hash: 'h',
     raw: '02',
   })
-  const known = bench.judge.assertAllowed(verdict)
-  assert.equal(known, step)
-  assert.equal(known?.signed?.hash, 'h')
+  const stored = bench.judge.assertAllowed(verdict)
+  assert.equal(stored, step)
+  assert.equal(stored?.signed?.hash, 'h')
   // A transaction that is signed already needs no write to the disk.
   const { height } = bench.store.record
   bench.store.appendSoon('revoke', { api_key: 'other' })
@@ -472,28 +472,28 @@ test('stores a finished signature before signing the transaction again', async (
 })
 
 test('checks every rule of the record: nonce gaps, expiries, reused nonces, seen requests', async () => {
-  const asked = await asksPay(mine, { sequence_id: 'a' })
-  assert.match((await bench.told(pay(asked), paid(1))) as string, /^NONCE_GAP: /)
-  assert.equal(await bench.told(pay(asked), paid()), null)
-  const again = await asksPay(mine, { sequence_id: 'b' }, { nonce: asked.nonce })
+  const request = await asksPay(mine, { sequence_id: 'a' })
+  assert.match((await bench.codeOf(pay(request), paid(1))) as string, /^NONCE_GAP: /)
+  assert.equal(await bench.codeOf(pay(request), paid()), null)
+  const again = await asksPay(mine, { sequence_id: 'b' }, { nonce: request.nonce })
   assert.equal(
-    await bench.told(pay(again), paid(1)),
+    await bench.codeOf(pay(again), paid(1)),
     'INTENT_CONFLICT: This API key used the nonce for another request',
   )
   const other = await asksPay(mine, { sequence_id: 'a', amount: 2 })
   assert.equal(
-    await bench.told(pay(other), paid(1, { value: 2n * ONE })),
+    await bench.codeOf(pay(other), paid(1, { value: 2n * ONE })),
     'INTENT_CONFLICT: The same sequence_id was used for another payment',
   )
   const alias = await asksPay(mine, { sequence_id: 'a' })
   assert.equal(
-    await bench.told(pay(alias), paid()),
+    await bench.codeOf(pay(alias), paid()),
     null,
     'another request of the same meaning: the same payment',
   )
   const rule = await asksRule(mine, { daily_cap: 1 })
   const forward = (id: string, nonce: number) =>
-    bench.told(
+    bench.codeOf(
       { kind: 'forward', id, rule: rule.request },
       eth(path, { to: SINK_ETH, value: ONE, nonce }),
     )

@@ -70,9 +70,9 @@ export const WALLET = {
 } as unknown as Workspace
 
 const second = generateKeyPairSync('ed25519')
-export const receiptOf = (told: Receipt['receipt']): Receipt => ({
-  receipt: told,
-  signature: signBytes(second.privateKey, receiptBytes(told)),
+export const receiptOf = (codeOf: Receipt['receipt']): Receipt => ({
+  receipt: codeOf,
+  signature: signBytes(second.privateKey, receiptBytes(codeOf)),
 })
 
 /** Returns the code and message of a refusal; null: the call was not refused. */
@@ -86,7 +86,7 @@ export function said(act: () => unknown): string | null {
   }
 }
 
-export async function told(act: () => unknown): Promise<string | null> {
+export async function verdictOf(act: () => unknown): Promise<string | null> {
   const thrown = await Promise.resolve()
     .then(act)
     .then(
@@ -281,8 +281,12 @@ export class Bench {
    * Performs all steps of a node before signing: judges the order and records it. Returns the
    * refusal, or null.
    */
-  told(purpose: object, unsigned: UnsignedTransaction, workspace?: string): Promise<string | null> {
-    return told(async () =>
+  codeOf(
+    purpose: object,
+    unsigned: UnsignedTransaction,
+    workspace?: string,
+  ): Promise<string | null> {
+    return verdictOf(async () =>
       this.judge.admit(await this.verdict(purpose, unsigned, workspace), SESSION),
     )
   }

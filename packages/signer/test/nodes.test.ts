@@ -281,7 +281,7 @@ test('a hostile node cannot make another node sign, impersonate a third, or rese
 test('both peers refuse a rolled-back record, also the peer without a part in the lost entries', async () => {
   await cluster.kill(3)
   const home = cluster.peers.nodes[2]!.home
-  const kept = ['record.sqlite', 'record.sqlite-wal']
+  const files = ['record.sqlite', 'record.sqlite-wal']
     .filter((name) => existsSync(join(home, name)))
     .map((name) => [join(home, name), readFileSync(join(home, name))] as const)
   await cluster.run(3)
@@ -292,7 +292,7 @@ test('both peers refuse a rolled-back record, also the peer without a part in th
     .filter((name) => existsSync(join(home, name)))
     .map((name) => [join(home, name), readFileSync(join(home, name))] as const)
   for (const [path] of later) rmSync(path)
-  for (const [path, bytes] of kept) writeFileSync(path, bytes)
+  for (const [path, bytes] of files) writeFileSync(path, bytes)
   await cluster.run(3)
   // Node 3 has lost the record of what it signed with node 1; node 2 never had it.
   const second = eth(from, { value: ONE, nonce: 1 })
@@ -306,7 +306,7 @@ test('both peers refuse a rolled-back record, also the peer without a part in th
       ),
     )
   await cluster.kill(3)
-  for (const [path] of kept) rmSync(path, { force: true })
+  for (const [path] of files) rmSync(path, { force: true })
   for (const [path, bytes] of later) writeFileSync(path, bytes)
   rmSync(join(home, 'record.sqlite-shm'), { force: true })
   await cluster.run(3)

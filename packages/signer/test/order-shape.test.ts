@@ -159,10 +159,10 @@ test('limits lengths, counts and sizes', () => {
 })
 
 test('a receipt names one of three nodes, has names of limited length, and no other field', () => {
-  const reads = (told: object, more: object = {}) =>
+  const reads = (order: object, more: object = {}) =>
     ofPurpose({
       ...pay,
-      receipts: [{ receipt: { ...receipt.receipt, ...told }, signature: 's', ...more }],
+      receipts: [{ receipt: { ...receipt.receipt, ...order }, signature: 's', ...more }],
     })
   for (const [name, most] of [
     ['api_key', 256],

@@ -42,8 +42,8 @@ const proven = {
 } as unknown as Proven
 const TOLD = { node: 2, api_key: 'k', nonce: 'n', intent: 'content', seen_at: IAT + 20 }
 const receipt = (more: Partial<Receipt['receipt']> = {}, by = second): Receipt => {
-  const told = { ...TOLD, ...more }
-  return { receipt: told, signature: signBytes(by.privateKey, receiptBytes(told)) }
+  const receipt = { ...TOLD, ...more }
+  return { receipt: receipt, signature: signBytes(by.privateKey, receiptBytes(receipt)) }
 }
 const stateOf = (more: object = {}): State =>
   ({ notBefore: 0, seen: new Map(), ...more }) as unknown as State
@@ -133,11 +133,11 @@ test("rule 15: an operator's order is valid until its end, for its own workspace
     [drainOrder, 'ETH', 'BSC'],
     [tankStakeOrder, 'TRX', 'ETH'],
   ] as const) {
-    const asked = (network: string, at: number, id = 'o', more: object = {}) =>
+    const codeAt = (network: string, at: number, id = 'o', more: object = {}) =>
       codeOf(() => of(state, { ...order(network), ...more } as Order, id, at))
-    assert.deepEqual([asked(home, IAT), asked(home, IAT + 1)], [null, 'ORDER_EXPIRED'])
+    assert.deepEqual([codeAt(home, IAT), codeAt(home, IAT + 1)], [null, 'ORDER_EXPIRED'])
     assert.deepEqual(
-      [asked(other, IAT), asked(home, IAT, 'none'), asked(home, IAT, 'o', { workspace: 'v' })],
+      [codeAt(other, IAT), codeAt(home, IAT, 'none'), codeAt(home, IAT, 'o', { workspace: 'v' })],
       ['NETWORK_MISMATCH', 'ORDER_UNKNOWN', 'WORKSPACE_MISMATCH'],
     )
   }

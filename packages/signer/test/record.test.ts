@@ -107,9 +107,12 @@ test('rule 3: a request is valid for 24 hours, or 7 days if a node received it i
     exp: IAT + 25,
     transaction_id: '',
   })
-  const told = { node: 2, api_key: 'k', nonce: 'b', intent: 'content', seen_at: IAT + 20 }
-  const receipt = { receipt: told, signature: signBytes(identity.privateKey, receiptBytes(told)) }
-  const late = { ...told, seen_at: IAT + 25 + 61 }
+  const content = { node: 2, api_key: 'k', nonce: 'b', intent: 'content', seen_at: IAT + 20 }
+  const receipt = {
+    receipt: content,
+    signature: signBytes(identity.privateKey, receiptBytes(content)),
+  }
+  const late = { ...content, seen_at: IAT + 25 + 61 }
   const age = (nonce: string, now: number, receipts = [receipt], content = 'content') =>
     code(() => {
       assertAge({ state: store.state, identities, proven: proven(nonce), content, receipts, now })

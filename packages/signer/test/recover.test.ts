@@ -77,11 +77,11 @@ after(async () => {
 test('a node that serves a platform refuses recovery orders and does not sign them', async () => {
   assert.equal((await order(1, 'ETH', SINK_ETH)).body.error, 'NOT_ALLOWED')
   assert.equal((await sign(eth(path, { value: 1n }))).body.error, 'NOT_ALLOWED')
-  const asked = await workspace.sign(
+  const response = await workspace.sign(
     { kind: 'recover', order: named('ETH', SINK_ETH) },
     eth(path, { value: 1n }),
   )
-  assert.equal(asked.body.error, 'ACTION_NOT_ALLOWED', JSON.stringify(asked.body))
+  assert.equal(response.body.error, 'ACTION_NOT_ALLOWED', JSON.stringify(response.body))
   for (const node of [1, 3])
     assert.equal((await cluster.operator(node, 'backup', { file: file(node) })).status, 200)
   assert.equal(
@@ -163,8 +163,8 @@ test('two nodes restored from backups sign only what both operators ordered', as
     /no change/,
   )
   const paid = await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
-  const asked = await workspace.sign(pay(paid), eth(path, { value: 10n ** 18n }), [1, 3])
-  assert.equal(asked.body.error, 'RESTORING', 'no platform is served')
+  const response = await workspace.sign(pay(paid), eth(path, { value: 10n ** 18n }), [1, 3])
+  assert.equal(response.body.error, 'RESTORING', 'no platform is served')
   const smuggled = await cluster.operator(1, 'recover-sign', {
     workspace: workspace.name,
     partner: 3,

@@ -52,14 +52,14 @@ test('a node that was opened for a recovery signs only what its operator ordered
     unsigned = eth(omnibus, { value: 1n }),
     more: object = {},
     workspace = WORKSPACE,
-  ) => bench.told({ kind: 'recover', order: 'r', ...more }, unsigned, workspace)
+  ) => bench.codeOf({ kind: 'recover', order: 'r', ...more }, unsigned, workspace)
   assert.equal(
     await recover(),
     'ACTION_NOT_ALLOWED: A node that serves a platform signs no recovery',
   )
   bench.store.append('recovering', { made_at: 1 })
   assert.equal(
-    await bench.told({ kind: 'pay', request }, eth(omnibus, { value: ONE })),
+    await bench.codeOf({ kind: 'pay', request }, eth(omnibus, { value: ONE })),
     'RESTORING: This node was opened for a recovery and signs no other transactions',
   )
   const none = "ORDER_UNKNOWN: This node's operator has given no such order"
@@ -123,11 +123,11 @@ test('a node that was opened for a recovery signs only what its operator ordered
   const source = funding(WALLET, [{ path: path(0), value: 200_000n }])
   give('b', { network: 'BTC', to_address: SINK_BTC, fee_max: '1000' })
   const change = { path: path(0x7fffffff), value: 99_500n }
-  const coins = (amount: bigint, kept?: typeof change) =>
+  const coins = (amount: bigint, changeOutput?: typeof change) =>
     btc(WALLET, {
       inputs: [{ funding: source, output: 0, path: path(0) }],
       amount,
-      ...(kept ? { change: kept } : {}),
+      ...(changeOutput ? { change: changeOutput } : {}),
     })
   assert.equal(
     await recover(coins(100_000n, change), { order: 'b' }),

@@ -301,7 +301,7 @@ test('without any one of its rules, the explorer finds a violation', () => {
   )
   assert.throws(
     without({
-      forgetRefusal: (state, name, told) => rules.forgetRefusal(state, name, told.slice(1)),
+      forgetRefusal: (state, name, switched) => rules.forgetRefusal(state, name, switched.slice(1)),
     }),
     /wipes its old share/,
   )

@@ -176,7 +176,7 @@ test("a leader's test waits for a peer that is still storing the new shares", as
   const store = new Store(join(folder, 'open.sqlite'), () => 1)
   const name = { key_id: 'k', epoch: 1, session: SESSION }
   store.append('key', { ...KEY, epoch: 0 })
-  const sources: ((asked: typeof name) => Promise<Subject | null>)[] = []
+  const sources: ((request: typeof name) => Promise<Subject | null>)[] = []
   const refresher = new Refresher({
     store,
     peers: { nodes: [1, 3], handle: () => {} },

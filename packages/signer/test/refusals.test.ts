@@ -28,7 +28,7 @@ import {
   pay,
   receiptOf,
   staked,
-  told,
+  verdictOf,
   TRX,
   WALLET,
   type JudgedRequest,
@@ -59,11 +59,11 @@ afterEach(() => {
 const back = () => eth(omnibus, { to: addressOf(ETH, omnibus) })
 const refused = async (
   purpose: object,
-  unsigned: Parameters<Bench['told']>[1],
+  unsigned: Parameters<Bench['codeOf']>[1],
   said: string | null,
   workspace?: string,
 ) => {
-  assert.equal(await bench.told(purpose, unsigned, workspace), said)
+  assert.equal(await bench.codeOf(purpose, unsigned, workspace), said)
 }
 
 test('refuses a request of another kind, of another workspace, or for another network', async () => {
@@ -129,7 +129,7 @@ test('refuses a cancellation or a speed-up of another payment, or by another sub
   const [stranger, tenant] = [bench.caller(2), bench.caller(1, { workspace: 'v' })]
   const paid = await asksPay(mine)
   const cancelled = (by: JudgedRequest, of: object = pay(paid)) =>
-    bench.told({ kind: 'cancel', of, request: by.request }, back())
+    bench.codeOf({ kind: 'cancel', of, request: by.request }, back())
   const no = 'ACTION_NOT_ALLOWED: The request does not request a cancel of this payment'
   const other = 'WORKSPACE_MISMATCH: The caller belongs to another sub-account'
   assert.equal(await cancelled(await asksAbout(mine, paid.id, 'speed-up')), no)
@@ -174,7 +174,7 @@ test('the fee limit is that of the last speed-up or cancellation; ending a rule 
   await refused(faster, dear(4n), "FEE_RATE: The fee rate 4 is above the caller's")
   await refused(faster, dear(3n), null)
   const cancel = (of: object, by: JudgedRequest) =>
-    bench.told(
+    bench.codeOf(
       { kind: 'cancel', of, request: by.request },
       eth(omnibus, { to: addressOf(ETH, omnibus), maxFeePerGas: 9_000_000_000n }),
     )
@@ -194,29 +194,29 @@ test('a revoked caller cannot pay, but their payments can be cancelled and energ
   const between = await bench.verdict(pay(paid), eth(omnibus, { value: ONE }))
   bench.store.append('revoke', { api_key: mine.api_key })
   const revoked = 'NOT_ENROLLED: The API key is revoked at this node'
-  assert.equal(await told(() => bench.judge.assertAllowed(between)), revoked)
+  assert.equal(await verdictOf(() => bench.judge.assertAllowed(between)), revoked)
   assert.equal(
-    await told(() => bench.judge.assertAllowed({ ...between, callers: ['nobody'] })),
+    await verdictOf(() => bench.judge.assertAllowed({ ...between, callers: ['nobody'] })),
     revoked,
   )
   await refused(pay(paid), eth(omnibus, { value: ONE }), revoked)
   const of = { kind: 'forward', id: ID, rule: rule.request }
   await refused(of, eth(omnibus, { value: ONE }), revoked)
   assert.equal(
-    await told(() => bench.verdict(of, eth(omnibus, { value: ONE }))),
+    await verdictOf(() => bench.verdict(of, eth(omnibus, { value: ONE }))),
     revoked,
     'before the record is asked',
   )
   await refused({ kind: 'cancel', of: pay(paid), request: own.request }, back(), revoked)
   for (const { request } of [paid, rule, own]) {
     assert.equal(
-      await told(() => bench.judge.understand(request)),
+      await verdictOf(() => bench.judge.understand(request)),
       revoked,
       'nor is a receipt given',
     )
   }
   const lend = (step: 'delegate' | 'undelegate', purpose: object) =>
-    bench.told(
+    bench.codeOf(
       { kind: 'lend', step, for: purpose },
       staked(trxTank, { kind: step, receiver: addressOf(TRX, [1, TRX.chain_index, 0]) }),
     )
@@ -230,7 +230,7 @@ test('a revoked caller cannot pay, but their payments can be cancelled and energ
       receiver: addressOf(TRX, [1, TRX.chain_index, 0]),
     })
     assert.equal(
-      await told(() => bench.verdict({ kind: 'lend', step: 'delegate', for: purpose }, early)),
+      await verdictOf(() => bench.verdict({ kind: 'lend', step: 'delegate', for: purpose }, early)),
       revoked,
     )
   }
@@ -362,15 +362,15 @@ test("a rule that this node did not receive in time needs a peer's signature", a
 
 const COST = { gas: '21000', max_fee_per_gas: '1' }
 const fuel = (of: object, more: object = {}) => ({ kind: 'fuel', for: of, ...COST, ...more })
-const given = (value = 1n) => eth(tank, { to: addressOf(ETH, omnibus), value })
+const transactionOf = (value = 1n) => eth(tank, { to: addressOf(ETH, omnibus), value })
 
 test('refuses gas funding for payments that pay their own fee, and invalid shared funding', async () => {
   const [one, two] = [await asksPay(mine), await asksPay(mine)]
   const coins = await asksPay(mine, { asset: 'BTC', amount: 0.001, destination_address: SINK_BTC })
-  await refused(fuel(pay(coins)), given(), 'FUEL_WITHOUT_INTENT: BTC pays its own fees')
+  await refused(fuel(pay(coins)), transactionOf(), 'FUEL_WITHOUT_INTENT: BTC pays its own fees')
   await refused(
     fuel({ kind: 'sweep', sub_account: 1, asset: 'ETH', address_index: 7 }),
-    given(),
+    transactionOf(),
     'FUEL_WITHOUT_INTENT: A sweep of ETH pays its own fee',
   )
   await refused(
@@ -388,29 +388,33 @@ test('refuses gas funding for payments that pay their own fee, and invalid share
   }
   const sweep = { kind: 'sweep', sub_account: 1, asset: 'USDT_ETH', address_index: 7 }
   for (const purpose of [pay(one, faster), cancel, sweep])
-    await refused(fuel(purpose, { beside }), given(), only)
+    await refused(fuel(purpose, { beside }), transactionOf(), only)
   await refused(
     fuel(pay(two), { beside: [{ for: pay(one, faster), ...COST }] }),
-    given(),
+    transactionOf(),
     'SHAPE: A payment that was sped up requires its own fuel',
   )
   await refused(
     fuel(pay(one), { beside: [{ for: pay(one), ...COST }] }),
-    given(),
+    transactionOf(),
     'SHAPE: A fuel contains one payment twice',
   )
   const several = 'DESTINATION_MISMATCH: Payments of several addresses cannot share a fuel'
   const others = [await asksPay(bench.caller(2)), await asksPay(mine, { asset: 'USDT_BASE' })]
   for (const other of others)
-    await refused(fuel(pay(one), { beside: [{ for: pay(other), ...COST }] }), given(), several)
+    await refused(
+      fuel(pay(one), { beside: [{ for: pay(other), ...COST }] }),
+      transactionOf(),
+      several,
+    )
   const limited = await asksPay(mine, { fee_rate: 1 })
   const dear = { ...COST, max_fee_per_gas: '1000000001' }
   const rate = "FEE_RATE: The fuelled price is above the caller's fee_rate"
-  await refused(fuel(pay(limited), dear), given(), rate)
-  await refused(fuel(pay(one), { beside: [{ for: pay(limited), ...dear }] }), given(), rate)
+  await refused(fuel(pay(limited), dear), transactionOf(), rate)
+  await refused(fuel(pay(one), { beside: [{ for: pay(limited), ...dear }] }), transactionOf(), rate)
   await refused(
     fuel(pay(one), { ...dear, beside: [{ for: pay(limited), ...COST }] }),
-    given(),
+    transactionOf(),
     null,
   )
   for (const free of [{ kind: 'forward', id: ID, rule: (await asksRule(mine)).request }]) {
@@ -423,13 +427,13 @@ test('refuses gas funding for payments that pay their own fee, and invalid share
 })
 
 test('refuses delegated energy without a stake, or from an address other than the tank', async () => {
-  const asked = await asksPay(mine)
+  const request = await asksPay(mine)
   const lend = (of: object, path: number[]) =>
-    bench.told(
+    bench.codeOf(
       { kind: 'lend', step: 'delegate', for: of },
       staked(path, { kind: 'delegate', receiver: addressOf(TRX, [1, TRX.chain_index, 0]) }),
     )
-  assert.equal(await lend(pay(asked), trxTank), 'FUEL_WITHOUT_INTENT: ETH has no energy')
+  assert.equal(await lend(pay(request), trxTank), 'FUEL_WITHOUT_INTENT: ETH has no energy')
   const tron = await asksPay(mine, { asset: 'TRX', destination_address: FRIEND })
   assert.equal(
     await lend(pay(tron), [1, TRX.chain_index, 0]),
@@ -583,7 +587,7 @@ test('refuses unreadable input with its rule number, and passes other errors on'
   assert.equal(await said(eth(omnibus), ETH), null)
   const unread = { ...bench.context, registry: { ...registry, network: () => undefined } }
   assert.equal(
-    await told(() => decodedOn(unread, order(eth(omnibus)), ETH)),
+    await verdictOf(() => decodedOn(unread, order(eth(omnibus)), ETH)),
     'NETWORK_MISMATCH: network ETH is not available',
   )
   const broken = {

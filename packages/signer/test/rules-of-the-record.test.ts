@@ -25,11 +25,11 @@ const OTHER = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
 test('rule 4: refuses a reused nonce with another request, and an intent with other content', () => {
   const used = 'INTENT_CONFLICT: This API key used the nonce for another request'
   const other = 'INTENT_CONFLICT: The same sequence_id was used for another payment'
-  const meaning = (seen: object | null, known: object | null) =>
+  const meaning = (seen: object | null, recorded: object | null) =>
     said(() => {
       const state = {
         seen: new Map(seen ? [[State.requestKey('k', 'n'), seen]] : []),
-        intents: new Map(known ? [['i', known]] : []),
+        intents: new Map(recorded ? [['i', recorded]] : []),
       } as unknown as State
       assertOneMeaning(state, 'k', 'n', 'i', 'c')
     })

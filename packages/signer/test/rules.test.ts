@@ -376,7 +376,7 @@ test('rule 13: a rule is valid until its end, if it was received live or is reco
         now,
       })
     })
-  const known = (content: string) => ({ rules: new Map([['r', { content }]]) })
+  const recordOf = (content: string) => ({ rules: new Map([['r', { content }]]) })
   const unknown =
     'RULE_UNKNOWN: This node did not receive the rule while its request was live, and no peer reports that it did'
   assert.deepEqual([stands(1085), stands(1086)], [null, unknown])
@@ -385,10 +385,13 @@ test('rule 13: a rule is valid until its end, if it was received live or is reco
     [null, unknown],
   )
   assert.deepEqual(
-    [stands(9000, known('c')), stands(9001, known('c'))],
+    [stands(9000, recordOf('c')), stands(9001, recordOf('c'))],
     [null, 'RULE_EXPIRED: The rule has expired'],
   )
-  assert.equal(stands(9000, known('d')), 'INTENT_CONFLICT: Another rule is on record under this id')
+  assert.equal(
+    stands(9000, recordOf('d')),
+    'INTENT_CONFLICT: Another rule is on record under this id',
+  )
 })
 
 const STAKING = 'SHAPE: The transaction must stake, and must not make a payment'
@@ -566,7 +569,7 @@ test("rule 15: refuses unknown, expired and foreign operator's orders with a mes
   const orders = new Map([['o', { workspace: 'w', network: 'ETH', expires_at: 5 }]])
   const state = { drains: orders, tankStakes: orders }
   for (const orderOf of [drainOrder, tankStakeOrder]) {
-    const asked = (id: string, workspace: string, network: string, now: number) =>
+    const refusalOf = (id: string, workspace: string, network: string, now: number) =>
       said(() =>
         orderOf(
           state as unknown as State,
@@ -575,20 +578,20 @@ test("rule 15: refuses unknown, expired and foreign operator's orders with a mes
           now,
         ),
       )
-    assert.equal(asked('o', 'w', 'ETH', 5), null)
+    assert.equal(refusalOf('o', 'w', 'ETH', 5), null)
     assert.equal(
-      asked('x', 'w', 'ETH', 5),
+      refusalOf('x', 'w', 'ETH', 5),
       "ORDER_UNKNOWN: This node's operator has given no such order",
     )
     assert.equal(
-      asked('o', 'v', 'ETH', 5),
+      refusalOf('o', 'v', 'ETH', 5),
       'WORKSPACE_MISMATCH: The order belongs to another workspace',
     )
     assert.equal(
-      asked('o', 'w', 'BSC', 5),
+      refusalOf('o', 'w', 'BSC', 5),
       'NETWORK_MISMATCH: The order belongs to another network',
     )
-    assert.equal(asked('o', 'w', 'ETH', 6), 'ORDER_EXPIRED: The order has expired')
+    assert.equal(refusalOf('o', 'w', 'ETH', 6), 'ORDER_EXPIRED: The order has expired')
   }
 })
 

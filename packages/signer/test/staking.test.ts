@@ -409,8 +409,8 @@ test('a sequence_id identifies one stake or payment only', async () => {
 test('receipts, voids and the maximum age apply as for every request', async () => {
   const { caller, path } = await fresh()
   const request = await asks(caller, '/dav/v1/stake')
-  const told = await cluster.post(3, '/receipt', { request })
-  assert.equal(told.status, 200, JSON.stringify(told.body))
+  const response = await cluster.post(3, '/receipt', { request })
+  assert.equal(response.status, 200, JSON.stringify(response.body))
   signed(await workspace.sign(stake(request, 'freeze'), built(path, { kind: 'freeze' })))
   assert.equal((await cluster.post(1, '/void', { request })).body.error, 'ALREADY_SIGNED')
   for (const node of [1, 2, 3])
@@ -464,7 +464,7 @@ test('a tank stakes only as the operator ordered at each node', async () => {
   const freeze = (more: Partial<TronAction> = {}, path = TANK) =>
     built(path, { kind: 'freeze', ...more })
   refused(await workspace.sign(purpose, freeze()), 'ORDER_UNKNOWN', 15)
-  const told = {
+  const response = {
     workspace: workspace.name,
     network: 'TRX',
     action: 'stake',
@@ -472,15 +472,15 @@ test('a tank stakes only as the operator ordered at each node', async () => {
     amount: '100000000',
     order,
   }
-  for (const answer of await cluster.everywhere('tank-stake', told))
+  for (const answer of await cluster.everywhere('tank-stake', response))
     assert.equal(answer.status, 200, JSON.stringify(answer.body))
   assert.equal(
-    (await cluster.operator(1, 'tank-stake', { ...told, amount: '1' })).body.error,
+    (await cluster.operator(1, 'tank-stake', { ...response, amount: '1' })).body.error,
     'ENROLMENT_CONFLICT',
   )
   assert.equal(
-    (await cluster.operator(1, 'tank-stake', { ...told, network: 'ETH', order: randomUUID() })).body
-      .error,
+    (await cluster.operator(1, 'tank-stake', { ...response, network: 'ETH', order: randomUUID() }))
+      .body.error,
     'NETWORK_MISMATCH',
   )
   refused(await workspace.sign(purpose, freeze({ amount: 100_000_001n })), 'AMOUNT_MISMATCH', 7)

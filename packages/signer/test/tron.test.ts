@@ -240,9 +240,9 @@ test('a void names the signed transaction, and nothing is signed afterwards', as
   const request = await wants(caller)
   const first = built(path)
   const { body } = signed(await workspace.sign(pay(request), first))
-  const told = await cluster.post(1, '/void', { request })
+  const response = await cluster.post(1, '/void', { request })
   assert.deepEqual(
-    [told.body.error, told.body.signed_hashes],
+    [response.body.error, response.body.signed_hashes],
     ['ALREADY_SIGNED', [body.signed.hash]],
   )
   for (const node of [1, 2, 3])
@@ -342,11 +342,11 @@ test('gas funding may go only to the source of its transfer, up to energy and ba
   )
   // After its transfer is void, no more fuel is signed.
   const voided = await fresh()
-  const given = await wants(voided.caller)
-  for (const node of [1, 2, 3]) await cluster.post(node, '/void', { request: given })
+  const voidedRequest = await wants(voided.caller)
+  for (const node of [1, 2, 3]) await cluster.post(node, '/void', { request: voidedRequest })
   refused(
     await workspace.sign(
-      { kind: 'fuel', for: pay(given), ...COSTS },
+      { kind: 'fuel', for: pay(voidedRequest), ...COSTS },
       built(TANK, { to: voided.address, amount: 1n }),
     ),
     'VOIDED',

@@ -19,7 +19,7 @@ import {
   pay,
   receiptOf,
   staked,
-  told,
+  verdictOf,
   TRX,
   trx,
   type JudgedRequest,
@@ -57,20 +57,20 @@ const requestOf = ({ caller, nonce }: JudgedRequest): string =>
   names('request', caller.api_key, nonce)
 const contentOf = async ({ request }: JudgedRequest): Promise<string> =>
   (await bench.judge.understand(request)).want.content
-const seenOf = async (asked: JudgedRequest, action = 'pay') => ({
-  api_key: asked.caller.api_key,
-  nonce: asked.nonce,
-  intent: keyOf(asked, action),
-  content: await contentOf(asked),
-  transaction_id: asked.id,
+const seenOf = async (request: JudgedRequest, action = 'pay') => ({
+  api_key: request.caller.api_key,
+  nonce: request.nonce,
+  intent: keyOf(request, action),
+  content: await contentOf(request),
+  transaction_id: request.id,
   iat: IAT,
   exp: IAT + 25,
   timely: true,
 })
-const intentOf = async (asked: JudgedRequest, action = 'pay') => ({
-  key: keyOf(asked, action),
-  content: await contentOf(asked),
-  transaction_id: asked.id,
+const intentOf = async (request: JudgedRequest, action = 'pay') => ({
+  key: keyOf(request, action),
+  content: await contentOf(request),
+  transaction_id: request.id,
 })
 const NOTHING = {
   repeatable: false,
@@ -111,13 +111,13 @@ async function twoDaysLater<T>(act: () => Promise<T>): Promise<T> {
     store.seconds = seconds
   }
 }
-const seenBySecond = async (asked: JudgedRequest) => ({
+const seenBySecond = async (request: JudgedRequest) => ({
   receipts: [
     receiptOf({
       node: 2,
-      api_key: asked.caller.api_key,
-      nonce: asked.nonce,
-      intent: await contentOf(asked),
+      api_key: request.caller.api_key,
+      nonce: request.nonce,
+      intent: await contentOf(request),
       seen_at: IAT,
     }),
   ],
@@ -127,14 +127,14 @@ const seenBySecond = async (asked: JudgedRequest) => ({
  * without.
  */
 async function isBoundBy(
-  asked: JudgedRequest,
+  request: JudgedRequest,
   verdict: (receipts: object) => Promise<Verdict>,
 ): Promise<void> {
   const { assertAge } = await verdict({})
-  const late = await verdict(await seenBySecond(asked))
-  assert.deepEqual([await told(assertAge), await told(late.assertAge)], [null, null])
+  const late = await verdict(await seenBySecond(request))
+  assert.deepEqual([await verdictOf(assertAge), await verdictOf(late.assertAge)], [null, null])
   assert.deepEqual(
-    await twoDaysLater(async () => [await told(assertAge), await told(late.assertAge)]),
+    await twoDaysLater(async () => [await verdictOf(assertAge), await verdictOf(late.assertAge)]),
     [TOO_OLD, null],
   )
 }
@@ -142,56 +142,56 @@ const TOO_OLD =
   'TOO_OLD: The request was issued more than 24 hours ago, and no node received it while it was live'
 
 test('the verdict on a payment contains its intent, request and caller, and no budget', async () => {
-  const asked = await asksPay(mine)
-  const judged = (more: object) => bench.verdict(pay(asked, more), eth(omnibus, { value: ONE }))
+  const request = await asksPay(mine)
+  const judged = (more: object) => bench.verdict(pay(request, more), eth(omnibus, { value: ONE }))
   says(await judged({}), {
-    step: names('pay', keyOf(asked)),
-    intent: await intentOf(asked),
-    seen: [await seenOf(asked)],
+    step: names('pay', keyOf(request)),
+    intent: await intentOf(request),
+    seen: [await seenOf(request)],
     callers: [mine.api_key],
-    voidNames: [keyOf(asked), requestOf(asked)],
+    voidNames: [keyOf(request), requestOf(request)],
   })
-  await isBoundBy(asked, judged)
+  await isBoundBy(request, judged)
   const other = await asksPay(mine, { sequence_id: 's' })
   const { step } = await bench.verdict(pay(other), eth(omnibus, { value: ONE }))
   assert.equal(step, names('pay', names('pay', 'sequence', 'w', 1, 'ETH', 's')))
 })
 
 test('the verdict on a sped-up payment contains both requests; the later one sets its age', async () => {
-  const [asked, name] = [await asksPay(mine, { fee_rate: 1 }), 'speed-up' as const]
-  const later = await asksAbout(friend, asked.id, name, { fee_rate: 2 })
+  const [request, name] = [await asksPay(mine, { fee_rate: 1 }), 'speed-up' as const]
+  const later = await asksAbout(friend, request.id, name, { fee_rate: 2 })
   const judged = (more: object) =>
     bench.verdict(
-      pay(asked, { speed_up: { request: later.request, ...more } }),
+      pay(request, { speed_up: { request: later.request, ...more } }),
       eth(omnibus, { value: ONE }),
     )
   says(await judged({}), {
-    step: names('pay', keyOf(asked)),
-    intent: await intentOf(asked),
-    seen: [await seenOf(asked), await seenOf(later, name)],
+    step: names('pay', keyOf(request)),
+    intent: await intentOf(request),
+    seen: [await seenOf(request), await seenOf(later, name)],
     callers: [mine.api_key, friend.api_key],
-    voidNames: [keyOf(asked), requestOf(asked), requestOf(later)],
+    voidNames: [keyOf(request), requestOf(request), requestOf(later)],
   })
   await isBoundBy(later, judged)
 })
 
 test('a cancellation voids the payment by all its names, and needs an enrolled caller', async () => {
-  const asked = await asksPay(mine)
-  const later = await asksAbout(mine, asked.id, 'speed-up')
-  const by = await asksAbout(friend, asked.id, 'cancel')
-  const of = pay(asked, { speed_up: { request: later.request } })
+  const request = await asksPay(mine)
+  const later = await asksAbout(mine, request.id, 'speed-up')
+  const by = await asksAbout(friend, request.id, 'cancel')
+  const of = pay(request, { speed_up: { request: later.request } })
   const judged = (more: object) =>
     bench.verdict(
       { kind: 'cancel', of, request: by.request, ...more },
       eth(omnibus, { to: addressOf(ETH, omnibus) }),
     )
   says(await judged({}), {
-    step: names('pay', keyOf(asked)),
-    intent: await intentOf(asked),
-    seen: [await seenOf(asked), await seenOf(by, 'cancel')],
+    step: names('pay', keyOf(request)),
+    intent: await intentOf(request),
+    seen: [await seenOf(request), await seenOf(by, 'cancel')],
     callers: [friend.api_key],
     voidNames: [requestOf(by)],
-    voids: [keyOf(asked), requestOf(asked)],
+    voids: [keyOf(request), requestOf(request)],
   })
   await isBoundBy(by, judged)
 })
@@ -253,8 +253,8 @@ test('a forward can be cancelled by its own cancellation or by the end of its ru
   const by = await asksAbout(friend, ID, 'cancel')
   const seen = await seenOf(rule, 'forward')
   const common = { step, intent, callers: [friend.api_key], voids: [step] }
-  const judged = (asked: JudgedRequest) => (more: object) =>
-    bench.verdict({ kind: 'cancel', of, request: asked.request, ...more }, back)
+  const judged = (request: JudgedRequest) => (more: object) =>
+    bench.verdict({ kind: 'cancel', of, request: request.request, ...more }, back)
   says(await judged(by)({}), {
     ...common,
     seen: [seen, await seenOf(by, 'cancel')],
@@ -281,32 +281,32 @@ const draws = (amount: bigint) => ({
 })
 
 test('gas funding is a separate step of a payment, charged to the caller', async () => {
-  const asked = await asksPay(mine)
-  const common = { intent: await intentOf(asked), ...draws(2n * FEE) }
-  says(await fuelled(pay(asked)), {
+  const request = await asksPay(mine)
+  const common = { intent: await intentOf(request), ...draws(2n * FEE) }
+  says(await fuelled(pay(request)), {
     ...common,
-    step: names('fuel', keyOf(asked)),
-    seen: [await seenOf(asked)],
+    step: names('fuel', keyOf(request)),
+    seen: [await seenOf(request)],
     callers: [mine.api_key],
-    voidNames: [keyOf(asked), requestOf(asked)],
+    voidNames: [keyOf(request), requestOf(request)],
   })
-  await isBoundBy(asked, (more) => fuelled(pay(asked, more)))
-  const later = await asksAbout(friend, asked.id, 'speed-up', { fee_rate: 2 })
-  says(await fuelled(pay(asked, { speed_up: { request: later.request } })), {
+  await isBoundBy(request, (more) => fuelled(pay(request, more)))
+  const later = await asksAbout(friend, request.id, 'speed-up', { fee_rate: 2 })
+  says(await fuelled(pay(request, { speed_up: { request: later.request } })), {
     ...common,
-    step: names('fuel', keyOf(asked), keyOf(later, 'speed-up')),
-    seen: [await seenOf(asked), await seenOf(later, 'speed-up')],
+    step: names('fuel', keyOf(request), keyOf(later, 'speed-up')),
+    seen: [await seenOf(request), await seenOf(later, 'speed-up')],
     callers: [mine.api_key, friend.api_key],
-    voidNames: [keyOf(asked), requestOf(asked), requestOf(later)],
+    voidNames: [keyOf(request), requestOf(request), requestOf(later)],
   })
-  const by = await asksAbout(friend, asked.id, 'cancel')
-  says(await fuelled({ kind: 'cancel', of: pay(asked), request: by.request }), {
+  const by = await asksAbout(friend, request.id, 'cancel')
+  says(await fuelled({ kind: 'cancel', of: pay(request), request: by.request }), {
     ...common,
-    step: names('fuel', keyOf(asked), keyOf(by, 'cancel')),
-    seen: [await seenOf(asked), await seenOf(by, 'cancel')],
+    step: names('fuel', keyOf(request), keyOf(by, 'cancel')),
+    seen: [await seenOf(request), await seenOf(by, 'cancel')],
     callers: [friend.api_key],
     voidNames: [requestOf(by)],
-    voids: [keyOf(asked), requestOf(asked)],
+    voids: [keyOf(request), requestOf(request)],
   })
   const { rule, step, of, intent, voidNames, standing } = await ruled()
   const end = await asksEnd(friend, rule.id)
@@ -370,7 +370,7 @@ test('gas funding for three payments has a step of each; the oldest request sets
     )
   for (const left of [0, 1, 2, 3]) {
     assert.equal(
-      await twoDaysLater(async () => told((await withProofs(left)).assertAge)),
+      await twoDaysLater(async () => verdictOf((await withProofs(left)).assertAge)),
       left === 3 ? null : TOO_OLD,
     )
   }
@@ -449,31 +449,31 @@ test('charges sweeps of tokens, of the native coin, and sweeps that the wallet p
 })
 
 test('each staking call is its own step, with its own gas funding', async () => {
-  const asked = await asksStake(mine, '/dav/v1/stake', { address: FRIEND })
+  const request = await asksStake(mine, '/dav/v1/stake', { address: FRIEND })
   const common = {
-    intent: await intentOf(asked, 'stake'),
-    seen: [await seenOf(asked, 'stake')],
+    intent: await intentOf(request, 'stake'),
+    seen: [await seenOf(request, 'stake')],
     callers: [mine.api_key],
-    voidNames: [keyOf(asked, 'stake'), requestOf(asked)],
+    voidNames: [keyOf(request, 'stake'), requestOf(request)],
   }
   const call = (step: 'freeze' | 'delegate') => (more: object) =>
     bench.verdict(
-      { kind: 'stake', step, request: asked.request, ...more },
+      { kind: 'stake', step, request: request.request, ...more },
       staked(staker, { kind: step, receiver: step === 'delegate' ? FRIEND : null }),
     )
-  says(await call('freeze')({}), { ...common, step: names('freeze', keyOf(asked, 'stake')) })
-  says(await call('delegate')({}), { ...common, step: names('delegate', keyOf(asked, 'stake')) })
-  await isBoundBy(asked, call('freeze'))
+  says(await call('freeze')({}), { ...common, step: names('freeze', keyOf(request, 'stake')) })
+  says(await call('delegate')({}), { ...common, step: names('delegate', keyOf(request, 'stake')) })
+  await isBoundBy(request, call('freeze'))
   const fuel = {
     kind: 'fuel',
-    for: { kind: 'stake', step: 'freeze', request: asked.request },
+    for: { kind: 'stake', step: 'freeze', request: request.request },
     gas: '280',
     max_fee_per_gas: '1000',
   }
   const verdict = await bench.verdict(fuel, trx(trxTank, addressOf(TRX, staker), 100n))
   says(verdict, {
     ...common,
-    step: names('fuel', keyOf(asked, 'stake')),
+    step: names('fuel', keyOf(request, 'stake')),
     charges: [
       { budget: names('w', 'TRX', '1'), amount: 100n + verdict.decoded.fee_max, limit: TRX_CAP },
     ],
@@ -486,8 +486,8 @@ test('energy is delegated once for a request and repeatedly for a sweep, and can
       { kind: 'lend', step, for: of },
       staked(trxTank, { kind: step, receiver: addressOf(TRX, [1, TRX.chain_index, index]) }),
     )
-  const asked = await asksPay(mine, { asset: 'USDT_TRX', destination_address: FRIEND })
-  const lent = await lend('delegate', pay(asked))
+  const request = await asksPay(mine, { asset: 'USDT_TRX', destination_address: FRIEND })
+  const lent = await lend('delegate', pay(request))
   const own = ({ decoded: { fee_max: amount } }: Verdict) => ({
     charges: [{ budget: names('w', 'TRX', '1'), amount, limit: TRX_CAP }],
   })
@@ -498,15 +498,15 @@ test('energy is delegated once for a request and repeatedly for a sweep, and can
     ],
   })
   const common = {
-    intent: await intentOf(asked),
-    seen: [await seenOf(asked)],
+    intent: await intentOf(request),
+    seen: [await seenOf(request)],
     callers: [mine.api_key],
-    voidNames: [keyOf(asked), requestOf(asked)],
+    voidNames: [keyOf(request), requestOf(request)],
   }
-  says(lent, { ...common, step: names('lend', keyOf(asked)), ...own(lent) })
-  await isBoundBy(asked, (more) => lend('delegate', pay(asked, more)))
-  const back = await lend('undelegate', pay(asked))
-  says(back, { step: names('undelegate', keyOf(asked)), repeatable: true, ...own(back) })
+  says(lent, { ...common, step: names('lend', keyOf(request)), ...own(lent) })
+  await isBoundBy(request, (more) => lend('delegate', pay(request, more)))
+  const back = await lend('undelegate', pay(request))
+  says(back, { step: names('undelegate', keyOf(request)), repeatable: true, ...own(back) })
   const rule = await asksRule(mine, { asset: 'USDT_TRX', destination_address: FRIEND })
   const step = names('forward', rule.id, ID)
   const forward = await lend('delegate', { kind: 'forward', id: ID, rule: rule.request })

@@ -116,7 +116,7 @@ test('stores the seen request, the rule and the void once, and the step as judge
 
   const requests = [await asksPay(by), await asksPay(by)]
   const cost = { gas: '21000', max_fee_per_gas: '1' }
-  const [one, two] = requests.map((asked) => pay(asked))
+  const [one, two] = requests.map((request) => pay(request))
   const shared = await admitted(
     { kind: 'fuel', for: one, ...cost, beside: [{ for: two, ...cost }] },
     eth(tank, { to: addressOf(ETH, path), value: 1n }),
@@ -146,14 +146,14 @@ test('stores the seen request, the rule and the void once, and the step as judge
     [swept!.body.intent, swept!.body.content, swept!.body.transaction_id, swept!.body.rule],
     [null, null, null, null],
   )
-  const kept = await ask(by, '/dav/v1/stake', {
+  const order = await ask(by, '/dav/v1/stake', {
     asset: 'TRX',
     address: FRIEND,
     resource: 'ENERGY',
     amount: 100,
   })
   const unnumbered = await admitted(
-    { kind: 'stake', step: 'freeze', request: kept.request },
+    { kind: 'stake', step: 'freeze', request: order.request },
     staked([3, TRX.chain_index, 0], { kind: 'freeze' }),
   )
   assert.deepEqual([unnumbered.at(-1)!.body.account, unnumbered.at(-1)!.body.nonce], [null, null])

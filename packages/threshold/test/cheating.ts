@@ -221,10 +221,10 @@ const wholeOf = (message: MessageName, payload: Uint8Array, field: string): Buff
 
 function framed(payload: Uint8Array, opened: OpenedFrame): Uint8Array {
   return forge(payload, () => {
-    const { public: said, private: told } = opened.halves
+    const { public: said, private: messages } = opened.halves
     const length = Buffer.alloc(4)
     length.writeUInt32BE(said.data.length)
-    return Buffer.concat([length, said.data, told.data])
+    return Buffer.concat([length, said.data, messages.data])
   })
 }
 

@@ -131,9 +131,12 @@ test(
 /** Installs without a setting that names a package. */
 const installPlainly = (env: Record<string, string> = {}) =>
   there(['scripts/build-native.mjs'], { XDG_CACHE_HOME: caches, ...env })
-const kept = join(caches, 'custody', 'prebuilt')
+const prebuiltCache = join(caches, 'custody', 'prebuilt')
 const entry = (name: string): string =>
-  join(kept, readdirSync(kept).find((each) => each.startsWith(`${name}-`)) as string)
+  join(
+    prebuiltCache,
+    readdirSync(prebuiltCache).find((each) => each.startsWith(`${name}-`)) as string,
+  )
 /** Checks that nothing is installed and that the output states the reason. */
 const refused = (env: Record<string, string>, reason: RegExp) => {
   emptied()
@@ -155,8 +158,12 @@ test(
       taken.stdout,
       /threshold addon taken prebuilt from .*\/caches\/custody\/prebuilt\/.*\npkcs11 addon taken prebuilt from /,
     )
-    assert.equal(statSync(kept).mode & 0o777, 0o700)
-    assert.equal(readdirSync(kept).length, 2, 'an entry for each addon, and nothing half made')
+    assert.equal(statSync(prebuiltCache).mode & 0o777, 0o700)
+    assert.equal(
+      readdirSync(prebuiltCache).length,
+      2,
+      'an entry for each addon, and nothing half made',
+    )
     refused({ CUSTODY_PREBUILT_CACHE: 'off' }, /cargo was not found/)
   },
 )
@@ -167,7 +174,7 @@ test('never uses a cache that another user can write to', { skip, timeout: 60_00
     file,
     join(place, 'package.json'),
     place,
-    kept,
+    prebuiltCache,
     join(caches, 'custody'),
     caches,
   ]) {

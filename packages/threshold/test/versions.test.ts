@@ -90,16 +90,16 @@ for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
     await start(vault, asOf(version, key)).step([])
 
     const other = asOf('0.0.9', key)
-    const told = (code: string) => (error: unknown) =>
+    const hasCode = (code: string) => (error: unknown) =>
       error instanceof ThresholdError &&
       error.code === code &&
       error.message.includes(`${id} "0.0.9"`) &&
       error.message.includes(versions.join(', ')) &&
       /refresh the key/.test(error.message)
-    assert.throws(() => start(vault, other), told('BAD_ARGUMENT'))
+    assert.throws(() => start(vault, other), hasCode('BAD_ARGUMENT'))
     assert.throws(
       () => startRefresh({ vault, key: other, sessionId: sessionId() }),
-      told('BAD_ARGUMENT'),
+      hasCode('BAD_ARGUMENT'),
     )
     // A caller that states a listed version for the share is refused as well.
     await assert.rejects(start(vault, { ...other, engineVersion: version }).step([]), {
@@ -114,7 +114,7 @@ for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
       other,
       raw(pair.publicKey.export({ format: 'der', type: 'spki' })),
     )
-    await assert.rejects(vault.restoreBackup(backup, secret, other), told('SEALED'))
+    await assert.rejects(vault.restoreBackup(backup, secret, other), hasCode('SEALED'))
   })
 }
 

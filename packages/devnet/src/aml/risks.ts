@@ -49,16 +49,16 @@ export class Risks {
       throw new RequestError(`address ${JSON.stringify(address)} is not an address`)
     }
     const wanted = String(level).toUpperCase()
-    const known = RISK_LEVELS.find((each) => each === wanted)
-    if (!known && wanted !== 'NONE') {
+    const riskLevel = RISK_LEVELS.find((each) => each === wanted)
+    if (!riskLevel && wanted !== 'NONE') {
       throw new RequestError(
         `level ${JSON.stringify(level)} is unknown: one of ${RISK_LEVELS.join(', ')}, none`,
       )
     }
-    const entry = { address: sameAddressKey(address), level: known ?? null }
+    const entry = { address: sameAddressKey(address), level: riskLevel ?? null }
     this.#journal.append([entry])
     this.#apply(entry)
-    return { address, level: known ?? 'none' }
+    return { address, level: riskLevel ?? 'none' }
   }
 
   get(address: string): RiskLevel | null {

@@ -88,9 +88,9 @@ export class Draft implements Below {
   account(address: string): Account | undefined {
     const own = this.#accounts.get(address)
     if (own || !this.#below) return own
-    const found = this.#below.account(address)
-    if (!found) return undefined
-    const copy = structuredClone(found)
+    const below = this.#below.account(address)
+    if (!below) return undefined
+    const copy = structuredClone(below)
     this.#accounts.set(address, copy)
     return copy
   }

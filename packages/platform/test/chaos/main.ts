@@ -39,7 +39,7 @@ function options() {
 }
 
 const {
-  values: given,
+  values: cliOptions,
   positionals: [what = 'kills'],
 } = options()
 /**
@@ -49,7 +49,7 @@ const {
 const values = {
   'per-second': what === 'database' ? '4' : '10',
   assets: what === 'database' ? 'SOL' : 'BTC,ETH,XRP,SOL',
-  ...given,
+  ...cliOptions,
 }
 
 function number(

@@ -72,8 +72,8 @@ export class Exchange {
 
   /** Returns the account of a key, with coins in it. */
   account(key: string): Account {
-    const known = this.accounts.get(key)
-    if (known) return known
+    const existing = this.accounts.get(key)
+    if (existing) return existing
     const made = new Account(() => this.#context.schedule.nowMs)
     this.accounts.set(key, made)
     return made

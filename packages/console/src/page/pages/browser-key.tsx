@@ -29,7 +29,7 @@ const WORDS: Record<KeyState['state'], readonly [string, string]> = {
  */
 export function BrowserKeyPage() {
   const { workspace, subAccount, panelPath } = scope.value
-  const [found, setFound] = useState<KeyState | null>(null)
+  const [current, setCurrent] = useState<KeyState | null>(null)
   const [label, setLabel] = useState('')
   const [isForgetting, setForgetting] = useState(false)
   const { isBusy, problem, run } = useAction()
@@ -38,10 +38,10 @@ export function BrowserKeyPage() {
     const state = await keyState()
     // The sub-account is created with its first API user.
     if (state.state === 'ready' && !scope.value.hasSubAccount) await openSession()
-    setFound(state)
+    setCurrent(state)
   }
   useEffect(() => void run(look), [])
-  const isWaiting = found?.state === 'pending'
+  const isWaiting = current?.state === 'pending'
   useEffect(() => {
     if (!isWaiting) return
     const timer = setInterval(() => void look().catch(() => undefined), LOOK_MS)
@@ -68,7 +68,7 @@ export function BrowserKeyPage() {
         await look()
       }
     })
-  const key = found?.key ?? null
+  const key = current?.key ?? null
   return (
     <Page
       title="Browser key"
@@ -81,16 +81,16 @@ export function BrowserKeyPage() {
       <Card
         title="This browser"
         actions={
-          found === null ? undefined : (
+          current === null ? undefined : (
             <Status
-              of={found.state}
-              tone={WORDS[found.state][0] as 'ok'}
-              word={WORDS[found.state][1]}
+              of={current.state}
+              tone={WORDS[current.state][0] as 'ok'}
+              word={WORDS[current.state][1]}
             />
           )
         }
       >
-        {found === null ? (
+        {current === null ? (
           problem === null ? (
             <Skeleton lines={3} />
           ) : null
@@ -122,19 +122,19 @@ export function BrowserKeyPage() {
                   'Fingerprint of the public key (SHA-256)',
                   <Id key="fingerprint" value={key.fingerprint} isWhole label="fingerprint" />,
                 ],
-                found.user === null
+                current.user === null
                   ? null
                   : [
                       'API key',
-                      <Id key="api" value={found.user.api_key} isWhole label="API key" />,
+                      <Id key="api" value={current.user.api_key} isWhole label="API key" />,
                     ],
                 ['Made', <Time key="made" at={key.created_at} isLong />],
-                found.user === null
+                current.user === null
                   ? null
-                  : ['Last used', <Time key="used" at={found.user.last_used_at} isLong />],
+                  : ['Last used', <Time key="used" at={current.user.last_used_at} isLong />],
               ]}
             />
-            {found.state === 'unknown' ? (
+            {current.state === 'unknown' ? (
               <div class="row">
                 <Button
                   kind="primary"
@@ -145,14 +145,14 @@ export function BrowserKeyPage() {
                 </Button>
               </div>
             ) : null}
-            {found.state === 'pending' ? (
+            {current.state === 'pending' ? (
               <Note tone="info">
                 <p>
                   Waiting for the operators. This page sees it by itself once the key is enrolled.
                 </p>
               </Note>
             ) : null}
-            {found.state === 'ready' ? (
+            {current.state === 'ready' ? (
               <Note tone="ok">
                 <p>
                   Everything that you send, cancel or change in {subAccount} is signed here, and
@@ -160,7 +160,7 @@ export function BrowserKeyPage() {
                 </p>
               </Note>
             ) : null}
-            {found.state === 'revoked' || found.state === 'read-only' ? (
+            {current.state === 'revoked' || current.state === 'read-only' ? (
               <Note tone="warn">
                 <p>
                   It signs nothing that moves coins. Remove it from this browser to make another.
@@ -174,9 +174,12 @@ export function BrowserKeyPage() {
             </div>
           </>
         )}
-        <ProblemNote problem={problem} retry={found === null ? () => void run(look) : undefined} />
+        <ProblemNote
+          problem={problem}
+          retry={current === null ? () => void run(look) : undefined}
+        />
       </Card>
-      {found?.state === 'pending' && found.user !== null ? <Commands of={found.user} /> : null}
+      {current?.state === 'pending' && current.user !== null ? <Commands of={current.user} /> : null}
       <Card title="What to know">
         <ul class="dots">
           <li>
@@ -198,7 +201,7 @@ export function BrowserKeyPage() {
         <Dialog title="Remove the key from this browser" onClose={() => setForgetting(false)}>
           <p>
             It cannot be brought back. The API user stays until it is revoked
-            {found?.user === null ? (
+            {current?.user === null ? (
               ''
             ) : (
               <>

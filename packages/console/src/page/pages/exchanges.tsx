@@ -27,9 +27,9 @@ const SUPPORT = {
 const LIMIT = 20
 
 function Link({ onClose }: { onClose(): void }) {
-  const known = useRead<{ data: ExchangeInfo[] }>(mirror('/dac/v1/exchanges'))
+  const exchangesInfo = useRead<{ data: ExchangeInfo[] }>(mirror('/dac/v1/exchanges'))
   const all =
-    known.data?.data.toSorted(
+    exchangesInfo.data?.data.toSorted(
       (a, b) =>
         Number(b.support === 'tested') - Number(a.support === 'tested') ||
         a.name.localeCompare(b.name),

@@ -49,8 +49,13 @@ export function Chart({
         ? usd(point.value)
         : `${amountText(point.value)} ${series.unit}`
   const ends = `from ${show(series.points[0])} to ${show(series.points.at(-1))}`
-  const told = `${label}: ${ends}, between ${show(byValue[0])} and ${show(byValue.at(-1))}`
+  const summary = `${label}: ${ends}, between ${show(byValue[0])} and ${show(byValue.at(-1))}`
   return (
-    <div class={`chart${isReady ? '' : ' is-waiting'}`} role="img" aria-label={told} ref={holder} />
+    <div
+      class={`chart${isReady ? '' : ' is-waiting'}`}
+      role="img"
+      aria-label={summary}
+      ref={holder}
+    />
   )
 }

@@ -157,7 +157,7 @@ export class Signatures {
     }
     if (new Set(wishes.map((planned) => planned?.name)).size !== wishes.length)
       this.#wrong('fuel that names a payment twice', transaction)
-    for (const wish of wishes) this.#add(`fuel ${wish?.name} ${faster}`, transaction, bytes)
+    for (const request of wishes) this.#add(`fuel ${request?.name} ${faster}`, transaction, bytes)
   }
 
   #add(name: string, transaction: Read, bytes: string, isCancel = false): void {

@@ -300,23 +300,23 @@ class HostileFixture {
       )
     }
     const isCancel = purpose['kind'] === 'cancel'
-    const wish = this.#wishOf(isCancel ? purpose['of'] : purpose)
-    if (isCancel && wish && !wish.cancels.includes(purpose['request'] as never)) {
+    const request = this.#wishOf(isCancel ? purpose['of'] : purpose)
+    if (isCancel && request && !request.cancels.includes(purpose['request'] as never)) {
       this.#signatures.problems.push(
-        `a cancellation of ${wish.name} that its caller has not signed`,
+        `a cancellation of ${request.name} that its caller has not signed`,
       )
     }
-    if (wish && unsigned.network === 'ETH')
-      this.#forger.placed.set(wish.name, Number(transaction.places[0]?.split(' ')[1]))
+    if (request && unsigned.network === 'ETH')
+      this.#forger.placed.set(request.name, Number(transaction.places[0]?.split(' ')[1]))
     const ownIndex = unsigned.network === 'BTC' ? 0x7fffffff : 0
     const own =
-      isCancel && wish
+      isCancel && request
         ? this.#forger.address(registry.network(unsigned.network) as typeof ETH, [
-            wish.person.subAccount,
+            request.person.subAccount,
             registry.network(unsigned.network)?.chain_index as number,
             ownIndex,
           ])
         : null
-    this.#signatures.payment(wish, transaction, bytes, own)
+    this.#signatures.payment(request, transaction, bytes, own)
   }
 }
